@@ -62,9 +62,11 @@ test-quick: $(READY_TO_TEST) lint ## run lint, types and short tests: no trainin
 test-code: $(READY_TO_TEST)
 	$(BIN)/python -m pytest -n $(TEST_PROCESSES)
 
-lint: $(READY_TO_TEST) ## check lint rules, format, import directions and types
+lint: $(READY_TO_TEST) ## check lint rules, format, style of text and names, import directions and types
 	$(BIN)/ruff check --quiet --output-format concise .
 	$(BIN)/ruff format --quiet --check .
+	$(BIN)/clang-format --dry-run --Werror $(CPP_SOURCES)
+	$(BIN)/python -m lanesum_lab.style_check
 	$(BIN)/lint-imports --no-logo 2>/dev/null || $(BIN)/lint-imports
 	$(BIN)/mypy
 

@@ -26,7 +26,7 @@ OWNER_WORD_TABLE = "IngressPipeline.slots.owner"
 RECIRCULATION = "IngressPipeline.slots.recirculation"
 LOOKUP = "IngressPipeline.lanes.lookup"
 FAULT = "IngressPipeline.faults.fault"
-JOURNEY = "IngressPipeline.passes.journey"
+NEXT_PASS = "IngressPipeline.passes.next_pass"
 
 
 def slots_of(names: P4InfoNames) -> int:
@@ -71,7 +71,7 @@ class Capabilities:
             owner_words=names.has_table(OWNER_WORD_TABLE),
             pipes=names.has_table(RECIRCULATION),
             faults=names.has_table(FAULT),
-            one_pass=not names.has_table(JOURNEY),
+            one_pass=not names.has_table(NEXT_PASS),
         )
 
     def recirculating_at(self, ports: Iterable[int]) -> Capabilities:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,6 +66,12 @@ def sha256(path: Path) -> str:
 def digests(folder: Path, paths: Iterable[Path]) -> dict[str, str]:
     """Return the SHA-256 of each path, by its name relative to ``folder``."""
     return {str(path.relative_to(folder)): sha256(path) for path in paths}
+
+
+def version_of(name: str, compiler: str) -> str:
+    """Return name and version of the compiler at the path ``compiler``; the path itself is left out."""
+    version = subprocess.run([compiler, "--version"], capture_output=True, text=True)
+    return " ".join([name, *(version.stdout + version.stderr).split()[1:]])
 
 
 def write_manifest(out: Path, compiler: str, builds: Mapping[str, Iterable[str]], outputs: Iterable[Path]) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from lanesum.errors import LanesumError, MissingToolError
 from lanesum_control import resources
-from lanesum_control.manifest import BUILDS, FLAGS, Bmv2Build, write_manifest
+from lanesum_control.manifest import BUILDS, FLAGS, Bmv2Build, version_of, write_manifest
 
 COMPILER = "p4c-bm2-ss"
 
@@ -59,12 +59,6 @@ def _one_level(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
-def version_of(compiler: str) -> str:
-    """Return name and version of the compiler, without its path."""
-    version = subprocess.run([compiler, "--version"], capture_output=True, text=True)
-    return " ".join([COMPILER, *(version.stdout + version.stderr).split()[1:]])
-
-
 def build_all(p4src: Path) -> None:
     """Compile every build and write the manifest.
 
@@ -80,7 +74,7 @@ def build_all(p4src: Path) -> None:
         )
     out = p4src / "build"
     outputs = [path for build in BUILDS for path in compile_build(compiler, p4src, build, out)]
-    write_manifest(out, version_of(compiler), {build.name: build.defines for build in BUILDS}, outputs)
+    write_manifest(out, version_of(COMPILER, compiler), {build.name: build.defines for build in BUILDS}, outputs)
 
 
 def main() -> int:

@@ -132,7 +132,9 @@ class P4RuntimeSwitch:
     def own_entities(self) -> list[p4runtime_pb2.Entity]:
         """Return the entries that do not depend on hosts and jobs."""
         entries = [
-            self._names.entry(RECIRCULATION, {"pipe": pipe_of(port)}, f"{_INGRESS}.slots.turn_around", {"port": port})
+            self._names.entry(
+                RECIRCULATION, {"pipe": pipe_of(port)}, f"{_INGRESS}.slots.recirculate_at", {"port": port}
+            )
             for port in self._recirculation
         ]
         return [_table(entry) for entry in entries]
@@ -205,14 +207,14 @@ class P4RuntimeSwitch:
 
     def set_congestion(self, port: int, depth: int | None) -> None:
         """Set ECN on packets to ``port`` while ``depth`` packets or more wait there; None turns it off."""
-        match = {"standard_metadata.egress_port": port}
+        match = {"egress_port": port}
         self._delete([_table(self._names.entry(CONGESTION, match))])
         if depth is not None:
             self.connection.write([(INSERT, self.mark_entity(port, depth))])
 
     def mark_entity(self, port: int, depth: int) -> p4runtime_pb2.Entity:
         """Return the entry of ``set_congestion``."""
-        match = {"standard_metadata.egress_port": port}
+        match = {"egress_port": port}
         return _table(self._names.entry(CONGESTION, match, f"{_EGRESS}.congestion.mark_above", {"depth": depth}))
 
     def entries(self, table: str) -> list[EntryRead]:
@@ -244,7 +246,7 @@ class P4RuntimeSwitch:
             self._names.entry(
                 MEMBER,
                 {
-                    "standard_metadata.ingress_port": host.port,
+                    "ingress_port": host.port,
                     "source": host.ip,
                     "source_port": member.udp_port,
                     "job": job.job,
@@ -271,7 +273,7 @@ class P4RuntimeSwitch:
         return [
             self._names.entry(
                 RECEIVER,
-                {"job": job.job, "standard_metadata.egress_rid": member.replica},
+                {"job": job.job, "replica": member.replica},
                 f"{_EGRESS}.receiver.address",
                 {
                     "mac": int.from_bytes(member.host.mac, "big"),
@@ -291,7 +293,7 @@ class P4RuntimeSwitch:
     def _descents(self, job: SwitchJob) -> list[p4runtime_pb2.TableEntry]:
         if job.uplink is None:
             return []
-        match = {"standard_metadata.ingress_port": job.uplink, "job": job.job, "tag": job.tag}
+        match = {"ingress_port": job.uplink, "job": job.job, "tag": job.tag}
         return [self._names.entry(DESCEND, match, f"{_INGRESS}.descend.hand_down", {"group": job.group})]
 
 

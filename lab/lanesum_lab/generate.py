@@ -197,7 +197,8 @@ def cpp_transport_constants() -> str:
         "#include <cstdint>",
         "",
     ]
-    lines += ["namespace lanesum::transport {", ""]
+    # clang-format lays out some of the lists below one symbol a line, others not.
+    lines += ["namespace lanesum::transport {", "", "// clang-format off"]
     for name, value in vars(constants).items():
         if not name.isupper():
             continue
@@ -207,7 +208,7 @@ def cpp_transport_constants() -> str:
             kind = "double" if isinstance(value, float) else _CPP_TYPES.get(name, "std::uint32_t")
             lines += [f"inline constexpr {kind} {name} = {value!r};"]
     counters = [f.name for f in dataclasses.fields(TransportStats) if f.name != "latency"]
-    lines += ["", "#define LANESUM_TRANSPORT_COUNTERS(COUNTER) \\"]
+    lines += ["// clang-format on", "", "#define LANESUM_TRANSPORT_COUNTERS(COUNTER) \\"]
     lines += [" \\\n".join(f"    COUNTER({name})" for name in counters)]
     return "\n".join([*lines, "", "}  // namespace lanesum::transport", ""])
 

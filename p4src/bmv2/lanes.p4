@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Lanes: widen codes to accumulator words, then store, combine or read one register per word. Sums are exact (INV-1): the
-// host keeps max_value x workers below the width of a lane, so no carry leaves its lane.
+// Lanes: widen codes to accumulator words, then store, combine or read one register per word. Sums are exact (INV-1):
+// the host keeps max_value x workers below the width of a lane, so no carry leaves its lane.
 
 #define WORD_REGISTER(i) register<bit<32>>(ENTRIES) words_##i;
 #define WORD_VARIABLE(i) bit<32> sum_##i;

@@ -106,4 +106,5 @@ control EgressPipeline(inout headers_t hdr, inout metadata_t meta, inout standar
     }
 }
 
-V1Switch(PacketParser(), VerifyChecksums(), IngressPipeline(), EgressPipeline(), UpdateChecksums(), PacketDeparser()) main;
+V1Switch(
+    PacketParser(), VerifyChecksums(), IngressPipeline(), EgressPipeline(), UpdateChecksums(), PacketDeparser()) main;

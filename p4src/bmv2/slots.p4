@@ -1,13 +1,15 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Slots: find who owns the entry and who has contributed (INV-1), and decide by table slot. The decisions themselves are in
-// ../shared/slots.p4.
+// Slots: find who owns the entry and who has contributed (INV-1), and decide by table slot. The decisions themselves
+// are in ../shared/slots.p4.
 //
-// Every register is read once and written at most once, at one index, as a stateful ALU does in one operation. Tofino's ALUs
-// compute the new bitmap, count and state; BMv2 reads first and writes later.
+// Every register is read once and written at most once, at one index, as a stateful ALU does in one operation. Tofino's
+// ALUs compute the new bitmap, count and state; BMv2 reads first and writes later.
 
 #include "../shared/slots.p4"
 
+// Serial number arithmetic (RFC 1982): epochs may wrap, so half of the range lies ahead.
+const bit<32> HALF_OF_EPOCHS = 0x80000000;
 // Count of a complete entry. A mark of its own, because the fan-in may change after completion.
 const bit<8> COUNT_DONE = 0xFF;
 
@@ -68,7 +70,7 @@ control Slots(INGRESS_PARAMETERS) {
     action report_conflict() { meta.verdict = VERDICT_CONFLICT; }
     // Another job holds the entry: the server sums the contribution, and the flag tells the workers why (INV-4).
     action collide() { ADD_FLAG(FLAG_COLLISION); meta.verdict = VERDICT_ROUTE; }
-    // The server knows what became of the chunk.
+    // The server has the decision about the chunk.
     action pass_late() { meta.verdict = VERDICT_ROUTE; }
     action drop_late() { meta.verdict = VERDICT_DROP; }
 
@@ -115,8 +117,7 @@ control Slots(INGRESS_PARAMETERS) {
             } else {
                 meta.order = ORDER_NEWER;
             }
-        // Serial number arithmetic (RFC 1982): epochs may wrap.
-        } else if (epochs_ahead[31:31] == 1) {
+        } else if (epochs_ahead >= HALF_OF_EPOCHS) {
             meta.order = ORDER_OLDER;
         } else if (epochs_ahead != 0 || hdr.lanesum.chunk > meta.owner.chunk) {
             meta.order = ORDER_NEWER;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Classify: sort packets into contributions, answers, other traffic and malformed ones. The direct counters say how many
-// of each there were. Control Arrival has checked lengths and checksums.
+// Classify: sort packets into contributions, answers, other traffic and malformed ones. The direct counters say how
+// many of each there were. Control Arrival has checked lengths and checksums.
 
 control Classify(INGRESS_PARAMETERS) {
     DIRECT_COUNTER(classify_counter);

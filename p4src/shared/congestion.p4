@@ -16,7 +16,7 @@ control Congestion(EGRESS_PARAMETERS) {
     action never() { meta.watched = 0; COUNT(congestion_counter); }
 
     table congestion {
-        key = { EGRESS_PORT: exact @name("standard_metadata.egress_port"); }
+        key = { EGRESS_PORT: exact @name("egress_port"); }
         actions = { mark_above; never; }
         const default_action = never();
         size = CONGESTION_TABLE_SIZE;

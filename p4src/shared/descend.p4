@@ -17,7 +17,7 @@ control Descend(INGRESS_PARAMETERS) {
 
     table descend {
         key = {
-            INGRESS_PORT: exact @name("standard_metadata.ingress_port");
+            INGRESS_PORT: exact @name("ingress_port");
             hdr.lanesum.job: exact @name("job");
             hdr.lanesum.tag: exact @name("tag");
         }

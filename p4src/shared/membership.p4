@@ -27,7 +27,7 @@ control Membership(INGRESS_PARAMETERS) {
     MEMBER_STAGE
     table member {
         key = {
-            INGRESS_PORT: exact @name("standard_metadata.ingress_port");
+            INGRESS_PORT: exact @name("ingress_port");
             hdr.ipv4.source: exact @name("source");
             hdr.udp.source_port: exact @name("source_port");
             hdr.lanesum.job: exact @name("job");

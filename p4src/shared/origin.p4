@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Origin: drop spoofed source addresses, and packets of switches that come from a host (INV-5).
 //
-// The controller lists each host's address with its port. On Tofino the registers do not wait for this table: an entry of
-// table member names port and address too, and the controller writes both from one description of the host.
+// The controller lists each host's address with its port. On Tofino the registers do not wait for this table: an entry
+// of table member names port and address too, and the controller writes both from one description of the host.
 
 control Origin(INGRESS_PARAMETERS) {
     DIRECT_COUNTER(origin_counter);

@@ -17,7 +17,7 @@ control Receiver(EGRESS_PARAMETERS) {
     table receiver {
         key = {
             hdr.lanesum.job: exact @name("job");
-            REPLICA: exact @name("standard_metadata.egress_rid");
+            REPLICA: exact @name("replica");
         }
         actions = { address; drop_unknown_receiver; }
         const default_action = drop_unknown_receiver();

@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decisions of table slot, the same on every target. Control Slots of the target finds order and progress.
 //
-// The first contributor of a newer (epoch, chunk) overwrites the whole entry, so no entry is ever cleared (INV-3). A worker
-// sends the next chunk of a shadow set only when every worker has the result of the previous one (docs/protocol.md); so a
-// packet older than the owner changes nothing, and only a server that decides by quorum has use for it.
+// The first contributor of a newer (epoch, chunk) overwrites the whole entry, so no entry is ever cleared (INV-3). A
+// worker sends the next chunk of a shadow set only when every worker has the result of the previous one
+// (docs/protocol.md); so a packet older than the owner changes nothing, and only a server that decides by quorum has
+// use for it.
 
 // Key columns: order, progress, role; EXTRA are the target's own columns, wildcards in these entries.
 #define SLOT_ENTRIES(EXTRA) \

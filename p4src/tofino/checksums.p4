@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Checksums: packets that the switch builds get new ones. For all others the parser subtracts the fields from the old sum,
-// and the deparser adds them as they are then, so that earlier damage stays visible (RFC 1624).
+// Checksums: packets that the switch builds get new ones. For all others the parser subtracts the fields from the old
+// sum, and the deparser adds them as they are then, so that earlier damage stays visible (RFC 1624).
 
 // Egress decrements the TTL of every packet that was not built here, and the deparser updates all checksums.
 #define DECREMENT_TTL
-// A sum on its way up was built here; control Forward routes it.
+// An ascending sum was built here, and egress leaves its TTL alone.
 #define DECREMENT_TTL_OF_SUM hdr.ipv4.ttl = hdr.ipv4.ttl - 1
 #define ADD_FLAG(flag) hdr.lanesum.flags = hdr.lanesum.flags | flag
 #define SET_CONGESTION_EXPERIENCED hdr.ipv4.ecn = ECN_CONGESTION_EXPERIENCED

@@ -1,15 +1,18 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Arrival: check lengths and checksums, and tell contributions that this program sums from all other packets. The latter
-// happens in the first stage, because the registers wait for it.
+// Arrival: check lengths and checksums, and tell contributions that this program sums from all other packets. The
+// latter happens in the first stage, because the registers wait for it.
 
 const bit<16> CODE_UDP_BYTES = UDP_BYTES_OF(PACKET_CODE_WORDS);
 const bit<16> CODE16_UDP_BYTES = UDP_BYTES_OF(PACKET_CODE16_WORDS);
-// Protocol and length of the pseudo header, which the parser does not add: in an undamaged datagram the words add up to the
-// complement of them.
+// Protocol and length of the pseudo header, which the parser does not add: in an undamaged datagram the words add up to
+// the complement of them.
 const bit<16> SUM_LEFT = (bit<16>) IP_PROTOCOL_UDP + RESULT_UDP_BYTES;
 const bit<16> CODE_LEFT = (bit<16>) IP_PROTOCOL_UDP + CODE_UDP_BYTES;
 const bit<16> CODE16_LEFT = (bit<16>) IP_PROTOCOL_UDP + CODE16_UDP_BYTES;
+
+// Flags and lengths of a contribution that this program sums.
+#define SUMMED_HERE(udp_bytes) 0 &&& FLAGS_PAST, udp_bytes, udp_bytes + IPV4_HEADER_BYTES, 0
 
 control Arrival(INGRESS_PARAMETERS) {
     action contribution() { meta.arrival = ARRIVAL_CONTRIBUTION; }
@@ -39,22 +42,22 @@ control Arrival(INGRESS_PARAMETERS) {
             (_, 1, _, _, _, _, _, _, _, _, _): corrupt();
 #if PASSES > 1
             // The checksum covers words of later passes: the last one verifies it, see control Blocks.
-            (0, 0, true, _, _, _, _, 0 &&& FLAGS_PAST, CODE_UDP_BYTES, CODE_UDP_BYTES + IPV4_HEADER_BYTES, 0): contribution();
-            (0, 0, _, true, _, _, _, 0 &&& FLAGS_PAST, CODE16_UDP_BYTES, CODE16_UDP_BYTES + IPV4_HEADER_BYTES, 0): contribution();
-            (0, 0, _, _, 1, _, _, 0 &&& FLAGS_PAST, RESULT_UDP_BYTES, RESULT_UDP_BYTES + IPV4_HEADER_BYTES, 0): contribution();
+            (0, 0, true, _, _, _, _, SUMMED_HERE(CODE_UDP_BYTES)): contribution();
+            (0, 0, _, true, _, _, _, SUMMED_HERE(CODE16_UDP_BYTES)): contribution();
+            (0, 0, _, _, 1, _, _, SUMMED_HERE(RESULT_UDP_BYTES)): contribution();
 #else
-            (0, 0, true, _, _, 0, _, 0 &&& FLAGS_PAST, CODE_UDP_BYTES, CODE_UDP_BYTES + IPV4_HEADER_BYTES, 0): contribution();
-            (0, 0, true, _, _, _, CODE_LEFT, 0 &&& FLAGS_PAST, CODE_UDP_BYTES, CODE_UDP_BYTES + IPV4_HEADER_BYTES, 0): contribution();
+            (0, 0, true, _, _, 0, _, SUMMED_HERE(CODE_UDP_BYTES)): contribution();
+            (0, 0, true, _, _, _, CODE_LEFT, SUMMED_HERE(CODE_UDP_BYTES)): contribution();
             (_, _, true, _, _, 0, _, _, _, _, _): other();
             (_, _, true, _, _, _, CODE_LEFT, _, _, _, _): other();
             (_, _, true, _, _, _, _, _, _, _, _): corrupt();
-            (0, 0, _, true, _, 0, _, 0 &&& FLAGS_PAST, CODE16_UDP_BYTES, CODE16_UDP_BYTES + IPV4_HEADER_BYTES, 0): contribution();
-            (0, 0, _, true, _, _, CODE16_LEFT, 0 &&& FLAGS_PAST, CODE16_UDP_BYTES, CODE16_UDP_BYTES + IPV4_HEADER_BYTES, 0): contribution();
+            (0, 0, _, true, _, 0, _, SUMMED_HERE(CODE16_UDP_BYTES)): contribution();
+            (0, 0, _, true, _, _, CODE16_LEFT, SUMMED_HERE(CODE16_UDP_BYTES)): contribution();
             (_, _, _, true, _, 0, _, _, _, _, _): other();
             (_, _, _, true, _, _, CODE16_LEFT, _, _, _, _): other();
             (_, _, _, true, _, _, _, _, _, _, _): corrupt();
-            (0, 0, _, _, 1, 0, _, 0 &&& FLAGS_PAST, RESULT_UDP_BYTES, RESULT_UDP_BYTES + IPV4_HEADER_BYTES, 0): contribution();
-            (0, 0, _, _, 1, _, SUM_LEFT, 0 &&& FLAGS_PAST, RESULT_UDP_BYTES, RESULT_UDP_BYTES + IPV4_HEADER_BYTES, 0): contribution();
+            (0, 0, _, _, 1, 0, _, SUMMED_HERE(RESULT_UDP_BYTES)): contribution();
+            (0, 0, _, _, 1, _, SUM_LEFT, SUMMED_HERE(RESULT_UDP_BYTES)): contribution();
             (_, _, _, _, 1, 0, _, _, _, _, _): other();
             (_, _, _, _, 1, _, SUM_LEFT, _, _, _, _): other();
             (_, _, _, _, 1, _, _, _, _, _, _): corrupt();

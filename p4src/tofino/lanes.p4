@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Lanes: widen codes to accumulator words, then store, combine or read one register per word, four registers a stage. Sums
-// are exact (INV-1): the host keeps max_value x workers below the width of a lane, so no carry leaves its lane.
+// Lanes: widen codes to accumulator words, then store, combine or read one register per word, four registers a stage.
+// Sums are exact (INV-1): the host keeps max_value x workers below the width of a lane, so no carry leaves its lane.
 //
 // An ALU has four instructions for five operations: reading is OR without its operand.
 
@@ -51,7 +51,8 @@ typedef bit<(BLOCK_BITS + 1)> lane_entry_t;
 
 #define LANE_APPLY(stage_number, i) lane_##i.apply();
 
-#define LANES_OF_STAGE(M, stage_number, a, b, c, d) M(stage_number, a) M(stage_number, b) M(stage_number, c) M(stage_number, d)
+#define LANES_OF_STAGE(M, stage_number, a, b, c, d) \
+    M(stage_number, a) M(stage_number, b) M(stage_number, c) M(stage_number, d)
 // All sizes that the sources have code for; the assembler refuses those that the chip has no stages for.
 #define LANES_8(M) LANES_OF_STAGE(M, 4, 0, 1, 2, 3) LANES_OF_STAGE(M, 5, 4, 5, 6, 7)
 #define LANES_16(M) LANES_8(M) LANES_OF_STAGE(M, 6, 8, 9, 10, 11) LANES_OF_STAGE(M, 7, 12, 13, 14, 15)
@@ -73,9 +74,10 @@ typedef bit<(BLOCK_BITS + 1)> lane_entry_t;
 #define LANES(words) LANES_OF(words)
 #define EACH_LANE(M) LANES(ACCUMULATOR_WORDS)(M)
 
-// The first coordinate of a word is in its most significant bits; the masks keep the coordinates in order. An instruction
-// shifts or masks, so widening takes two; the first word of a group needs no shift. On Tofino 2 codes that no stage reads
-// need no containers. There the parser copies the codes into each word of their group, and the instructions read the copies.
+// The first coordinate of a word is in its most significant bits; the masks keep the coordinates in order. An
+// instruction shifts or masks, so widening takes two; the first word of a group needs no shift. On Tofino 2 codes that
+// no stage reads need no containers. There the parser copies the codes into each word of their group, and the
+// instructions read the copies.
 #if __TARGET_TOFINO__ == 2
 #define TAKE_FIRST(to, from)
 #define OF_CODES(i, word) hdr.lanes.w##word

@@ -33,8 +33,8 @@
 #include "deparser.p4"
 
 #if __TARGET_TOFINO__ == 2
-// Fields that table member sets share no container with an earlier field: the compiler would move that field away first,
-// in a stage of its own.
+// Fields that table member sets share no container with an earlier field: the compiler would move that field away
+// first, in a stage of its own.
 @pa_no_overlay("ingress", "meta.worker")
 @pa_no_overlay("ingress", "meta.group")
 #endif
@@ -94,8 +94,8 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
         } else {
             result.apply(INGRESS_ARGUMENTS);
         }
-        // The words leave with a packet that is routed. Removing the header in all other cases instead would clear all words
-        // behind the last one for the checksum: one stage more than Tofino 1 has.
+        // The words leave with a packet that is routed. Removing the header in all other cases instead would clear all
+        // words behind the last one for the checksum: one stage more than Tofino 1 has.
         if (meta.wide == 1 && (meta.verdict == VERDICT_ROUTE || meta.verdict == VERDICT_TAKE_OVER)) {
             hdr.lanes.setValid();
         }
@@ -132,5 +132,6 @@ control EgressPipeline(inout egress_headers_t hdr, inout egress_metadata_t meta,
     }
 }
 
-Pipeline(IngressParser(), IngressPipeline(), IngressDeparser(), EgressParser(), EgressPipeline(), EgressDeparser()) pipe;
+Pipeline(
+    IngressParser(), IngressPipeline(), IngressDeparser(), EgressParser(), EgressPipeline(), EgressDeparser()) pipe;
 Switch(pipe) main;

@@ -4,8 +4,8 @@
 
 // Table member is applied to every packet: registers cannot wait until other tables have classified the packet.
 #define MEMBER_STAGE @stage(0)
-// 'slots_left' counts the slots of the job from this one on, less 0x8000 in shadow set 1: shadow and slot are one number,
-// from which no bit can be removed before the subtraction. Table owner reads it in the same way.
+// 'slots_left' counts the slots of the job from this one on, less SHADOW_BIT in shadow set 1: shadow and slot are one
+// number, from which no bit can be removed before the subtraction. Table owner reads it in the same way.
 #define LOCATE_SLOT(slot_base, slot_count, allowed_ops) \
     meta.allowed = allowed_ops & meta.operation_bit; \
     meta.entry = slot_base + meta.place; \
@@ -16,9 +16,9 @@
 #define ADMISSION_ENTRIES \
     (0, _, _, _): not_a_member(); \
     (1, 0, _, _): refuse_slot(); \
-    (1, 0x8000, 1, _): refuse_slot(); \
-    (1, 0x8000 &&& 0x8000, 0, _): refuse_slot(); \
-    (1, 0 &&& 0x8000, 1, _): refuse_slot(); \
+    (1, SHADOW_BIT, 1, _): refuse_slot(); \
+    (1, SHADOW_BIT &&& SHADOW_BIT, 0, _): refuse_slot(); \
+    (1, 0 &&& SHADOW_BIT, 1, _): refuse_slot(); \
     (1, _, _, 0): refuse_op(); \
     (1, _, _, _): accept();
 

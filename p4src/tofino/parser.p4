@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Parser: all headers up to the lanesum header, and the payload where this program sums packets of that size. The parser
-// also adds up the checksums, so that the first stage can verify them.
+// Parser: all headers up to the lanesum header, and the payload where this program sums packets of that size. The
+// parser also adds up the checksums, so that the first stage can verify them.
 
 #define TAKE_WORD(i) hdr.lanes.w##i = hdr.received.w##i;
 // On Tofino 2 control Expand works on copies of the codes in the lanes, see lanes.p4.
@@ -22,8 +22,8 @@
 // The lower bits of a port number; the upper ones are the pipe's.
 #define PORT_OF_PIPE(port) port[6:0]
 
-// Packets from the server's UDP port that are long enough for a lanesum header: 40 bytes and more. The parser compares with
-// masks only.
+// Packets from the server's UDP port that are long enough for a lanesum header: 40 bytes and more. The parser compares
+// with masks only.
 #define PARSE_SOURCE \
     state parse_source { \
         transition select(hdr.udp.length) { \
@@ -42,7 +42,7 @@
         meta.combination = combine; \
         transition parse_payload; \
     }
-// What the lanes do in a later pass; order and combination are those of the first one.
+// Task of the lanes in a later pass; order and combination are those of the first one.
 #define TASK_STATE(state_name, its_order, combine, parse_pass_payload) \
     state state_name { \
         meta.order = its_order; \
@@ -230,8 +230,8 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
     }
 
 #if PASSES > 1
-    // A recirculated packet was checked in its first pass. The task sets what the lanes do and which payload follows the
-    // headers.
+    // A recirculated packet was checked in its first pass. The task sets what the lanes do and which payload follows
+    // the headers.
     state parse_pass {
         packet.extract(hdr.pass);
         udp_checksum.subtract({hdr.pass.udp_sum});
@@ -319,8 +319,8 @@ parser EgressParser(packet_in packet, out egress_headers_t hdr, out egress_metad
         }
     }
 
-    // The sum without the fields is that of the options, and of damage from before. Without options it is 0: ingress has
-    // verified the checksum.
+    // The sum without the fields is that of the options, and of damage from before. Without options it is 0: ingress
+    // has verified the checksum.
     state parse_ipv4_with_options {
         packet.extract(hdr.ipv4);
         ipv4_checksum.subtract({hdr.ipv4});

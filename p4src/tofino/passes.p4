@@ -8,13 +8,13 @@
 //   pass 2P - 1             reads the entry again, as for a duplicate, and answers; with a sum, puts block 0 in front
 //
 // A sum leaves only if each block was read as the sum over the same workers W (INV-1):
-// - Register 'slot_block' holds, for blocks 1 to P - 1, the job, tag, epoch and chunk of the sum (its generation) and the
-//   workers in it. A packet changes it in the pass in which it changes the block, so the two never differ. A packet that
-//   finds another generation leaves its own bit out: that sum never counts as complete. A sum that lacks a lost packet, or
-//   contains a damaged one, never does either.
+// - Register 'slot_block' holds, for blocks 1 to P - 1, the job, tag, epoch and chunk of the sum (its generation) and
+//   the workers in it. A packet changes it in the pass in which it changes the block, so the two never differ. A packet
+//   that finds another generation leaves its own bit out: that sum never counts as complete. A sum that lacks a lost
+//   packet, or contains a damaged one, never does either.
 // - For block 0 the entry itself holds owner, epoch, chunk, workers and completion. Complete sums do not change.
-// W is what the entry held in pass 0. So blocks need no order of packets to be exact. Order only decides how often a sum is
-// available: packets of an entry recirculate through one queue and stay in order, so each block has all earlier
+// W is what the entry held in pass 0. So blocks need no order of packets to be exact. Order only decides how often a sum
+// is available: packets of an entry recirculate through one queue and stay in order, so each block has all earlier
 // contributions when the completing packet reads it.
 
 #if PASSES > 1
@@ -74,7 +74,8 @@ control Blocks(INGRESS_PARAMETERS) {
         const entries = {
             (TASK_STORE &&& TASK_STORE, LAST_TAKING_PASS, 0, _): do_first_block();
             (TASK_STORE | TASK_LANES &&& (TASK_STORE | TASK_FORM), LAST_TAKING_PASS, _, SUM_LEFT): do_first_block();
-            (TASK_STORE | TASK_CODES16 &&& (TASK_STORE | TASK_FORM), LAST_TAKING_PASS, _, CODE16_LEFT): do_first_block();
+            (TASK_STORE | TASK_CODES16 &&& (TASK_STORE | TASK_FORM), LAST_TAKING_PASS, _, CODE16_LEFT):
+                do_first_block();
             (TASK_STORE | TASK_CODES &&& (TASK_STORE | TASK_FORM), LAST_TAKING_PASS, _, CODE_LEFT): do_first_block();
             (TASK_STORE &&& TASK_STORE, LAST_TAKING_PASS, _, _): nothing();
             (TASK_STORE &&& TASK_STORE, _, _, _): do_first_block();
@@ -211,8 +212,8 @@ control Passes(INGRESS_PARAMETERS) {
         COUNT(next_pass_counter);
     }
 
-    // The block is not the sum over the answer's workers: one of their packets was lost or damaged between passes, or the
-    // entry belongs to another round now. Workers retransmit, and in the end past the switches.
+    // The block is not the sum over the answer's workers: one of their packets was lost or damaged between passes, or
+    // the entry belongs to another round now. Workers retransmit, and in the end past the switches.
     action drop_torn() { meta.verdict = VERDICT_DROP; COUNT(next_pass_counter); }
 
     table next_pass {
@@ -277,7 +278,8 @@ control Passes(INGRESS_PARAMETERS) {
         const entries = {
             ((bit<8>) VERDICT_RESULT, _, ORDER_DUPLICATE, PROGRESS_DONE, 0): answer(VERDICT_RESULT);
             ((bit<8>) VERDICT_REPLAY, _, ORDER_DUPLICATE, PROGRESS_DONE, 0): answer_again(VERDICT_REPLAY);
-            ((bit<8>) VERDICT_ASCEND, (bit<8>) PROGRESS_LAST, ORDER_DUPLICATE, PROGRESS_DONE, 0): answer(VERDICT_ASCEND);
+            ((bit<8>) VERDICT_ASCEND, (bit<8>) PROGRESS_LAST, ORDER_DUPLICATE, PROGRESS_DONE, 0):
+                answer(VERDICT_ASCEND);
             ((bit<8>) VERDICT_ASCEND, _, ORDER_DUPLICATE, PROGRESS_DONE, 0): answer_again(VERDICT_ASCEND);
             ((bit<8>) VERDICT_PENDING, _, ORDER_DUPLICATE, PROGRESS_OPEN, _): answer(VERDICT_PENDING);
             ((bit<8>) VERDICT_CONFLICT, _, ORDER_CONFLICT, _, _): answer(VERDICT_CONFLICT);

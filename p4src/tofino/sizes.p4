@@ -10,8 +10,8 @@
 #define PASSES 1
 #endif
 
-// Each lane register of 32-bit words takes SLOTS * PASSES * 2 / 4096 + 1 memories. A stage holds four lane registers and 48
-// memories.
+// Each lane register of 32-bit words takes SLOTS * PASSES * 2 / 4096 + 1 memories. A stage holds four lane registers
+// and 48 memories.
 #ifndef SLOTS
 #define SLOTS 16384
 #endif
@@ -21,8 +21,8 @@
 #define RECIRCULATION_PORT 68
 #endif
 
-// Bits of a slot's number. An entry is a slot in 15 bits below the shadow set, so there are at most 32,768 slots: more than
-// the memories of one stage hold on either chip. A job can have at most 32,767 of them (see membership.p4).
+// Bits of a slot's number. An entry is a slot in 15 bits below the shadow set, so there are at most 32,768 slots: more
+// than the memories of one stage hold on either chip. A job can have at most 32,767 of them (see membership.p4).
 #if SLOTS == 32768
 #define SLOT_BITS 15
 #elif SLOTS == 16384

@@ -1,19 +1,20 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Slots: find who owns the entry and who has contributed (INV-1), and decide by table slot. The decisions themselves are in
-// ../shared/slots.p4.
+// Slots: find who owns the entry and who has contributed (INV-1), and decide by table slot. The decisions themselves
+// are in ../shared/slots.p4.
 //
-// A register is read and written once, in one operation of a stateful ALU, which makes two comparisons and returns one word;
-// a later stage can use that word. State that several ALUs need is therefore kept in each of them, and all update their copy
-// by the same rule, so that the copies stay equal:
+// A register is read and written once, in one operation of a stateful ALU, which makes two comparisons and returns one
+// word; a later stage can use that word. State that several ALUs need is therefore kept in each of them, and all update
+// their copy by the same rule, so that the copies stay equal:
 //
 //   stage 1  owner, owner_reached: job and tag, epoch. Is the epoch newer? Is it at least as new?
 //   stage 2  chunk; copies of it in seen and shape. Newer, the same or older? Which workers? Another shape of round?
 //   stage 3  count; copies of it in workers and state. Complete with this packet, or before it?
 //   stage 4  the lanes, with order and progress known.
 //
-// 'seen' notes every worker with a packet of the chunk, before it is known whether the contribution counts; 'workers' notes
-// those in the sum. They differ only by workers that were refused for a conflict, or came after the entry was complete.
+// 'seen' notes every worker with a packet of the chunk, before it is known whether the contribution counts; 'workers'
+// notes those in the sum. They differ only by workers that were refused for a conflict, or came after the entry was
+// complete.
 
 #include "../shared/slots.p4"
 
@@ -69,20 +70,19 @@ const bit<32> CHUNK_ENTRIES_PER_REGISTER = ENTRIES;
 control Chunk(in ingress_headers_t hdr, inout ingress_metadata_t meta) {
     Register<bit<32>, chunk_entry_t>(CHUNK_ENTRIES_PER_REGISTER) slot_chunk;
 
-    RegisterAction<bit<32>, chunk_entry_t, bit<2>>(slot_chunk) first_chunk = {
-        void apply(inout bit<32> value, out bit<2> order) {
+    RegisterAction<bit<32>, chunk_entry_t, chunk_order_t>(slot_chunk) first_chunk = {
+        void apply(inout bit<32> value, out chunk_order_t order) {
             value = hdr.lanesum.chunk;
-            order = 1;
+            order = CHUNK_NEWER;
         }
     };
-    // 1 newer, 2 the same.
-    RegisterAction<bit<32>, chunk_entry_t, bit<2>>(slot_chunk) next_chunk = {
-        void apply(inout bit<32> value, out bit<2> order) {
-            order = 0;
+    RegisterAction<bit<32>, chunk_entry_t, chunk_order_t>(slot_chunk) next_chunk = {
+        void apply(inout bit<32> value, out chunk_order_t order) {
+            order = CHUNK_OLDER;
             if (hdr.lanesum.chunk > value) {
-                order = 1;
+                order = CHUNK_NEWER;
             } else if (hdr.lanesum.chunk == value) {
-                order = 2;
+                order = CHUNK_SAME;
             }
             if (hdr.lanesum.chunk > value) {
                 value = hdr.lanesum.chunk;
@@ -93,11 +93,11 @@ control Chunk(in ingress_headers_t hdr, inout ingress_metadata_t meta) {
     action do_first_chunk() { meta.chunk_order = first_chunk.execute(CHUNK_ENTRY); }
     action do_next_chunk() { meta.chunk_order = next_chunk.execute(CHUNK_ENTRY); }
 #if PASSES > 1
-    RegisterAction<bit<32>, chunk_entry_t, bit<2>>(slot_chunk) read_chunk = {
-        void apply(inout bit<32> value, out bit<2> order) {
-            order = 0;
+    RegisterAction<bit<32>, chunk_entry_t, chunk_order_t>(slot_chunk) read_chunk = {
+        void apply(inout bit<32> value, out chunk_order_t order) {
+            order = CHUNK_OLDER;
             if (hdr.lanesum.chunk == value) {
-                order = 2;
+                order = CHUNK_SAME;
             }
         }
     };
@@ -205,12 +205,12 @@ control Slots(INGRESS_PARAMETERS) {
 #define ACCESS_ENTRIES(any, own, read) \
     ACCESS_READS(read) \
     (ARRIVAL_CONTRIBUTION, 1, 0, _, _, _, _): nothing(); \
-    (ARRIVAL_CONTRIBUTION, 1, 0x8000, 1, _, _, _): nothing(); \
+    (ARRIVAL_CONTRIBUTION, 1, SHADOW_BIT, 1, _, _, _): nothing(); \
     (ARRIVAL_CONTRIBUTION, 1, _, _, 0, _, _): nothing(); \
-    (ARRIVAL_CONTRIBUTION, 1, 0 &&& 0x8000, 0, _, ROLE_SHARED &&& ROLE_SHARED, 0): own(); \
-    (ARRIVAL_CONTRIBUTION, 1, 0x8000 &&& 0x8000, 1, _, ROLE_SHARED &&& ROLE_SHARED, 0): own(); \
-    (ARRIVAL_CONTRIBUTION, 1, 0 &&& 0x8000, 0, _, _, _): any(); \
-    (ARRIVAL_CONTRIBUTION, 1, 0x8000 &&& 0x8000, 1, _, _, _): any();
+    (ARRIVAL_CONTRIBUTION, 1, 0 &&& SHADOW_BIT, 0, _, ROLE_SHARED &&& ROLE_SHARED, 0): own(); \
+    (ARRIVAL_CONTRIBUTION, 1, SHADOW_BIT &&& SHADOW_BIT, 1, _, ROLE_SHARED &&& ROLE_SHARED, 0): own(); \
+    (ARRIVAL_CONTRIBUTION, 1, 0 &&& SHADOW_BIT, 0, _, _, _): any(); \
+    (ARRIVAL_CONTRIBUTION, 1, SHADOW_BIT &&& SHADOW_BIT, 1, _, _, _): any();
 
     @stage(1)
     table owner {
@@ -444,18 +444,18 @@ control Slots(INGRESS_PARAMETERS) {
 #define CHUNK_KEY \
     meta.access: ternary; meta.epoch_moved: ternary; meta.epoch_reached: ternary; meta.chunk_order: ternary; \
     meta.shape_differs: ternary; meta.seen: ternary; meta.worker: ternary;
-#define SEEN_ENTRY(i, again) (_, _, _, 2, 0, (1 << i) &&& (1 << i), (1 << i) &&& (1 << i)): again();
+#define SEEN_ENTRY(i, again) (_, _, _, CHUNK_SAME, 0, (1 << i) &&& (1 << i), (1 << i) &&& (1 << i)): again();
 #define SEEN_EIGHT(i, again) \
     SEEN_ENTRY(i, again) SEEN_ENTRY(i + 1, again) SEEN_ENTRY(i + 2, again) SEEN_ENTRY(i + 3, again) \
     SEEN_ENTRY(i + 4, again) SEEN_ENTRY(i + 5, again) SEEN_ENTRY(i + 6, again) SEEN_ENTRY(i + 7, again)
 #define CHUNK_ENTRIES(first, next, again, conflict, foreign, older) \
     (ACCESS_NONE, _, _, _, _, _, _): nothing(); \
-    (_, _, _, 1, _, _, _): first(); \
+    (_, _, _, CHUNK_NEWER, _, _, _): first(); \
     (ACCESS_OWN, 1, 0, _, _, _, _): foreign(); \
-    (_, _, _, 2, 1, _, _): conflict(); \
+    (_, _, _, CHUNK_SAME, 1, _, _): conflict(); \
     SEEN_EIGHT(0, again) SEEN_EIGHT(8, again) SEEN_EIGHT(16, again) SEEN_EIGHT(24, again) \
     CHUNK_READS \
-    (_, _, _, 2, 0, _, _): next(); \
+    (_, _, _, CHUNK_SAME, 0, _, _): next(); \
     (_, _, _, _, _, _, _): older();
 
     @stage(3)
@@ -467,7 +467,8 @@ control Slots(INGRESS_PARAMETERS) {
         const default_action = nothing();
         size = 64;
         const entries = {
-            CHUNK_ENTRIES(do_count_first, do_count_next, do_read_count_seen, set_conflict, do_read_count_foreign, set_older)
+            CHUNK_ENTRIES(do_count_first, do_count_next, do_read_count_seen, set_conflict, do_read_count_foreign,
+                          set_older)
         }
     }
 
@@ -502,8 +503,8 @@ control Slots(INGRESS_PARAMETERS) {
         }
     }
 
-    // Shape of the round. The actions differ in their names only, which are those of BMv2's program: the controller reads
-    // from the names which operations the program sums.
+    // Shape of the round. The actions differ in their names only, which are those of BMv2's program: the controller
+    // reads from the names which operations the program sums.
 #define NOTE_OPERATION(name) action name(bit<32> operation) { meta.shape = hdr.lanesum.racks | operation; }
     NOTE_OPERATION(add_words)
     NOTE_OPERATION(or_words)
@@ -558,7 +559,7 @@ control Slots(INGRESS_PARAMETERS) {
         hdr.bridge.handover = HANDOVER_COLLIDED;
         COUNT(slot_counter);
     }
-    // The server knows what became of the chunk.
+    // The server has the decision about the chunk.
     action pass_late() { meta.verdict = VERDICT_ROUTE; COUNT(slot_counter); }
     action drop_late() { meta.verdict = VERDICT_DROP; COUNT(slot_counter); }
 

@@ -40,7 +40,8 @@ typedef bit<32> queue_depth_t; // cells of the packet buffer
 #define IN_FIRST_PASS
 #endif
 
-// Tofino 2 has spare stages behind the decisions, but its first stage is full: tables that can wait go into later stages.
+// Tofino 2 has spare stages behind the decisions, but its first stage is full: tables that can wait go into later
+// stages.
 #if __TARGET_TOFINO__ == 2
 #define WAITS_UNTIL(stage_number) @stage(stage_number)
 #else

@@ -32,6 +32,12 @@ const access_t ACCESS_ANY = 1;  // entries of any owner
 const access_t ACCESS_OWN = 2;  // entries of this job only
 const access_t ACCESS_READ = 3; // reads, and changes none
 
+// Order of a packet's chunk and the entry's, within one epoch.
+typedef bit<2> chunk_order_t;
+const chunk_order_t CHUNK_OLDER = 0;
+const chunk_order_t CHUNK_NEWER = 1;
+const chunk_order_t CHUNK_SAME = 2;
+
 // Operation that combines words.
 typedef bit<2> combination_t;
 const combination_t COMBINE_ADD = 0;
@@ -110,7 +116,9 @@ struct egress_headers_t {
     lanesum_t  lanesum;
 }
 
-// Shadow and slot of the lanesum header as one number of 16 bits, which an action can add to.
+// Shadow and slot of the lanesum header as one number of 16 bits, which an action can add to; the shadow set is its
+// upper bit.
+#define SHADOW_BIT 0x8000
 header place_t {
     bit<128> before;
     bit<16>  place;
@@ -167,7 +175,7 @@ struct ingress_metadata_t {
     access_t      access;
     bit<1>        epoch_moved;
     bit<1>        epoch_reached;
-    bit<2>        chunk_order;
+    chunk_order_t chunk_order;
     bit<1>        shape_differs;
     bit<32>       seen;            // contributors so far, of packets with this chunk
     order_t    order;

@@ -92,7 +92,7 @@ def test_every_port_marks_and_goes_on_marking(process: Process) -> None:
 
     def marks() -> list[tuple[int, int]]:
         entries = switch.device.entries(CONGESTION)
-        return sorted((entry.match["standard_metadata.egress_port"], entry.params["depth"]) for entry in entries)
+        return sorted((entry.match["egress_port"], entry.params["depth"]) for entry in entries)
 
     assert any(f"congestion {len(ports)}" in what for what in switch.reconcile(HOSTS, []))
     assert marks() == [(port, 8) for port in ports]

@@ -131,7 +131,7 @@ def test_refusal_leaves_the_build_as_it_was(tmp_path: Path, monkeypatch: pytest.
 
     monkeypatch.setattr(tofinobuild, "tools", lambda: (COMPILER, ASSEMBLER))
     monkeypatch.setattr(tofinobuild, "build_profile", a_build)
-    monkeypatch.setattr(tofinobuild, "version_of", lambda compiler: f"{compiler} 1")
+    monkeypatch.setattr(tofinobuild, "version_of", lambda name, compiler: f"{compiler} 1")
     monkeypatch.setattr(tofinobuild, "write_page", lambda root: None)
     committed, packed = tmp_path / TOFINO_BUILD_FOLDER, tmp_path / "out"
     kept = [committed / f"{first.name}.bfrt.json", packed / f"{first.name}.pi.bin"]

@@ -12,12 +12,12 @@ import pytest
 from google.protobuf import text_format
 from p4.config.v1 import p4info_pb2
 
-from lanesum_control.manifest import MANIFEST
+from lanesum_control.manifest import MANIFEST, source_files
 from lanesum_control.pipelines import TOFINO_BUILD_FOLDER, bmv2_pipeline
 from lanesum_control.resources import checkout_root
 from lanesum_control.switch import DECISION_TABLES, HOST_TABLES, JOB_TABLES
 from lanesum_control.tofino import build as tofinobuild
-from lanesum_control.tofino.build import manifest_problems, source_files
+from lanesum_control.tofino.build import manifest_problems
 from lanesum_control.tofino.profiles import PROFILES
 from lanesum_control.tofino.report import PAGE, generated_parts, page_with
 
@@ -32,7 +32,7 @@ def p4info(name: str) -> p4info_pb2.P4Info:
 
 def test_manifest_agrees_with_sources_outputs_and_profiles() -> None:
     assert manifest_problems(ROOT) == []
-    assert len(source_files(ROOT / "p4src")) >= 18
+    assert len(source_files(ROOT / "p4src", "tofino")) >= 18
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from typing import Any
 
 from lanesum.errors import ConfigurationError, LanesumError, MissingToolError
 from lanesum_control import resources
-from lanesum_control.manifest import MANIFEST, sha256
+from lanesum_control.manifest import MANIFEST, digests, file_problems, source_files, version_of
 from lanesum_control.pipelines import TOFINO_BUILD_FOLDER
 from lanesum_control.tofino.bfrt import repeatable
 from lanesum_control.tofino.chips import PIPES
@@ -148,11 +148,6 @@ def tools() -> tuple[str, str]:
     return found[0], found[1]
 
 
-def source_files(p4src: Path) -> list[Path]:
-    """Return the P4 sources of the Tofino program, in a fixed order."""
-    return sorted([*(p4src / "shared").glob("*.p4"), *(p4src / "tofino").glob("*.p4")])
-
-
 def resource_that_ran_out(said: str) -> str | None:
     """Return the resource that a refusal is about, as in the report; None for other reasons."""
     if _MISTAKE.search(said):
@@ -250,13 +245,6 @@ def _refuse(refused: TofinoProfile, said: str) -> None:
     raise DoesNotFitError.of(refused, resource, errors)
 
 
-def version_of(compiler: str) -> str:
-    """Return the compiler's name and version, without its path."""
-    said = subprocess.run([compiler, "--version"], capture_output=True, text=True)
-    words = (said.stdout + said.stderr).split()
-    return " ".join([COMPILER, *words[1:]])
-
-
 def build(root: Path, profiles: Sequence[TofinoProfile], binaries: Path | None, pipes: int = PIPES) -> None:
     """Build ``profiles`` and rewrite the folder, the manifest and ``docs/tofino.md``; binaries go to ``binaries``.
 
@@ -284,11 +272,11 @@ def build(root: Path, profiles: Sequence[TofinoProfile], binaries: Path | None, 
     report = out / REPORT
     report.write_text(json.dumps({name: found.as_json() for name, found in measured.items()}, indent=2) + "\n")
     manifest = {
-        "compiler": version_of(compiler),
+        "compiler": version_of(COMPILER, compiler),
         "flags": list(FLAGS),
         "profiles": {wanted.name: list(wanted.defines) for wanted in profiles},
-        "sources": {str(path.relative_to(p4src)): sha256(path) for path in source_files(p4src)},
-        "outputs": {path.name: sha256(path) for path in [*outputs, report]},
+        "sources": digests(p4src, source_files(p4src, "tofino")),
+        "outputs": digests(out, [*outputs, report]),
     }
     (out / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n")
     write_page(root)
@@ -308,14 +296,7 @@ def manifest_problems(root: Path) -> list[str]:
     """Return the contradictions between manifest, sources, outputs and profiles; empty if there are none."""
     p4src, out = root / "p4src", root / TOFINO_BUILD_FOLDER
     manifest = json.loads((out / MANIFEST).read_text())
-    problems = []
-    current = {str(path.relative_to(p4src)): sha256(path) for path in source_files(p4src)}
-    for name in sorted(current.keys() | manifest["sources"].keys()):
-        if current.get(name) != manifest["sources"].get(name):
-            problems.append(f"source {name} is not the one that was compiled: run `make tofino`")
-    for name, digest in manifest["outputs"].items():
-        if not (out / name).exists() or sha256(out / name) != digest:
-            problems.append(f"output {name} is not the compiler's: run `make tofino`, never edit it")
+    problems = file_problems(manifest, p4src, out, source_files(p4src, "tofino"), "make tofino")
     for name in sorted({path.name for path in out.iterdir()} - manifest["outputs"].keys() - {MANIFEST}):
         problems.append(f"{name} is of no profile: delete it")
     if manifest["profiles"] != {known.name: list(known.defines) for known in PROFILES}:

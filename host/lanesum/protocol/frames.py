@@ -42,7 +42,7 @@ def mac_text(mac: bytes) -> str:
 
 def internet_checksum(data: bytes) -> int:
     """Return the one's complement checksum (RFC 1071) of an even number of bytes."""
-    total = sum(struct.unpack(f">{len(data) // 2}H", data))
+    total: int = sum(struct.unpack(f">{len(data) // 2}H", data))
     total = (total & 0xFFFF) + (total >> 16)
     return ~(total + (total >> 16)) & 0xFFFF
 

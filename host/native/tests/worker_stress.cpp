@@ -106,8 +106,7 @@ void answer(int fd, const std::atomic<bool> &stop, unsigned seed) {
 void session(std::mt19937 &random) {
     const Pair pair;
     transport::JobTicket ticket{1, 2, 0, 1, SLOTS, PACKET_WORDS, 0, 0, {}};
-    transport::RoundSequence rounds(ticket, SLOTS, transport::congestion_control("aimd", SLOTS),
-                                    random() % 2 == 0);
+    transport::RoundSequence rounds(ticket, SLOTS, transport::congestion_control("aimd", SLOTS), random() % 2 == 0);
     const int fds[] = {pair.near};
     transport::WorkerLoop loop(rounds, fds, random() % 2 == 0, random() % 2 == 0, random() % 2 == 0 ? 0 : 1e-4);
     std::atomic<bool> stop = false;

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lanesum.rpc import controller as rpc
+from lanesum.rpc import json_grpc
 from lanesum_lab.run import commands
 from lanesum_lab.run.commands import Scratch
 from lanesum_lab.run.mininet_net import MininetNetwork, NetworkError, mininet_network
@@ -85,7 +86,7 @@ def _call_at(
         "lanesum.rpc.controller",
         address,
         method,
-        rpc.encode(message).decode(),
+        json_grpc.encode(message).decode(),
         str(timeout_s),
     ]
     result = subprocess.run(network.command(host, arguments), capture_output=True)
@@ -93,4 +94,4 @@ def _call_at(
         raise rpc.UnreachableError(result.stderr.decode().strip())
     if result.returncode != 0:
         raise rpc.ControllerError(result.stderr.decode().strip())
-    return rpc.decode(result.stdout)
+    return json_grpc.decode(result.stdout)

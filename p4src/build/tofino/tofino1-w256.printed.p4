@@ -344,81 +344,17 @@ header lanes_t {
     bit<32> w30;
     bit<32> w31;
 }
-struct headers_t {
-    ethernet_t ethernet;
-    arp_t      arp;
-    ipv4_t     ipv4;
-    udp_t      udp;
-    lanesum_t  lanesum;
-    codes_t    codes;
-    codes16_t  codes16;
-    planes3_t  planes3;
-    planes5_t  planes5;
-    lanes_t    lanes;
-}
 typedef bit<4> verdict_t;
 typedef bit<8> role_t;
-typedef bit<3> order_t;
-typedef bit<2> step_t;
-typedef bit<3> state_t;
-struct owner_t {
-    bit<1>  valid;
-    bit<8>  op;
-    bit<16> job;
-    bit<32> tag;
-    bit<32> epoch;
-    bit<32> chunk;
-}
-struct metadata_t {
-    verdict_t verdict;
-    bool      parse_failed;
-    bool      length_matches;
-    bool      shape_matches;
-    bool      lost;
-    bit<16>   zero;
-    bool      known_source;
-    bool      port_matches;
-    bool      attached;
-    bool      forged;
-    bool      member;
-    bit<32>   worker;
-    bit<16>   slot_base;
-    bit<16>   slot_count;
-    bit<8>    fan_in;
-    bit<16>   group;
-    bool      ascend;
-    bool      shared;
-    bool      upper;
-    bool      quorum;
-    bool      partial;
-    bit<16>   lease;
-    bool      slot_in_range;
-    bool      op_allowed;
-    bit<32>   entry;
-    owner_t   owner;
-    order_t   order;
-    bit<32>   round_words;
-    bit<32>   workers;
-    bit<8>    count;
-    state_t   state;
-    bit<16>   now;
-    bit<16>   touched;
-    bool      done;
-    bool      seen;
-    bool      last;
-    step_t    step;
-    bit<128>  code_table;
-    bool      has_route;
-    bool      expired;
-    bool      built;
-    bool      congested;
-    bool      is_answer;
-}
 typedef bit<2> arrival_t;
-typedef bit<2> phase_t;
-typedef bit<2> entrance_t;
-typedef bit<3> standing_t;
+typedef bit<3> order_t;
 typedef bit<2> progress_t;
+typedef PortId_t port_t;
+typedef bit<16> fan_in_t;
+typedef bit<32> queue_depth_t;
+typedef bit<2> phase_t;
+typedef bit<2> access_t;
+typedef bit<2> chunk_order_t;
 typedef bit<2> combination_t;
 typedef bit<8> handover_t;
 header bridge_t {
@@ -429,9 +365,9 @@ header bridge_t {
     bit<16>    payload_checksum;
 }
 typedef bit<8> task_t;
-header journey_t {
+header pass_t {
     task_t  task;
-    bit<8>  pass;
+    bit<8>  number;
     bit<8>  verdict;
     bit<8>  progress;
     bit<16> entry;
@@ -444,7 +380,7 @@ header journey_t {
 }
 struct ingress_headers_t {
     bridge_t   bridge;
-    journey_t  journey;
+    pass_t     pass;
     ethernet_t ethernet;
     arp_t      arp;
     ipv4_t     ipv4;
@@ -452,7 +388,7 @@ struct ingress_headers_t {
     lanesum_t  lanesum;
     codes_t    codes;
     codes16_t  codes16;
-    lanes_t    arrived;
+    lanes_t    received;
     lanes_t    lanes;
 }
 struct egress_headers_t {
@@ -488,15 +424,15 @@ struct ingress_metadata_t {
     bit<1>        takeover;
     bit<1>        known_source;
     bit<1>        attached;
-    PortId_t      port_difference;
+    port_t        port_difference;
     bit<1>        member;
     bit<32>       worker;
-    bit<16>       fan_in;
+    fan_in_t      fan_in;
     bit<16>       group;
     role_t        role;
     bit<16>       lease;
     bit<16>       place;
-    bit<16>       room;
+    bit<16>       slots_left;
     bit<16>       operation_bit;
     bit<16>       allowed;
     bit<16>       entry;
@@ -504,18 +440,18 @@ struct ingress_metadata_t {
     bit<32>       shape;
     combination_t combination;
     bit<1>        wide;
-    entrance_t    entrance;
+    access_t      access;
     bit<1>        epoch_moved;
     bit<1>        epoch_reached;
-    bit<2>        chunk_order;
+    chunk_order_t chunk_order;
     bit<1>        shape_differs;
     bit<32>       seen;
-    standing_t    standing;
+    order_t       order;
     progress_t    progress;
     bit<32>       workers;
     bit<8>        own_state;
     bit<8>        state;
-    bit<32>       recalled;
+    bit<32>       record;
     bit<32>       now;
     bit<32>       age;
     bit<32>       overdue;
@@ -526,17 +462,17 @@ struct ingress_metadata_t {
     bit<32>       generation;
     bit<1>        torn;
     bit<32>       difference;
-    bit<16>       carried_sum;
-    PortId_t      turning_port;
+    bit<16>       later_blocks_sum;
+    port_t        recirculation_port;
 }
 struct egress_metadata_t {
-    bit<16> ipv4_rest;
-    bit<16> udp_rest;
-    bit<16> pseudo_length;
-    bit<1>  update_udp;
-    bit<32> depth;
-    bit<32> short_of;
-    bit<1>  watched;
+    bit<16>       ipv4_rest;
+    bit<16>       udp_rest;
+    bit<16>       pseudo_length;
+    bit<1>        update_udp;
+    queue_depth_t depth;
+    queue_depth_t below_threshold;
+    bit<1>        watched;
 }
 parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_metadata_t meta, out ingress_intrinsic_metadata_t ig_intr_md) {
     @name("IngressParser.ipv4_checksum") Checksum() ipv4_checksum_0;
@@ -557,7 +493,7 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
     state parse_bridge {
         packet.extract<bridge_t>(hdr.bridge);
         transition select(hdr.bridge.handover) {
-            8w5: parse_journey;
+            8w5: parse_pass;
             default: parse_again;
         }
     }
@@ -644,21 +580,21 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
             (8w0x20 &&& 8w0x20, 8w7): sum_expanded8to16;
             (default, 8w0): sum_words;
             (default, 8w3): sum_bytes;
-            (default, 8w4): join_words;
-            (default, 8w5): compare_words;
+            (default, 8w4): or_words;
+            (default, 8w5): max_words;
             default: accept;
         }
     }
     state choose_codes {
         transition select(hdr.lanesum.flags, hdr.lanesum.op) {
-            (8w0 &&& 8w0x20, 8w1): expand_to_bytes;
-            (8w0 &&& 8w0x20, 8w7): expand_bytes;
+            (8w0 &&& 8w0x20, 8w1): expand8;
+            (8w0 &&& 8w0x20, 8w7): expand8to16;
             default: accept;
         }
     }
     state choose_codes16 {
         transition select(hdr.lanesum.flags, hdr.lanesum.op) {
-            (8w0 &&& 8w0x20, 8w6): parse_codes16;
+            (8w0 &&& 8w0x20, 8w6): expand16;
             default: accept;
         }
     }
@@ -687,87 +623,91 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
         meta.combination = 2w0;
         transition parse_lanes;
     }
-    state join_words {
+    state or_words {
         meta.operation_bit = 16w16;
         meta.combination = 2w1;
         transition parse_lanes;
     }
-    state compare_words {
+    state max_words {
         meta.operation_bit = 16w32;
         meta.combination = 2w2;
         transition parse_lanes;
     }
-    state expand_to_bytes {
+    state expand8 {
         meta.operation_bit = 16w2;
+        meta.combination = 2w0;
         transition parse_codes;
     }
-    state expand_bytes {
+    state expand8to16 {
         meta.operation_bit = 16w128;
+        meta.combination = 2w0;
         transition parse_codes;
     }
-    state parse_codes16 {
+    state expand16 {
         meta.operation_bit = 16w64;
         meta.combination = 2w0;
+        transition parse_codes16;
+    }
+    state parse_codes16 {
         packet.extract<codes16_t>(hdr.codes16);
         udp_checksum_0.subtract<tuple<codes16_t>>({ hdr.codes16 });
         udp_checksum_0.subtract_all_and_deposit<bit<16>>(meta.udp_sum);
         transition accept;
     }
     state parse_codes {
-        meta.combination = 2w0;
         packet.extract<codes_t>(hdr.codes);
         udp_checksum_0.subtract<tuple<codes_t>>({ hdr.codes });
         udp_checksum_0.subtract_all_and_deposit<bit<16>>(meta.udp_sum);
         transition accept;
     }
     state parse_lanes {
-        packet.extract<lanes_t>(hdr.arrived);
-        hdr.lanes.w0 = hdr.arrived.w0;
-        hdr.lanes.w1 = hdr.arrived.w1;
-        hdr.lanes.w2 = hdr.arrived.w2;
-        hdr.lanes.w3 = hdr.arrived.w3;
-        hdr.lanes.w4 = hdr.arrived.w4;
-        hdr.lanes.w5 = hdr.arrived.w5;
-        hdr.lanes.w6 = hdr.arrived.w6;
-        hdr.lanes.w7 = hdr.arrived.w7;
-        hdr.lanes.w8 = hdr.arrived.w8;
-        hdr.lanes.w9 = hdr.arrived.w9;
-        hdr.lanes.w10 = hdr.arrived.w10;
-        hdr.lanes.w11 = hdr.arrived.w11;
-        hdr.lanes.w12 = hdr.arrived.w12;
-        hdr.lanes.w13 = hdr.arrived.w13;
-        hdr.lanes.w14 = hdr.arrived.w14;
-        hdr.lanes.w15 = hdr.arrived.w15;
-        hdr.lanes.w16 = hdr.arrived.w16;
-        hdr.lanes.w17 = hdr.arrived.w17;
-        hdr.lanes.w18 = hdr.arrived.w18;
-        hdr.lanes.w19 = hdr.arrived.w19;
-        hdr.lanes.w20 = hdr.arrived.w20;
-        hdr.lanes.w21 = hdr.arrived.w21;
-        hdr.lanes.w22 = hdr.arrived.w22;
-        hdr.lanes.w23 = hdr.arrived.w23;
-        hdr.lanes.w24 = hdr.arrived.w24;
-        hdr.lanes.w25 = hdr.arrived.w25;
-        hdr.lanes.w26 = hdr.arrived.w26;
-        hdr.lanes.w27 = hdr.arrived.w27;
-        hdr.lanes.w28 = hdr.arrived.w28;
-        hdr.lanes.w29 = hdr.arrived.w29;
-        hdr.lanes.w30 = hdr.arrived.w30;
-        hdr.lanes.w31 = hdr.arrived.w31;
+        packet.extract<lanes_t>(hdr.received);
+        hdr.lanes.w0 = hdr.received.w0;
+        hdr.lanes.w1 = hdr.received.w1;
+        hdr.lanes.w2 = hdr.received.w2;
+        hdr.lanes.w3 = hdr.received.w3;
+        hdr.lanes.w4 = hdr.received.w4;
+        hdr.lanes.w5 = hdr.received.w5;
+        hdr.lanes.w6 = hdr.received.w6;
+        hdr.lanes.w7 = hdr.received.w7;
+        hdr.lanes.w8 = hdr.received.w8;
+        hdr.lanes.w9 = hdr.received.w9;
+        hdr.lanes.w10 = hdr.received.w10;
+        hdr.lanes.w11 = hdr.received.w11;
+        hdr.lanes.w12 = hdr.received.w12;
+        hdr.lanes.w13 = hdr.received.w13;
+        hdr.lanes.w14 = hdr.received.w14;
+        hdr.lanes.w15 = hdr.received.w15;
+        hdr.lanes.w16 = hdr.received.w16;
+        hdr.lanes.w17 = hdr.received.w17;
+        hdr.lanes.w18 = hdr.received.w18;
+        hdr.lanes.w19 = hdr.received.w19;
+        hdr.lanes.w20 = hdr.received.w20;
+        hdr.lanes.w21 = hdr.received.w21;
+        hdr.lanes.w22 = hdr.received.w22;
+        hdr.lanes.w23 = hdr.received.w23;
+        hdr.lanes.w24 = hdr.received.w24;
+        hdr.lanes.w25 = hdr.received.w25;
+        hdr.lanes.w26 = hdr.received.w26;
+        hdr.lanes.w27 = hdr.received.w27;
+        hdr.lanes.w28 = hdr.received.w28;
+        hdr.lanes.w29 = hdr.received.w29;
+        hdr.lanes.w30 = hdr.received.w30;
+        hdr.lanes.w31 = hdr.received.w31;
         meta.wide = 1w1;
-        udp_checksum_0.subtract<tuple<lanes_t>>({ hdr.arrived });
+        udp_checksum_0.subtract<tuple<lanes_t>>({ hdr.received });
         udp_checksum_0.subtract_all_and_deposit<bit<16>>(meta.udp_sum);
         transition accept;
     }
-    state parse_journey {
-        packet.extract<journey_t>(hdr.journey);
-        udp_checksum_0.subtract<tuple<bit<16>>>({ hdr.journey.udp_sum });
-        meta.entry = hdr.journey.entry;
-        meta.worker = hdr.journey.worker;
-        meta.fan_in = hdr.journey.fan_in;
-        meta.group = hdr.journey.group;
-        meta.role = hdr.journey.role;
-        transition select(hdr.journey.task) {
+    state parse_pass {
+        packet.extract<pass_t>(hdr.pass);
+        udp_checksum_0.subtract<tuple<bit<16>>>({ hdr.pass.udp_sum });
+        meta.entry = hdr.pass.entry;
+        meta.worker = hdr.pass.worker;
+        meta.fan_in = hdr.pass.fan_in;
+        meta.group = hdr.pass.group;
+        meta.role = hdr.pass.role;
+        transition select(hdr.pass.task) {
             8w0x10: store_codes;
             8w0x12: store_codes16;
             8w0x11: store_lanes;
@@ -784,39 +724,42 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
         }
     }
     state store_codes {
-        meta.standing = 3w1;
+        meta.order = 3w1;
+        meta.combination = 2w0;
         transition pass_codes;
     }
     state store_codes16 {
-        meta.standing = 3w1;
+        meta.order = 3w1;
+        meta.combination = 2w0;
         transition pass_codes16;
     }
     state store_lanes {
-        meta.standing = 3w1;
+        meta.order = 3w1;
+        meta.combination = 2w0;
         transition pass_lanes;
     }
     state add_codes {
-        meta.standing = 3w2;
+        meta.order = 3w2;
         meta.combination = 2w0;
         transition pass_codes;
     }
     state add_codes16 {
-        meta.standing = 3w2;
+        meta.order = 3w2;
         meta.combination = 2w0;
         transition pass_codes16;
     }
     state add_lanes {
-        meta.standing = 3w2;
+        meta.order = 3w2;
         meta.combination = 2w0;
         transition pass_lanes;
     }
     state or_lanes {
-        meta.standing = 3w2;
+        meta.order = 3w2;
         meta.combination = 2w1;
         transition pass_lanes;
     }
     state max_lanes {
-        meta.standing = 3w2;
+        meta.order = 3w2;
         meta.combination = 2w2;
         transition pass_lanes;
     }
@@ -827,10 +770,7 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
         packet.extract<ipv4_t>(hdr.ipv4);
         packet.extract<udp_t>(hdr.udp);
         packet.extract<lanesum_t>(hdr.lanesum);
-        packet.extract<codes_t>(hdr.codes);
-        udp_checksum_0.subtract<tuple<codes_t>>({ hdr.codes });
-        udp_checksum_0.subtract_all_and_deposit<bit<16>>(meta.udp_sum);
-        transition accept;
+        transition parse_codes;
     }
     state pass_codes16 {
         meta.phase = 2w1;
@@ -839,10 +779,7 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
         packet.extract<ipv4_t>(hdr.ipv4);
         packet.extract<udp_t>(hdr.udp);
         packet.extract<lanesum_t>(hdr.lanesum);
-        packet.extract<codes16_t>(hdr.codes16);
-        udp_checksum_0.subtract<tuple<codes16_t>>({ hdr.codes16 });
-        udp_checksum_0.subtract_all_and_deposit<bit<16>>(meta.udp_sum);
-        transition accept;
+        transition parse_codes16;
     }
     state pass_lanes {
         meta.phase = 2w1;
@@ -851,47 +788,12 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
         packet.extract<ipv4_t>(hdr.ipv4);
         packet.extract<udp_t>(hdr.udp);
         packet.extract<lanesum_t>(hdr.lanesum);
-        packet.extract<lanes_t>(hdr.arrived);
-        hdr.lanes.w0 = hdr.arrived.w0;
-        hdr.lanes.w1 = hdr.arrived.w1;
-        hdr.lanes.w2 = hdr.arrived.w2;
-        hdr.lanes.w3 = hdr.arrived.w3;
-        hdr.lanes.w4 = hdr.arrived.w4;
-        hdr.lanes.w5 = hdr.arrived.w5;
-        hdr.lanes.w6 = hdr.arrived.w6;
-        hdr.lanes.w7 = hdr.arrived.w7;
-        hdr.lanes.w8 = hdr.arrived.w8;
-        hdr.lanes.w9 = hdr.arrived.w9;
-        hdr.lanes.w10 = hdr.arrived.w10;
-        hdr.lanes.w11 = hdr.arrived.w11;
-        hdr.lanes.w12 = hdr.arrived.w12;
-        hdr.lanes.w13 = hdr.arrived.w13;
-        hdr.lanes.w14 = hdr.arrived.w14;
-        hdr.lanes.w15 = hdr.arrived.w15;
-        hdr.lanes.w16 = hdr.arrived.w16;
-        hdr.lanes.w17 = hdr.arrived.w17;
-        hdr.lanes.w18 = hdr.arrived.w18;
-        hdr.lanes.w19 = hdr.arrived.w19;
-        hdr.lanes.w20 = hdr.arrived.w20;
-        hdr.lanes.w21 = hdr.arrived.w21;
-        hdr.lanes.w22 = hdr.arrived.w22;
-        hdr.lanes.w23 = hdr.arrived.w23;
-        hdr.lanes.w24 = hdr.arrived.w24;
-        hdr.lanes.w25 = hdr.arrived.w25;
-        hdr.lanes.w26 = hdr.arrived.w26;
-        hdr.lanes.w27 = hdr.arrived.w27;
-        hdr.lanes.w28 = hdr.arrived.w28;
-        hdr.lanes.w29 = hdr.arrived.w29;
-        hdr.lanes.w30 = hdr.arrived.w30;
-        hdr.lanes.w31 = hdr.arrived.w31;
-        udp_checksum_0.subtract<tuple<lanes_t>>({ hdr.arrived });
-        udp_checksum_0.subtract_all_and_deposit<bit<16>>(meta.udp_sum);
-        transition accept;
+        transition parse_lanes;
     }
     state read_lanes {
         meta.phase = 2w1;
         meta.verdict = 4w12;
-        meta.standing = 3w3;
+        meta.order = 3w3;
         meta.progress = 2w2;
         packet.extract<ethernet_t>(hdr.ethernet);
         packet.extract<ipv4_t>(hdr.ipv4);
@@ -989,9 +891,9 @@ typedef bit<15> lane_entry_t;
 control IngressDeparser(packet_out packet, inout ingress_headers_t hdr, in ingress_metadata_t meta, in ingress_intrinsic_metadata_for_deparser_t ig_dprsr_md) {
     @name("IngressDeparser.payload_checksum") Checksum() payload_checksum_0;
     apply {
-        hdr.bridge.payload_checksum = payload_checksum_0.update<tuple<bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<16>>>({ hdr.lanes.w0, hdr.lanes.w1, hdr.lanes.w2, hdr.lanes.w3, hdr.lanes.w4, hdr.lanes.w5, hdr.lanes.w6, hdr.lanes.w7, hdr.lanes.w8, hdr.lanes.w9, hdr.lanes.w10, hdr.lanes.w11, hdr.lanes.w12, hdr.lanes.w13, hdr.lanes.w14, hdr.lanes.w15, hdr.lanes.w16, hdr.lanes.w17, hdr.lanes.w18, hdr.lanes.w19, hdr.lanes.w20, hdr.lanes.w21, hdr.lanes.w22, hdr.lanes.w23, hdr.lanes.w24, hdr.lanes.w25, hdr.lanes.w26, hdr.lanes.w27, hdr.lanes.w28, hdr.lanes.w29, hdr.lanes.w30, hdr.lanes.w31, meta.carried_sum });
+        hdr.bridge.payload_checksum = payload_checksum_0.update<tuple<bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<32>, bit<16>>>({ hdr.lanes.w0, hdr.lanes.w1, hdr.lanes.w2, hdr.lanes.w3, hdr.lanes.w4, hdr.lanes.w5, hdr.lanes.w6, hdr.lanes.w7, hdr.lanes.w8, hdr.lanes.w9, hdr.lanes.w10, hdr.lanes.w11, hdr.lanes.w12, hdr.lanes.w13, hdr.lanes.w14, hdr.lanes.w15, hdr.lanes.w16, hdr.lanes.w17, hdr.lanes.w18, hdr.lanes.w19, hdr.lanes.w20, hdr.lanes.w21, hdr.lanes.w22, hdr.lanes.w23, hdr.lanes.w24, hdr.lanes.w25, hdr.lanes.w26, hdr.lanes.w27, hdr.lanes.w28, hdr.lanes.w29, hdr.lanes.w30, hdr.lanes.w31, meta.later_blocks_sum });
         packet.emit<bridge_t>(hdr.bridge);
-        packet.emit<journey_t>(hdr.journey);
+        packet.emit<pass_t>(hdr.pass);
         packet.emit<ethernet_t>(hdr.ethernet);
         packet.emit<arp_t>(hdr.arp);
         packet.emit<ipv4_t>(hdr.ipv4);
@@ -1019,11 +921,11 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         packet.emit<lanesum_t>(hdr.lanesum);
     }
 }
-@pa_container_size("ingress", "meta.shape", 32) @pa_container_size("ingress", "meta.worker", 32) @pa_container_size("ingress", "meta.owner", 32) @pa_container_size("ingress", "meta.generation", 32) @pa_container_size("ingress", "hdr.journey.worker", 32) @pa_container_size("ingress", "hdr.lanesum.chunk", 32) @pa_container_size("ingress", "hdr.lanesum.epoch", 32) control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t meta, in ingress_intrinsic_metadata_t ig_intr_md, in ingress_intrinsic_metadata_from_parser_t ig_prsr_md, inout ingress_intrinsic_metadata_for_deparser_t ig_dprsr_md, inout ingress_intrinsic_metadata_for_tm_t ig_tm_md) {
+@pa_container_size("ingress", "meta.shape", 32) @pa_container_size("ingress", "meta.worker", 32) @pa_container_size("ingress", "meta.owner", 32) @pa_container_size("ingress", "meta.generation", 32) @pa_container_size("ingress", "hdr.pass.worker", 32) @pa_container_size("ingress", "hdr.lanesum.chunk", 32) @pa_container_size("ingress", "hdr.lanesum.epoch", 32) control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t meta, in ingress_intrinsic_metadata_t ig_intr_md, in ingress_intrinsic_metadata_from_parser_t ig_prsr_md, inout ingress_intrinsic_metadata_for_deparser_t ig_dprsr_md, inout ingress_intrinsic_metadata_for_tm_t ig_tm_md) {
     @name("IngressPipeline.result.worker_mac") mac_t result_worker_mac;
     @name("IngressPipeline.result.worker_ip") ipv4_addr_t result_worker_ip;
     @name("IngressPipeline.result.worker_port") bit<16> result_worker_port;
-    @name("IngressPipeline.arp.asked") ipv4_addr_t arp_asked;
+    @name("IngressPipeline.arp.requested_ip") ipv4_addr_t arp_requested_ip;
     @name("IngressPipeline.arrival.contribution") action arrival_contribution_0() {
         meta.arrival = 2w1;
     }
@@ -1061,38 +963,38 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
                         (16w0, 1w0, default, default, 1w1, default, default, 8w0 &&& 8w0x50, 16w1064, 16w1084, 4w0) : arrival_contribution_0();
         }
     }
-    @name("IngressPipeline.classify.classify_counter") DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) classify_classify_counter;
-    @name("IngressPipeline.classify.measure") action classify_measure_0() {
+    @name("IngressPipeline.arrival.measure") action arrival_measure_0() {
         meta.payload_bytes = hdr.lanesum.words << 2;
         meta.datagram_gap = hdr.ipv4.total_length - hdr.udp.length;
     }
-    @name("IngressPipeline.classify.compare") action classify_compare_0() {
+    @name("IngressPipeline.arrival.compare") action arrival_compare_0() {
         meta.payload_gap = hdr.udp.length - meta.payload_bytes;
     }
-    @name("IngressPipeline.classify.matches") action classify_matches_0() {
+    @name("IngressPipeline.arrival.matches") action arrival_matches_0() {
         meta.length_matches = 1w1;
     }
-    @name("IngressPipeline.classify.differs") action classify_differs_0() {
+    @name("IngressPipeline.arrival.differs") action arrival_differs_0() {
         meta.length_matches = 1w0;
     }
-    @name("IngressPipeline.classify.lengths") table classify_lengths {
+    @name("IngressPipeline.arrival.lengths") table arrival_lengths {
         key = {
             meta.payload_gap : ternary @name("meta.payload_gap");
             meta.datagram_gap: ternary @name("meta.datagram_gap");
             hdr.lanesum.words: ternary @name("hdr.lanesum.words");
         }
         actions = {
-            classify_matches_0();
-            classify_differs_0();
+            arrival_matches_0();
+            arrival_differs_0();
         }
-        const default_action = classify_differs_0();
+        const default_action = arrival_differs_0();
         size = 4;
         const entries = {
-                        (16w40, 16w20, 16w0x3ff0) : classify_matches_0();
-                        (default, default, 16w0x3ff0 &&& 16w0x3ff0) : classify_differs_0();
-                        (16w40, 16w20, 16w0 &&& 16w0xc000) : classify_matches_0();
+                        (16w40, 16w20, 16w0x3ff0) : arrival_matches_0();
+                        (default, default, 16w0x3ff0 &&& 16w0x3ff0) : arrival_differs_0();
+                        (16w40, 16w20, 16w0 &&& 16w0xc000) : arrival_matches_0();
         }
     }
+    @name("IngressPipeline.classify.classify_counter") DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) classify_classify_counter;
     @name("IngressPipeline.classify.drop_malformed") action classify_drop_malformed_0() {
         meta.verdict = 4w0;
         classify_classify_counter.count();
@@ -1154,8 +1056,8 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
             classify_drop_unknown_0();
         }
         const default_action = classify_drop_unknown_0();
-        counters = classify_classify_counter;
         size = 32;
+        counters = classify_classify_counter;
         const entries = {
                         (1w1, default, default, default, default, default, default, default, default, default) : classify_drop_malformed_0();
                         (default, 1w1, default, default, default, default, default, default, default, default) : classify_drop_malformed_0();
@@ -1178,7 +1080,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @name("IngressPipeline.origin.origin_counter") DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) origin_origin_counter;
     @name("IngressPipeline.origin.provenance_counter") DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) origin_provenance_counter;
-    @name("IngressPipeline.origin.expect") action origin_expect_0(@name("port") PortId_t port, @name("attached") bit<1> attached_1) {
+    @name("IngressPipeline.origin.expect") action origin_expect_0(@name("port") port_t port, @name("attached") bit<1> attached_1) {
         meta.known_source = 1w1;
         meta.port_difference = hdr.bridge.ingress_port ^ port;
         meta.attached = attached_1;
@@ -1197,8 +1099,8 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
             origin_unknown_0();
         }
         const default_action = origin_unknown_0();
-        counters = origin_origin_counter;
         size = 32w1024;
+        counters = origin_origin_counter;
     }
     @name("IngressPipeline.origin.unknown_source") action origin_unknown_source_0() {
         origin_provenance_counter.count();
@@ -1230,8 +1132,8 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
             origin_drop_forged_0();
         }
         const default_action = origin_unknown_source_0();
-        counters = origin_provenance_counter;
         size = 8;
+        counters = origin_provenance_counter;
         const entries = {
                         (1w0, default, default, default, default, default) : origin_unknown_source_0();
                         (1w1, 9w0, 1w1, true, 4w2, 8w0x20 &&& 8w0x20) : origin_drop_forged_0();
@@ -1241,26 +1143,25 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @name("IngressPipeline.membership.member_counter") DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) membership_member_counter;
     @name("IngressPipeline.membership.admission_counter") DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) membership_admission_counter;
-    @name("IngressPipeline.membership.owner_hash") Hash<bit<32>>(HashAlgorithm_t.CRC32) membership_owner_hash;
-    @name("IngressPipeline.membership.admit") action membership_admit_0(@name("worker") bit<32> worker_1, @name("slot_base") bit<16> slot_base_1, @name("slot_count") bit<16> slot_count_0, @name("fan_in") bit<8> fan_in_1, @name("group") bit<16> group_2, @name("allowed_ops") bit<16> allowed_ops, @name("role") role_t role_1, @name("lease") bit<16> lease_1) {
+    @name("IngressPipeline.membership.admit") action membership_admit_0(@name("worker") bit<32> worker_1, @name("slot_base") bit<16> slot_base, @name("slot_count") bit<16> slot_count, @name("fan_in") bit<8> fan_in_1, @name("group") bit<16> group_2, @name("allowed_ops") bit<16> allowed_ops, @name("role") role_t role_1, @name("lease") bit<16> lease_1) {
         meta.member = 1w1;
         meta.worker = worker_1;
-        meta.fan_in = (bit<16>)fan_in_1;
+        meta.fan_in = (fan_in_t)fan_in_1;
         meta.group = group_2;
         meta.role = role_1;
         meta.lease = lease_1;
         meta.allowed = allowed_ops & meta.operation_bit;
-        meta.entry = slot_base_1 + meta.place;
-        meta.room = slot_count_0 - meta.place;
+        meta.entry = slot_base + meta.place;
+        meta.slots_left = slot_count - meta.place;
         membership_member_counter.count();
     }
-    @name("IngressPipeline.membership.stranger") action membership_stranger_0() {
+    @name("IngressPipeline.membership.unknown_sender") action membership_unknown_sender_0() {
         meta.member = 1w0;
         membership_member_counter.count();
     }
     @stage(0) @name("IngressPipeline.membership.member") table membership_member {
         key = {
-            hdr.bridge.ingress_port: exact @name("standard_metadata.ingress_port");
+            hdr.bridge.ingress_port: exact @name("ingress_port");
             hdr.ipv4.source        : exact @name("source");
             hdr.udp.source_port    : exact @name("source_port");
             hdr.lanesum.job        : exact @name("job");
@@ -1269,11 +1170,11 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         }
         actions = {
             membership_admit_0();
-            membership_stranger_0();
+            membership_unknown_sender_0();
         }
-        const default_action = membership_stranger_0();
-        counters = membership_member_counter;
+        const default_action = membership_unknown_sender_0();
         size = 32w1024;
+        counters = membership_member_counter;
     }
     @name("IngressPipeline.membership.accept") action membership_accept_0() {
         membership_admission_counter.count();
@@ -1293,7 +1194,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     @name("IngressPipeline.membership.admission") table membership_admission {
         key = {
             meta.member       : ternary @name("meta.member");
-            meta.room         : ternary @name("meta.room");
+            meta.slots_left   : ternary @name("meta.slots_left");
             hdr.lanesum.shadow: ternary @name("shadow");
             meta.allowed      : ternary @name("meta.allowed");
         }
@@ -1304,8 +1205,8 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
             membership_not_a_member_0();
         }
         const default_action = membership_not_a_member_0();
-        counters = membership_admission_counter;
         size = 16;
+        counters = membership_admission_counter;
         const entries = {
                         (1w0, default, default, default) : membership_not_a_member_0();
                         (1w1, 16w0, default, default) : membership_refuse_slot_0();
@@ -1564,15 +1465,16 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
                         (false, true, 1w1) : expand_mask16_0();
         }
     }
+    @name("IngressPipeline.slots.owner_hash") Hash<bit<32>>(HashAlgorithm_t.CRC32) slots_owner_hash;
     @name("IngressPipeline.slots.chunk.slot_chunk") Register<bit<32>, chunk_entry_t>(32w4096) slots_chunk_slot_chunk;
-    @name("IngressPipeline.slots.chunk.first_chunk") RegisterAction<bit<32>, chunk_entry_t, bit<2>>(slots_chunk_slot_chunk) slots_chunk_first_chunk = {
-        void apply(inout bit<32> value, out bit<2> order) {
+    @name("IngressPipeline.slots.chunk.first_chunk") RegisterAction<bit<32>, chunk_entry_t, chunk_order_t>(slots_chunk_slot_chunk) slots_chunk_first_chunk = {
+        void apply(inout bit<32> value, out chunk_order_t order) {
             value = hdr.lanesum.chunk;
             order = 2w1;
         }
     };
-    @name("IngressPipeline.slots.chunk.next_chunk") RegisterAction<bit<32>, chunk_entry_t, bit<2>>(slots_chunk_slot_chunk) slots_chunk_next_chunk = {
-        void apply(inout bit<32> value, out bit<2> order) {
+    @name("IngressPipeline.slots.chunk.next_chunk") RegisterAction<bit<32>, chunk_entry_t, chunk_order_t>(slots_chunk_slot_chunk) slots_chunk_next_chunk = {
+        void apply(inout bit<32> value, out chunk_order_t order) {
             order = 2w0;
             if (hdr.lanesum.chunk > value) {
                 order = 2w1;
@@ -1592,33 +1494,33 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     @name("IngressPipeline.slots.chunk.do_next_chunk") action slots_chunk_do_next_chunk_0() {
         meta.chunk_order = slots_chunk_next_chunk.execute(meta.entry[15:15] ++ meta.entry[10:0]);
     }
-    @name("IngressPipeline.slots.chunk.look_at_chunk") RegisterAction<bit<32>, chunk_entry_t, bit<2>>(slots_chunk_slot_chunk) slots_chunk_look_at_chunk = {
-        void apply(inout bit<32> value, out bit<2> order) {
+    @name("IngressPipeline.slots.chunk.read_chunk") RegisterAction<bit<32>, chunk_entry_t, chunk_order_t>(slots_chunk_slot_chunk) slots_chunk_read_chunk = {
+        void apply(inout bit<32> value, out chunk_order_t order) {
             order = 2w0;
             if (hdr.lanesum.chunk == value) {
                 order = 2w2;
             }
         }
     };
-    @name("IngressPipeline.slots.chunk.do_look_at_chunk") action slots_chunk_do_look_at_chunk_0() {
-        meta.chunk_order = slots_chunk_look_at_chunk.execute(meta.entry[15:15] ++ meta.entry[10:0]);
+    @name("IngressPipeline.slots.chunk.do_read_chunk") action slots_chunk_do_read_chunk_0() {
+        meta.chunk_order = slots_chunk_read_chunk.execute(meta.entry[15:15] ++ meta.entry[10:0]);
     }
     @stage(2) @name("IngressPipeline.slots.chunk.chunk") table slots_chunk_chunk {
         key = {
-            meta.entrance     : ternary @name("meta.entrance");
+            meta.access       : ternary @name("meta.access");
             meta.epoch_moved  : ternary @name("meta.epoch_moved");
             meta.epoch_reached: ternary @name("meta.epoch_reached");
         }
         actions = {
             slots_chunk_do_first_chunk_0();
             slots_chunk_do_next_chunk_0();
-            slots_chunk_do_look_at_chunk_0();
+            slots_chunk_do_read_chunk_0();
             slots_chunk_nothing_0();
         }
         const default_action = slots_chunk_nothing_0();
         size = 8;
         const entries = {
-                        (2w3, 1w0, 1w1) : slots_chunk_do_look_at_chunk_0();
+                        (2w3, 1w0, 1w1) : slots_chunk_do_read_chunk_0();
                         (2w1, 1w1, default) : slots_chunk_do_first_chunk_0();
                         (2w2, 1w1, 1w1) : slots_chunk_do_first_chunk_0();
                         (2w1, 1w0, 1w1) : slots_chunk_do_next_chunk_0();
@@ -1637,7 +1539,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
             }
         }
     };
-    @name("IngressPipeline.slots.own_guarded") RegisterAction<two_words_t, entry_t, bit<1>>(slots_slot_owner) slots_own_guarded = {
+    @name("IngressPipeline.slots.own_if_mine") RegisterAction<two_words_t, entry_t, bit<1>>(slots_slot_owner) slots_own_if_mine = {
         void apply(inout two_words_t value, out bit<1> moved) {
             moved = 1w0;
             if (value.lo != meta.owner || (int<32>)(hdr.lanesum.epoch - value.hi) > 32s0) {
@@ -1660,7 +1562,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
             }
         }
     };
-    @name("IngressPipeline.slots.reach_guarded") RegisterAction<two_words_t, entry_t, bit<1>>(slots_slot_owner_reached) slots_reach_guarded = {
+    @name("IngressPipeline.slots.reach_if_mine") RegisterAction<two_words_t, entry_t, bit<1>>(slots_slot_owner_reached) slots_reach_if_mine = {
         void apply(inout two_words_t value, out bit<1> reached) {
             reached = 1w0;
             if (value.lo == meta.owner && (int<32>)(hdr.lanesum.epoch - value.hi) >= 32s0) {
@@ -1687,19 +1589,19 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @name("IngressPipeline.slots.do_own") action slots_do_own_0() {
         meta.epoch_moved = slots_own.execute(meta.entry[15:15] ++ meta.entry[10:0]);
-        meta.entrance = 2w1;
+        meta.access = 2w1;
     }
-    @name("IngressPipeline.slots.do_own_guarded") action slots_do_own_guarded_0() {
-        meta.epoch_moved = slots_own_guarded.execute(meta.entry[15:15] ++ meta.entry[10:0]);
-        meta.entrance = 2w2;
+    @name("IngressPipeline.slots.do_own_if_mine") action slots_do_own_if_mine_0() {
+        meta.epoch_moved = slots_own_if_mine.execute(meta.entry[15:15] ++ meta.entry[10:0]);
+        meta.access = 2w2;
     }
     @name("IngressPipeline.slots.do_reach") action slots_do_reach_0() {
         meta.epoch_reached = slots_reach.execute(meta.entry[15:15] ++ meta.entry[10:0]);
     }
-    @name("IngressPipeline.slots.do_reach_guarded") action slots_do_reach_guarded_0() {
-        meta.epoch_reached = slots_reach_guarded.execute(meta.entry[15:15] ++ meta.entry[10:0]);
+    @name("IngressPipeline.slots.do_reach_if_mine") action slots_do_reach_if_mine_0() {
+        meta.epoch_reached = slots_reach_if_mine.execute(meta.entry[15:15] ++ meta.entry[10:0]);
     }
-    @name("IngressPipeline.slots.look_at_owner") RegisterAction<two_words_t, entry_t, bit<1>>(slots_slot_owner) slots_look_at_owner = {
+    @name("IngressPipeline.slots.read_owner") RegisterAction<two_words_t, entry_t, bit<1>>(slots_slot_owner) slots_read_owner = {
         void apply(inout two_words_t value, out bit<1> moved) {
             moved = 1w0;
             if (value.lo != meta.owner || (int<32>)(hdr.lanesum.epoch - value.hi) > 32s0) {
@@ -1707,7 +1609,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
             }
         }
     };
-    @name("IngressPipeline.slots.look_at_owner_reached") RegisterAction<two_words_t, entry_t, bit<1>>(slots_slot_owner_reached) slots_look_at_owner_reached = {
+    @name("IngressPipeline.slots.read_owner_reached") RegisterAction<two_words_t, entry_t, bit<1>>(slots_slot_owner_reached) slots_read_owner_reached = {
         void apply(inout two_words_t value, out bit<1> reached) {
             reached = 1w0;
             if (value.lo == meta.owner && (int<32>)(hdr.lanesum.epoch - value.hi) >= 32s0) {
@@ -1715,18 +1617,18 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
             }
         }
     };
-    @name("IngressPipeline.slots.do_look_at_owner") action slots_do_look_at_owner_0() {
-        meta.epoch_moved = slots_look_at_owner.execute(meta.entry[15:15] ++ meta.entry[10:0]);
-        meta.entrance = 2w3;
+    @name("IngressPipeline.slots.do_read_owner") action slots_do_read_owner_0() {
+        meta.epoch_moved = slots_read_owner.execute(meta.entry[15:15] ++ meta.entry[10:0]);
+        meta.access = 2w3;
     }
-    @name("IngressPipeline.slots.do_look_at_owner_reached") action slots_do_look_at_owner_reached_0() {
-        meta.epoch_reached = slots_look_at_owner_reached.execute(meta.entry[15:15] ++ meta.entry[10:0]);
+    @name("IngressPipeline.slots.do_read_owner_reached") action slots_do_read_owner_reached_0() {
+        meta.epoch_reached = slots_read_owner_reached.execute(meta.entry[15:15] ++ meta.entry[10:0]);
     }
     @stage(1) @name("IngressPipeline.slots.owner") table slots_owner {
         key = {
             meta.arrival      : ternary @name("meta.arrival");
             meta.member       : ternary @name("meta.member");
-            meta.room         : ternary @name("meta.room");
+            meta.slots_left   : ternary @name("meta.slots_left");
             hdr.lanesum.shadow: ternary @name("hdr.lanesum.shadow");
             meta.allowed      : ternary @name("meta.allowed");
             meta.role         : ternary @name("meta.role");
@@ -1734,19 +1636,19 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         }
         actions = {
             slots_do_own_0();
-            slots_do_own_guarded_0();
-            slots_do_look_at_owner_0();
+            slots_do_own_if_mine_0();
+            slots_do_read_owner_0();
             slots_nothing_0();
         }
         const default_action = slots_nothing_0();
         size = 8;
         const entries = {
-                        (2w3, default, default, default, default, default, default) : slots_do_look_at_owner_0();
+                        (2w3, default, default, default, default, default, default) : slots_do_read_owner_0();
                         (2w1, 1w1, 16w0, default, default, default, default) : slots_nothing_0();
                         (2w1, 1w1, 16w0x8000, 1w1, default, default, default) : slots_nothing_0();
                         (2w1, 1w1, default, default, 16w0, default, default) : slots_nothing_0();
-                        (2w1, 1w1, 16w0 &&& 16w0x8000, 1w0, default, 8w2 &&& 8w2, 1w0) : slots_do_own_guarded_0();
-                        (2w1, 1w1, 16w0x8000 &&& 16w0x8000, 1w1, default, 8w2 &&& 8w2, 1w0) : slots_do_own_guarded_0();
+                        (2w1, 1w1, 16w0 &&& 16w0x8000, 1w0, default, 8w2 &&& 8w2, 1w0) : slots_do_own_if_mine_0();
+                        (2w1, 1w1, 16w0x8000 &&& 16w0x8000, 1w1, default, 8w2 &&& 8w2, 1w0) : slots_do_own_if_mine_0();
                         (2w1, 1w1, 16w0 &&& 16w0x8000, 1w0, default, default, default) : slots_do_own_0();
                         (2w1, 1w1, 16w0x8000 &&& 16w0x8000, 1w1, default, default, default) : slots_do_own_0();
         }
@@ -1755,7 +1657,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         key = {
             meta.arrival      : ternary @name("meta.arrival");
             meta.member       : ternary @name("meta.member");
-            meta.room         : ternary @name("meta.room");
+            meta.slots_left   : ternary @name("meta.slots_left");
             hdr.lanesum.shadow: ternary @name("hdr.lanesum.shadow");
             meta.allowed      : ternary @name("meta.allowed");
             meta.role         : ternary @name("meta.role");
@@ -1763,19 +1665,19 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         }
         actions = {
             slots_do_reach_0();
-            slots_do_reach_guarded_0();
-            slots_do_look_at_owner_reached_0();
+            slots_do_reach_if_mine_0();
+            slots_do_read_owner_reached_0();
             slots_nothing_1();
         }
         const default_action = slots_nothing_1();
         size = 8;
         const entries = {
-                        (2w3, default, default, default, default, default, default) : slots_do_look_at_owner_reached_0();
+                        (2w3, default, default, default, default, default, default) : slots_do_read_owner_reached_0();
                         (2w1, 1w1, 16w0, default, default, default, default) : slots_nothing_1();
                         (2w1, 1w1, 16w0x8000, 1w1, default, default, default) : slots_nothing_1();
                         (2w1, 1w1, default, default, 16w0, default, default) : slots_nothing_1();
-                        (2w1, 1w1, 16w0 &&& 16w0x8000, 1w0, default, 8w2 &&& 8w2, 1w0) : slots_do_reach_guarded_0();
-                        (2w1, 1w1, 16w0x8000 &&& 16w0x8000, 1w1, default, 8w2 &&& 8w2, 1w0) : slots_do_reach_guarded_0();
+                        (2w1, 1w1, 16w0 &&& 16w0x8000, 1w0, default, 8w2 &&& 8w2, 1w0) : slots_do_reach_if_mine_0();
+                        (2w1, 1w1, 16w0x8000 &&& 16w0x8000, 1w1, default, 8w2 &&& 8w2, 1w0) : slots_do_reach_if_mine_0();
                         (2w1, 1w1, 16w0 &&& 16w0x8000, 1w0, default, default, default) : slots_do_reach_0();
                         (2w1, 1w1, 16w0x8000 &&& 16w0x8000, 1w1, default, default, default) : slots_do_reach_0();
         }
@@ -1832,12 +1734,12 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     @name("IngressPipeline.slots.do_next_shape") action slots_do_next_shape_0() {
         meta.shape_differs = slots_next_shape.execute(meta.entry[15:15] ++ meta.entry[10:0]);
     }
-    @name("IngressPipeline.slots.look_at_seen") RegisterAction<two_words_t, entry_t, bit<32>>(slots_slot_seen) slots_look_at_seen = {
+    @name("IngressPipeline.slots.read_seen") RegisterAction<two_words_t, entry_t, bit<32>>(slots_slot_seen) slots_read_seen = {
         void apply(inout two_words_t value, out bit<32> seen) {
             seen = value.lo;
         }
     };
-    @name("IngressPipeline.slots.look_at_shape") RegisterAction<two_words_t, entry_t, bit<1>>(slots_slot_shape) slots_look_at_shape = {
+    @name("IngressPipeline.slots.read_shape") RegisterAction<two_words_t, entry_t, bit<1>>(slots_slot_shape) slots_read_shape = {
         void apply(inout two_words_t value, out bit<1> differs) {
             differs = 1w0;
             if (value.lo != meta.shape) {
@@ -1845,28 +1747,28 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
             }
         }
     };
-    @name("IngressPipeline.slots.do_look_at_seen") action slots_do_look_at_seen_0() {
-        meta.seen = slots_look_at_seen.execute(meta.entry[15:15] ++ meta.entry[10:0]);
+    @name("IngressPipeline.slots.do_read_seen") action slots_do_read_seen_0() {
+        meta.seen = slots_read_seen.execute(meta.entry[15:15] ++ meta.entry[10:0]);
     }
-    @name("IngressPipeline.slots.do_look_at_shape") action slots_do_look_at_shape_0() {
-        meta.shape_differs = slots_look_at_shape.execute(meta.entry[15:15] ++ meta.entry[10:0]);
+    @name("IngressPipeline.slots.do_read_shape") action slots_do_read_shape_0() {
+        meta.shape_differs = slots_read_shape.execute(meta.entry[15:15] ++ meta.entry[10:0]);
     }
     @stage(2) @name("IngressPipeline.slots.seen") table slots_seen {
         key = {
-            meta.entrance     : ternary @name("meta.entrance");
+            meta.access       : ternary @name("meta.access");
             meta.epoch_moved  : ternary @name("meta.epoch_moved");
             meta.epoch_reached: ternary @name("meta.epoch_reached");
         }
         actions = {
             slots_do_first_seen_0();
             slots_do_next_seen_0();
-            slots_do_look_at_seen_0();
+            slots_do_read_seen_0();
             slots_nothing_2();
         }
         const default_action = slots_nothing_2();
         size = 8;
         const entries = {
-                        (2w3, 1w0, 1w1) : slots_do_look_at_seen_0();
+                        (2w3, 1w0, 1w1) : slots_do_read_seen_0();
                         (2w1, 1w1, default) : slots_do_first_seen_0();
                         (2w2, 1w1, 1w1) : slots_do_first_seen_0();
                         (2w1, 1w0, 1w1) : slots_do_next_seen_0();
@@ -1875,20 +1777,20 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(2) @name("IngressPipeline.slots.shape") table slots_shape {
         key = {
-            meta.entrance     : ternary @name("meta.entrance");
+            meta.access       : ternary @name("meta.access");
             meta.epoch_moved  : ternary @name("meta.epoch_moved");
             meta.epoch_reached: ternary @name("meta.epoch_reached");
         }
         actions = {
             slots_do_first_shape_0();
             slots_do_next_shape_0();
-            slots_do_look_at_shape_0();
+            slots_do_read_shape_0();
             slots_nothing_3();
         }
         const default_action = slots_nothing_3();
         size = 8;
         const entries = {
-                        (2w3, 1w0, 1w1) : slots_do_look_at_shape_0();
+                        (2w3, 1w0, 1w1) : slots_do_read_shape_0();
                         (2w1, 1w1, default) : slots_do_first_shape_0();
                         (2w2, 1w1, 1w1) : slots_do_first_shape_0();
                         (2w1, 1w0, 1w1) : slots_do_next_shape_0();
@@ -1923,7 +1825,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
             }
         }
     };
-    @name("IngressPipeline.slots.look_at_count") RegisterAction<bit<16>, entry_t, progress_t>(slots_slot_count) slots_look_at_count = {
+    @name("IngressPipeline.slots.read_count") RegisterAction<bit<16>, entry_t, progress_t>(slots_slot_count) slots_read_count = {
         void apply(inout bit<16> value, out progress_t progress) {
             progress = 2w0;
             if ((int<16>)value == -16s1) {
@@ -1955,7 +1857,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
             }
         }
     };
-    @name("IngressPipeline.slots.look_at_workers") RegisterAction<two_words_t, entry_t, bit<32>>(slots_slot_workers) slots_look_at_workers = {
+    @name("IngressPipeline.slots.read_workers") RegisterAction<two_words_t, entry_t, bit<32>>(slots_slot_workers) slots_read_workers = {
         void apply(inout two_words_t value, out bit<32> workers) {
             workers = value.lo;
         }
@@ -1964,7 +1866,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         void apply(inout two_bytes_t value, out bit<8> state) {
             value.lo = meta.own_state;
             state = value.lo;
-            if (meta.fan_in[7:0] == 8w1) {
+            if ((bit<8>)meta.fan_in == 8w1) {
                 value.hi = 8w0xff;
             } else {
                 value.hi = 8w1;
@@ -1977,14 +1879,14 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
                 value.lo = value.lo | meta.own_state;
             }
             state = value.lo;
-            if ((int<8>)value.hi != -8s1 && value.hi + 8w1 >= meta.fan_in[7:0]) {
+            if ((int<8>)value.hi != -8s1 && value.hi + 8w1 >= (bit<8>)meta.fan_in) {
                 value.hi = 8w0xff;
             } else if ((int<8>)value.hi != -8s1) {
                 value.hi = value.hi + 8w1;
             }
         }
     };
-    @name("IngressPipeline.slots.look_at_state") RegisterAction<two_bytes_t, entry_t, bit<8>>(slots_slot_state) slots_look_at_state = {
+    @name("IngressPipeline.slots.read_state") RegisterAction<two_bytes_t, entry_t, bit<8>>(slots_slot_state) slots_read_state = {
         void apply(inout two_bytes_t value, out bit<8> state) {
             state = value.lo;
         }
@@ -2000,37 +1902,37 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
             value.hi = meta.now;
         }
     };
-    @name("IngressPipeline.slots.recall_shape") RegisterAction<two_words_t, entry_t, bit<32>>(slots_slot_record) slots_recall_shape = {
+    @name("IngressPipeline.slots.read_shape_record") RegisterAction<two_words_t, entry_t, bit<32>>(slots_slot_record) slots_read_shape_record = {
         void apply(inout two_words_t value, out bit<32> recalled) {
             recalled = value.lo;
         }
     };
-    @name("IngressPipeline.slots.recall_time") RegisterAction<two_words_t, entry_t, bit<32>>(slots_slot_record) slots_recall_time = {
+    @name("IngressPipeline.slots.read_time_record") RegisterAction<two_words_t, entry_t, bit<32>>(slots_slot_record) slots_read_time_record = {
         void apply(inout two_words_t value, out bit<32> recalled) {
             recalled = value.hi;
         }
     };
     @name("IngressPipeline.slots.do_count_first") action slots_do_count_first_0() {
         meta.progress = slots_count_first.execute(meta.entry[15:15] ++ meta.entry[10:0]);
-        meta.standing = 3w1;
+        meta.order = 3w1;
     }
     @name("IngressPipeline.slots.do_count_next") action slots_do_count_next_0() {
         meta.progress = slots_count_next.execute(meta.entry[15:15] ++ meta.entry[10:0]);
-        meta.standing = 3w2;
+        meta.order = 3w2;
     }
-    @name("IngressPipeline.slots.do_look_seen") action slots_do_look_seen_0() {
-        meta.progress = slots_look_at_count.execute(meta.entry[15:15] ++ meta.entry[10:0]);
-        meta.standing = 3w3;
+    @name("IngressPipeline.slots.do_read_count_seen") action slots_do_read_count_seen_0() {
+        meta.progress = slots_read_count.execute(meta.entry[15:15] ++ meta.entry[10:0]);
+        meta.order = 3w3;
     }
-    @name("IngressPipeline.slots.do_look_foreign") action slots_do_look_foreign_0() {
-        meta.progress = slots_look_at_count.execute(meta.entry[15:15] ++ meta.entry[10:0]);
-        meta.standing = 3w5;
+    @name("IngressPipeline.slots.do_read_count_foreign") action slots_do_read_count_foreign_0() {
+        meta.progress = slots_read_count.execute(meta.entry[15:15] ++ meta.entry[10:0]);
+        meta.order = 3w5;
     }
-    @name("IngressPipeline.slots.stand_in_conflict") action slots_stand_in_conflict_0() {
-        meta.standing = 3w4;
+    @name("IngressPipeline.slots.set_conflict") action slots_set_conflict_0() {
+        meta.order = 3w4;
     }
-    @name("IngressPipeline.slots.stand_behind") action slots_stand_behind_0() {
-        meta.standing = 3w0;
+    @name("IngressPipeline.slots.set_older") action slots_set_older_0() {
+        meta.order = 3w0;
     }
     @name("IngressPipeline.slots.do_first_worker") action slots_do_first_worker_0() {
         meta.workers = slots_first_worker.execute(meta.entry[15:15] ++ meta.entry[10:0]);
@@ -2038,8 +1940,8 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     @name("IngressPipeline.slots.do_next_worker") action slots_do_next_worker_0() {
         meta.workers = slots_next_worker.execute(meta.entry[15:15] ++ meta.entry[10:0]);
     }
-    @name("IngressPipeline.slots.do_look_workers") action slots_do_look_workers_0() {
-        meta.workers = slots_look_at_workers.execute(meta.entry[15:15] ++ meta.entry[10:0]);
+    @name("IngressPipeline.slots.do_read_workers") action slots_do_read_workers_0() {
+        meta.workers = slots_read_workers.execute(meta.entry[15:15] ++ meta.entry[10:0]);
     }
     @name("IngressPipeline.slots.do_first_state") action slots_do_first_state_0() {
         meta.state = slots_first_state.execute(meta.entry[15:15] ++ meta.entry[10:0]);
@@ -2047,8 +1949,8 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     @name("IngressPipeline.slots.do_next_state") action slots_do_next_state_0() {
         meta.state = slots_next_state.execute(meta.entry[15:15] ++ meta.entry[10:0]);
     }
-    @name("IngressPipeline.slots.do_look_state") action slots_do_look_state_0() {
-        meta.state = slots_look_at_state.execute(meta.entry[15:15] ++ meta.entry[10:0]);
+    @name("IngressPipeline.slots.do_read_state") action slots_do_read_state_0() {
+        meta.state = slots_read_state.execute(meta.entry[15:15] ++ meta.entry[10:0]);
     }
     @name("IngressPipeline.slots.do_first_record") action slots_do_first_record_0() {
         slots_first_record.execute(meta.entry[15:15] ++ meta.entry[10:0]);
@@ -2056,15 +1958,15 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     @name("IngressPipeline.slots.do_touch_record") action slots_do_touch_record_0() {
         slots_touch_record.execute(meta.entry[15:15] ++ meta.entry[10:0]);
     }
-    @name("IngressPipeline.slots.do_recall_shape") action slots_do_recall_shape_0() {
-        meta.recalled = slots_recall_shape.execute(meta.entry[15:15] ++ meta.entry[10:0]);
+    @name("IngressPipeline.slots.do_read_shape_record") action slots_do_read_shape_record_0() {
+        meta.record = slots_read_shape_record.execute(meta.entry[15:15] ++ meta.entry[10:0]);
     }
-    @name("IngressPipeline.slots.do_recall_time") action slots_do_recall_time_0() {
-        meta.recalled = slots_recall_time.execute(meta.entry[15:15] ++ meta.entry[10:0]);
+    @name("IngressPipeline.slots.do_read_time_record") action slots_do_read_time_record_0() {
+        meta.record = slots_read_time_record.execute(meta.entry[15:15] ++ meta.entry[10:0]);
     }
     @stage(3) @name("IngressPipeline.slots.count") table slots_count {
         key = {
-            meta.entrance     : ternary @name("meta.entrance");
+            meta.access       : ternary @name("meta.access");
             meta.epoch_moved  : ternary @name("meta.epoch_moved");
             meta.epoch_reached: ternary @name("meta.epoch_reached");
             meta.chunk_order  : ternary @name("meta.chunk_order");
@@ -2075,10 +1977,10 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         actions = {
             slots_do_count_first_0();
             slots_do_count_next_0();
-            slots_do_look_seen_0();
-            slots_do_look_foreign_0();
-            slots_stand_in_conflict_0();
-            slots_stand_behind_0();
+            slots_do_read_count_seen_0();
+            slots_do_read_count_foreign_0();
+            slots_set_conflict_0();
+            slots_set_older_0();
             slots_nothing_4();
         }
         const default_action = slots_nothing_4();
@@ -2086,48 +1988,48 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         const entries = {
                         (2w0, default, default, default, default, default, default) : slots_nothing_4();
                         (default, default, default, 2w1, default, default, default) : slots_do_count_first_0();
-                        (2w2, 1w1, 1w0, default, default, default, default) : slots_do_look_foreign_0();
-                        (default, default, default, 2w2, 1w1, default, default) : slots_stand_in_conflict_0();
-                        (default, default, default, 2w2, 1w0, 32w1 &&& 32w1, 32w1 &&& 32w1) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w2 &&& 32w2, 32w2 &&& 32w2) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w4 &&& 32w4, 32w4 &&& 32w4) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w8 &&& 32w8, 32w8 &&& 32w8) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w16 &&& 32w16, 32w16 &&& 32w16) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w32 &&& 32w32, 32w32 &&& 32w32) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w64 &&& 32w64, 32w64 &&& 32w64) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w128 &&& 32w128, 32w128 &&& 32w128) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w256 &&& 32w256, 32w256 &&& 32w256) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w512 &&& 32w512, 32w512 &&& 32w512) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w1024 &&& 32w1024, 32w1024 &&& 32w1024) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w2048 &&& 32w2048, 32w2048 &&& 32w2048) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w4096 &&& 32w4096, 32w4096 &&& 32w4096) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w8192 &&& 32w8192, 32w8192 &&& 32w8192) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w16384 &&& 32w16384, 32w16384 &&& 32w16384) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w32768 &&& 32w32768, 32w32768 &&& 32w32768) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w65536 &&& 32w65536, 32w65536 &&& 32w65536) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w131072 &&& 32w131072, 32w131072 &&& 32w131072) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w262144 &&& 32w262144, 32w262144 &&& 32w262144) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w524288 &&& 32w524288, 32w524288 &&& 32w524288) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w1048576 &&& 32w1048576, 32w1048576 &&& 32w1048576) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w2097152 &&& 32w2097152, 32w2097152 &&& 32w2097152) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w4194304 &&& 32w4194304, 32w4194304 &&& 32w4194304) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w8388608 &&& 32w8388608, 32w8388608 &&& 32w8388608) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w16777216 &&& 32w16777216, 32w16777216 &&& 32w16777216) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w33554432 &&& 32w33554432, 32w33554432 &&& 32w33554432) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w67108864 &&& 32w67108864, 32w67108864 &&& 32w67108864) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w134217728 &&& 32w134217728, 32w134217728 &&& 32w134217728) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w268435456 &&& 32w268435456, 32w268435456 &&& 32w268435456) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w536870912 &&& 32w536870912, 32w536870912 &&& 32w536870912) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w1073741824 &&& 32w1073741824, 32w1073741824 &&& 32w1073741824) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w2147483648 &&& 32w2147483648, 32w2147483648 &&& 32w2147483648) : slots_do_look_seen_0();
+                        (2w2, 1w1, 1w0, default, default, default, default) : slots_do_read_count_foreign_0();
+                        (default, default, default, 2w2, 1w1, default, default) : slots_set_conflict_0();
+                        (default, default, default, 2w2, 1w0, 32w1 &&& 32w1, 32w1 &&& 32w1) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w2 &&& 32w2, 32w2 &&& 32w2) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w4 &&& 32w4, 32w4 &&& 32w4) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w8 &&& 32w8, 32w8 &&& 32w8) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w16 &&& 32w16, 32w16 &&& 32w16) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w32 &&& 32w32, 32w32 &&& 32w32) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w64 &&& 32w64, 32w64 &&& 32w64) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w128 &&& 32w128, 32w128 &&& 32w128) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w256 &&& 32w256, 32w256 &&& 32w256) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w512 &&& 32w512, 32w512 &&& 32w512) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w1024 &&& 32w1024, 32w1024 &&& 32w1024) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w2048 &&& 32w2048, 32w2048 &&& 32w2048) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w4096 &&& 32w4096, 32w4096 &&& 32w4096) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w8192 &&& 32w8192, 32w8192 &&& 32w8192) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w16384 &&& 32w16384, 32w16384 &&& 32w16384) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w32768 &&& 32w32768, 32w32768 &&& 32w32768) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w65536 &&& 32w65536, 32w65536 &&& 32w65536) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w131072 &&& 32w131072, 32w131072 &&& 32w131072) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w262144 &&& 32w262144, 32w262144 &&& 32w262144) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w524288 &&& 32w524288, 32w524288 &&& 32w524288) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w1048576 &&& 32w1048576, 32w1048576 &&& 32w1048576) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w2097152 &&& 32w2097152, 32w2097152 &&& 32w2097152) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w4194304 &&& 32w4194304, 32w4194304 &&& 32w4194304) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w8388608 &&& 32w8388608, 32w8388608 &&& 32w8388608) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w16777216 &&& 32w16777216, 32w16777216 &&& 32w16777216) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w33554432 &&& 32w33554432, 32w33554432 &&& 32w33554432) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w67108864 &&& 32w67108864, 32w67108864 &&& 32w67108864) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w134217728 &&& 32w134217728, 32w134217728 &&& 32w134217728) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w268435456 &&& 32w268435456, 32w268435456 &&& 32w268435456) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w536870912 &&& 32w536870912, 32w536870912 &&& 32w536870912) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w1073741824 &&& 32w1073741824, 32w1073741824 &&& 32w1073741824) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w2147483648 &&& 32w2147483648, 32w2147483648 &&& 32w2147483648) : slots_do_read_count_seen_0();
                         (2w3, default, default, default, default, default, default) : slots_nothing_4();
                         (default, default, default, 2w2, 1w0, default, default) : slots_do_count_next_0();
-                        (default, default, default, default, default, default, default) : slots_stand_behind_0();
+                        (default, default, default, default, default, default, default) : slots_set_older_0();
         }
     }
     @stage(3) @name("IngressPipeline.slots.workers") table slots_workers {
         key = {
-            meta.entrance     : ternary @name("meta.entrance");
+            meta.access       : ternary @name("meta.access");
             meta.epoch_moved  : ternary @name("meta.epoch_moved");
             meta.epoch_reached: ternary @name("meta.epoch_reached");
             meta.chunk_order  : ternary @name("meta.chunk_order");
@@ -2138,7 +2040,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         actions = {
             slots_do_first_worker_0();
             slots_do_next_worker_0();
-            slots_do_look_workers_0();
+            slots_do_read_workers_0();
             slots_nothing_5();
         }
         const default_action = slots_nothing_5();
@@ -2148,38 +2050,38 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
                         (default, default, default, 2w1, default, default, default) : slots_do_first_worker_0();
                         (2w2, 1w1, 1w0, default, default, default, default) : slots_nothing_5();
                         (default, default, default, 2w2, 1w1, default, default) : slots_nothing_5();
-                        (default, default, default, 2w2, 1w0, 32w1 &&& 32w1, 32w1 &&& 32w1) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w2 &&& 32w2, 32w2 &&& 32w2) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w4 &&& 32w4, 32w4 &&& 32w4) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w8 &&& 32w8, 32w8 &&& 32w8) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w16 &&& 32w16, 32w16 &&& 32w16) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w32 &&& 32w32, 32w32 &&& 32w32) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w64 &&& 32w64, 32w64 &&& 32w64) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w128 &&& 32w128, 32w128 &&& 32w128) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w256 &&& 32w256, 32w256 &&& 32w256) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w512 &&& 32w512, 32w512 &&& 32w512) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w1024 &&& 32w1024, 32w1024 &&& 32w1024) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w2048 &&& 32w2048, 32w2048 &&& 32w2048) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w4096 &&& 32w4096, 32w4096 &&& 32w4096) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w8192 &&& 32w8192, 32w8192 &&& 32w8192) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w16384 &&& 32w16384, 32w16384 &&& 32w16384) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w32768 &&& 32w32768, 32w32768 &&& 32w32768) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w65536 &&& 32w65536, 32w65536 &&& 32w65536) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w131072 &&& 32w131072, 32w131072 &&& 32w131072) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w262144 &&& 32w262144, 32w262144 &&& 32w262144) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w524288 &&& 32w524288, 32w524288 &&& 32w524288) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w1048576 &&& 32w1048576, 32w1048576 &&& 32w1048576) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w2097152 &&& 32w2097152, 32w2097152 &&& 32w2097152) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w4194304 &&& 32w4194304, 32w4194304 &&& 32w4194304) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w8388608 &&& 32w8388608, 32w8388608 &&& 32w8388608) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w16777216 &&& 32w16777216, 32w16777216 &&& 32w16777216) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w33554432 &&& 32w33554432, 32w33554432 &&& 32w33554432) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w67108864 &&& 32w67108864, 32w67108864 &&& 32w67108864) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w134217728 &&& 32w134217728, 32w134217728 &&& 32w134217728) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w268435456 &&& 32w268435456, 32w268435456 &&& 32w268435456) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w536870912 &&& 32w536870912, 32w536870912 &&& 32w536870912) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w1073741824 &&& 32w1073741824, 32w1073741824 &&& 32w1073741824) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w2147483648 &&& 32w2147483648, 32w2147483648 &&& 32w2147483648) : slots_do_look_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w1 &&& 32w1, 32w1 &&& 32w1) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w2 &&& 32w2, 32w2 &&& 32w2) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w4 &&& 32w4, 32w4 &&& 32w4) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w8 &&& 32w8, 32w8 &&& 32w8) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w16 &&& 32w16, 32w16 &&& 32w16) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w32 &&& 32w32, 32w32 &&& 32w32) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w64 &&& 32w64, 32w64 &&& 32w64) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w128 &&& 32w128, 32w128 &&& 32w128) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w256 &&& 32w256, 32w256 &&& 32w256) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w512 &&& 32w512, 32w512 &&& 32w512) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w1024 &&& 32w1024, 32w1024 &&& 32w1024) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w2048 &&& 32w2048, 32w2048 &&& 32w2048) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w4096 &&& 32w4096, 32w4096 &&& 32w4096) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w8192 &&& 32w8192, 32w8192 &&& 32w8192) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w16384 &&& 32w16384, 32w16384 &&& 32w16384) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w32768 &&& 32w32768, 32w32768 &&& 32w32768) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w65536 &&& 32w65536, 32w65536 &&& 32w65536) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w131072 &&& 32w131072, 32w131072 &&& 32w131072) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w262144 &&& 32w262144, 32w262144 &&& 32w262144) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w524288 &&& 32w524288, 32w524288 &&& 32w524288) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w1048576 &&& 32w1048576, 32w1048576 &&& 32w1048576) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w2097152 &&& 32w2097152, 32w2097152 &&& 32w2097152) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w4194304 &&& 32w4194304, 32w4194304 &&& 32w4194304) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w8388608 &&& 32w8388608, 32w8388608 &&& 32w8388608) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w16777216 &&& 32w16777216, 32w16777216 &&& 32w16777216) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w33554432 &&& 32w33554432, 32w33554432 &&& 32w33554432) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w67108864 &&& 32w67108864, 32w67108864 &&& 32w67108864) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w134217728 &&& 32w134217728, 32w134217728 &&& 32w134217728) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w268435456 &&& 32w268435456, 32w268435456 &&& 32w268435456) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w536870912 &&& 32w536870912, 32w536870912 &&& 32w536870912) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w1073741824 &&& 32w1073741824, 32w1073741824 &&& 32w1073741824) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w2147483648 &&& 32w2147483648, 32w2147483648 &&& 32w2147483648) : slots_do_read_workers_0();
                         (2w3, default, default, default, default, default, default) : slots_nothing_5();
                         (default, default, default, 2w2, 1w0, default, default) : slots_do_next_worker_0();
                         (default, default, default, default, default, default, default) : slots_nothing_5();
@@ -2187,7 +2089,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(3) @name("IngressPipeline.slots.state") table slots_state {
         key = {
-            meta.entrance     : ternary @name("meta.entrance");
+            meta.access       : ternary @name("meta.access");
             meta.epoch_moved  : ternary @name("meta.epoch_moved");
             meta.epoch_reached: ternary @name("meta.epoch_reached");
             meta.chunk_order  : ternary @name("meta.chunk_order");
@@ -2198,7 +2100,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         actions = {
             slots_do_first_state_0();
             slots_do_next_state_0();
-            slots_do_look_state_0();
+            slots_do_read_state_0();
             slots_nothing_6();
         }
         const default_action = slots_nothing_6();
@@ -2208,38 +2110,38 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
                         (default, default, default, 2w1, default, default, default) : slots_do_first_state_0();
                         (2w2, 1w1, 1w0, default, default, default, default) : slots_nothing_6();
                         (default, default, default, 2w2, 1w1, default, default) : slots_nothing_6();
-                        (default, default, default, 2w2, 1w0, 32w1 &&& 32w1, 32w1 &&& 32w1) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w2 &&& 32w2, 32w2 &&& 32w2) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w4 &&& 32w4, 32w4 &&& 32w4) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w8 &&& 32w8, 32w8 &&& 32w8) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w16 &&& 32w16, 32w16 &&& 32w16) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w32 &&& 32w32, 32w32 &&& 32w32) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w64 &&& 32w64, 32w64 &&& 32w64) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w128 &&& 32w128, 32w128 &&& 32w128) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w256 &&& 32w256, 32w256 &&& 32w256) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w512 &&& 32w512, 32w512 &&& 32w512) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w1024 &&& 32w1024, 32w1024 &&& 32w1024) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w2048 &&& 32w2048, 32w2048 &&& 32w2048) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w4096 &&& 32w4096, 32w4096 &&& 32w4096) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w8192 &&& 32w8192, 32w8192 &&& 32w8192) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w16384 &&& 32w16384, 32w16384 &&& 32w16384) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w32768 &&& 32w32768, 32w32768 &&& 32w32768) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w65536 &&& 32w65536, 32w65536 &&& 32w65536) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w131072 &&& 32w131072, 32w131072 &&& 32w131072) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w262144 &&& 32w262144, 32w262144 &&& 32w262144) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w524288 &&& 32w524288, 32w524288 &&& 32w524288) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w1048576 &&& 32w1048576, 32w1048576 &&& 32w1048576) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w2097152 &&& 32w2097152, 32w2097152 &&& 32w2097152) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w4194304 &&& 32w4194304, 32w4194304 &&& 32w4194304) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w8388608 &&& 32w8388608, 32w8388608 &&& 32w8388608) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w16777216 &&& 32w16777216, 32w16777216 &&& 32w16777216) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w33554432 &&& 32w33554432, 32w33554432 &&& 32w33554432) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w67108864 &&& 32w67108864, 32w67108864 &&& 32w67108864) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w134217728 &&& 32w134217728, 32w134217728 &&& 32w134217728) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w268435456 &&& 32w268435456, 32w268435456 &&& 32w268435456) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w536870912 &&& 32w536870912, 32w536870912 &&& 32w536870912) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w1073741824 &&& 32w1073741824, 32w1073741824 &&& 32w1073741824) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w2147483648 &&& 32w2147483648, 32w2147483648 &&& 32w2147483648) : slots_do_look_state_0();
+                        (default, default, default, 2w2, 1w0, 32w1 &&& 32w1, 32w1 &&& 32w1) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w2 &&& 32w2, 32w2 &&& 32w2) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w4 &&& 32w4, 32w4 &&& 32w4) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w8 &&& 32w8, 32w8 &&& 32w8) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w16 &&& 32w16, 32w16 &&& 32w16) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w32 &&& 32w32, 32w32 &&& 32w32) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w64 &&& 32w64, 32w64 &&& 32w64) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w128 &&& 32w128, 32w128 &&& 32w128) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w256 &&& 32w256, 32w256 &&& 32w256) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w512 &&& 32w512, 32w512 &&& 32w512) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w1024 &&& 32w1024, 32w1024 &&& 32w1024) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w2048 &&& 32w2048, 32w2048 &&& 32w2048) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w4096 &&& 32w4096, 32w4096 &&& 32w4096) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w8192 &&& 32w8192, 32w8192 &&& 32w8192) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w16384 &&& 32w16384, 32w16384 &&& 32w16384) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w32768 &&& 32w32768, 32w32768 &&& 32w32768) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w65536 &&& 32w65536, 32w65536 &&& 32w65536) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w131072 &&& 32w131072, 32w131072 &&& 32w131072) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w262144 &&& 32w262144, 32w262144 &&& 32w262144) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w524288 &&& 32w524288, 32w524288 &&& 32w524288) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w1048576 &&& 32w1048576, 32w1048576 &&& 32w1048576) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w2097152 &&& 32w2097152, 32w2097152 &&& 32w2097152) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w4194304 &&& 32w4194304, 32w4194304 &&& 32w4194304) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w8388608 &&& 32w8388608, 32w8388608 &&& 32w8388608) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w16777216 &&& 32w16777216, 32w16777216 &&& 32w16777216) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w33554432 &&& 32w33554432, 32w33554432 &&& 32w33554432) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w67108864 &&& 32w67108864, 32w67108864 &&& 32w67108864) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w134217728 &&& 32w134217728, 32w134217728 &&& 32w134217728) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w268435456 &&& 32w268435456, 32w268435456 &&& 32w268435456) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w536870912 &&& 32w536870912, 32w536870912 &&& 32w536870912) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w1073741824 &&& 32w1073741824, 32w1073741824 &&& 32w1073741824) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w2147483648 &&& 32w2147483648, 32w2147483648 &&& 32w2147483648) : slots_do_read_state_0();
                         (2w3, default, default, default, default, default, default) : slots_nothing_6();
                         (default, default, default, 2w2, 1w0, default, default) : slots_do_next_state_0();
                         (default, default, default, default, default, default, default) : slots_nothing_6();
@@ -2247,7 +2149,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(3) @name("IngressPipeline.slots.record") table slots_record {
         key = {
-            meta.entrance     : ternary @name("meta.entrance");
+            meta.access       : ternary @name("meta.access");
             meta.epoch_moved  : ternary @name("meta.epoch_moved");
             meta.epoch_reached: ternary @name("meta.epoch_reached");
             meta.chunk_order  : ternary @name("meta.chunk_order");
@@ -2258,8 +2160,8 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         actions = {
             slots_do_first_record_0();
             slots_do_touch_record_0();
-            slots_do_recall_shape_0();
-            slots_do_recall_time_0();
+            slots_do_read_shape_record_0();
+            slots_do_read_time_record_0();
             slots_nothing_7();
         }
         const default_action = slots_nothing_7();
@@ -2267,8 +2169,8 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         const entries = {
                         (2w0, default, default, default, default, default, default) : slots_nothing_7();
                         (default, default, default, 2w1, default, default, default) : slots_do_first_record_0();
-                        (2w2, 1w1, 1w0, default, default, default, default) : slots_do_recall_time_0();
-                        (default, default, default, 2w2, 1w1, default, default) : slots_do_recall_shape_0();
+                        (2w2, 1w1, 1w0, default, default, default, default) : slots_do_read_time_record_0();
+                        (default, default, default, 2w2, 1w1, default, default) : slots_do_read_shape_record_0();
                         (default, default, default, 2w2, 1w0, 32w1 &&& 32w1, 32w1 &&& 32w1) : slots_nothing_7();
                         (default, default, default, 2w2, 1w0, 32w2 &&& 32w2, 32w2 &&& 32w2) : slots_nothing_7();
                         (default, default, default, 2w2, 1w0, 32w4 &&& 32w4, 32w4 &&& 32w4) : slots_nothing_7();
@@ -2387,6 +2289,8 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @name("IngressPipeline.slots.take_over") action slots_take_over_0() {
         meta.verdict = 4w10;
+        hdr.bridge.handover = 8w4;
+        ig_tm_md.ucast_egress_port = meta.recirculation_port;
         slots_slot_counter.count();
     }
     @name("IngressPipeline.slots.collide") action slots_collide_0() {
@@ -2404,7 +2308,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @name("IngressPipeline.slots.slot") table slots_slot {
         key = {
-            meta.standing       : ternary @name("meta.standing");
+            meta.order          : ternary @name("meta.order");
             meta.progress       : ternary @name("meta.progress");
             meta.role           : ternary @name("meta.role");
             meta.overdue        : ternary @name("meta.overdue");
@@ -2428,13 +2332,13 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         counters = slots_slot_counter;
         size = 32;
         const entries = {
-                        (3w1, 2w0, default, default, default) : slots_claim_0();
-                        (3w1, default, 8w1 &&& 8w1, default, default) : slots_claim_and_complete_0(4w9);
-                        (3w1, default, default, default, default) : slots_claim_and_complete_0(4w5);
                         (3w5, 2w2, default, default, 1w1) : slots_take_over_0();
                         (3w5, default, default, 32w0, default) : slots_collide_0();
                         (3w5, default, default, default, 1w1) : slots_take_over_0();
                         (3w5, default, default, default, default) : slots_collide_0();
+                        (3w1, 2w0, default, default, default) : slots_claim_0();
+                        (3w1, default, 8w1 &&& 8w1, default, default) : slots_claim_and_complete_0(4w9);
+                        (3w1, default, default, default, default) : slots_claim_and_complete_0(4w5);
                         (3w0, default, 8w8 &&& 8w8, default, default) : slots_pass_late_0();
                         (3w0, default, default, default, default) : slots_drop_late_0();
                         (3w4, default, default, default, default) : slots_report_conflict_0();
@@ -2448,11 +2352,11 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
                         (3w2, default, default, default, default) : slots_contribute_and_complete_0(4w5);
         }
     }
-    @name("IngressPipeline.slots.turn_around") action slots_turn_around_0(@name("port") PortId_t port_3) {
+    @name("IngressPipeline.slots.recirculate_at") action slots_recirculate_at_0(@name("port") port_t port_3) {
         meta.may_recirculate = 1w1;
-        meta.turning_port = port_3;
+        meta.recirculation_port = port_3;
     }
-    @name("IngressPipeline.slots.stay") action slots_stay_0() {
+    @name("IngressPipeline.slots.no_port") action slots_no_port_0() {
         meta.may_recirculate = 1w0;
     }
     @name("IngressPipeline.slots.recirculation") table slots_recirculation {
@@ -2460,14 +2364,14 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
             hdr.bridge.ingress_port[8:7]: exact @name("pipe");
         }
         actions = {
-            slots_turn_around_0();
-            slots_stay_0();
+            slots_recirculate_at_0();
+            slots_no_port_0();
         }
-        const default_action = slots_stay_0();
+        const default_action = slots_no_port_0();
         size = 4;
     }
     @name("IngressPipeline.slots.measure") action slots_measure_0() {
-        meta.age = meta.now - meta.recalled;
+        meta.age = meta.now - meta.record;
     }
     @name("IngressPipeline.slots.scale") action slots_scale_0() {
         meta.age = meta.age >> 4;
@@ -2580,7 +2484,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(4) @name("IngressPipeline.lanes.lane_0") table lanes_lane {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -2645,7 +2549,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(4) @name("IngressPipeline.lanes.lane_1") table lanes_lane_0 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -2710,7 +2614,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(4) @name("IngressPipeline.lanes.lane_2") table lanes_lane_1 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -2775,7 +2679,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(4) @name("IngressPipeline.lanes.lane_3") table lanes_lane_2 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -2840,7 +2744,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(5) @name("IngressPipeline.lanes.lane_4") table lanes_lane_3 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -2905,7 +2809,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(5) @name("IngressPipeline.lanes.lane_5") table lanes_lane_4 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -2970,7 +2874,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(5) @name("IngressPipeline.lanes.lane_6") table lanes_lane_5 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -3035,7 +2939,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(5) @name("IngressPipeline.lanes.lane_7") table lanes_lane_6 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -3100,7 +3004,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(6) @name("IngressPipeline.lanes.lane_8") table lanes_lane_7 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -3165,7 +3069,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(6) @name("IngressPipeline.lanes.lane_9") table lanes_lane_8 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -3230,7 +3134,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(6) @name("IngressPipeline.lanes.lane_10") table lanes_lane_9 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -3295,7 +3199,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(6) @name("IngressPipeline.lanes.lane_11") table lanes_lane_10 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -3360,7 +3264,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(7) @name("IngressPipeline.lanes.lane_12") table lanes_lane_11 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -3425,7 +3329,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(7) @name("IngressPipeline.lanes.lane_13") table lanes_lane_12 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -3490,7 +3394,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(7) @name("IngressPipeline.lanes.lane_14") table lanes_lane_13 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -3555,7 +3459,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(7) @name("IngressPipeline.lanes.lane_15") table lanes_lane_14 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -3620,7 +3524,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(8) @name("IngressPipeline.lanes.lane_16") table lanes_lane_15 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -3685,7 +3589,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(8) @name("IngressPipeline.lanes.lane_17") table lanes_lane_16 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -3750,7 +3654,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(8) @name("IngressPipeline.lanes.lane_18") table lanes_lane_17 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -3815,7 +3719,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(8) @name("IngressPipeline.lanes.lane_19") table lanes_lane_18 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -3880,7 +3784,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(9) @name("IngressPipeline.lanes.lane_20") table lanes_lane_19 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -3945,7 +3849,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(9) @name("IngressPipeline.lanes.lane_21") table lanes_lane_20 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -4010,7 +3914,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(9) @name("IngressPipeline.lanes.lane_22") table lanes_lane_21 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -4075,7 +3979,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(9) @name("IngressPipeline.lanes.lane_23") table lanes_lane_22 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -4140,7 +4044,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(10) @name("IngressPipeline.lanes.lane_24") table lanes_lane_23 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -4205,7 +4109,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(10) @name("IngressPipeline.lanes.lane_25") table lanes_lane_24 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -4270,7 +4174,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(10) @name("IngressPipeline.lanes.lane_26") table lanes_lane_25 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -4335,7 +4239,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(10) @name("IngressPipeline.lanes.lane_27") table lanes_lane_26 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -4400,7 +4304,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(11) @name("IngressPipeline.lanes.lane_28") table lanes_lane_27 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -4465,7 +4369,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(11) @name("IngressPipeline.lanes.lane_29") table lanes_lane_28 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -4530,7 +4434,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(11) @name("IngressPipeline.lanes.lane_30") table lanes_lane_29 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -4595,7 +4499,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(11) @name("IngressPipeline.lanes.lane_31") table lanes_lane_30 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -4620,6 +4524,27 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         }
     }
     @name("IngressPipeline.result.result_counter") DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) result_result_counter;
+    @name("IngressPipeline.result.conflict_owner.name_operation") action result_conflict_owner_name_operation_0(@name("op") bit<8> op_1) {
+        hdr.lanesum.op = op_1;
+    }
+    @name("IngressPipeline.result.conflict_owner.conflict_owner") table result_conflict_owner_conflict_owner {
+        key = {
+            meta.record[31:28]: exact @name("operation");
+        }
+        actions = {
+            result_conflict_owner_name_operation_0();
+        }
+        const default_action = result_conflict_owner_name_operation_0(8w0);
+        size = 8;
+        const entries = {
+                        4w1 : result_conflict_owner_name_operation_0(8w1);
+                        4w3 : result_conflict_owner_name_operation_0(8w3);
+                        4w4 : result_conflict_owner_name_operation_0(8w4);
+                        4w5 : result_conflict_owner_name_operation_0(8w5);
+                        4w6 : result_conflict_owner_name_operation_0(8w6);
+                        4w7 : result_conflict_owner_name_operation_0(8w7);
+        }
+    }
     @name("IngressPipeline.result.multicast_result") action result_multicast_result_0() {
         result_worker_mac = hdr.ethernet.source;
         hdr.ethernet.source = hdr.ethernet.destination;
@@ -4640,7 +4565,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         hdr.bridge.handover = 8w2;
         hdr.lanesum.workers = meta.workers;
         hdr.lanesum.racks = 32w0;
-        hdr.lanesum.fan_in_workers = meta.fan_in[7:0];
+        hdr.lanesum.fan_in_workers = (bit<8>)meta.fan_in;
         hdr.lanesum.fan_in_racks = 8w0;
         hdr.lanesum.kind = 4w2;
         hdr.lanesum.flags = meta.state;
@@ -4668,7 +4593,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         hdr.lanesum.workers = 32w0;
         hdr.lanesum.racks = meta.workers;
         hdr.lanesum.fan_in_workers = 8w0;
-        hdr.lanesum.fan_in_racks = meta.fan_in[7:0];
+        hdr.lanesum.fan_in_racks = (bit<8>)meta.fan_in;
         hdr.lanesum.kind = 4w2;
         hdr.lanesum.flags = meta.state | 8w0x20;
         ig_tm_md.mcast_grp_a = meta.group;
@@ -4694,7 +4619,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         hdr.bridge.handover = 8w2;
         hdr.lanesum.workers = meta.workers;
         hdr.lanesum.racks = 32w0;
-        hdr.lanesum.fan_in_workers = meta.fan_in[7:0];
+        hdr.lanesum.fan_in_workers = (bit<8>)meta.fan_in;
         hdr.lanesum.fan_in_racks = 8w0;
         hdr.lanesum.kind = 4w2;
         hdr.lanesum.flags = meta.state | 8w0x1;
@@ -4722,7 +4647,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         hdr.lanesum.workers = 32w0;
         hdr.lanesum.racks = meta.workers;
         hdr.lanesum.fan_in_workers = 8w0;
-        hdr.lanesum.fan_in_racks = meta.fan_in[7:0];
+        hdr.lanesum.fan_in_racks = (bit<8>)meta.fan_in;
         hdr.lanesum.kind = 4w2;
         hdr.lanesum.flags = meta.state | 8w0x21;
         ig_tm_md.ucast_egress_port = hdr.bridge.ingress_port;
@@ -4747,7 +4672,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         hdr.bridge.handover = 8w3;
         hdr.lanesum.workers = meta.workers;
         hdr.lanesum.racks = 32w0;
-        hdr.lanesum.fan_in_workers = meta.fan_in[7:0];
+        hdr.lanesum.fan_in_workers = (bit<8>)meta.fan_in;
         hdr.lanesum.fan_in_racks = 8w0;
         hdr.lanesum.kind = 4w3;
         hdr.lanesum.flags = 8w0x1;
@@ -4774,7 +4699,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         hdr.lanesum.workers = 32w0;
         hdr.lanesum.racks = meta.workers;
         hdr.lanesum.fan_in_workers = 8w0;
-        hdr.lanesum.fan_in_racks = meta.fan_in[7:0];
+        hdr.lanesum.fan_in_racks = (bit<8>)meta.fan_in;
         hdr.lanesum.kind = 4w3;
         hdr.lanesum.flags = 8w0x21;
         ig_tm_md.mcast_grp_a = meta.group;
@@ -4798,7 +4723,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         hdr.codes16.setInvalid();
         hdr.bridge.handover = 8w3;
         hdr.lanesum.workers = hdr.lanesum.racks;
-        hdr.lanesum.racks = meta.recalled & 32w0xfffffff;
+        hdr.lanesum.racks = meta.record & 32w0xfffffff;
         hdr.lanesum.fan_in_racks = hdr.lanesum.op;
         hdr.lanesum.kind = 4w4;
         hdr.lanesum.flags = flags_3;
@@ -4814,7 +4739,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         hdr.codes16.setInvalid();
         hdr.bridge.handover = 8w2;
         hdr.lanesum.workers = meta.workers;
-        hdr.lanesum.fan_in_workers = meta.fan_in[7:0];
+        hdr.lanesum.fan_in_workers = (bit<8>)meta.fan_in;
         hdr.lanesum.fan_in_racks = 8w0;
         hdr.lanesum.flags = meta.state | flags_4;
         hdr.ipv4.ttl = hdr.ipv4.ttl + 8w255;
@@ -4830,14 +4755,9 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         hdr.bridge.handover = 8w2;
         hdr.lanesum.workers = meta.workers;
         hdr.lanesum.fan_in_workers = 8w0;
-        hdr.lanesum.fan_in_racks = meta.fan_in[7:0];
+        hdr.lanesum.fan_in_racks = (bit<8>)meta.fan_in;
         hdr.lanesum.flags = meta.state | flags_5;
         hdr.ipv4.ttl = hdr.ipv4.ttl + 8w255;
-        result_result_counter.count();
-    }
-    @name("IngressPipeline.result.turn_back") action result_turn_back_0() {
-        hdr.bridge.handover = 8w4;
-        ig_tm_md.ucast_egress_port = meta.turning_port;
         result_result_counter.count();
     }
     @name("IngressPipeline.result.nothing") action result_nothing_0() {
@@ -4845,9 +4765,9 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @name("IngressPipeline.result.result") table result_result {
         key = {
-            meta.verdict        : ternary @name("meta.verdict");
-            meta.role           : ternary @name("meta.role");
-            hdr.journey.progress: ternary @name("progress");
+            meta.verdict     : ternary @name("meta.verdict");
+            meta.role        : ternary @name("meta.role");
+            hdr.pass.progress: ternary @name("progress");
         }
         actions = {
             result_multicast_result_0();
@@ -4859,12 +4779,11 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
             result_multicast_conflict_0();
             result_ascend_workers_0();
             result_ascend_racks_0();
-            result_turn_back_0();
             result_nothing_0();
         }
         const default_action = result_nothing_0();
-        counters = result_result_counter;
         size = 32;
+        counters = result_result_counter;
         const entries = {
                         (4w5, 8w0 &&& 8w4, default) : result_multicast_result_0();
                         (4w5, default, default) : result_multicast_result_of_racks_0();
@@ -4882,105 +4801,83 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
                         (4w9, 8w0 &&& 8w16, default) : result_ascend_racks_0(8w0x21);
                         (4w9, default, 8w1) : result_ascend_racks_0(8w0x30);
                         (4w9, default, default) : result_ascend_racks_0(8w0x31);
-                        (4w10, default, default) : result_turn_back_0();
         }
     }
-    @name("IngressPipeline.result.name_operation") action result_name_operation_0(@name("op") bit<8> op_1) {
-        hdr.lanesum.op = op_1;
-    }
-    @name("IngressPipeline.result.offended") table result_offended {
-        key = {
-            meta.recalled[31:28]: exact @name("operation");
-        }
-        actions = {
-            result_name_operation_0();
-        }
-        const default_action = result_name_operation_0(8w0);
-        size = 8;
-        const entries = {
-                        4w1 : result_name_operation_0(8w1);
-                        4w3 : result_name_operation_0(8w3);
-                        4w4 : result_name_operation_0(8w4);
-                        4w5 : result_name_operation_0(8w5);
-                        4w6 : result_name_operation_0(8w6);
-                        4w7 : result_name_operation_0(8w7);
-        }
-    }
-    @name("IngressPipeline.arrived.generation_hash") Hash<bit<32>>(HashAlgorithm_t.CRC32) arrived_generation_hash;
-    @name("IngressPipeline.arrived.slot_arrived") Register<two_words_t, lane_entry_t>(32w32768) arrived_slot_arrived;
-    @name("IngressPipeline.arrived.arrive_first") RegisterAction<two_words_t, lane_entry_t, bit<1>>(arrived_slot_arrived) arrived_arrive_first = {
+    @name("IngressPipeline.blocks.generation_hash") Hash<bit<32>>(HashAlgorithm_t.CRC32) blocks_generation_hash;
+    @name("IngressPipeline.blocks.slot_block") Register<two_words_t, lane_entry_t>(32w32768) blocks_slot_block;
+    @name("IngressPipeline.blocks.first_block") RegisterAction<two_words_t, lane_entry_t, bit<1>>(blocks_slot_block) blocks_first_block = {
         void apply(inout two_words_t value) {
-            value.lo = hdr.journey.worker;
+            value.lo = hdr.pass.worker;
             value.hi = meta.generation;
         }
     };
-    @name("IngressPipeline.arrived.arrive_next") RegisterAction<two_words_t, lane_entry_t, bit<1>>(arrived_slot_arrived) arrived_arrive_next = {
+    @name("IngressPipeline.blocks.next_block") RegisterAction<two_words_t, lane_entry_t, bit<1>>(blocks_slot_block) blocks_next_block = {
         void apply(inout two_words_t value) {
             if (value.hi == meta.generation) {
-                value.lo = value.lo | hdr.journey.worker;
+                value.lo = value.lo | hdr.pass.worker;
             } else {
                 value.lo = 32w0;
             }
             value.hi = meta.generation;
         }
     };
-    @name("IngressPipeline.arrived.compare_arrived") RegisterAction<two_words_t, lane_entry_t, bit<1>>(arrived_slot_arrived) arrived_compare_arrived = {
+    @name("IngressPipeline.blocks.compare_block") RegisterAction<two_words_t, lane_entry_t, bit<1>>(blocks_slot_block) blocks_compare_block = {
         void apply(inout two_words_t value, out bit<1> torn) {
             torn = 1w0;
-            if (value.hi != meta.generation || value.lo != hdr.journey.worker) {
+            if (value.hi != meta.generation || value.lo != hdr.pass.worker) {
                 torn = 1w1;
             }
         }
     };
-    @name("IngressPipeline.arrived.do_arrive_first") action arrived_do_arrive_first_0() {
-        arrived_arrive_first.execute(meta.entry[15:15] ++ meta.entry[13:0]);
+    @name("IngressPipeline.blocks.do_first_block") action blocks_do_first_block_0() {
+        blocks_first_block.execute(meta.entry[15:15] ++ meta.entry[13:0]);
     }
-    @name("IngressPipeline.arrived.do_arrive_next") action arrived_do_arrive_next_0() {
-        arrived_arrive_next.execute(meta.entry[15:15] ++ meta.entry[13:0]);
+    @name("IngressPipeline.blocks.do_next_block") action blocks_do_next_block_0() {
+        blocks_next_block.execute(meta.entry[15:15] ++ meta.entry[13:0]);
     }
-    @name("IngressPipeline.arrived.do_compare") action arrived_do_compare_0() {
-        meta.torn = arrived_compare_arrived.execute(meta.entry[15:15] ++ meta.entry[13:0]);
+    @name("IngressPipeline.blocks.do_compare_block") action blocks_do_compare_block_0() {
+        meta.torn = blocks_compare_block.execute(meta.entry[15:15] ++ meta.entry[13:0]);
     }
-    @name("IngressPipeline.arrived.nothing") action arrived_nothing_0() {
+    @name("IngressPipeline.blocks.nothing") action blocks_nothing_0() {
     }
-    @stage(1) @name("IngressPipeline.arrived.arrived") table arrived_arrived {
+    @stage(1) @name("IngressPipeline.blocks.block") table blocks_block {
         key = {
-            hdr.journey.task: ternary @name("hdr.journey.task");
-            hdr.journey.pass: ternary @name("hdr.journey.pass");
+            hdr.pass.task   : ternary @name("hdr.pass.task");
+            hdr.pass.number : ternary @name("hdr.pass.number");
             hdr.udp.checksum: ternary @name("hdr.udp.checksum");
             meta.udp_sum    : ternary @name("meta.udp_sum");
         }
         actions = {
-            arrived_do_arrive_first_0();
-            arrived_do_arrive_next_0();
-            arrived_do_compare_0();
-            arrived_nothing_0();
+            blocks_do_first_block_0();
+            blocks_do_next_block_0();
+            blocks_do_compare_block_0();
+            blocks_nothing_0();
         }
-        const default_action = arrived_nothing_0();
+        const default_action = blocks_nothing_0();
         size = 16;
         const entries = {
-                        (8w0x10 &&& 8w0x10, 8w7, 16w0, default) : arrived_do_arrive_first_0();
-                        (8w0x11 &&& 8w0x13, 8w7, default, 16w1081) : arrived_do_arrive_first_0();
-                        (8w0x12 &&& 8w0x13, 8w7, default, 16w313) : arrived_do_arrive_first_0();
-                        (8w0x10 &&& 8w0x13, 8w7, default, 16w569) : arrived_do_arrive_first_0();
-                        (8w0x10 &&& 8w0x10, 8w7, default, default) : arrived_nothing_0();
-                        (8w0x10 &&& 8w0x10, default, default, default) : arrived_do_arrive_first_0();
-                        (8w0x20 &&& 8w0x20, 8w7, 16w0, default) : arrived_do_arrive_next_0();
-                        (8w0x21 &&& 8w0x23, 8w7, default, 16w1081) : arrived_do_arrive_next_0();
-                        (8w0x22 &&& 8w0x23, 8w7, default, 16w313) : arrived_do_arrive_next_0();
-                        (8w0x20 &&& 8w0x23, 8w7, default, 16w569) : arrived_do_arrive_next_0();
-                        (8w0x20 &&& 8w0x20, 8w7, default, default) : arrived_nothing_0();
-                        (8w0x20 &&& 8w0x20, default, default, default) : arrived_do_arrive_next_0();
-                        (8w0x40, default, default, default) : arrived_do_compare_0();
+                        (8w0x10 &&& 8w0x10, 8w7, 16w0, default) : blocks_do_first_block_0();
+                        (8w0x11 &&& 8w0x13, 8w7, default, 16w1081) : blocks_do_first_block_0();
+                        (8w0x12 &&& 8w0x13, 8w7, default, 16w313) : blocks_do_first_block_0();
+                        (8w0x10 &&& 8w0x13, 8w7, default, 16w569) : blocks_do_first_block_0();
+                        (8w0x10 &&& 8w0x10, 8w7, default, default) : blocks_nothing_0();
+                        (8w0x10 &&& 8w0x10, default, default, default) : blocks_do_first_block_0();
+                        (8w0x20 &&& 8w0x20, 8w7, 16w0, default) : blocks_do_next_block_0();
+                        (8w0x21 &&& 8w0x23, 8w7, default, 16w1081) : blocks_do_next_block_0();
+                        (8w0x22 &&& 8w0x23, 8w7, default, 16w313) : blocks_do_next_block_0();
+                        (8w0x20 &&& 8w0x23, 8w7, default, 16w569) : blocks_do_next_block_0();
+                        (8w0x20 &&& 8w0x20, 8w7, default, default) : blocks_nothing_0();
+                        (8w0x20 &&& 8w0x20, default, default, default) : blocks_do_next_block_0();
+                        (8w0x40, default, default, default) : blocks_do_compare_block_0();
         }
     }
-    @name("IngressPipeline.passes.journey_counter") DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) passes_journey_counter;
-    @name("IngressPipeline.passes.set_task") action passes_set_task_0(@name("task") task_t task_0) {
-        hdr.journey.task = task_0;
+    @name("IngressPipeline.passes.next_pass_counter") DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) passes_next_pass_counter;
+    @name("IngressPipeline.passes.set_task") action passes_set_task_0(@name("task") task_t task_4) {
+        hdr.pass.task = task_4;
     }
-    @name("IngressPipeline.passes.task") table passes_task {
+    @name("IngressPipeline.passes.pass_task") table passes_pass_task {
         key = {
-            meta.standing        : ternary @name("meta.standing");
+            meta.order           : ternary @name("meta.order");
             meta.progress        : ternary @name("meta.progress");
             meta.combination     : ternary @name("meta.combination");
             hdr.codes.isValid()  : ternary @name("hdr.codes.$valid$");
@@ -5004,45 +4901,45 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
                         (default, default, default, default, true) : passes_set_task_0(8w0x2);
         }
     }
-    @name("IngressPipeline.passes.depart") action passes_depart_0(@name("verdict") bit<8> verdict_7, @name("progress") bit<8> progress_1) {
+    @name("IngressPipeline.passes.begin") action passes_begin_0(@name("verdict") bit<8> verdict_7, @name("progress") bit<8> progress_1) {
         hdr.bridge.handover = 8w5;
         hdr.codes.setInvalid();
         hdr.codes16.setInvalid();
         meta.verdict = 4w12;
-        ig_tm_md.ucast_egress_port = meta.turning_port;
-        hdr.journey.setValid();
-        hdr.journey.pass = 8w1;
-        hdr.journey.verdict = verdict_7;
-        hdr.journey.progress = progress_1;
-        hdr.journey.entry = meta.entry + 16w2048;
-        hdr.journey.udp_sum = ~meta.udp_sum;
-        hdr.journey.worker = meta.worker;
-        hdr.journey.workers = meta.workers;
-        hdr.journey.fan_in = meta.fan_in;
-        hdr.journey.group = meta.group;
-        hdr.journey.role = meta.role;
+        ig_tm_md.ucast_egress_port = meta.recirculation_port;
+        hdr.pass.setValid();
+        hdr.pass.number = 8w1;
+        hdr.pass.verdict = verdict_7;
+        hdr.pass.progress = progress_1;
+        hdr.pass.entry = meta.entry + 16w2048;
+        hdr.pass.udp_sum = ~meta.udp_sum;
+        hdr.pass.worker = meta.worker;
+        hdr.pass.workers = meta.workers;
+        hdr.pass.fan_in = meta.fan_in;
+        hdr.pass.group = meta.group;
+        hdr.pass.role = meta.role;
     }
     @name("IngressPipeline.passes.nothing") action passes_nothing_0() {
     }
-    @name("IngressPipeline.passes.departure") table passes_departure {
+    @name("IngressPipeline.passes.first_pass") table passes_first_pass {
         key = {
             meta.verdict : exact @name("meta.verdict");
             meta.progress: ternary @name("meta.progress");
         }
         actions = {
-            passes_depart_0();
+            passes_begin_0();
             passes_nothing_0();
         }
         const default_action = passes_nothing_0();
         size = 8;
         const entries = {
-                        (4w11, default) : passes_depart_0(8w0, 8w0);
-                        (4w5, default) : passes_depart_0(8w5, 8w0);
-                        (4w6, default) : passes_depart_0(8w6, 8w0);
-                        (4w7, default) : passes_depart_0(8w7, 8w0);
-                        (4w8, default) : passes_depart_0(8w8, 8w0);
-                        (4w9, 2w1) : passes_depart_0(8w9, 8w1);
-                        (4w9, default) : passes_depart_0(8w9, 8w2);
+                        (4w11, default) : passes_begin_0(8w0, 8w0);
+                        (4w5, default) : passes_begin_0(8w5, 8w0);
+                        (4w6, default) : passes_begin_0(8w6, 8w0);
+                        (4w7, default) : passes_begin_0(8w7, 8w0);
+                        (4w8, default) : passes_begin_0(8w8, 8w0);
+                        (4w9, 2w1) : passes_begin_0(8w9, 8w1);
+                        (4w9, default) : passes_begin_0(8w9, 8w2);
         }
     }
     @name("IngressPipeline.passes.take_next") action passes_take_next_0() {
@@ -5050,61 +4947,61 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         hdr.codes.setInvalid();
         hdr.codes16.setInvalid();
         meta.verdict = 4w12;
-        ig_tm_md.ucast_egress_port = meta.turning_port;
-        hdr.journey.pass = hdr.journey.pass + 8w1;
-        hdr.journey.entry = meta.entry + 16w2048;
-        hdr.journey.udp_sum = ~meta.udp_sum;
-        passes_journey_counter.count();
+        ig_tm_md.ucast_egress_port = meta.recirculation_port;
+        hdr.pass.number = hdr.pass.number + 8w1;
+        hdr.pass.entry = meta.entry + 16w2048;
+        hdr.pass.udp_sum = ~meta.udp_sum;
+        passes_next_pass_counter.count();
     }
     @name("IngressPipeline.passes.all_taken") action passes_all_taken_0() {
         meta.verdict = 4w0;
-        passes_journey_counter.count();
+        passes_next_pass_counter.count();
     }
     @name("IngressPipeline.passes.take_no_more") action passes_take_no_more_0(@name("task") task_t task_5, @name("pass") bit<8> pass_1) {
         hdr.bridge.handover = 8w5;
         hdr.codes.setInvalid();
         hdr.codes16.setInvalid();
         meta.verdict = 4w12;
-        ig_tm_md.ucast_egress_port = meta.turning_port;
-        hdr.journey.worker = hdr.journey.workers;
-        hdr.journey.task = task_5;
-        hdr.journey.pass = pass_1;
-        passes_journey_counter.count();
+        ig_tm_md.ucast_egress_port = meta.recirculation_port;
+        hdr.pass.worker = hdr.pass.workers;
+        hdr.pass.task = task_5;
+        hdr.pass.number = pass_1;
+        passes_next_pass_counter.count();
     }
     @name("IngressPipeline.passes.read_first") action passes_read_first_0(@name("task") task_t task_6) {
         hdr.bridge.handover = 8w5;
         hdr.codes.setInvalid();
         hdr.codes16.setInvalid();
         meta.verdict = 4w12;
-        ig_tm_md.ucast_egress_port = meta.turning_port;
+        ig_tm_md.ucast_egress_port = meta.recirculation_port;
         hdr.lanes.setValid();
-        hdr.journey.task = task_6;
-        hdr.journey.pass = hdr.journey.pass + 8w1;
-        hdr.journey.entry = meta.entry + 16w63488;
-        passes_journey_counter.count();
+        hdr.pass.task = task_6;
+        hdr.pass.number = hdr.pass.number + 8w1;
+        hdr.pass.entry = meta.entry + 16w63488;
+        passes_next_pass_counter.count();
     }
     @name("IngressPipeline.passes.read_next") action passes_read_next_0(@name("task") task_t task_7) {
         hdr.bridge.handover = 8w5;
         hdr.codes.setInvalid();
         hdr.codes16.setInvalid();
         meta.verdict = 4w12;
-        ig_tm_md.ucast_egress_port = meta.turning_port;
+        ig_tm_md.ucast_egress_port = meta.recirculation_port;
         hdr.lanes.setValid();
-        hdr.journey.task = task_7;
-        hdr.journey.pass = hdr.journey.pass + 8w1;
-        hdr.journey.entry = meta.entry + 16w63488;
-        meta.carried_sum = ~hdr.bridge.payload_checksum;
-        passes_journey_counter.count();
+        hdr.pass.task = task_7;
+        hdr.pass.number = hdr.pass.number + 8w1;
+        hdr.pass.entry = meta.entry + 16w63488;
+        meta.later_blocks_sum = ~hdr.bridge.payload_checksum;
+        passes_next_pass_counter.count();
     }
     @name("IngressPipeline.passes.drop_torn") action passes_drop_torn_0() {
         meta.verdict = 4w0;
-        passes_journey_counter.count();
+        passes_next_pass_counter.count();
     }
-    @name("IngressPipeline.passes.journey") table passes_journey {
+    @name("IngressPipeline.passes.next_pass") table passes_next_pass {
         key = {
-            hdr.journey.pass   : ternary @name("hdr.journey.pass");
-            hdr.journey.verdict: ternary @name("hdr.journey.verdict");
-            meta.torn          : ternary @name("meta.torn");
+            hdr.pass.number : ternary @name("hdr.pass.number");
+            hdr.pass.verdict: ternary @name("hdr.pass.verdict");
+            meta.torn       : ternary @name("meta.torn");
         }
         actions = {
             passes_take_next_0();
@@ -5115,7 +5012,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
             passes_drop_torn_0();
         }
         const default_action = passes_take_next_0();
-        counters = passes_journey_counter;
+        counters = passes_next_pass_counter;
         size = 16;
         const entries = {
                         (8w7, 8w0, default) : passes_all_taken_0();
@@ -5128,43 +5025,43 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
                         (8w8 &&& 8w8, default, default) : passes_read_next_0(8w0x40);
         }
     }
-    @name("IngressPipeline.passes.answer_counter") DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) passes_answer_counter;
+    @name("IngressPipeline.passes.last_pass_counter") DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) passes_last_pass_counter;
     @name("IngressPipeline.passes.compare") action passes_compare_0() {
-        meta.difference = meta.workers ^ hdr.journey.workers;
+        meta.difference = meta.workers ^ hdr.pass.workers;
     }
     @name("IngressPipeline.passes.answer") action passes_answer_0(@name("verdict") verdict_t verdict_8) {
-        hdr.journey.setInvalid();
+        hdr.pass.setInvalid();
         meta.verdict = verdict_8;
-        meta.carried_sum = ~hdr.bridge.payload_checksum;
-        passes_answer_counter.count();
+        meta.later_blocks_sum = ~hdr.bridge.payload_checksum;
+        passes_last_pass_counter.count();
     }
     @name("IngressPipeline.passes.answer_again") action passes_answer_again_0(@name("verdict") verdict_t verdict_9) {
-        hdr.journey.setInvalid();
+        hdr.pass.setInvalid();
         meta.verdict = verdict_9;
         meta.state = meta.state | meta.own_state;
-        meta.carried_sum = ~hdr.bridge.payload_checksum;
-        passes_answer_counter.count();
+        meta.later_blocks_sum = ~hdr.bridge.payload_checksum;
+        passes_last_pass_counter.count();
     }
-    @name("IngressPipeline.passes.drop_overtaken") action passes_drop_overtaken_0() {
-        hdr.journey.setInvalid();
+    @name("IngressPipeline.passes.drop_changed") action passes_drop_changed_0() {
+        hdr.pass.setInvalid();
         meta.verdict = 4w0;
-        passes_answer_counter.count();
+        passes_last_pass_counter.count();
     }
-    @name("IngressPipeline.passes.answer_of") table passes_answer_of {
+    @name("IngressPipeline.passes.last_pass") table passes_last_pass {
         key = {
-            hdr.journey.verdict : ternary @name("hdr.journey.verdict");
-            hdr.journey.progress: ternary @name("hdr.journey.progress");
-            meta.standing       : ternary @name("meta.standing");
-            meta.progress       : ternary @name("meta.progress");
-            meta.difference     : ternary @name("meta.difference");
+            hdr.pass.verdict : ternary @name("hdr.pass.verdict");
+            hdr.pass.progress: ternary @name("hdr.pass.progress");
+            meta.order       : ternary @name("meta.order");
+            meta.progress    : ternary @name("meta.progress");
+            meta.difference  : ternary @name("meta.difference");
         }
         actions = {
             passes_answer_0();
             passes_answer_again_0();
-            passes_drop_overtaken_0();
+            passes_drop_changed_0();
         }
-        const default_action = passes_drop_overtaken_0();
-        counters = passes_answer_counter;
+        const default_action = passes_drop_changed_0();
+        counters = passes_last_pass_counter;
         size = 8;
         const entries = {
                         (8w5, default, 3w3, 2w2, 32w0) : passes_answer_0(4w5);
@@ -5187,7 +5084,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @name("IngressPipeline.descend.descend") table descend_descend {
         key = {
-            hdr.bridge.ingress_port: exact @name("standard_metadata.ingress_port");
+            hdr.bridge.ingress_port: exact @name("ingress_port");
             hdr.lanesum.job        : exact @name("job");
             hdr.lanesum.tag        : exact @name("tag");
         }
@@ -5196,8 +5093,8 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
             descend_route_0();
         }
         const default_action = descend_route_0();
-        counters = descend_descend_counter;
         size = 32w32;
+        counters = descend_descend_counter;
     }
     @name("IngressPipeline.forward.forward_counter") DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) forward_forward_counter;
     @name("IngressPipeline.forward.hop_counter") DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) forward_hop_counter;
@@ -5205,7 +5102,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         meta.has_route = 1w0;
         forward_forward_counter.count();
     }
-    @name("IngressPipeline.forward.route") action forward_route_0(@name("port") PortId_t port_4, @name("source") mac_t source_1, @name("destination") mac_t destination_1) {
+    @name("IngressPipeline.forward.route") action forward_route_0(@name("port") port_t port_4, @name("source") mac_t source_1, @name("destination") mac_t destination_1) {
         meta.has_route = 1w1;
         ig_tm_md.ucast_egress_port = port_4;
         hdr.ethernet.source = source_1;
@@ -5221,8 +5118,8 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
             forward_unknown_0();
         }
         const default_action = forward_unknown_0();
-        counters = forward_forward_counter;
         size = 32w1024;
+        counters = forward_forward_counter;
     }
     @name("IngressPipeline.forward.forwarded") action forward_forwarded_0() {
         forward_hop_counter.count();
@@ -5246,8 +5143,8 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
             forward_drop_no_route_0();
         }
         const default_action = forward_drop_no_route_0();
-        counters = forward_hop_counter;
         size = 4;
+        counters = forward_hop_counter;
         const entries = {
                         (1w1, default) : forward_drop_expired_0();
                         (1w0, 1w1) : forward_forwarded_0();
@@ -5265,9 +5162,9 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         hdr.arp.operation = 16w2;
         hdr.arp.target_mac = hdr.arp.sender_mac;
         hdr.arp.sender_mac = mac;
-        arp_asked = hdr.arp.target_ip;
+        arp_requested_ip = hdr.arp.target_ip;
         hdr.arp.target_ip = hdr.arp.sender_ip;
-        hdr.arp.sender_ip = arp_asked;
+        hdr.arp.sender_ip = arp_requested_ip;
         ig_tm_md.ucast_egress_port = hdr.bridge.ingress_port;
         arp_arp_counter.count();
     }
@@ -5281,8 +5178,8 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
             arp_drop_unknown_host_0();
         }
         const default_action = arp_drop_unknown_host_0();
-        counters = arp_arp_counter;
         size = 32w1024;
+        counters = arp_arp_counter;
     }
     apply {
         hdr.bridge.handover = 8w0;
@@ -5295,9 +5192,9 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         if (ig_prsr_md.parser_err != 16w0) {
             meta.parse_failed = 1w1;
         }
-        classify_measure_0();
-        classify_compare_0();
-        classify_lengths.apply();
+        arrival_measure_0();
+        arrival_compare_0();
+        arrival_lengths.apply();
         if (meta.phase == 2w0) {
             classify_classify.apply();
         }
@@ -5307,7 +5204,6 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
                 origin_provenance.apply();
             }
         }
-        meta.owner = membership_owner_hash.get<tuple<bit<16>, bit<32>>>({ hdr.lanesum.job, hdr.lanesum.tag });
         if (meta.phase == 2w0) {
             membership_member.apply();
         }
@@ -5316,6 +5212,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         }
         expand_shift.apply();
         expand_mask.apply();
+        meta.owner = slots_owner_hash.get<tuple<bit<16>, bit<32>>>({ hdr.lanesum.job, hdr.lanesum.tag });
         slots_operation.apply();
         meta.now = ig_prsr_md.global_tstamp[47:16];
         meta.own_state = hdr.lanesum.flags & 8w0x6;
@@ -5338,20 +5235,20 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         if (meta.verdict == 4w2) {
             slots_slot.apply();
         }
-        meta.generation = arrived_generation_hash.get<tuple<bit<16>, bit<32>, bit<32>, bit<32>>>({ hdr.lanesum.job, hdr.lanesum.tag, hdr.lanesum.epoch, hdr.lanesum.chunk });
+        meta.generation = blocks_generation_hash.get<tuple<bit<16>, bit<32>, bit<32>, bit<32>>>({ hdr.lanesum.job, hdr.lanesum.tag, hdr.lanesum.epoch, hdr.lanesum.chunk });
         if (meta.phase == 2w1 && ig_prsr_md.parser_err == 16w0) {
-            arrived_arrived.apply();
+            blocks_block.apply();
         }
         if (meta.phase == 2w0) {
-            passes_task.apply();
+            passes_pass_task.apply();
         }
         passes_compare_0();
         if (meta.phase == 2w0) {
-            passes_departure.apply();
+            passes_first_pass.apply();
         } else if (meta.phase == 2w1) {
-            passes_journey.apply();
+            passes_next_pass.apply();
         } else {
-            passes_answer_of.apply();
+            passes_last_pass.apply();
         }
         lanes_lane.apply();
         lanes_lane_0.apply();
@@ -5394,7 +5291,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         } else {
             result_result.apply();
             if (meta.verdict == 4w8) {
-                result_offended.apply();
+                result_conflict_owner_conflict_owner.apply();
             }
         }
         if (meta.wide == 1w1 && (meta.verdict == 4w1 || meta.verdict == 4w10)) {
@@ -5488,21 +5385,21 @@ control EgressPipeline(inout egress_headers_t hdr, inout egress_metadata_t meta,
     @name("EgressPipeline.receiver.receiver") table receiver_receiver {
         key = {
             hdr.lanesum.job      : exact @name("job");
-            eg_intr_md.egress_rid: exact @name("standard_metadata.egress_rid");
+            eg_intr_md.egress_rid: exact @name("replica");
         }
         actions = {
             receiver_address_0();
             receiver_drop_unknown_receiver_0();
         }
         const default_action = receiver_drop_unknown_receiver_0();
-        counters = receiver_receiver_counter;
         size = 32w1024;
+        counters = receiver_receiver_counter;
     }
     @name("EgressPipeline.congestion.congestion_counter") DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) congestion_congestion_counter;
     @name("EgressPipeline.congestion.mark_counter") DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) congestion_mark_counter;
-    @name("EgressPipeline.congestion.mark_above") action congestion_mark_above_0(@name("depth") bit<32> depth_1) {
+    @name("EgressPipeline.congestion.mark_above") action congestion_mark_above_0(@name("depth") queue_depth_t depth_1) {
         meta.watched = 1w1;
-        meta.short_of = depth_1 |-| meta.depth;
+        meta.below_threshold = depth_1 |-| meta.depth;
         congestion_congestion_counter.count();
     }
     @name("EgressPipeline.congestion.never") action congestion_never_0() {
@@ -5511,15 +5408,15 @@ control EgressPipeline(inout egress_headers_t hdr, inout egress_metadata_t meta,
     }
     @name("EgressPipeline.congestion.congestion") table congestion_congestion {
         key = {
-            eg_intr_md.egress_port: exact @name("standard_metadata.egress_port");
+            eg_intr_md.egress_port: exact @name("egress_port");
         }
         actions = {
             congestion_mark_above_0();
             congestion_never_0();
         }
         const default_action = congestion_never_0();
-        counters = congestion_congestion_counter;
         size = 32w512;
+        counters = congestion_congestion_counter;
     }
     @name("EgressPipeline.congestion.mark_answer") action congestion_mark_answer_0() {
         hdr.lanesum.flags = hdr.lanesum.flags | 8w0x4;
@@ -5546,8 +5443,8 @@ control EgressPipeline(inout egress_headers_t hdr, inout egress_metadata_t meta,
             congestion_leave_0();
         }
         const default_action = congestion_leave_0();
-        counters = congestion_mark_counter;
         size = 8;
+        counters = congestion_mark_counter;
         const entries = {
                         (true, 4w2, 4w2, default, default) : congestion_mark_answer_0();
                         (true, 4w2, 4w3, default, default) : congestion_mark_answer_0();
@@ -5562,9 +5459,9 @@ control EgressPipeline(inout egress_headers_t hdr, inout egress_metadata_t meta,
             if (eg_intr_md.egress_rid != 16w0) {
                 receiver_receiver.apply();
             }
-            meta.depth = (bit<32>)eg_intr_md.deq_qdepth;
+            meta.depth = (queue_depth_t)eg_intr_md.deq_qdepth;
             congestion_congestion.apply();
-            if (meta.watched == 1w1 && meta.short_of == 32w0) {
+            if (meta.watched == 1w1 && meta.below_threshold == 32w0) {
                 congestion_mark.apply();
             }
             hdr.bridge.setInvalid();

@@ -481,80 +481,16 @@ header lanes_t {
     bit<32> w62;
     bit<32> w63;
 }
-struct headers_t {
-    ethernet_t ethernet;
-    arp_t      arp;
-    ipv4_t     ipv4;
-    udp_t      udp;
-    lanesum_t  lanesum;
-    codes_t    codes;
-    codes16_t  codes16;
-    planes3_t  planes3;
-    planes5_t  planes5;
-    lanes_t    lanes;
-}
 typedef bit<4> verdict_t;
 typedef bit<8> role_t;
-typedef bit<3> order_t;
-typedef bit<2> step_t;
-typedef bit<3> state_t;
-struct owner_t {
-    bit<1>  valid;
-    bit<8>  op;
-    bit<16> job;
-    bit<32> tag;
-    bit<32> epoch;
-    bit<32> chunk;
-}
-struct metadata_t {
-    verdict_t verdict;
-    bool      parse_failed;
-    bool      length_matches;
-    bool      shape_matches;
-    bool      lost;
-    bit<16>   zero;
-    bool      known_source;
-    bool      port_matches;
-    bool      attached;
-    bool      forged;
-    bool      member;
-    bit<32>   worker;
-    bit<16>   slot_base;
-    bit<16>   slot_count;
-    bit<8>    fan_in;
-    bit<16>   group;
-    bool      ascend;
-    bool      shared;
-    bool      upper;
-    bool      quorum;
-    bool      partial;
-    bit<16>   lease;
-    bool      slot_in_range;
-    bool      op_allowed;
-    bit<32>   entry;
-    owner_t   owner;
-    order_t   order;
-    bit<32>   round_words;
-    bit<32>   workers;
-    bit<8>    count;
-    state_t   state;
-    bit<16>   now;
-    bit<16>   touched;
-    bool      done;
-    bool      seen;
-    bool      last;
-    step_t    step;
-    bit<128>  code_table;
-    bool      has_route;
-    bool      expired;
-    bool      built;
-    bool      congested;
-    bool      is_answer;
-}
 typedef bit<2> arrival_t;
-typedef bit<2> entrance_t;
-typedef bit<3> standing_t;
+typedef bit<3> order_t;
 typedef bit<2> progress_t;
+typedef PortId_t port_t;
+typedef bit<16> fan_in_t;
+typedef bit<32> queue_depth_t;
+typedef bit<2> access_t;
+typedef bit<2> chunk_order_t;
 typedef bit<2> combination_t;
 typedef bit<8> handover_t;
 header bridge_t {
@@ -573,7 +509,7 @@ struct ingress_headers_t {
     lanesum_t  lanesum;
     codes_t    codes;
     codes16_t  codes16;
-    lanes_t    arrived;
+    lanes_t    received;
     lanes_t    lanes;
 }
 struct egress_headers_t {
@@ -609,15 +545,15 @@ struct ingress_metadata_t {
     bit<1>        takeover;
     bit<1>        known_source;
     bit<1>        attached;
-    PortId_t      port_difference;
+    port_t        port_difference;
     bit<1>        member;
     bit<32>       worker;
-    bit<16>       fan_in;
+    fan_in_t      fan_in;
     bit<16>       group;
     role_t        role;
     bit<16>       lease;
     bit<16>       place;
-    bit<16>       room;
+    bit<16>       slots_left;
     bit<16>       operation_bit;
     bit<16>       allowed;
     bit<16>       entry;
@@ -625,34 +561,34 @@ struct ingress_metadata_t {
     bit<32>       shape;
     combination_t combination;
     bit<1>        wide;
-    entrance_t    entrance;
+    access_t      access;
     bit<1>        epoch_moved;
     bit<1>        epoch_reached;
-    bit<2>        chunk_order;
+    chunk_order_t chunk_order;
     bit<1>        shape_differs;
     bit<32>       seen;
-    standing_t    standing;
+    order_t       order;
     progress_t    progress;
     bit<32>       workers;
     bit<8>        own_state;
     bit<8>        state;
-    bit<32>       recalled;
+    bit<32>       record;
     bit<32>       now;
     bit<32>       age;
     bit<32>       overdue;
     bit<1>        has_route;
     bit<1>        expired;
     bit<1>        may_recirculate;
-    PortId_t      turning_port;
+    port_t        recirculation_port;
 }
 struct egress_metadata_t {
-    bit<16> ipv4_rest;
-    bit<16> udp_rest;
-    bit<16> pseudo_length;
-    bit<1>  update_udp;
-    bit<32> depth;
-    bit<32> short_of;
-    bit<1>  watched;
+    bit<16>       ipv4_rest;
+    bit<16>       udp_rest;
+    bit<16>       pseudo_length;
+    bit<1>        update_udp;
+    queue_depth_t depth;
+    queue_depth_t below_threshold;
+    bit<1>        watched;
 }
 parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_metadata_t meta, out ingress_intrinsic_metadata_t ig_intr_md) {
     @name("IngressParser.ipv4_checksum") Checksum() ipv4_checksum_0;
@@ -754,21 +690,21 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
             (8w0x20 &&& 8w0x20, 8w7): sum_expanded8to16;
             (default, 8w0): sum_words;
             (default, 8w3): sum_bytes;
-            (default, 8w4): join_words;
-            (default, 8w5): compare_words;
+            (default, 8w4): or_words;
+            (default, 8w5): max_words;
             default: accept;
         }
     }
     state choose_codes {
         transition select(hdr.lanesum.flags, hdr.lanesum.op) {
-            (8w0 &&& 8w0x20, 8w1): expand_to_bytes;
-            (8w0 &&& 8w0x20, 8w7): expand_bytes;
+            (8w0 &&& 8w0x20, 8w1): expand8;
+            (8w0 &&& 8w0x20, 8w7): expand8to16;
             default: accept;
         }
     }
     state choose_codes16 {
         transition select(hdr.lanesum.flags, hdr.lanesum.op) {
-            (8w0 &&& 8w0x20, 8w6): parse_codes16;
+            (8w0 &&& 8w0x20, 8w6): expand16;
             default: accept;
         }
     }
@@ -797,25 +733,27 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
         meta.combination = 2w0;
         transition parse_lanes;
     }
-    state join_words {
+    state or_words {
         meta.operation_bit = 16w16;
         meta.combination = 2w1;
         transition parse_lanes;
     }
-    state compare_words {
+    state max_words {
         meta.operation_bit = 16w32;
         meta.combination = 2w2;
         transition parse_lanes;
     }
-    state expand_to_bytes {
+    state expand8 {
         meta.operation_bit = 16w2;
+        meta.combination = 2w0;
         transition parse_codes;
     }
-    state expand_bytes {
+    state expand8to16 {
         meta.operation_bit = 16w128;
+        meta.combination = 2w0;
         transition parse_codes;
     }
-    state parse_codes16 {
+    state expand16 {
         meta.operation_bit = 16w64;
         meta.combination = 2w0;
         packet.extract<codes16_t>(hdr.codes16);
@@ -888,7 +826,6 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
         transition accept;
     }
     state parse_codes {
-        meta.combination = 2w0;
         packet.extract<codes_t>(hdr.codes);
         hdr.lanes.w0 = hdr.codes.w0;
         hdr.lanes.w1 = hdr.codes.w0;
@@ -959,73 +896,73 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
         transition accept;
     }
     state parse_lanes {
-        packet.extract<lanes_t>(hdr.arrived);
-        hdr.lanes.w0 = hdr.arrived.w0;
-        hdr.lanes.w1 = hdr.arrived.w1;
-        hdr.lanes.w2 = hdr.arrived.w2;
-        hdr.lanes.w3 = hdr.arrived.w3;
-        hdr.lanes.w4 = hdr.arrived.w4;
-        hdr.lanes.w5 = hdr.arrived.w5;
-        hdr.lanes.w6 = hdr.arrived.w6;
-        hdr.lanes.w7 = hdr.arrived.w7;
-        hdr.lanes.w8 = hdr.arrived.w8;
-        hdr.lanes.w9 = hdr.arrived.w9;
-        hdr.lanes.w10 = hdr.arrived.w10;
-        hdr.lanes.w11 = hdr.arrived.w11;
-        hdr.lanes.w12 = hdr.arrived.w12;
-        hdr.lanes.w13 = hdr.arrived.w13;
-        hdr.lanes.w14 = hdr.arrived.w14;
-        hdr.lanes.w15 = hdr.arrived.w15;
-        hdr.lanes.w16 = hdr.arrived.w16;
-        hdr.lanes.w17 = hdr.arrived.w17;
-        hdr.lanes.w18 = hdr.arrived.w18;
-        hdr.lanes.w19 = hdr.arrived.w19;
-        hdr.lanes.w20 = hdr.arrived.w20;
-        hdr.lanes.w21 = hdr.arrived.w21;
-        hdr.lanes.w22 = hdr.arrived.w22;
-        hdr.lanes.w23 = hdr.arrived.w23;
-        hdr.lanes.w24 = hdr.arrived.w24;
-        hdr.lanes.w25 = hdr.arrived.w25;
-        hdr.lanes.w26 = hdr.arrived.w26;
-        hdr.lanes.w27 = hdr.arrived.w27;
-        hdr.lanes.w28 = hdr.arrived.w28;
-        hdr.lanes.w29 = hdr.arrived.w29;
-        hdr.lanes.w30 = hdr.arrived.w30;
-        hdr.lanes.w31 = hdr.arrived.w31;
-        hdr.lanes.w32 = hdr.arrived.w32;
-        hdr.lanes.w33 = hdr.arrived.w33;
-        hdr.lanes.w34 = hdr.arrived.w34;
-        hdr.lanes.w35 = hdr.arrived.w35;
-        hdr.lanes.w36 = hdr.arrived.w36;
-        hdr.lanes.w37 = hdr.arrived.w37;
-        hdr.lanes.w38 = hdr.arrived.w38;
-        hdr.lanes.w39 = hdr.arrived.w39;
-        hdr.lanes.w40 = hdr.arrived.w40;
-        hdr.lanes.w41 = hdr.arrived.w41;
-        hdr.lanes.w42 = hdr.arrived.w42;
-        hdr.lanes.w43 = hdr.arrived.w43;
-        hdr.lanes.w44 = hdr.arrived.w44;
-        hdr.lanes.w45 = hdr.arrived.w45;
-        hdr.lanes.w46 = hdr.arrived.w46;
-        hdr.lanes.w47 = hdr.arrived.w47;
-        hdr.lanes.w48 = hdr.arrived.w48;
-        hdr.lanes.w49 = hdr.arrived.w49;
-        hdr.lanes.w50 = hdr.arrived.w50;
-        hdr.lanes.w51 = hdr.arrived.w51;
-        hdr.lanes.w52 = hdr.arrived.w52;
-        hdr.lanes.w53 = hdr.arrived.w53;
-        hdr.lanes.w54 = hdr.arrived.w54;
-        hdr.lanes.w55 = hdr.arrived.w55;
-        hdr.lanes.w56 = hdr.arrived.w56;
-        hdr.lanes.w57 = hdr.arrived.w57;
-        hdr.lanes.w58 = hdr.arrived.w58;
-        hdr.lanes.w59 = hdr.arrived.w59;
-        hdr.lanes.w60 = hdr.arrived.w60;
-        hdr.lanes.w61 = hdr.arrived.w61;
-        hdr.lanes.w62 = hdr.arrived.w62;
-        hdr.lanes.w63 = hdr.arrived.w63;
+        packet.extract<lanes_t>(hdr.received);
+        hdr.lanes.w0 = hdr.received.w0;
+        hdr.lanes.w1 = hdr.received.w1;
+        hdr.lanes.w2 = hdr.received.w2;
+        hdr.lanes.w3 = hdr.received.w3;
+        hdr.lanes.w4 = hdr.received.w4;
+        hdr.lanes.w5 = hdr.received.w5;
+        hdr.lanes.w6 = hdr.received.w6;
+        hdr.lanes.w7 = hdr.received.w7;
+        hdr.lanes.w8 = hdr.received.w8;
+        hdr.lanes.w9 = hdr.received.w9;
+        hdr.lanes.w10 = hdr.received.w10;
+        hdr.lanes.w11 = hdr.received.w11;
+        hdr.lanes.w12 = hdr.received.w12;
+        hdr.lanes.w13 = hdr.received.w13;
+        hdr.lanes.w14 = hdr.received.w14;
+        hdr.lanes.w15 = hdr.received.w15;
+        hdr.lanes.w16 = hdr.received.w16;
+        hdr.lanes.w17 = hdr.received.w17;
+        hdr.lanes.w18 = hdr.received.w18;
+        hdr.lanes.w19 = hdr.received.w19;
+        hdr.lanes.w20 = hdr.received.w20;
+        hdr.lanes.w21 = hdr.received.w21;
+        hdr.lanes.w22 = hdr.received.w22;
+        hdr.lanes.w23 = hdr.received.w23;
+        hdr.lanes.w24 = hdr.received.w24;
+        hdr.lanes.w25 = hdr.received.w25;
+        hdr.lanes.w26 = hdr.received.w26;
+        hdr.lanes.w27 = hdr.received.w27;
+        hdr.lanes.w28 = hdr.received.w28;
+        hdr.lanes.w29 = hdr.received.w29;
+        hdr.lanes.w30 = hdr.received.w30;
+        hdr.lanes.w31 = hdr.received.w31;
+        hdr.lanes.w32 = hdr.received.w32;
+        hdr.lanes.w33 = hdr.received.w33;
+        hdr.lanes.w34 = hdr.received.w34;
+        hdr.lanes.w35 = hdr.received.w35;
+        hdr.lanes.w36 = hdr.received.w36;
+        hdr.lanes.w37 = hdr.received.w37;
+        hdr.lanes.w38 = hdr.received.w38;
+        hdr.lanes.w39 = hdr.received.w39;
+        hdr.lanes.w40 = hdr.received.w40;
+        hdr.lanes.w41 = hdr.received.w41;
+        hdr.lanes.w42 = hdr.received.w42;
+        hdr.lanes.w43 = hdr.received.w43;
+        hdr.lanes.w44 = hdr.received.w44;
+        hdr.lanes.w45 = hdr.received.w45;
+        hdr.lanes.w46 = hdr.received.w46;
+        hdr.lanes.w47 = hdr.received.w47;
+        hdr.lanes.w48 = hdr.received.w48;
+        hdr.lanes.w49 = hdr.received.w49;
+        hdr.lanes.w50 = hdr.received.w50;
+        hdr.lanes.w51 = hdr.received.w51;
+        hdr.lanes.w52 = hdr.received.w52;
+        hdr.lanes.w53 = hdr.received.w53;
+        hdr.lanes.w54 = hdr.received.w54;
+        hdr.lanes.w55 = hdr.received.w55;
+        hdr.lanes.w56 = hdr.received.w56;
+        hdr.lanes.w57 = hdr.received.w57;
+        hdr.lanes.w58 = hdr.received.w58;
+        hdr.lanes.w59 = hdr.received.w59;
+        hdr.lanes.w60 = hdr.received.w60;
+        hdr.lanes.w61 = hdr.received.w61;
+        hdr.lanes.w62 = hdr.received.w62;
+        hdr.lanes.w63 = hdr.received.w63;
         meta.wide = 1w1;
-        udp_checksum_0.subtract<tuple<lanes_t>>({ hdr.arrived });
+        udp_checksum_0.subtract<tuple<lanes_t>>({ hdr.received });
         udp_checksum_0.subtract_all_and_deposit<bit<16>>(meta.udp_sum);
         transition accept;
     }
@@ -1142,7 +1079,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     @name("IngressPipeline.result.worker_mac") mac_t result_worker_mac;
     @name("IngressPipeline.result.worker_ip") ipv4_addr_t result_worker_ip;
     @name("IngressPipeline.result.worker_port") bit<16> result_worker_port;
-    @name("IngressPipeline.arp.asked") ipv4_addr_t arp_asked;
+    @name("IngressPipeline.arp.requested_ip") ipv4_addr_t arp_requested_ip;
     @name("IngressPipeline.arrival.contribution") action arrival_contribution_0() {
         meta.arrival = 2w1;
     }
@@ -1192,38 +1129,38 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
                         (default, default, default, default, 1w1, default, default, default, default, default, default) : arrival_corrupt_0();
         }
     }
-    @name("IngressPipeline.classify.classify_counter") DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) classify_classify_counter;
-    @name("IngressPipeline.classify.measure") action classify_measure_0() {
+    @name("IngressPipeline.arrival.measure") action arrival_measure_0() {
         meta.payload_bytes = hdr.lanesum.words << 2;
         meta.datagram_gap = hdr.ipv4.total_length - hdr.udp.length;
     }
-    @name("IngressPipeline.classify.compare") action classify_compare_0() {
+    @name("IngressPipeline.arrival.compare") action arrival_compare_0() {
         meta.payload_gap = hdr.udp.length - meta.payload_bytes;
     }
-    @name("IngressPipeline.classify.matches") action classify_matches_0() {
+    @name("IngressPipeline.arrival.matches") action arrival_matches_0() {
         meta.length_matches = 1w1;
     }
-    @name("IngressPipeline.classify.differs") action classify_differs_0() {
+    @name("IngressPipeline.arrival.differs") action arrival_differs_0() {
         meta.length_matches = 1w0;
     }
-    @name("IngressPipeline.classify.lengths") table classify_lengths {
+    @name("IngressPipeline.arrival.lengths") table arrival_lengths {
         key = {
             meta.payload_gap : ternary @name("meta.payload_gap");
             meta.datagram_gap: ternary @name("meta.datagram_gap");
             hdr.lanesum.words: ternary @name("hdr.lanesum.words");
         }
         actions = {
-            classify_matches_0();
-            classify_differs_0();
+            arrival_matches_0();
+            arrival_differs_0();
         }
-        const default_action = classify_differs_0();
+        const default_action = arrival_differs_0();
         size = 4;
         const entries = {
-                        (16w40, 16w20, 16w0x3ff0) : classify_matches_0();
-                        (default, default, 16w0x3ff0 &&& 16w0x3ff0) : classify_differs_0();
-                        (16w40, 16w20, 16w0 &&& 16w0xc000) : classify_matches_0();
+                        (16w40, 16w20, 16w0x3ff0) : arrival_matches_0();
+                        (default, default, 16w0x3ff0 &&& 16w0x3ff0) : arrival_differs_0();
+                        (16w40, 16w20, 16w0 &&& 16w0xc000) : arrival_matches_0();
         }
     }
+    @name("IngressPipeline.classify.classify_counter") DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) classify_classify_counter;
     @name("IngressPipeline.classify.drop_malformed") action classify_drop_malformed_0() {
         meta.verdict = 4w0;
         classify_classify_counter.count();
@@ -1285,8 +1222,8 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
             classify_drop_unknown_0();
         }
         const default_action = classify_drop_unknown_0();
-        counters = classify_classify_counter;
         size = 32;
+        counters = classify_classify_counter;
         const entries = {
                         (1w1, default, default, default, default, default, default, default, default, default) : classify_drop_malformed_0();
                         (default, 1w1, default, default, default, default, default, default, default, default) : classify_drop_malformed_0();
@@ -1309,7 +1246,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @name("IngressPipeline.origin.origin_counter") DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) origin_origin_counter;
     @name("IngressPipeline.origin.provenance_counter") DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) origin_provenance_counter;
-    @name("IngressPipeline.origin.expect") action origin_expect_0(@name("port") PortId_t port, @name("attached") bit<1> attached_1) {
+    @name("IngressPipeline.origin.expect") action origin_expect_0(@name("port") port_t port, @name("attached") bit<1> attached_1) {
         meta.known_source = 1w1;
         meta.port_difference = hdr.bridge.ingress_port ^ port;
         meta.attached = attached_1;
@@ -1328,8 +1265,8 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
             origin_unknown_0();
         }
         const default_action = origin_unknown_0();
-        counters = origin_origin_counter;
         size = 32w1024;
+        counters = origin_origin_counter;
     }
     @name("IngressPipeline.origin.unknown_source") action origin_unknown_source_0() {
         origin_provenance_counter.count();
@@ -1361,8 +1298,8 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
             origin_drop_forged_0();
         }
         const default_action = origin_unknown_source_0();
-        counters = origin_provenance_counter;
         size = 8;
+        counters = origin_provenance_counter;
         const entries = {
                         (1w0, default, default, default, default, default) : origin_unknown_source_0();
                         (1w1, 9w0, 1w1, true, 4w2, 8w0x20 &&& 8w0x20) : origin_drop_forged_0();
@@ -1372,26 +1309,25 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @name("IngressPipeline.membership.member_counter") DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) membership_member_counter;
     @name("IngressPipeline.membership.admission_counter") DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) membership_admission_counter;
-    @name("IngressPipeline.membership.owner_hash") Hash<bit<32>>(HashAlgorithm_t.CRC32) membership_owner_hash;
-    @name("IngressPipeline.membership.admit") action membership_admit_0(@name("worker") bit<32> worker_1, @name("slot_base") bit<16> slot_base_1, @name("slot_count") bit<16> slot_count_0, @name("fan_in") bit<8> fan_in_1, @name("group") bit<16> group_2, @name("allowed_ops") bit<16> allowed_ops, @name("role") role_t role_1, @name("lease") bit<16> lease_1) {
+    @name("IngressPipeline.membership.admit") action membership_admit_0(@name("worker") bit<32> worker_1, @name("slot_base") bit<16> slot_base, @name("slot_count") bit<16> slot_count, @name("fan_in") bit<8> fan_in_1, @name("group") bit<16> group_2, @name("allowed_ops") bit<16> allowed_ops, @name("role") role_t role_1, @name("lease") bit<16> lease_1) {
         meta.member = 1w1;
         meta.worker = worker_1;
-        meta.fan_in = (bit<16>)fan_in_1;
+        meta.fan_in = (fan_in_t)fan_in_1;
         meta.group = group_2;
         meta.role = role_1;
         meta.lease = lease_1;
         meta.allowed = allowed_ops & meta.operation_bit;
-        meta.entry = slot_base_1 + meta.place;
-        meta.room = slot_count_0 - meta.place;
+        meta.entry = slot_base + meta.place;
+        meta.slots_left = slot_count - meta.place;
         membership_member_counter.count();
     }
-    @name("IngressPipeline.membership.stranger") action membership_stranger_0() {
+    @name("IngressPipeline.membership.unknown_sender") action membership_unknown_sender_0() {
         meta.member = 1w0;
         membership_member_counter.count();
     }
     @stage(0) @name("IngressPipeline.membership.member") table membership_member {
         key = {
-            hdr.bridge.ingress_port: exact @name("standard_metadata.ingress_port");
+            hdr.bridge.ingress_port: exact @name("ingress_port");
             hdr.ipv4.source        : exact @name("source");
             hdr.udp.source_port    : exact @name("source_port");
             hdr.lanesum.job        : exact @name("job");
@@ -1400,11 +1336,11 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         }
         actions = {
             membership_admit_0();
-            membership_stranger_0();
+            membership_unknown_sender_0();
         }
-        const default_action = membership_stranger_0();
-        counters = membership_member_counter;
+        const default_action = membership_unknown_sender_0();
         size = 32w1024;
+        counters = membership_member_counter;
     }
     @name("IngressPipeline.membership.accept") action membership_accept_0() {
         membership_admission_counter.count();
@@ -1424,7 +1360,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     @name("IngressPipeline.membership.admission") table membership_admission {
         key = {
             meta.member       : ternary @name("meta.member");
-            meta.room         : ternary @name("meta.room");
+            meta.slots_left   : ternary @name("meta.slots_left");
             hdr.lanesum.shadow: ternary @name("shadow");
             meta.allowed      : ternary @name("meta.allowed");
         }
@@ -1435,8 +1371,8 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
             membership_not_a_member_0();
         }
         const default_action = membership_not_a_member_0();
-        counters = membership_admission_counter;
         size = 16;
+        counters = membership_admission_counter;
         const entries = {
                         (1w0, default, default, default) : membership_not_a_member_0();
                         (1w1, 16w0, default, default) : membership_refuse_slot_0();
@@ -1807,15 +1743,16 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
                         (false, true, 1w1) : expand_mask16_0();
         }
     }
+    @name("IngressPipeline.slots.owner_hash") Hash<bit<32>>(HashAlgorithm_t.CRC32) slots_owner_hash;
     @name("IngressPipeline.slots.chunk.slot_chunk") Register<bit<32>, chunk_entry_t>(32w16384) slots_chunk_slot_chunk;
-    @name("IngressPipeline.slots.chunk.first_chunk") RegisterAction<bit<32>, chunk_entry_t, bit<2>>(slots_chunk_slot_chunk) slots_chunk_first_chunk = {
-        void apply(inout bit<32> value, out bit<2> order) {
+    @name("IngressPipeline.slots.chunk.first_chunk") RegisterAction<bit<32>, chunk_entry_t, chunk_order_t>(slots_chunk_slot_chunk) slots_chunk_first_chunk = {
+        void apply(inout bit<32> value, out chunk_order_t order) {
             value = hdr.lanesum.chunk;
             order = 2w1;
         }
     };
-    @name("IngressPipeline.slots.chunk.next_chunk") RegisterAction<bit<32>, chunk_entry_t, bit<2>>(slots_chunk_slot_chunk) slots_chunk_next_chunk = {
-        void apply(inout bit<32> value, out bit<2> order) {
+    @name("IngressPipeline.slots.chunk.next_chunk") RegisterAction<bit<32>, chunk_entry_t, chunk_order_t>(slots_chunk_slot_chunk) slots_chunk_next_chunk = {
+        void apply(inout bit<32> value, out chunk_order_t order) {
             order = 2w0;
             if (hdr.lanesum.chunk > value) {
                 order = 2w1;
@@ -1837,7 +1774,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(2) @name("IngressPipeline.slots.chunk.chunk") table slots_chunk_chunk {
         key = {
-            meta.entrance     : ternary @name("meta.entrance");
+            meta.access       : ternary @name("meta.access");
             meta.epoch_moved  : ternary @name("meta.epoch_moved");
             meta.epoch_reached: ternary @name("meta.epoch_reached");
         }
@@ -1856,14 +1793,14 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         }
     }
     @name("IngressPipeline.slots.chunk_of_shadow.slot_chunk") Register<bit<32>, chunk_entry_t>(32w16384) slots_chunk_of_shadow_slot_chunk;
-    @name("IngressPipeline.slots.chunk_of_shadow.first_chunk") RegisterAction<bit<32>, chunk_entry_t, bit<2>>(slots_chunk_of_shadow_slot_chunk) slots_chunk_of_shadow_first_chunk = {
-        void apply(inout bit<32> value, out bit<2> order) {
+    @name("IngressPipeline.slots.chunk_of_shadow.first_chunk") RegisterAction<bit<32>, chunk_entry_t, chunk_order_t>(slots_chunk_of_shadow_slot_chunk) slots_chunk_of_shadow_first_chunk = {
+        void apply(inout bit<32> value, out chunk_order_t order) {
             value = hdr.lanesum.chunk;
             order = 2w1;
         }
     };
-    @name("IngressPipeline.slots.chunk_of_shadow.next_chunk") RegisterAction<bit<32>, chunk_entry_t, bit<2>>(slots_chunk_of_shadow_slot_chunk) slots_chunk_of_shadow_next_chunk = {
-        void apply(inout bit<32> value, out bit<2> order) {
+    @name("IngressPipeline.slots.chunk_of_shadow.next_chunk") RegisterAction<bit<32>, chunk_entry_t, chunk_order_t>(slots_chunk_of_shadow_slot_chunk) slots_chunk_of_shadow_next_chunk = {
+        void apply(inout bit<32> value, out chunk_order_t order) {
             order = 2w0;
             if (hdr.lanesum.chunk > value) {
                 order = 2w1;
@@ -1885,7 +1822,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(2) @name("IngressPipeline.slots.chunk_of_shadow.chunk") table slots_chunk_of_shadow_chunk {
         key = {
-            meta.entrance     : ternary @name("meta.entrance");
+            meta.access       : ternary @name("meta.access");
             meta.epoch_moved  : ternary @name("meta.epoch_moved");
             meta.epoch_reached: ternary @name("meta.epoch_reached");
         }
@@ -1915,7 +1852,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
             }
         }
     };
-    @name("IngressPipeline.slots.own_guarded") RegisterAction<two_words_t, entry_t, bit<1>>(slots_slot_owner) slots_own_guarded = {
+    @name("IngressPipeline.slots.own_if_mine") RegisterAction<two_words_t, entry_t, bit<1>>(slots_slot_owner) slots_own_if_mine = {
         void apply(inout two_words_t value, out bit<1> moved) {
             moved = 1w0;
             if (value.lo != meta.owner || (int<32>)(hdr.lanesum.epoch - value.hi) > 32s0) {
@@ -1938,7 +1875,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
             }
         }
     };
-    @name("IngressPipeline.slots.reach_guarded") RegisterAction<two_words_t, entry_t, bit<1>>(slots_slot_owner_reached) slots_reach_guarded = {
+    @name("IngressPipeline.slots.reach_if_mine") RegisterAction<two_words_t, entry_t, bit<1>>(slots_slot_owner_reached) slots_reach_if_mine = {
         void apply(inout two_words_t value, out bit<1> reached) {
             reached = 1w0;
             if (value.lo == meta.owner && (int<32>)(hdr.lanesum.epoch - value.hi) >= 32s0) {
@@ -1965,23 +1902,23 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @name("IngressPipeline.slots.do_own") action slots_do_own_0() {
         meta.epoch_moved = slots_own.execute(meta.entry[15:15] ++ meta.entry[13:0]);
-        meta.entrance = 2w1;
+        meta.access = 2w1;
     }
-    @name("IngressPipeline.slots.do_own_guarded") action slots_do_own_guarded_0() {
-        meta.epoch_moved = slots_own_guarded.execute(meta.entry[15:15] ++ meta.entry[13:0]);
-        meta.entrance = 2w2;
+    @name("IngressPipeline.slots.do_own_if_mine") action slots_do_own_if_mine_0() {
+        meta.epoch_moved = slots_own_if_mine.execute(meta.entry[15:15] ++ meta.entry[13:0]);
+        meta.access = 2w2;
     }
     @name("IngressPipeline.slots.do_reach") action slots_do_reach_0() {
         meta.epoch_reached = slots_reach.execute(meta.entry[15:15] ++ meta.entry[13:0]);
     }
-    @name("IngressPipeline.slots.do_reach_guarded") action slots_do_reach_guarded_0() {
-        meta.epoch_reached = slots_reach_guarded.execute(meta.entry[15:15] ++ meta.entry[13:0]);
+    @name("IngressPipeline.slots.do_reach_if_mine") action slots_do_reach_if_mine_0() {
+        meta.epoch_reached = slots_reach_if_mine.execute(meta.entry[15:15] ++ meta.entry[13:0]);
     }
     @stage(1) @name("IngressPipeline.slots.owner") table slots_owner {
         key = {
             meta.arrival      : ternary @name("meta.arrival");
             meta.member       : ternary @name("meta.member");
-            meta.room         : ternary @name("meta.room");
+            meta.slots_left   : ternary @name("meta.slots_left");
             hdr.lanesum.shadow: ternary @name("hdr.lanesum.shadow");
             meta.allowed      : ternary @name("meta.allowed");
             meta.role         : ternary @name("meta.role");
@@ -1989,7 +1926,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         }
         actions = {
             slots_do_own_0();
-            slots_do_own_guarded_0();
+            slots_do_own_if_mine_0();
             slots_nothing_0();
         }
         const default_action = slots_nothing_0();
@@ -1998,8 +1935,8 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
                         (2w1, 1w1, 16w0, default, default, default, default) : slots_nothing_0();
                         (2w1, 1w1, 16w0x8000, 1w1, default, default, default) : slots_nothing_0();
                         (2w1, 1w1, default, default, 16w0, default, default) : slots_nothing_0();
-                        (2w1, 1w1, 16w0 &&& 16w0x8000, 1w0, default, 8w2 &&& 8w2, 1w0) : slots_do_own_guarded_0();
-                        (2w1, 1w1, 16w0x8000 &&& 16w0x8000, 1w1, default, 8w2 &&& 8w2, 1w0) : slots_do_own_guarded_0();
+                        (2w1, 1w1, 16w0 &&& 16w0x8000, 1w0, default, 8w2 &&& 8w2, 1w0) : slots_do_own_if_mine_0();
+                        (2w1, 1w1, 16w0x8000 &&& 16w0x8000, 1w1, default, 8w2 &&& 8w2, 1w0) : slots_do_own_if_mine_0();
                         (2w1, 1w1, 16w0 &&& 16w0x8000, 1w0, default, default, default) : slots_do_own_0();
                         (2w1, 1w1, 16w0x8000 &&& 16w0x8000, 1w1, default, default, default) : slots_do_own_0();
         }
@@ -2008,7 +1945,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         key = {
             meta.arrival      : ternary @name("meta.arrival");
             meta.member       : ternary @name("meta.member");
-            meta.room         : ternary @name("meta.room");
+            meta.slots_left   : ternary @name("meta.slots_left");
             hdr.lanesum.shadow: ternary @name("hdr.lanesum.shadow");
             meta.allowed      : ternary @name("meta.allowed");
             meta.role         : ternary @name("meta.role");
@@ -2016,7 +1953,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         }
         actions = {
             slots_do_reach_0();
-            slots_do_reach_guarded_0();
+            slots_do_reach_if_mine_0();
             slots_nothing_1();
         }
         const default_action = slots_nothing_1();
@@ -2025,8 +1962,8 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
                         (2w1, 1w1, 16w0, default, default, default, default) : slots_nothing_1();
                         (2w1, 1w1, 16w0x8000, 1w1, default, default, default) : slots_nothing_1();
                         (2w1, 1w1, default, default, 16w0, default, default) : slots_nothing_1();
-                        (2w1, 1w1, 16w0 &&& 16w0x8000, 1w0, default, 8w2 &&& 8w2, 1w0) : slots_do_reach_guarded_0();
-                        (2w1, 1w1, 16w0x8000 &&& 16w0x8000, 1w1, default, 8w2 &&& 8w2, 1w0) : slots_do_reach_guarded_0();
+                        (2w1, 1w1, 16w0 &&& 16w0x8000, 1w0, default, 8w2 &&& 8w2, 1w0) : slots_do_reach_if_mine_0();
+                        (2w1, 1w1, 16w0x8000 &&& 16w0x8000, 1w1, default, 8w2 &&& 8w2, 1w0) : slots_do_reach_if_mine_0();
                         (2w1, 1w1, 16w0 &&& 16w0x8000, 1w0, default, default, default) : slots_do_reach_0();
                         (2w1, 1w1, 16w0x8000 &&& 16w0x8000, 1w1, default, default, default) : slots_do_reach_0();
         }
@@ -2085,7 +2022,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(2) @name("IngressPipeline.slots.seen") table slots_seen {
         key = {
-            meta.entrance     : ternary @name("meta.entrance");
+            meta.access       : ternary @name("meta.access");
             meta.epoch_moved  : ternary @name("meta.epoch_moved");
             meta.epoch_reached: ternary @name("meta.epoch_reached");
         }
@@ -2105,7 +2042,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(2) @name("IngressPipeline.slots.shape") table slots_shape {
         key = {
-            meta.entrance     : ternary @name("meta.entrance");
+            meta.access       : ternary @name("meta.access");
             meta.epoch_moved  : ternary @name("meta.epoch_moved");
             meta.epoch_reached: ternary @name("meta.epoch_reached");
         }
@@ -2151,7 +2088,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
             }
         }
     };
-    @name("IngressPipeline.slots.look_at_count") RegisterAction<bit<16>, entry_t, progress_t>(slots_slot_count) slots_look_at_count = {
+    @name("IngressPipeline.slots.read_count") RegisterAction<bit<16>, entry_t, progress_t>(slots_slot_count) slots_read_count = {
         void apply(inout bit<16> value, out progress_t progress) {
             progress = 2w0;
             if ((int<16>)value == -16s1) {
@@ -2183,7 +2120,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
             }
         }
     };
-    @name("IngressPipeline.slots.look_at_workers") RegisterAction<two_words_t, entry_t, bit<32>>(slots_slot_workers) slots_look_at_workers = {
+    @name("IngressPipeline.slots.read_workers") RegisterAction<two_words_t, entry_t, bit<32>>(slots_slot_workers) slots_read_workers = {
         void apply(inout two_words_t value, out bit<32> workers) {
             workers = value.lo;
         }
@@ -2192,7 +2129,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         void apply(inout two_bytes_t value, out bit<8> state) {
             value.lo = meta.own_state;
             state = value.lo;
-            if (meta.fan_in[7:0] == 8w1) {
+            if ((bit<8>)meta.fan_in == 8w1) {
                 value.hi = 8w0xff;
             } else {
                 value.hi = 8w1;
@@ -2205,14 +2142,14 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
                 value.lo = value.lo | meta.own_state;
             }
             state = value.lo;
-            if ((int<8>)value.hi != -8s1 && value.hi + 8w1 >= meta.fan_in[7:0]) {
+            if ((int<8>)value.hi != -8s1 && value.hi + 8w1 >= (bit<8>)meta.fan_in) {
                 value.hi = 8w0xff;
             } else if ((int<8>)value.hi != -8s1) {
                 value.hi = value.hi + 8w1;
             }
         }
     };
-    @name("IngressPipeline.slots.look_at_state") RegisterAction<two_bytes_t, entry_t, bit<8>>(slots_slot_state) slots_look_at_state = {
+    @name("IngressPipeline.slots.read_state") RegisterAction<two_bytes_t, entry_t, bit<8>>(slots_slot_state) slots_read_state = {
         void apply(inout two_bytes_t value, out bit<8> state) {
             state = value.lo;
         }
@@ -2228,37 +2165,37 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
             value.hi = meta.now;
         }
     };
-    @name("IngressPipeline.slots.recall_shape") RegisterAction<two_words_t, entry_t, bit<32>>(slots_slot_record) slots_recall_shape = {
+    @name("IngressPipeline.slots.read_shape_record") RegisterAction<two_words_t, entry_t, bit<32>>(slots_slot_record) slots_read_shape_record = {
         void apply(inout two_words_t value, out bit<32> recalled) {
             recalled = value.lo;
         }
     };
-    @name("IngressPipeline.slots.recall_time") RegisterAction<two_words_t, entry_t, bit<32>>(slots_slot_record) slots_recall_time = {
+    @name("IngressPipeline.slots.read_time_record") RegisterAction<two_words_t, entry_t, bit<32>>(slots_slot_record) slots_read_time_record = {
         void apply(inout two_words_t value, out bit<32> recalled) {
             recalled = value.hi;
         }
     };
     @name("IngressPipeline.slots.do_count_first") action slots_do_count_first_0() {
         meta.progress = slots_count_first.execute(meta.entry[15:15] ++ meta.entry[13:0]);
-        meta.standing = 3w1;
+        meta.order = 3w1;
     }
     @name("IngressPipeline.slots.do_count_next") action slots_do_count_next_0() {
         meta.progress = slots_count_next.execute(meta.entry[15:15] ++ meta.entry[13:0]);
-        meta.standing = 3w2;
+        meta.order = 3w2;
     }
-    @name("IngressPipeline.slots.do_look_seen") action slots_do_look_seen_0() {
-        meta.progress = slots_look_at_count.execute(meta.entry[15:15] ++ meta.entry[13:0]);
-        meta.standing = 3w3;
+    @name("IngressPipeline.slots.do_read_count_seen") action slots_do_read_count_seen_0() {
+        meta.progress = slots_read_count.execute(meta.entry[15:15] ++ meta.entry[13:0]);
+        meta.order = 3w3;
     }
-    @name("IngressPipeline.slots.do_look_foreign") action slots_do_look_foreign_0() {
-        meta.progress = slots_look_at_count.execute(meta.entry[15:15] ++ meta.entry[13:0]);
-        meta.standing = 3w5;
+    @name("IngressPipeline.slots.do_read_count_foreign") action slots_do_read_count_foreign_0() {
+        meta.progress = slots_read_count.execute(meta.entry[15:15] ++ meta.entry[13:0]);
+        meta.order = 3w5;
     }
-    @name("IngressPipeline.slots.stand_in_conflict") action slots_stand_in_conflict_0() {
-        meta.standing = 3w4;
+    @name("IngressPipeline.slots.set_conflict") action slots_set_conflict_0() {
+        meta.order = 3w4;
     }
-    @name("IngressPipeline.slots.stand_behind") action slots_stand_behind_0() {
-        meta.standing = 3w0;
+    @name("IngressPipeline.slots.set_older") action slots_set_older_0() {
+        meta.order = 3w0;
     }
     @name("IngressPipeline.slots.do_first_worker") action slots_do_first_worker_0() {
         meta.workers = slots_first_worker.execute(meta.entry[15:15] ++ meta.entry[13:0]);
@@ -2266,8 +2203,8 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     @name("IngressPipeline.slots.do_next_worker") action slots_do_next_worker_0() {
         meta.workers = slots_next_worker.execute(meta.entry[15:15] ++ meta.entry[13:0]);
     }
-    @name("IngressPipeline.slots.do_look_workers") action slots_do_look_workers_0() {
-        meta.workers = slots_look_at_workers.execute(meta.entry[15:15] ++ meta.entry[13:0]);
+    @name("IngressPipeline.slots.do_read_workers") action slots_do_read_workers_0() {
+        meta.workers = slots_read_workers.execute(meta.entry[15:15] ++ meta.entry[13:0]);
     }
     @name("IngressPipeline.slots.do_first_state") action slots_do_first_state_0() {
         meta.state = slots_first_state.execute(meta.entry[15:15] ++ meta.entry[13:0]);
@@ -2275,8 +2212,8 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     @name("IngressPipeline.slots.do_next_state") action slots_do_next_state_0() {
         meta.state = slots_next_state.execute(meta.entry[15:15] ++ meta.entry[13:0]);
     }
-    @name("IngressPipeline.slots.do_look_state") action slots_do_look_state_0() {
-        meta.state = slots_look_at_state.execute(meta.entry[15:15] ++ meta.entry[13:0]);
+    @name("IngressPipeline.slots.do_read_state") action slots_do_read_state_0() {
+        meta.state = slots_read_state.execute(meta.entry[15:15] ++ meta.entry[13:0]);
     }
     @name("IngressPipeline.slots.do_first_record") action slots_do_first_record_0() {
         slots_first_record.execute(meta.entry[15:15] ++ meta.entry[13:0]);
@@ -2284,15 +2221,15 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     @name("IngressPipeline.slots.do_touch_record") action slots_do_touch_record_0() {
         slots_touch_record.execute(meta.entry[15:15] ++ meta.entry[13:0]);
     }
-    @name("IngressPipeline.slots.do_recall_shape") action slots_do_recall_shape_0() {
-        meta.recalled = slots_recall_shape.execute(meta.entry[15:15] ++ meta.entry[13:0]);
+    @name("IngressPipeline.slots.do_read_shape_record") action slots_do_read_shape_record_0() {
+        meta.record = slots_read_shape_record.execute(meta.entry[15:15] ++ meta.entry[13:0]);
     }
-    @name("IngressPipeline.slots.do_recall_time") action slots_do_recall_time_0() {
-        meta.recalled = slots_recall_time.execute(meta.entry[15:15] ++ meta.entry[13:0]);
+    @name("IngressPipeline.slots.do_read_time_record") action slots_do_read_time_record_0() {
+        meta.record = slots_read_time_record.execute(meta.entry[15:15] ++ meta.entry[13:0]);
     }
     @stage(3) @name("IngressPipeline.slots.count") table slots_count {
         key = {
-            meta.entrance     : ternary @name("meta.entrance");
+            meta.access       : ternary @name("meta.access");
             meta.epoch_moved  : ternary @name("meta.epoch_moved");
             meta.epoch_reached: ternary @name("meta.epoch_reached");
             meta.chunk_order  : ternary @name("meta.chunk_order");
@@ -2303,10 +2240,10 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         actions = {
             slots_do_count_first_0();
             slots_do_count_next_0();
-            slots_do_look_seen_0();
-            slots_do_look_foreign_0();
-            slots_stand_in_conflict_0();
-            slots_stand_behind_0();
+            slots_do_read_count_seen_0();
+            slots_do_read_count_foreign_0();
+            slots_set_conflict_0();
+            slots_set_older_0();
             slots_nothing_4();
         }
         const default_action = slots_nothing_4();
@@ -2314,47 +2251,47 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         const entries = {
                         (2w0, default, default, default, default, default, default) : slots_nothing_4();
                         (default, default, default, 2w1, default, default, default) : slots_do_count_first_0();
-                        (2w2, 1w1, 1w0, default, default, default, default) : slots_do_look_foreign_0();
-                        (default, default, default, 2w2, 1w1, default, default) : slots_stand_in_conflict_0();
-                        (default, default, default, 2w2, 1w0, 32w1 &&& 32w1, 32w1 &&& 32w1) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w2 &&& 32w2, 32w2 &&& 32w2) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w4 &&& 32w4, 32w4 &&& 32w4) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w8 &&& 32w8, 32w8 &&& 32w8) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w16 &&& 32w16, 32w16 &&& 32w16) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w32 &&& 32w32, 32w32 &&& 32w32) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w64 &&& 32w64, 32w64 &&& 32w64) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w128 &&& 32w128, 32w128 &&& 32w128) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w256 &&& 32w256, 32w256 &&& 32w256) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w512 &&& 32w512, 32w512 &&& 32w512) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w1024 &&& 32w1024, 32w1024 &&& 32w1024) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w2048 &&& 32w2048, 32w2048 &&& 32w2048) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w4096 &&& 32w4096, 32w4096 &&& 32w4096) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w8192 &&& 32w8192, 32w8192 &&& 32w8192) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w16384 &&& 32w16384, 32w16384 &&& 32w16384) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w32768 &&& 32w32768, 32w32768 &&& 32w32768) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w65536 &&& 32w65536, 32w65536 &&& 32w65536) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w131072 &&& 32w131072, 32w131072 &&& 32w131072) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w262144 &&& 32w262144, 32w262144 &&& 32w262144) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w524288 &&& 32w524288, 32w524288 &&& 32w524288) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w1048576 &&& 32w1048576, 32w1048576 &&& 32w1048576) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w2097152 &&& 32w2097152, 32w2097152 &&& 32w2097152) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w4194304 &&& 32w4194304, 32w4194304 &&& 32w4194304) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w8388608 &&& 32w8388608, 32w8388608 &&& 32w8388608) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w16777216 &&& 32w16777216, 32w16777216 &&& 32w16777216) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w33554432 &&& 32w33554432, 32w33554432 &&& 32w33554432) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w67108864 &&& 32w67108864, 32w67108864 &&& 32w67108864) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w134217728 &&& 32w134217728, 32w134217728 &&& 32w134217728) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w268435456 &&& 32w268435456, 32w268435456 &&& 32w268435456) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w536870912 &&& 32w536870912, 32w536870912 &&& 32w536870912) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w1073741824 &&& 32w1073741824, 32w1073741824 &&& 32w1073741824) : slots_do_look_seen_0();
-                        (default, default, default, 2w2, 1w0, 32w2147483648 &&& 32w2147483648, 32w2147483648 &&& 32w2147483648) : slots_do_look_seen_0();
+                        (2w2, 1w1, 1w0, default, default, default, default) : slots_do_read_count_foreign_0();
+                        (default, default, default, 2w2, 1w1, default, default) : slots_set_conflict_0();
+                        (default, default, default, 2w2, 1w0, 32w1 &&& 32w1, 32w1 &&& 32w1) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w2 &&& 32w2, 32w2 &&& 32w2) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w4 &&& 32w4, 32w4 &&& 32w4) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w8 &&& 32w8, 32w8 &&& 32w8) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w16 &&& 32w16, 32w16 &&& 32w16) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w32 &&& 32w32, 32w32 &&& 32w32) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w64 &&& 32w64, 32w64 &&& 32w64) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w128 &&& 32w128, 32w128 &&& 32w128) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w256 &&& 32w256, 32w256 &&& 32w256) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w512 &&& 32w512, 32w512 &&& 32w512) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w1024 &&& 32w1024, 32w1024 &&& 32w1024) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w2048 &&& 32w2048, 32w2048 &&& 32w2048) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w4096 &&& 32w4096, 32w4096 &&& 32w4096) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w8192 &&& 32w8192, 32w8192 &&& 32w8192) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w16384 &&& 32w16384, 32w16384 &&& 32w16384) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w32768 &&& 32w32768, 32w32768 &&& 32w32768) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w65536 &&& 32w65536, 32w65536 &&& 32w65536) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w131072 &&& 32w131072, 32w131072 &&& 32w131072) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w262144 &&& 32w262144, 32w262144 &&& 32w262144) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w524288 &&& 32w524288, 32w524288 &&& 32w524288) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w1048576 &&& 32w1048576, 32w1048576 &&& 32w1048576) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w2097152 &&& 32w2097152, 32w2097152 &&& 32w2097152) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w4194304 &&& 32w4194304, 32w4194304 &&& 32w4194304) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w8388608 &&& 32w8388608, 32w8388608 &&& 32w8388608) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w16777216 &&& 32w16777216, 32w16777216 &&& 32w16777216) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w33554432 &&& 32w33554432, 32w33554432 &&& 32w33554432) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w67108864 &&& 32w67108864, 32w67108864 &&& 32w67108864) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w134217728 &&& 32w134217728, 32w134217728 &&& 32w134217728) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w268435456 &&& 32w268435456, 32w268435456 &&& 32w268435456) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w536870912 &&& 32w536870912, 32w536870912 &&& 32w536870912) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w1073741824 &&& 32w1073741824, 32w1073741824 &&& 32w1073741824) : slots_do_read_count_seen_0();
+                        (default, default, default, 2w2, 1w0, 32w2147483648 &&& 32w2147483648, 32w2147483648 &&& 32w2147483648) : slots_do_read_count_seen_0();
                         (default, default, default, 2w2, 1w0, default, default) : slots_do_count_next_0();
-                        (default, default, default, default, default, default, default) : slots_stand_behind_0();
+                        (default, default, default, default, default, default, default) : slots_set_older_0();
         }
     }
     @stage(3) @name("IngressPipeline.slots.workers") table slots_workers {
         key = {
-            meta.entrance     : ternary @name("meta.entrance");
+            meta.access       : ternary @name("meta.access");
             meta.epoch_moved  : ternary @name("meta.epoch_moved");
             meta.epoch_reached: ternary @name("meta.epoch_reached");
             meta.chunk_order  : ternary @name("meta.chunk_order");
@@ -2365,7 +2302,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         actions = {
             slots_do_first_worker_0();
             slots_do_next_worker_0();
-            slots_do_look_workers_0();
+            slots_do_read_workers_0();
             slots_nothing_5();
         }
         const default_action = slots_nothing_5();
@@ -2375,45 +2312,45 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
                         (default, default, default, 2w1, default, default, default) : slots_do_first_worker_0();
                         (2w2, 1w1, 1w0, default, default, default, default) : slots_nothing_5();
                         (default, default, default, 2w2, 1w1, default, default) : slots_nothing_5();
-                        (default, default, default, 2w2, 1w0, 32w1 &&& 32w1, 32w1 &&& 32w1) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w2 &&& 32w2, 32w2 &&& 32w2) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w4 &&& 32w4, 32w4 &&& 32w4) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w8 &&& 32w8, 32w8 &&& 32w8) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w16 &&& 32w16, 32w16 &&& 32w16) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w32 &&& 32w32, 32w32 &&& 32w32) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w64 &&& 32w64, 32w64 &&& 32w64) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w128 &&& 32w128, 32w128 &&& 32w128) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w256 &&& 32w256, 32w256 &&& 32w256) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w512 &&& 32w512, 32w512 &&& 32w512) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w1024 &&& 32w1024, 32w1024 &&& 32w1024) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w2048 &&& 32w2048, 32w2048 &&& 32w2048) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w4096 &&& 32w4096, 32w4096 &&& 32w4096) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w8192 &&& 32w8192, 32w8192 &&& 32w8192) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w16384 &&& 32w16384, 32w16384 &&& 32w16384) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w32768 &&& 32w32768, 32w32768 &&& 32w32768) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w65536 &&& 32w65536, 32w65536 &&& 32w65536) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w131072 &&& 32w131072, 32w131072 &&& 32w131072) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w262144 &&& 32w262144, 32w262144 &&& 32w262144) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w524288 &&& 32w524288, 32w524288 &&& 32w524288) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w1048576 &&& 32w1048576, 32w1048576 &&& 32w1048576) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w2097152 &&& 32w2097152, 32w2097152 &&& 32w2097152) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w4194304 &&& 32w4194304, 32w4194304 &&& 32w4194304) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w8388608 &&& 32w8388608, 32w8388608 &&& 32w8388608) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w16777216 &&& 32w16777216, 32w16777216 &&& 32w16777216) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w33554432 &&& 32w33554432, 32w33554432 &&& 32w33554432) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w67108864 &&& 32w67108864, 32w67108864 &&& 32w67108864) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w134217728 &&& 32w134217728, 32w134217728 &&& 32w134217728) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w268435456 &&& 32w268435456, 32w268435456 &&& 32w268435456) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w536870912 &&& 32w536870912, 32w536870912 &&& 32w536870912) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w1073741824 &&& 32w1073741824, 32w1073741824 &&& 32w1073741824) : slots_do_look_workers_0();
-                        (default, default, default, 2w2, 1w0, 32w2147483648 &&& 32w2147483648, 32w2147483648 &&& 32w2147483648) : slots_do_look_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w1 &&& 32w1, 32w1 &&& 32w1) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w2 &&& 32w2, 32w2 &&& 32w2) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w4 &&& 32w4, 32w4 &&& 32w4) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w8 &&& 32w8, 32w8 &&& 32w8) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w16 &&& 32w16, 32w16 &&& 32w16) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w32 &&& 32w32, 32w32 &&& 32w32) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w64 &&& 32w64, 32w64 &&& 32w64) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w128 &&& 32w128, 32w128 &&& 32w128) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w256 &&& 32w256, 32w256 &&& 32w256) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w512 &&& 32w512, 32w512 &&& 32w512) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w1024 &&& 32w1024, 32w1024 &&& 32w1024) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w2048 &&& 32w2048, 32w2048 &&& 32w2048) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w4096 &&& 32w4096, 32w4096 &&& 32w4096) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w8192 &&& 32w8192, 32w8192 &&& 32w8192) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w16384 &&& 32w16384, 32w16384 &&& 32w16384) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w32768 &&& 32w32768, 32w32768 &&& 32w32768) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w65536 &&& 32w65536, 32w65536 &&& 32w65536) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w131072 &&& 32w131072, 32w131072 &&& 32w131072) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w262144 &&& 32w262144, 32w262144 &&& 32w262144) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w524288 &&& 32w524288, 32w524288 &&& 32w524288) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w1048576 &&& 32w1048576, 32w1048576 &&& 32w1048576) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w2097152 &&& 32w2097152, 32w2097152 &&& 32w2097152) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w4194304 &&& 32w4194304, 32w4194304 &&& 32w4194304) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w8388608 &&& 32w8388608, 32w8388608 &&& 32w8388608) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w16777216 &&& 32w16777216, 32w16777216 &&& 32w16777216) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w33554432 &&& 32w33554432, 32w33554432 &&& 32w33554432) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w67108864 &&& 32w67108864, 32w67108864 &&& 32w67108864) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w134217728 &&& 32w134217728, 32w134217728 &&& 32w134217728) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w268435456 &&& 32w268435456, 32w268435456 &&& 32w268435456) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w536870912 &&& 32w536870912, 32w536870912 &&& 32w536870912) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w1073741824 &&& 32w1073741824, 32w1073741824 &&& 32w1073741824) : slots_do_read_workers_0();
+                        (default, default, default, 2w2, 1w0, 32w2147483648 &&& 32w2147483648, 32w2147483648 &&& 32w2147483648) : slots_do_read_workers_0();
                         (default, default, default, 2w2, 1w0, default, default) : slots_do_next_worker_0();
                         (default, default, default, default, default, default, default) : slots_nothing_5();
         }
     }
     @stage(3) @name("IngressPipeline.slots.state") table slots_state {
         key = {
-            meta.entrance     : ternary @name("meta.entrance");
+            meta.access       : ternary @name("meta.access");
             meta.epoch_moved  : ternary @name("meta.epoch_moved");
             meta.epoch_reached: ternary @name("meta.epoch_reached");
             meta.chunk_order  : ternary @name("meta.chunk_order");
@@ -2424,7 +2361,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         actions = {
             slots_do_first_state_0();
             slots_do_next_state_0();
-            slots_do_look_state_0();
+            slots_do_read_state_0();
             slots_nothing_6();
         }
         const default_action = slots_nothing_6();
@@ -2434,45 +2371,45 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
                         (default, default, default, 2w1, default, default, default) : slots_do_first_state_0();
                         (2w2, 1w1, 1w0, default, default, default, default) : slots_nothing_6();
                         (default, default, default, 2w2, 1w1, default, default) : slots_nothing_6();
-                        (default, default, default, 2w2, 1w0, 32w1 &&& 32w1, 32w1 &&& 32w1) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w2 &&& 32w2, 32w2 &&& 32w2) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w4 &&& 32w4, 32w4 &&& 32w4) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w8 &&& 32w8, 32w8 &&& 32w8) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w16 &&& 32w16, 32w16 &&& 32w16) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w32 &&& 32w32, 32w32 &&& 32w32) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w64 &&& 32w64, 32w64 &&& 32w64) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w128 &&& 32w128, 32w128 &&& 32w128) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w256 &&& 32w256, 32w256 &&& 32w256) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w512 &&& 32w512, 32w512 &&& 32w512) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w1024 &&& 32w1024, 32w1024 &&& 32w1024) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w2048 &&& 32w2048, 32w2048 &&& 32w2048) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w4096 &&& 32w4096, 32w4096 &&& 32w4096) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w8192 &&& 32w8192, 32w8192 &&& 32w8192) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w16384 &&& 32w16384, 32w16384 &&& 32w16384) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w32768 &&& 32w32768, 32w32768 &&& 32w32768) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w65536 &&& 32w65536, 32w65536 &&& 32w65536) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w131072 &&& 32w131072, 32w131072 &&& 32w131072) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w262144 &&& 32w262144, 32w262144 &&& 32w262144) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w524288 &&& 32w524288, 32w524288 &&& 32w524288) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w1048576 &&& 32w1048576, 32w1048576 &&& 32w1048576) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w2097152 &&& 32w2097152, 32w2097152 &&& 32w2097152) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w4194304 &&& 32w4194304, 32w4194304 &&& 32w4194304) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w8388608 &&& 32w8388608, 32w8388608 &&& 32w8388608) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w16777216 &&& 32w16777216, 32w16777216 &&& 32w16777216) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w33554432 &&& 32w33554432, 32w33554432 &&& 32w33554432) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w67108864 &&& 32w67108864, 32w67108864 &&& 32w67108864) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w134217728 &&& 32w134217728, 32w134217728 &&& 32w134217728) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w268435456 &&& 32w268435456, 32w268435456 &&& 32w268435456) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w536870912 &&& 32w536870912, 32w536870912 &&& 32w536870912) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w1073741824 &&& 32w1073741824, 32w1073741824 &&& 32w1073741824) : slots_do_look_state_0();
-                        (default, default, default, 2w2, 1w0, 32w2147483648 &&& 32w2147483648, 32w2147483648 &&& 32w2147483648) : slots_do_look_state_0();
+                        (default, default, default, 2w2, 1w0, 32w1 &&& 32w1, 32w1 &&& 32w1) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w2 &&& 32w2, 32w2 &&& 32w2) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w4 &&& 32w4, 32w4 &&& 32w4) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w8 &&& 32w8, 32w8 &&& 32w8) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w16 &&& 32w16, 32w16 &&& 32w16) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w32 &&& 32w32, 32w32 &&& 32w32) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w64 &&& 32w64, 32w64 &&& 32w64) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w128 &&& 32w128, 32w128 &&& 32w128) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w256 &&& 32w256, 32w256 &&& 32w256) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w512 &&& 32w512, 32w512 &&& 32w512) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w1024 &&& 32w1024, 32w1024 &&& 32w1024) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w2048 &&& 32w2048, 32w2048 &&& 32w2048) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w4096 &&& 32w4096, 32w4096 &&& 32w4096) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w8192 &&& 32w8192, 32w8192 &&& 32w8192) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w16384 &&& 32w16384, 32w16384 &&& 32w16384) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w32768 &&& 32w32768, 32w32768 &&& 32w32768) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w65536 &&& 32w65536, 32w65536 &&& 32w65536) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w131072 &&& 32w131072, 32w131072 &&& 32w131072) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w262144 &&& 32w262144, 32w262144 &&& 32w262144) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w524288 &&& 32w524288, 32w524288 &&& 32w524288) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w1048576 &&& 32w1048576, 32w1048576 &&& 32w1048576) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w2097152 &&& 32w2097152, 32w2097152 &&& 32w2097152) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w4194304 &&& 32w4194304, 32w4194304 &&& 32w4194304) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w8388608 &&& 32w8388608, 32w8388608 &&& 32w8388608) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w16777216 &&& 32w16777216, 32w16777216 &&& 32w16777216) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w33554432 &&& 32w33554432, 32w33554432 &&& 32w33554432) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w67108864 &&& 32w67108864, 32w67108864 &&& 32w67108864) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w134217728 &&& 32w134217728, 32w134217728 &&& 32w134217728) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w268435456 &&& 32w268435456, 32w268435456 &&& 32w268435456) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w536870912 &&& 32w536870912, 32w536870912 &&& 32w536870912) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w1073741824 &&& 32w1073741824, 32w1073741824 &&& 32w1073741824) : slots_do_read_state_0();
+                        (default, default, default, 2w2, 1w0, 32w2147483648 &&& 32w2147483648, 32w2147483648 &&& 32w2147483648) : slots_do_read_state_0();
                         (default, default, default, 2w2, 1w0, default, default) : slots_do_next_state_0();
                         (default, default, default, default, default, default, default) : slots_nothing_6();
         }
     }
     @stage(3) @name("IngressPipeline.slots.record") table slots_record {
         key = {
-            meta.entrance     : ternary @name("meta.entrance");
+            meta.access       : ternary @name("meta.access");
             meta.epoch_moved  : ternary @name("meta.epoch_moved");
             meta.epoch_reached: ternary @name("meta.epoch_reached");
             meta.chunk_order  : ternary @name("meta.chunk_order");
@@ -2483,8 +2420,8 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         actions = {
             slots_do_first_record_0();
             slots_do_touch_record_0();
-            slots_do_recall_shape_0();
-            slots_do_recall_time_0();
+            slots_do_read_shape_record_0();
+            slots_do_read_time_record_0();
             slots_nothing_7();
         }
         const default_action = slots_nothing_7();
@@ -2492,8 +2429,8 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         const entries = {
                         (2w0, default, default, default, default, default, default) : slots_nothing_7();
                         (default, default, default, 2w1, default, default, default) : slots_do_first_record_0();
-                        (2w2, 1w1, 1w0, default, default, default, default) : slots_do_recall_time_0();
-                        (default, default, default, 2w2, 1w1, default, default) : slots_do_recall_shape_0();
+                        (2w2, 1w1, 1w0, default, default, default, default) : slots_do_read_time_record_0();
+                        (default, default, default, 2w2, 1w1, default, default) : slots_do_read_shape_record_0();
                         (default, default, default, 2w2, 1w0, 32w1 &&& 32w1, 32w1 &&& 32w1) : slots_nothing_7();
                         (default, default, default, 2w2, 1w0, 32w2 &&& 32w2, 32w2 &&& 32w2) : slots_nothing_7();
                         (default, default, default, 2w2, 1w0, 32w4 &&& 32w4, 32w4 &&& 32w4) : slots_nothing_7();
@@ -2611,6 +2548,8 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @name("IngressPipeline.slots.take_over") action slots_take_over_0() {
         meta.verdict = 4w10;
+        hdr.bridge.handover = 8w4;
+        ig_tm_md.ucast_egress_port = meta.recirculation_port;
         slots_slot_counter.count();
     }
     @name("IngressPipeline.slots.collide") action slots_collide_0() {
@@ -2628,7 +2567,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @name("IngressPipeline.slots.slot") table slots_slot {
         key = {
-            meta.standing       : ternary @name("meta.standing");
+            meta.order          : ternary @name("meta.order");
             meta.progress       : ternary @name("meta.progress");
             meta.role           : ternary @name("meta.role");
             meta.overdue        : ternary @name("meta.overdue");
@@ -2652,13 +2591,13 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         counters = slots_slot_counter;
         size = 32;
         const entries = {
-                        (3w1, 2w0, default, default, default) : slots_claim_0();
-                        (3w1, default, 8w1 &&& 8w1, default, default) : slots_claim_and_complete_0(4w9);
-                        (3w1, default, default, default, default) : slots_claim_and_complete_0(4w5);
                         (3w5, 2w2, default, default, 1w1) : slots_take_over_0();
                         (3w5, default, default, 32w0, default) : slots_collide_0();
                         (3w5, default, default, default, 1w1) : slots_take_over_0();
                         (3w5, default, default, default, default) : slots_collide_0();
+                        (3w1, 2w0, default, default, default) : slots_claim_0();
+                        (3w1, default, 8w1 &&& 8w1, default, default) : slots_claim_and_complete_0(4w9);
+                        (3w1, default, default, default, default) : slots_claim_and_complete_0(4w5);
                         (3w0, default, 8w8 &&& 8w8, default, default) : slots_pass_late_0();
                         (3w0, default, default, default, default) : slots_drop_late_0();
                         (3w4, default, default, default, default) : slots_report_conflict_0();
@@ -2672,11 +2611,11 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
                         (3w2, default, default, default, default) : slots_contribute_and_complete_0(4w5);
         }
     }
-    @name("IngressPipeline.slots.turn_around") action slots_turn_around_0(@name("port") PortId_t port_3) {
+    @name("IngressPipeline.slots.recirculate_at") action slots_recirculate_at_0(@name("port") port_t port_3) {
         meta.may_recirculate = 1w1;
-        meta.turning_port = port_3;
+        meta.recirculation_port = port_3;
     }
-    @name("IngressPipeline.slots.stay") action slots_stay_0() {
+    @name("IngressPipeline.slots.no_port") action slots_no_port_0() {
         meta.may_recirculate = 1w0;
     }
     @stage(6) @name("IngressPipeline.slots.recirculation") table slots_recirculation {
@@ -2684,14 +2623,14 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
             hdr.bridge.ingress_port[8:7]: exact @name("pipe");
         }
         actions = {
-            slots_turn_around_0();
-            slots_stay_0();
+            slots_recirculate_at_0();
+            slots_no_port_0();
         }
-        const default_action = slots_stay_0();
+        const default_action = slots_no_port_0();
         size = 4;
     }
     @name("IngressPipeline.slots.measure") action slots_measure_0() {
-        meta.age = meta.now - meta.recalled;
+        meta.age = meta.now - meta.record;
     }
     @name("IngressPipeline.slots.scale") action slots_scale_0() {
         meta.age = meta.age >> 4;
@@ -2868,7 +2807,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(4) @name("IngressPipeline.lanes.lane_0") table lanes_lane {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -2933,7 +2872,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(4) @name("IngressPipeline.lanes.lane_1") table lanes_lane_0 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -2998,7 +2937,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(4) @name("IngressPipeline.lanes.lane_2") table lanes_lane_1 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -3063,7 +3002,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(4) @name("IngressPipeline.lanes.lane_3") table lanes_lane_2 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -3128,7 +3067,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(5) @name("IngressPipeline.lanes.lane_4") table lanes_lane_3 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -3193,7 +3132,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(5) @name("IngressPipeline.lanes.lane_5") table lanes_lane_4 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -3258,7 +3197,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(5) @name("IngressPipeline.lanes.lane_6") table lanes_lane_5 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -3323,7 +3262,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(5) @name("IngressPipeline.lanes.lane_7") table lanes_lane_6 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -3388,7 +3327,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(6) @name("IngressPipeline.lanes.lane_8") table lanes_lane_7 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -3453,7 +3392,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(6) @name("IngressPipeline.lanes.lane_9") table lanes_lane_8 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -3518,7 +3457,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(6) @name("IngressPipeline.lanes.lane_10") table lanes_lane_9 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -3583,7 +3522,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(6) @name("IngressPipeline.lanes.lane_11") table lanes_lane_10 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -3648,7 +3587,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(7) @name("IngressPipeline.lanes.lane_12") table lanes_lane_11 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -3713,7 +3652,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(7) @name("IngressPipeline.lanes.lane_13") table lanes_lane_12 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -3778,7 +3717,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(7) @name("IngressPipeline.lanes.lane_14") table lanes_lane_13 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -3843,7 +3782,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(7) @name("IngressPipeline.lanes.lane_15") table lanes_lane_14 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -3908,7 +3847,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(8) @name("IngressPipeline.lanes.lane_16") table lanes_lane_15 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -3973,7 +3912,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(8) @name("IngressPipeline.lanes.lane_17") table lanes_lane_16 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -4038,7 +3977,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(8) @name("IngressPipeline.lanes.lane_18") table lanes_lane_17 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -4103,7 +4042,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(8) @name("IngressPipeline.lanes.lane_19") table lanes_lane_18 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -4168,7 +4107,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(9) @name("IngressPipeline.lanes.lane_20") table lanes_lane_19 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -4233,7 +4172,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(9) @name("IngressPipeline.lanes.lane_21") table lanes_lane_20 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -4298,7 +4237,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(9) @name("IngressPipeline.lanes.lane_22") table lanes_lane_21 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -4363,7 +4302,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(9) @name("IngressPipeline.lanes.lane_23") table lanes_lane_22 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -4428,7 +4367,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(10) @name("IngressPipeline.lanes.lane_24") table lanes_lane_23 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -4493,7 +4432,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(10) @name("IngressPipeline.lanes.lane_25") table lanes_lane_24 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -4558,7 +4497,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(10) @name("IngressPipeline.lanes.lane_26") table lanes_lane_25 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -4623,7 +4562,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(10) @name("IngressPipeline.lanes.lane_27") table lanes_lane_26 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -4688,7 +4627,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(11) @name("IngressPipeline.lanes.lane_28") table lanes_lane_27 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -4753,7 +4692,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(11) @name("IngressPipeline.lanes.lane_29") table lanes_lane_28 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -4818,7 +4757,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(11) @name("IngressPipeline.lanes.lane_30") table lanes_lane_29 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -4883,7 +4822,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(11) @name("IngressPipeline.lanes.lane_31") table lanes_lane_30 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -4948,7 +4887,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(12) @name("IngressPipeline.lanes.lane_32") table lanes_lane_31 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -5013,7 +4952,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(12) @name("IngressPipeline.lanes.lane_33") table lanes_lane_32 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -5078,7 +5017,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(12) @name("IngressPipeline.lanes.lane_34") table lanes_lane_33 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -5143,7 +5082,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(12) @name("IngressPipeline.lanes.lane_35") table lanes_lane_34 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -5208,7 +5147,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(13) @name("IngressPipeline.lanes.lane_36") table lanes_lane_35 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -5273,7 +5212,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(13) @name("IngressPipeline.lanes.lane_37") table lanes_lane_36 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -5338,7 +5277,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(13) @name("IngressPipeline.lanes.lane_38") table lanes_lane_37 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -5403,7 +5342,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(13) @name("IngressPipeline.lanes.lane_39") table lanes_lane_38 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -5468,7 +5407,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(14) @name("IngressPipeline.lanes.lane_40") table lanes_lane_39 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -5533,7 +5472,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(14) @name("IngressPipeline.lanes.lane_41") table lanes_lane_40 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -5598,7 +5537,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(14) @name("IngressPipeline.lanes.lane_42") table lanes_lane_41 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -5663,7 +5602,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(14) @name("IngressPipeline.lanes.lane_43") table lanes_lane_42 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -5728,7 +5667,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(15) @name("IngressPipeline.lanes.lane_44") table lanes_lane_43 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -5793,7 +5732,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(15) @name("IngressPipeline.lanes.lane_45") table lanes_lane_44 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -5858,7 +5797,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(15) @name("IngressPipeline.lanes.lane_46") table lanes_lane_45 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -5923,7 +5862,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(15) @name("IngressPipeline.lanes.lane_47") table lanes_lane_46 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -5988,7 +5927,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(16) @name("IngressPipeline.lanes.lane_48") table lanes_lane_47 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -6053,7 +5992,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(16) @name("IngressPipeline.lanes.lane_49") table lanes_lane_48 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -6118,7 +6057,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(16) @name("IngressPipeline.lanes.lane_50") table lanes_lane_49 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -6183,7 +6122,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(16) @name("IngressPipeline.lanes.lane_51") table lanes_lane_50 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -6248,7 +6187,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(17) @name("IngressPipeline.lanes.lane_52") table lanes_lane_51 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -6313,7 +6252,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(17) @name("IngressPipeline.lanes.lane_53") table lanes_lane_52 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -6378,7 +6317,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(17) @name("IngressPipeline.lanes.lane_54") table lanes_lane_53 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -6443,7 +6382,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(17) @name("IngressPipeline.lanes.lane_55") table lanes_lane_54 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -6508,7 +6447,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(18) @name("IngressPipeline.lanes.lane_56") table lanes_lane_55 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -6573,7 +6512,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(18) @name("IngressPipeline.lanes.lane_57") table lanes_lane_56 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -6638,7 +6577,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(18) @name("IngressPipeline.lanes.lane_58") table lanes_lane_57 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -6703,7 +6642,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(18) @name("IngressPipeline.lanes.lane_59") table lanes_lane_58 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -6768,7 +6707,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(19) @name("IngressPipeline.lanes.lane_60") table lanes_lane_59 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -6833,7 +6772,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(19) @name("IngressPipeline.lanes.lane_61") table lanes_lane_60 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -6898,7 +6837,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(19) @name("IngressPipeline.lanes.lane_62") table lanes_lane_61 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -6963,7 +6902,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @stage(19) @name("IngressPipeline.lanes.lane_63") table lanes_lane_62 {
         key = {
-            meta.standing   : ternary @name("meta.standing");
+            meta.order      : ternary @name("meta.order");
             meta.progress   : ternary @name("meta.progress");
             meta.combination: ternary @name("meta.combination");
             meta.role       : ternary @name("meta.role");
@@ -6988,6 +6927,27 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         }
     }
     @name("IngressPipeline.result.result_counter") DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) result_result_counter;
+    @name("IngressPipeline.result.conflict_owner.name_operation") action result_conflict_owner_name_operation_0(@name("op") bit<8> op_1) {
+        hdr.lanesum.op = op_1;
+    }
+    @name("IngressPipeline.result.conflict_owner.conflict_owner") table result_conflict_owner_conflict_owner {
+        key = {
+            meta.record[31:28]: exact @name("operation");
+        }
+        actions = {
+            result_conflict_owner_name_operation_0();
+        }
+        const default_action = result_conflict_owner_name_operation_0(8w0);
+        size = 8;
+        const entries = {
+                        4w1 : result_conflict_owner_name_operation_0(8w1);
+                        4w3 : result_conflict_owner_name_operation_0(8w3);
+                        4w4 : result_conflict_owner_name_operation_0(8w4);
+                        4w5 : result_conflict_owner_name_operation_0(8w5);
+                        4w6 : result_conflict_owner_name_operation_0(8w6);
+                        4w7 : result_conflict_owner_name_operation_0(8w7);
+        }
+    }
     @name("IngressPipeline.result.multicast_result") action result_multicast_result_0() {
         result_worker_mac = hdr.ethernet.source;
         hdr.ethernet.source = hdr.ethernet.destination;
@@ -7008,7 +6968,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         hdr.bridge.handover = 8w2;
         hdr.lanesum.workers = meta.workers;
         hdr.lanesum.racks = 32w0;
-        hdr.lanesum.fan_in_workers = meta.fan_in[7:0];
+        hdr.lanesum.fan_in_workers = (bit<8>)meta.fan_in;
         hdr.lanesum.fan_in_racks = 8w0;
         hdr.lanesum.kind = 4w2;
         hdr.lanesum.flags = meta.state;
@@ -7036,7 +6996,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         hdr.lanesum.workers = 32w0;
         hdr.lanesum.racks = meta.workers;
         hdr.lanesum.fan_in_workers = 8w0;
-        hdr.lanesum.fan_in_racks = meta.fan_in[7:0];
+        hdr.lanesum.fan_in_racks = (bit<8>)meta.fan_in;
         hdr.lanesum.kind = 4w2;
         hdr.lanesum.flags = meta.state | 8w0x20;
         ig_tm_md.mcast_grp_a = meta.group;
@@ -7062,7 +7022,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         hdr.bridge.handover = 8w2;
         hdr.lanesum.workers = meta.workers;
         hdr.lanesum.racks = 32w0;
-        hdr.lanesum.fan_in_workers = meta.fan_in[7:0];
+        hdr.lanesum.fan_in_workers = (bit<8>)meta.fan_in;
         hdr.lanesum.fan_in_racks = 8w0;
         hdr.lanesum.kind = 4w2;
         hdr.lanesum.flags = meta.state | 8w0x1;
@@ -7090,7 +7050,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         hdr.lanesum.workers = 32w0;
         hdr.lanesum.racks = meta.workers;
         hdr.lanesum.fan_in_workers = 8w0;
-        hdr.lanesum.fan_in_racks = meta.fan_in[7:0];
+        hdr.lanesum.fan_in_racks = (bit<8>)meta.fan_in;
         hdr.lanesum.kind = 4w2;
         hdr.lanesum.flags = meta.state | 8w0x21;
         ig_tm_md.ucast_egress_port = hdr.bridge.ingress_port;
@@ -7115,7 +7075,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         hdr.bridge.handover = 8w3;
         hdr.lanesum.workers = meta.workers;
         hdr.lanesum.racks = 32w0;
-        hdr.lanesum.fan_in_workers = meta.fan_in[7:0];
+        hdr.lanesum.fan_in_workers = (bit<8>)meta.fan_in;
         hdr.lanesum.fan_in_racks = 8w0;
         hdr.lanesum.kind = 4w3;
         hdr.lanesum.flags = 8w0x1;
@@ -7142,7 +7102,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         hdr.lanesum.workers = 32w0;
         hdr.lanesum.racks = meta.workers;
         hdr.lanesum.fan_in_workers = 8w0;
-        hdr.lanesum.fan_in_racks = meta.fan_in[7:0];
+        hdr.lanesum.fan_in_racks = (bit<8>)meta.fan_in;
         hdr.lanesum.kind = 4w3;
         hdr.lanesum.flags = 8w0x21;
         ig_tm_md.mcast_grp_a = meta.group;
@@ -7166,7 +7126,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         hdr.codes16.setInvalid();
         hdr.bridge.handover = 8w3;
         hdr.lanesum.workers = hdr.lanesum.racks;
-        hdr.lanesum.racks = meta.recalled & 32w0xfffffff;
+        hdr.lanesum.racks = meta.record & 32w0xfffffff;
         hdr.lanesum.fan_in_racks = hdr.lanesum.op;
         hdr.lanesum.kind = 4w4;
         hdr.lanesum.flags = flags_3;
@@ -7182,7 +7142,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         hdr.codes16.setInvalid();
         hdr.bridge.handover = 8w2;
         hdr.lanesum.workers = meta.workers;
-        hdr.lanesum.fan_in_workers = meta.fan_in[7:0];
+        hdr.lanesum.fan_in_workers = (bit<8>)meta.fan_in;
         hdr.lanesum.fan_in_racks = 8w0;
         hdr.lanesum.flags = meta.state | flags_4;
         hdr.ipv4.ttl = hdr.ipv4.ttl + 8w255;
@@ -7198,14 +7158,9 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         hdr.bridge.handover = 8w2;
         hdr.lanesum.workers = meta.workers;
         hdr.lanesum.fan_in_workers = 8w0;
-        hdr.lanesum.fan_in_racks = meta.fan_in[7:0];
+        hdr.lanesum.fan_in_racks = (bit<8>)meta.fan_in;
         hdr.lanesum.flags = meta.state | flags_5;
         hdr.ipv4.ttl = hdr.ipv4.ttl + 8w255;
-        result_result_counter.count();
-    }
-    @name("IngressPipeline.result.turn_back") action result_turn_back_0() {
-        hdr.bridge.handover = 8w4;
-        ig_tm_md.ucast_egress_port = meta.turning_port;
         result_result_counter.count();
     }
     @name("IngressPipeline.result.nothing") action result_nothing_0() {
@@ -7227,12 +7182,11 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
             result_multicast_conflict_0();
             result_ascend_workers_0();
             result_ascend_racks_0();
-            result_turn_back_0();
             result_nothing_0();
         }
         const default_action = result_nothing_0();
-        counters = result_result_counter;
         size = 32;
+        counters = result_result_counter;
         const entries = {
                         (4w5, 8w0 &&& 8w4, default) : result_multicast_result_0();
                         (4w5, default, default) : result_multicast_result_of_racks_0();
@@ -7250,28 +7204,6 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
                         (4w9, 8w0 &&& 8w16, default) : result_ascend_racks_0(8w0x21);
                         (4w9, default, 2w1) : result_ascend_racks_0(8w0x30);
                         (4w9, default, default) : result_ascend_racks_0(8w0x31);
-                        (4w10, default, default) : result_turn_back_0();
-        }
-    }
-    @name("IngressPipeline.result.name_operation") action result_name_operation_0(@name("op") bit<8> op_1) {
-        hdr.lanesum.op = op_1;
-    }
-    @name("IngressPipeline.result.offended") table result_offended {
-        key = {
-            meta.recalled[31:28]: exact @name("operation");
-        }
-        actions = {
-            result_name_operation_0();
-        }
-        const default_action = result_name_operation_0(8w0);
-        size = 8;
-        const entries = {
-                        4w1 : result_name_operation_0(8w1);
-                        4w3 : result_name_operation_0(8w3);
-                        4w4 : result_name_operation_0(8w4);
-                        4w5 : result_name_operation_0(8w5);
-                        4w6 : result_name_operation_0(8w6);
-                        4w7 : result_name_operation_0(8w7);
         }
     }
     @name("IngressPipeline.descend.descend_counter") DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) descend_descend_counter;
@@ -7286,7 +7218,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @name("IngressPipeline.descend.descend") table descend_descend {
         key = {
-            hdr.bridge.ingress_port: exact @name("standard_metadata.ingress_port");
+            hdr.bridge.ingress_port: exact @name("ingress_port");
             hdr.lanesum.job        : exact @name("job");
             hdr.lanesum.tag        : exact @name("tag");
         }
@@ -7295,8 +7227,8 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
             descend_route_0();
         }
         const default_action = descend_route_0();
-        counters = descend_descend_counter;
         size = 32w32;
+        counters = descend_descend_counter;
     }
     @name("IngressPipeline.forward.forward_counter") DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) forward_forward_counter;
     @name("IngressPipeline.forward.hop_counter") DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) forward_hop_counter;
@@ -7304,7 +7236,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         meta.has_route = 1w0;
         forward_forward_counter.count();
     }
-    @name("IngressPipeline.forward.route") action forward_route_0(@name("port") PortId_t port_4, @name("source") mac_t source_1, @name("destination") mac_t destination_1) {
+    @name("IngressPipeline.forward.route") action forward_route_0(@name("port") port_t port_4, @name("source") mac_t source_1, @name("destination") mac_t destination_1) {
         meta.has_route = 1w1;
         ig_tm_md.ucast_egress_port = port_4;
         hdr.ethernet.source = source_1;
@@ -7320,8 +7252,8 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
             forward_unknown_0();
         }
         const default_action = forward_unknown_0();
-        counters = forward_forward_counter;
         size = 32w1024;
+        counters = forward_forward_counter;
     }
     @name("IngressPipeline.forward.forwarded") action forward_forwarded_0() {
         forward_hop_counter.count();
@@ -7345,8 +7277,8 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
             forward_drop_no_route_0();
         }
         const default_action = forward_drop_no_route_0();
-        counters = forward_hop_counter;
         size = 4;
+        counters = forward_hop_counter;
         const entries = {
                         (1w1, default) : forward_drop_expired_0();
                         (1w0, 1w1) : forward_forwarded_0();
@@ -7364,9 +7296,9 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         hdr.arp.operation = 16w2;
         hdr.arp.target_mac = hdr.arp.sender_mac;
         hdr.arp.sender_mac = mac;
-        arp_asked = hdr.arp.target_ip;
+        arp_requested_ip = hdr.arp.target_ip;
         hdr.arp.target_ip = hdr.arp.sender_ip;
-        hdr.arp.sender_ip = arp_asked;
+        hdr.arp.sender_ip = arp_requested_ip;
         ig_tm_md.ucast_egress_port = hdr.bridge.ingress_port;
         arp_arp_counter.count();
     }
@@ -7380,8 +7312,8 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
             arp_drop_unknown_host_0();
         }
         const default_action = arp_drop_unknown_host_0();
-        counters = arp_arp_counter;
         size = 32w1024;
+        counters = arp_arp_counter;
     }
     apply {
         hdr.bridge.handover = 8w0;
@@ -7392,9 +7324,9 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         if (ig_prsr_md.parser_err != 16w0) {
             meta.parse_failed = 1w1;
         }
-        classify_measure_0();
-        classify_compare_0();
-        classify_lengths.apply();
+        arrival_measure_0();
+        arrival_compare_0();
+        arrival_lengths.apply();
         classify_classify.apply();
         if (hdr.ipv4.isValid() && meta.takeover == 1w0) {
             origin_origin.apply();
@@ -7402,13 +7334,13 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
                 origin_provenance.apply();
             }
         }
-        meta.owner = membership_owner_hash.get<tuple<bit<16>, bit<32>>>({ hdr.lanesum.job, hdr.lanesum.tag });
         membership_member.apply();
         if (meta.verdict == 4w2) {
             membership_admission.apply();
         }
         expand_shift.apply();
         expand_mask.apply();
+        meta.owner = slots_owner_hash.get<tuple<bit<16>, bit<32>>>({ hdr.lanesum.job, hdr.lanesum.tag });
         slots_operation.apply();
         meta.now = ig_prsr_md.global_tstamp[47:16];
         meta.own_state = hdr.lanesum.flags & 8w0x6;
@@ -7508,7 +7440,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         } else {
             result_result.apply();
             if (meta.verdict == 4w8) {
-                result_offended.apply();
+                result_conflict_owner_conflict_owner.apply();
             }
         }
         if (meta.wide == 1w1 && (meta.verdict == 4w1 || meta.verdict == 4w10)) {
@@ -7602,21 +7534,21 @@ control EgressPipeline(inout egress_headers_t hdr, inout egress_metadata_t meta,
     @name("EgressPipeline.receiver.receiver") table receiver_receiver {
         key = {
             hdr.lanesum.job      : exact @name("job");
-            eg_intr_md.egress_rid: exact @name("standard_metadata.egress_rid");
+            eg_intr_md.egress_rid: exact @name("replica");
         }
         actions = {
             receiver_address_0();
             receiver_drop_unknown_receiver_0();
         }
         const default_action = receiver_drop_unknown_receiver_0();
-        counters = receiver_receiver_counter;
         size = 32w1024;
+        counters = receiver_receiver_counter;
     }
     @name("EgressPipeline.congestion.congestion_counter") DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) congestion_congestion_counter;
     @name("EgressPipeline.congestion.mark_counter") DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) congestion_mark_counter;
-    @name("EgressPipeline.congestion.mark_above") action congestion_mark_above_0(@name("depth") bit<32> depth_1) {
+    @name("EgressPipeline.congestion.mark_above") action congestion_mark_above_0(@name("depth") queue_depth_t depth_1) {
         meta.watched = 1w1;
-        meta.short_of = depth_1 |-| meta.depth;
+        meta.below_threshold = depth_1 |-| meta.depth;
         congestion_congestion_counter.count();
     }
     @name("EgressPipeline.congestion.never") action congestion_never_0() {
@@ -7625,15 +7557,15 @@ control EgressPipeline(inout egress_headers_t hdr, inout egress_metadata_t meta,
     }
     @name("EgressPipeline.congestion.congestion") table congestion_congestion {
         key = {
-            eg_intr_md.egress_port: exact @name("standard_metadata.egress_port");
+            eg_intr_md.egress_port: exact @name("egress_port");
         }
         actions = {
             congestion_mark_above_0();
             congestion_never_0();
         }
         const default_action = congestion_never_0();
-        counters = congestion_congestion_counter;
         size = 32w512;
+        counters = congestion_congestion_counter;
     }
     @name("EgressPipeline.congestion.mark_answer") action congestion_mark_answer_0() {
         hdr.lanesum.flags = hdr.lanesum.flags | 8w0x4;
@@ -7660,8 +7592,8 @@ control EgressPipeline(inout egress_headers_t hdr, inout egress_metadata_t meta,
             congestion_leave_0();
         }
         const default_action = congestion_leave_0();
-        counters = congestion_mark_counter;
         size = 8;
+        counters = congestion_mark_counter;
         const entries = {
                         (true, 4w2, 4w2, default, default) : congestion_mark_answer_0();
                         (true, 4w2, 4w3, default, default) : congestion_mark_answer_0();
@@ -7676,9 +7608,9 @@ control EgressPipeline(inout egress_headers_t hdr, inout egress_metadata_t meta,
             if (eg_intr_md.egress_rid != 16w0) {
                 receiver_receiver.apply();
             }
-            meta.depth = (bit<32>)eg_intr_md.deq_qdepth;
+            meta.depth = (queue_depth_t)eg_intr_md.deq_qdepth;
             congestion_congestion.apply();
-            if (meta.watched == 1w1 && meta.short_of == 32w0) {
+            if (meta.watched == 1w1 && meta.below_threshold == 32w0) {
                 congestion_mark.apply();
             }
             hdr.bridge.setInvalid();

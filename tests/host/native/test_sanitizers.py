@@ -37,13 +37,13 @@ def test_programs_and_fuzzers_report_no_error() -> None:
     if result.returncode == NOT_AVAILABLE:
         pytest.skip(result.stderr.strip().splitlines()[-1])
     assert result.returncode == 0, (result.stdout + result.stderr)[-8000:]
-    found = re.findall(r"(fuzz_\w+): (\d+) inputs took (\d+) ways; (\d+) more runs, (\d+) ways", result.stdout)
+    found = re.findall(r"(fuzz_\w+): (\d+) inputs covered (\d+) edges; (\d+) more runs, (\d+) edges", result.stdout)
     if "clang" not in result.stderr:  # libFuzzer has another output format
         assert [name for name, *_ in found] == ["fuzz_aggregator", "fuzz_rounds"], result.stdout
-        for _, inputs, given, runs, ways in found:
+        for _, inputs, given, runs, edges in found:
             assert int(inputs) >= 8
             # The seeds pass the checks of the parsers, and mutations reach further code.
-            assert 200 < int(given) <= int(ways)
+            assert 200 < int(given) <= int(edges)
             assert int(runs) > 0
 
 

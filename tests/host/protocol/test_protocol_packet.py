@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The packet codec: single headers, whole packets, batches, and frames around them."""
+"""Packing and unpacking: single headers, packets, batches and frames."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ words = st.lists(st.integers(0, (1 << 32) - 1), max_size=40).map(lambda values: 
 
 
 @given(header=headers)
-def test_header_round_trip(header: Header) -> None:
+def test_header_pack_and_unpack_are_inverse(header: Header) -> None:
     data = header.pack()
     assert len(data) == spec.HEADER_BYTES == 32
     assert Header.unpack(data) == header
@@ -28,7 +28,7 @@ def test_header_round_trip(header: Header) -> None:
 
 @given(header=headers)
 def test_header_bits_are_those_of_the_specification(header: Header) -> None:
-    """The header as one big number, field after field, most significant bit first."""
+    """A header is one number: field after field, most significant bit first."""
     number = 0
     for field in spec.HEADER:
         number = number << field.bits | getattr(header, field.name)
@@ -36,25 +36,25 @@ def test_header_bits_are_those_of_the_specification(header: Header) -> None:
 
 
 @given(data=st.binary(min_size=32, max_size=32))
-def test_any_32_bytes_are_a_header(data: bytes) -> None:
+def test_unpack_accepts_any_32_bytes(data: bytes) -> None:
     assert Header.unpack(data).pack() == data
 
 
 @pytest.mark.parametrize("field", spec.HEADER, ids=lambda field: field.name)
-def test_values_that_do_not_fit_are_refused(field: spec.Field) -> None:
+def test_pack_value_beyond_its_field_raises(field: spec.Field) -> None:
     for value in (1 << field.bits, -1):
         with pytest.raises(PacketError, match=rf"{field.name} = {value} does not fit {field.bits} bits"):
             Header(**{field.name: value}).pack()
 
 
 @pytest.mark.parametrize("size", [0, 1, 31])
-def test_short_header(size: int) -> None:
+def test_unpack_short_header_raises(size: int) -> None:
     with pytest.raises(PacketError, match=f"{size} bytes is shorter than the 32-byte header"):
         Header.unpack(bytes(size))
 
 
 @given(header=headers, payload=words)
-def test_packet_round_trip(header: Header, payload: np.ndarray) -> None:
+def test_packet_pack_and_unpack_are_inverse(header: Header, payload: np.ndarray) -> None:
     header.version = spec.VERSION
     data = Packet(header, payload).pack()
     packet = Packet.unpack(data)
@@ -63,7 +63,7 @@ def test_packet_round_trip(header: Header, payload: np.ndarray) -> None:
     assert data[32:] == b"".join(int(word).to_bytes(4, "big") for word in payload)
 
 
-def test_packet_length_must_match() -> None:
+def test_unpack_packet_of_wrong_length_raises() -> None:
     data = Packet(Header(), np.arange(3, dtype=np.uint32)).pack()
     for wrong in (data[:-1], data + b"\0", data[:32]):
         with pytest.raises(PacketError, match=f"{len(wrong)} bytes, but its header announces 3 words"):
@@ -71,7 +71,7 @@ def test_packet_length_must_match() -> None:
 
 
 @pytest.mark.parametrize("version", [0, 1, 15])
-def test_packet_of_another_version(version: int) -> None:
+def test_unpack_packet_of_other_version_raises(version: int) -> None:
     data = Packet(Header(version=version), np.zeros(1, np.uint32)).pack()
     with pytest.raises(PacketError, match=f"version {version}; this host uses version {spec.VERSION}"):
         Packet.unpack(data)
@@ -83,7 +83,7 @@ def test_packet_of_another_version(version: int) -> None:
     slots=st.integers(1, 17),
     seed=st.integers(0, 99),
 )
-def test_batch_positions(chunks: int, position: int, slots: int, seed: int) -> None:
+def test_batch_slots_follow_positions(chunks: int, position: int, slots: int, seed: int) -> None:
     """Slot = position mod slots, shadow set = position div slots mod 2, one packet per chunk."""
     payload = np.random.default_rng(seed).integers(0, 1 << 32, (chunks, 8), dtype=np.uint32)
     header = Header(job=3, tag=4, epoch=5, op=LaneOp.EXPAND8, workers=2, fan_in_workers=6)
@@ -97,15 +97,15 @@ def test_batch_positions(chunks: int, position: int, slots: int, seed: int) -> N
         assert (packet.payload == payload[chunk]).all()
 
 
-def test_no_two_chunks_of_a_window_share_an_entry() -> None:
-    """2 x slots positions in a row use 2 x slots different entries, wherever they begin."""
+def test_batch_chunks_of_a_window_share_no_entry() -> None:
+    """Any 2 x slots consecutive positions use 2 x slots different entries."""
     for position in (0, 3, 5, 11):
         batch = ChunkBatch(Header(), np.zeros((10, 1), np.uint32), position=position, slots=5)
         unpacked = [Header.unpack(batch.packet(chunk)) for chunk in range(10)]
         assert len({(header.slot, header.shadow) for header in unpacked}) == 10
 
 
-def test_batch_marks_one_packet() -> None:
+def test_set_flags_changes_one_packet() -> None:
     batch = ChunkBatch(Header(), np.zeros((3, 1), np.uint32), position=0, slots=4)
     batch.set_flags(1, Flag.RETRANSMISSION | Flag.BYPASS)
     assert [Header.unpack(batch.packet(chunk)).flags for chunk in range(3)] == [0, Flag.RETRANSMISSION | Flag.BYPASS, 0]
@@ -113,8 +113,8 @@ def test_batch_marks_one_packet() -> None:
     assert [Header.unpack(batch.packet(chunk)).flags for chunk in range(3)] == [0, Flag.RETRANSMISSION, 0]
 
 
-def test_batch_keeps_its_last_packets() -> None:
-    """As they were: a copy, so that the whole round need not stay in memory."""
+def test_last_copies_the_last_packets() -> None:
+    """A copy lets the memory of the whole round be freed."""
     batch = ChunkBatch(Header(), np.arange(8, dtype=np.uint32).reshape(4, 2), position=3, slots=4)
     last = batch.last(2)
     assert [bytes(last.packet(one)) for one in range(len(last))] == [bytes(batch.packet(two)) for two in (2, 3)]
@@ -123,7 +123,7 @@ def test_batch_keeps_its_last_packets() -> None:
 
 
 def test_lane_shapes_are_consistent() -> None:
-    """As many values come down as went up, and lanes fill the accumulator words."""
+    """A group has as many lanes as codes, and lanes fill the accumulator words."""
     for shape in (op.shape for op in LaneOp):
         assert not shape.lookup or shape.code_bits == 4  # a code table has 16 entries
         lanes = shape.lanes_per_accumulator_word
@@ -150,14 +150,14 @@ frames = st.builds(
 
 
 @given(frame=frames, padding=st.binary(max_size=20))
-def test_frame_round_trip(frame: UdpFrame, padding: bytes) -> None:
+def test_frame_pack_and_unpack_are_inverse(frame: UdpFrame, padding: bytes) -> None:
     data = frame.pack()
     assert internet_checksum(data[14:34]) == 0
     assert UdpFrame.unpack(data) == frame
     assert UdpFrame.unpack(data + padding) == frame, "Ethernet padding is cut off"
 
 
-def test_frames_that_are_no_plain_udp() -> None:
+def test_unpack_frame_without_plain_udp_is_none() -> None:
     good = UdpFrame(bytes(6), bytes(6), 1, 2, 3, 4, b"data").pack()
     assert UdpFrame.unpack(good) is not None
     changes = {
@@ -173,7 +173,7 @@ def test_frames_that_are_no_plain_udp() -> None:
         assert UdpFrame.unpack(good[:size]) is None
 
 
-def test_addresses_as_text() -> None:
+def test_addresses_convert_to_text_and_back() -> None:
     assert ipv4_int("10.0.1.200") == 0x0A0001C8
     assert ipv4_text(0x0A0001C8) == "10.0.1.200"
     assert mac_text(mac_bytes("02:00:00:00:ff:01")) == "02:00:00:00:ff:01"

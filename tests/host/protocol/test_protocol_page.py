@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""docs/protocol.md is true: generated blocks, worked example, table of states."""
+"""docs/protocol.md agrees with the code: generated blocks, worked example, table of states."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ EDITS = {
 
 
 def block(name: str, end: str) -> list[str]:
-    """Lines between two marks of the page."""
+    """Return the lines between two markers of the page."""
     head, _, rest = PAGE.partition(f"<!-- {name} -->\n")
     body, found, _ = rest.partition(f"\n<!-- end: {end} -->")
     assert head != PAGE and found, name
@@ -50,7 +50,7 @@ def test_generated_files_are_up_to_date() -> None:
         assert path.read_text() == text, f"{path.name} is out of date: run `make generate`"
 
 
-def test_edit_in_a_generated_file_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_edited_generated_file_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folders = ("docs", "p4src/shared", "p4src/bmv2", "host/native/src/protocol", "host/native/src/transport")
     for folder in folders:
         shutil.copytree(ROOT / folder, tmp_path / folder)
@@ -67,7 +67,7 @@ def test_edit_in_a_generated_file_is_found(tmp_path: Path, capsys: pytest.Captur
 
 
 def example() -> tuple[bytes, bytes]:
-    """The two frames of the worked example, made by the reference switch."""
+    """Return the two frames of the worked example, as the reference switch builds them."""
     switch = ReferenceSwitch(32)
     members = tuple(
         Member(
@@ -95,7 +95,7 @@ def example() -> tuple[bytes, bytes]:
 
 
 def dumped(name: str) -> tuple[bytes, list[tuple[int, str]]]:
-    """Bytes of a dump of the page, and where each explanation begins."""
+    """Return the bytes of a dump of the page, and the offset of each explanation."""
     data, explained = b"", []
     for line in block(f"example: {name}", name):
         if line == "```":
@@ -110,16 +110,16 @@ def dumped(name: str) -> tuple[bytes, list[tuple[int, str]]]:
 
 
 @pytest.mark.parametrize(("index", "name"), [(0, "contribution"), (1, "result")])
-def test_worked_example(index: int, name: str) -> None:
+def test_worked_example_matches_the_reference_switch(index: int, name: str) -> None:
     frame = example()[index]
     data, explained = dumped(name)
     assert data.hex(" ") == frame.hex(" ")
-    # Every header field's container begins a line with its own explanation.
+    # Each container of header fields begins a line with an explanation.
     assert {at for at, _ in explained} >= {0, 14, 34, *range(42, 78, 4)}
     assert f"{len(frame)} bytes:" in PAGE
 
 
-def test_packing_of_codes_in_the_page() -> None:
+def test_packing_of_codes_matches_expand() -> None:
     from lanesum.aggregation import expand
 
     words = np.array([0x76543210], np.uint32)
@@ -133,9 +133,9 @@ _ROLES = {"ascend": False, "quorum": False, "shared": False, "lease": 9}
 
 
 def decisions(fan_in: int, contributors: int, **changes: int) -> str:
-    """List what slots decide, in every role, about one more packet at an entry with so many contributors.
+    """Return the decision about one more packet at an entry with ``contributors``, in any role.
 
-    ``then``: the fan-in that this packet finds.
+    ``then`` is the fan-in when this packet arrives.
     """
     table = SlotTable()
     owner = {"job": 1, "tag": 2, "epoch": 5, "chunk": 5, "op": LaneOp.ADD32, "racks": 64}
@@ -147,14 +147,14 @@ def decisions(fan_in: int, contributors: int, **changes: int) -> str:
     return table.decide(header, table.entry(0, 0), worker=1 << worker, fan_in=then, **roles).value
 
 
-def test_table_of_states() -> None:
-    """Every cell, by putting an entry into that state and asking the model."""
+def test_table_of_states_matches_the_model() -> None:
+    """For each cell an entry is put into its state."""
     older, newer = {"chunk": 4}, {"epoch": 6, "chunk": 0}
     other_op, other_size = {"op": LaneOp.MAX}, {"racks": 65}
     foreign = {**newer, "tag": 3, "shared": True}
 
     def row(**packet: int) -> list[str]:
-        """Of fan-in 3: collecting with workers 0 and 1, done, and done where sums ascend."""
+        """Return decisions with fan-in 3: collecting with workers 0 and 1, done, and done while sums ascend."""
         return [decisions(3, 2, **packet), decisions(3, 3, **packet), decisions(3, 3, **packet, ascend=True)]
 
     expected = {
@@ -178,8 +178,8 @@ def test_table_of_states() -> None:
     assert {cell for row in rows for cell in row[1:]} == {decision.value for decision in Decision} | {"-"}
 
 
-def test_held_entry_is_free_when_done_or_its_lease_ends() -> None:
-    """Check the page's statement on `held`, at both of its ends."""
+def test_held_entry_is_free_once_done_or_expired() -> None:
+    """State `held` of the page, at both of its limits."""
     foreign = Header(job=1, tag=3, epoch=5, chunk=5)
     for contributors, now, expected in ((2, 9, "collide"), (2, 10, "claim"), (3, 0, "claim")):
         table = SlotTable()
@@ -189,6 +189,6 @@ def test_held_entry_is_free_when_done_or_its_lease_ends() -> None:
         assert decision.value == expected
 
 
-def test_every_action_is_explained() -> None:
+def test_page_explains_every_action() -> None:
     for decision in Decision:
         assert re.search(rf"^\| `{decision.value}` \| [^|]+ \| [^|]+ \| [^|]+ \|$", PAGE, re.MULTILINE), decision

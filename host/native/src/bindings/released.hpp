@@ -8,17 +8,16 @@
 
 namespace lanesum::bindings {
 
-/// As ``nanobind::gil_scoped_release``; but a thread that comes back while the interpreter is ending, or that waits for
-/// its lock when the end begins, stays here for ever. Python ends such threads by unwinding their stacks, and with C++
-/// frames on them, some of which let nothing through, the whole process would be aborted. Python 3.14 lets them hang by
-/// itself.
+/// Like ``nanobind::gil_scoped_release``, but a thread that needs the GIL again while the interpreter ends stays here for
+/// ever. Python ends such threads by unwinding their stacks. With C++ frames on them, some of which are noexcept, the
+/// whole process would be aborted. Python 3.14 blocks such threads itself.
 class Released {
 public:
     Released() : state_(PyEval_SaveThread()) {}
     ~Released() {
         try {
             PyEval_RestoreThread(state_);
-        } catch (...) {  // nothing that was thrown, but the unwinding; it would go on where this handler ends
+        } catch (...) {  // the unwinding, which would continue at the end of this handler
             for (;;) {
                 pause();
             }

@@ -169,7 +169,8 @@ public:
     std::uint64_t broken() const { return server_.broken(); }
 
 private:
-    void call_delegate(const sockaddr_in &sender, std::span<const std::byte> datagram, bool congested, Answers &answers) {
+    void call_delegate(const sockaddr_in &sender, std::span<const std::byte> datagram, bool congested,
+                       Answers &answers) {
         const nb::gil_scoped_acquire acquired;
         for (const nb::handle one : delegate_(as_tuple(sender), as_bytes(datagram), congested)) {
             const auto [to, bytes] = nb::cast<std::tuple<std::tuple<std::string, std::uint16_t>, nb::bytes>>(one);
@@ -190,20 +191,22 @@ void define_server(nb::module_ &module) {
         .def(nb::init<>())
         .def("admit", &admit, nb::arg("job"), nb::arg("tag"), nb::arg("members"), nb::arg("slots"), nb::arg("ops"),
              nb::arg("code_table").none(), nb::arg("accumulator_words"), nb::arg("two_levels"), nb::arg("on_switches"))
-        .def("delegate", [](BoundAggregator &self, std::uint32_t job) { self.aggregator.delegate(job); },
-             nb::arg("job"))
-        .def("set_on_switches",
-             [](BoundAggregator &self, std::uint32_t job, bool on) { self.aggregator.set_on_switches(job, on); },
-             nb::arg("job"), nb::arg("on_switches"))
-        .def("remove", [](BoundAggregator &self, std::uint32_t job) { self.aggregator.remove(job); }, nb::arg("job"))
+        .def(
+            "delegate", [](BoundAggregator &self, std::uint32_t job) { self.aggregator.delegate(job); }, nb::arg("job"))
+        .def(
+            "set_on_switches",
+            [](BoundAggregator &self, std::uint32_t job, bool on) { self.aggregator.set_on_switches(job, on); },
+            nb::arg("job"), nb::arg("on_switches"))
+        .def(
+            "remove", [](BoundAggregator &self, std::uint32_t job) { self.aggregator.remove(job); }, nb::arg("job"))
         .def("handle", &handle_one, nb::arg("ip"), nb::arg("port"), nb::arg("datagram"), nb::arg("congested"))
         .def("decisions", &decisions)
         .def("refused", &refused)
         .def("owner", &owner, nb::arg("job"), nb::arg("slot"), nb::arg("shadow"));
     nb::class_<BoundUdpServer>(module, "UdpServer", "Server threads on sockets that the caller owns.")
         .def(nb::init<BoundAggregator &, const std::vector<int> &, bool, bool, double, nb::callable>(),
-             nb::arg("aggregator"), nb::arg("sockets"), nb::arg("gso"), nb::arg("gro"), nb::arg("spin_s"), nb::arg("delegate"),
-             nb::keep_alive<1, 2>())
+             nb::arg("aggregator"), nb::arg("sockets"), nb::arg("gso"), nb::arg("gro"), nb::arg("spin_s"),
+             nb::arg("delegate"), nb::keep_alive<1, 2>())
         .def("start", &BoundUdpServer::start)
         .def("stop", &BoundUdpServer::stop)
         .def("broken", &BoundUdpServer::broken);

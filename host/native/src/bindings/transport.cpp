@@ -113,8 +113,7 @@ void define_transport(nb::module_ &module) {
         .def("on_packet_lost", &CongestionControl::on_packet_lost, nb::arg("sent"), nb::arg("next_sequence"))
         .def("on_persistent_congestion", &CongestionControl::on_persistent_congestion, nb::arg("next_sequence"),
              nb::arg("in_flight"));
-    nb::class_<FixedWindow, CongestionControl>(module, "FixedWindow")
-        .def(nb::init<std::int64_t>(), nb::arg("packets"));
+    nb::class_<FixedWindow, CongestionControl>(module, "FixedWindow").def(nb::init<std::int64_t>(), nb::arg("packets"));
     nb::class_<Aimd, CongestionControl>(module, "Aimd").def(nb::init<std::int64_t>(), nb::arg("max_window"));
 
     nb::class_<SlotBackoff>(module, "SlotBackoff")
@@ -164,7 +163,8 @@ void define_transport(nb::module_ &module) {
         .def("set_target", &RoundState::set_target, nb::arg("chunks"))
         .def("missing_workers", &RoundState::missing_workers)
         .def("result", &result, "Returns the accumulator words, a view of the round's own memory.")
-        .def("contributors", &contributors, "Returns bitmaps, shape (chunks, racks), a view of the round's own memory.");
+        .def("contributors", &contributors,
+             "Returns bitmaps, shape (chunks, racks), a view of the round's own memory.");
 
     nb::class_<RoundSequence>(module, "RoundSequence")
         .def("__init__", &make_rounds, nb::kw_only(), nb::arg("job"), nb::arg("tag"), nb::arg("worker"),
@@ -184,7 +184,8 @@ void define_transport(nb::module_ &module) {
             nb::arg("op"), nb::arg("words"), "``words`` have to exist, unchanged, until ``finish``.")
         .def_prop_ro("can_start", &RoundSequence::can_start)
         .def("finish", &RoundSequence::finish, nb::arg("round"))
-        .def("due", [](RoundSequence &rounds, double now) { return datagrams(rounds.due(now)); }, nb::arg("now"))
+        .def(
+            "due", [](RoundSequence &rounds, double now) { return datagrams(rounds.due(now)); }, nb::arg("now"))
         .def("next_timeout", &RoundSequence::next_timeout, nb::arg("now"))
         .def(
             "receive",

@@ -82,9 +82,7 @@ void define_worker_loop(nb::module_ &module) {
         .def(
             "__init__",
             [](WorkerLoop *at, transport::RoundSequence &rounds, const std::vector<int> &fds, bool gso, bool gro,
-               double spin_s) {
-                new (at) WorkerLoop(rounds, fds, gso, gro, spin_s);
-            },
+               double spin_s) { new (at) WorkerLoop(rounds, fds, gso, gro, spin_s); },
             nb::arg("rounds"), nb::arg("fds"), nb::arg("gso"), nb::arg("gro"), nb::arg("spin_s") = 0.0,
             nb::keep_alive<1, 2>())
         .def("begin", &WorkerLoop::begin, nb::arg("deadline_s"), nb::arg("leave_s"))
@@ -102,11 +100,13 @@ void define_worker_loop(nb::module_ &module) {
                 return std::pair(reason, round);
             },
             nb::arg("op"), nb::arg("words"), nb::arg("deadline_s"), nb::arg("slice_s"),
-            "Returns the exit reason and the round, which is retired if the reason is REACHED. Otherwise ``words`` have to "
+            "Returns the exit reason and the round, which is retired if the reason is REACHED. Otherwise ``words`` "
+            "have to "
             "exist, unchanged, until ``finish``.")
         .def("gather", gather, nb::arg("vector"), nb::arg("worker"), nb::arg("divisor"), nb::arg("words"),
              nb::arg("out"), nb::arg("deadline_s"), nb::arg("slice_s"),
-             "Exchanges all workers' vectors side by side, and sums them. ``words`` are zeros, with room for all vectors. "
+             "Exchanges all workers' vectors side by side, and sums them. ``words`` are zeros, with room for all "
+             "vectors. "
              "Returns False if the vector is not finite (nothing is sent then), else True; the exit reason; and the "
              "round, or None if the reason is REACHED: then ``out`` has the sum.")
         .def("wake", &WorkerLoop::wake, nb::call_guard<Released>())

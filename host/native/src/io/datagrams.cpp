@@ -159,7 +159,8 @@ void Sender::build(std::size_t first) {
             const auto bytes = queue_[j].bytes;
             // The kernel only reads it.
             auto *base = const_cast<std::byte *>(bytes.data());
-            if (j > run.first && static_cast<std::byte *>(iovecs_[used - 1].iov_base) + iovecs_[used - 1].iov_len == base) {
+            if (j > run.first &&
+                static_cast<std::byte *>(iovecs_[used - 1].iov_base) + iovecs_[used - 1].iov_len == base) {
                 iovecs_[used - 1].iov_len += bytes.size();
             } else {
                 iovecs_[used++] = {base, bytes.size()};

@@ -89,7 +89,8 @@ Offload probe(int fd) {
     }
     const std::string bus = bus_of(fd, device.name);
     if (bus.empty()) {
-        return {false, "Device " + device.name + " is a software device: a switch behind it may have to see every packet."};
+        return {false,
+                "Device " + device.name + " is a software device: a switch behind it may have to see every packet."};
     }
     return {true, "Device " + device.name + " is on a bus (" + bus + ")."};
 }

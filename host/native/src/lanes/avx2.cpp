@@ -25,8 +25,8 @@ void interleave(std::uint32_t *__restrict accumulator, const std::byte *__restri
                 const std::uint8_t *code_table) {
     constexpr std::size_t STEP = sizeof(__m256i) / WORD_BYTES;
     const __m256i nibble = _mm256_set1_epi8(0x0F);
-    const __m256i byte_order = _mm256_broadcastsi128_si256(
-        _mm_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12));
+    const __m256i byte_order =
+        _mm256_broadcastsi128_si256(_mm_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12));
     std::size_t i = 0;
     for (; i + STEP <= count; i += STEP) {
         __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(payload + i * WORD_BYTES));

@@ -24,7 +24,7 @@ struct Kernels {
     /// Widen ``groups`` groups of uplink words to accumulator words. Operations with lookup read ``code_table``, 16 bytes.
     using Widen = void (*)(std::uint32_t *accumulator, const std::byte *payload, std::size_t groups,
                            const std::uint8_t *code_table);
-    Widen widen[LANE_OPS];      // by LaneOp, overwrites; null for operations that do not widen
+    Widen widen[LANE_OPS];  // by LaneOp, overwrites; null for operations that do not widen
     Widen widen_add[LANE_OPS];  // the same, adds
 
     /// Swap the byte order of ``count`` words; the ranges do not overlap, or are the same in ``swap_bytes_in_place``.

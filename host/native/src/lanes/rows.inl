@@ -97,5 +97,5 @@ void widen_rows(std::uint32_t *__restrict accumulator, const std::byte *__restri
         widen_row(row);
     }
     widen_groups<Combiner, OP>(accumulator + rows * ROW, sent + rows * (GROUPS * PLANES * WORD_BYTES),
-                              groups - rows * GROUPS, code_table);
+                               groups - rows * GROUPS, code_table);
 }

@@ -47,8 +47,7 @@ Acceptance PartialSums::add(std::uint32_t worker, const Payload &payload, std::s
 }
 
 // INV-1: no worker is in two of the sums that ``merge_all`` adds.
-Acceptance PartialSums::add(const WorkerSet &workers, const Payload &payload, std::size_t words,
-                            PartialSumPool &pool) {
+Acceptance PartialSums::add(const WorkerSet &workers, const Payload &payload, std::size_t words, PartialSumPool &pool) {
     if (workers_.covers(workers)) {
         return Acceptance::DUPLICATE;
     }

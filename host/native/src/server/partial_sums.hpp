@@ -26,8 +26,7 @@ struct Payload {
 
 /// Set of workers and the sum of their contributions, in the machine's byte order.
 struct PartialSum {
-    explicit PartialSum(std::size_t words)
-        : sum(new(ALIGNMENT) std::uint32_t[words]), size(words) {}
+    explicit PartialSum(std::size_t words) : sum(new (ALIGNMENT) std::uint32_t[words]), size(words) {}
 
     std::span<std::uint32_t> words() { return {sum.get(), size}; }
     std::span<const std::uint32_t> words() const { return {sum.get(), size}; }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint32_t KEPT_FLAGS = FLAG_ECN | FLAG_COLLISION;
 
-// An aggregate that a switch retransmits is answered to all workers in it.
+// A retransmitted aggregate is answered to all workers in it.
 void answer_contributors(const MemberTable &members, std::uint32_t worker, std::span<const std::byte> datagram,
                          Answers &answers) {
     answers.add(members.member(worker), datagram);
@@ -65,8 +65,8 @@ std::variant<Refusal, std::uint32_t, WorkerSet> ServedJob::check(const Header &h
     return *workers;
 }
 
-Outcome ServedJob::contribute(const sockaddr_in &sender, const Header &header, const std::byte *payload,
-                              bool congested, Answers &answers) {
+Outcome ServedJob::contribute(const sockaddr_in &sender, const Header &header, const std::byte *payload, bool congested,
+                              Answers &answers) {
     const Member *member = members_.find(sender);
     if (member == nullptr) {
         return Refusal::MEMBER;

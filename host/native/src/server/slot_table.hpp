@@ -29,8 +29,8 @@ enum class ServerDecision : std::uint32_t {
     DROP_LATE,
 };
 inline constexpr std::array<const char *, 9> DECISION_NAMES = {
-    "claim",          "claim_and_complete", "contribute",      "contribute_and_complete", "replay",
-    "report_pending", "report_overlap",     "report_conflict", "drop_late",
+    "claim",          "claim_and_complete", "contribute", "contribute_and_complete", "replay", "report_pending",
+    "report_overlap", "report_conflict",    "drop_late",
 };
 
 /// Owner of an entry. All entries of a table have the same job and tag.
@@ -75,7 +75,9 @@ public:
                                                         bool single_workers);
 
     /// Return the entry; null if it was never used.
-    const ServerEntry *find(std::uint32_t slot, std::uint32_t shadow) const { return entries_[slot * 2 + shadow].get(); }
+    const ServerEntry *find(std::uint32_t slot, std::uint32_t shadow) const {
+        return entries_[slot * 2 + shadow].get();
+    }
 
     std::uint32_t slots() const { return static_cast<std::uint32_t>(entries_.size() / 2); }
 

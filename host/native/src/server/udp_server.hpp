@@ -14,8 +14,8 @@
 #include <thread>
 #include <vector>
 
-#include "io/datagrams.hpp"
 #include "io/busy_poll.hpp"
+#include "io/datagrams.hpp"
 #include "server/aggregator.hpp"
 
 namespace lanesum::server {

@@ -9,6 +9,7 @@
 
 namespace lanesum::transport {
 
+// clang-format off
 inline constexpr std::int64_t DEFAULT_WINDOW = 64;
 inline constexpr double DEFAULT_DEADLINE_S = 30.0;
 inline constexpr double LEAVE_DEADLINE_S = 3.0;
@@ -58,6 +59,7 @@ inline constexpr int NO_ROUTE_ERRNOS[] = {
     EHOSTUNREACH,
     ENETUNREACH,
 };
+// clang-format on
 
 #define LANESUM_TRANSPORT_COUNTERS(COUNTER) \
     COUNTER(packets_sent) \

@@ -10,7 +10,9 @@
 namespace lanesum::transport {
 
 Link::Link(JobTicket of, std::unique_ptr<CongestionControl> control, bool pacing)
-    : ticket(std::move(of)), membership(ticket), congestion(std::move(control)),
+    : ticket(std::move(of)),
+      membership(ticket),
+      congestion(std::move(control)),
       pacer(pacing ? std::optional<Pacer>(std::in_place) : std::nullopt),
       paths(ticket.servers) {}
 

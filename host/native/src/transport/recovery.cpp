@@ -186,7 +186,8 @@ void LossDetector::on_probe_timeout(PathRecovery &recovery) {
 }
 
 void LossDetector::take_probes(PathRecovery &recovery) {
-    for (std::uint32_t index = recovery.first; recovery.probe_credit != 0 && index != NONE; index = chunks_[index].next) {
+    for (std::uint32_t index = recovery.first; recovery.probe_credit != 0 && index != NONE;
+         index = chunks_[index].next) {
         SentChunk &sent = chunks_[index];
         if (sent.sequence < recovery.probe_sequence && !sent.lost) {
             --recovery.probe_credit;

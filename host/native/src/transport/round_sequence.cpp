@@ -63,8 +63,7 @@ std::span<const Datagram> RoundSequence::due(double now) {
 }
 
 void RoundSequence::retransmit(double now) {
-    for (const auto &[sent, bypass, requested] :
-         recovery_.detect_loss(now, probe_position(), scheduler_.has_free())) {
+    for (const auto &[sent, bypass, requested] : recovery_.detect_loss(now, probe_position(), scheduler_.has_free())) {
         const ChunkBatch &batch = *sent->round->batch();
         recovery_.on_retransmitted(*sent, now, bypass);
         link_->count_sent(batch.packet_bytes(), true, bypass, requested);

@@ -13,8 +13,8 @@ std::uint32_t chunks_of(std::size_t words, std::size_t packet_words) {
 
 }  // namespace
 
-RoundState::RoundState(std::shared_ptr<Link> link, LaneOp op, std::span<const std::uint32_t> words,
-                       std::uint32_t epoch, std::uint64_t begin)
+RoundState::RoundState(std::shared_ptr<Link> link, LaneOp op, std::span<const std::uint32_t> words, std::uint32_t epoch,
+                       std::uint64_t begin)
     : link_(std::move(link)),
       chunks_(chunks_of(words.size(), uplink_words(op, link_->ticket.accumulator_words))),
       epoch_(epoch),

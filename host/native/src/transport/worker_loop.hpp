@@ -23,13 +23,13 @@ namespace lanesum::transport {
 
 /// Reason for which ``WorkerLoop`` returned.
 enum class LoopExit : std::uint8_t {
-    reached,         ///< a round has reached its target (``RoundState::set_target``)
-    woken,           ///< ``wake`` was called
-    slice,           ///< nothing to report: the time slice is over, or a signal waits for its handler
-    deadline,        ///< no progress until the deadline
-    conflict,        ///< see ``fatal_header``; the final datagrams have been sent
-    gone,            ///< see ``fatal_header``
-    send_failed,     ///< see ``error`` and ``failed_server``
+    reached,  ///< a round has reached its target (``RoundState::set_target``)
+    woken,  ///< ``wake`` was called
+    slice,  ///< nothing to report: the time slice is over, or a signal waits for its handler
+    deadline,  ///< no progress until the deadline
+    conflict,  ///< see ``fatal_header``; the final datagrams have been sent
+    gone,  ///< see ``fatal_header``
+    send_failed,  ///< see ``error`` and ``failed_server``
     receive_failed,  ///< see ``error``
     closed,
 };

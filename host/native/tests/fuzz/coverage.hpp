@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Which ways through the code were taken so far, for the driver.
+// Coverage of the code so far, for the driver.
 #pragma once
 
 #include <cstddef>
 
 namespace lanesum::fuzz {
 
-/// Ways from one place to the next that were taken at least once; about, since some share a number.
-std::size_t ways_taken();
+/// Return the number of edges between branches that were taken at least once. It is approximate: hashes may collide.
+std::size_t covered_edges();
 
 }  // namespace lanesum::fuzz

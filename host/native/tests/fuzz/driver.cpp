@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// What libFuzzer does, in little, for compilers without it, with the options of libFuzzer that are used:
+// Small replacement of libFuzzer for compilers without it, with these options of libFuzzer:
 //   fuzz_x [-max_total_time=SECONDS] [-runs=N] [-seed=N] [-artifact_prefix=FOLDER/] FOLDER_OR_FILE...
-// Runs what is in the folders and files, then changes of it, and goes on from those that take new ways through the code
-// (coverage.hpp), which it keeps in the first folder. An input that ends the program is left in the file crash-TARGET.
+// It runs the inputs in the folders and files, and then mutations of them. Mutations that cover new edges of the code
+// (coverage.hpp) join the corpus and are stored in the first folder. An input that crashes the target is left in the file
+// crash-TARGET.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -37,7 +38,7 @@ struct Options {
     std::uint64_t runs = ~std::uint64_t{0};
     std::uint64_t seed = 1;
     std::string artifacts;
-    std::vector<fs::path> places;
+    std::vector<fs::path> paths;
 };
 
 Options parse(int count, char **arguments) {
@@ -58,24 +59,24 @@ Options parse(int count, char **arguments) {
             std::fprintf(stderr, "unknown option %s\n", arguments[i]);
             std::exit(2);
         } else {
-            options.places.emplace_back(argument);
+            options.paths.emplace_back(argument);
         }
     }
     return options;
 }
 
-std::vector<Bytes> stored(const std::vector<fs::path> &places) {
+std::vector<Bytes> stored(const std::vector<fs::path> &paths) {
     std::vector<fs::path> files;
-    for (const fs::path &place : places) {
-        if (fs::is_directory(place)) {
-            for (const auto &entry : fs::directory_iterator(place)) {
+    for (const fs::path &path : paths) {
+        if (fs::is_directory(path)) {
+            for (const auto &entry : fs::directory_iterator(path)) {
                 files.push_back(entry.path());
             }
         } else {
-            files.push_back(place);
+            files.push_back(path);
         }
     }
-    std::sort(files.begin(), files.end());  // folders list in any order
+    std::sort(files.begin(), files.end());  // directory iterators have no fixed order
     std::vector<Bytes> inputs;
     for (const fs::path &file : files) {
         std::ifstream stream(file, std::ios::binary);
@@ -88,7 +89,7 @@ std::vector<Bytes> stored(const std::vector<fs::path> &places) {
     return inputs;
 }
 
-/// The input that is being tried, in a file that outlives a program that is ended by it.
+/// The input that is running, in a file that survives a crash.
 class Current {
 public:
     explicit Current(const std::string &path) : path_(path) {
@@ -124,9 +125,9 @@ private:
     std::uint8_t *memory_;
 };
 
-/// In the first folder, under a name that says what is in it.
-void keep(const std::vector<fs::path> &places, const Bytes &bytes) {
-    if (places.empty() || !fs::is_directory(places[0])) {
+/// Store an input in the first folder, named by its hash.
+void store(const std::vector<fs::path> &paths, const Bytes &bytes) {
+    if (paths.empty() || !fs::is_directory(paths[0])) {
         return;
     }
     std::uint64_t hash = 0xCBF29CE484222325;  // FNV-1a
@@ -135,7 +136,7 @@ void keep(const std::vector<fs::path> &places, const Bytes &bytes) {
     }
     char name[17];
     std::snprintf(name, sizeof name, "%016llx", static_cast<unsigned long long>(hash));
-    std::ofstream(places[0] / name, std::ios::binary)
+    std::ofstream(paths[0] / name, std::ios::binary)
         .write(reinterpret_cast<const char *>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
 }
 
@@ -144,7 +145,7 @@ int run(int count, char **arguments) {
     const std::string name = fs::path(arguments[0]).filename();
     Current current(options.artifacts + "crash-" + name);
     std::vector<Input> corpus;
-    for (const Bytes &bytes : stored(options.places)) {
+    for (const Bytes &bytes : stored(options.paths)) {
         current.run(bytes);
         corpus.push_back(read(bytes));
     }
@@ -152,7 +153,7 @@ int run(int count, char **arguments) {
     if (corpus.empty()) {
         corpus.emplace_back();
     }
-    const std::size_t by_given = ways_taken();
+    const std::size_t given_edges = covered_edges();
     Random random(options.seed);
     const auto start = std::chrono::steady_clock::now();
     const auto over = [&] {
@@ -160,19 +161,19 @@ int run(int count, char **arguments) {
         return options.seconds > 0 && passed.count() >= options.seconds;
     };
     std::uint64_t runs = 0;
-    std::size_t known = ways_taken();
+    std::size_t known = covered_edges();
     for (; runs < options.runs && !over(); ++runs) {
         Input input = mutated(corpus, random);
         const Bytes bytes = written(input);
         current.run(bytes);
-        if (ways_taken() != known) {
-            known = ways_taken();
-            keep(options.places, bytes);
+        if (covered_edges() != known) {
+            known = covered_edges();
+            store(options.paths, bytes);
             corpus.push_back(std::move(input));
         }
     }
-    std::printf("%s: %zu inputs took %zu ways; %llu more runs, %zu ways, %zu inputs kept\n", name.c_str(), given, by_given,
-                static_cast<unsigned long long>(runs), ways_taken(), corpus.size());
+    std::printf("%s: %zu inputs covered %zu edges; %llu more runs, %zu edges, %zu inputs kept\n", name.c_str(), given,
+                given_edges, static_cast<unsigned long long>(runs), covered_edges(), corpus.size());
     return 0;
 }
 

@@ -47,7 +47,8 @@ ServerJob job(std::uint32_t number) {
     made.on_switches = made.two_levels;
     for (std::uint32_t worker = 0; worker < WORKERS; ++worker) {
         const bool racks = made.two_levels;
-        made.members.push_back({address(worker), {worker, racks ? worker / RACKS : 0, racks ? worker % RACKS : worker}});
+        made.members.push_back(
+            {address(worker), {worker, racks ? worker / RACKS : 0, racks ? worker % RACKS : worker}});
     }
     return made;
 }
@@ -59,7 +60,8 @@ void check(const Answers::Answer &answer, const Header &asked) {
     require(header.version == VERSION, "answers are of this version");
     require(header.job == asked.job && header.tag == TAG && header.slot == asked.slot && header.shadow == asked.shadow,
             "an answer has the job and slot of its contribution");
-    require(header.kind == KIND_RESULT || header.kind == KIND_PENDING || header.kind == KIND_CONFLICT, "an answer is a result, pending or conflict");
+    require(header.kind == KIND_RESULT || header.kind == KIND_PENDING || header.kind == KIND_CONFLICT,
+            "an answer is a result, pending or conflict");
     require(header.words == (header.kind == KIND_RESULT ? ACCUMULATOR_WORDS : 0), "only results have words");
     require(header.kind != KIND_RESULT || header.job == TWO_LEVELS || header.workers == (1U << WORKERS) - 1,
             "without a quorum a result names all workers");
@@ -110,7 +112,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
         }
         answers.clear();
         const bool served = server::handle(*aggregator.jobs(), address(circumstances & SENDER), datagram,
-                                         (circumstances & CONGESTED) != 0, answers, counters);
+                                           (circumstances & CONGESTED) != 0, answers, counters);
         require(served || answers.list().empty(), "a delegated job gets no answer here");
         for (const server::Answers::Answer &answer : answers.list()) {
             require(datagram.size() >= HEADER_BYTES, "only datagrams with a header get answers");

@@ -47,9 +47,9 @@ std::vector<std::uint8_t> written(const Input &input) {
     return bytes;
 }
 
-void require(bool holds, const char *promise) {
+void require(bool holds, const char *property) {
     if (!holds) {
-        std::fprintf(stderr, "broken: %s\n", promise);
+        std::fprintf(stderr, "violated: %s\n", property);
         std::abort();
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// What the fuzzers make of their bytes: a byte of choices, then datagrams, each behind a byte of circumstances (who sends
-// it, or when it comes) and two of length.
+// Format of fuzzer inputs: a byte of choices, then datagrams, each after a byte of circumstances (sender, or time of
+// arrival) and two bytes of length.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace lanesum::fuzz {
 
-/// A datagram in memory of just its size, so that reading beyond its end is noticed.
+/// A datagram in memory of exactly its size, so that sanitizers detect reads beyond its end.
 struct Record {
     std::uint8_t circumstances = 0;
     std::vector<std::byte> datagram;
@@ -22,12 +22,13 @@ struct Input {
     std::vector<Record> records;
 };
 
-/// Any bytes are an input: the last record ends where they end.
+/// Read an input. Any bytes are valid: the last record ends where they end.
 Input read(std::span<const std::uint8_t> bytes);
 
+/// Write an input, the inverse of ``read``.
 std::vector<std::uint8_t> written(const Input &input);
 
-/// Ends the program, so that the input is kept, and says which promise was broken.
-void require(bool holds, const char *promise);
+/// Abort the program with a message if a property does not hold, so that the input is kept.
+void require(bool holds, const char *property);
 
 }  // namespace lanesum::fuzz

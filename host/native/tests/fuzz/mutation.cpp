@@ -23,9 +23,10 @@ void set_word(Record &record, Random &random) {
     if (words == 0) {
         return;
     }
-    // Mostly the header: it decides what becomes of the rest.
+    // The header is changed more often, because it determines how the rest is handled.
     const std::size_t header_words = std::min(words, HEADER_BYTES / WORD_BYTES);
-    std::byte *const word = record.datagram.data() + below(below(8, random) ? header_words : words, random) * WORD_BYTES;
+    std::byte *const word =
+        record.datagram.data() + below(below(8, random) ? header_words : words, random) * WORD_BYTES;
     std::uint32_t value = load_be32(word);
     const std::uint32_t edge = EDGES[below(std::size(EDGES), random)];
     const unsigned shift = static_cast<unsigned>(below(4, random)) * 8;
@@ -56,7 +57,7 @@ void resize(Record &record, Random &random) {
 
 void change(Input &input, const Input &other, Random &random) {
     auto &records = input.records;
-    const auto place = [&] { return records.begin() + static_cast<std::ptrdiff_t>(below(records.size() + 1, random)); };
+    const auto position = [&] { return records.begin() + static_cast<std::ptrdiff_t>(below(records.size() + 1, random)); };
     if (records.empty()) {
         records.emplace_back().datagram.resize(below(2 * HEADER_BYTES, random));
         return;
@@ -70,7 +71,7 @@ void change(Input &input, const Input &other, Random &random) {
             break;
         case 2: {
             Record copy = any(input, random);
-            records.insert(place(), std::move(copy));
+            records.insert(position(), std::move(copy));
             break;
         }
         case 3:
@@ -81,7 +82,7 @@ void change(Input &input, const Input &other, Random &random) {
             break;
         case 5:
             if (!other.records.empty()) {
-                records.insert(place(), other.records[below(other.records.size(), random)]);
+                records.insert(position(), other.records[below(other.records.size(), random)]);
             }
             break;
         case 6:

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// New inputs from old ones.
+// Mutations of inputs.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace lanesum::fuzz {
 
 using Random = std::mt19937_64;
 
-/// One of ``corpus``, which is not empty, changed in a few places: datagrams lost, repeated, out of order, cut or made longer, or
-/// taken from another input; fields and bits set to something else.
+/// Return one input of the non-empty ``corpus`` with a few changes: datagrams are lost, duplicated, reordered, truncated,
+/// extended or taken from another input; fields and bits are changed.
 Input mutated(const std::vector<Input> &corpus, Random &random);
 
 }  // namespace lanesum::fuzz
