@@ -135,7 +135,9 @@ def codec_table(result: dict[str, Any]) -> str:
 
 def sparse_table(result: dict[str, Any]) -> str:
     """Return sparse all-reduces beside dense ones."""
-    lines = _markdown(sparse.COLUMNS, sparse.rows(result))
+    left_out = {"words/value", "of formula", "CPU s", "encode, s", "network, s", "decode, s"}
+    kept = [index for index, column in enumerate(sparse.COLUMNS) if column not in left_out]
+    lines = _markdown([sparse.COLUMNS[i] for i in kept], ([row[i] for i in kept] for row in sparse.rows(result)))
     return "\n".join([*lines, "", f"{result['values']:,} values. {_on_one_machine(result)}"])
 
 
@@ -149,7 +151,15 @@ def learning_table(result: dict[str, Any]) -> str:
     # Trainings repeat bit for bit, so a codec that comes later needs no new ones of the others.
     for one in result.get("later", []):
         trainings += f" {' and '.join(one['codecs'])}: at commit {one['commit']}."
-    return "\n".join([*_markdown(learning.COLUMNS, learning.rows(result)), "", trainings])
+    rows = list(learning.rows(result))
+    table = _markdown(learning.COLUMNS[:-1], [[cell.replace(" ± ", "±") for cell in row[:-1]] for row in rows])
+    phases = [
+        (f"{row[0]}, {row[1]}", row[2], row[-1].replace(" x ", "x").replace(" + ", "+"))
+        for row in rows
+        if row[-1] != "-"
+    ]
+    by_phase = _markdown(("task, steps", "codec", learning.COLUMNS[-1]), phases)
+    return "\n".join([*table, "", *by_phase, "", trainings])
 
 
 def comparison_table(result: dict[str, Any]) -> str:
