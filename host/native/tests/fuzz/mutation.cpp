@@ -57,7 +57,9 @@ void resize(Record &record, Random &random) {
 
 void change(Input &input, const Input &other, Random &random) {
     auto &records = input.records;
-    const auto position = [&] { return records.begin() + static_cast<std::ptrdiff_t>(below(records.size() + 1, random)); };
+    const auto position = [&] {
+        return records.begin() + static_cast<std::ptrdiff_t>(below(records.size() + 1, random));
+    };
     if (records.empty()) {
         records.emplace_back().datagram.resize(below(2 * HEADER_BYTES, random));
         return;
