@@ -27,7 +27,7 @@ class Status:
 
     Args:
         folder: counts of the workers on this machine.
-        controller: address of a controller that has no other jobs, which knows who sums; None if there is none.
+        controller: address of a controller whose counters are those of this launch; None if there is none.
     """
 
     def __init__(self, folder: RunFolder, controller: str | None) -> None:

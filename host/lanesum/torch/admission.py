@@ -13,11 +13,10 @@ import torch.distributed as dist
 
 from lanesum import codecs, environment
 from lanesum.codecs.base import Codec
+from lanesum.codecs.registry import DEFAULT_CODEC
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.join import controller_address
 from lanesum.rpc import controller as rpc
-
-DEFAULT_CODEC = "thc"
 
 # Jobs that this process has admitted.
 _admitted: list[str] = []

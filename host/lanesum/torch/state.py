@@ -21,6 +21,7 @@ import torch.distributed as dist
 from lanesum import environment
 from lanesum._internal.closing import Closing
 from lanesum.codecs.base import Codec, Part, Result
+from lanesum.codecs.registry import DEFAULT_CODEC
 from lanesum.errors import ConfigurationError
 from lanesum.gpu.staging import Staging, needs_staging, staging_for
 from lanesum.gpu.tensors import adds_error_feedback
@@ -28,7 +29,7 @@ from lanesum.join import DEFAULT_WAIT_S, KeepAlive, controller_address, join, wa
 from lanesum.launch.run_folder import RunFolder
 from lanesum.session import AllReduceHandle, RoundObserver, Session
 from lanesum.torch import checkpoint
-from lanesum.torch.admission import DEFAULT_CODEC, admitted_job, release
+from lanesum.torch.admission import admitted_job, release
 from lanesum.torch.communication_thread import CommunicationThread
 from lanesum.torch.error_feedback import ErrorFeedbackState
 from lanesum.transport import TransportStats
