@@ -20,6 +20,7 @@ def parser() -> ArgumentParser:
     """Return the parser of the command line."""
     options = ArgumentParser(
         prog="lanesum launch",
+        allow_abbrev=False,
         description="Start what is missing (server, controller, switch), admit a job, and run a script under torchrun.",
     )
     add = options.add_argument

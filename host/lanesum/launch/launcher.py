@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import secrets
 import signal
@@ -57,7 +58,8 @@ def launch(options: argparse.Namespace, nodes: Nodes) -> int:
             defaults["OMP_NUM_THREADS"] = "1"
         job = options.job or os.environ.get(environment.JOB)
         if nodes.alone:
-            defaults["GLOO_SOCKET_IFNAME"] = "lo"
+            # Loopback has no host name, which torch would warn about.
+            defaults |= {"GLOO_SOCKET_IFNAME": "lo", "TORCH_CPP_LOG_LEVEL": "ERROR"}
             job = job or f"launch-{secrets.token_hex(4)}"
             _admit(options, nodes, controller, job)
             if not own:
@@ -93,7 +95,8 @@ def _command(options: argparse.Namespace, nodes: Nodes) -> list[str]:
     script = ["-m", options.script] if options.module else [options.script]
     command = [sys.executable, "-m", "lanesum.launch.torchrun", *nodes.options]
     command += [f"--max-restarts={options.max_restarts}", "-m", "lanesum.launch.worker"]
-    return [*command, *script, *options.arguments]
+    # As one word, because torchrun refuses words after the script that could be abbreviations of its own options.
+    return [*command, json.dumps([*script, *options.arguments])]
 
 
 def _wait(supervisor: Supervisor, torchrun: Child, status: Status) -> int:
