@@ -173,7 +173,7 @@ def refused_models(variables: dict[str, str]) -> list[str]:
         frozen = wrapped().requires_grad_(False)
         sharded = FullyShardedDataParallel.__new__(FullyShardedDataParallel)  # its constructor requires a GPU
         nn.Module.__init__(sharded)
-        sharded.register_module("_fsdp_wrapped_module", nn.Linear(8, 4))
+        sharded._modules["_fsdp_wrapped_module"] = nn.Linear(8, 4)
         for model in (hooked, frozen, nn.Linear(8, 4), sharded):
             with pytest.raises(ConfigurationError) as caught:
                 lanesum.torch.attach(model)
