@@ -87,7 +87,7 @@ JOBS = {
             load=source_text.WordTask,
             steps=400,
             batch=64,
-            lr=0.5,
+            lr=1.0,
             test_every=20,
         ),
         TrainingJob(
@@ -96,7 +96,7 @@ JOBS = {
             load=source_text.SequenceTask,
             steps=400,
             batch=64,
-            lr=0.5,
+            lr=1.0,
             test_every=20,
         ),
     )
