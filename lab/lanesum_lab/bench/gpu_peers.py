@@ -41,7 +41,7 @@ class PlainThc:
         self._powers = there(powers_of(norms).reshape(-1, 2))
         self._positions = there(coder.positions(norms, peaks)[:, None])
         self._own_scales = there(coder.scales(size, peaks, 1).reshape(-1, 2))
-        self._scales = there(coder.scales(size, peaks, context.workers if context.average else 1).reshape(-1, 2))
+        self._scales = there(coder.scales(size, peaks, context.divisor).reshape(-1, 2))
         bits = np.unpackbits(sign_words(codec.block, context.seed, context.round).view(np.uint8), bitorder="little")
         self._signs = there(1 - 2 * bits.astype(np.float32))
         self._cells = there(cells_of(codec.grid).astype(np.int64))

@@ -350,9 +350,8 @@ def test_next_all_reduce_waits_for_the_training_step(name: str) -> None:
         try:
             while True:
                 group = isinstance(made, RoundGroup)
-                rounds = made.rounds if isinstance(made, RoundGroup) else (made,)
-                said.append(any(one.last() for one in rounds))
-                replies = tuple(Aggregate(one.words.copy(), 1) for one in rounds)
+                said.append(any(one.last() for one in made.rounds))
+                replies = tuple(Aggregate(one.words.copy(), 1) for one in made.rounds)
                 made = steps.send(replies if group else replies[0])
         except StopIteration:
             pass

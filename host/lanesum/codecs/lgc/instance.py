@@ -25,8 +25,9 @@ from lanesum.codecs.base import (
     Vector,
     Words,
     followed,
+    watched,
 )
-from lanesum.codecs.baselines.checks import checked_workers, finite_vector, parts_of
+from lanesum.codecs.baselines.checks import checked_workers, finite_vector
 from lanesum.codecs.fixed import FixedPoint
 from lanesum.codecs.gathered import summed
 from lanesum.codecs.lgc.guard import Guard
@@ -35,7 +36,7 @@ from lanesum.codecs.lgc.network import WINDOW, Architecture, Network
 from lanesum.codecs.lgc.phases import Phase, PhaseBytes, Schedule
 from lanesum.codecs.lgc.selection import Layout, Selection
 from lanesum.codecs.lgc.training import Trainer, TrainingSample
-from lanesum.codecs.parameter_state import ParameterCounts
+from lanesum.codecs.parameter_state import ParameterCounts, parts_of
 from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
@@ -165,7 +166,7 @@ class LGC(abc.ABC):
         if phase is Phase.COMPRESSED and layout.size < MIN_VALUES:
             phase = Phase.TRAINING
         counted = PhaseBytes(all_reduces=1, values=vector.size)
-        result = yield from _counting(self._steps(vector, context, layout, step, phase, counted), counted)
+        result = yield from watched(self._steps(vector, context, layout, step, phase, counted), counted.count)
         self.bytes[phase].add(counted)
         self._counts.add(parts)
         self._sizes.update({part.key: part.stop - part.start for part in parts})
@@ -333,15 +334,3 @@ class LGC(abc.ABC):
         self._counts, self._sizes, self._loaded = counts, sizes, True
         self._trainer, self._network = trainer, network
         self.bytes = {phase: sent.get(phase, PhaseBytes()) for phase in Phase}
-
-
-def _counting(steps: Steps, counted: PhaseBytes) -> Steps:
-    """Run ``steps`` and count every round."""
-    try:
-        yielded = next(steps)
-        while True:
-            counted.count(yielded)
-            yielded = steps.send((yield yielded))
-    except StopIteration as stop:
-        result: Result = stop.value
-        return result

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lanesum.codecs.base import CodecContext, CodecError, Round, RoundShape, Vector, Words
 from lanesum.codecs.gathered import summed
@@ -91,9 +90,8 @@ class RingLGC(LGC):
     ) -> Exchange:
         sent = vector[selection.positions]
         latents = network.encode(selection.normalized(sent))
-        peak = _peak(latents)
         words = np.zeros(1 + GUARD_WORDS, np.uint32)
-        words[:1] = np.array([peak], np.float32).view(np.uint32)
+        words[:1] = np.array([self.latents.peak(latents)], np.float32).view(np.uint32)
         words[1:] = self.guard.words(sent, selection.restored(network.decode(latents, sent.size)))
         reply = yield Round(LaneOp.MAX, words, label="guard")
         maxima = summed(reply, RoundShape(LaneOp.MAX, words.size), context)
@@ -116,12 +114,6 @@ class RingLGC(LGC):
             own = network.around(self.latents.latents(codes, peak) - mean_latents, sent.size)
             share = selection.restored(mean + own)
         return selection.restored(mean), share
-
-
-def _peak(latents: NDArray[np.float64]) -> float:
-    """Return the largest magnitude, or 0 if it is not a finite float32: the guard trips then anyway."""
-    largest = float(np.max(np.abs(latents), initial=0))
-    return largest if largest < np.finfo(np.float32).max else 0.0
 
 
 register("lgc", RingLGC)

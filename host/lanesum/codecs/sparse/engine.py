@@ -28,7 +28,6 @@ from lanesum.codecs.sparse.plan import (
     BLOCKS,
     DENSE_BLOCK,
     HEADER_WORDS,
-    WORD_BITS,
     Method,
     Placement,
     Plan,
@@ -39,7 +38,7 @@ from lanesum.codecs.sparse.plan import (
 from lanesum.codecs.sparse.tensor_stats import TensorStats, TensorStatsTable, nonzero_counts
 from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
-from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.lanes import WORD_BITS, LaneOp
 
 _PLACEMENTS = ("best", "uniform", "coupled")
 
