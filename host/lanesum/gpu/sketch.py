@@ -9,46 +9,31 @@ of the union. It carries no vector of full length, unless the plan is to send th
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from lanesum.aggregation.pieces import RoundPieces
-from lanesum.codecs.base import CodecContext, Result, Round, Steps, Words, always, refuse_not_finite, round_in_pieces
+from lanesum.codecs.base import CodecContext, Round, Words, always, refuse_not_finite, round_in_pieces
 from lanesum.codecs.kernels.reference import INFINITY_BITS
 from lanesum.codecs.sparse.all_reduce import SparseReduction
 from lanesum.codecs.sparse.plan import BLOCKS, Plan
 from lanesum.gpu import sketch_loops as loops
 from lanesum.gpu.availability import require
 from lanesum.gpu.staging import Event, staging_for, to_host
-from lanesum.gpu.tensors import checked_tensor, copy_and_make_steps
 from lanesum.protocol.lanes import LaneOp
-
-if TYPE_CHECKING:
-    from lanesum.codecs.sparse.engine import SparseCodec
 
 # Words of values that are copied, sent and decoded at once.
 _PIECE = 1 << 18
 
 
-def all_reduce(codec: SparseCodec, x: torch.Tensor, context: CodecContext) -> Steps:
-    """Return the steps of ``codec`` for a tensor (float32, contiguous, one dimension) of a device."""
-    x = checked_tensor(x, context, codec.workers)
-    planned = codec.planned_blocks(context, x.numel())
-    if planned is None:
-        staged: Result = yield from copy_and_make_steps(codec, x, context)
-        return staged
-    require(x.device)
-    result: Result = yield from codec.by_blocks(DeviceReduction, x, x.numel(), *planned, context)
-    return result
-
-
 class DeviceReduction(SparseReduction):
-    """All-reduce of one sparse vector of a device; its result has tensors."""
+    """All-reduce of a tensor that ``lanesum.gpu.tensors.checked_tensor`` has returned; its result has tensors."""
 
     def __init__(self, vector: Any, context: CodecContext, plan: Plan, exponent: int | None, peak: int) -> None:
+        require(vector.device)
         self._tensor: torch.Tensor = vector
         self._staging = staging_for(self._tensor.device)
         self._sketch_copied: Event | None = None
