@@ -24,6 +24,7 @@ from lanesum.codecs.thc.codec import OPS
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum_lab.codec_simulation import aggregate, simulate
+from tests.host.codecs.samples import gaussian, nmse
 from tests.host.codecs.thc_vectors import check_sum, finite, vectors_of_scales
 from tests.paths import ROOT
 
@@ -32,18 +33,10 @@ FLOAT32_MAX = np.finfo(np.float32).max
 WIDTHS = list(OPS)
 
 
-def gaussian(seed: int, size: int = D) -> np.ndarray:
-    return np.random.default_rng(seed).normal(size=size).astype(np.float32)
-
-
 def layers(seed: int) -> np.ndarray:
     """Sixteen layers whose scales are log-normal (sigma 1)."""
     scales = np.exp(np.random.default_rng(1000 + seed).normal(size=16)).repeat(D // 16)
     return (scales * gaussian(seed)).astype(np.float32)
-
-
-def nmse(values: np.ndarray, truth: np.ndarray) -> float:
-    return float(np.sum((values - truth.astype(np.float64)) ** 2) / np.sum(truth.astype(np.float64) ** 2))
 
 
 def mean_nmse(codec: THC, jobs: list[list[np.ndarray]]) -> float:

@@ -24,20 +24,13 @@ from lanesum.codecs.thc_paper.tables import PUBLISHED
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum_lab.codec_simulation import simulate
+from tests.host.codecs.samples import gaussian, nmse
 from tests.host.codecs.thc_vectors import check_sum, finite, vectors_of_scales
 from tests.paths import ROOT
 
 D = 65_536
 FLOAT32_MAX = np.finfo(np.float32).max
 DEFAULT = PUBLISHED[4, 30, 32]
-
-
-def gaussian(seed: int, size: int = D) -> np.ndarray:
-    return np.random.default_rng(seed).normal(size=size).astype(np.float32)
-
-
-def nmse(values: np.ndarray, truth: np.ndarray) -> float:
-    return float(np.sum((values - truth.astype(np.float64)) ** 2) / np.sum(truth.astype(np.float64) ** 2))
 
 
 def mean_nmse(codec: PaperTHC, vectors: list[list[np.ndarray]]) -> float:
