@@ -56,7 +56,7 @@ def rotate(
     out[values.size :] = 0
     _multiply(out, powers)
     out *= expand_signs(rotation.signs, out.size)
-    hadamard_transform(out, block=rotation.block, normalize=False)
+    hadamard_transform(out, rotation.block)
 
 
 def quantize(
@@ -216,7 +216,7 @@ def _units(units: BlockUnits, size: int) -> NDArray[np.float64]:
 
 
 def _rotate_back(y: NDArray[np.float32], rotation: Rotation, scale: Scale) -> None:
-    hadamard_transform(y, block=rotation.block, normalize=False)
+    hadamard_transform(y, rotation.block)
     y *= expand_signs(rotation.signs, y.size)
     with np.errstate(over="ignore"):
         _multiply(y, scale.factors)

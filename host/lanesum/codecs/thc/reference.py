@@ -49,7 +49,7 @@ def rotate_blocks(values: Floats, powers: Floats, rotation: Rotation, out: Float
         for column in (0, 1):
             part *= powers.reshape(-1, 2)[rows, column, None]
         part *= expand_signs(rotation.signs, part.shape[1])
-        hadamard_transform(part.reshape(-1), block=part.shape[1], normalize=False)
+        hadamard_transform(part.reshape(-1), part.shape[1])
 
 
 def quantize_blocks(
@@ -113,7 +113,7 @@ def restore_blocks(rotated: Floats, factors: Floats, rotation: Rotation, out: Fl
     zeros.
     """
     for rows, part in _blocks(rotated, rotation.block):
-        hadamard_transform(part.reshape(-1), block=part.shape[1], normalize=False)
+        hadamard_transform(part.reshape(-1), part.shape[1])
         part *= expand_signs(rotation.signs, part.shape[1])
         with np.errstate(over="ignore"):
             for column in (0, 1):
