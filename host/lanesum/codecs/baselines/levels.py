@@ -27,7 +27,7 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 
 Norm = Literal["max", "l2"]
-Scale = Literal["own", "shared"]
+ScaleOwner = Literal["own", "shared"]
 
 
 class Levels:
@@ -48,7 +48,7 @@ class Levels:
     code_table: NDArray[np.uint8] | None = None
 
     def __init__(
-        self, *, workers: int, bits: int, bucket: int | None, norm: Norm, clip: float | None, scale: Scale
+        self, *, workers: int, bits: int, bucket: int | None, norm: Norm, clip: float | None, scale: ScaleOwner
     ) -> None:
         if not 2 <= bits <= 16:
             raise ConfigurationError(f"Invalid bits={bits} for codec {self.name}: expected an integer from 2 to 16.")
@@ -67,7 +67,7 @@ class Levels:
         self.bucket = bucket
         self.norm: Norm = norm
         self.clip = clip
-        self.scale: Scale = scale
+        self.scale: ScaleOwner = scale
         # All workers: without one, gathered codes or the offsets in a sum of codes would be misread.
         self.traits = CodecTraits(needs_all_workers=True, packs_values=True, max_nmse=self._max_nmse())
         #: Bits of one field of a sum.
@@ -189,7 +189,7 @@ class QSGD(Levels):
     name = "qsgd"
 
     def __init__(
-        self, *, workers: int, bits: int = 4, bucket: int = 512, norm: Norm = "max", scale: Scale = "own"
+        self, *, workers: int, bits: int = 4, bucket: int = 512, norm: Norm = "max", scale: ScaleOwner = "own"
     ) -> None:
         super().__init__(workers=workers, bits=bits, bucket=bucket, norm=norm, clip=None, scale=scale)
 
@@ -202,7 +202,7 @@ class TernGrad(Levels):
 
     name = "terngrad"
 
-    def __init__(self, *, workers: int, clip: float | None = 2.5, scale: Scale = "shared") -> None:
+    def __init__(self, *, workers: int, clip: float | None = 2.5, scale: ScaleOwner = "shared") -> None:
         super().__init__(workers=workers, bits=2, bucket=None, norm="max", clip=clip, scale=scale)
 
 

@@ -44,8 +44,11 @@ from lanesum.protocol.spec import WORD_BYTES
 
 #: Vectors with fewer selected values than one window are sent without the autoencoder.
 MIN_VALUES = WINDOW
-#: Defaults of both instances.
+#: Defaults. ``lgc-server`` has latents of its own.
 DENSITY, WARM_UP, TRAINING, WIDTH, GUARD, PASSES = 0.01, 20, 60, 16, 0.5, 20
+# Many coarse latents lose less than few fine ones with as many bits: the values of the other workers at the leader's
+# positions are nearly noise.
+_CHANNELS, _LATENT_BITS = 12, 5
 # Number of the worker that trains.
 _TRAINER = 0
 
@@ -86,14 +89,14 @@ class LGC(abc.ABC):
         self,
         *,
         workers: int,
-        density: float,
-        warm_up: int,
-        training: int,
-        channels: int,
-        width: int,
-        latent_bits: int,
-        guard: float,
-        passes: int,
+        density: float = DENSITY,
+        warm_up: int = WARM_UP,
+        training: int = TRAINING,
+        channels: int = _CHANNELS,
+        width: int = WIDTH,
+        latent_bits: int = _LATENT_BITS,
+        guard: float = GUARD,
+        passes: int = PASSES,
     ) -> None:
         if not 0 < density <= 1:
             raise ConfigurationError(f"Invalid density={density} for codec {self.name}: expected 0 < density <= 1.")

@@ -9,26 +9,13 @@ import numpy as np
 from lanesum.codecs.base import CodecContext, CodecError, Round, RoundShape, Vector, Words
 from lanesum.codecs.gathered import summed
 from lanesum.codecs.lgc.guard import GUARD_WORDS
-from lanesum.codecs.lgc.instance import (
-    DENSITY,
-    GUARD,
-    LGC,
-    PASSES,
-    TRAINING,
-    WARM_UP,
-    WIDTH,
-    Exchange,
-)
+from lanesum.codecs.lgc.instance import LGC, Exchange
 from lanesum.codecs.lgc.network import Network
 from lanesum.codecs.lgc.phases import PhaseBytes
 from lanesum.codecs.lgc.selection import Selection
 from lanesum.codecs.lgc.training import TrainingSample
 from lanesum.codecs.registry import register
 from lanesum.protocol.lanes import LaneOp
-
-#: Defaults. Many coarse latents lose less than few fine ones with as many bits: the values of the other workers at the
-#: leader's positions are nearly noise.
-CHANNELS, LATENT_BITS = 12, 5
 
 
 class RingLGC(LGC):
@@ -40,31 +27,6 @@ class RingLGC(LGC):
     """
 
     name = "lgc"
-
-    def __init__(
-        self,
-        *,
-        workers: int,
-        density: float = DENSITY,
-        warm_up: int = WARM_UP,
-        training: int = TRAINING,
-        channels: int = CHANNELS,
-        width: int = WIDTH,
-        latent_bits: int = LATENT_BITS,
-        guard: float = GUARD,
-        passes: int = PASSES,
-    ) -> None:
-        super().__init__(
-            workers=workers,
-            density=density,
-            warm_up=warm_up,
-            training=training,
-            channels=channels,
-            width=width,
-            latent_bits=latent_bits,
-            guard=guard,
-            passes=passes,
-        )
 
     def _training_shapes(self, selected: int) -> tuple[RoundShape, ...]:
         return self._exact.shapes(selected)
