@@ -245,7 +245,7 @@ class LGC(abc.ABC):
         announced, checked = (summed(reply, shape, context) for reply, shape in zip(replies, shapes, strict=True))
         if not (checked == checks).all():
             raise CodecError(
-                f"The workers do not remember the same of tensor {context.tensor!r}, or have other autoencoders.",
+                f"The workers have different histories of tensor {context.tensor!r}, or different autoencoders.",
                 "Load the same checkpoint on all of them, or none, and reduce the same tensors in the same order.",
             )
         return layout.decode(announced[: layout.words]), announced[layout.words :]

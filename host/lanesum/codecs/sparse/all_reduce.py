@@ -264,7 +264,7 @@ def _header(largest: int, plan: Plan, exponent: int | None, size: int) -> Words:
 def _checked_magnitude(words: Words, header: Words, context: CodecContext) -> float:
     if not (words[1:] == header[1:]).all():
         raise CodecError(
-            f"The workers do not remember the same of tensor {context.tensor!r}: their histories differ.",
+            f"The workers have different histories of tensor {context.tensor!r}.",
             "Load the same checkpoint on all of them, or none, and reduce the same tensors in the same order.",
         )
     if words[0] >= INFINITY_BITS:
