@@ -313,7 +313,7 @@ def test_workers_that_differ_are_told(job: list[Any], states: tuple[str, list[di
     ):
         run([*job[:3], behind[3]], 15)
     other = poisoned(name, lambda one: one * np.float32(2), kept)
-    with pytest.raises(CodecError, match="or have other autoencoders"):
+    with pytest.raises(CodecError, match="or different autoencoders"):
         run([*poisoned(name, np.copy, kept)[:3], other[3]], 15)
     with pytest.raises(CodecError, match="do not match"):
         run([*job_of(name)[:3], other[3]], 15)
