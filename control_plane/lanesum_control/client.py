@@ -151,7 +151,7 @@ class SwitchConnection(Closing):
 
     def use_names(self, pipeline: CompiledPipeline) -> P4InfoNames:
         """Use the names of ``pipeline``, which the switch runs already."""
-        self.names = P4InfoNames.from_text(pipeline.p4info)
+        self.names = pipeline.names
         return self.names
 
     def runs(self, cookie: int) -> bool:
@@ -199,16 +199,6 @@ class SwitchConnection(Closing):
             key = entity.packet_replication_engine_entry.multicast_group_entry
             key.multicast_group_id = entry.multicast_group_id
             self.write([(p4runtime_pb2.Update.DELETE, entity)])
-
-    def load_names(self) -> P4InfoNames:
-        """Return the names of the program that the switch runs. Raises PipelineError if it runs none."""
-        try:
-            self.names = P4InfoNames(self._client.get_p4info())
-        except shell.P4RuntimeException as error:
-            raise PipelineError(
-                f"The switch at {self.address} runs no program yet.", "Push the pipeline first."
-            ) from error
-        return self.names
 
     def write(self, updates: Iterable[tuple[int, p4runtime_pb2.Entity]]) -> None:
         """Apply updates; ``updates`` are (``Update.INSERT`` ..., entity).
