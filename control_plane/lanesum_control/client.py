@@ -106,16 +106,16 @@ class SwitchConnection(Closing):
         self.address = address
         self.names: P4InfoNames | None = None
         wait_until_listening(address, timeout_s)
-        said = io.StringIO()
+        output = io.StringIO()
         try:
-            with contextlib.redirect_stdout(said):
+            with contextlib.redirect_stdout(output):
                 self._client: Any = shell.P4RuntimeClient(device_id, address, election_id)
         except SystemExit as error:
             raise SwitchUnreachableError(
                 f"The server at {address} accepted no P4Runtime session for device {device_id} as {election_id}.",
                 "Check the device id, and that no other controller uses the same election id.",
             ) from error
-        if "not the primary" in said.getvalue():
+        if "not the primary" in output.getvalue():
             self.close()
             raise NotPrimaryError(
                 f"Another controller is primary on the switch at {address}.",

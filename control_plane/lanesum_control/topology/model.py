@@ -277,13 +277,13 @@ class Topology(_Strict):
 
     def _towards(self, here: str) -> dict[str, int]:
         """Return the port of ``here`` on the path to every other switch."""
-        ways = [(one, port, other) for one, port, other, _ in self.links_between_switches()]
-        ways += [(other, port, one) for one, _, other, port in self.links_between_switches()]
-        towards = {other: port for one, port, other in ways if one == here}
+        links = [(one, port, other) for one, port, other, _ in self.links_between_switches()]
+        links += [(other, port, one) for one, _, other, port in self.links_between_switches()]
+        towards = {other: port for one, port, other in links if one == here}
         frontier = list(towards)
         while frontier:
             via = frontier.pop()
-            for one, _, other in ways:
+            for one, _, other in links:
                 if one == via and other != here and other not in towards:
                     towards[other] = towards[via]
                     frontier.append(other)

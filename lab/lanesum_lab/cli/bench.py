@@ -96,7 +96,7 @@ def allreduce(
     pacing: Annotated[bool | None, typer.Option("--pacing", help="Spread a window over a round trip.")] = None,
     buckets: Annotated[
         float | None,
-        typer.Option(min=0, help="Also in pieces of so many MiB, one after another and in flight; DDP's have 25."),
+        typer.Option(min=0, help="Also in buckets of this size in MiB, one by one and in flight; DDP's have 25."),
     ] = None,
     repeats: Repeats = None,
     picture: Picture = None,
@@ -156,7 +156,7 @@ def sparse(
 
 @app.command()
 def server(
-    workers: Annotated[int | None, typer.Option(min=1, help="That send to the server.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Number of workers.")] = None,
     repeats: Repeats = None,
     seconds: Seconds = None,
     chunks: Chunks = None,
@@ -173,8 +173,8 @@ def server(
 
 @app.command()
 def transport(
-    workers: Annotated[int | None, typer.Option(min=2, help="Of the small all-reduces.")] = None,
-    rate: Annotated[float | None, typer.Option(min=0.5, help="Of the limited links, in Mbit/s.")] = None,
+    workers: Annotated[int | None, typer.Option(min=2, help="Workers of the small all-reduces.")] = None,
+    rate: Annotated[float | None, typer.Option(min=0.5, help="Rate of the limited links, in Mbit/s.")] = None,
     repeats: Repeats = None,
     seconds: Seconds = None,
     chunks: Chunks = None,
@@ -215,10 +215,10 @@ def nmse(
 @app.command()
 def codec(
     values: Annotated[int | None, typer.Option(min=4096, help="Length of the vector, a multiple of 4096.")] = None,
-    levels: Annotated[str, typer.Option(help="Vector instructions, separated by commas; the widest there are.")] = "",
-    part: Annotated[str, typer.Option(help="speed (of THC) or comparison (of all codecs); both.")] = "",
-    device: Annotated[str, typer.Option(help="Of cpu and cuda, separated by commas.")] = "cpu",
-    codecs: Annotated[str, typer.Option(help="Rows of the comparison, separated by semicolons; all.")] = "",
+    levels: Annotated[str, typer.Option(help="Vector instructions, separated by commas; default: the widest.")] = "",
+    part: Annotated[str, typer.Option(help="speed (of THC) or comparison (of all codecs); by default both.")] = "",
+    device: Annotated[str, typer.Option(help="Devices (cpu, cuda), separated by commas.")] = "cpu",
+    codecs: Annotated[str, typer.Option(help="Rows of the comparison, separated by semicolons; by default all.")] = "",
     repeats: Repeats = None,
     picture: Picture = None,
     quick: Quick = False,
