@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
@@ -20,6 +22,27 @@ def wrong(message: str, *path: str | int) -> PydanticCustomError:
     return PydanticCustomError("file", "{message}", {"message": message, "path": list(path)})
 
 
+def load(
+    model: type[Model],
+    kind: str,
+    name_or_path: str | Path,
+    known: Mapping[str, Path],
+    error: type[LanesumError],
+    context: dict[str, Any] | None = None,
+) -> Model:
+    """Load a shipped file by its name in ``known``, or another file. Raises ``error``, which names the ``kind``."""
+    path = known.get(str(name_or_path), Path(name_or_path))
+    try:
+        text = path.read_text()
+    except (OSError, ValueError) as problem:
+        reason = problem.strerror if isinstance(problem, OSError) else "it is not text"
+        raise error(
+            f"Cannot read the {kind} {str(name_or_path)!r}: {reason}.",
+            f"Use a shipped {kind} ({', '.join(known)}) or the path of a YAML file.",
+        ) from problem
+    return parse(model, text, str(path), error, context)
+
+
 def parse(
     model: type[Model], text: str, source: str, error: type[LanesumError], context: dict[str, Any] | None = None
 ) -> Model:
@@ -29,7 +52,7 @@ def parse(
         model: model of the file.
         text: YAML.
         source: named in errors.
-        error: type of the error for invalid text; the message starts with ``source:line``.
+        error: type of the error for invalid text; the message starts with ``source``, and the line if it is known.
         context: context for the model's validators.
     """
     try:
@@ -38,6 +61,9 @@ def parse(
     except yaml.MarkedYAMLError as problem:
         line = problem.problem_mark.line + 1 if problem.problem_mark else 1
         raise error(f"{source}:{line}: {problem.problem}.") from problem
+    except (yaml.YAMLError, ValueError, RecursionError) as problem:
+        reason = str(problem).partition("\n")[0]
+        raise error(f"{source}: invalid YAML: {reason}.") from problem
     if root is None:
         raise error(f"{source}:1: the file is empty.")
     try:

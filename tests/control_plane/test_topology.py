@@ -152,12 +152,22 @@ def check_line(text: str, old: str, new: str, says: str) -> None:
 
 
 def test_missing_and_empty_files(tmp_path: Path) -> None:
-    with pytest.raises(TopologyError, match=r"no topology 'nowhere'.*star4"):
+    with pytest.raises(TopologyError, match=r"the topology 'nowhere'.*star4"):
         load("nowhere")
     empty = tmp_path / "empty.yaml"
     empty.write_text("")
     with pytest.raises(TopologyError, match="empty"):
         load(str(empty))
+
+
+@pytest.mark.parametrize(
+    "content", [b"\xff\xfe", b'name: "\x00"', b"name: 2020-13-45", b"[" * 5000], ids=["bytes", "nul", "date", "deep"]
+)
+def test_load_file_without_valid_yaml_raises_a_typed_error(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "broken.yaml"
+    path.write_bytes(content)
+    with pytest.raises(TopologyError, match=r"invalid YAML|not text"):
+        load(str(path))
 
 
 def test_more_servers_on_hosts_of_their_own() -> None:

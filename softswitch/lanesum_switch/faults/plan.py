@@ -185,17 +185,7 @@ class FaultPlan(_Strict):
 
         With ``names``, the plan may name no other links and processes.
         """
-        known = available()
-        path = known.get(str(name_or_path), Path(name_or_path))
-        try:
-            text = path.read_text()
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is not text"
-            raise FaultPlanError(
-                f"Cannot read the fault plan {str(name_or_path)!r}: {reason}.",
-                f"Use a shipped plan ({', '.join(known)}) or the path of a YAML file.",
-            ) from error
-        return cls.parse(text, str(path), names)
+        return yaml_model.load(cls, "fault plan", name_or_path, available(), FaultPlanError, {"names": names})
 
     @classmethod
     def parse(cls, text: str, source: str, names: Names | None = None) -> FaultPlan:
