@@ -4,15 +4,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import PydanticCustomError
 
 from lanesum.errors import LanesumError
+
+
+class FileModel(BaseModel):
+    """Part of a file: it refuses unknown fields and is immutable."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -20,6 +28,12 @@ Model = TypeVar("Model", bound=BaseModel)
 def wrong(message: str, *path: str | int) -> PydanticCustomError:
     """Return an error for validators about the node at ``path``, found in a check of the whole file."""
     return PydanticCustomError("file", "{message}", {"message": message, "path": list(path)})
+
+
+def schema_text(model: type[BaseModel]) -> str:
+    """Return the JSON schema of a file, for editors (``schema.json`` beside the shipped files)."""
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **model.model_json_schema()}
+    return json.dumps(schema, indent=2) + "\n"
 
 
 def load(

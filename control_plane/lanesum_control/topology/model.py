@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Model of a topology, its checks, and its JSON schema.
+"""Model of a topology, and its checks.
 
 One switch, or one switch with racks around it: two levels, and one path between any two nodes.
 """
@@ -10,18 +10,17 @@ from __future__ import annotations
 import collections
 import ipaddress
 import itertools
-import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from lanesum.protocol.frames import ipv4_int, mac_bytes
 from lanesum.protocol.spec import UDP_PORT
 from lanesum.transport.ticket import MAX_SERVERS
 from lanesum_control.model import HostPort
-from lanesum_control.yaml_model import wrong
+from lanesum_control.yaml_model import FileModel, wrong
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9]{0,14}$")]
 Mac = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{2}(:[0-9a-f]{2}){5}$")]
@@ -33,11 +32,7 @@ _LOOPBACK_FIRST_OCTET = 127
 _BEHIND_SWITCH = 1  # added to the server's port where a switch listens at the server's own address
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Node(_Strict):
+class Node(FileModel):
     """A node. Hosts have an IPv4 address; their MAC is derived from it unless given."""
 
     kind: Kind
@@ -67,7 +62,7 @@ class Node(_Strict):
         return ".".join([str(_LOOPBACK_FIRST_OCTET), *str(self.ip).split(".")[1:]])
 
 
-class Link(_Strict):
+class Link(FileModel):
     """A link: ``["s1:3", "w3"]`` is port 3 of s1 to w3, ``["s1:5", "s0:1"]`` joins two switches."""
 
     endpoints: tuple[str, str] = Field(description="switch:port and host, or switch:port twice; in either order")
@@ -88,7 +83,7 @@ class Link(_Strict):
         return [(name, int(port) if port else None) for name, _, port in (e.partition(":") for e in self.endpoints)]
 
 
-class Topology(_Strict):
+class Topology(FileModel):
     """A network."""
 
     name: Name
@@ -300,12 +295,3 @@ def _next_address(nodes: Mapping[str, Node], hosts: Sequence[str]) -> ipaddress.
     if not free:
         raise ValueError(f"no address of {network} is free")
     return next((ip for ip in free if ip > last), free[0])
-
-
-def schema() -> dict[str, Any]:
-    """Return the JSON schema of a topology file, for editors (``topologies/schema.json``)."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **Topology.model_json_schema()}
-
-
-def schema_text() -> str:
-    return json.dumps(schema(), indent=2) + "\n"
