@@ -193,12 +193,7 @@ class SwitchConnection(Closing):
         except SwitchUnreachableError:
             return  # a switch without a program has nothing to read
         for group in groups:
-            # Only the key: some switches compare the other fields of a deletion.
-            entity = p4runtime_pb2.Entity()
-            entry = group.packet_replication_engine_entry.multicast_group_entry
-            key = entity.packet_replication_engine_entry.multicast_group_entry
-            key.multicast_group_id = entry.multicast_group_id
-            self.write([(p4runtime_pb2.Update.DELETE, entity)])
+            self.write([(p4runtime_pb2.Update.DELETE, key_of(group))])
 
     def write(self, updates: Iterable[tuple[int, p4runtime_pb2.Entity]]) -> None:
         """Apply updates; ``updates`` are (``Update.INSERT`` ..., entity).
@@ -264,6 +259,18 @@ class SwitchConnection(Closing):
         client, self._client = getattr(self, "_client", None), None
         if client is not None:
             client.tear_down()
+
+
+def key_of(entity: p4runtime_pb2.Entity) -> p4runtime_pb2.Entity:
+    """Return the key of a table entry or multicast group: some switches compare the other fields of a deletion."""
+    key = p4runtime_pb2.Entity()
+    if entity.WhichOneof("entity") == "table_entry":
+        key.table_entry.table_id = entity.table_entry.table_id
+        key.table_entry.match.extend(entity.table_entry.match)
+    else:
+        group = key.packet_replication_engine_entry.multicast_group_entry
+        group.multicast_group_id = entity.packet_replication_engine_entry.multicast_group_entry.multicast_group_id
+    return key
 
 
 def _update_errors(error: grpc.RpcError) -> list[p4runtime_pb2.Error] | None:
