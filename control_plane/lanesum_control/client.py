@@ -169,7 +169,7 @@ class SwitchConnection(Closing):
         return bool(config.HasField("cookie") and config.cookie.cookie == cookie)
 
     def is_primary(self) -> bool:
-        """True if the session is open and no other controller is primary."""
+        """Return True if the session is open and no other controller is primary."""
         arbitration = self._client.stream_in_q["arbitration"]
         with contextlib.suppress(queue.Empty):
             while True:

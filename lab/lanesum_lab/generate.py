@@ -187,7 +187,7 @@ _CPP_TYPES = {
 
 
 def cpp_transport_constants() -> str:
-    """Every constant of the worker's transport as C++, and its counters as a macro over their names."""
+    """Return all constants of the worker's transport as C++, and its counters as a macro over their names."""
     lines = [
         _P4_HEAD.rstrip("\n"),
         "#pragma once",
