@@ -64,9 +64,9 @@ def parse_json(text: bytes) -> Json:
     try:
         root = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InvalidArgumentError(f"The pipeline is not JSON: {error}.", _NEXT_STEP) from error
+        raise InvalidArgumentError(f"The pipeline is not BMv2 JSON: {error}.", _NEXT_STEP) from error
     if not isinstance(root, dict) or "pipelines" not in root or "header_types" not in root:
-        raise InvalidArgumentError("The JSON is not a BMv2 program (no pipelines, no header_types).", _NEXT_STEP)
+        raise InvalidArgumentError("The pipeline is not BMv2 JSON: it has no pipelines or no header_types.", _NEXT_STEP)
     return root
 
 
