@@ -172,7 +172,7 @@ def test_workers_in_two_pipes_are_the_servers(process: Process) -> None:
     apart = controller.admit(JobRequest("apart", ("w3", "w4"), slots=8))
     assert set(here.switch_jobs) == {"s1"}
     assert apart.switch_jobs == {}
-    assert "by pipes 0, 1 of the chip" in apart.left_out["s1"]
+    assert "at pipes 0, 1 of the chip" in apart.left_out["s1"]
     assert switch.reconcile(list(network(w3=130).seen["s1"].values()), list(here.switch_jobs.values())) == []
     controller.close()
 
@@ -224,7 +224,7 @@ def test_pipe_without_recirculation_gets_no_packets_of_several_passes(process: P
     switch = RemoteSwitch(process.address, WIDE, recirculation=[134])
     switch.connect(5.0)
     switch.reconcile([host(0), host(1), SERVER], [])
-    with pytest.raises(NotOfferedError, match="by pipe 0 of the chip, which has no recirculation port"):
+    with pytest.raises(NotOfferedError, match="at pipe 0 of the chip, which has no recirculation port"):
         switch.device.admit(job(1, (0, 1)))
     assert switch.reconcile([host(0), host(1), SERVER], []) == []
     switch.close()
