@@ -309,22 +309,21 @@ def tta(
     from lanesum_lab.bench import tta_report
 
     names = tuple(dict.fromkeys([bench.GLOO, *by.split(",")])) if by else None
-    settings = dataclasses.replace(
-        bench.QUICK if quick else bench.Settings(),
-        **_given(
-            job=job,
-            by=names,
-            case=case,
-            rates_mbit=_numbers(rates, "--rates"),
-            workers=workers,
-            seeds=None if seeds is None else tuple(range(1, seeds + 1)),
-            steps=steps,
-            batch=batch,
-            lr=lr,
-            test_every=test_every,
-            limit=limit,
-            tolerance=tolerance,
-        ),
+    settings = _settings(
+        bench,
+        quick,
+        job=job,
+        by=names,
+        case=case,
+        rates_mbit=_numbers(rates, "--rates"),
+        workers=workers,
+        seeds=None if seeds is None else tuple(range(1, seeds + 1)),
+        steps=steps,
+        batch=batch,
+        lr=lr,
+        test_every=test_every,
+        limit=limit,
+        tolerance=tolerance,
     )
     errors = Console(stderr=True, highlight=False)
     result = bench.run(settings, out, report=errors.print)
