@@ -58,7 +58,7 @@ def test_main_takes_the_address_of_the_topology(
     assert holds_own == (address in Network.of(load("star4"), loopback="--loopback" in options).servers)
 
 
-@pytest.mark.parametrize("text", ["19539", "10.0.0.1", "10.0.0.1:", ":19539", "10.0.0.1:port"])
+@pytest.mark.parametrize("text", ["19539", "10.0.0.1", "10.0.0.1:", ":19539", "10.0.0.1:port", "10.0.0.1:²"])
 def test_main_with_invalid_listen_raises(served: list[tuple[Any, ...]], text: str) -> None:
     with pytest.raises(ConfigurationError, match=f"Invalid --listen '{text}': expected HOST:PORT"):
         server.main(["--listen", text])
