@@ -169,7 +169,7 @@ def test_torn_record_loses_no_kept_result(tmp_path: Path) -> None:
     (tmp_path / JOURNAL).write_bytes(after[: first + 2] + before[first + 2 :])
     workers.restart(tmp_path)
     assert [workers.send(3, chunk=chunk)[3].header.flags for chunk in (3, 2, 1, 0)] == [
-        Flag.PARTIAL, Flag.PARTIAL, Flag.GONE, Flag.GONE,
+        PARTIAL, PARTIAL, Flag.GONE, Flag.GONE,
     ]  # fmt: skip
     assert workers.check(complete(workers, 3, 2, 1, chunk=4)) == 0b1110
 
@@ -322,7 +322,7 @@ def test_result_does_not_depend_on_last_packet() -> None:
     workers.send(1)
     result = workers.send(2, spare=3, fan_in_workers=77, flags=Flag.RETRANSMISSION | Flag.BYPASS)[0]
     assert result.header == dataclasses.replace(
-        Header(), kind=Kind.RESULT, flags=Flag.PARTIAL, job=7, tag=0xC0FFEE, workers=0b111, fan_in_workers=4, words=8
+        Header(), kind=Kind.RESULT, flags=PARTIAL, job=7, tag=0xC0FFEE, workers=0b111, fan_in_workers=4, words=8
     )
     assert workers.send(3, spare=1, flags=Flag.ECN)[3].pack() == result.pack()
 
