@@ -53,6 +53,7 @@ class Curve:
     Attributes:
         losses: loss of this rank's batch, one per step.
         accuracy: fraction of correct test images, one per epoch.
+        step_s: seconds of every step.
         seconds: time of all steps and tests.
         weights_sha256: SHA-256 of all parameters at the end; it differs between ranks if the replicas differ.
         elements: number of elements of one gradient.
@@ -60,6 +61,7 @@ class Curve:
 
     losses: list[float] = field(default_factory=list)
     accuracy: list[float] = field(default_factory=list)
+    step_s: list[float] = field(default_factory=list)
     seconds: float = 0.0
     weights_sha256: str = ""
     elements: int = 0
@@ -89,12 +91,14 @@ def train(data: Digits, settings: Settings, *, title: str, state: lanesum.torch.
             generator = torch.Generator().manual_seed(settings.seed * 1_000_003 + epoch)
             shard = torch.randperm(len(data.train_labels), generator=generator)[rank::workers]
             for chosen in shard[: steps * settings.batch].split(settings.batch):
+                begin = time.perf_counter()
                 optimizer.zero_grad()
                 loss = loss_of(model(data.train_images[chosen]), data.train_labels[chosen])
                 loss.backward()
                 optimizer.step()
                 schedule.step()
                 curve.losses.append(loss.item())
+                curve.step_s.append(time.perf_counter() - begin)
                 progress.step(curve.losses[-1])
             # Every rank tests: 360 small images take less time than a broadcast of the result.
             curve.accuracy.append(accuracy(model.module, data.test_images, data.test_labels))

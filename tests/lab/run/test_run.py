@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -15,7 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.lab.run.trainings import command, interfaces, needs_bmv2, needs_mininet, path_without_bmv2, train
+from tests.lab.run.trainings import command, interfaces, needs_bmv2, needs_mininet, path_without_bmv2, start, train
 
 pytestmark = pytest.mark.long
 
@@ -64,6 +65,27 @@ def test_four_workers_reach_the_uncompressed_accuracy(tmp_path: Path) -> None:
 def test_mininet_with_bmv2(tmp_path: Path) -> None:
     report = train(tmp_path, "--topology", "mininet")
     assert report["target"] == "simple_switch_grpc (BMv2) on mininet"
+
+
+@needs_mininet
+def test_mininet_limits_the_links_of_both_trainings(tmp_path: Path) -> None:
+    """20 Mbit/s, where HTB's default quantum has a warning."""
+    started = start(tmp_path, "--topology", "mininet", "--switch", "embedded", "--rate", "20", "--epochs", "3")
+    assert started.returncode == 0, started.stdout + started.stderr
+    report = json.loads((tmp_path / "report.json").read_text())
+    detail = report["detail"]
+    for seconds, wire in (
+        (report["wall_s"], detail["wire_bytes"]),
+        (detail["wall_s_uncompressed"], detail["wire_bytes_uncompressed"]),
+    ):
+        # A worker's mean rate; frames leave once they are in a queue, so the end of a training has some left.
+        assert 8 * wire["sent"] / report["workers"] < 20e6 * seconds
+        assert wire["received"] > 0
+    assert detail["wire_bytes"]["sent"] < detail["wire_bytes_uncompressed"]["sent"] / 4
+    assert (report["sums_wrong"], detail["link_mbit"]) == (0, 20)
+    assert "20 Mbit/s in each direction" in started.stdout
+    for word in ("Error", "Warning", "quantum"):
+        assert word not in started.stdout + started.stderr
 
 
 @contextlib.contextmanager
