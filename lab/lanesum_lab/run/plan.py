@@ -239,9 +239,10 @@ def _link_rate(
         return asked, "as requested"
     assert target is not None
     inputs = workers + len(network.links_between_switches())
-    return line_rate_mbit(target, inputs), (
-        f"the {target.description} sums all that {inputs} such links bring, as a chip does at 100 Gbit/s"
-    )
+    rate = line_rate_mbit(target, inputs)
+    if rate is None:
+        return None, f"{target.description} has no known packet rate"
+    return rate, f"{target.description} sums all that {inputs} such links bring, as a chip does at 100 Gbit/s"
 
 
 def _place(runner: str | None, switch: str | None) -> tuple[Runner, SwitchTarget | None, str]:

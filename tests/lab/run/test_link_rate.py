@@ -47,6 +47,12 @@ def test_plan_with_mininet_has_the_line_rate_of_its_switch(as_root: pytest.Monke
     assert make(topology="tree2x2").link_mbit == line_rate_mbit(targets.get("embedded"), 4 + 2)
 
 
+def test_plan_with_switch_of_unknown_speed_has_no_limit(as_root: pytest.MonkeyPatch) -> None:
+    plan = make(switch="tofino1-w32")
+    assert (plan.link_mbit, plan.link_why) == (None, "embedded switch with tofino1-w32 has no known packet rate")
+    assert make(switch="tofino1-w32", rate_mbit=2).link_mbit == 2
+
+
 def test_plan_with_a_rate_takes_it(as_root: pytest.MonkeyPatch) -> None:
     assert make(rate_mbit=2.5).link_mbit == 2.5
     assert (make(rate_mbit=0).link_mbit, make(rate_mbit=0).link_why) == (None, "as requested")
@@ -61,9 +67,7 @@ def test_plan_with_faults_has_no_limit(as_root: pytest.MonkeyPatch) -> None:
 def test_plan_without_traffic_control_says_why(as_root: pytest.MonkeyPatch) -> None:
     as_root.setattr(rate_limit, "obstacle", lambda: "tc cannot limit rates here (no htb)")
     assert (make().link_mbit, make().link_why) == (None, "tc cannot limit rates here (no htb)")
-    with pytest.raises(
-        MissingToolError, match="cannot have 4 Mbit/s: tc cannot limit rates here"
-    ):
+    with pytest.raises(MissingToolError, match="cannot have 4 Mbit/s: tc cannot limit rates here"):
         make(rate_mbit=4)
 
 
