@@ -28,13 +28,13 @@ class NetworkError(LanesumError):
     """Mininet could not build the network."""
 
 
-def _import_mininet() -> tuple[Any, Any, Any]:
+def _import_mininet() -> tuple[Any, Any, Any, Any]:
     path = mininet_path()
     if path is None:
         raise MissingToolError("The Python package of Mininet is not installed.", "Run: apt install mininet")
     if str(path) not in sys.path:
         sys.path.append(str(path))  # last: packages of the environment take precedence over those of the system
-    return tuple(importlib.import_module(f"mininet.{name}") for name in ("net", "node", "link"))  # type: ignore[return-value]
+    return tuple(importlib.import_module(f"mininet.{name}") for name in ("net", "node", "link", "log"))  # type: ignore[return-value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def mininet_network(
         MissingToolError: Mininet is not installed.
         NetworkError: Mininet failed, or the rate of a link cannot be limited.
     """
-    net_module, node_module, link_module = _import_mininet()
+    net_module, node_module, link_module, log_module = _import_mininet()
 
     class ProgrammedSwitch(node_module.Switch):  # type: ignore[name-defined]
         """Node with ports only: the runner starts its switch process."""
@@ -122,9 +122,9 @@ def mininet_network(
         def start(self, _controllers: list[Any]) -> None:
             pass
 
-    output = io.StringIO()
-    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
-        net = net_module.Mininet(switch=ProgrammedSwitch, controller=None, autoSetMacs=False)
+    log = io.StringIO()  # Mininet's warnings would look like errors of the run
+    log_module.lg.ch.setStream(log)
+    net = net_module.Mininet(switch=ProgrammedSwitch, controller=None, autoSetMacs=False)
     try:
         for switch in topology.switches():
             net.addSwitch(switch)
@@ -142,7 +142,8 @@ def mininet_network(
             net.stop()
         if isinstance(error, Exception) and not isinstance(error, LanesumError):
             raise NetworkError(
-                f"Mininet could not build {topology.name}: {error}.", "Clean up with `mn -c` and try again."
+                f"Mininet could not build {topology.name}: {error}. {log.getvalue().strip()}".strip(),
+                "Clean up with `mn -c` and try again.",
             ) from error
         raise
     try:

@@ -13,7 +13,7 @@ import datetime
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -127,7 +127,7 @@ class RecordedSumCheck(Closing):
             shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _next_sum(files: list[BinaryIO]) -> NDArray[np.uint32] | None:
+def _next_sum(files: Sequence[BinaryIO]) -> NDArray[np.uint32] | None:
     """Return the sum, maximum or OR of the next round of all files; None at their end."""
     heads = [file.read(2 * WORD_BYTES) for file in files]
     if len(set(heads)) > 1:
