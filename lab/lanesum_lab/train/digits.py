@@ -34,7 +34,7 @@ from lanesum_lab.train.ending import end_process
 from lanesum_lab.train.loop import Curve, Settings, train
 from lanesum_lab.train.recorded_sums import RecordedSumCheck
 from lanesum_lab.train.report import Report
-from lanesum_lab.train.task import load_digits
+from lanesum_lab.train.task import DigitsTask
 from lanesum_lab.train.traffic import Traffic
 
 # Longer than the transport's deadline: its error names the missing workers, the process group's does not.
@@ -111,9 +111,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 def run_rank(options: argparse.Namespace) -> RankRecord:
     """Run both trainings on this rank and write its JSON file. Raises LanesumError if lanesum fails."""
     rank, workers = dist.get_rank(), dist.get_world_size()
-    settings = Settings(epochs=options.epochs, batch=options.batch, lr=options.lr, seed=options.seed)
+    task = DigitsTask(options.limit)
+    epoch = task.steps_per_epoch(workers, options.batch)
+    settings = Settings(
+        steps=options.epochs * epoch, batch=options.batch, lr=options.lr, seed=options.seed, test_every=epoch
+    )
     options.out.mkdir(parents=True, exist_ok=True)
-    data = load_digits(options.limit)
     link = None if options.link_mbit is None else os.environ.get("GLOO_SOCKET_IFNAME")
     # Join first, so that a failure shows before the uncompressed training.
     with RecordedSumCheck() as check, _state(options, check) as state:
@@ -123,9 +126,10 @@ def run_rank(options: argparse.Namespace) -> RankRecord:
                 "Start as many processes as the job has workers.",
             )
         before = Traffic.of(link)
-        plain = train(data, settings, title="plain DDP")
+        plain = train(task, settings, title="plain DDP")
         between = Traffic.of(link)
-        through = train(data, settings, title=f"lanesum {options.codec}", state=state)
+        hook = state, lanesum.torch.hook
+        through = train(task, settings, title=f"lanesum {options.codec}", hook=hook, counted=True)
         wire_through, stats = Traffic.of(link) - between, state.stats
         state.leave()
         check.compare()

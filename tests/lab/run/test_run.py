@@ -90,7 +90,7 @@ def test_mininet_limits_the_links_of_both_trainings(tmp_path: Path) -> None:
 
 @contextlib.contextmanager
 def training(out: Path, runner: str) -> Iterator[tuple[subprocess.Popen[str], list[psutil.Process]]]:
-    """Start a run of two workers; return it with all its processes after the first epoch."""
+    """Start a run of two workers; return it with all its processes after the first test."""
     process = subprocess.Popen(
         command(out, "--topology", runner, "--workers", "2", "--epochs", "200"),
         stdout=subprocess.PIPE,
@@ -99,19 +99,19 @@ def training(out: Path, runner: str) -> Iterator[tuple[subprocess.Popen[str], li
         env={**os.environ, "PATH": path_without_bmv2()},
     )
     try:
-        yield process, first_epoch(process)
+        yield process, first_test(process)
     finally:
         process.kill()
         process.communicate()
 
 
-def first_epoch(process: subprocess.Popen[str]) -> list[psutil.Process]:
+def first_test(process: subprocess.Popen[str]) -> list[psutil.Process]:
     """Wait for it; returns the processes that are there by then."""
     assert process.stdout is not None
     seen = []
     for line in process.stdout:
         seen.append(line)
-        if "epoch 1/" in line:
+        if ": step " in line:
             descendants = psutil.Process(process.pid).children(recursive=True)
             assert len(descendants) >= 5  # switch, server, controller and two workers
             return descendants

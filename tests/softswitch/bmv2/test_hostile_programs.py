@@ -19,22 +19,12 @@ from lanesum_switch.bmv2.limits import MAX_CELLS
 from lanesum_switch.compiler.driver import _check_names
 from lanesum_switch.compiler.python_source import MAX_SOURCE, Names, SourceWriter
 from lanesum_switch.dataplane import EmbeddedSwitch
-from tests.softswitch.bmv2.mutants import BUILD, payloads, places
+from tests.softswitch.bmv2.mutants import BUILD, payloads, places, with_item
 from tests.softswitch.conftest import PROGRAMS
 
 P4RUNTIME_PROGRAMS = PROGRAMS.parent / "p4runtime" / "programs"
 # lanes.json has no construct that the others lack, and takes the longest to compile.
 SMALL = sorted(p for p in (*PROGRAMS.glob("*.json"), *P4RUNTIME_PROGRAMS.glob("*.json")) if p.stem != "lanes")
-
-
-def with_item(name: str, path: list[Any], value: Any) -> bytes:
-    """Return a committed test program with one item replaced."""
-    program = json.loads((PROGRAMS / f"{name}.json").read_text())
-    place = program
-    for step in path[:-1]:
-        place = place[step]
-    place[path[-1]] = value
-    return json.dumps(program).encode()
 
 
 @pytest.mark.parametrize(
