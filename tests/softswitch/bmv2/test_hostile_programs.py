@@ -16,6 +16,7 @@ import pytest
 
 from lanesum_switch.api import InvalidArgumentError, SwitchError, UnsupportedProgramError
 from lanesum_switch.bmv2.limits import MAX_CELLS
+from lanesum_switch.bmv2.loader import load_program
 from lanesum_switch.compiler.driver import _check_names
 from lanesum_switch.compiler.python_source import MAX_SOURCE, Names, SourceWriter
 from lanesum_switch.dataplane import EmbeddedSwitch
@@ -71,6 +72,25 @@ def test_payload_at_every_kind_of_place_does_not_reach_source(path: Path, tmp_pa
         if "open" in switch.source:
             assert all(getattr(node, "id", "") != "open" for node in ast.walk(ast.parse(switch.source)))
     assert not marker.exists()
+
+
+@pytest.mark.parametrize("path", SMALL, ids=lambda path: path.stem)
+def test_missing_key_of_every_kind_is_refused_or_loads(path: Path) -> None:
+    text = path.read_text()
+    first: dict[str, int] = {}
+    for number, (pattern, (holder, _)) in enumerate(places(json.loads(text))):
+        if isinstance(holder, dict):
+            first.setdefault(pattern, number)
+    refused = 0
+    for number in first.values():
+        root = json.loads(text)
+        holder, key = [place for _, place in places(root)][number]
+        del holder[key]
+        try:
+            load_program(json.dumps(root).encode())
+        except (InvalidArgumentError, UnsupportedProgramError):
+            refused += 1
+    assert refused > 20
 
 
 @pytest.mark.parametrize(
