@@ -418,7 +418,10 @@ def _settings(settings: Any, repeats: int | None, seconds: float | None, chunks:
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    table = Table(*columns)
+    table = Table()
+    for number, column in enumerate(columns):
+        # The first two name the case, which must not be cut off.
+        table.add_column(column, no_wrap=number < 2)
     for row in rows:
         table.add_row(*row)
     return table
