@@ -84,13 +84,18 @@ def train(
     torch.manual_seed(settings.seed)
     # The seed gives all ranks the same weights: sending them would take as long as several steps.
     model = DistributedDataParallel(
-        task.model(), bucket_cap_mb=_ONE_BUCKET_MIB if one_bucket else None, init_sync=False
+        task.model(),
+        bucket_cap_mb=_ONE_BUCKET_MIB if one_bucket else None,
+        init_sync=False,
+        gradient_as_bucket_view=True,
     )
     state, function = hook or (None, None)
     if function is not None:
         model.register_comm_hook(state, function)
     momentum = settings.momentum
-    optimizer = torch.optim.SGD(model.parameters(), lr=settings.lr, momentum=momentum, nesterov=momentum > 0)
+    optimizer = torch.optim.SGD(
+        model.parameters(), lr=settings.lr, momentum=momentum, nesterov=momentum > 0, fused=True
+    )
     schedule = torch.optim.lr_scheduler.OneCycleLR(
         optimizer, settings.lr, total_steps=settings.steps, cycle_momentum=False
     )
