@@ -259,7 +259,7 @@ def _settings(controller: str | None, job: str | None, worker: int | None) -> tu
             "Run under torchrun with the controller's address and the job's name in the environment.",
         )
     rank = values[ENV_RANK] or ""
-    if not rank.isdigit():
+    if not rank.isdecimal():
         raise ConfigurationError(f"{ENV_RANK} = {rank!r} is no worker number.")
     return values[ENV_CONTROLLER] or "", values[ENV_JOB] or "", int(rank)
 
@@ -292,7 +292,7 @@ def wait_for_others(
     Args:
         ticket: ticket of this worker.
         controller: ``host:port`` of the controller.
-        description: description of this worker's codec (``lanesum.codecs.description``); if given, all workers must
+        description: description of this worker's codec (``Codec.describe``); if given, all workers must
             give the same one.
         timeout_s: maximum waiting time, in seconds.
 
