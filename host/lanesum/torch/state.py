@@ -7,25 +7,22 @@ from __future__ import annotations
 import collections
 import concurrent.futures
 import contextlib
-import threading
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import torch
 import torch.distributed as dist
 
 from lanesum._internal.closing import Closing
-from lanesum.codecs.base import Codec, Part, Result
+from lanesum.codecs.base import Codec, Part
 from lanesum.errors import ConfigurationError
-from lanesum.gpu.staging import Staging, needs_staging, staging_for
-from lanesum.gpu.tensors import adds_error_feedback
 from lanesum.join import DEFAULT_WAIT_S, KeepAlive, controller_address, join, wait_for_others
-from lanesum.session import AllReduceHandle, RoundObserver, Session
+from lanesum.session import RoundObserver, Session
 from lanesum.torch import checkpoint
 from lanesum.torch.communication_thread import CommunicationThread
 from lanesum.torch.error_feedback import ErrorFeedbackState
+from lanesum.torch.tensor_all_reduce import TensorAllReduce
 from lanesum.transport import TransportStats
 from lanesum.transport.congestion import CongestionControl
 from lanesum.transport.constants import DEFAULT_DEADLINE_S, DEFAULT_WINDOW
@@ -98,7 +95,7 @@ class State(Closing):
         self._thread = CommunicationThread(
             f"lanesum-job-{session.ticket.job}-worker-{session.ticket.worker}", session.close, session.wake
         )
-        self._in_flight: collections.deque[_Bucket] = collections.deque()  # used by the communication thread alone
+        self._in_flight: collections.deque[TensorAllReduce] = collections.deque()  # of the communication thread alone
         self._busy_since = 0.0
         self._num_buckets = 0
         self._num_elements = 0
@@ -163,30 +160,60 @@ class State(Closing):
 
     def submit(self, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
         """Start averaging ``bucket``; see :func:`lanesum.torch.hook`."""
+        parts = self._parts(bucket.parameters())
+        return self.all_reduce(bucket.buffer(), name=f"bucket {bucket.index()}", parts=parts)
+
+    def all_reduce(
+        self,
+        tensor: torch.Tensor,
+        *,
+        codec: str | Codec | None = None,
+        average: bool = True,
+        name: str = "",
+        parts: Sequence[Part] = (),
+    ) -> torch.futures.Future[torch.Tensor]:
+        """Begin the all-reduce of a tensor in the communication thread, and return a future of the result at once.
+
+        All workers must begin the same ones in the same order, those of backward passes included.
+
+        Args:
+            tensor: floating-point. A dense one may be overwritten by the result. A sparse one (COO) stays, and its
+                rows are summed exactly, whatever the codec.
+            codec: name or object; the state's codec when None.
+            average: divide by the number of contributors.
+            name: name of the tensor, for error messages.
+            parts: parameters of the tensor. With them and the state's codec, error feedback is added.
+
+        Raises:
+            ConfigurationError: the tensor is neither dense nor COO, or not floating-point.
+            LanesumError: the error of an earlier tensor.
+        """
         if self.error is not None:
             raise self.error
-        buffer = bucket.buffer()
-        if buffer.is_sparse:
+        if not tensor.is_floating_point():
             raise ConfigurationError(
-                "lanesum averages dense gradients; this bucket is sparse.", "Build the embedding with sparse=False."
-            )
-        if not buffer.is_floating_point():
-            raise ConfigurationError(
-                f"lanesum averages floating-point gradients; this bucket has {buffer.dtype}.",
+                f"lanesum sums floating-point tensors; {name or 'this tensor'} has {tensor.dtype}.",
                 "Keep complex parameters as real ones: torch.view_as_real.",
             )
-        devices: list[int | str | torch.device] | None = [buffer.device] if buffer.device.type == "cuda" else None
+        devices: list[int | str | torch.device] | None = [tensor.device] if tensor.device.type == "cuda" else None
         future: torch.futures.Future[torch.Tensor] = torch.futures.Future(devices=devices)
-        if buffer.numel() == 0:
-            future.set_result(buffer)
+        if tensor.numel() == 0:
+            future.set_result(tensor)
             return future
-        parts = self._parts(bucket.parameters())
-        if self.error_feedback is not None:
-            self.error_feedback.check_sizes(parts)
-        one = _Bucket(self, f"bucket {bucket.index()}", parts, buffer, future)
+        feedback = self.error_feedback if parts and codec is None and not tensor.is_sparse else None
+        if feedback is not None:
+            feedback.check_sizes(parts)
+        chosen = self.codec if codec is None else self.session.resolve_codec(codec)
+        one = TensorAllReduce(self, tensor, future, chosen, average, name, parts, feedback)
         # This thread must not wait for a device that still computes the gradient.
         self._thread.submit(one.begin, after=one.wait_for_gradient if one.staged else None)
-        self._raise_after_backward(one.done)
+
+        def check() -> None:
+            one.done.wait()
+            if self.error is not None:
+                raise self.error
+
+        raise_after_backward(check)
         return future
 
     def _parts(self, parameters: Sequence[torch.Tensor]) -> list[Part]:
@@ -197,23 +224,6 @@ class State(Closing):
             parts.append(Part(key, start, start + parameter.numel()))
             start += parameter.numel()
         return parts
-
-    def _raise_after_backward(self, done: threading.Event) -> None:
-        """Let ``backward()`` raise the exception of a bucket itself.
-
-        DDP takes the exception of a future for its result, so users would see RuntimeError("Unable to cast ... to
-        Tensor"). Callbacks run at the end of backward in the order of their registration. So this one runs before the
-        one with which DDP waits for its futures.
-        """
-
-        def check() -> None:
-            done.wait()
-            if self.error is not None:
-                raise self.error
-
-        # Outside a backward pass there is no end to wait for. Then the future alone has the exception.
-        with contextlib.suppress(RuntimeError):
-            torch.autograd.Variable._execution_engine.queue_callback(check)
 
     def take_skipped(self) -> str | None:
         """Return the parameter for which a bucket of this backward pass was skipped, or None; then forget it.
@@ -270,131 +280,13 @@ class State(Closing):
         self._thread.stop()
 
 
-class _Bucket:
-    """One bucket: begun in the communication thread, then completed in any case.
+def raise_after_backward(check: Callable[[], object]) -> None:
+    """Let ``backward()`` raise the exception of ``check`` itself; outside a backward pass do nothing.
 
-    Work on a device is launched in the stream of ``lanesum.gpu.staging``.
-
-    Attributes:
-        done: set once the future is complete.
-        staged: the gradient is on a device, which may still compute it.
+    DDP takes the exception of a future for its result, so users would see RuntimeError("Unable to cast ... to Tensor").
+    Callbacks run at the end of backward in the order of their registration. So this one runs before the one with which
+    DDP waits for its futures.
     """
-
-    def __init__(
-        self,
-        state: State,
-        name: str,
-        parts: list[Part],
-        buffer: torch.Tensor,
-        future: torch.futures.Future[torch.Tensor],
-    ) -> None:
-        self.done = threading.Event()
-        self.staged = needs_staging(buffer.device)
-        self._state = state
-        self._name = name
-        self._parts = parts
-        self._buffer = buffer
-        self._future = future
-        self._staging = staging_for(buffer.device) if self.staged else Staging(buffer.device)
-        self._computed = self._staging.record_event()
-        self._handle: AllReduceHandle[torch.Tensor] | None = None
-        self._result: Result | None = None
-
-    def wait_for_gradient(self) -> None:
-        """Wait, in a thread of its own, until the device has computed the gradient."""
-        # A device that has failed raises again when work is launched there, where the exception is handled.
-        with contextlib.suppress(Exception):
-            self._computed.synchronize()
-
-    def begin(self) -> _Bucket | None:
-        """Submit the all-reduce of the bucket; return None if that failed."""
-        state = self._state
-        if not state._in_flight:
-            state._busy_since = time.perf_counter()
-        try:
-            if state.error is not None:
-                raise state.error
-            if state.error_feedback is not None:
-                # Buckets of one backward pass have no parameter in common, but other callers' buckets may.
-                keys = {part.key for part in self._parts}
-                for other in state._in_flight:
-                    if not keys.isdisjoint(part.key for part in other._parts):
-                        other._take_result()
-            with self._staging.stream():
-                self._submit()
-        except Exception as error:
-            self._fail(error)
-            return None
-        state._in_flight.append(self)
-        return self
-
-    def _submit(self) -> None:
-        codec, feedback = self._state.codec, self._state.error_feedback
-        self._staging.wait_event(self._computed, self._buffer)
-        # DDP does not use a buffer until its future is complete, so a float32 one is not copied.
-        vector, added = self._buffer.detach().to(torch.float32), None
-        if feedback is not None and adds_error_feedback(codec, vector):
-            added = feedback.gather(vector, self._parts)
-        elif feedback is not None:
-            vector = feedback.add_to(vector, self._parts)
-        self._handle = self._state.session.all_reduce_async(
-            vector,
-            codec=codec,
-            average=True,
-            name=self._name,
-            keep_residual=feedback is not None,
-            parts=self._parts,
-            error_feedback=added,
-        )
-
-    def wait(self) -> bool:
-        """Wait for the all-reduce; return False if ``Session.wake`` interrupted the wait."""
-        assert self._handle is not None
-        return self._handle.wait()
-
-    def complete(self) -> None:
-        """Complete the future with the mean or an exception."""
-        state = self._state
-        assert state._in_flight.popleft() is self
-        try:
-            # The future records the current stream when it completes, and DDP's stream waits for that one.
-            with self._staging.stream():
-                mean = self._mean(self._take_result())
-                # Counted before the future is complete, so that its caller finds the bucket in the counts.
-                state._num_buckets += 1
-                state._num_elements += self._buffer.numel()
-                now = time.perf_counter()
-                state._busy_s += now - state._busy_since
-                state._busy_since = now
-                self._future.set_result(mean)
-        except Exception as error:
-            self._fail(error)
-        else:
-            self.done.set()
-
-    def _take_result(self) -> Result:
-        """Return the result, and store its residual as error feedback, once."""
-        if self._result is None:
-            assert self._handle is not None
-            with self._staging.stream():
-                self._result = self._handle.codec_result()
-            state, residual = self._state, self._result.residual
-            state._skipped = self._result.skipped or state._skipped
-            if state.error_feedback is not None:
-                assert residual is not None
-                state.error_feedback.store(cast(torch.Tensor, residual), self._parts)
-        return self._result
-
-    def _mean(self, result: Result) -> torch.Tensor:
-        values = cast(torch.Tensor, result.values)  # as the bucket
-        # DDP accepts another tensor than the buffer, which saves a copy on a device.
-        return values if self.staged and values.dtype == self._buffer.dtype else self._buffer.copy_(values)
-
-    def _fail(self, error: Exception) -> None:
-        # The first failure is the cause. Later ones, and those after close(), follow from it.
-        self._state.error = self._state.error or error
-        try:
-            # PyTorch annotates the parameter as a result.
-            self._future.set_exception(self._state.error)  # type: ignore[arg-type]
-        finally:
-            self.done.set()
+    # Outside a backward pass there is no end to wait for. Then the future alone has the exception.
+    with contextlib.suppress(RuntimeError):
+        torch.autograd.Variable._execution_engine.queue_callback(check)
