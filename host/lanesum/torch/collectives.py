@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import os
-import weakref
 from typing import Any
 
 import torch
@@ -17,12 +16,9 @@ from lanesum.errors import ConfigurationError
 from lanesum.join import controller_address
 from lanesum.torch.admission import admitted_job
 from lanesum.torch.state import State
-from lanesum.transport.errors import SessionClosedError
 
 #: Codec of all-reduces without a name for error feedback: the error of each is below that of float32.
 EXACT = "fixed"
-
-_joined: weakref.WeakKeyDictionary[dist.ProcessGroup, State] = weakref.WeakKeyDictionary()
 
 
 def all_reduce(
@@ -59,7 +55,11 @@ def all_reduce(
             "lanesum.torch.all_reduce needs a process group.",
             "Call torch.distributed.init_process_group first, or use lanesum.session.Session.",
         )
-    state = state_of(dist.group.WORLD if group is None else group)
+    if tensor.is_sparse and codec not in (None, EXACT):
+        raise ConfigurationError(
+            f"Rows of sparse tensors are summed exactly, not by codec {codec!r}.", "Name no codec, or call to_dense()."
+        )
+    state = state_of(dist.group.WORLD if group is None else group, codec=EXACT)
     own = tensor.detach() if tensor.is_sparse else tensor.detach().clone()
     return state.all_reduce(own, codec=codec or EXACT, average=op == dist.ReduceOp.AVG, name="all_reduce").wait()
 
@@ -67,29 +67,23 @@ def all_reduce(
 def state_of(group: dist.ProcessGroup, **options: Any) -> State:
     """Return the membership in the job of ``group``, joined on the first call, which all ranks of it must make.
 
-    ``options`` are arguments of :meth:`State.join`. Raises its exceptions.
+    ``options`` are arguments of :meth:`State.join`, for that call. Raises its exceptions.
     """
-    state = _joined.get(group)
-    if state is None or isinstance(state.error, SessionClosedError):
-        options = {"codec": EXACT, **options, "job": job_of(group, options.get("controller"), options.get("job"))}
-        state = State.join(group=group, **options)
-        remember(group, state)
+    state = State.joined(group)
+    if state is None:
+        job = job_of(group, *(options.get(name) for name in ("controller", "job", "codec")))
+        state = State.join(**{**options, "job": job, "group": group})
     return state
 
 
-def remember(group: dist.ProcessGroup, state: State) -> None:
-    """Use ``state`` for all-reduces over ``group``."""
-    _joined[group] = state
-
-
-def job_of(group: dist.ProcessGroup, controller: str | None = None, job: str | None = None) -> str | None:
-    """Return the name of the job of ``group``; None for that of all ranks, if ``job`` is None.
-
-    The job of a sub-group is admitted here, for ``fixed`` and other codecs without a table.
+def job_of(
+    group: dist.ProcessGroup, controller: str | None = None, job: str | None = None, codec: str | Codec | None = None
+) -> str | None:
+    """Return the name of the job of ``group``, and admit that of a sub-group; ``job`` is the name for all ranks.
 
     Raises:
-        ConfigurationError: a sub-group cannot have a job without a controller.
-        ControllerError: the controller refuses the job, on all ranks of the group.
+        ConfigurationError: a sub-group needs a controller.
+        ControllerError: the controller does not admit the job; on all ranks of the group.
     """
     if group.size() == dist.get_world_size():
         return job
@@ -99,4 +93,4 @@ def job_of(group: dist.ProcessGroup, controller: str | None = None, job: str | N
         )
     named = job or os.environ.get(environment.JOB)
     name = f"{named}.{'-'.join(map(str, dist.get_process_group_ranks(group)))}" if named else None
-    return admitted_job(controller, name, EXACT, admit=True, group=group)
+    return admitted_job(controller, name, codec, admit=True, group=group)

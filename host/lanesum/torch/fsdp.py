@@ -18,7 +18,7 @@ from torch.distributed.tensor import DTensor
 
 from lanesum.codecs.base import Part
 from lanesum.errors import ConfigurationError
-from lanesum.torch.groups import join_group
+from lanesum.torch.collectives import state_of
 from lanesum.torch.state import State
 
 _HOW = (
@@ -51,7 +51,7 @@ def attach_fsdp(model: torch.nn.Module, replicas: DeviceMesh | None, **options: 
             f'{_HOW} Or let the backend average: init_device_mesh(..., backend_override={{"replicate": "lanesum"}}).',
         )
     group = replicas.get_group()
-    state = join_group(group, model=model, **options)
+    state = state_of(group, **options)
     for one in shards:  # as DDP does: all replicas begin with the same weights
         dist.broadcast(one.to_local().detach(), group=group, group_src=0)
     for name, module in modules.items():

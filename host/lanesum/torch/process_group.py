@@ -9,6 +9,7 @@ collectives, operations and data types go through gloo, or NCCL for CUDA tensors
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
@@ -16,8 +17,9 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from lanesum import environment
 from lanesum.errors import ConfigurationError, LanesumError
-from lanesum.torch.groups import join_group
+from lanesum.torch.collectives import EXACT, job_of
 from lanesum.torch.state import State, raise_after_backward
 
 BACKEND = "lanesum"
@@ -103,15 +105,18 @@ class LanesumProcessGroup(dist.ProcessGroup):
         return by_device.get(tensor.device.type) == BACKEND
 
     def _joined(self) -> State | None:
-        """Return the membership in the group's job. None if a sub-group has no job."""
+        """Return the membership in the group's job, joined on the first call. None if a sub-group has no job."""
         if self._state is None:
+            self._state = State.joined(self)
+        if self._state is None:
+            options = {"codec": os.environ.get(environment.CODEC) or EXACT, **self._options}
             try:
-                self._state = join_group(self, **self._options)
-            except LanesumError as error:
-                if self.size() == dist.get_world_size():
-                    raise
+                job = job_of(self, *(options.get(name) for name in ("controller", "job", "codec")))
+            except LanesumError as error:  # the same on all ranks
                 self._delegates = True
-                _log.warning("Ranks %s have no job: %s Gloo or NCCL sum for them.", ranks_of(self), error)
+                _log.warning("Ranks %s have no job of lanesum: %s", dist.get_process_group_ranks(self), error)
+                return None
+            self._state = State.join(**{**options, "job": job, "group": self})
         return self._state
 
     def shutdown(self) -> None:

@@ -73,8 +73,10 @@ class State(Closing):
         codec: str | Codec | None = None,
         error_feedback: bool | None = None,
         model: torch.nn.Module | None = None,
+        host: HostGroup | None = None,
     ) -> None:
         self.session = session
+        self.host = host
         self.keep_alive: KeepAlive | None = None
         self.codec: Codec = session.codec if codec is None else session.resolve_codec(codec)
         self.error: Exception | None = None
@@ -153,6 +155,12 @@ class State(Closing):
             state.keep_alive.start()
         return state
 
+    @staticmethod
+    def joined(group: dist.ProcessGroup) -> State | None:
+        """Return the open state that ``join`` has made for ``group``, if there is one."""
+        state = _joined.get(group)
+        return None if state is None or isinstance(state.error, SessionClosedError) else state
+
     @property
     def stats(self) -> HookStats:
         """Counts so far; complete when no backward is running."""
@@ -177,8 +185,8 @@ class State(Closing):
         All workers must begin the same ones in the same order, those of backward passes included.
 
         Args:
-            tensor: floating-point. A dense one may be overwritten by the result. A sparse one (COO) stays, and its
-                rows are summed exactly, whatever the codec.
+            tensor: floating-point. A dense one may be overwritten by the result. The rows of a sparse one (COO) are
+                summed exactly.
             codec: name or object; the state's codec when None.
             average: divide by the number of contributors.
             name: name of the tensor, for error messages.
@@ -194,6 +202,11 @@ class State(Closing):
             raise ConfigurationError(
                 f"lanesum sums floating-point tensors; {name or 'this tensor'} has {tensor.dtype}.",
                 "Keep complex parameters as real ones: torch.view_as_real.",
+            )
+        if tensor.is_sparse and self.host is not None:
+            raise ConfigurationError(
+                f"Ranks of one host cannot add up sparse tensors such as {name or 'this one'} before lanesum does.",
+                "Leave hierarchical and local_group out, or build the embedding with sparse=False.",
             )
         devices: list[int | str | torch.device] | None = [tensor.device] if tensor.device.type == "cuda" else None
         future: torch.futures.Future[torch.Tensor] = torch.futures.Future(devices=devices)
