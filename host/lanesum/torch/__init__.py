@@ -1,19 +1,23 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch: a DDP communication hook in two lines.
+"""PyTorch: a DDP communication hook in one line.
 
 ::
 
-    state = lanesum.torch.State.join()
-    model.register_comm_hook(state, lanesum.torch.hook)
+    state = lanesum.torch.attach(model)
 
 The hook sums every gradient bucket of DistributedDataParallel through the job's aggregation point instead of the
-process group. It returns the mean, as DDP expects of a hook.
+process group. It returns the mean, as DDP expects of a hook. ``all_reduce`` sums one tensor. The import registers the
+backend ``lanesum`` of ``torch.distributed``.
 """
 
-from lanesum.torch.ddp_hook import hook
+from lanesum.torch import process_group
+from lanesum.torch.collectives import all_reduce
+from lanesum.torch.ddp_hook import attach, hook
 from lanesum.torch.error_feedback import ErrorFeedbackState
 from lanesum.torch.state import HookStats, State
 from lanesum.torch.sum_check import SumCheck, SumCheckError
 
-__all__ = ["ErrorFeedbackState", "HookStats", "State", "SumCheck", "SumCheckError", "hook"]
+__all__ = ["ErrorFeedbackState", "HookStats", "State", "SumCheck", "SumCheckError", "all_reduce", "attach", "hook"]
+
+process_group.register()

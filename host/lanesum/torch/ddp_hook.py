@@ -1,15 +1,22 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""DDP communication hook.
+"""DDP communication hook, and its registration.
 
 This module has no ``from __future__ import annotations``. ``register_comm_hook`` compares the annotation *objects* of
 the hook with ``dist.GradBucket`` and ``torch.futures.Future[torch.Tensor]``, and refuses strings (PyTorch 2.13,
 ``DistributedDataParallel._check_comm_hook``). The same check demands the name ``bucket`` for the second parameter.
 """
 
+import sys
+import warnings
+from typing import Any
+
 import torch
 import torch.distributed as dist
+from torch.distributed.device_mesh import DeviceMesh
+from torch.nn.parallel import DistributedDataParallel
 
+from lanesum.errors import ConfigurationError
 from lanesum.torch.state import State
 
 
@@ -31,3 +38,73 @@ def hook(state: State, bucket: dist.GradBucket) -> torch.futures.Future[torch.Te
             with its own type.
     """
     return state.submit(bucket)
+
+
+def attach(model: torch.nn.Module, *, replicas: DeviceMesh | None = None, **options: Any) -> State:
+    """Let lanesum average the gradients of ``model``: join the job, wait for its other workers, register the hook.
+
+    Call it on all ranks, right after the model was wrapped. Without a job in the environment or in ``options``, one is
+    admitted for the ranks of the process group.
+
+    Args:
+        model: a DistributedDataParallel, which may be compiled, or a model that ``fully_shard`` (FSDP2) has sharded.
+        replicas: for FSDP2, the dimension of the mesh whose ranks have the same shard; each shard has a job of its own.
+        options: arguments of :meth:`State.join`, for example ``codec``.
+
+    Returns:
+        The state. Call ``leave`` on it after the last step.
+
+    Raises:
+        ConfigurationError: the model is no DistributedDataParallel, has a hook already, or no parameter that requires
+            a gradient. Or it is sharded by FSDP1, or by FSDP2 without replicas.
+        LanesumError: the exceptions of :meth:`State.join`.
+    """
+    model = getattr(model, "_orig_mod", model)
+    fsdp = sys.modules.get("torch.distributed.fsdp")
+    if fsdp is not None and isinstance(model, fsdp.FullyShardedDataParallel):
+        raise ConfigurationError(
+            "attach does not support FullyShardedDataParallel (FSDP1): it has no hook for hybrid sharding.",
+            "Use DistributedDataParallel, or fully_shard (FSDP2) with replicas.",
+        )
+    if replicas is not None or (fsdp is not None and any(isinstance(one, fsdp.FSDPModule) for one in model.modules())):
+        from lanesum.torch.fsdp import attach_fsdp  # its imports take time
+
+        return attach_fsdp(model, replicas, **options)
+    wrapper = _checked(model)
+    state = State.join(model=wrapper, **options)
+    try:
+        wrapper.register_comm_hook(state, hook)
+    except RuntimeError as error:
+        state.close()
+        raise _refused(str(error)) from error
+    return state
+
+
+def _checked(model: torch.nn.Module) -> DistributedDataParallel:
+    if not isinstance(model, DistributedDataParallel):
+        raise ConfigurationError(
+            f"attach takes a DistributedDataParallel, not {type(model).__name__}.",
+            "Wrap the model: torch.nn.parallel.DistributedDataParallel(model).",
+        )
+    if model._comm_hooks:
+        other = model._comm_hooks[0][0]
+        raise _refused(f"it has {other.__module__}.{other.__qualname__}")
+    if not any(parameter.requires_grad for parameter in model.parameters()):
+        raise ConfigurationError(
+            "No parameter of the model requires a gradient, so there is nothing to average.",
+            "Set requires_grad before the model is wrapped, or train it without lanesum.",
+        )
+    if model._has_rebuilt_buckets or any(parameter.grad is not None for parameter in model.parameters()):
+        warnings.warn(
+            "lanesum was attached after a backward pass: the process group averaged the earlier gradients. Call attach "
+            "right after the model was wrapped.",
+            stacklevel=3,
+        )
+    return model
+
+
+def _refused(why: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"The DistributedDataParallel does not accept the hook of lanesum: {why}.",
+        "Attach once, before the first backward; wrap the model anew to attach again.",
+    )

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import DeviceMesh
-from torch.distributed.fsdp import FSDPModule, FullyShardedDataParallel
+from torch.distributed.fsdp import FSDPModule
 from torch.distributed.tensor import DTensor
 
 from lanesum.codecs.base import Part
@@ -29,16 +29,11 @@ _HOW = (
 
 def attach_fsdp(model: torch.nn.Module, replicas: DeviceMesh | None, **options: Any) -> State:
     """Average the gradients of an FSDP2 ``model`` over its replicas; see :func:`lanesum.torch.attach`."""
-    if isinstance(model, FullyShardedDataParallel):
-        raise ConfigurationError(
-            "FSDP1 (FullyShardedDataParallel) is not supported: its hooks do not serve hybrid sharding.",
-            f"Use FSDP2. {_HOW}",
-        )
     modules = {name: module for name, module in model.named_modules() if isinstance(module, FSDPModule)}
     if not modules:
         raise ConfigurationError(
-            f"{type(model).__name__} is neither DistributedDataParallel nor sharded by fully_shard.",
-            "Wrap or shard the model first.",
+            f"replicas is for models of FSDP2, and fully_shard has not sharded this {type(model).__name__}.",
+            "Shard the model first, or leave replicas out.",
         )
     if replicas is None:
         raise ConfigurationError("Full sharding without replicas is not supported: it has no all-reduce.", _HOW)

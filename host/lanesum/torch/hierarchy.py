@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import os
 import pickle
 import threading
-from typing import Any, cast
+from collections.abc import Iterator
+from typing import Any, NamedTuple, cast
 
 import torch
 import torch.distributed as dist
@@ -20,6 +22,7 @@ from lanesum.transport import TransportStats
 from lanesum.transport.errors import SessionClosedError
 
 _POLL_S = 0.0005
+_JOINED = "joined"
 _LOOK = "Read the logs of the ranks of this host."
 
 
@@ -49,18 +52,31 @@ class HostGroup:
         self.leaders = sorted(set(leaders))
         self.leads = dist.get_rank() == ranks[0]
         self._leader = ranks[0]
-        wait = datetime.timedelta(seconds=timeout_s)
-        self._reducing = dist.new_group(ranks, timeout=wait, use_local_synchronization=True)
-        self._sharing = dist.new_group(ranks, timeout=wait, use_local_synchronization=True)
+        self._wait = datetime.timedelta(seconds=timeout_s)
+        self._reducing, self._sharing = (
+            dist.new_group(ranks, timeout=self._wait, use_local_synchronization=True) for _ in range(2)
+        )
         self._notes = self._sharing.get_group_store()
         self._num_shared = 0
 
-    def agree(self, error: Exception | None = None) -> None:
-        """Raise the ``error`` of the leader on all ranks of the host, if there is one."""
-        outcome = [error]
-        dist.broadcast_object_list(outcome, src=self._leader, group=self._sharing)
-        if outcome[0] is not None:
-            raise outcome[0]
+    @contextlib.contextmanager
+    def leading(self) -> Iterator[dist.ProcessGroup]:
+        """Join the job as a leader: yield the group of all leaders, and pass an exception on to the followers."""
+        outcome: Exception | None = None
+        try:
+            yield dist.new_group(self.leaders, use_local_synchronization=True)
+        except Exception as error:
+            outcome = error if isinstance(error, LanesumError) else HostError(f"The leader failed: {error}", _LOOK)
+            raise
+        finally:
+            self._notes.set(_JOINED, pickle.dumps(outcome))
+
+    def wait_for_leader(self) -> None:
+        """Wait until the leader has joined the job, or raise its exception."""
+        self._notes.wait([_JOINED], 2 * self._wait)
+        outcome = pickle.loads(self._notes.get(_JOINED))
+        if outcome is not None:
+            raise outcome
 
     def reduce(self, vector: torch.Tensor, average: bool) -> torch.Tensor:
         """Add the host's vectors up at the leader, and return the leader's contribution to the sum or mean."""
@@ -98,12 +114,20 @@ class HostGroup:
         return self._num_shared
 
 
+class _LeadersJob(NamedTuple):
+    """The part of a ticket that a ``State`` reads."""
+
+    job: str
+    worker: str
+
+
 class Follower:
     """The part of ``Session`` that a ``State`` uses, for a rank that does not lead its host."""
 
     def __init__(self, host: HostGroup) -> None:
         self.host = host
-        self.codec: Codec = FixedPoint(workers=1)
+        self.ticket = _LeadersJob("of-leader", f"none-rank-{dist.get_rank()}")
+        self.codec: Codec = FixedPoint(workers=1)  # without error feedback, which only the leader has
         self.stats = TransportStats()
         self.interrupted, self.closed = threading.Event(), threading.Event()
 

@@ -7,26 +7,36 @@ from __future__ import annotations
 import collections
 import concurrent.futures
 import contextlib
+import functools
+import os
+import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.distributed as dist
 
+from lanesum import environment
 from lanesum._internal.closing import Closing
 from lanesum.codecs.base import Codec, Part
 from lanesum.errors import ConfigurationError
 from lanesum.join import DEFAULT_WAIT_S, KeepAlive, controller_address, join, wait_for_others
+from lanesum.launch.run_folder import RunFolder
 from lanesum.session import RoundObserver, Session
 from lanesum.torch import checkpoint
+from lanesum.torch.admission import DEFAULT_CODEC, admitted_job, release
 from lanesum.torch.communication_thread import CommunicationThread
 from lanesum.torch.error_feedback import ErrorFeedbackState
+from lanesum.torch.hierarchy import Follower, HostGroup
 from lanesum.torch.tensor_all_reduce import TensorAllReduce
 from lanesum.transport import TransportStats
 from lanesum.transport.congestion import CongestionControl
 from lanesum.transport.constants import DEFAULT_DEADLINE_S, DEFAULT_WINDOW
 from lanesum.transport.errors import SessionClosedError
+
+_WRITE_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +56,10 @@ class HookStats:
     transport: TransportStats
 
 
+# Of each process group. Another join of this process would begin a new incarnation of the job.
+_joined: weakref.WeakKeyDictionary[dist.ProcessGroup, State] = weakref.WeakKeyDictionary()
+
+
 class State(Closing):
     """The first argument of :func:`lanesum.torch.hook`.
 
@@ -56,6 +70,7 @@ class State(Closing):
             nearly exact (``fixed`` and the sparse ones) or keeps error feedback itself (``policy``).
         model: module or DDP wrapper that names the parameters in checkpoints. Without it they are numbered in the order
             in which DDP first shows them, which is the same in every run of a model.
+        host: ranks of this host that share the session of their leader.
 
     Attributes:
         error: the exception of the first bucket that failed, or None.
@@ -78,6 +93,7 @@ class State(Closing):
         self.session = session
         self.host = host
         self.keep_alive: KeepAlive | None = None
+        self._after_leave: Callable[[], None] | None = None
         self.codec: Codec = session.codec if codec is None else session.resolve_codec(codec)
         self.error: Exception | None = None
         own = self.codec.traits.keeps_error_feedback
@@ -99,6 +115,9 @@ class State(Closing):
         )
         self._in_flight: collections.deque[TensorAllReduce] = collections.deque()  # of the communication thread alone
         self._busy_since = 0.0
+        self._run_folder = RunFolder.of_environment() if host is None or host.leads else None
+        self._written_at = 0.0
+        self._num_steps = 0
         self._num_buckets = 0
         self._num_elements = 0
         self._busy_s = 0.0
@@ -110,7 +129,8 @@ class State(Closing):
         controller: str | None = None,
         job: str | None = None,
         worker: int | None = None,
-        codec: str | Codec = "thc",
+        admit: bool | None = None,
+        codec: str | Codec | None = None,
         error_feedback: bool | None = None,
         model: torch.nn.Module | None = None,
         window: int = DEFAULT_WINDOW,
@@ -119,40 +139,66 @@ class State(Closing):
         deadline_s: float = DEFAULT_DEADLINE_S,
         observer: RoundObserver | None = None,
         wait_s: float = DEFAULT_WAIT_S,
+        group: dist.ProcessGroup | None = None,
+        hierarchical: bool = False,
+        local_group: dist.ProcessGroup | None = None,
     ) -> State:
         """Join a job, wait for its other workers, and return a state for it.
 
         ``controller``, ``job`` and ``worker`` are those of :func:`lanesum.join.join`. Where they are None, it reads the
-        environment: LANESUM_CONTROLLER, LANESUM_JOB, RANK, or LANESUM_TICKET. ``window``, ``congestion``, ``pacing``,
+        environment: LANESUM_CONTROLLER, LANESUM_JOB, RANK, or LANESUM_TICKET. If no job is named, one is admitted for
+        the ranks of the process group; ``admit`` and its exceptions are those of
+        :func:`lanesum.torch.admission.admitted_job`. A ``codec`` that is None is that of the job, else LANESUM_CODEC,
+        else ``thc``. ``window``, ``congestion``, ``pacing``,
         ``deadline_s`` and ``observer`` are those of :class:`lanesum.session.Session`, the rest of the constructor.
 
         With a controller, a thread keeps the job alive until the state is closed.
+
+        ``group`` has the ranks of the job, in the order of its workers; all ranks by default. With ``hierarchical`` the
+        job has one worker for each host: the ranks that torchrun started on a host reduce to the first of them, through
+        a process group, and receive its result. ``local_group`` names these ranks otherwise.
 
         Raises:
             LanesumError: the exceptions of these functions. With a controller, also those of
                 :func:`lanesum.join.wait_for_others`: a worker has not joined within ``wait_s`` seconds, or uses another
                 codec.
         """
-        ticket = join(controller=controller, job=job, worker=worker)
-        session = Session(
-            ticket,
-            codec=codec,
-            window=window,
-            congestion=congestion,
-            pacing=pacing,
-            deadline_s=deadline_s,
-            observer=observer,
-        )
-        state = cls(session, error_feedback=error_feedback, model=model)
-        address = controller_address(controller)
-        if address is not None:
-            try:
-                wait_for_others(ticket, address, description=state.codec.describe(), timeout_s=wait_s)
-            except BaseException:
-                state.close()
-                raise
-            state.keep_alive = KeepAlive(ticket, address)
-            state.keep_alive.start()
+        host = HostGroup(local_group, wait_s) if hierarchical or local_group is not None else None
+        if host is not None and not host.leads:
+            host.wait_for_leader()
+            return cls._remembered(cls(cast(Session, Follower(host)), host=host), None)
+        with contextlib.nullcontext() if host is None else host.leading() as leaders:
+            group = group if host is None else leaders
+            job = admitted_job(controller, job, codec, admit=admit, group=group)
+            worker = dist.get_rank(group) if worker is None and group is not None else worker
+            ticket = join(controller=controller, job=job, worker=worker)
+            session = Session(
+                ticket,
+                codec=codec or ticket.codec or os.environ.get(environment.CODEC) or DEFAULT_CODEC,
+                window=window,
+                congestion=congestion,
+                pacing=pacing,
+                deadline_s=deadline_s,
+                observer=observer,
+            )
+            state = cls(session, error_feedback=error_feedback, model=model, host=host)
+            address = controller_address(controller)
+            if address is not None:
+                try:
+                    wait_for_others(ticket, address, description=state.codec.describe(), timeout_s=wait_s)
+                except BaseException:
+                    state.close()
+                    raise
+                state.keep_alive = KeepAlive(ticket, address)
+                state.keep_alive.start()
+                if job is not None:
+                    state._after_leave = functools.partial(release, address, job)
+        return cls._remembered(state, None if host is not None else group)
+
+    @staticmethod
+    def _remembered(state: State, group: dist.ProcessGroup | None) -> State:
+        if dist.is_initialized():
+            _joined[dist.group.WORLD if group is None else group] = state
         return state
 
     @staticmethod
@@ -169,6 +215,7 @@ class State(Closing):
     def submit(self, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
         """Start averaging ``bucket``; see :func:`lanesum.torch.hook`."""
         parts = self._parts(bucket.parameters())
+        self._num_steps += bucket.is_last()
         return self.all_reduce(bucket.buffer(), name=f"bucket {bucket.index()}", parts=parts)
 
     def all_reduce(
@@ -281,7 +328,10 @@ class State(Closing):
             self._thread.submit(leave_session, alone=True)
             concurrent.futures.wait([left])
         self.close()
-        return left.done() and left.result()
+        done = left.done() and left.result()
+        if done and self._after_leave is not None:
+            self._after_leave()
+        return done
 
     def close(self) -> None:
         """End the thread and the session; idempotent. A later backward raises SessionClosedError."""
@@ -291,6 +341,25 @@ class State(Closing):
             self.keep_alive.close()
         self.session.close()
         self._thread.stop()
+        self._write_stats()
+
+    def count(self, elements: int) -> None:
+        """Count a completed tensor; called by the communication thread."""
+        self._num_buckets += 1
+        self._num_elements += elements
+        now = time.perf_counter()
+        self._busy_s += now - self._busy_since
+        self._busy_since = now
+        if now - self._written_at > _WRITE_S:
+            self._written_at = now
+            self._write_stats()
+
+    def _write_stats(self) -> None:
+        """Write the counts for the status line of ``lanesum launch``."""
+        if self._run_folder is not None and self._num_steps:
+            counts = self.session.stats.counts()
+            counts |= {"steps": self._num_steps, "elements": self._num_elements}
+            self._run_folder.write_stats(self.session.ticket.worker, counts)
 
 
 def raise_after_backward(check: Callable[[], object]) -> None:

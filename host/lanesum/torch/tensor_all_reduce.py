@@ -130,11 +130,7 @@ class TensorAllReduce:
                 self._share(cast(torch.Tensor, result.values), result.skipped)
                 summed = self._summed(result)
                 # Counted before the future is complete, so that its caller finds the tensor in the counts.
-                state._num_buckets += 1
-                state._num_elements += self._tensor.numel() if self._rows is None else self._rows.values.numel()
-                now = time.perf_counter()
-                state._busy_s += now - state._busy_since
-                state._busy_since = now
+                state.count(self._tensor.numel() if self._rows is None else self._rows.values.numel())
                 self._future.set_result(summed)
         except Exception as error:
             self._fail(error)

@@ -120,4 +120,3 @@ def test_all_reduce_refuses_what_it_cannot_sum(four_ranks: Ranks) -> None:
             assert "torch.int32" in integers
             assert "summed exactly" in rows
             assert "There is no codec 'unknown'" in codec
-

@@ -198,7 +198,10 @@ def without_controller(rank: int, variables: dict[str, str]) -> list[str]:
     texts = []
     with environment(variables):
         group = lanesum_group(pg_options={"job": "absent"})
-        for work in (lambda: dist.all_reduce(torch.ones(1), group=group), lambda: group.allreduce([torch.ones(1)]).wait()):
+        for work in (
+            lambda: dist.all_reduce(torch.ones(1), group=group),
+            lambda: group.allreduce([torch.ones(1)]).wait(),
+        ):
             try:
                 work()
             except Exception as error:
