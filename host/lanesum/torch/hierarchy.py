@@ -46,16 +46,22 @@ class HostGroup:
     """
 
     def __init__(self, group: dist.ProcessGroup | None, timeout_s: float) -> None:
-        ranks = _ranks_of_torchrun() if group is None else dist.get_process_group_ranks(group)
-        leaders: list[int] = [0] * dist.get_world_size()
-        dist.all_gather_object(leaders, ranks[0])
-        self.leaders = sorted(set(leaders))
-        self.leads = dist.get_rank() == ranks[0]
-        self._leader = ranks[0]
+        own = tuple(_ranks_of_torchrun() if group is None else dist.get_process_group_ranks(group))
+        gathered = [own] * dist.get_world_size()
+        dist.all_gather_object(gathered, own)
+        hosts = sorted(set(gathered))
+        if sorted(rank for ranks in hosts for rank in ranks) != list(range(dist.get_world_size())):
+            raise ConfigurationError(f"The ranks are not divided among hosts: {hosts}.", "Give each rank its own host.")
+        self.leaders = [ranks[0] for ranks in hosts]
+        self.leads = dist.get_rank() == own[0]
+        self._leader = own[0]
         self._wait = datetime.timedelta(seconds=timeout_s)
-        self._reducing, self._sharing = (
-            dist.new_group(ranks, timeout=self._wait, use_local_synchronization=True) for _ in range(2)
-        )
+        # All ranks make all groups: PyTorch numbers them in the order of these calls.
+        self._group_of_leaders = dist.new_group(self.leaders)
+        for ranks in hosts:
+            reducing, sharing = (dist.new_group(ranks, timeout=self._wait) for _ in range(2))
+            if ranks == own:
+                self._reducing, self._sharing = reducing, sharing
         self._notes = self._sharing.get_group_store()
         self._num_shared = 0
 
@@ -64,7 +70,7 @@ class HostGroup:
         """Join the job as a leader: yield the group of all leaders, and pass an exception on to the followers."""
         outcome: Exception | None = None
         try:
-            yield dist.new_group(self.leaders, use_local_synchronization=True)
+            yield self._group_of_leaders
         except Exception as error:
             outcome = error if isinstance(error, LanesumError) else HostError(f"The leader failed: {error}", _LOOK)
             raise

@@ -47,7 +47,8 @@ class LanesumProcessGroup(dist.ProcessGroup):
     def __init__(
         self, store: dist.Store, rank: int, size: int, timeout: timedelta, options: Mapping[str, Any] | None
     ) -> None:
-        super().__init__(store, rank, size)
+        super().__init__(rank, size)  # the other constructor of PyTorch accepts no subclass
+        self._store = store
         if options is not None and not isinstance(options, Mapping):
             raise ConfigurationError(
                 f"pg_options of backend {BACKEND} is {type(options).__name__}, not a mapping.",
@@ -67,9 +68,13 @@ class LanesumProcessGroup(dist.ProcessGroup):
             nccl._set_sequence_number_for_group()
             self._register_backend(torch.device("cuda"), dist.ProcessGroup.BackendType.NCCL, nccl)
 
-    def getBackendName(self) -> str:  # noqa: N802  name of PyTorch
+    def getBackendName(self) -> str:
         """Return the name of the backend."""
         return BACKEND
+
+    def get_group_store(self) -> dist.Store:
+        """Return the store of the group."""
+        return self._store
 
     @property
     def state(self) -> State | None:

@@ -5,6 +5,9 @@
 from __future__ import annotations
 
 import logging
+import os
+import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -16,8 +19,8 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-import lanesum.torch
 from lanesum.torch.process_group import LanesumProcessGroup
+from lanesum_control.controller import JobRequest
 from tests.host.torch.controllers import controlled, environment
 from tests.host.torch.ranks import Ranks, free_ports
 
@@ -100,6 +103,24 @@ def test_other_collectives_go_through_gloo(four_ranks: Ranks) -> None:
         four_ranks.run(other_collectives, list(range(RANKS)), variables)
 
 
+def devices_of_backend(rank: int, variables: dict[str, str]) -> list[bool]:
+    joined = []
+    with environment(variables):
+        for backend in ("cpu:lanesum,cuda:nccl", "cpu:gloo,cuda:lanesum"):
+            group = dist.new_group(backend=backend)
+            tensor = torch.ones(10)
+            dist.all_reduce(tensor, group=group)
+            assert torch.equal(tensor, torch.full((10,), 4.0))
+            joined.append(group.state is not None)
+            dist.destroy_process_group(group)
+    return joined
+
+
+def test_backend_serves_the_devices_that_it_is_named_for(four_ranks: Ranks) -> None:
+    with controlled(RANKS) as (_, variables):
+        assert four_ranks.run(devices_of_backend, list(range(RANKS)), variables) == [[True, False]] * RANKS
+
+
 def in_flight_at_once(rank: int, variables: dict[str, str]) -> None:
     with environment(variables):
         group = lanesum_group()
@@ -154,8 +175,6 @@ def test_subgroup_has_a_job_of_its_own(four_ranks: Ranks) -> None:
 def test_subgroup_without_a_job_uses_gloo_and_says_so(four_ranks: Ranks) -> None:
     """A job of another size has the sub-group's name, so its own is not admitted."""
     with controlled(RANKS) as (controller, variables):
-        from lanesum_control.controller import JobRequest
-
         controller.admit(JobRequest("train.1-3", ("w1",), codec=None))
         outcomes = four_ranks.run(sum_over_pair, list(range(RANKS)), variables, [1, 3])
     assert not any(joined for joined, _ in outcomes)
@@ -164,7 +183,7 @@ def test_subgroup_without_a_job_uses_gloo_and_says_so(four_ranks: Ranks) -> None
         assert "Ranks [1, 3] have no job of lanesum" in line and "1 workers" in line
 
 
-def typed_failure(rank: int, variables: dict[str, str]) -> tuple[str, str]:
+def typed_failure(rank: int, variables: dict[str, str]) -> list[str]:
     with environment(variables):
         group = lanesum_group(pg_options={"deadline_s": 1.0})
         net = DistributedDataParallel(nn.Linear(4, 4), process_group=group)
@@ -206,8 +225,9 @@ def without_controller(rank: int, variables: dict[str, str]) -> list[str]:
                 work()
             except Exception as error:
                 texts.append(f"{type(error).__name__}: {error}")
+        net = DistributedDataParallel(nn.Linear(4, 4), process_group=group)
         try:
-            DistributedDataParallel(nn.Linear(4, 4), process_group=group)(torch.ones(1, 4)).sum().backward()
+            net(torch.ones(1, 4)).sum().backward()
         except Exception as error:
             texts.append(f"{type(error).__name__}: {error}")
     return texts
@@ -224,15 +244,23 @@ def test_unknown_job_raises_on_every_rank(four_ranks: Ranks) -> None:
 _SCRIPT = Path(__file__).with_name("backend_script.py")
 
 
-@pytest.mark.parametrize("backend", ["lanesum", "cpu:lanesum,cuda:nccl"])
-def test_unmodified_training_script_trains(backend: str) -> None:
-    """Two ranks under torchrun: DDP with an embedding of sparse gradients, in the default process group."""
-    import os
-
-    with controlled(2) as (_, variables):
-        command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--master-addr=127.0.0.1"]
-        command += [f"--master-port={free_ports(1)[0]}", str(_SCRIPT), backend]
-        own = {**os.environ, **variables, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
-        done = subprocess.run(command, env=own, capture_output=True, text=True, timeout=120)
+def run_script(backend: str, variables: dict[str, str]) -> tuple[float, float]:
+    """Run two ranks under torchrun; return the losses of the first and last step."""
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--master-addr=127.0.0.1"]
+    command += [f"--master-port={free_ports(1, socket.SOCK_STREAM)[0]}", str(_SCRIPT), backend]
+    own = {**os.environ, **variables, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, env=own, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "replicas agree: True" in done.stdout
+    first, last = re.findall(r"loss (\S+) in the first step, (\S+) in the last one", done.stdout)[0]
+    return float(first), float(last)
+
+
+@pytest.mark.long
+def test_unmodified_training_script_trains_as_with_gloo() -> None:
+    """DDP with an embedding of sparse gradients, in the default process group."""
+    with controlled(2) as (controller, variables):
+        first, last = run_script("lanesum", variables)
+        assert controller.counters()["packets"]["accept"] > 0
+        assert (first, last) == pytest.approx(run_script("gloo", variables), abs=1e-4)
+    assert last < 0.5 * first
