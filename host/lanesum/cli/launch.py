@@ -20,6 +20,7 @@ def parser() -> ArgumentParser:
     """Return the parser of the command line."""
     options = ArgumentParser(
         prog="lanesum launch",
+        allow_abbrev=False,
         description="Start what is missing (server, controller, switch), admit a job, and run a script under torchrun.",
     )
     add = options.add_argument
@@ -61,6 +62,10 @@ def main(argv: Sequence[str]) -> int:
     if options.controller and options.switch:
         raise ConfigurationError("--switch is for a controller that launch starts.", "Leave out one of the two.")
     nodes = Nodes.of(options, os.environ)
+    if not nodes.alone and options.seed is not None:
+        raise ConfigurationError(
+            "--seed is for a job on one machine.", "Admit the job with lanesum job admit --seed, and name it by --job."
+        )
     if not nodes.alone and not options.controller:
         raise ConfigurationError(
             "Several machines need a controller that all of them reach.",

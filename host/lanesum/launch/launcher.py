@@ -6,21 +6,23 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import secrets
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 from lanesum import environment
+from lanesum.codecs.registry import DEFAULT_CODEC
 from lanesum.launch import parts
 from lanesum.launch.nodes import Nodes
 from lanesum.launch.run_folder import RunFolder
 from lanesum.launch.status import Status
 from lanesum.launch.supervisor import Child, Supervisor
+from lanesum.launch.torchrun import SIGNALED
 from lanesum.rpc import controller as rpc
 
 _INTERRUPT_S = 5.0
@@ -47,21 +49,27 @@ def launch(options: argparse.Namespace, nodes: Nodes) -> int:
         variables = {
             environment.CONTROLLER: controller,
             environment.RUN_FOLDER: str(folder.path),
-            "PYTHONFAULTHANDLER": "1",
-            "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
+            environment.TICKET: "",
         }
+        defaults = {"PYTHONFAULTHANDLER": "1"}
         if options.codec:
             variables[environment.CODEC] = options.codec
+        if nodes.nproc > 1:
+            defaults["OMP_NUM_THREADS"] = "1"
         job = options.job or os.environ.get(environment.JOB)
         if nodes.alone:
+            # Loopback has no host name, which torch would warn about.
+            defaults |= {"GLOO_SOCKET_IFNAME": "lo", "TORCH_CPP_LOG_LEVEL": "ERROR"}
             job = job or f"launch-{secrets.token_hex(4)}"
-            variables.setdefault("GLOO_SOCKET_IFNAME", os.environ.get("GLOO_SOCKET_IFNAME", "lo"))
-            stack.enter_context(_admitted(options, nodes, controller, job))
+            _admit(options, nodes, controller, job)
+            if not own:
+                stack.callback(_remove, controller, job)
         elif job:
-            variables[environment.ADMIT] = "1"  # rank 0 of the process group knows the addresses of all machines
+            variables[environment.ADMIT] = "1"  # by rank 0, with the addresses of all machines
         if job:
             variables[environment.JOB] = job
-        status = stack.enter_context(contextlib.closing(Status(folder, controller if own else None)))
+        variables |= {name: value for name, value in defaults.items() if name not in os.environ}
+        status = stack.enter_context(contextlib.closing(Status(folder)))
         torchrun = supervisor.start("torchrun", _command(options, nodes), environment=variables, to_terminal=True)
         code = _wait(supervisor, torchrun, status)
         status.close()
@@ -69,36 +77,33 @@ def launch(options: argparse.Namespace, nodes: Nodes) -> int:
         return code
 
 
-@contextlib.contextmanager
-def _admitted(options: argparse.Namespace, nodes: Nodes, controller: str, job: str) -> Iterator[None]:
-    """Admit the job of one machine, and remove it at the end."""
-    codec = options.codec or os.environ.get(environment.CODEC) or "thc"
-    message = {
-        "name": job,
-        "addresses": [rpc.address_towards(controller)] * nodes.nproc,
-        "codec": codec,
-        "seed": options.seed,
-    }
-    rpc.call(controller, rpc.ADMIT, message, connect_s=rpc.CONNECT_S)
-    try:
-        yield
-    finally:
-        with contextlib.suppress(rpc.ControllerError):
-            rpc.call(controller, rpc.REMOVE, {"job": job}, connect_s=1.0)
+def _admit(options: argparse.Namespace, nodes: Nodes, controller: str, job: str) -> None:
+    """Admit the job of one machine, and say who sums it."""
+    codec = options.codec or os.environ.get(environment.CODEC) or DEFAULT_CODEC
+    message = {"name": job, "addresses": [rpc.address_towards(controller)] * nodes.nproc, "codec": codec}
+    admitted = rpc.call(controller, rpc.ADMIT, {**message, "seed": options.seed}, connect_s=rpc.CONNECT_S)
+    switches = ", ".join(admitted["placement"]) or "the server"
+    _say(f"job {job}: {nodes.nproc} workers, codec {codec}, summed by {switches}")
+
+
+def _remove(controller: str, job: str) -> None:
+    with contextlib.suppress(rpc.ControllerError):
+        rpc.call(controller, rpc.REMOVE, {"job": job}, connect_s=rpc.CONNECT_S)
 
 
 def _command(options: argparse.Namespace, nodes: Nodes) -> list[str]:
     script = ["-m", options.script] if options.module else [options.script]
     command = [sys.executable, "-m", "lanesum.launch.torchrun", *nodes.options]
     command += [f"--max-restarts={options.max_restarts}", "-m", "lanesum.launch.worker"]
-    return [*command, *script, *options.arguments]
+    # As one word, because torchrun refuses words after the script that could be abbreviations of its own options.
+    return [*command, json.dumps([*script, *options.arguments])]
 
 
 def _wait(supervisor: Supervisor, torchrun: Child, status: Status) -> int:
     """Return the exit status of torchrun. Raises ProcessFailedError if a part ends."""
     try:
         while (code := torchrun.process.poll()) is None:
-            supervisor.check()
+            supervisor.check(besides=torchrun)
             status.tick()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 torchrun.process.wait(0.1)
@@ -108,7 +113,9 @@ def _wait(supervisor: Supervisor, torchrun: Child, status: Status) -> int:
         with contextlib.suppress(subprocess.TimeoutExpired):
             torchrun.process.wait(_INTERRUPT_S)
         raise
-    return code
+    if code < 0:
+        _say(f"torchrun was ended by {signal.Signals(-code).name}")
+    return code if code >= 0 else SIGNALED - code
 
 
 def _report(folder: RunFolder, status: Status, code: int) -> None:

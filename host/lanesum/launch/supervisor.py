@@ -122,11 +122,11 @@ class Supervisor(Closing):
                 raise ProcessFailedError(f"{', '.join(c.name for c in waiting)} did not end within {timeout_s:g} s.")
             time.sleep(_POLL_S)
 
-    def check(self) -> None:
-        """Raises ProcessFailedError when a process has ended that was not killed on purpose."""
+    def check(self, besides: Child | None = None) -> None:
+        """Raise ProcessFailedError if a process ``besides`` this one has ended that was not killed on purpose."""
         for child in self._children:
             status = child.process.poll()
-            if status is not None and not child.killed:
+            if status is not None and not child.killed and child is not besides:
                 raise self._failure(child, status)
 
     def _failure(self, child: Child, status: int) -> ProcessFailedError:

@@ -13,7 +13,7 @@ from pathlib import Path
 from lanesum import environment
 from lanesum.launch.run_folder import RunFolder
 
-_SIGNALED = 128  # added to the number of a signal, as shells do
+SIGNALED = 128  # added to the number of a signal, as shells do
 
 
 def main(arguments: list[str]) -> int:
@@ -23,14 +23,14 @@ def main(arguments: list[str]) -> int:
         runpy.run_module("torch.distributed.run", run_name="__main__", alter_sys=True)
     except Exception as error:
         if (received := getattr(error, "sigval", None)) is not None:  # torch's SignalException
-            return _SIGNALED + int(received)
+            return SIGNALED + int(received)
         if not hasattr(error, "get_first_failure"):  # torch's ChildFailedError
             raise
         rank, failure = error.get_first_failure()
         status = int(failure.exitcode)
         how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with exit code {status}"
         RunFolder(Path(os.environ[environment.RUN_FOLDER])).record_failure(rank, f"It {how}.")
-        return status if status > 0 else _SIGNALED - status
+        return status if status > 0 else SIGNALED - status
     return 0
 
 

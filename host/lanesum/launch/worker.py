@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""One rank under torchrun: ``python -m lanesum.launch.worker [-m] SCRIPT ARGUMENTS``.
+"""One rank under torchrun: ``python -m lanesum.launch.worker JSON``, a list of [-m] SCRIPT ARGUMENTS.
 
 It runs the script, and keeps its exception for the launcher. If torchrun is killed, the kernel ends the rank.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import runpy
 import signal
@@ -41,4 +42,4 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(json.loads(sys.argv[1]))

@@ -28,6 +28,7 @@ from lanesum.codecs.kernels.dispatch import kernels
 from lanesum.session.all_reduce import AllReduce, StartedRound
 from lanesum.session.lengths import AppendedLengths, append_lengths
 from lanesum.session.observer import ObservedRound, RoundObserver, make_aggregate
+from lanesum.session.phases import Phases
 from lanesum.transport import UdpTransport
 from lanesum.transport.errors import SessionClosedError
 
@@ -40,9 +41,13 @@ class AllReduceScheduler:
     Args:
         transport: carries the rounds.
         observer: called after every round.
+
+    Attributes:
+        phases: times of the steps; all-reduces that ``run`` and ``gather`` complete in one call are not measured.
     """
 
     def __init__(self, transport: UdpTransport, observer: RoundObserver | None = None) -> None:
+        self.phases = Phases()
         self._transport = transport
         self._ticket = transport.ticket
         self._observer = observer
@@ -191,7 +196,8 @@ class AllReduceScheduler:
         # Some may be complete since the last step, by the transport's background thread: then the wait takes no time.
         flights = [one.flight for all_reduce in self._queue for one in all_reduce.started if one.result is None]
         assert flights  # else nothing but the deadline would end the wait
-        self._transport.wait(flights)
+        with self.phases.network:
+            self._transport.wait(flights)
         return any(flight.complete or flight.ready for flight in flights)
 
     def _step(self, *, may_wait: bool = True) -> bool:
@@ -205,7 +211,8 @@ class AllReduceScheduler:
         for all_reduce in self._queue:
             for one in all_reduce.started:
                 if one.flight.ready:
-                    self._transport.decode(one.flight)
+                    with self.phases.decode:
+                        self._transport.decode(one.flight)
                     self._transport.poll()
                     return True
                 if one.result is None and one.flight.complete:
@@ -247,11 +254,13 @@ class AllReduceScheduler:
         for all_reduce in self._queue:
             for one in all_reduce.started:
                 if one.flight.encoding:
-                    self._transport.encode(one.flight)
+                    with self.phases.encode:
+                        self._transport.encode(one.flight)
                     return True
                 if one.overlap is not None:
                     self._transport.poll()
-                    one.overlap()
+                    with self.phases.encode:
+                        one.overlap()
                     one.overlap = None
                     return True
         return False
@@ -268,7 +277,8 @@ class AllReduceScheduler:
                 all_reduce.begun = True
                 if len(self._queue) > 1:
                     self._transport.poll()  # the encoding takes time, in which earlier rounds progress
-                self._advance(all_reduce, functools.partial(next, all_reduce.steps))
+                with self.phases.encode:
+                    self._advance(all_reduce, functools.partial(next, all_reduce.steps))
                 return True
         return False
 
@@ -286,9 +296,12 @@ class AllReduceScheduler:
             words, contributors = one.result
             known = functools.partial(_unchanged, contributors)
             aggregates.append(self._aggregate(all_reduce.codec, one.round, one.lengths, words, known))
+        # After the sums that the next rounds depend on, most of the work is encoding those rounds.
+        ends = all_reduce.num_rounds >= all_reduce.max_rounds or any(one.round.last() for one in all_reduce.started)
         all_reduce.started.clear()
         reply = tuple(aggregates) if all_reduce.grouped else aggregates[0]
-        self._advance(all_reduce, functools.partial(all_reduce.steps.send, reply))
+        with self.phases.decode if ends else self.phases.encode:
+            self._advance(all_reduce, functools.partial(all_reduce.steps.send, reply))
 
     def _aggregate(
         self,
@@ -324,11 +337,10 @@ class AllReduceScheduler:
     def _take(self, all_reduce: AllReduce, made: Round | RoundGroup) -> None:
         """Queue the rounds that a codec has yielded."""
         all_reduce.grouped = isinstance(made, RoundGroup)
-        rounds = made.rounds if isinstance(made, RoundGroup) else (made,)
-        self._check_rounds(all_reduce, len(rounds))
-        all_reduce.made.extend(rounds)
+        self._check_rounds(all_reduce, len(made.rounds))
+        all_reduce.made.extend(made.rounds)
         if not self._ticket.quorum:
-            all_reduce.last_checks = [round_.last for round_ in rounds]
+            all_reduce.last_checks = [round_.last for round_ in made.rounds]
 
     def _check_rounds(self, all_reduce: AllReduce, more: int) -> None:
         if all_reduce.made_last_round:

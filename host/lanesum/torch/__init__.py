@@ -15,9 +15,21 @@ from lanesum.torch import process_group
 from lanesum.torch.collectives import all_reduce
 from lanesum.torch.ddp_hook import attach, hook
 from lanesum.torch.error_feedback import ErrorFeedbackState
-from lanesum.torch.state import HookStats, State
+from lanesum.torch.parameters import ForeignCheckpointError
+from lanesum.torch.state import State
+from lanesum.torch.stats import HookStats
 from lanesum.torch.sum_check import SumCheck, SumCheckError
 
-__all__ = ["ErrorFeedbackState", "HookStats", "State", "SumCheck", "SumCheckError", "all_reduce", "attach", "hook"]
+__all__ = [
+    "ErrorFeedbackState",
+    "ForeignCheckpointError",
+    "HookStats",
+    "State",
+    "SumCheck",
+    "SumCheckError",
+    "all_reduce",
+    "attach",
+    "hook",
+]
 
 process_group.register()

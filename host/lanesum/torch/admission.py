@@ -13,11 +13,10 @@ import torch.distributed as dist
 
 from lanesum import codecs, environment
 from lanesum.codecs.base import Codec
+from lanesum.codecs.registry import DEFAULT_CODEC
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.join import controller_address
 from lanesum.rpc import controller as rpc
-
-DEFAULT_CODEC = "thc"
 
 # Jobs that this process has admitted.
 _admitted: list[str] = []
@@ -83,7 +82,7 @@ def release(controller: str, job: str) -> None:
 
 def _admit(controller: str, named: str | None, codec: str | Codec | None, addresses: list[str]) -> str:
     jobs = {one["name"]: one for one in rpc.call(controller, rpc.JOBS, {}, connect_s=rpc.CONNECT_S)["jobs"]}
-    if named in jobs:
+    if named is not None and named in jobs:
         workers = len(jobs[named]["workers"])
         if workers != len(addresses):
             raise ConfigurationError(
@@ -96,10 +95,10 @@ def _admit(controller: str, named: str | None, codec: str | Codec | None, addres
         if name.startswith(f"{run}.") and name not in _admitted:
             rpc.call(controller, rpc.REMOVE, {"job": name})
     name = named or f"{run}.{len(_admitted)}"
-    chosen = codec or os.environ.get(environment.CODEC) or DEFAULT_CODEC
-    if not isinstance(chosen, str):
-        chosen = chosen.name if chosen.name in codecs.names() else None
-    rpc.call(controller, rpc.ADMIT, {"name": name, "addresses": addresses, "codec": chosen})
+    codec = codec or os.environ.get(environment.CODEC) or DEFAULT_CODEC
+    codec_name = codec if isinstance(codec, str) else codec.name
+    known = codec_name if isinstance(codec, str) or codec_name in codecs.names() else None
+    rpc.call(controller, rpc.ADMIT, {"name": name, "addresses": addresses, "codec": known})
     _admitted.append(name)
     return name
 

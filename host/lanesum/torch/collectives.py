@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.distributed as dist
@@ -59,7 +59,7 @@ def all_reduce(
         raise ConfigurationError(
             f"Rows of sparse tensors are summed exactly, not by codec {codec!r}.", "Name no codec, or call to_dense()."
         )
-    state = state_of(dist.group.WORLD if group is None else group, codec=EXACT)
+    state = state_of(cast(dist.ProcessGroup, group or dist.group.WORLD), codec=EXACT)
     own = tensor.detach() if tensor.is_sparse else tensor.detach().clone()
     return state.all_reduce(own, codec=codec or EXACT, average=op == dist.ReduceOp.AVG, name="all_reduce").wait()
 

@@ -18,6 +18,7 @@ import torch.distributed as dist
 from lanesum.codecs.base import Codec, Result
 from lanesum.codecs.fixed import FixedPoint
 from lanesum.errors import ConfigurationError, LanesumError
+from lanesum.session.phases import Phases
 from lanesum.transport import TransportStats
 from lanesum.transport.errors import SessionClosedError
 
@@ -135,6 +136,7 @@ class Follower:
         self.ticket = _LeadersJob("of-leader", f"none-rank-{dist.get_rank()}")
         self.codec: Codec = FixedPoint(workers=1)  # without error feedback, which only the leader has
         self.stats = TransportStats()
+        self.phases = Phases()
         self.interrupted, self.closed = threading.Event(), threading.Event()
 
     def resolve_codec(self, codec: str | Codec) -> Codec:

@@ -12,7 +12,7 @@ import logging
 import os
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.distributed as dist
@@ -47,7 +47,7 @@ class LanesumProcessGroup(dist.ProcessGroup):
     def __init__(
         self, store: dist.Store, rank: int, size: int, timeout: timedelta, options: Mapping[str, Any] | None
     ) -> None:
-        super().__init__(rank, size)  # the other constructor of PyTorch accepts no subclass
+        super().__init__(rank, size)  # type: ignore[call-arg]  # the other constructor accepts no subclass
         self._store = store
         if options is not None and not isinstance(options, Mapping):
             raise ConfigurationError(
@@ -81,7 +81,9 @@ class LanesumProcessGroup(dist.ProcessGroup):
         """The membership in the group's job; None before the first all-reduce, and where gloo or NCCL serve."""
         return self._state
 
-    def allreduce(self, tensors: list[torch.Tensor], opts: Any = None) -> dist.distributed_c10d.Work:
+    def allreduce(  # type: ignore[override]  # PyTorch calls this one of three signatures
+        self, tensors: list[torch.Tensor], opts: Any = None
+    ) -> dist.distributed_c10d.Work:
         """Sum or average in place; see ``torch.distributed.all_reduce``."""
         opts = dist.AllreduceOptions() if opts is None else opts
         (tensor,) = tensors
@@ -98,7 +100,7 @@ class LanesumProcessGroup(dist.ProcessGroup):
             # DDP calls this from C++, where an exception would lose its type.
             failed: torch.futures.Future[torch.Tensor] = torch.futures.Future()
             failed.set_exception(error)  # type: ignore[arg-type]
-            raise_after_backward(failed.wait)
+            raise_after_backward(lambda: cast(None, failed.wait()))
             return AllReduceWork(tensor, failed)
 
     def _serves(self, tensor: torch.Tensor) -> bool:

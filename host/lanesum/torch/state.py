@@ -12,7 +12,6 @@ import os
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 import torch
@@ -21,39 +20,24 @@ import torch.distributed as dist
 from lanesum import environment
 from lanesum._internal.closing import Closing
 from lanesum.codecs.base import Codec, Part
+from lanesum.codecs.registry import DEFAULT_CODEC
 from lanesum.errors import ConfigurationError
 from lanesum.join import DEFAULT_WAIT_S, KeepAlive, controller_address, join, wait_for_others
 from lanesum.launch.run_folder import RunFolder
 from lanesum.session import RoundObserver, Session
 from lanesum.torch import checkpoint
-from lanesum.torch.admission import DEFAULT_CODEC, admitted_job, release
+from lanesum.torch.admission import admitted_job, release
 from lanesum.torch.communication_thread import CommunicationThread
 from lanesum.torch.error_feedback import ErrorFeedbackState
 from lanesum.torch.hierarchy import Follower, HostGroup
+from lanesum.torch.parameters import NUMBERED, parameter_names
+from lanesum.torch.stats import HookStats, open_range, warn_unused
 from lanesum.torch.tensor_all_reduce import TensorAllReduce
-from lanesum.transport import TransportStats
 from lanesum.transport.congestion import CongestionControl
 from lanesum.transport.constants import DEFAULT_DEADLINE_S, DEFAULT_WINDOW
 from lanesum.transport.errors import SessionClosedError
 
 _WRITE_S = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class HookStats:
-    """Counts of one worker since its state was made.
-
-    Attributes:
-        buckets: number of buckets averaged.
-        elements: number of gradient elements in them; 4 bytes each as float32.
-        busy_s: seconds in which at least one bucket was in flight: encode, send, wait, decode.
-        transport: packets, bytes and retransmissions.
-    """
-
-    buckets: int
-    elements: int
-    busy_s: float
-    transport: TransportStats
 
 
 # Of each process group. Another join of this process would begin a new incarnation of the job.
@@ -106,9 +90,8 @@ class State(Closing):
         enabled = lossy if error_feedback is None else error_feedback
         self.error_feedback = ErrorFeedbackState() if enabled else None
         # Tensors hash by identity: a parameter is the same key after DDP has rebuilt its buckets.
-        named = () if model is None else model.named_parameters()
-        # The DDP wrapper adds a prefix.
-        self._names: dict[torch.Tensor, str] = {one: name.removeprefix("module.") for name, one in named}
+        self._names: dict[torch.Tensor, str] = {} if model is None else parameter_names(model)
+        session.phases.open_range = open_range
         self._skipped: str | None = None
         self._thread = CommunicationThread(
             f"lanesum-job-{session.ticket.job}-worker-{session.ticket.worker}", session.close, session.wake
@@ -121,6 +104,8 @@ class State(Closing):
         self._num_buckets = 0
         self._num_elements = 0
         self._busy_s = 0.0
+        # Also at the end of a process that does not close the state.
+        self._warn_unused = weakref.finalize(self, warn_unused, session.ticket.worker, session.ticket.job)
 
     @classmethod
     def join(
@@ -149,8 +134,8 @@ class State(Closing):
         environment: LANESUM_CONTROLLER, LANESUM_JOB, RANK, or LANESUM_TICKET. If no job is named, one is admitted for
         the ranks of the process group; ``admit`` and its exceptions are those of
         :func:`lanesum.torch.admission.admitted_job`. A ``codec`` that is None is that of the job, else LANESUM_CODEC,
-        else ``thc``. ``window``, ``congestion``, ``pacing``,
-        ``deadline_s`` and ``observer`` are those of :class:`lanesum.session.Session`, the rest of the constructor.
+        else ``thc``. ``window``, ``congestion``, ``pacing``, ``deadline_s`` and ``observer`` are those of
+        :class:`lanesum.session.Session`, the rest of the constructor.
 
         With a controller, a thread keeps the job alive until the state is closed.
 
@@ -187,6 +172,7 @@ class State(Closing):
                 try:
                     wait_for_others(ticket, address, description=state.codec.describe(), timeout_s=wait_s)
                 except BaseException:
+                    state._warn_unused.detach()
                     state.close()
                     raise
                 state.keep_alive = KeepAlive(ticket, address)
@@ -198,7 +184,7 @@ class State(Closing):
     @staticmethod
     def _remembered(state: State, group: dist.ProcessGroup | None) -> State:
         if dist.is_initialized():
-            _joined[dist.group.WORLD if group is None else group] = state
+            _joined[cast(dist.ProcessGroup, dist.group.WORLD) if group is None else group] = state
         return state
 
     @staticmethod
@@ -210,7 +196,10 @@ class State(Closing):
     @property
     def stats(self) -> HookStats:
         """Counts so far; complete when no backward is running."""
-        return HookStats(self._num_buckets, self._num_elements, self._busy_s, self.session.stats)
+        session = self.session
+        phases = session.phases
+        seconds = (self._busy_s, phases.encode.seconds, phases.network.seconds, phases.decode.seconds)
+        return HookStats(self._num_buckets, self._num_elements, *seconds, session.stats)
 
     def submit(self, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
         """Start averaging ``bucket``; see :func:`lanesum.torch.hook`."""
@@ -260,6 +249,7 @@ class State(Closing):
         if tensor.numel() == 0:
             future.set_result(tensor)
             return future
+        self._warn_unused.detach()
         feedback = self.error_feedback if parts and codec is None and not tensor.is_sparse else None
         if feedback is not None:
             feedback.check_sizes(parts)
@@ -269,7 +259,9 @@ class State(Closing):
         self._thread.submit(one.begin, after=one.wait_for_gradient if one.staged else None)
 
         def check() -> None:
-            one.done.wait()
+            if not one.done.is_set():
+                with open_range("lanesum::wait") or contextlib.nullcontext():
+                    one.done.wait()
             if self.error is not None:
                 raise self.error
 
@@ -280,7 +272,7 @@ class State(Closing):
         """Return the names and places of the ``parameters`` (in bucket order) in the flat buffer of their bucket."""
         parts, start = [], 0
         for parameter in parameters:
-            key = self._names.setdefault(parameter, f"#{len(self._names)}")
+            key = self._names.setdefault(parameter, f"{NUMBERED}{len(self._names)}")
             parts.append(Part(key, start, start + parameter.numel()))
             start += parameter.numel()
         return parts
@@ -296,15 +288,22 @@ class State(Closing):
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state for a checkpoint; see :func:`lanesum.torch.checkpoint.state_dict`. Call it between steps."""
-        return checkpoint.state_dict(self.codec, self.error_feedback)
+        return checkpoint.state_dict(self.codec, self.error_feedback, self._sizes())
+
+    def _sizes(self) -> dict[str, int]:
+        """Return the number of elements of each parameter by name."""
+        return {name: parameter.numel() for parameter, name in self._names.items()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Replace the state by a :meth:`state_dict`.
 
         Raises:
-            ConfigurationError: it does not fit this state, which is unchanged then.
+            ForeignCheckpointError: it has other parameters than this state's model.
+            ConfigurationError: it does not fit this state for another reason.
+
+        The state is unchanged then.
         """
-        checkpoint.load_state_dict(self.codec, self.error_feedback, state)
+        checkpoint.load_state_dict(self.codec, self.error_feedback, self._sizes(), state)
 
     def leave(self) -> bool:
         """End the job together with all other workers, after the same bucket; return True if all of them have left.
@@ -336,6 +335,7 @@ class State(Closing):
     def close(self) -> None:
         """End the thread and the session; idempotent. A later backward raises SessionClosedError."""
         if self.error is None:
+            self._warn_unused()
             self.error = SessionClosedError("This State is closed.", "Make a new State and register it again.")
         if self.keep_alive is not None:
             self.keep_alive.close()
@@ -357,12 +357,12 @@ class State(Closing):
     def _write_stats(self) -> None:
         """Write the counts for the status line of ``lanesum launch``."""
         if self._run_folder is not None and self._num_steps:
-            counts = self.session.stats.counts()
-            counts |= {"steps": self._num_steps, "elements": self._num_elements}
-            self._run_folder.write_stats(self.session.ticket.worker, counts)
+            stats = self.stats
+            own = {"steps": self._num_steps, "packets_sent": stats.transport.packets_sent}
+            self._run_folder.write_stats(self.session.ticket.worker, stats.as_dict() | own)
 
 
-def raise_after_backward(check: Callable[[], object]) -> None:
+def raise_after_backward(check: Callable[[], None]) -> None:
     """Let ``backward()`` raise the exception of ``check`` itself; outside a backward pass do nothing.
 
     DDP takes the exception of a future for its result, so users would see RuntimeError("Unable to cast ... to Tensor").

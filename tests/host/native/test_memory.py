@@ -21,17 +21,17 @@ from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header, Packet
 from lanesum.protocol.spec import Kind
 from lanesum.server import Aggregator, MemberIndex, ServerJob
-from lanesum.server.memory_bound import max_job_memory_bytes
 from lanesum.server.native_aggregator import NativeAggregator
 from lanesum.transport.constants import MAX_ROUNDS_IN_FLIGHT
 from lanesum.transport.errors import RoundSize
-from lanesum.transport.memory_bounds import worker_memory_bounds
 from lanesum.transport.native_rounds import NativeRoundSequence
 from lanesum.transport.native_worker_loop import NativeWorkerLoop
 from lanesum.transport.round_sequence import RoundSequence
 from lanesum.transport.sockets import ServerSockets
 from lanesum.transport.ticket import JobTicket
 from lanesum.transport.worker_loop import PythonWorkerLoop
+from lanesum_lab.server_memory import max_job_memory_bytes
+from lanesum_lab.worker_memory import worker_memory_bounds
 
 WORKERS = 3
 WINDOW = 48
@@ -199,7 +199,7 @@ def test_job_memory_is_an_upper_bound(
     workers = 6
     job = ServerJob(
         job=1, tag=2, slots=slots,
-        members={("10.0.0.1", 5000 + worker): MemberIndex.in_one_level(worker) for worker in range(workers)},
+        members={("10.0.0.1", 5000 + worker): MemberIndex(worker, 0, worker) for worker in range(workers)},
         ops=(LaneOp.ADD32,), accumulator_words=accumulator_words, on_switches=on_switches,
     )  # fmt: skip
     bound = max_job_memory_bytes(job, native=compiled)
@@ -210,7 +210,7 @@ def test_job_memory_is_an_upper_bound(
     try:
         server: Any = Aggregator() if native is None else NativeAggregator(native)
         # The first job allocates what all jobs of a server share.
-        server.admit(replace(job, job=2, members={("10.0.0.9", 9): MemberIndex.in_one_level(0)}))
+        server.admit(replace(job, job=2, members={("10.0.0.9", 9): MemberIndex(0, 0, 0)}))
         contribute(server, 2, 0, 0, slots, payload, ("10.0.0.9", 9))
         before = measure()
         server.admit(job)
@@ -226,6 +226,6 @@ def test_job_memory_is_an_upper_bound(
 
 
 def test_job_memory_with_quorum_raises() -> None:
-    members = {("10.0.0.1", 5000 + worker): MemberIndex.in_one_level(worker) for worker in range(2)}
+    members = {("10.0.0.1", 5000 + worker): MemberIndex(worker, 0, worker) for worker in range(2)}
     with pytest.raises(ConfigurationError, match="quorum"):
         max_job_memory_bytes(ServerJob(job=1, tag=2, members=members, slots=8, quorum=1))

@@ -45,7 +45,7 @@ class Sockets:
         for sock in self.sockets:
             sock.bind((LOCALHOST, 0))
             sock.settimeout(30)
-        members = {sock.getsockname(): MemberIndex.in_one_level(worker) for worker, sock in enumerate(self.sockets)}
+        members = {sock.getsockname(): MemberIndex(worker, 0, worker) for worker, sock in enumerate(self.sockets)}
         self.job: ServerJob = served(members, **fields)
         self.workers = Workers(self.job)  # builds packets and checks sums; the server has its own aggregator
 
@@ -103,7 +103,7 @@ def test_server_counts_garbage_and_reports_congestion() -> None:
                 job.send(server.address, worker, chunk)
             result = Packet.unpack(job.receive(0))
             assert job.workers.check(result) == 0b11
-            assert result.header.flags == (Flag.ECN if chunk == 0 else 0)
+            assert result.header.flags == Flag.BYPASS | (Flag.ECN if chunk == 0 else 0)
         assert server.aggregator.refused == {"malformed": 3, "other version": 1}
 
 
@@ -143,7 +143,7 @@ def test_lost_result_is_replayed() -> None:
         job.send(server.address, 0, 0)
         job.send(server.address, 0, 0, flags=Flag.RETRANSMISSION)
         replay = Packet.unpack(job.receive(0))
-        assert (replay.header.kind, replay.header.flags) == (Kind.RESULT, Flag.RETRANSMISSION)
+        assert (replay.header.kind, replay.header.flags) == (Kind.RESULT, Flag.BYPASS | Flag.RETRANSMISSION)
         assert np.array_equal(replay.payload, Packet.unpack(lost[0]).payload)
 
 

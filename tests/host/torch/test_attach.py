@@ -171,7 +171,10 @@ def refused_models(variables: dict[str, str]) -> list[str]:
         hooked = wrapped()
         state = lanesum.torch.attach(hooked, codec="fixed")
         frozen = wrapped().requires_grad_(False)
-        for model in (hooked, frozen, nn.Linear(8, 4), FullyShardedDataParallel(nn.Linear(8, 4))):
+        sharded = FullyShardedDataParallel.__new__(FullyShardedDataParallel)  # its constructor requires a GPU
+        nn.Module.__init__(sharded)
+        sharded._modules["_fsdp_wrapped_module"] = nn.Linear(8, 4)
+        for model in (hooked, frozen, nn.Linear(8, 4), sharded):
             with pytest.raises(ConfigurationError) as caught:
                 lanesum.torch.attach(model)
             said.append(str(caught.value))

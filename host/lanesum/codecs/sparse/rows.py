@@ -23,10 +23,10 @@ from lanesum.codecs.base import (
     checked_words,
 )
 from lanesum.codecs.fixed import FixedPoint
-from lanesum.codecs.sparse.plan import DENSE_BLOCK, WORD_BITS
+from lanesum.codecs.sparse.plan import DENSE_BLOCK
 from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
-from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.lanes import WORD_BITS, LaneOp
 
 
 class RowUnion:

@@ -26,8 +26,8 @@ from lanesum.codecs.base import (
     refuse_not_finite,
 )
 from lanesum.codecs.kernels.dispatch import kernels
+from lanesum.codecs.kernels.reference import INFINITY_BITS
 from lanesum.codecs.registry import register
-from lanesum.codecs.sparse.all_reduce import INFINITY_BITS
 from lanesum.codecs.sparse.auto import Auto
 from lanesum.codecs.sparse.engine import SparseCodec
 from lanesum.codecs.sparse.sketch import Sketch
