@@ -53,7 +53,8 @@ def test_status_adds_up_bytes_and_names_savings(tmp_path: Path) -> None:
     counts |= {"chunks_by_switch": 3, "chunks_by_server": 1}
     for worker in range(2):
         folder.write_stats(worker, counts)
-    line = "10 steps, 1 MB sent instead of 8 MB as float32, 88% saved, 2 retransmissions (0.2%), summed by switch 75% and server 25%"
+    line = "10 steps, 1 MB sent instead of 8 MB as float32, 88% saved, 2 retransmissions (0.2%)"
+    line += ", summed by switch 75% and server 25%"
     assert status.summary() == line
     folder.write_stats(0, {**counts, "bytes_up": 9_000_000})
     assert "9.5 MB sent instead of 8 MB as float32, 2 ret" in status.summary()
