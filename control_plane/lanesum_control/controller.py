@@ -129,6 +129,12 @@ class Controller:
             self.events.add(request.name, f"admitted as job {number}{self._left_out_words(job)}")
             return self._admitted(job)
 
+    def admit_at(self, addresses: Sequence[str], request: JobRequest) -> AdmittedJob:
+        """Admit a job whose workers have these addresses, see ``Network.hosts_of``; the rest as ``admit``."""
+        with self._lock:
+            busy = {host for job in self._jobs.values() for host in job.request.workers}
+            return self.admit(replace(request, workers=self.network.hosts_of(addresses, busy)))
+
     def remove(self, name: str, why: str = "removed") -> None:
         """Remove the job everywhere and free its slots. Raises UnknownJobError."""
         with self._lock:

@@ -95,7 +95,15 @@ class ControllerService(Serving):
         )
 
     def _admit(self, message: dict[str, Any]) -> dict[str, Any]:
-        return job_message(self._controller.admit(JobRequest.from_message(message)))
+        """Admit a job. ``addresses``, those of the workers' processes, may take the place of ``workers``."""
+        addresses = message.get("addresses")
+        if addresses is None:
+            return job_message(self._controller.admit(JobRequest.from_message(message)))
+        if not isinstance(addresses, list) or not all(isinstance(one, str) for one in addresses):
+            raise AdmissionError(f"addresses = {addresses!r} is no list of IPv4 addresses.")
+        rest = {name: value for name, value in message.items() if name != "addresses"}
+        request = JobRequest.from_message({**rest, "workers": []})
+        return job_message(self._controller.admit_at(addresses, request))
 
     def _remove(self, message: dict[str, Any]) -> dict[str, Any]:
         self._controller.remove(_name(message))

@@ -7,23 +7,29 @@ from __future__ import annotations
 import collections
 import concurrent.futures
 import contextlib
+import functools
+import os
 import threading
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import torch
 import torch.distributed as dist
 
+from lanesum import environment
 from lanesum._internal.closing import Closing
 from lanesum.codecs.base import Codec, Part, Result
+from lanesum.codecs.registry import DEFAULT_CODEC
 from lanesum.errors import ConfigurationError
 from lanesum.gpu.staging import Staging, needs_staging, staging_for
 from lanesum.gpu.tensors import adds_error_feedback
 from lanesum.join import DEFAULT_WAIT_S, KeepAlive, controller_address, join, wait_for_others
+from lanesum.launch.run_folder import RunFolder
 from lanesum.session import AllReduceHandle, RoundObserver, Session
 from lanesum.torch import checkpoint
+from lanesum.torch.admission import admitted_job, release
 from lanesum.torch.communication_thread import CommunicationThread
 from lanesum.torch.error_feedback import ErrorFeedbackState
 from lanesum.torch.parameters import NUMBERED, parameter_names
@@ -31,6 +37,8 @@ from lanesum.torch.stats import HookStats, open_range, warn_unused
 from lanesum.transport.congestion import CongestionControl
 from lanesum.transport.constants import DEFAULT_DEADLINE_S, DEFAULT_WINDOW
 from lanesum.transport.errors import SessionClosedError
+
+_WRITE_S = 1.0
 
 
 class State(Closing):
@@ -63,6 +71,7 @@ class State(Closing):
     ) -> None:
         self.session = session
         self.keep_alive: KeepAlive | None = None
+        self._after_leave: Callable[[], None] | None = None
         self.codec: Codec = session.codec if codec is None else session.resolve_codec(codec)
         self.error: Exception | None = None
         own = self.codec.traits.keeps_error_feedback
@@ -83,6 +92,9 @@ class State(Closing):
         )
         self._in_flight: collections.deque[_Bucket] = collections.deque()  # used by the communication thread alone
         self._busy_since = 0.0
+        self._run_folder = RunFolder.of_environment()
+        self._written_at = 0.0
+        self._num_steps = 0
         self._num_buckets = 0
         self._num_elements = 0
         self._busy_s = 0.0
@@ -96,7 +108,8 @@ class State(Closing):
         controller: str | None = None,
         job: str | None = None,
         worker: int | None = None,
-        codec: str | Codec = "thc",
+        admit: bool | None = None,
+        codec: str | Codec | None = None,
         error_feedback: bool | None = None,
         model: torch.nn.Module | None = None,
         window: int = DEFAULT_WINDOW,
@@ -109,7 +122,10 @@ class State(Closing):
         """Join a job, wait for its other workers, and return a state for it.
 
         ``controller``, ``job`` and ``worker`` are those of :func:`lanesum.join.join`. Where they are None, it reads the
-        environment: LANESUM_CONTROLLER, LANESUM_JOB, RANK, or LANESUM_TICKET. ``window``, ``congestion``, ``pacing``,
+        environment: LANESUM_CONTROLLER, LANESUM_JOB, RANK, or LANESUM_TICKET. If no job is named, one is admitted for
+        the ranks of the process group; ``admit`` and its exceptions are those of
+        :func:`lanesum.torch.admission.admitted_job`. A ``codec`` that is None is that of the job, else LANESUM_CODEC,
+        else ``thc``. ``window``, ``congestion``, ``pacing``,
         ``deadline_s`` and ``observer`` are those of :class:`lanesum.session.Session`, the rest of the constructor.
 
         With a controller, a thread keeps the job alive until the state is closed.
@@ -119,10 +135,11 @@ class State(Closing):
                 :func:`lanesum.join.wait_for_others`: a worker has not joined within ``wait_s`` seconds, or uses another
                 codec.
         """
+        job = admitted_job(controller, job, codec, admit=admit)
         ticket = join(controller=controller, job=job, worker=worker)
         session = Session(
             ticket,
-            codec=codec,
+            codec=codec or ticket.codec or os.environ.get(environment.CODEC) or DEFAULT_CODEC,
             window=window,
             congestion=congestion,
             pacing=pacing,
@@ -140,6 +157,8 @@ class State(Closing):
                 raise
             state.keep_alive = KeepAlive(ticket, address)
             state.keep_alive.start()
+            if job is not None:
+                state._after_leave = functools.partial(release, address, job)
         return state
 
     @property
@@ -166,6 +185,7 @@ class State(Closing):
             )
         devices: list[int | str | torch.device] | None = [buffer.device] if buffer.device.type == "cuda" else None
         future: torch.futures.Future[torch.Tensor] = torch.futures.Future(devices=devices)
+        self._num_steps += bucket.is_last()
         if buffer.numel() == 0:
             future.set_result(buffer)
             return future
@@ -257,7 +277,10 @@ class State(Closing):
             self._thread.submit(leave_session, alone=True)
             concurrent.futures.wait([left])
         self.close()
-        return left.done() and left.result()
+        done = left.done() and left.result()
+        if done and self._after_leave is not None:
+            self._after_leave()
+        return done
 
     def close(self) -> None:
         """End the thread and the session; idempotent. A later backward raises SessionClosedError."""
@@ -268,6 +291,14 @@ class State(Closing):
             self.keep_alive.close()
         self.session.close()
         self._thread.stop()
+        self._write_stats()
+
+    def _write_stats(self) -> None:
+        """Write the counts for the status line of ``lanesum launch``."""
+        if self._run_folder is not None and self._num_steps:
+            counts = self.session.stats.counts()
+            counts |= {"steps": self._num_steps, "elements": self._num_elements}
+            self._run_folder.write_stats(self.session.ticket.worker, counts)
 
 
 class _Bucket:
@@ -366,6 +397,9 @@ class _Bucket:
                 now = time.perf_counter()
                 state._busy_s += now - state._busy_since
                 state._busy_since = now
+                if now - state._written_at > _WRITE_S:
+                    state._written_at = now
+                    state._write_stats()
                 self._future.set_result(mean)
         except Exception as error:
             self._fail(error)

@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from lanesum.launch.supervisor import Supervisor
 from lanesum.rpc import controller as rpc
 from lanesum.rpc import json_grpc
 from lanesum_lab.run import commands
@@ -18,7 +19,6 @@ from lanesum_lab.run.mininet_net import MininetNetwork, NetworkError, mininet_ne
 from lanesum_lab.run.outcome import Outcome
 from lanesum_lab.run.plan import RunPlan
 from lanesum_lab.run.steps import Stage
-from lanesum_lab.run.supervisor import Supervisor
 from lanesum_switch.faults.topology_names import CONTROLLER
 
 MASTER_PORT = 29500  # torch's usual one; the network is ours alone

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from lanesum.launch.supervisor import Child, Supervisor
 from lanesum.rpc import controller as rpc
 from lanesum.server.client import RemoteServer
 from lanesum_lab.run import commands
@@ -17,7 +18,6 @@ from lanesum_lab.run.commands import Scratch
 from lanesum_lab.run.outcome import FINAL_STATUS_TIMEOUT_S, CounterTotals, Outcome
 from lanesum_lab.run.plan import RunPlan
 from lanesum_lab.run.process_faults import ProcessFaults
-from lanesum_lab.run.supervisor import Child, Supervisor
 from lanesum_lab.train.progress import ENV_STEP_FILE, StepFile
 from lanesum_switch.faults.links import LinkFaults
 from lanesum_switch.faults.plan import FaultPlan
