@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
-import socket
 import stat
 import sys
 from pathlib import Path
@@ -21,19 +20,14 @@ from tests.examples.conftest import Site, output_of, start, start_program
 
 pytestmark = pytest.mark.long
 
-_BUCKETS = re.compile(r"^(\d+) buckets averaged", re.MULTILINE)
+_BUCKETS = re.compile(r"\b(\d+) buckets averaged")
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def torchrun(script: str, *arguments: str, options: tuple[str, ...] = ()) -> str:
+def torchrun(script: str, *arguments: str, options: tuple[str, ...] = (), **variables: str) -> str:
     """Run an example with two ranks, and return its output."""
-    command = ["-m", "torch.distributed.run", "--nproc-per-node=2", "--master-addr=127.0.0.1"]
-    return output_of(start([*command, f"--master-port={free_port()}", *options, f"examples/{script}", *arguments]))
+    rendezvous = ["--nnodes=1", "--rdzv-backend=c10d", "--rdzv-endpoint=127.0.0.1:0", "--local-addr=127.0.0.1"]
+    command = ["-m", "torch.distributed.run", "--nproc-per-node=2", *rendezvous, *options]
+    return output_of(start([*command, f"examples/{script}", *arguments], **variables))
 
 
 def needs(*packages: str) -> None:
@@ -50,7 +44,7 @@ def check(output: str, *, min_buckets: int) -> None:
 
 def test_lightning_callback_attaches_lanesum(site: Site, tmp_path: Path) -> None:
     needs("lightning")
-    output = torchrun("train_lightning.py", f"--controller={site.address}", "--steps=12", f"--logs={tmp_path}")
+    output = torchrun("train_lightning.py", f"--controller={site.address}", "--steps=12", f"--out={tmp_path}")
     check(output, min_buckets=12)
     (figures,) = tmp_path.rglob("metrics.csv")
     assert "chunks_by_server" in figures.read_text()
@@ -77,7 +71,8 @@ def test_elastic_restart_is_a_new_incarnation(site: Site, tmp_path: Path) -> Non
     """Rank 1 ends before step 12; both ranks continue from their checkpoints of step 10."""
     needs()
     arguments = (f"--controller={site.address}", f"--checkpoints={tmp_path}", "--steps=20", "--crash-at=12")
-    output = torchrun("train_elastic.py", *arguments, options=("--max-restarts=1",))
+    own_store = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
+    output = torchrun("train_elastic.py", *arguments, options=("--max-restarts=1",), **own_store)
     assert "restart 0: from step 0\n" in output and "restart 1: from step 10\n" in output
     check(output, min_buckets=10)
 
@@ -87,24 +82,21 @@ _SRUN = """#!/bin/sh
 for node in 0 1; do SLURM_NODEID=$node SLURM_PROCID=$node "$@" & tasks="$tasks $!"; done
 for task in $tasks; do wait "$task" || exit 1; done
 """
-_SCONTROL = """#!/bin/sh
-[ "$*" = "show hostnames $SLURM_JOB_NODELIST" ] && printf '127.0.0.1\\n127.0.0.2\\n'
-"""
 
 
 def test_slurm_batch_file_trains_on_two_nodes(site: Site, tmp_path: Path) -> None:
-    """With stand-ins of srun and scontrol; both nodes are this host."""
+    """With a stand-in of srun; both nodes are this host."""
     needs()
-    torchrun_here = f'#!/bin/sh\nexec "{sys.executable}" -m torch.distributed.run "$@"\n'
-    for name, text in {"srun": _SRUN, "scontrol": _SCONTROL, "torchrun": torchrun_here}.items():
+    here = f'#!/bin/sh\nexec "{sys.executable}" -m lanesum.cli "$@"\n'
+    for name, text in {"srun": _SRUN, "lanesum": here}.items():
         (tmp_path / name).write_text(text)
         (tmp_path / name).chmod(stat.S_IRWXU)
     variables = {
         "PATH": f"{tmp_path}:{os.environ['PATH']}",
         "LANESUM_CONTROLLER": site.address,
-        "SLURM_JOB_NODELIST": "node[1-2]",
-        "SLURM_NNODES": "2",
-        "MASTER_PORT": str(free_port()),
+        "SLURM_JOB_ID": "1",
+        "SLURM_JOB_NODELIST": "127.0.0.1,127.0.0.2",
+        "SLURM_JOB_NUM_NODES": "2",
     }
     check(output_of(start_program(["bash", "examples/slurm.sbatch", "--steps=12"], variables)), min_buckets=12)
 
