@@ -256,7 +256,7 @@ def _settings(controller: str | None, job: str | None, worker: int | None) -> tu
             "Start the script with lanesum launch, or under torchrun with these variables.",
         )
     rank = values[environment.RANK] or ""
-    if not rank.isdigit():
+    if not rank.isdecimal():
         raise ConfigurationError(f"{environment.RANK} = {rank!r} is no worker number.")
     return values[environment.CONTROLLER] or "", values[environment.JOB] or "", int(rank)
 

@@ -69,7 +69,7 @@ def launch(options: argparse.Namespace, nodes: Nodes) -> int:
         if job:
             variables[environment.JOB] = job
         variables |= {name: value for name, value in defaults.items() if name not in os.environ}
-        status = stack.enter_context(contextlib.closing(Status(folder, controller if own else None)))
+        status = stack.enter_context(contextlib.closing(Status(folder)))
         torchrun = supervisor.start("torchrun", _command(options, nodes), environment=variables, to_terminal=True)
         code = _wait(supervisor, torchrun, status)
         status.close()

@@ -11,11 +11,10 @@ import sys
 import time
 
 from lanesum.launch.run_folder import RunFolder
-from lanesum.rpc import controller as rpc
 
 _TERMINAL_S = 1.0
 _PLAIN_S = 30.0
-_CALL_S = 1.0
+_ADDED = ("bytes_up", "bytes_fp32", "packets_sent", "retransmissions", "chunks_by_switch", "chunks_by_server")
 
 
 class Status:
@@ -25,12 +24,10 @@ class Status:
 
     Args:
         folder: counts of the workers on this machine.
-        controller: address of a controller whose counters are those of this launch; None if there is none.
     """
 
-    def __init__(self, folder: RunFolder, controller: str | None) -> None:
+    def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
-        self._controller = controller
         self._terminal = sys.stderr.isatty()
         self._rows = 0
         self._last = time.monotonic()
@@ -55,30 +52,16 @@ class Status:
         stats = self._folder.stats()
         if not stats:
             return ""
-        names = ("elements", "bytes_sent", "packets_sent", "retransmissions")
-        elements, sent, packets, again = (sum(one.get(name, 0.0) for one in stats) for name in names)
-        saved = f", {1 - sent / (4 * elements):.0%} saved" if sent < 4 * elements else ""
-        steps = max(one.get("steps", 0.0) for one in stats)
+        total = {name: sum(one.get(name, 0.0) for one in stats) for name in _ADDED}
+        sent, plain, again = total["bytes_up"], total["bytes_fp32"], total["retransmissions"]
+        saved = f", {1 - sent / plain:.0%} saved" if sent < plain else ""
+        chunks = {who: total[f"chunks_by_{who}"] for who in ("switch", "server")}
+        shares = [f"{who} {count / sum(chunks.values()):.0%}" for who, count in chunks.items() if count]
         return (
-            f"{steps:.0f} steps, {_bytes(sent)} sent instead of {_bytes(4 * elements)} as float32{saved}, "
-            f"{again:.0f} retransmissions ({again / max(packets, 1):.1%}){self._who_sums()}"
+            f"{max(one.get('steps', 0.0) for one in stats):.0f} steps, {_bytes(sent)} sent instead of {_bytes(plain)} "
+            f"as float32{saved}, {again:.0f} retransmissions ({again / max(total['packets_sent'], 1):.1%})"
+            + (f", summed by {' and '.join(shares)}" if shares else "")
         )
-
-    def _who_sums(self) -> str:
-        """Return the shares of the completed chunks."""
-        if self._controller is None:
-            return ""
-        try:
-            counters = rpc.call(self._controller, rpc.COUNTERS, {}, _CALL_S)
-        except rpc.ControllerError:
-            return ""
-        decisions = {**counters["switches"], "server": (counters["server"] or {}).get("decisions", {})}
-        chunks = {
-            name: sum(count for decision, count in counts.items() if decision.endswith("and_complete"))
-            for name, counts in decisions.items()
-        }
-        shares = [f"{name} {count / sum(chunks.values()):.0%}" for name, count in chunks.items() if count]
-        return f", summed by {' and '.join(shares)}" if shares else ""
 
     def _show(self, line: str) -> None:
         with contextlib.suppress(OSError):

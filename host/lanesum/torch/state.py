@@ -125,8 +125,8 @@ class State(Closing):
         environment: LANESUM_CONTROLLER, LANESUM_JOB, RANK, or LANESUM_TICKET. If no job is named, one is admitted for
         the ranks of the process group; ``admit`` and its exceptions are those of
         :func:`lanesum.torch.admission.admitted_job`. A ``codec`` that is None is that of the job, else LANESUM_CODEC,
-        else ``thc``. ``window``, ``congestion``, ``pacing``,
-        ``deadline_s`` and ``observer`` are those of :class:`lanesum.session.Session`, the rest of the constructor.
+        else ``thc``. ``window``, ``congestion``, ``pacing``, ``deadline_s`` and ``observer`` are those of
+        :class:`lanesum.session.Session`, the rest of the constructor.
 
         With a controller, a thread keeps the job alive until the state is closed.
 
@@ -296,9 +296,9 @@ class State(Closing):
     def _write_stats(self) -> None:
         """Write the counts for the status line of ``lanesum launch``."""
         if self._run_folder is not None and self._num_steps:
-            counts = self.session.stats.counts()
-            counts |= {"steps": self._num_steps, "elements": self._num_elements}
-            self._run_folder.write_stats(self.session.ticket.worker, counts)
+            stats = self.stats
+            own = {"steps": self._num_steps, "packets_sent": stats.transport.packets_sent}
+            self._run_folder.write_stats(self.session.ticket.worker, stats.as_dict() | own)
 
 
 class _Bucket:

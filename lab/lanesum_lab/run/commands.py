@@ -118,16 +118,18 @@ def training_arguments(plan: RunPlan) -> list[str]:
         "--topology",
         plan.topology.name,
         "--no-table",
+        *([] if plan.link_mbit is None else ["--link-mbit", f"{plan.link_mbit:g}"]),
     ]
 
 
-def training_environment(controller: str, interface: str) -> dict[str, str]:
-    """Return the environment of a worker; gloo uses ``interface``."""
+def training_environment(controller: str, interface: str, scratch: Scratch) -> dict[str, str]:
+    """Return the environment of a worker; gloo uses ``interface``, temporary files end with the run."""
     return {
         environment.CONTROLLER: controller,
         environment.JOB: JOB,
         "GLOO_SOCKET_IFNAME": interface,
         "TP_SOCKET_IFNAME": interface,
+        "TMPDIR": str(scratch.folder),
         # Workers share the machine's cores.
         "OMP_NUM_THREADS": "1",
         "PYTHONUNBUFFERED": "1",

@@ -32,7 +32,10 @@ def run(plan: RunPlan, supervisor: Supervisor) -> Outcome:
     # The embedded switch has the faults at its own ports; another one gets them by relays.
     faulty = [link for link in plan.links if plan.faults is not None and plan.faults.touches(link)]
     gaps = [] if plan.switch is None or plan.switch.injects_faults else faulty
-    with tempfile.TemporaryDirectory(prefix="lanesum-") as folder, mininet_network(topology, gaps) as network:
+    with (
+        tempfile.TemporaryDirectory(prefix="lanesum-") as folder,
+        mininet_network(topology, gaps, link_mbit=plan.link_mbit) as network,
+    ):
         scratch = Scratch(Path(folder))
         try:
             _offloads_off(network)

@@ -133,7 +133,7 @@ def start_workers(stage: Stage) -> list[Child]:
     """Start one training process per worker; the first one writes to the terminal."""
     plan, children = stage.plan, []
     for rank, host in enumerate(plan.workers):
-        environment = commands.training_environment(stage.controller, stage.interface(host))
+        environment = commands.training_environment(stage.controller, stage.interface(host), stage.scratch)
         environment |= commands.rank_environment(rank, len(plan.workers), stage.master)
         environment |= {ENV_STEP_FILE: str(stage.scratch.steps)}
         command = stage.at(host, [sys.executable, *commands.training_arguments(plan)])

@@ -47,12 +47,14 @@ def test_stats_of_vanished_folder_are_dropped(tmp_path: Path) -> None:
 
 def test_status_adds_up_bytes_and_names_savings(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
-    status = Status(folder, None)
+    status = Status(folder)
     assert status.summary() == ""
-    counts = {"steps": 10, "elements": 1_000_000, "bytes_sent": 500_000, "packets_sent": 400, "retransmissions": 1}
+    counts = {"steps": 10, "bytes_fp32": 4_000_000, "bytes_up": 500_000, "packets_sent": 400, "retransmissions": 1}
+    counts |= {"chunks_by_switch": 3, "chunks_by_server": 1}
     for worker in range(2):
         folder.write_stats(worker, counts)
     line = "10 steps, 1 MB sent instead of 8 MB as float32, 88% saved, 2 retransmissions (0.2%)"
+    line += ", summed by switch 75% and server 25%"
     assert status.summary() == line
-    folder.write_stats(0, {**counts, "bytes_sent": 9_000_000})
+    folder.write_stats(0, {**counts, "bytes_up": 9_000_000})
     assert "9.5 MB sent instead of 8 MB as float32, 2 ret" in status.summary()
