@@ -48,6 +48,7 @@ class Settings:
         seeds: seeds of weights and data.
         steps, batch, lr, test_every: settings of the training; None for those of the job.
         limit: part of the job's data.
+        note: sentences for the conditions of the report, for example on other load of the machine.
         tolerance: how far above gloo's final loss the target is, as a share of it.
     """
 
@@ -74,6 +75,7 @@ class Settings:
     test_every: int | None = None
     limit: int | None = None
     tolerance: float = 0.005
+    note: str = ""
 
     def __post_init__(self) -> None:
         if self.case not in CASES:
