@@ -266,6 +266,7 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
 PICTURES: dict[str, tuple[str, Callable[[dict[str, Any], Path], None]]] = {
     "docs/pictures/codecs.png": ("codec-comparison.json", pictures.codec),
     "docs/pictures/learning.png": ("learning.json", pictures.learning),
+    "docs/pictures/tta.png": ("tta.json", pictures.tta),
 }
 # Names that `--measure` takes, with the arguments of `lanesum bench`.
 BENCHMARKS: dict[str, tuple[str, ...]] = {

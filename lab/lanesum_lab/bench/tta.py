@@ -29,7 +29,15 @@ from lanesum_lab.bench.stages import CASES, LOOPBACK, SWITCH, Stage, stage
 from lanesum_lab.bench.trainer import Trained
 
 COLUMNS = ("links", "by", "to target, s", "times gloo", "s per step", "MB per step", "final loss", "beside gloo")
-BREAKDOWN_COLUMNS = ("links", "by", "forward, ms", "backward, ms", "optimizer, ms", "exposed communication, ms")
+BREAKDOWN_COLUMNS = (
+    "links",
+    "by",
+    "forward, ms",
+    "backward, ms",
+    "optimizer, ms",
+    "exposed communication, ms",
+    "CPU, ms",
+)
 GLOO, ALONE = "gloo", "alone"
 PHASES = ("forward", "backward", "optimizer")
 
@@ -310,7 +318,13 @@ def breakdown_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
     for one in result["figures"]:
         phases = (f"{1e3 * one['phases'][name]:.0f}" for name in PHASES)
         hidden = exposed(result, one)
-        yield links_name(one), one["by"], *phases, "-" if hidden is None else f"{1e3 * hidden:.0f}"
+        yield (
+            links_name(one),
+            one["by"],
+            *phases,
+            "-" if hidden is None else f"{1e3 * hidden:.0f}",
+            f"{1e3 * one['cpu_s']:.0f}",
+        )
 
 
 def exposed(result: dict[str, Any], figure: dict[str, Any]) -> float | None:
