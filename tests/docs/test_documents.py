@@ -145,7 +145,7 @@ def test_commands_run(command: str) -> None:
 
 
 def check_options(words: list[str]) -> None:
-    """Compare the options of a command line with those that its ``--help`` lists, or parse it where a script follows."""
+    """Parse a launch; compare the options of another command line with those that its ``--help`` lists."""
     if words[0] == "launch":
         launch.parser().parse_args(words[1:])
         return

@@ -27,6 +27,7 @@ from lanesum.transport.errors import (
     TransportError,
     timeout_error,
 )
+from lanesum.transport.long_wait import run_and_log
 from lanesum.transport.native_rounds import NativeRoundSequence, NativeRoundState
 from lanesum.transport.native_worker_loop import NativeWorkerLoop
 from lanesum.transport.path_check import check_path
@@ -310,9 +311,14 @@ class UdpTransport:
         Raises AggregationTimeoutError after the deadline without progress of any round.
         """
         with _Exclusive(self):
-            if not self._loop.run([one.target for one in rounds], self._deadline_s):
+            if not self._run(rounds):
                 waiting = (one.state for one in rounds if not one.state.complete)
                 raise self._timeout_error(next(waiting, rounds[0].state))
+
+    def _run(self, rounds: Sequence[RoundInFlight]) -> bool:
+        """Run the loop until one of the rounds is ready or complete; return False after the deadline."""
+        targets = [one.target for one in rounds]
+        return run_and_log(self._loop, targets, self._deadline_s, self.ticket, lambda: self._rounds.stats)
 
     def wake(self) -> None:
         """Make ``wait`` return, or the next one not wait; callable from any thread."""
