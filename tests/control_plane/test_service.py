@@ -16,13 +16,12 @@ import pytest
 from lanesum.errors import ConfigurationError
 from lanesum.join import (
     DescriptionMismatchError,
-    KeepAlive,
     Membership,
     NotReadyError,
-    SupersededError,
     join,
     take_ticket,
 )
+from lanesum.keep_alive import KeepAlive, SupersededError
 from lanesum.protocol import LaneOp
 from lanesum.rpc import controller as rpc
 from lanesum_control.cli.controller import _switch_addresses

@@ -85,8 +85,8 @@ class AllReduceScheduler:
             if completed is not None:
                 kernels(few=True).sum_rows(completed.result().view(np.float32), divisor, values)
             return values
-        except BaseException:
-            self._transport.abandon()
+        except BaseException as error:
+            self._transport.abandon(error)
             raise
 
     def wait(self, all_reduce: AllReduce) -> bool:
@@ -133,7 +133,7 @@ class AllReduceScheduler:
             return work(*args, **kwargs)
         except BaseException as error:
             # The other workers wait for these all-reduces. If a later one took their place, sums would mix the two.
-            self._transport.abandon()
+            self._transport.abandon(error)
             if isinstance(error, Exception):
                 self._fail_all(error)
                 return None

@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -17,6 +19,7 @@ from lanesum._internal.offload import Offload
 from lanesum.codecs.base import Codec, CodecContext, Part, Result, is_tensor
 from lanesum.codecs.fixed import FixedPoint
 from lanesum.errors import ConfigurationError
+from lanesum.keep_alive import KeepAlive
 from lanesum.session.all_reduce import AllReduce
 from lanesum.session.handle import AllReduceHandle
 from lanesum.session.observer import RoundObserver
@@ -29,6 +32,9 @@ from lanesum.transport.sockets import WrapSocket
 if TYPE_CHECKING:
     import torch
 
+#: Time for which a worker waits for others that live but are busy: that of PyTorch's process groups with NCCL.
+DEFAULT_BUSY_S = 600.0
+
 
 class Session(Closing):
     """A worker's membership in an admitted job.
@@ -40,12 +46,16 @@ class Session(Closing):
         congestion: congestion control below that maximum: ``"aimd"``, ``"fixed"`` or a ``CongestionControl``.
         pacing: spread the packets of a window over a round trip instead of sending them at once.
         deadline_s: longest time without progress before AggregationTimeoutError, in seconds.
+        busy_s: as ``deadline_s``, where only workers are missing that live, as the controller says.
         observer: called after every round, in the calling thread.
         offload: ``"auto"``, ``"on"`` or ``"off"``: UDP segmentation offload, see ``UdpTransport``.
         wrap_socket: for tests, see ``UdpTransport``.
 
     All workers of a job must call ``all_reduce`` and ``all_reduce_async`` in the same order with arrays of the same
     size. A session is not safe for concurrent calls from several threads.
+
+    A session with a ticket from a controller keeps the job alive, and raises WorkerGoneError or SupersededError soon
+    after another worker has failed, or the job has begun anew.
     """
 
     def __init__(
@@ -57,6 +67,7 @@ class Session(Closing):
         congestion: str | CongestionControl = "aimd",
         pacing: bool = False,
         deadline_s: float = DEFAULT_DEADLINE_S,
+        busy_s: float = DEFAULT_BUSY_S,
         observer: RoundObserver | None = None,
         offload: Offload = "auto",
         wrap_socket: WrapSocket | None = None,
@@ -74,6 +85,12 @@ class Session(Closing):
             wrap_socket=wrap_socket,
         )
         self._scheduler = AllReduceScheduler(self._transport, observer)
+        self._keep_alive = KeepAlive.of(ticket)
+        if self._keep_alive is not None:
+            self._transport.ask(self._keep_alive, busy_s)
+            self._keep_alive.listen(self._transport.interrupt)
+            if not self._keep_alive.shared:
+                weakref.finalize(self, self._keep_alive.abandon).atexit = False
         #: Maximum number of values for which ``all_reduce`` uses ``UdpTransport.gather``.
         self._max_gathered = 0
         if type(self.codec) is FixedPoint and self.codec.workers == ticket.workers and observer is None:
@@ -323,12 +340,29 @@ class Session(Closing):
             MismatchError: another worker continues with an all-reduce. Absent workers raise nothing.
         """
         self._scheduler.finish_all()
-        return self._transport.leave(deadline_s)
+        try:
+            return self._transport.leave(deadline_s)
+        finally:
+            self.close()
+
+    def report_failure(self, error: BaseException) -> None:
+        """Tell the other workers, through the controller if there is one, that this one has failed."""
+        if self._keep_alive is not None:
+            self._keep_alive.report_failure(error)
 
     def close(self) -> None:
         """Release sockets and kept memory; idempotent. All-reduces in flight end with SessionClosedError."""
         self._transport.close()
+        if self._keep_alive is not None and not self._keep_alive.shared:
+            self._keep_alive.close()
         arrays.release_pooled()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self.report_failure(error)
+        self.close()
 
 
 def _flat(array: NDArray[Any]) -> NDArray[np.float32]:

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import TracebackType
 from typing import Any, cast
 
 import torch
@@ -21,12 +22,14 @@ from lanesum.codecs.base import Codec, Part, Result
 from lanesum.errors import ConfigurationError
 from lanesum.gpu.staging import Staging, needs_staging, staging_for
 from lanesum.gpu.tensors import adds_error_feedback
-from lanesum.join import DEFAULT_WAIT_S, KeepAlive, controller_address, join, wait_for_others
+from lanesum.join import DEFAULT_WAIT_S, join, wait_for_others
+from lanesum.keep_alive import KeepAlive
 from lanesum.session import AllReduceHandle, RoundObserver, Session
+from lanesum.session.session import DEFAULT_BUSY_S
 from lanesum.torch import checkpoint
 from lanesum.torch.communication_thread import CommunicationThread
 from lanesum.torch.error_feedback import ErrorFeedbackState
-from lanesum.transport import TransportStats
+from lanesum.transport import JobTicket, TransportStats
 from lanesum.transport.congestion import CongestionControl
 from lanesum.transport.constants import DEFAULT_DEADLINE_S, DEFAULT_WINDOW
 from lanesum.transport.errors import SessionClosedError
@@ -78,7 +81,6 @@ class State(Closing):
         model: torch.nn.Module | None = None,
     ) -> None:
         self.session = session
-        self.keep_alive: KeepAlive | None = None
         self.codec: Codec = session.codec if codec is None else session.resolve_codec(codec)
         self.error: Exception | None = None
         own = self.codec.traits.keeps_error_feedback
@@ -118,42 +120,49 @@ class State(Closing):
         congestion: str | CongestionControl = "aimd",
         pacing: bool = False,
         deadline_s: float = DEFAULT_DEADLINE_S,
+        busy_s: float = DEFAULT_BUSY_S,
         observer: RoundObserver | None = None,
         wait_s: float = DEFAULT_WAIT_S,
+        take_over: bool = False,
     ) -> State:
         """Join a job, wait for its other workers, and return a state for it.
 
-        ``controller``, ``job`` and ``worker`` are those of :func:`lanesum.join.join`. Where they are None, it reads the
-        environment: LANESUM_CONTROLLER, LANESUM_JOB, RANK, or LANESUM_TICKET. ``window``, ``congestion``, ``pacing``,
-        ``deadline_s`` and ``observer`` are those of :class:`lanesum.session.Session`, the rest of the constructor.
-
-        With a controller, a thread keeps the job alive until the state is closed.
+        ``controller``, ``job``, ``worker`` and ``take_over`` are those of :func:`lanesum.join.join`. Where they are
+        None, it reads the environment: LANESUM_CONTROLLER, LANESUM_JOB, RANK, or LANESUM_TICKET. ``window``,
+        ``congestion``, ``pacing``, ``deadline_s``, ``busy_s`` and ``observer`` are those of
+        :class:`lanesum.session.Session`, the rest of the constructor.
 
         Raises:
+            ConfigurationError: without ``worker``, this rank and the size of its process group are not the number of
+                this worker and the size of the job.
             LanesumError: the exceptions of these functions. With a controller, also those of
                 :func:`lanesum.join.wait_for_others`: a worker has not joined within ``wait_s`` seconds, or uses another
-                codec.
+                codec, or another version of lanesum or PyTorch. An error on one rank is raised on all of them.
         """
-        ticket = join(controller=controller, job=job, worker=worker)
-        session = Session(
-            ticket,
-            codec=codec,
-            window=window,
-            congestion=congestion,
-            pacing=pacing,
-            deadline_s=deadline_s,
-            observer=observer,
-        )
-        state = cls(session, error_feedback=error_feedback, model=model)
-        address = controller_address(controller)
-        if address is not None:
-            try:
-                wait_for_others(ticket, address, description=state.codec.describe(), timeout_s=wait_s)
-            except BaseException:
-                state.close()
-                raise
-            state.keep_alive = KeepAlive(ticket, address)
-            state.keep_alive.start()
+        ticket = join(controller=controller, job=job, worker=worker, take_over=take_over)
+        opened: KeepAlive | Session | None = KeepAlive.of(ticket)
+        try:
+            if worker is None:
+                _check_group(ticket, model)
+            opened = session = Session(
+                ticket,
+                codec=codec,
+                window=window,
+                congestion=congestion,
+                pacing=pacing,
+                deadline_s=deadline_s,
+                busy_s=busy_s,
+                observer=observer,
+            )
+            state = cls(session, error_feedback=error_feedback, model=model)
+            if ticket.controller:
+                described, facts = state.codec.describe(), {"torch": str(torch.__version__)}
+                wait_for_others(ticket, ticket.controller, description=described, facts=facts, timeout_s=wait_s)
+        except BaseException as error:
+            if opened is not None:
+                opened.report_failure(error)
+                opened.close()
+            raise
         return state
 
     @property
@@ -264,10 +273,30 @@ class State(Closing):
         """End the thread and the session; idempotent. A later backward raises SessionClosedError."""
         if self.error is None:
             self.error = SessionClosedError("This State is closed.", "Make a new State and register it again.")
-        if self.keep_alive is not None:
-            self.keep_alive.close()
         self.session.close()
         self._thread.stop()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self.session.report_failure(error)
+        self.close()
+
+
+def _check_group(ticket: JobTicket, model: torch.nn.Module | None) -> None:
+    """Raise ConfigurationError if the process group of ``model``, or the default one, is not that of the job."""
+    if not dist.is_initialized():
+        return
+    group = getattr(model, "process_group", None)
+    size, rank = dist.get_world_size(group), dist.get_rank(group)
+    if (size, rank) != (ticket.workers, ticket.worker):
+        raise ConfigurationError(
+            f"Rank {rank} of a process group of {size} has joined job {ticket.job} as worker {ticket.worker} of "
+            f"{ticket.workers}.",
+            "Start as many ranks as the job has workers, or admit the job for as many workers as there are ranks; rank "
+            "n is worker n unless worker is given.",
+        )
 
 
 class _Bucket:
@@ -392,7 +421,9 @@ class _Bucket:
 
     def _fail(self, error: Exception) -> None:
         # The first failure is the cause. Later ones, and those after close(), follow from it.
-        self._state.error = self._state.error or error
+        if self._state.error is None:
+            self._state.error = error
+            self._state.session.report_failure(error)
         try:
             # PyTorch annotates the parameter as a result.
             self._future.set_exception(self._state.error)  # type: ignore[arg-type]
