@@ -35,7 +35,7 @@ DEFAULT_KEEP_ALIVE_S = 5.0  # far below a usual lease
 #: needed, so packets that were lost get the time for a retransmission.
 PATIENCE_S = {rpc.FAILED: 0.25, rpc.LOST: 0.25, rpc.LEFT: 1.0}
 _RETRY_S = 0.1
-_LAST_CALL_S = 1.0
+_LAST_CALL_S = 2.0
 _RANDOM = secrets.token_hex(8)
 # Errors that all workers raise by themselves, or because of another worker.
 _NOT_REPORTED = (AggregationTimeoutError, MismatchError, SessionClosedError, WorkerGoneError)
@@ -110,7 +110,7 @@ class KeepAlive(Serving):
         self._ending: tuple[LanesumError, float] | None = None
         self._reported = False
         self._stream: Stream | None = None
-        self._connected = False
+        self._connected = False  # as far as is known
         self._thread = threading.Thread(target=self._run, name="lanesum-keep-alive", daemon=True)
 
     @classmethod
@@ -203,9 +203,9 @@ class KeepAlive(Serving):
         with Stream(self._controller, rpc.SERVICE, rpc.WATCH, message) as stream:
             self._stream = stream
             if not self._stop.is_set():
+                self._connected = True
                 try:
                     for answer in stream:
-                        self._connected = True
                         self._take(answer)
                 finally:
                     self._connected = False
@@ -226,7 +226,7 @@ class KeepAlive(Serving):
             self._stream.close()
 
     def close(self, *, why: str | None = "it has closed its session") -> None:
-        """Stop the thread, and tell the others ``why`` unless it is None; takes at most two seconds. Idempotent."""
+        """Stop the thread, and tell the others ``why`` unless it is None; takes at most four seconds. Idempotent."""
         if why is not None and self._connected and not self._stop.is_set():
             self._report(rpc.LEFT, why)
         self.abandon()

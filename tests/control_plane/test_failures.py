@@ -205,5 +205,7 @@ def test_join_of_a_job_that_has_expired_names_the_lease(clock: FakeClock, contro
     controller.admit(JobRequest("b", ("w4",), lease_s=0.1))
     clock.now += 1
     wait_until(lambda: len(controller.jobs()) == 1)
-    with pytest.raises(rpc.ControllerError, match=r"It was removed: no sign of life for 0.1 s, its lease \(lanesum job"):
+    with pytest.raises(
+        rpc.ControllerError, match=r"It was removed: no sign of life for 0.1 s, its lease \(lanesum job"
+    ):
         rpc.call(address, rpc.JOIN, {"job": "b", "worker": 0})

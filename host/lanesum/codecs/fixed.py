@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from lanesum._internal import arrays
 from lanesum.aggregation.pieces import RoundPieces
 from lanesum.codecs.base import (
+    INFINITY_BITS,
     Aggregate,
     CodecContext,
     CodecError,
@@ -29,6 +30,7 @@ from lanesum.codecs.base import (
     Round,
     RoundShape,
     Steps,
+    UnencodableError,
     Vector,
     Words,
     always,
@@ -49,7 +51,6 @@ from lanesum.protocol.lanes import LaneOp
 INT32_MAX = 2**31 - 1
 # Coordinates of a part, per thread: they fit the cache, and the fixed cost of a part is small beside them.
 _PIECE = 1 << 18
-_INFINITY = 0x7F800000  # bits of a float32; those of NaN are larger
 # About the number of words that cost as much as one round trip, on fast links with short round trips.
 _GATHERED = 2048
 
@@ -174,14 +175,18 @@ class FixedPoint:
         loops = kernels(few=True)
         largest = np.empty(1, np.uint32)
         loops.magnitudes(vector, vector.size, largest)
-        if largest[0] >= _INFINITY:
+        if largest[0] >= INFINITY_BITS:
             refuse_not_finite(vector, context)
+        if context.not_finite:
+            vector = np.full_like(vector, np.nan)
         shape = gathered_shape(vector.size, self.workers)
         values = np.empty_like(vector)
         result = Result(values, np.zeros_like(vector) if context.keep_residual else None)
         reply = yield gathering(vector.view(np.uint32), self.workers, context, last=always)
         sent = summed(reply, shape, context).view(np.float32)
         loops.sum_rows(sent[: context.workers * vector.size], divisor(context), values)
+        if np.isnan(values[0]):
+            raise UnencodableError(f"Tensor {context.tensor!r} is not finite at some worker.")
         return result
 
     def _parts(self, size: int) -> Iterator[tuple[slice, slice]]:

@@ -16,8 +16,8 @@ import torch
 from numpy.typing import NDArray
 
 from lanesum.aggregation.pieces import RoundPieces
-from lanesum.codecs.base import CodecContext, Result, Round, Steps, Words, always, refuse_not_finite
-from lanesum.codecs.sparse.all_reduce import INFINITY_BITS, SparseReduction
+from lanesum.codecs.base import INFINITY_BITS, CodecContext, Result, Round, Steps, Words, always, refuse_not_finite
+from lanesum.codecs.sparse.all_reduce import SparseReduction
 from lanesum.codecs.sparse.plan import BLOCKS, Plan
 from lanesum.gpu import sketch_loops as loops
 from lanesum.gpu.availability import require

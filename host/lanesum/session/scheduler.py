@@ -16,6 +16,7 @@ from __future__ import annotations
 import collections
 import functools
 import itertools
+import logging
 import math
 from collections.abc import Callable
 from typing import ParamSpec
@@ -23,7 +24,16 @@ from typing import ParamSpec
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum.codecs.base import Aggregate, Codec, CodecError, Result, Round, RoundGroup
+from lanesum.codecs.base import (
+    Aggregate,
+    Codec,
+    CodecError,
+    NotFiniteError,
+    Result,
+    Round,
+    RoundGroup,
+    UnencodableError,
+)
 from lanesum.codecs.kernels.dispatch import kernels
 from lanesum.session.all_reduce import AllReduce, StartedRound
 from lanesum.session.lengths import AppendedLengths, append_lengths
@@ -32,6 +42,7 @@ from lanesum.transport import UdpTransport
 from lanesum.transport.errors import SessionClosedError
 
 P = ParamSpec("P")
+logger = logging.getLogger(__name__)
 
 
 class AllReduceScheduler:
@@ -40,10 +51,15 @@ class AllReduceScheduler:
     Args:
         transport: carries the rounds.
         observer: called after every round.
+        raise_not_finite: raise NotFiniteError on all workers if a vector of one is not finite, instead of returning
+            NaN.
     """
 
-    def __init__(self, transport: UdpTransport, observer: RoundObserver | None = None) -> None:
+    def __init__(
+        self, transport: UdpTransport, observer: RoundObserver | None = None, *, raise_not_finite: bool = False
+    ) -> None:
         self._transport = transport
+        self._raise_not_finite = raise_not_finite
         self._ticket = transport.ticket
         self._observer = observer
         self._queue: collections.deque[AllReduce] = collections.deque()
@@ -166,8 +182,10 @@ class AllReduceScheduler:
                 completed = exchange(made.op, words)
                 reply = self._aggregate(codec, made, lengths, completed.result(), completed.contributors)
         except StopIteration as stop:
-            all_reduce.result = stop.value
-            self._queue.remove(all_reduce)
+            self._finish(all_reduce, stop.value)
+        except UnencodableError as error:
+            all_reduce.max_rounds = self._max_rounds(all_reduce)
+            self._handle_not_finite(all_reduce, error)
         else:
             all_reduce.max_rounds = self._max_rounds(all_reduce)
             self._take(all_reduce, made)
@@ -237,11 +255,15 @@ class AllReduceScheduler:
         all_reduce.started.append(StartedRound(round_, flight, round_.overlap, lengths))
 
     def _count_round(self, all_reduce: AllReduce, round_: Round) -> tuple[NDArray[np.uint32], AppendedLengths | None]:
-        """Count a round that starts now; return its words, and the vector lengths behind them in the first round."""
+        """Count a round that starts now; return its words, and the vector lengths behind the first ones with room."""
         all_reduce.num_rounds += 1
-        if all_reduce.num_rounds > 1:
+        if all_reduce.lengths_sent:
             return round_.words, None
-        return append_lengths(all_reduce.codec, all_reduce.size, round_, self._ticket)
+        words, lengths = append_lengths(
+            all_reduce.codec, all_reduce.size, round_, self._ticket, not_finite=all_reduce.context.not_finite
+        )
+        all_reduce.lengths_sent = lengths is not None
+        return words, lengths
 
     def _encode(self) -> bool:
         for all_reduce in self._queue:
@@ -280,15 +302,18 @@ class AllReduceScheduler:
 
     def _resume(self, all_reduce: AllReduce) -> None:
         """Hand the aggregates to the codec, which decodes them and makes its next rounds."""
-        aggregates = []
-        for one in all_reduce.started:
-            assert one.result is not None
-            words, contributors = one.result
-            known = functools.partial(_unchanged, contributors)
-            aggregates.append(self._aggregate(all_reduce.codec, one.round, one.lengths, words, known))
-        all_reduce.started.clear()
-        reply = tuple(aggregates) if all_reduce.grouped else aggregates[0]
-        self._advance(all_reduce, functools.partial(all_reduce.steps.send, reply))
+        started, all_reduce.started = all_reduce.started, []
+
+        def step() -> Round | RoundGroup:
+            aggregates = []
+            for one in started:
+                assert one.result is not None
+                words, contributors = one.result
+                known = functools.partial(_unchanged, contributors)
+                aggregates.append(self._aggregate(all_reduce.codec, one.round, one.lengths, words, known))
+            return all_reduce.steps.send(tuple(aggregates) if all_reduce.grouped else aggregates[0])
+
+        self._advance(all_reduce, step)
 
     def _aggregate(
         self,
@@ -316,10 +341,36 @@ class AllReduceScheduler:
         try:
             made = step()
         except StopIteration as stop:
-            all_reduce.result = stop.value
-            self._queue.remove(all_reduce)
-            return
-        self._take(all_reduce, made)
+            self._finish(all_reduce, stop.value)
+        except UnencodableError as error:
+            self._handle_not_finite(all_reduce, error)
+        else:
+            self._take(all_reduce, made)
+
+    def _handle_not_finite(self, all_reduce: AllReduce, error: UnencodableError) -> None:
+        """Start again with zeros, before the first round; after a round, end the all-reduce, as all workers do."""
+        if all_reduce.num_rounds:
+            all_reduce.steps.close()
+            what = (all_reduce.cause or error).what
+            if self._raise_not_finite:
+                raise NotFiniteError(what, "Skip the step, or lower the loss scale.") from error
+            logger.warning("Worker %d gets NaN, as all others. %s", self._ticket.worker, what)
+            self._finish(all_reduce, all_reduce.not_finite_result())
+        elif all_reduce.cause is not None:
+            raise error
+        else:
+            all_reduce.start_again(error)
+            self._advance(all_reduce, functools.partial(next, all_reduce.steps))
+
+    def _finish(self, all_reduce: AllReduce, result: Result) -> None:
+        if all_reduce.cause is not None and not result.not_finite and not self._ticket.quorum:
+            raise NotFiniteError(
+                f"A vector of worker {self._ticket.worker} is not finite, and codec {all_reduce.codec.name} has not "
+                "told the other workers.",
+                "Give the codec a first round with room for the lengths, or let it read CodecContext.not_finite.",
+            )
+        all_reduce.result = result
+        self._queue.remove(all_reduce)
 
     def _take(self, all_reduce: AllReduce, made: Round | RoundGroup) -> None:
         """Queue the rounds that a codec has yielded."""

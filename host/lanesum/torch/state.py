@@ -25,7 +25,7 @@ from lanesum.gpu.tensors import adds_error_feedback
 from lanesum.join import DEFAULT_WAIT_S, join, wait_for_others
 from lanesum.keep_alive import KeepAlive
 from lanesum.session import AllReduceHandle, RoundObserver, Session
-from lanesum.session.session import DEFAULT_BUSY_S
+from lanesum.session.session import DEFAULT_BUSY_S, NonFinite
 from lanesum.torch import checkpoint
 from lanesum.torch.communication_thread import CommunicationThread
 from lanesum.torch.error_feedback import ErrorFeedbackState
@@ -122,6 +122,7 @@ class State(Closing):
         deadline_s: float = DEFAULT_DEADLINE_S,
         busy_s: float = DEFAULT_BUSY_S,
         observer: RoundObserver | None = None,
+        non_finite: NonFinite = "mean",
         wait_s: float = DEFAULT_WAIT_S,
         take_over: bool = False,
     ) -> State:
@@ -129,7 +130,7 @@ class State(Closing):
 
         ``controller``, ``job``, ``worker`` and ``take_over`` are those of :func:`lanesum.join.join`. Where they are
         None, it reads the environment: LANESUM_CONTROLLER, LANESUM_JOB, RANK, or LANESUM_TICKET. ``window``,
-        ``congestion``, ``pacing``, ``deadline_s``, ``busy_s`` and ``observer`` are those of
+        ``congestion``, ``pacing``, ``deadline_s``, ``busy_s``, ``observer`` and ``non_finite`` are those of
         :class:`lanesum.session.Session`, the rest of the constructor.
 
         Raises:
@@ -153,6 +154,7 @@ class State(Closing):
                 deadline_s=deadline_s,
                 busy_s=busy_s,
                 observer=observer,
+                non_finite=non_finite,
             )
             state = cls(session, error_feedback=error_feedback, model=model)
             if ticket.controller:
@@ -409,7 +411,8 @@ class _Bucket:
                 self._result = self._handle.codec_result()
             state, residual = self._state, self._result.residual
             state._skipped = self._result.skipped or state._skipped
-            if state.error_feedback is not None:
+            # Without a sum, the next step gets the residuals of the last one.
+            if state.error_feedback is not None and not self._result.not_finite:
                 assert residual is not None
                 state.error_feedback.store(cast(torch.Tensor, residual), self._parts)
         return self._result

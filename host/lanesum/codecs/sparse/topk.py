@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.codecs.base import (
+    INFINITY_BITS,
     CodecContext,
     Result,
     RoundShape,
@@ -27,7 +28,6 @@ from lanesum.codecs.base import (
 )
 from lanesum.codecs.kernels.dispatch import kernels
 from lanesum.codecs.registry import register
-from lanesum.codecs.sparse.all_reduce import INFINITY_BITS
 from lanesum.codecs.sparse.auto import Auto
 from lanesum.codecs.sparse.engine import SparseCodec
 from lanesum.codecs.sparse.sketch import Sketch
