@@ -29,6 +29,8 @@ from lanesum_lab.bench import (
     server,
     sparse,
     transport,
+    tta,
+    tta_report,
 )
 from lanesum_lab.generate import replace_generated
 
@@ -162,6 +164,32 @@ def learning_table(result: dict[str, Any]) -> str:
     return "\n".join([*table, "", *by_phase, "", trainings])
 
 
+def tta_table(result: dict[str, Any]) -> str:
+    """Return all methods with their time to the target, and the parts of a step."""
+    table = _markdown(tta.COLUMNS, tta.rows(result))
+    parts = _markdown(tta.BREAKDOWN_COLUMNS, tta.breakdown_rows(result))
+    return "\n".join(
+        [*table, "", *(f"- {one}" for one in tta.winners(result)), "", *parts, "", tta_report.conditions(result)]
+    )
+
+
+def tta_summary_table(result: dict[str, Any]) -> str:
+    """Return the time to the target of every method, a column for each rate."""
+    figures: dict[str, list[dict[str, Any]]] = {}
+    for one in result["figures"]:
+        if one["by"] != tta.ALONE:
+            figures.setdefault(one["by"], []).append(one)
+    head = ("by", *(tta.links_name(one) for one in figures[tta.GLOO]))
+    rows = [(by, *map(_to_target, some)) for by, some in figures.items()]
+    return "\n".join([*_markdown(head, rows), "", tta_report.conditions(result)])
+
+
+def _to_target(figure: dict[str, Any]) -> str:
+    if figure["to_target_s"] is None:
+        return f"not reached (loss {100 * figure['beside_gloo']['median']:+.1f} %)"
+    return f"{figure['to_target_s']['median']:.1f} s, {figure['times_gloo']['median']:.2f} times as fast"
+
+
 def comparison_table(result: dict[str, Any]) -> str:
     """Return a comparison of all codecs."""
     table = _markdown(comparison.COLUMNS, comparison.rows(result))
@@ -228,6 +256,11 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "codec figures": ("codec.json", "docs/codecs.md", codec_table),
     "codec comparison": ("codec-comparison.json", "docs/codecs.md", comparison_table),
     "learning figures": ("learning.json", "docs/lgc.md", learning_table),
+    "time to accuracy": ("tta.json", PAGE, tta_table),
+    "time to accuracy summary": ("tta.json", "README.md", tta_summary_table),
+    "time to accuracy of sparse gradients": ("tta-sparse.json", PAGE, tta_table),
+    "time to accuracy through a switch": ("tta-switch.json", PAGE, tta_table),
+    "time to accuracy on loopback": ("tta-loopback.json", PAGE, tta_table),
 }
 # Pictures of the documents: the result that each shows, and the function that draws it.
 PICTURES: dict[str, tuple[str, Callable[[dict[str, Any], Path], None]]] = {
@@ -247,6 +280,25 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
     "sparse": ("sparse", "--rates", "200", "--repeats", "3"),
     "codec": ("codec", "--part", "speed", "--levels", "avx2,avx512"),
     "codec-comparison": ("codec", "--part", "comparison"),
+    "tta": ("tta", "--steps", "60", "--test-every", "5"),
+    "tta-sparse": (
+        *("tta", "--job", "words-sparse", "--by", "alone,gloo-fp16,two-shot-8,topk,union,auto,thc"),
+        *("--steps", "60", "--test-every", "5", "--rates", "1000"),
+    ),
+    "tta-switch": (
+        "tta",
+        "--job",
+        "digits",
+        "--case",
+        "switch",
+        "--rates",
+        "10",
+        "--by",
+        "alone,gloo-fp16,thc-paper,thc",
+    ),
+    "tta-loopback": (
+        *("tta", "--case", "loopback", "--by", "alone,gloo-fp16,fixed,auto,thc", "--steps", "30", "--test-every", "5"),
+    ),
     "allreduce-workers": ("allreduce", "--workers", "2,4,8,16", "--values", "4000000", "--repeats", "3"),
 }
 

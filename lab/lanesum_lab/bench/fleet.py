@@ -52,6 +52,9 @@ class Fleet:
         supervisor: supervisor of this fleet.
         at: returns a command with a prefix that runs it at a host or switch.
         interfaces: returns the interfaces of a switch by port; None on loopback.
+
+    Attributes:
+        controller: address of the controller.
     """
 
     def __init__(
@@ -66,7 +69,7 @@ class Fleet:
         self.plan = plan
         self.agents = Agents(supervisor, scratch.folder)
         # A socket file works across network namespaces.
-        self._controller = f"unix:{scratch.folder / 'controller.sock'}"
+        self.controller = f"unix:{scratch.folder / 'controller.sock'}"
         self._scratch, self._supervisor, self._at = scratch, supervisor, at
         self._workers: dict[str, list[str]] = {}
         scratch.fault_counts.mkdir()
@@ -76,7 +79,7 @@ class Fleet:
         for server, host in plan.servers.items():
             supervisor.start(server, at(host, commands.server_command(plan, scratch, server, host, behind=True)))
         (controller_host,) = plan.topology.names("controller")
-        command = commands.controller_command(plan, scratch, listen=self._controller)
+        command = commands.controller_command(plan, scratch, listen=self.controller)
         supervisor.start(CONTROLLER, at(controller_host, command))
 
     def admit(
@@ -88,12 +91,16 @@ class Fleet:
         """
         self._wait_for_controller()
         message = {"name": name, "workers": list(hosts), "codec": None, "lease_s": 0, **request}
-        rpc.call(self._controller, rpc.ADMIT, message)
+        rpc.call(self.controller, rpc.ADMIT, message)
         if idle:
             return
         self._workers[name] = [f"{name}-{host}" for host in hosts]
         for number, (host, agent) in enumerate(zip(hosts, self._workers[name], strict=True)):
-            self.start_agent(agent, host, "worker", self._controller, name, str(number), congestion)
+            self.start_agent(agent, host, "worker", self.controller, name, str(number), congestion)
+
+    def remove(self, name: str) -> None:
+        """Remove a job. Raises ControllerError."""
+        rpc.call(self.controller, rpc.REMOVE, {"job": name})
 
     def start_agent(self, agent: str, host: str, module: str, *arguments: str) -> None:
         """Start an agent process at a host; ``module`` of this package."""
@@ -110,7 +117,7 @@ class Fleet:
         while True:
             self._supervisor.check()
             try:
-                rpc.call(self._controller, rpc.JOBS, {}, _TRY_S)
+                rpc.call(self.controller, rpc.JOBS, {}, _TRY_S)
                 return
             except rpc.UnreachableError:
                 if time.monotonic() > deadline:
@@ -131,7 +138,7 @@ class Fleet:
 
     def counters(self) -> dict[str, Any]:
         """Return the controller's answer to COUNTERS. Raises ControllerError."""
-        return rpc.call(self._controller, rpc.COUNTERS, {})
+        return rpc.call(self.controller, rpc.COUNTERS, {})
 
     def lost(self) -> int:
         """Return the number of packets that the fault plan has dropped so far."""

@@ -22,37 +22,18 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from lanesum_lab.train.source_text import ByteTransformer
 from lanesum_lab.train.task import DigitsNet, load_digits
 
 Vector = NDArray[np.float32]
 
-# Context length in bytes and layer width of the transformer.
-_CONTEXT, _WIDTH, _LAYERS, _HEADS = 64, 64, 2, 4
-_VOCABULARY = 256
+# Context length in bytes of the transformer.
+_CONTEXT = 64
 _BATCH = 8
 # Distance in bytes between the stretches of the test.
 _TEST_STEP = 401
 # The text: modules of the standard library.
 _TEXT = (argparse, ast, inspect, typing)
-
-
-class TinyTransformer(nn.Module):
-    """Two layers of causal attention over bytes; about 137,000 parameters."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.tokens = nn.Embedding(_VOCABULARY, _WIDTH)
-        self.places = nn.Embedding(_CONTEXT, _WIDTH)
-        layer = nn.TransformerEncoderLayer(_WIDTH, _HEADS, 4 * _WIDTH, dropout=0.0, batch_first=True, norm_first=True)
-        self.layers = nn.TransformerEncoder(layer, _LAYERS, enable_nested_tensor=False)
-        self.logits = nn.Linear(_WIDTH, _VOCABULARY)
-        self.register_buffer("mask", nn.Transformer.generate_square_subsequent_mask(_CONTEXT))
-
-    def forward(self, text: torch.Tensor) -> torch.Tensor:
-        """Return the logits of the next byte, shape ``(n, context, 256)``, for bytes of shape ``(n, context)``."""
-        x = self.tokens(text) + self.places(torch.arange(_CONTEXT))
-        found: torch.Tensor = self.logits(self.layers(x, mask=self.mask, is_causal=True))
-        return found
 
 
 @dataclass(frozen=True)
@@ -100,7 +81,12 @@ def transformer_task(seed: int = 0) -> Task:
         return rows(torch.randint(end - _CONTEXT - 1, (_BATCH,), generator=generator).tolist())
 
     torch.manual_seed(seed)
-    return Task(TinyTransformer(), batch, rows(range(end, len(text) - _CONTEXT - 1, _TEST_STEP)), 0.1)
+    return Task(
+        ByteTransformer(context=_CONTEXT, width=64, layers=2),
+        batch,
+        rows(range(end, len(text) - _CONTEXT - 1, _TEST_STEP)),
+        0.1,
+    )
 
 
 def digits(workers: int, records: int, seed: int = 0) -> list[list[Vector]]:

@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from lanesum.errors import MissingToolError
 from lanesum_lab.bench.allreduce import case_name, method_name
@@ -42,7 +42,7 @@ def shown(path: Path) -> str | None:
 
 @contextlib.contextmanager
 def _figure(
-    path: Path, panels: int, title: str, result: dict[str, Any], *, width: float, columns: int | None = None
+    path: Path | BinaryIO, panels: int, title: str, result: dict[str, Any], *, width: float, columns: int | None = None
 ) -> Iterator[list[Any]]:
     """Return a figure with ``panels`` of ``width`` inches in rows of ``columns``; in one row for None."""
     columns = min(panels, columns or panels)
@@ -310,3 +310,54 @@ def _by(figures: Sequence[dict[str, Any]]) -> list[str]:
     """Return colours by implementation; peers are grey."""
     colors = {"native": _COLORS[1], "Python": _COLORS[2]}
     return [colors.get(figure["by"].rpartition(" ")[2], _COLORS[0]) for figure in figures]
+
+
+def tta(result: dict[str, Any], path: Path | BinaryIO) -> None:
+    """Draw loss against time, loss against bytes and the parts of a step, a row for each rate. Raises MissingToolError.
+
+    Lines are means over the seeds, areas their extremes.
+    """
+    rates = list(dict.fromkeys(figure["rate_mbit"] for figure in result["figures"]))
+    title = f"{result['workers']} workers, {result['what']}"
+    with _figure(path, 3 * len(rates), title, result, width=6.5, columns=3) as panels:
+        for row, rate in enumerate(rates):
+            figures = [figure for figure in result["figures"] if figure["rate_mbit"] == rate]
+            link = "loopback" if rate is None else f"links of {rate:g} Mbit/s"
+            against_time, against_bytes, parts = panels[3 * row : 3 * row + 3]
+            for number, figure in enumerate(figures):
+                if figure["by"] != "alone":
+                    _losses(against_time, against_bytes, figure, _style(number))
+            targets = [run["target"] for run in figures[0]["runs"]]
+            for axes, name in (
+                (against_time, "seconds of training"),
+                (against_bytes, "MB per worker, both directions"),
+            ):
+                axes.axhline(sum(targets) / len(targets), color="#333333", linewidth=0.8, linestyle=":")
+                axes.set(xlabel=name, ylabel="test loss", xscale="log", title=f"{link}; dotted: mean target")
+                axes.grid(alpha=0.25)
+            against_time.legend(frameon=False, fontsize=8)
+            _parts_of_step(parts, figures)
+
+
+def _losses(against_time: Any, against_bytes: Any, figure: dict[str, Any], style: dict[str, str]) -> None:
+    """Draw the test losses of a method; all seeds are tested after the same steps."""
+    tests = list(zip(*(run["tests"] for run in figure["runs"]), strict=True))
+    losses = [[test["loss"] for test in some] for some in tests]
+    mean = [sum(some) / len(some) for some in losses]
+    times = [sum(test["train_s"] for test in some) / len(some) for some in tests]
+    sent = [some[0]["step"] * figure["mbyte_per_step"]["median"] for some in tests]
+    for axes, along in ((against_time, times), (against_bytes, sent)):
+        axes.plot(along, mean, label=figure["by"], markersize=3, linewidth=1.2, **style)
+        axes.fill_between(along, list(map(min, losses)), list(map(max, losses)), color=style["color"], alpha=0.12)
+
+
+def _parts_of_step(axes: Any, figures: Sequence[dict[str, Any]]) -> None:
+    """Draw the phases of a step as stacked bars; backward includes communication that is not hidden behind it."""
+    labels, begun = [figure["by"] for figure in figures], [0.0] * len(figures)
+    for number, name in enumerate(figures[0]["phases"]):
+        values = [1e3 * figure["phases"][name] for figure in figures]
+        axes.barh(labels, values, left=begun, color=_COLORS[number], label=name, height=0.65)
+        begun = [start + value for start, value in zip(begun, values, strict=True)]
+    axes.invert_yaxis()
+    axes.set(xlabel="ms per step, mean over the workers", title="parts of a step")
+    axes.legend(frameon=False, fontsize=8)

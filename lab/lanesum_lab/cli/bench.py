@@ -300,6 +300,60 @@ def learning(
 
 
 @app.command()
+def tta(
+    job: Annotated[str | None, typer.Option(help="Training job: digits, bytes, words or words-sparse.")] = None,
+    by: Annotated[str, typer.Option(help="Codecs and peers, separated by commas; gloo is always measured.")] = "",
+    case: Annotated[
+        str | None, typer.Option(help="hub (a server where the links meet), switch (embedded, in Mininet) or loopback.")
+    ] = None,
+    rates: Annotated[str, typer.Option(help="Rates of the links, in Mbit/s, separated by commas.")] = "",
+    workers: Annotated[int | None, typer.Option(min=2, help="Number of workers.")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Number of seeds: 1, 2 and so on.")] = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="Steps of every training.")] = None,
+    batch: Annotated[int | None, typer.Option(min=1, help="Samples per worker and step.")] = None,
+    lr: Annotated[float | None, typer.Option(help="Maximum learning rate.")] = None,
+    test_every: Annotated[int | None, typer.Option(min=1, help="Steps from one test to the next.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Images, or bytes of text, to use.")] = None,
+    tolerance: Annotated[
+        float | None, typer.Option(min=0, help="Share by which the target is above gloo's final loss.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder of finished trainings and of report.html.")] = Path("out/tta"),
+    quick: Quick = False,
+    as_json: Json = False,
+) -> None:
+    """Time to accuracy of codecs and their peers behind limited links (needs root and PyTorch); continues where it
+    ended."""
+    from lanesum_lab.bench import tta as bench
+    from lanesum_lab.bench import tta_report
+
+    names = tuple(dict.fromkeys([bench.GLOO, *by.split(",")])) if by else None
+    settings = dataclasses.replace(
+        bench.QUICK if quick else bench.Settings(),
+        **_given(
+            job=job,
+            by=names,
+            case=case,
+            rates_mbit=_numbers(rates, "--rates"),
+            workers=workers,
+            seeds=None if seeds is None else tuple(range(1, seeds + 1)),
+            steps=steps,
+            batch=batch,
+            lr=lr,
+            test_every=test_every,
+            limit=limit,
+            tolerance=tolerance,
+        ),
+    )
+    errors = Console(stderr=True, highlight=False)
+    result = bench.run(settings, out, report=errors.print)
+    tta_report.write(result, out / "report.html")
+    _show(result, [(bench.COLUMNS, bench.rows), (bench.BREAKDOWN_COLUMNS, bench.breakdown_rows)], as_json)
+    for line in () if as_json else bench.winners(result):
+        errors.print(line)
+    errors.print(f"Report: {out / 'report.html'}")
+
+
+@app.command()
 def growth(
     seconds: Seconds = None,
     quick: Quick = False,

@@ -32,7 +32,7 @@ from lanesum.transport.constants import DEFAULT_DEADLINE_S
 from lanesum_lab.train.ending import end_process
 from lanesum_lab.train.loop import Curve, Settings, train
 from lanesum_lab.train.report import Report
-from lanesum_lab.train.task import load_digits
+from lanesum_lab.train.task import DigitsTask
 
 # Longer than the transport's deadline: its error names the missing workers, the process group's does not.
 _GROUP_TIMEOUT_S = 120.0
@@ -99,9 +99,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 def run_rank(options: argparse.Namespace) -> RankRecord:
     """Run both trainings on this rank and write its JSON file. Raises LanesumError if lanesum fails."""
     rank, workers = dist.get_rank(), dist.get_world_size()
-    settings = Settings(epochs=options.epochs, batch=options.batch, lr=options.lr, seed=options.seed)
+    task = DigitsTask(options.limit)
+    epoch = task.steps_per_epoch(workers, options.batch)
+    settings = Settings(
+        steps=options.epochs * epoch, batch=options.batch, lr=options.lr, seed=options.seed, test_every=epoch
+    )
     options.out.mkdir(parents=True, exist_ok=True)
-    data = load_digits(options.limit)
     # Join first, so that a failure shows before the uncompressed training.
     check = lanesum.torch.SumCheck(workers=workers)
     with _state(options, check) as state:
@@ -110,8 +113,9 @@ def run_rank(options: argparse.Namespace) -> RankRecord:
                 f"The job was admitted for {state.session.ticket.workers} workers; torchrun started {workers}.",
                 "Start as many processes as the job has workers.",
             )
-        plain = train(data, settings, title="uncompressed")
-        through = train(data, settings, title=f"lanesum {options.codec}", state=state)
+        plain = train(task, settings, title="uncompressed")
+        hook = state, lanesum.torch.hook
+        through = train(task, settings, title=f"lanesum {options.codec}", hook=hook, counted=True)
         record = RankRecord(rank, plain, through, state.stats, check.checked, check.wrong, check.seconds)
         state.leave()
     described = asdict(record)

@@ -1,105 +1,150 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The training loop, the same one with and without lanesum."""
+"""The training loop: the same one for every job, with and without lanesum."""
 
 from __future__ import annotations
 
 import hashlib
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-import lanesum.torch
 from lanesum.errors import ConfigurationError
+from lanesum_lab.train.checkpoints import Checkpoints
+from lanesum_lab.train.curve import Curve, Evaluation
+from lanesum_lab.train.jobs import Batch, Task
 from lanesum_lab.train.progress import TrainingProgress
-from lanesum_lab.train.task import Digits, DigitsNet, accuracy
+
+#: State and function that ``DistributedDataParallel.register_comm_hook`` takes.
+Hook = tuple[Any, Callable[..., Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Settings that are equal on all ranks and in both trainings.
+    """Settings that are equal on all ranks and in all trainings that are compared.
 
     Attributes:
-        epochs: passes over the training images.
-        batch: images per worker and step.
-        lr: maximum learning rate of a one-cycle schedule, for SGD with Nesterov momentum 0.9.
-        seed: seed of the initial weights and of the order of the images.
+        steps: optimizer steps.
+        batch: samples per worker and step.
+        lr: maximum learning rate of a one-cycle schedule, for SGD.
+        seed: seed of the initial weights and of the order of the data.
+        test_every: steps from one test to the next; the last step is followed by a test, too.
+        momentum: Nesterov momentum of the optimizer; 0 for hooks that apply it themselves.
     """
 
-    epochs: int
+    steps: int
     batch: int
     lr: float
     seed: int
+    test_every: int
+    momentum: float = 0.9
 
-    def steps_per_epoch(self, images: int, workers: int) -> int:
-        """Return the number of whole batches in every worker's shard. Raises ConfigurationError if it is 0."""
-        steps = images // workers // self.batch
-        if steps < 1:
+    def __post_init__(self) -> None:
+        if min(self.steps, self.batch, self.test_every) < 1 or self.lr <= 0:
             raise ConfigurationError(
-                f"{images} images over {workers} workers do not make one batch of {self.batch}.",
-                "Take more images, or a smaller batch.",
+                f"steps={self.steps}, batch={self.batch}, test_every={self.test_every} and lr={self.lr:g} "
+                "must be positive."
             )
-        return steps
 
 
-@dataclass(slots=True)
-class Curve:
-    """Results of one training on one rank.
-
-    Attributes:
-        losses: loss of this rank's batch, one per step.
-        accuracy: fraction of correct test images, one per epoch.
-        seconds: time of all steps and tests.
-        weights_sha256: SHA-256 of all parameters at the end; it differs between ranks if the replicas differ.
-        elements: number of elements of one gradient.
-    """
-
-    losses: list[float] = field(default_factory=list)
-    accuracy: list[float] = field(default_factory=list)
-    seconds: float = 0.0
-    weights_sha256: str = ""
-    elements: int = 0
-
-
-def train(data: Digits, settings: Settings, *, title: str, state: lanesum.torch.State | None = None) -> Curve:
+def train(
+    task: Task,
+    settings: Settings,
+    *,
+    title: str,
+    hook: Hook | None = None,
+    counted: bool = False,
+    checkpoints: Checkpoints | None = None,
+) -> Curve:
     """Train a new model on all ranks of the default process group.
 
-    With a ``state`` the gradients go through lanesum, otherwise through the process group (plain DDP). Initial weights,
-    shards and order are identical in both cases. Raises the exceptions of the hook.
+    Args:
+        task: data and model.
+        settings: settings; initial weights and batches depend on them alone.
+        title: text beside the progress bar.
+        hook: communication hook; None for plain DDP.
+        counted: count the steps for the runner of a fault plan.
+        checkpoints: continue from the last one, and write more.
+
+    Raises ConfigurationError if the ranks have different data, and the exceptions of the hook.
     """
     rank, workers = dist.get_rank(), dist.get_world_size()
-    steps = settings.steps_per_epoch(len(data.train_labels), workers)
+    _compare_data(task, rank, workers)
     torch.manual_seed(settings.seed)
-    model = DistributedDataParallel(DigitsNet())
-    if state is not None:
-        model.register_comm_hook(state, lanesum.torch.hook)
-    optimizer = torch.optim.SGD(model.parameters(), lr=settings.lr, momentum=0.9, nesterov=True)
+    model = DistributedDataParallel(task.model())
+    state, function = hook or (None, None)
+    if function is not None:
+        model.register_comm_hook(state, function)
+    momentum = settings.momentum
+    optimizer = torch.optim.SGD(model.parameters(), lr=settings.lr, momentum=momentum, nesterov=momentum > 0)
     schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, settings.lr, total_steps=settings.epochs * steps, cycle_momentum=False
+        optimizer, settings.lr, total_steps=settings.steps, cycle_momentum=False
     )
     loss_of = nn.CrossEntropyLoss()
     curve = Curve(elements=sum(parameter.numel() for parameter in model.parameters()))
+    stateful = {"model": model.module, "optimizer": optimizer, "schedule": schedule}
+    if hasattr(state, "state_dict"):
+        stateful["hook"] = state
+    done = 0 if checkpoints is None else checkpoints.restore(stateful, curve)
     start = time.perf_counter()
-    with TrainingProgress(title, settings.epochs * steps, rank=rank, counted=state is not None) as progress:
-        for epoch in range(settings.epochs):
-            generator = torch.Generator().manual_seed(settings.seed * 1_000_003 + epoch)
-            shard = torch.randperm(len(data.train_labels), generator=generator)[rank::workers]
-            for chosen in shard[: steps * settings.batch].split(settings.batch):
-                optimizer.zero_grad()
-                loss = loss_of(model(data.train_images[chosen]), data.train_labels[chosen])
-                loss.backward()
-                optimizer.step()
-                schedule.step()
-                curve.losses.append(loss.item())
-                progress.step(curve.losses[-1])
-            # Every rank tests: 360 small images take less time than a broadcast of the result.
-            curve.accuracy.append(accuracy(model.module, data.test_images, data.test_labels))
-            progress.epoch(epoch + 1, settings.epochs, sum(curve.losses[-steps:]) / steps, curve.accuracy[-1])
-    curve.seconds = time.perf_counter() - start
+    with TrainingProgress(title, settings.steps, done=done, rank=rank, counted=counted) as progress:
+        for step in range(done, settings.steps):
+            times = [time.perf_counter()]
+            inputs, targets = task.batch(step, rank, workers, settings.batch, settings.seed)
+            optimizer.zero_grad()
+            logits = model(inputs)
+            loss = loss_of(logits.flatten(0, -2), targets.flatten())
+            times.append(time.perf_counter())
+            loss.backward()
+            times.append(time.perf_counter())
+            optimizer.step()
+            schedule.step()
+            times.append(time.perf_counter())
+            curve.losses.append(loss.item())
+            curve.step_s.append(times[-1] - times[0])
+            for name, begin, end in zip(curve.phases, times[:-1], times[1:], strict=True):
+                curve.phases[name] += end - begin
+            progress.step(curve.losses[-1])
+            if (step + 1) % settings.test_every == 0 or step + 1 == settings.steps:
+                # Every rank tests, which takes less time than to share the result.
+                curve.tests.append(Evaluation(step + 1, *evaluate(model.module, task.test), sum(curve.step_s)))
+                progress.tested(step + 1, settings.steps, _last(curve), curve.tests[-1].loss, curve.tests[-1].accuracy)
+            if checkpoints is not None and checkpoints.due(step + 1):
+                curve.seconds += time.perf_counter() - start
+                start = time.perf_counter()
+                checkpoints.save(step + 1, stateful, curve)
+    curve.seconds += time.perf_counter() - start
     weights = torch.cat([parameter.detach().reshape(-1) for parameter in model.parameters()])
     curve.weights_sha256 = hashlib.sha256(weights.numpy().tobytes()).hexdigest()
     return curve
+
+
+def _compare_data(task: Task, rank: int, workers: int) -> None:
+    identities = [""] * workers
+    dist.all_gather_object(identities, task.identity)
+    if task.identity != identities[0]:
+        raise ConfigurationError(
+            f"Rank {rank} has other training data than rank 0.",
+            "Use the same version of Python and of scikit-learn on all machines.",
+        )
+
+
+def evaluate(model: nn.Module, test: Batch) -> tuple[float, float]:
+    """Return mean cross entropy and accuracy."""
+    inputs, targets = test
+    with torch.no_grad():
+        logits = model(inputs).flatten(0, -2)
+        hits: float = (logits.argmax(dim=-1) == targets.flatten()).float().mean().item()
+        return nn.functional.cross_entropy(logits, targets.flatten()).item(), hits
+
+
+def _last(curve: Curve) -> float:
+    """Return the mean loss since the test before the last one."""
+    before = curve.tests[-2].step if len(curve.tests) > 1 else 0
+    return sum(curve.losses[before:]) / len(curve.losses[before:])

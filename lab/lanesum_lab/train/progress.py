@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Progress of a training on rank 0: a bar on a terminal, one line per epoch otherwise.
+"""Progress of a training on rank 0: a bar on a terminal, one line per test otherwise.
 
 The runner can request a file with the number of completed steps.
 """
@@ -53,10 +53,11 @@ class StepFile:
 class TrainingProgress:
     """Progress of one training on standard error. Use as a context manager.
 
-    With ``counted`` rank 0 also writes its steps to the file that LANESUM_STEP_FILE names.
+    With ``counted`` rank 0 also writes its steps to the file that LANESUM_STEP_FILE names. ``done``: steps of the
+    training before this process.
     """
 
-    def __init__(self, title: str, steps: int, *, rank: int, counted: bool = False) -> None:
+    def __init__(self, title: str, steps: int, *, rank: int, done: int = 0, counted: bool = False) -> None:
         self._title = title
         self._bar: Progress | None = None
         self._lines = rank == 0 and not sys.stderr.isatty()
@@ -70,7 +71,7 @@ class TrainingProgress:
                 TimeRemainingColumn(),
                 console=Console(stderr=True),
             )
-            self._task = self._bar.add_task(title, total=steps, loss="-", accuracy="-")
+            self._task = self._bar.add_task(title, total=steps, completed=done, loss="-", accuracy="-")
         path = os.environ.get(ENV_STEP_FILE)
         self._file = StepFile(Path(path)) if counted and rank == 0 and path else None
 
@@ -81,16 +82,16 @@ class TrainingProgress:
         if self._bar is not None:
             self._bar.update(self._task, advance=1, loss=f"{loss:.3f}")
 
-    def epoch(self, number: int, epochs: int, loss: float, accuracy: float) -> None:
-        """Report a completed epoch; ``number`` counts from 1, ``accuracy`` is from 0 to 1."""
+    def tested(self, step: int, steps: int, loss: float, test_loss: float, accuracy: float) -> None:
+        """Report a test after ``step`` steps.
+
+        ``loss`` is that of training since the test before; ``accuracy`` is from 0 to 1.
+        """
         if self._bar is not None:
             self._bar.update(self._task, accuracy=f"{accuracy:.1%}")
         elif self._lines:
-            print(
-                f"{self._title}: epoch {number}/{epochs}, loss {loss:.3f}, accuracy {accuracy:.1%}",
-                file=sys.stderr,
-                flush=True,
-            )
+            losses = f"loss {loss:.3f}, test loss {test_loss:.3f}, accuracy {accuracy:.1%}"
+            print(f"{self._title}: step {step}/{steps}, {losses}", file=sys.stderr, flush=True)
 
     def __enter__(self) -> TrainingProgress:
         if self._bar is not None:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,6 +13,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import nn
+
+from lanesum.errors import ConfigurationError
 
 # Images within scikit-learn: rows of 64 grey levels and the digit, separated by commas.
 _IMAGES = Path("datasets", "data", "digits.csv.gz")
@@ -92,8 +95,34 @@ class DigitsNet(nn.Module):
         return self.layers(images)
 
 
-def accuracy(model: nn.Module, images: torch.Tensor, labels: torch.Tensor) -> float:
-    """Return the fraction of images whose most likely class is correct."""
-    with torch.no_grad():
-        hits: int = (model(images).argmax(dim=1) == labels).sum().item()
-    return hits / len(labels)
+class DigitsTask:
+    """The digits as a job; see :class:`lanesum_lab.train.jobs.Task`. ``limit``: see :func:`load_digits`."""
+
+    def __init__(self, limit: int | None = None) -> None:
+        self.data = load_digits(limit)
+        self.test = self.data.test_images, self.data.test_labels
+        self.identity = hashlib.sha256(self.data.train_images.numpy().tobytes()).hexdigest()
+
+    def model(self) -> nn.Module:
+        """Return a new model."""
+        return DigitsNet()
+
+    def steps_per_epoch(self, workers: int, size: int) -> int:
+        """Return the number of whole batches in every worker's shard. Raises ConfigurationError if it is 0."""
+        images = len(self.data.train_labels)
+        if steps := images // workers // size:
+            return steps
+        raise ConfigurationError(
+            f"{images} images over {workers} workers do not make one batch of {size}.",
+            "Take more images, or a smaller batch.",
+        )
+
+    def batch(self, step: int, rank: int, workers: int, size: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the rank's images of a step: every epoch has its own order, and ranks take turns in it."""
+        epoch, number = divmod(step, self.steps_per_epoch(workers, size))
+        order = self._order(seed * 1_000_003 + epoch)
+        chosen = order[rank::workers][number * size : (number + 1) * size]
+        return self.data.train_images[chosen], self.data.train_labels[chosen]
+
+    def _order(self, seed: int) -> torch.Tensor:
+        return torch.randperm(len(self.data.train_labels), generator=torch.Generator().manual_seed(seed))

@@ -20,10 +20,9 @@ from lanesum.errors import ConfigurationError
 from lanesum.server import AggregationServer, ServerJob
 from lanesum.transport import JobTicket
 from lanesum_lab.train import digits, task
-from lanesum_lab.train.loop import Settings
 from lanesum_lab.train.plot import plot
 from lanesum_lab.train.report import Report
-from lanesum_lab.train.task import DigitsNet, load_digits
+from lanesum_lab.train.task import DigitsNet, DigitsTask, load_digits
 from tests.host.torch.ranks import LOCALHOST, Ranks, free_ports, served_job
 
 pytestmark = pytest.mark.long
@@ -75,7 +74,7 @@ def test_training_under_torchrun(tmp_path: Path) -> None:
         assert record["rank"] == rank and record["sums_wrong"] == 0
     assert (tmp_path / "report.png").read_bytes().startswith(b"\x89PNG")
     assert "sums wrong" in ended.stdout
-    assert "lanesum thc: epoch 1/1" in ended.stderr, "plain lines where there is no terminal"
+    assert "lanesum thc: step 3/3" in ended.stderr, "plain lines where there is no terminal"
 
 
 def run_rank(arguments: list[str]) -> digits.RankRecord:
@@ -189,4 +188,11 @@ def test_images_are_those_that_scikit_learn_hands_out(monkeypatch: pytest.Monkey
 
 def test_too_few_images_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="10 images over 4 workers"):
-        Settings(epochs=1, batch=32, lr=0.1, seed=1).steps_per_epoch(10, 4)
+        DigitsTask(limit=10).steps_per_epoch(4, 32)
+
+
+def test_every_image_of_an_epoch_is_drawn_once() -> None:
+    data = DigitsTask(limit=64)
+    drawn = [data.batch(step, rank, 2, 8, 1)[0] for step in range(4) for rank in range(2)]
+    images = {image.numpy().tobytes() for batch in drawn for image in batch}
+    assert images == {image.numpy().tobytes() for image in data.data.train_images}

@@ -1,0 +1,228 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Networks in which the trainings of a benchmark run: limited links around a server, or around an embedded switch."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import secrets
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from lanesum.errors import ConfigurationError
+from lanesum.protocol.spec import UDP_PORT
+from lanesum.server.jobs import ServerJob
+from lanesum_control.topology import load
+from lanesum_lab.bench.agents import Agents
+from lanesum_lab.bench.fleet import Fleet
+from lanesum_lab.bench.links import HUB, Wire, limited_links
+from lanesum_lab.bench.places import FULL_ACCUMULATOR_WORDS, Links, Loopback, Place, make_tickets, worker_nodes
+from lanesum_lab.bench.process import command
+from lanesum_lab.bench.trainer import Setup, Trained, Training
+from lanesum_lab.run.commands import Scratch
+from lanesum_lab.run.mininet_net import MininetNetwork, mininet_network
+from lanesum_lab.run.plan import make_plan
+from lanesum_lab.run.supervisor import Supervisor
+
+LOOPBACK, SWITCH = "loopback", "switch"
+CASES = (LOOPBACK, HUB, SWITCH)
+_WINDOW = 512
+# Window for a software switch, whose sockets hold fewer packets.
+_SWITCH_WINDOW = 64
+_TOPOLOGY = "star4"
+
+
+class Stage(Protocol):
+    """Processes of the workers and of the aggregation point."""
+
+    def limit(self, rate_mbit: float | None) -> None:
+        """Give every worker's link this rate in each direction."""
+
+    def train(self, by: str, settings: dict[str, object]) -> tuple[list[Trained], Wire]:
+        """Train on all workers; return their results, and the bytes that all links carried."""
+
+
+class _Trainers:
+    """Agents of the workers, which the kind of stage starts."""
+
+    def __init__(self, agents: Agents, names: Sequence[str]) -> None:
+        self._agents = agents
+        self.names = list(names)
+
+    def set_up(self, folder: Path, interfaces: Sequence[str], job: str, limit: int | None) -> None:
+        store = str(folder / f"gloo-{secrets.token_hex(4)}")
+        setups = [
+            Setup(worker, len(self.names), store, interface, job, limit) for worker, interface in enumerate(interfaces)
+        ]
+        self._agents.ask(dict(zip(self.names, setups, strict=True)))
+
+    def train(self, trainings: Sequence[Training]) -> list[Trained]:
+        answers = self._agents.ask(dict(zip(self.names, trainings, strict=True)))
+        return [answers[name] for name in self.names]
+
+
+class ServerStage:
+    """Workers at ``place``, and an aggregation server at its hub."""
+
+    def __init__(
+        self, place: Place, supervisor: Supervisor, folder: Path, *, workers: int, job: str, limit: int | None
+    ) -> None:
+        self._place = place
+        self._nodes = worker_nodes(workers)
+        self._agents = Agents(supervisor, folder)
+        self._numbers = itertools.count()
+        self._trainers = _Trainers(self._agents, [f"worker-{node}" for node in self._nodes])
+        server = command("aggregation", self._agents.path("server"), place.address(HUB), str(UDP_PORT), "on")
+        supervisor.start("server", place.command(HUB, server))
+        for name, node in zip(self._trainers.names, self._nodes, strict=True):
+            trainer = place.command(node, command("trainer", self._agents.path(name)))
+            supervisor.start(name, trainer, environment={"OMP_NUM_THREADS": "1"})
+        self._agents.connect(["server", *self._trainers.names])
+        self._trainers.set_up(folder, [place.interface] * workers, job, limit)
+
+    def limit(self, rate_mbit: float | None) -> None:
+        """See :class:`Stage`; without a rate on loopback alone."""
+        if isinstance(self._place, Links):
+            assert rate_mbit is not None
+            self._place.network.limit(rate_mbit)
+
+    def train(self, by: str, settings: dict[str, object]) -> tuple[list[Trained], Wire]:
+        """See :class:`Stage`."""
+        from lanesum_lab.train.methods import PEERS, make_codec
+
+        trainings = [Training(by, settings)] * len(self._nodes)
+        if by not in PEERS:
+            number = next(self._numbers)
+            tickets = make_tickets(
+                number,
+                make_codec(by, workers=len(self._nodes), steps=1),
+                [self._place.address(node) for node in self._nodes],
+                [(self._place.address(HUB), UDP_PORT)],
+                accumulator_words=FULL_ACCUMULATOR_WORDS,
+                slots=_WINDOW,
+            )
+            self._agents.ask({"server": ServerJob.from_tickets(tickets).to_json()})
+            trainings = [Training(by, settings, ticket, _WINDOW, "on") for ticket in tickets]
+        before = self._place.wire()
+        trained = self._trainers.train(trainings)
+        return trained, self._place.wire() - before
+
+    def close(self) -> None:
+        """End the workers; idempotent."""
+        self._agents.close()
+
+
+class SwitchStage:
+    """Workers of a topology with an embedded switch, in Mininet. gloo's packets pass the same switch."""
+
+    def __init__(self, fleet: Fleet, network: MininetNetwork, folder: Path, *, job: str, limit: int | None) -> None:
+        self._fleet, self._network = fleet, network
+        self._hosts = fleet.plan.workers
+        self._numbers = itertools.count()
+        self._trainers = _Trainers(fleet.agents, [f"worker-{host}" for host in self._hosts])
+        for name, host in zip(self._trainers.names, self._hosts, strict=True):
+            fleet.start_agent(name, host, "trainer")
+        fleet.agents.connect(self._trainers.names)
+        self._trainers.set_up(folder, [network.host_interface(host) for host in self._hosts], job, limit)
+
+    def limit(self, rate_mbit: float | None) -> None:
+        """Do nothing: the topology has the rate."""
+
+    def train(self, by: str, settings: dict[str, object]) -> tuple[list[Trained], Wire]:
+        """See :class:`Stage`."""
+        from lanesum_lab.train.methods import PEERS
+
+        training = Training(by, settings)
+        if by not in PEERS:
+            name = f"tta-{next(self._numbers)}"
+            self._fleet.admit(name, self._hosts, idle=True, codec=by)
+            training = Training(by, settings, (self._fleet.controller, name), _SWITCH_WINDOW, "off")
+        before = self._wire()
+        trained = self._trainers.train([training] * len(self._hosts))
+        wire = self._wire() - before
+        if by not in PEERS:
+            self._fleet.remove(name)
+        return trained, wire
+
+    def _wire(self) -> Wire:
+        """Return the bytes at the interfaces of all workers. No interface joins or splits packets."""
+        up = down = 0
+        for host in self._hosts:
+            show = ["ip", "-s", "-j", "link", "show", self._network.host_interface(host)]
+            said = subprocess.run(self._network.command(host, show), check=True, capture_output=True, text=True).stdout
+            (link,) = json.loads(said)
+            up += link["stats64"]["tx"]["bytes"]
+            down += link["stats64"]["rx"]["bytes"]
+        return Wire(up, down)
+
+    def close(self) -> None:
+        """End the workers; idempotent."""
+        self._fleet.close()
+
+
+@contextlib.contextmanager
+def stage(
+    case: str, *, workers: int, job: str, limit: int | None, rates_mbit: Sequence[float], logs: Path
+) -> Iterator[Stage]:
+    """Build one of ``CASES`` for trainings at these rates; remove it at the end.
+
+    Raises MissingToolError without root, namespaces or Mininet; ConfigurationError.
+    """
+    with tempfile.TemporaryDirectory(prefix="lanesum-") as temporary, contextlib.ExitStack() as stack:
+        folder = Path(temporary)
+        made: ServerStage | SwitchStage
+        if case == SWITCH:
+            made = _switch_stage(stack, folder, logs, workers=workers, job=job, limit=limit, rates_mbit=rates_mbit)
+        else:
+            place: Place = Loopback()
+            if case == HUB:
+                network = stack.enter_context(limited_links(workers))
+                network.limit(max(rates_mbit))
+                place = Links(network)
+            supervisor = stack.enter_context(Supervisor(logs))
+            made = ServerStage(place, supervisor, folder, workers=workers, job=job, limit=limit)
+        stack.callback(made.close)
+        yield made
+
+
+def _switch_stage(
+    stack: contextlib.ExitStack,
+    folder: Path,
+    logs: Path,
+    *,
+    workers: int,
+    job: str,
+    limit: int | None,
+    rates_mbit: Sequence[float],
+) -> SwitchStage:
+    if len(rates_mbit) != 1:
+        raise ConfigurationError("The links of a topology have one rate.", "Measure one rate with the switch.")
+    fields = load(_TOPOLOGY).model_dump(mode="json", exclude_none=True)
+    for link in fields["links"]:
+        # The server is part of the aggregation point: its link is not limited.
+        if any(end.startswith("w") for end in link["endpoints"]):
+            link["rate_mbit"] = rates_mbit[0]
+    file = folder / "topology.yaml"
+    file.write_text(json.dumps(fields))
+    plan = make_plan(
+        topology=str(file),
+        runner="mininet",
+        switch="embedded",
+        workers=workers,
+        codec="fixed",
+        epochs=1,
+        out=folder,
+    )
+    network = stack.enter_context(mininet_network(plan.topology))
+    for node, interfaces in network.interfaces().items():
+        offloads = [sys.executable, "-m", "lanesum_lab.run.offloads", *interfaces]
+        subprocess.run(network.command(node, offloads), check=True, capture_output=True)
+    supervisor = stack.enter_context(Supervisor(logs))
+    fleet = Fleet(plan, Scratch(folder), supervisor, at=network.command, interfaces=network.switch_interfaces)
+    return SwitchStage(fleet, network, folder, job=job, limit=limit)

@@ -1,0 +1,155 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Agent process of one worker (argument SOCKET) that runs trainings one after another.
+
+The first task is a ``Setup``; ``Training`` is answered with ``Trained``.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from lanesum.transport import JobTicket
+from lanesum_lab.bench.agents import serve
+from lanesum_lab.bench.aggregation import cpu_seconds
+
+# Longer than the transport's deadline, whose error names the missing workers.
+_GROUP_TIMEOUT_S = 300.0
+_DEADLINE_S = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """Task: join the process group and load the data.
+
+    Attributes:
+        worker, workers: its number, and the number of workers.
+        store: file in which gloo's processes find each other.
+        interface: network interface for gloo.
+        job, limit: job of the registry and part of its data.
+    """
+
+    worker: int
+    workers: int
+    store: str
+    interface: str
+    job: str
+    limit: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """Task: one training.
+
+    Attributes:
+        by: name of a method (:mod:`lanesum_lab.train.methods`).
+        settings: fields of :class:`lanesum_lab.train.loop.Settings`.
+        ticket: ticket of a codec's session, or controller and job to get it from; None for peers.
+        window: maximum packets in flight.
+        offload: see ``Session``.
+    """
+
+    by: str
+    settings: dict[str, Any]
+    ticket: JobTicket | tuple[str, str] | None = None
+    window: int = 512
+    offload: Any = "on"
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """Result of a training on one worker.
+
+    Attributes:
+        curve: fields of :class:`lanesum_lab.train.curve.Curve`.
+        cpu_s: processor time.
+        communication_s: seconds in which a bucket was in flight; 0 for peers.
+        retransmissions: packets retransmitted.
+    """
+
+    curve: dict[str, Any]
+    cpu_s: float
+    communication_s: float = 0.0
+    retransmissions: int = 0
+
+
+class Trainer:
+    """Carries out tasks."""
+
+    def __init__(self) -> None:
+        self._task: Any = None
+        self._setup: Setup | None = None
+
+    def work(self, task: Setup | Training) -> Trained | None:
+        """Carry out a task; the first one is a ``Setup``."""
+        if isinstance(task, Setup):
+            self._start(task)
+            return None
+        return self._train(task)
+
+    def _start(self, setup: Setup) -> None:
+        os.environ["GLOO_SOCKET_IFNAME"] = setup.interface
+        import torch
+        import torch.distributed as dist
+
+        from lanesum_lab.train.jobs import find
+
+        torch.set_num_threads(1)
+        dist.init_process_group(
+            "gloo",
+            init_method=f"file://{setup.store}",
+            rank=setup.worker,
+            world_size=setup.workers,
+            timeout=datetime.timedelta(seconds=_GROUP_TIMEOUT_S),
+        )
+        self._setup = setup
+        self._task = find(setup.job).load(setup.limit)
+        dist.barrier()
+
+    def _train(self, task: Training) -> Trained:
+        import dataclasses
+
+        from lanesum_lab.train.loop import Settings, train
+        from lanesum_lab.train.methods import PEERS, lanesum_hook
+
+        settings, before = Settings(**task.settings), cpu_seconds()
+        if task.by in PEERS:
+            curve = train(self._task, settings, title=task.by, hook=PEERS[task.by].hook())
+            return Trained(dataclasses.asdict(curve), cpu_seconds() - before)
+        with self._state(task, settings.steps) as state:
+            curve = train(self._task, settings, title=task.by, hook=lanesum_hook(state))
+            state.leave()
+            stats = state.stats
+        return Trained(dataclasses.asdict(curve), cpu_seconds() - before, stats.busy_s, stats.transport.retransmissions)
+
+    def _state(self, task: Training, steps: int) -> Any:
+        import lanesum.torch
+        from lanesum.join import join
+        from lanesum.session import Session
+        from lanesum_lab.train.methods import make_codec
+
+        assert self._setup is not None
+        ticket = task.ticket
+        if isinstance(ticket, tuple):
+            ticket = join(controller=ticket[0], job=ticket[1], worker=self._setup.worker, wait=True)
+        assert ticket is not None
+        session = Session(
+            ticket,
+            codec=make_codec(task.by, workers=self._setup.workers, steps=steps),
+            window=task.window,
+            offload=task.offload,
+            deadline_s=_DEADLINE_S,
+        )
+        return lanesum.torch.State(session)
+
+
+def main(arguments: list[str]) -> None:
+    """Work until the benchmark closes the connection."""
+    serve(arguments[0], Trainer().work)
+    # Threads of the process group and of PyTorch's hooks outlive it.
+    from lanesum_lab.train.ending import end_process
+
+    end_process(0)

@@ -1,0 +1,329 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Time to accuracy: trainings of one job behind limited links, by codecs of lanesum and by their peers.
+
+All methods train from the same weights on the same batches, in turns, in the same processes. Tests are not timed. The
+target of a seed is the final test loss of float32 over gloo with this seed, plus a tolerance; a method that ends above
+it has no time to target. Each finished training is saved, so an interrupted benchmark continues where it ended.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import json
+import os
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lanesum._internal.native import availability
+from lanesum.errors import ConfigurationError, MissingToolError
+from lanesum_lab.bench.errors import BenchError
+from lanesum_lab.bench.figures import spread, text
+from lanesum_lab.bench.links import HUB, Wire
+from lanesum_lab.bench.machine import machine
+from lanesum_lab.bench.stages import CASES, LOOPBACK, SWITCH, Stage, stage
+from lanesum_lab.bench.trainer import Trained
+
+COLUMNS = ("links", "by", "to target, s", "times gloo", "s per step", "MB per step", "final loss", "beside gloo")
+BREAKDOWN_COLUMNS = ("links", "by", "forward, ms", "backward, ms", "optimizer, ms", "exposed communication, ms")
+GLOO, ALONE = "gloo", "alone"
+PHASES = ("forward", "backward", "optimizer")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of the benchmark.
+
+    Attributes:
+        job: name of a training job.
+        by: names of methods (:mod:`lanesum_lab.train.methods`); gloo is always measured.
+        case: ``hub`` (a server in the position of a switch), ``switch`` (an embedded switch on Mininet) or
+            ``loopback``.
+        workers: number of workers.
+        rates_mbit: rates of every worker's link, in each direction.
+        seeds: seeds of weights and data.
+        steps, batch, lr, test_every: settings of the training; None for those of the job.
+        limit: part of the job's data.
+        tolerance: how far above gloo's final loss the target is, as a share of it.
+    """
+
+    job: str = "words"
+    by: tuple[str, ...] = (
+        ALONE,
+        GLOO,
+        "gloo-fp16",
+        "gloo-powersgd",
+        "two-shot-8",
+        "two-shot-4",
+        "topk",
+        "dgc",
+        "thc-paper",
+        "thc",
+    )
+    case: str = HUB
+    workers: int = 4
+    rates_mbit: tuple[float, ...] = (200.0, 1000.0)
+    seeds: tuple[int, ...] = (1, 2, 3)
+    steps: int | None = None
+    batch: int | None = None
+    lr: float | None = None
+    test_every: int | None = None
+    limit: int | None = None
+    tolerance: float = 0.005
+
+    def __post_init__(self) -> None:
+        if self.case not in CASES:
+            raise ConfigurationError(f"There is no case {self.case!r}.", f"Known ones: {', '.join(CASES)}.")
+        if self.workers < 2 or not self.seeds or not self.rates_mbit or min(self.rates_mbit) <= 0:
+            raise ConfigurationError("A benchmark needs two workers, one seed and a rate above 0 at least.")
+        if self.tolerance < 0:
+            raise ConfigurationError(f"tolerance = {self.tolerance:g} is below 0.")
+        if GLOO not in self.by:
+            raise ConfigurationError(f"{GLOO} is missing: the target is its final loss.")
+
+    @property
+    def rates(self) -> tuple[float | None, ...]:
+        """Rates of the links; None on loopback."""
+        return (None,) if self.case == LOOPBACK else self.rates_mbit
+
+
+QUICK = Settings(
+    job="digits",
+    by=(ALONE, GLOO, "two-shot-8", "thc"),
+    workers=2,
+    rates_mbit=(20.0,),
+    seeds=(1,),
+    steps=4,
+    batch=8,
+    test_every=2,
+    limit=640,
+)
+
+
+def run(settings: Settings, out: Path, *, report: Callable[[str], object] = lambda _text: None) -> dict[str, Any]:
+    """Train; return a JSON-ready object with ``figures``.
+
+    Args:
+        settings: settings.
+        out: folder of finished trainings, logs and report.
+        report: called with a line of text before every training.
+
+    Raises MissingToolError without PyTorch, root or namespaces; BenchError if replicas differ.
+    """
+    if importlib.util.find_spec("torch") is None:
+        raise MissingToolError("Training needs PyTorch.", "Run: pip install lanesum-lab")
+    from lanesum_lab.train.jobs import find
+    from lanesum_lab.train.methods import check_method
+
+    job = find(settings.job)
+    for by in settings.by:
+        check_method(by, settings.workers)
+    training = {
+        name: getattr(job, name) if getattr(settings, name) is None else getattr(settings, name)
+        for name in ("steps", "batch", "lr", "test_every")
+    }
+    cache = _Cache(out / "runs", settings, training)
+    wanted = [(seed, rate, by) for seed in settings.seeds for rate in settings.rates for by in settings.by]
+    missing = [one for one in wanted if cache.get(*one) is None]
+    if missing:
+        with stage(
+            settings.case,
+            workers=settings.workers,
+            job=settings.job,
+            limit=settings.limit,
+            rates_mbit=settings.rates_mbit,
+            logs=out / "logs",
+        ) as built:
+            for number, (seed, rate, by) in enumerate(missing, start=1):
+                place = "loopback" if rate is None else f"{rate:g} Mbit/s"
+                report(f"{number} of {len(missing)}: {settings.job} by {by}, {place}, seed {seed}")
+                built.limit(rate)
+                cache.put(seed, rate, by, _trained(built, by, seed, training))
+    runs: dict[tuple[int, float | None, str], Any] = {key: cache.get(*key) for key in wanted}
+    figures = [
+        _figure(settings, rate, by, [(runs[seed, rate, by], runs[seed, rate, GLOO]) for seed in settings.seeds])
+        for rate in settings.rates
+        for by in settings.by
+    ]
+    return {
+        "machine": machine(),
+        **dataclasses.asdict(settings),
+        **training,
+        "what": job.what,
+        "elements": figures[0]["elements"],
+        "commits": sorted({str(one["commit"]) for one in runs.values()}),
+        "native": availability().core is not None,
+        "figures": figures,
+    }
+
+
+def _trained(built: Stage, by: str, seed: int, training: dict[str, Any]) -> dict[str, Any]:
+    """Run one training; return its JSON-ready record."""
+    from lanesum_lab.train.methods import applies_momentum
+
+    momentum = 0.0 if applies_momentum(by) else 0.9
+    trained, wire = built.train(by, {**training, "seed": seed, "momentum": momentum})
+    return _record(by, trained, wire, training["steps"])
+
+
+def _record(by: str, trained: Sequence[Trained], wire: Wire, steps: int) -> dict[str, Any]:
+    first = trained[0].curve
+    if by != ALONE and len({one.curve["weights_sha256"] for one in trained}) != 1:
+        raise BenchError(f"The replicas of the training by {by} differ.", "This is a bug of the method: report it.")
+    # Steps end together; a step takes as long as on its slowest worker.
+    step_s = [max(times) for times in zip(*(one.curve["step_s"] for one in trained), strict=True)]
+    ends = [sum(step_s[: test["step"]]) for test in first["tests"]]
+    return {
+        "losses": [statistics.fmean(some) for some in zip(*(one.curve["losses"] for one in trained), strict=True)],
+        "tests": [{**test, "train_s": end} for test, end in zip(first["tests"], ends, strict=True)],
+        "step_s": step_s,
+        "phases": {name: statistics.fmean(one.curve["phases"][name] for one in trained) / steps for name in PHASES},
+        "communication_s": max(one.communication_s for one in trained) / steps,
+        "cpu_s": sum(one.cpu_s for one in trained) / steps,
+        "mbyte_up": wire.up / steps / len(trained) / 1e6,
+        "mbyte_down": wire.down / steps / len(trained) / 1e6,
+        "retransmissions": sum(one.retransmissions for one in trained),
+        "elements": first["elements"],
+        "commit": machine()["commit"],
+    }
+
+
+class _Cache:
+    """Finished trainings as files."""
+
+    def __init__(self, folder: Path, settings: Settings, training: dict[str, Any]) -> None:
+        self._folder, self._case = folder, settings.case
+        self._identity = {
+            "job": settings.job,
+            "workers": settings.workers,
+            "limit": settings.limit,
+            **training,
+        }
+
+    def _path(self, seed: int, rate: float | None, by: str) -> Path:
+        place = self._case if rate is None else f"{self._case}-{rate:g}"
+        return self._folder / f"{self._identity['job']}-{place}-{by}-{seed}.json"
+
+    def get(self, seed: int, rate: float | None, by: str) -> dict[str, Any] | None:
+        """Return the record of a training with these settings, or None."""
+        path = self._path(seed, rate, by)
+        if not path.exists():
+            return None
+        content = json.loads(path.read_text())
+        return content["record"] if content["identity"] == self._identity else None
+
+    def put(self, seed: int, rate: float | None, by: str, record: dict[str, Any]) -> None:
+        """Save a record."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        path = self._path(seed, rate, by)
+        partial = path.with_suffix(".partial")
+        partial.write_text(json.dumps({"identity": self._identity, "record": record}))
+        os.replace(partial, path)
+
+
+def time_to(tests: Sequence[dict[str, float]], target: float) -> float | None:
+    """Return the seconds until the test loss is at most ``target``, interpolated; None if it never is.
+
+    The loss must also be at most the target at the end: a minimum in between does not count.
+    """
+    if tests[-1]["loss"] > target:
+        return None
+    last = max((number for number, test in enumerate(tests) if test["loss"] > target), default=-1)
+    reached = tests[last + 1]
+    if last < 0:
+        return reached["train_s"]
+    before = tests[last]
+    share = (before["loss"] - target) / (before["loss"] - reached["loss"])
+    return before["train_s"] + share * (reached["train_s"] - before["train_s"])
+
+
+def _figure(settings: Settings, rate: float | None, by: str, pairs: Sequence[tuple[Any, Any]]) -> dict[str, Any]:
+    """Return the figure of a method; ``pairs`` has its record of every seed, and gloo's."""
+    runs, times, ratios, beside = [], [], [], []
+    for seed, (own, gloo) in zip(settings.seeds, pairs, strict=True):
+        target = gloo["tests"][-1]["loss"] * (1 + settings.tolerance)
+        reached, base = (time_to(one["tests"], target) for one in (own, gloo))
+        assert base is not None
+        beside.append(own["tests"][-1]["loss"] / gloo["tests"][-1]["loss"] - 1)
+        if reached is not None:
+            times.append(reached)
+            ratios.append(base / reached)
+        runs.append({"seed": seed, "target": target, "to_target_s": reached, "tests": own["tests"]})
+    complete = len(times) == len(pairs) and by != ALONE
+    records = [own for own, _ in pairs]
+    return {
+        "case": settings.case,
+        "rate_mbit": rate,
+        "by": by,
+        "elements": records[0]["elements"],
+        "to_target_s": spread(times) if complete else None,
+        "times_gloo": spread(ratios) if complete else None,
+        "reached": len(times),
+        "step_s": spread([statistics.median(one["step_s"]) for one in records]),
+        "step_times_gloo": spread(
+            [statistics.median(gloo["step_s"]) / statistics.median(own["step_s"]) for own, gloo in pairs]
+        ),
+        "mbyte_per_step": spread([one["mbyte_up"] + one["mbyte_down"] for one in records]),
+        "final_loss": spread([one["tests"][-1]["loss"] for one in records]),
+        "final_accuracy": spread([one["tests"][-1]["accuracy"] for one in records]),
+        "beside_gloo": spread(beside),
+        "phases": {name: statistics.median(one["phases"][name] for one in records) for name in PHASES},
+        "communication_s": statistics.median(one["communication_s"] for one in records),
+        "cpu_s": statistics.median(one["cpu_s"] for one in records),
+        "retransmissions": sum(one["retransmissions"] for one in records),
+        "runs": runs,
+    }
+
+
+def links_name(figure: dict[str, Any]) -> str:
+    """Return the case of a figure with its rate."""
+    if figure["rate_mbit"] is None:
+        return str(figure["case"])
+    return f"{figure['rate_mbit']:g} Mbit/s" + (f", {SWITCH}" if figure["case"] == SWITCH else "")
+
+
+def rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """Return the rows for ``COLUMNS``."""
+    seeds = len(result["seeds"])
+    for one in result["figures"]:
+        not_reached = "-" if one["by"] == ALONE else f"not reached ({one['reached']} of {seeds} seeds)"
+        yield (
+            links_name(one),
+            one["by"],
+            not_reached if one["to_target_s"] is None else text(one["to_target_s"], 1),
+            "-" if one["times_gloo"] is None else text(one["times_gloo"]),
+            f"{one['step_s']['median']:.3f}",
+            f"{one['mbyte_per_step']['median']:.2f}",
+            f"{one['final_loss']['median']:.4f}",
+            f"{100 * one['beside_gloo']['median']:+.2f} %",
+        )
+
+
+def breakdown_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """Return the rows for ``BREAKDOWN_COLUMNS``."""
+    for one in result["figures"]:
+        phases = (f"{1e3 * one['phases'][name]:.0f}" for name in PHASES)
+        hidden = exposed(result, one)
+        yield links_name(one), one["by"], *phases, "-" if hidden is None else f"{1e3 * hidden:.0f}"
+
+
+def exposed(result: dict[str, Any], figure: dict[str, Any]) -> float | None:
+    """Return the seconds that communication adds to a step; None without a training by ``alone``."""
+    alone = [one for one in result["figures"] if one["by"] == ALONE and one["rate_mbit"] == figure["rate_mbit"]]
+    if not alone or figure["by"] == ALONE:
+        return None
+    return max(0.0, figure["phases"]["backward"] - alone[0]["phases"]["backward"])
+
+
+def winners(result: dict[str, Any]) -> Iterator[str]:
+    """Return a sentence for each rate: the method that reaches the target first."""
+    for rate in dict.fromkeys(one["rate_mbit"] for one in result["figures"]):
+        some = [one for one in result["figures"] if one["rate_mbit"] == rate and one["to_target_s"] is not None]
+        ranked = sorted(some, key=lambda one: one["to_target_s"]["median"])
+        first = ranked[0]
+        faster = f"{first['times_gloo']['median']:.2f} times as fast as {GLOO}"
+        yield f"{links_name(first)}: {first['by']} is first at the target, {faster}."

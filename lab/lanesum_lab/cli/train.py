@@ -1,0 +1,74 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""``lanesum train``: train a job of the registry on this machine."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from lanesum_control.cli.typer_main import typer_main
+
+
+def train(
+    job: Annotated[str, typer.Argument(help="digits, bytes, words or words-sparse.")],
+    by: Annotated[
+        str, typer.Option(help="Codec of lanesum, or a peer such as gloo, gloo-fp16, gloo-powersgd or two-shot-8.")
+    ] = "thc",
+    workers: Annotated[int, typer.Option(min=1, help="Number of workers, each one a process.")] = 4,
+    steps: Annotated[int | None, typer.Option(min=1, help="Optimizer steps; those of the job by default.")] = None,
+    batch: Annotated[int | None, typer.Option(min=1, help="Samples per worker and step.")] = None,
+    lr: Annotated[float | None, typer.Option(help="Maximum learning rate.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of weights and data order.")] = 1,
+    limit: Annotated[int | None, typer.Option(min=1, help="Images, or bytes of text, to use.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of results and checkpoints; out/train/JOB.")] = None,
+    checkpoint_every: Annotated[int, typer.Option(min=1, help="Steps from one checkpoint to the next.")] = 50,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+) -> None:
+    """Train a job on data that every machine has, through an aggregation server on this machine."""
+    from lanesum_lab.run import local_training
+
+    folder = out or Path("out/train") / job
+    given = {"--steps": steps, "--batch": batch, "--lr": lr, "--limit": limit}
+    arguments = [f"{name}={value}" for name, value in given.items() if value is not None]
+    arguments += [f"--seed={seed}", f"--checkpoint-every={checkpoint_every}", *(["--resume"] if resume else [])]
+    records = local_training.train(job, by, workers=workers, out=folder, arguments=arguments)
+    first = records[0]
+    result = {
+        "job": job,
+        "by": by,
+        "workers": workers,
+        "steps": first["steps"],
+        "loss": first["tests"][-1]["loss"],
+        "accuracy": first["tests"][-1]["accuracy"],
+        "seconds": max(one["seconds"] for one in records),
+        "seconds_per_step": statistics.median(first["step_s"]),
+        "bytes_sent": sum(one["transport"].get("bytes_sent", 0) for one in records),
+        "bytes_fp32": 4 * first["elements"] * first["steps"] * workers,
+        "replicas_identical": len({one["weights_sha256"] for one in records}) == 1,
+    }
+    if as_json:
+        typer.echo(json.dumps(result, indent=2))
+        return
+    table = Table(title=f"{job} by {by}, {workers} workers, {first['steps']:,} steps", show_header=False)
+    table.add_row("test loss", f"{result['loss']:.4f}")
+    table.add_row("test accuracy", f"{result['accuracy']:.2%}")
+    table.add_row("time, tests included", f"{result['seconds']:.1f} s")
+    table.add_row("median step", f"{1e3 * result['seconds_per_step']:.0f} ms")
+    if result["bytes_sent"]:
+        table.add_row("sent, this start", f"{result['bytes_sent'] / 1e6:.1f} MB")
+        table.add_row("gradients as float32", f"{result['bytes_fp32'] / 1e6:.1f} MB")
+    table.add_row("replicas identical", "yes" if result["replicas_identical"] else "no")
+    console = Console()
+    console.print(table)
+    console.print(f"Results and checkpoints: {folder}", highlight=False)
+
+
+main = typer_main("train", train)

@@ -1,0 +1,87 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Ways to average the gradients of a training: the codecs of lanesum, and peers over PyTorch's process group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
+
+import lanesum.torch
+from lanesum import codecs
+from lanesum.codecs.base import Codec
+from lanesum.errors import ConfigurationError
+from lanesum_lab.train.hooks import keep_hook, two_shot_hook
+from lanesum_lab.train.loop import Hook
+from lanesum_lab.train.two_shot import TwoShot
+
+#: Plain DDP: float32, no compression.
+GLOO = "gloo"
+#: No communication: every worker uses its own gradient. Lower bound for the time of a step.
+ALONE = "alone"
+POWER_SGD_RANK = 4
+TOP_K_DENSITY = 0.1
+DGC_DENSITY = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """A way without lanesum.
+
+    Attributes:
+        what: description in a few words.
+        hook: makes a new communication hook; None for plain DDP.
+    """
+
+    what: str
+    hook: Callable[[], Hook | None]
+
+
+def _power_sgd() -> Hook:
+    # PyTorch's minimum: the first two steps are not compressed.
+    state = powerSGD_hook.PowerSGDState(
+        None, matrix_approximation_rank=POWER_SGD_RANK, start_powerSGD_iter=2, use_error_feedback=True, warm_start=True
+    )
+    return state, powerSGD_hook.powerSGD_hook
+
+
+PEERS: dict[str, Peer] = {
+    ALONE: Peer("no communication", lambda: (None, keep_hook)),
+    GLOO: Peer("DDP, float32", lambda: None),
+    "gloo-fp16": Peer("PyTorch's float16 hook", lambda: (None, default_hooks.fp16_compress_hook)),
+    "gloo-powersgd": Peer(f"PyTorch's PowerSGD hook, rank {POWER_SGD_RANK}", _power_sgd),
+    "two-shot-8": Peer("two-shot all-reduce with 8 bits, over gloo", lambda: (TwoShot(8), two_shot_hook)),
+    "two-shot-4": Peer("two-shot all-reduce with 4 bits, over gloo", lambda: (TwoShot(4), two_shot_hook)),
+}
+
+
+def check_method(name: str, workers: int) -> None:
+    """Raise ConfigurationError if there is no peer and no codec ``name`` for ``workers`` workers."""
+    if name not in PEERS and name not in codecs.names():
+        known = ", ".join([*PEERS, *codecs.names()])
+        raise ConfigurationError(f"There is no way {name!r} to average gradients.", f"Known ones: {known}.")
+    if name not in PEERS:
+        make_codec(name, workers=workers, steps=1)
+
+
+def make_codec(name: str, *, workers: int, steps: int, momentum: float = 0.9) -> Codec:
+    """Return a codec with the parameters of the benchmarks, for a training of ``steps`` steps."""
+    options: dict[str, Any] = {}
+    if name == "topk":
+        options = {"density": TOP_K_DENSITY}
+    elif name == "dgc":
+        options = {"density": DGC_DENSITY, "momentum": momentum, "nesterov": True, "warm_up": max(1, steps // 16)}
+    return codecs.get(name, workers=workers, **options)
+
+
+def applies_momentum(name: str) -> bool:
+    """Return True if the optimizer must have no momentum, because the codec applies it."""
+    return name == "dgc"
+
+
+def lanesum_hook(state: lanesum.torch.State) -> Hook:
+    """Return the hook of a state."""
+    return state, lanesum.torch.hook

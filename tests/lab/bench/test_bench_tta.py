@@ -1,0 +1,186 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Time to accuracy: every method has its figures, trainings are kept, and the target is what it says. No speed is
+judged."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lanesum.errors import ConfigurationError
+from lanesum_lab.bench import stages, tta, tta_report
+from lanesum_lab.bench.errors import BenchError
+from lanesum_lab.bench.links import Wire
+from lanesum_lab.bench.trainer import Trained
+from lanesum_lab.run.plan import mininet_obstacle
+from lanesum_lab.veth import obstacle
+
+needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
+needs_namespaces = pytest.mark.skipif(bool(obstacle()), reason=obstacle() or "-")
+needs_mininet = pytest.mark.skipif(bool(mininet_obstacle()), reason=mininet_obstacle() or "-")
+
+
+def record(losses: list[float], *, step_s: float = 1.0, weights: str = "a") -> Trained:
+    """Return a training of two steps per test."""
+    steps = 2 * len(losses)
+    tests = [
+        {"step": 2 * number, "loss": loss, "accuracy": 0.5, "train_s": 0.0} for number, loss in enumerate(losses, 1)
+    ]
+    curve = {
+        "losses": [1.0] * steps,
+        "tests": tests,
+        "step_s": [step_s] * steps,
+        "phases": {"forward": 0.1, "backward": step_s, "optimizer": 0.1},
+        "weights_sha256": weights,
+        "elements": 10,
+    }
+    return Trained(curve, 1.0)
+
+
+class Invented:
+    """Stage with invented trainings: lanesum is twice as fast, and ``two-shot-4`` ends with a higher loss."""
+
+    def __init__(self) -> None:
+        self.trained: list[str] = []
+        self.rates: list[float | None] = []
+
+    def limit(self, rate_mbit: float | None) -> None:
+        self.rates.append(rate_mbit)
+
+    def train(self, by: str, settings: dict[str, object]) -> tuple[list[Trained], Wire]:
+        self.trained.append(by)
+        losses = [4.0, 3.0, 2.5] if by == "two-shot-4" else [4.0, 3.0, 2.0]
+        one = record(losses, step_s=0.5 if by == "thc" else 1.0)
+        return [one, one], Wire(6_000_000, 12_000_000)
+
+
+SETTINGS = dataclasses.replace(
+    tta.QUICK, by=("alone", "gloo", "two-shot-4", "thc"), steps=6, seeds=(1, 2), rates_mbit=(10.0, 20.0)
+)
+
+
+@pytest.fixture
+def invented(monkeypatch: pytest.MonkeyPatch) -> Invented:
+    import contextlib
+
+    made = Invented()
+    monkeypatch.setattr(tta, "stage", lambda case, **_: contextlib.nullcontext(made))
+    return made
+
+
+def figures(result: dict[str, Any]) -> dict[tuple[float, str], dict[str, Any]]:
+    return {(one["rate_mbit"], one["by"]): one for one in result["figures"]}
+
+
+@needs_torch
+def test_figures_have_time_to_target_and_ratios_to_gloo(invented: Invented, tmp_path: Path) -> None:
+    result = tta.run(SETTINGS, tmp_path)
+    json.dumps(result)
+    found = figures(result)
+    assert len(found) == 2 * 4 and set(invented.rates) == {10.0, 20.0}
+    gloo, thc, coarse = (found[10.0, by] for by in ("gloo", "thc", "two-shot-4"))
+    # The target, 2.01, is reached between the second test (4 s, 3.0) and the third (6 s, 2.0).
+    assert gloo["to_target_s"]["median"] == pytest.approx(4 + 2 * 0.99)
+    assert thc["times_gloo"] == pytest.approx({"median": 2, "min": 2, "max": 2})
+    assert coarse["to_target_s"] is None and coarse["reached"] == 0
+    assert coarse["beside_gloo"]["median"] == pytest.approx(0.25)
+    assert found[10.0, "alone"]["to_target_s"] is None
+    # 18 MB in all, by two workers in six steps.
+    assert gloo["mbyte_per_step"]["median"] == pytest.approx(1.5)
+    texts = dict(zip(["alone", "gloo", "two-shot-4", "thc"], tta.rows(result), strict=False))
+    assert texts["two-shot-4"][2] == "not reached (0 of 2 seeds)"
+    assert next(tta.winners(result)) == "10 Mbit/s: thc is first at the target, 2.00 times as fast as gloo."
+
+
+@needs_torch
+def test_finished_trainings_are_not_repeated(invented: Invented, tmp_path: Path) -> None:
+    first = tta.run(dataclasses.replace(SETTINGS, seeds=(1,)), tmp_path)
+    assert len(invented.trained) == 8
+    (tmp_path / "runs" / "digits-hub-20-thc-1.json").unlink()
+    assert tta.run(dataclasses.replace(SETTINGS, seeds=(1,)), tmp_path)["figures"] == first["figures"]
+    assert len(invented.trained) == 9
+    tta.run(SETTINGS, tmp_path)
+    assert len(invented.trained) == 9 + 8, "the second seed"
+    tta.run(dataclasses.replace(SETTINGS, batch=9), tmp_path)
+    assert len(invented.trained) == 17 + 16, "a training with other settings is another one"
+
+
+@needs_torch
+def test_report_is_one_file_with_pictures(invented: Invented, tmp_path: Path) -> None:
+    result = tta.run(SETTINGS, tmp_path)
+    tta_report.write(result, tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text()
+    assert "data:image/png;base64," in text
+    assert not re.search(r"(src|href)=\"(?!data:)", text), "nothing is loaded from elsewhere"
+    for by in SETTINGS.by:
+        assert f"<td>{by}</td>" in text
+    assert "not reached (0 of 2 seeds)" in text and "thc is first at the target" in text
+
+
+def test_time_to_target_ignores_a_minimum_before_the_end() -> None:
+    tests = [{"loss": loss, "train_s": float(second)} for second, loss in enumerate([4.0, 1.0, 3.0, 1.0], 1)]
+    assert tta.time_to(tests, 2.0) == pytest.approx(3.5)
+    assert tta.time_to(tests[:3], 2.0) is None
+    assert tta.time_to(tests, 5.0) == 1.0
+
+
+def test_differing_replicas_end_the_benchmark() -> None:
+    different = [record([2.0]), record([2.0], weights="b")]
+    with pytest.raises(BenchError, match="replicas of the training by thc differ"):
+        tta._record("thc", different, Wire(0, 0), 2)
+    assert tta._record("alone", different, Wire(0, 0), 2)["elements"] == 10
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"case": "ring"}, {"workers": 1}, {"seeds": ()}, {"rates_mbit": (0.0,)}, {"by": ("thc",)}, {"tolerance": -1.0}],
+)
+def test_settings_that_cannot_be_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError):
+        dataclasses.replace(tta.QUICK, **wrong)
+
+
+@needs_torch
+def test_unknown_method_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="no way 'thcc'"):
+        tta.run(dataclasses.replace(tta.QUICK, by=("gloo", "thcc")), tmp_path)
+
+
+def test_switch_has_one_rate(tmp_path: Path) -> None:
+    with (
+        pytest.raises(ConfigurationError, match="one rate"),
+        stages.stage("switch", workers=2, job="digits", limit=64, rates_mbit=(1.0, 2.0), logs=tmp_path),
+    ):
+        pass
+
+
+@pytest.mark.long
+@needs_torch
+@needs_namespaces
+def test_trainings_behind_limited_links(tmp_path: Path) -> None:
+    by = ("alone", "gloo", "gloo-fp16", "gloo-powersgd", "two-shot-4", "topk", "dgc", "thc-paper", "thc")
+    result = tta.run(dataclasses.replace(tta.QUICK, by=by), tmp_path)
+    found = {one["by"]: one for one in result["figures"]}
+    assert list(found) == list(by)
+    assert found["alone"]["mbyte_per_step"]["median"] < found["thc"]["mbyte_per_step"]["median"]
+    assert found["thc"]["mbyte_per_step"]["median"] < found["gloo"]["mbyte_per_step"]["median"] / 2
+    assert found["thc"]["communication_s"] > 0
+    assert len(list((tmp_path / "runs").glob("digits-hub-20-*-1.json"))) == len(by)
+
+
+@pytest.mark.long
+@needs_torch
+@needs_mininet
+def test_trainings_through_the_switch(tmp_path: Path) -> None:
+    settings = dataclasses.replace(tta.QUICK, case="switch", by=("gloo", "thc", "thc-paper"), rates_mbit=(10.0,))
+    result = tta.run(settings, tmp_path)
+    found = {one["by"]: one for one in result["figures"]}
+    assert found["thc"]["mbyte_per_step"]["median"] < found["gloo"]["mbyte_per_step"]["median"]
+    assert found["thc"]["elements"] == 16_290
