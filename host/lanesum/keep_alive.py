@@ -35,7 +35,8 @@ DEFAULT_KEEP_ALIVE_S = 5.0  # far below a usual lease
 #: needed, so packets that were lost get the time for a retransmission.
 PATIENCE_S = {rpc.FAILED: 0.25, rpc.LOST: 0.25, rpc.LEFT: 1.0}
 _RETRY_S = 0.1
-_LAST_CALL_S = 2.0
+_REPORT_TIMEOUT_S = 5.0
+_STOP_TIMEOUT_S = 1.0
 _RANDOM = secrets.token_hex(8)
 # Errors that all workers raise by themselves, or because of another worker.
 _NOT_REPORTED = (AggregationTimeoutError, MismatchError, SessionClosedError, WorkerGoneError)
@@ -139,7 +140,7 @@ class KeepAlive(Serving):
     def are_alive(self, workers: Collection[int]) -> bool:
         """Return True if the controller answers now, and says that these workers live."""
         try:
-            answer = call(self._controller, rpc.KEEPALIVE, self._ticket, _LAST_CALL_S, about=sorted(workers))
+            answer = call(self._controller, rpc.KEEPALIVE, self._ticket, _REPORT_TIMEOUT_S, about=sorted(workers))
         except LanesumError:
             return False
         return answer.get("alive") is True
@@ -167,7 +168,15 @@ class KeepAlive(Serving):
         # Without an answer the controller finds out by the end of the stream.
         with contextlib.suppress(LanesumError, RuntimeError):
             cause = rpc.one_line(cause)
-            call(self._controller, rpc.REPORT, self._ticket, _LAST_CALL_S, claimant=claimant(), kind=kind, cause=cause)
+            call(
+                self._controller,
+                rpc.REPORT,
+                self._ticket,
+                _REPORT_TIMEOUT_S,
+                claimant=claimant(),
+                kind=kind,
+                cause=cause,
+            )
 
     def _take(self, answer: dict[str, Any]) -> None:
         if answer.get("state") in rpc.OVER:
@@ -226,13 +235,13 @@ class KeepAlive(Serving):
             self._stream.close()
 
     def close(self, *, why: str | None = "it has closed its session") -> None:
-        """Stop the thread, and tell the others ``why`` unless it is None; takes at most four seconds. Idempotent."""
+        """Stop the thread, and tell the others ``why`` unless it is None; takes at most six seconds. Idempotent."""
         if why is not None and self._connected and not self._stop.is_set():
             self._report(rpc.LEFT, why)
         self.abandon()
         # The interpreter should not end while the thread is in a call.
         if self._thread.is_alive() and self._thread is not threading.current_thread():
-            self._thread.join(_LAST_CALL_S)
+            self._thread.join(_STOP_TIMEOUT_S)
 
 
 _open: weakref.WeakSet[KeepAlive] = weakref.WeakSet()
