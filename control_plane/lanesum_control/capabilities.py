@@ -94,7 +94,7 @@ class Capabilities:
         if why:
             raise NotOfferedError(
                 f"Job {job.job}: {why}.",
-                "Plug them into one pipe, one that sends packets around, or let the server sum it.",
+                "Connect them to one pipe that has a recirculation port, or let the server sum it.",
             )
         why = self.why_not_owner(job.job, job.tag, others)
         if why:
@@ -106,10 +106,10 @@ class Capabilities:
         if not self.pipes:
             return None
         if len(pipes) > 1:
-            return f"its members come in by pipes {', '.join(map(str, sorted(pipes)))} of the chip, and a sum is of one"
+            return f"its members are at pipes {', '.join(map(str, sorted(pipes)))} of the chip, and a pipe sums alone"
         still = [] if self.recirculation_pipes is None else sorted(pipes - self.recirculation_pipes)
         if still:
-            return f"its members come in by pipe {still[0]} of the chip, which has no recirculation port"
+            return f"its members are at pipe {still[0]} of the chip, which has no recirculation port"
         return None
 
     def why_not_owner(self, job: int, tag: int, others: Iterable[tuple[int, int]]) -> str | None:

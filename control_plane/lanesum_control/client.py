@@ -106,16 +106,16 @@ class SwitchConnection(Closing):
         self.address = address
         self.names: P4InfoNames | None = None
         wait_until_listening(address, timeout_s)
-        said = io.StringIO()
+        output = io.StringIO()
         try:
-            with contextlib.redirect_stdout(said):
+            with contextlib.redirect_stdout(output):
                 self._client: Any = shell.P4RuntimeClient(device_id, address, election_id)
         except SystemExit as error:
             raise SwitchUnreachableError(
                 f"The server at {address} accepted no P4Runtime session for device {device_id} as {election_id}.",
                 "Check the device id, and that no other controller uses the same election id.",
             ) from error
-        if "not the primary" in said.getvalue():
+        if "not the primary" in output.getvalue():
             self.close()
             raise NotPrimaryError(
                 f"Another controller is primary on the switch at {address}.",
@@ -151,7 +151,7 @@ class SwitchConnection(Closing):
 
     def use_names(self, pipeline: CompiledPipeline) -> P4InfoNames:
         """Use the names of ``pipeline``, which the switch runs already."""
-        self.names = P4InfoNames.from_text(pipeline.p4info)
+        self.names = pipeline.names
         return self.names
 
     def runs(self, cookie: int) -> bool:
@@ -169,7 +169,7 @@ class SwitchConnection(Closing):
         return bool(config.HasField("cookie") and config.cookie.cookie == cookie)
 
     def is_primary(self) -> bool:
-        """True if the session is open and no other controller is primary."""
+        """Return True if the session is open and no other controller is primary."""
         arbitration = self._client.stream_in_q["arbitration"]
         with contextlib.suppress(queue.Empty):
             while True:
@@ -193,22 +193,7 @@ class SwitchConnection(Closing):
         except SwitchUnreachableError:
             return  # a switch without a program has nothing to read
         for group in groups:
-            # Only the key: some switches compare the other fields of a deletion.
-            entity = p4runtime_pb2.Entity()
-            entry = group.packet_replication_engine_entry.multicast_group_entry
-            key = entity.packet_replication_engine_entry.multicast_group_entry
-            key.multicast_group_id = entry.multicast_group_id
-            self.write([(p4runtime_pb2.Update.DELETE, entity)])
-
-    def load_names(self) -> P4InfoNames:
-        """Return the names of the program that the switch runs. Raises PipelineError if it runs none."""
-        try:
-            self.names = P4InfoNames(self._client.get_p4info())
-        except shell.P4RuntimeException as error:
-            raise PipelineError(
-                f"The switch at {self.address} runs no program yet.", "Push the pipeline first."
-            ) from error
-        return self.names
+            self.write([(p4runtime_pb2.Update.DELETE, key_of(group))])
 
     def write(self, updates: Iterable[tuple[int, p4runtime_pb2.Entity]]) -> None:
         """Apply updates; ``updates`` are (``Update.INSERT`` ..., entity).
@@ -274,6 +259,18 @@ class SwitchConnection(Closing):
         client, self._client = getattr(self, "_client", None), None
         if client is not None:
             client.tear_down()
+
+
+def key_of(entity: p4runtime_pb2.Entity) -> p4runtime_pb2.Entity:
+    """Return the key of a table entry or multicast group: some switches compare the other fields of a deletion."""
+    key = p4runtime_pb2.Entity()
+    if entity.WhichOneof("entity") == "table_entry":
+        key.table_entry.table_id = entity.table_entry.table_id
+        key.table_entry.match.extend(entity.table_entry.match)
+    else:
+        group = key.packet_replication_engine_entry.multicast_group_entry
+        group.multicast_group_id = entity.packet_replication_engine_entry.multicast_group_entry.multicast_group_id
+    return key
 
 
 def _update_errors(error: grpc.RpcError) -> list[p4runtime_pb2.Error] | None:

@@ -132,7 +132,6 @@ class InProcessSwitch:
     def __init__(self, device: ControlledSwitch) -> None:
         self._device = device
         self._hosts: list[HostPort] = []
-        self._jobs: dict[int, SwitchJob] = {}
 
     @property
     def slots(self) -> int:

@@ -189,7 +189,7 @@ def _why_not_above(
     if quorum:
         return "with a quorum the server decides"
     if network.beside_upper:
-        return f"not everything passes it: the server at {network.beside_upper[0]} hangs elsewhere"
+        return f"some packets bypass it: the server at {network.beside_upper[0]} is linked to another switch"
     missing = [rack.switch for rack in racks if rack.switch in left_out]
     if missing:
         return f"its results would lack the workers at {', '.join(dict.fromkeys(missing))}"

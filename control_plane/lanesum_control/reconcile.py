@@ -15,15 +15,10 @@ from typing import Any
 
 from p4.v1 import p4runtime_pb2
 
+from lanesum_control.client import key_of
 from lanesum_control.model import HostPort, SwitchJob
 from lanesum_control.p4info import P4InfoNames
-from lanesum_control.switch import (
-    DELETE,
-    INSERT,
-    MEMBER,
-    MODIFY,
-    P4RuntimeSwitch,
-)
+from lanesum_control.switch import DELETE, INSERT, MEMBER, MODIFY, P4RuntimeSwitch
 
 _GROUP = "multicast group"
 _Key = tuple[Any, ...]
@@ -65,15 +60,15 @@ def reconcile(
     leaving = sorted([*unexpected, *again], key=lambda item: item.kind != MEMBER)
     for members in (True, False):
         some = [item for item in leaving if (item.kind == MEMBER) is members]
-        switch.connection.write([(DELETE, _key_only(item)) for item in some])
+        switch.connection.write([(DELETE, key_of(item.entity)) for item in some])
     switch.connection.write([(MODIFY, item.entity) for item in in_place])
     for members in (False, True):
         some = [item for item in (*missing, *again) if (item.kind == MEMBER) is members]
         # Groups in a request of their own, before the tables that refer to them.
         for groups in (True, False):
             switch.connection.write([(INSERT, i.entity) for i in some if (i.kind == _GROUP) is groups])
-    said = [("deleted", unexpected), ("inserted", missing), ("corrected", changed)]
-    return [f"{len(items)} {what} ({_kinds(items)})" for what, items in said if items]
+    repairs = [("deleted", unexpected), ("inserted", missing), ("corrected", changed)]
+    return [f"{len(items)} {what} ({_kinds(items)})" for what, items in repairs if items]
 
 
 def _everything(switch: P4RuntimeSwitch, names: P4InfoNames) -> list[p4runtime_pb2.Entity]:
@@ -106,19 +101,6 @@ def _match(field: Any) -> tuple[int, int, int]:
     if field.WhichOneof("field_match_type") == "lpm":
         return field.field_id, int.from_bytes(field.lpm.value, "big"), field.lpm.prefix_len
     return field.field_id, int.from_bytes(field.exact.value, "big"), 0
-
-
-def _key_only(item: _Item) -> p4runtime_pb2.Entity:
-    """Return the key only: some switches compare the other fields of a deletion."""
-    entity = p4runtime_pb2.Entity()
-    if item.kind == _GROUP:
-        group = item.entity.packet_replication_engine_entry.multicast_group_entry
-        key = entity.packet_replication_engine_entry.multicast_group_entry
-        key.multicast_group_id = group.multicast_group_id
-    else:
-        entity.table_entry.table_id = item.entity.table_entry.table_id
-        entity.table_entry.match.extend(item.entity.table_entry.match)
-    return entity
 
 
 def _kinds(items: Iterable[_Item]) -> str:

@@ -44,7 +44,7 @@ MARK = f"{_EGRESS}.congestion.mark"
 DECISION_TABLES = (CLASSIFY, PROVENANCE, ADMISSION, SLOT, HOP, MARK)
 _ARP_REQUEST = 1
 # Decisions that count a recirculated packet a second time.
-_AROUND, _MET_TWICE = "take_over", ("aggregate", "accept")
+_TAKE_OVER, _COUNTED_TWICE = "take_over", ("aggregate", "accept")
 
 
 class P4RuntimeSwitch:
@@ -237,8 +237,8 @@ class P4RuntimeSwitch:
             for entry in self.entries(table):
                 name = entry.action.rpartition(".")[2]
                 counts[name] = counts.get(name, 0) + entry.packets
-        for name in _MET_TWICE:
-            counts[name] = counts.get(name, 0) - counts.get(_AROUND, 0)
+        for name in _COUNTED_TWICE:
+            counts[name] = counts.get(name, 0) - counts.get(_TAKE_OVER, 0)
         return counts
 
     def _members(self, job: SwitchJob) -> list[p4runtime_pb2.TableEntry]:

@@ -4,13 +4,23 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import PydanticCustomError
 
 from lanesum.errors import LanesumError
+
+
+class FileModel(BaseModel):
+    """Part of a file: it refuses unknown fields and is immutable."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -18,6 +28,33 @@ Model = TypeVar("Model", bound=BaseModel)
 def wrong(message: str, *path: str | int) -> PydanticCustomError:
     """Return an error for validators about the node at ``path``, found in a check of the whole file."""
     return PydanticCustomError("file", "{message}", {"message": message, "path": list(path)})
+
+
+def schema_text(model: type[BaseModel]) -> str:
+    """Return the JSON schema of a file, for editors (``schema.json`` beside the shipped files)."""
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **model.model_json_schema()}
+    return json.dumps(schema, indent=2) + "\n"
+
+
+def load(
+    model: type[Model],
+    kind: str,
+    name_or_path: str | Path,
+    known: Mapping[str, Path],
+    error: type[LanesumError],
+    context: dict[str, Any] | None = None,
+) -> Model:
+    """Load a shipped file by its name in ``known``, or another file. Raises ``error``, which names the ``kind``."""
+    path = known.get(str(name_or_path), Path(name_or_path))
+    try:
+        text = path.read_text()
+    except (OSError, ValueError) as problem:
+        reason = problem.strerror if isinstance(problem, OSError) else "it is not text"
+        raise error(
+            f"Cannot read the {kind} {str(name_or_path)!r}: {reason}.",
+            f"Use a shipped {kind} ({', '.join(known)}) or the path of a YAML file.",
+        ) from problem
+    return parse(model, text, str(path), error, context)
 
 
 def parse(
@@ -29,7 +66,7 @@ def parse(
         model: model of the file.
         text: YAML.
         source: named in errors.
-        error: type of the error for invalid text; the message starts with ``source:line``.
+        error: type of the error for invalid text; the message starts with ``source``, and the line if it is known.
         context: context for the model's validators.
     """
     try:
@@ -38,6 +75,9 @@ def parse(
     except yaml.MarkedYAMLError as problem:
         line = problem.problem_mark.line + 1 if problem.problem_mark else 1
         raise error(f"{source}:{line}: {problem.problem}.") from problem
+    except (yaml.YAMLError, ValueError, RecursionError) as problem:
+        reason = str(problem).partition("\n")[0]
+        raise error(f"{source}: invalid YAML: {reason}.") from problem
     if root is None:
         raise error(f"{source}:1: the file is empty.")
     try:

@@ -262,7 +262,7 @@ def wait_for_others(
     Args:
         ticket: ticket of this worker.
         controller: ``host:port`` of the controller.
-        description: description of this worker's codec (``lanesum.codecs.description``); if given, all workers must
+        description: description of this worker's codec (``Codec.describe``); if given, all workers must
             give the same one.
         facts: other values by name that must be the same, such as versions.
         timeout_s: maximum waiting time, in seconds.

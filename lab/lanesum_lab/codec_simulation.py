@@ -124,7 +124,7 @@ def simulate(
             return simulation
         yielded = [outcome for outcome in outcomes if not isinstance(outcome, Result)]
         grouped = isinstance(yielded[0], RoundGroup)
-        groups = [one.rounds if isinstance(one, RoundGroup) else (one,) for one in yielded]
+        groups = [one.rounds for one in yielded]
         kinds = {(isinstance(one, RoundGroup), *map(_kind, group)) for one, group in zip(yielded, groups, strict=True)}
         if results or len(kinds) != 1:
             raise CodecError("The workers' rounds differ: they were given vectors or codecs that do not match.")

@@ -187,7 +187,7 @@ _CPP_TYPES = {
 
 
 def cpp_transport_constants() -> str:
-    """Every constant of the worker's transport as C++, and its counters as a macro over their names."""
+    """Return all constants of the worker's transport as C++, and its counters as a macro over their names."""
     lines = [
         _P4_HEAD.rstrip("\n"),
         "#pragma once",
@@ -337,12 +337,12 @@ def main(arguments: list[str]) -> int:
     check = "--check" in arguments
     paths = [a for a in arguments if a != "--check"]
     root = Path(paths[0]) if paths else Path.cwd()
-    stale = [p for p, text in generated_files(root).items() if not p.exists() or p.read_text() != text]
-    for path in stale:
+    stale = {p: text for p, text in generated_files(root).items() if not p.exists() or p.read_text() != text}
+    for path, text in stale.items():
         if check:
             print(f"{path.relative_to(root)} is out of date: run `make generate`", file=sys.stderr)
         else:
-            path.write_text(generated_files(root)[path])
+            path.write_text(text)
             print(f"wrote {path.relative_to(root)}")
     return 1 if check and stale else 0
 

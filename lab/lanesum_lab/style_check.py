@@ -8,6 +8,7 @@ This module holds the rules that a program can check. docs/style.md has the othe
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import io
 import re
@@ -158,6 +159,12 @@ def check_text(path: str, text: str) -> list[Problem]:
     return sorted(set(problems), key=lambda problem: (problem.line, problem.text))
 
 
+@functools.lru_cache(maxsize=1)
+def _parse(text: str) -> ast.Module:
+    """Parse a file once for all rules."""
+    return ast.parse(text)
+
+
 def _blank(found: re.Match[str]) -> str:
     return re.sub(r"[^\n]", " ", found[0])
 
@@ -224,7 +231,7 @@ def _paragraphs(text: str) -> Iterator[_Block]:
 
 def _docstrings(text: str) -> Iterator[_Block]:
     """Yield the docstrings of modules, classes, functions and attributes."""
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(_parse(text)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield _Block("docstring", node.lineno, inspect.cleandoc(node.value.value))
 
@@ -259,7 +266,7 @@ def _joined(lines: Iterable[tuple[int, bool, str]], kind: str = "comment") -> It
 
 
 def _test_names(path: str, text: str) -> Iterator[Problem]:
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(_parse(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
             words = len(node.name.split("_")) - 1
             if words > MAX_TEST_NAME_WORDS:
@@ -271,7 +278,7 @@ def _test_names(path: str, text: str) -> Iterator[Problem]:
 def _names(path: str, text: str) -> Iterator[tuple[int, str]]:
     """Yield the names that a file defines; of C++, P4 and Promela the first use of each."""
     if path.endswith(_PYTHON):
-        yield from _python_names(ast.parse(text))
+        yield from _python_names(_parse(text))
     elif path.endswith(_C_LIKE):
         code, seen = _C_COMMENT.sub(_blank, text), set()
         for found in _IDENTIFIER.finditer(code):

@@ -109,7 +109,7 @@ def test_check_owner_word_zero_is_refused() -> None:
 
 
 def test_members_in_several_pipes_are_refused() -> None:
-    with pytest.raises(NotOfferedError, match="by pipes 0, 1 of the chip, and a sum is of one"):
+    with pytest.raises(NotOfferedError, match="at pipes 0, 1 of the chip, and a pipe sums alone"):
         CHIP.check(switch_job(ports=(0, 128), ops=(LaneOp.ADD32,)), [])
     CHIP.check(switch_job(ports=(128, 129), ops=(LaneOp.ADD32,)), [])
     EVERYTHING.check(switch_job(ports=(0, 128), ops=(LaneOp.ADD32,)), [])

@@ -166,7 +166,7 @@ def test_servers_in_racks_leave_the_racks_to_themselves() -> None:
     placement = placed(("w1", "w3"), with_servers(TREE, "server", "w4"))
     assert roles(placement) == {"s1": Role.ASCEND, "s2": Role.ASCEND}
     assert [one.uplink for one in placement.assignments] == [None, None]
-    assert placement.left_out == {"s0": "not everything passes it: the server at w4 hangs elsewhere"}
+    assert placement.left_out == {"s0": "some packets bypass it: the server at w4 is linked to another switch"}
 
 
 @pytest.mark.parametrize("network", [STAR, TREE])

@@ -258,7 +258,7 @@ def test_refusal_crosses_process_borders() -> None:
     copy = pickle.loads(pickle.dumps(error))
     assert type(copy) is DoesNotFitError
     assert (str(copy), copy.what, copy.next_step, copy.resource) == (
-        "Profile x does not fit Tofino 2: out of power. The tools say: too much of it. "
+        "Profile x does not fit Tofino 2: out of power. Output: too much of it. "
         "Build tofino2-w64 instead (64 words, 16384 slots).",
         error.what,
         error.next_step,

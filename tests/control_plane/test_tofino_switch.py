@@ -127,7 +127,7 @@ def test_ports_that_send_nothing_around_are_refused_before_the_push(
 
 def test_bmv2_sends_nothing_around(process: Process) -> None:
     RemoteSwitch(process.address, bmv2_pipeline(), recirculation=[])
-    with pytest.raises(ConfigurationError, match=r"bmv2-w64\.json sends no packets around"):
+    with pytest.raises(ConfigurationError, match=r"bmv2-w64\.json does not recirculate"):
         RemoteSwitch(process.address, bmv2_pipeline(), recirculation=[68])
 
 
@@ -154,7 +154,7 @@ def network(**ports: int) -> Network:
     [
         (100, r"Tofino 1 has no port 100\. Give .* pipe \(0, 1, 2, 3\) times 128, and a number below 72"),
         (512, r"Tofino 1 has no port 512"),
-        (196, r"Port 196 is the one at which pipe 1 of Tofino 1 sends packets around\. Give the link another port"),
+        (196, r"Port 196 is the recirculation port of pipe 1 of Tofino 1\. Give the link another port"),
     ],
 )
 def test_network_with_ports_chip_lacks_is_refused_before_push(process: Process, port: int, message: str) -> None:
@@ -172,7 +172,7 @@ def test_workers_in_two_pipes_are_the_servers(process: Process) -> None:
     apart = controller.admit(JobRequest("apart", ("w3", "w4"), slots=8))
     assert set(here.switch_jobs) == {"s1"}
     assert apart.switch_jobs == {}
-    assert "by pipes 0, 1 of the chip" in apart.left_out["s1"]
+    assert "at pipes 0, 1 of the chip" in apart.left_out["s1"]
     assert switch.reconcile(list(network(w3=130).seen["s1"].values()), list(here.switch_jobs.values())) == []
     controller.close()
 
@@ -224,7 +224,7 @@ def test_pipe_without_recirculation_gets_no_packets_of_several_passes(process: P
     switch = RemoteSwitch(process.address, WIDE, recirculation=[134])
     switch.connect(5.0)
     switch.reconcile([host(0), host(1), SERVER], [])
-    with pytest.raises(NotOfferedError, match="by pipe 0 of the chip, which has no recirculation port"):
+    with pytest.raises(NotOfferedError, match="at pipe 0 of the chip, which has no recirculation port"):
         switch.device.admit(job(1, (0, 1)))
     assert switch.reconcile([host(0), host(1), SERVER], []) == []
     switch.close()

@@ -14,7 +14,7 @@ from lanesum_control.capabilities import Capabilities, slots_of
 from lanesum_control.p4info import P4InfoNames
 from lanesum_control.resources import checkout_root
 from lanesum_control.tofino.build import ASSEMBLER, COMPILER, DoesNotFitError, build_profile
-from lanesum_control.tofino.custom_profile import own_profile
+from lanesum_control.tofino.custom_profile import custom_profile
 from lanesum_control.tofino.device_config import Compiled
 from lanesum_control.tofino.resources import measure
 
@@ -32,7 +32,7 @@ def tools_are_there() -> None:
 
 
 def test_small_profile_is_built(tmp_path: Path) -> None:
-    wanted = own_profile("tofino1", 8, 2_048, 1, P4SRC)
+    wanted = custom_profile("tofino1", 8, 2_048, 1, P4SRC)
     made = build_profile(wanted, P4SRC, tmp_path)
     found = measure(made.context)
     assert found.stages <= wanted.chip.stages
@@ -53,10 +53,10 @@ def test_small_profile_is_built(tmp_path: Path) -> None:
     [("tofino1", 40, 16_384, "tofino1-w32"), ("tofino2", 8, 32_768, "tofino2-w64")],
 )
 def test_one_that_is_too_large_is_refused(chip: str, words: int, slots: int, instead: str, tmp_path: Path) -> None:
-    wanted = own_profile(chip, words, slots, 1, P4SRC)
+    wanted = custom_profile(chip, words, slots, 1, P4SRC)
     with pytest.raises(DoesNotFitError) as raised:
         build_profile(wanted, P4SRC, tmp_path)
     ran_out = r"\d+ stages needed, \d+ there|out of (packet header containers|memories in one stage)"
     assert re.fullmatch(ran_out, raised.value.resource)
-    assert f"does not fit {wanted.chip.title}: {raised.value.resource}. The tools say: " in raised.value.what
+    assert f"does not fit {wanted.chip.title}: {raised.value.resource}. Output: " in raised.value.what
     assert raised.value.next_step.startswith(f"Build {instead} instead ")

@@ -11,9 +11,9 @@ import jsonschema
 import pytest
 import yaml
 
-from lanesum_control.topology import TopologyError, available, load
+from lanesum_control.topology import Topology, TopologyError, available, load
 from lanesum_control.topology.files import parse
-from lanesum_control.topology.model import schema_text
+from lanesum_control.yaml_model import schema_text
 
 STAR4 = available()["star4"].read_text()
 TREE2X2 = available()["tree2x2"].read_text()
@@ -33,11 +33,11 @@ def test_star4() -> None:
 
 def test_schema_is_current_and_accepts_what_is_shipped() -> None:
     path = available()["star4"].parent / "schema.json"
-    assert path.read_text() == schema_text(), "run `make generate`"
+    assert path.read_text() == schema_text(Topology), "run `make generate`"
     for shipped in available().values():
-        jsonschema.validate(yaml.safe_load(shipped.read_text()), json.loads(schema_text()))
+        jsonschema.validate(yaml.safe_load(shipped.read_text()), json.loads(schema_text(Topology)))
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate({"name": "x"}, json.loads(schema_text()))
+        jsonschema.validate({"name": "x"}, json.loads(schema_text(Topology)))
 
 
 @pytest.mark.parametrize(
@@ -152,12 +152,22 @@ def check_line(text: str, old: str, new: str, says: str) -> None:
 
 
 def test_missing_and_empty_files(tmp_path: Path) -> None:
-    with pytest.raises(TopologyError, match=r"no topology 'nowhere'.*star4"):
+    with pytest.raises(TopologyError, match=r"the topology 'nowhere'.*star4"):
         load("nowhere")
     empty = tmp_path / "empty.yaml"
     empty.write_text("")
     with pytest.raises(TopologyError, match="empty"):
         load(str(empty))
+
+
+@pytest.mark.parametrize(
+    "content", [b"\xff\xfe", b'name: "\x00"', b"name: 2020-13-45", b"[" * 5000], ids=["bytes", "nul", "date", "deep"]
+)
+def test_load_file_without_valid_yaml_raises_a_typed_error(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "broken.yaml"
+    path.write_bytes(content)
+    with pytest.raises(TopologyError, match=r"invalid YAML|not text"):
+        load(str(path))
 
 
 def test_more_servers_on_hosts_of_their_own() -> None:

@@ -41,25 +41,25 @@ def controller(
         int | None,
         typer.Option(
             help=f"Accumulator words per packet: which build of the program. By default {DEFAULT_ACCUMULATOR_WORDS}; "
-            "a profile of --tofino says it itself."
+            "a profile of --tofino has its own number."
         ),
     ] = None,
     mark_above: Annotated[
         int,
-        typer.Option(min=0, help="Packets that wait at a switch port before what leaves there is marked; 0: never."),
+        typer.Option(min=0, help="Queue of a switch port, in packets, from which on packets are marked; 0: never."),
     ] = DEFAULT_MARK_ABOVE,
     tofino: Annotated[
-        str | None, typer.Option(help="Push this profile of the program for Tofino, with as many words as it has.")
+        str | None, typer.Option(help="Push this profile of the program for Tofino, with its number of words.")
     ] = None,
     device_config: Annotated[
         Path | None,
         typer.Option(
-            help="With --tofino: file of make tofino for the chip's agent; else what the embedded switch runs."
+            help="With --tofino: file that make tofino packed for the chip's agent; else the embedded switch's program."
         ),
     ] = None,
     recirculation: Annotated[
         list[int] | None,
-        typer.Option(help="With --tofino: port at which packets go around, repeatable; by default the chip's own."),
+        typer.Option(help="With --tofino: recirculation port, repeatable; by default the chip's own."),
     ] = None,
     loopback: Loopback = False,
 ) -> None:

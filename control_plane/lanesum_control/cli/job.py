@@ -79,7 +79,7 @@ def remove(name: str, controller: Controller = _ADDRESS) -> None:
 
 @app.command()
 def resize(
-    name: str, slots: Annotated[int, typer.Argument(help="Slots to wish for.")], controller: Controller = _ADDRESS
+    name: str, slots: Annotated[int, typer.Argument(help="Requested slots.")], controller: Controller = _ADDRESS
 ) -> None:
     """Give a running job more or fewer slots, and print its allocation."""
     _print(rpc.call(controller, rpc.RESIZE, {"job": name, "slots": slots}, _TIMEOUT_S))

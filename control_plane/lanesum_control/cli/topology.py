@@ -49,9 +49,10 @@ def show(name_or_path: Annotated[str, typer.Argument(help="Shipped topology or Y
 @app.command()
 def schema() -> None:
     """Print the JSON schema of topology files."""
-    from lanesum_control.topology.model import schema_text
+    from lanesum_control.topology import Topology
+    from lanesum_control.yaml_model import schema_text
 
-    typer.echo(schema_text(), nl=False)
+    typer.echo(schema_text(Topology), nl=False)
 
 
 main = typer_main("topology", app)

@@ -28,7 +28,7 @@ from lanesum_control.manifest import MANIFEST, digests, file_problems, source_fi
 from lanesum_control.pipelines import TOFINO_BUILD_FOLDER
 from lanesum_control.tofino.bfrt import repeatable
 from lanesum_control.tofino.chips import PIPES
-from lanesum_control.tofino.custom_profile import own_profile
+from lanesum_control.tofino.custom_profile import custom_profile
 from lanesum_control.tofino.device_config import Compiled
 from lanesum_control.tofino.profiles import CHIPS, PROFILES, SLOTS, TofinoProfile, nearest, profile
 from lanesum_control.tofino.reduce import reduce
@@ -104,10 +104,10 @@ class DoesNotFitError(LanesumError):
         self.resource = resource
 
     @classmethod
-    def of(cls, refused: TofinoProfile, resource: str, said: str) -> DoesNotFitError:
+    def of(cls, refused: TofinoProfile, resource: str, output: str) -> DoesNotFitError:
         """Return the error for a profile that the tools refused with these messages."""
         return cls(
-            f"Profile {refused.name} does not fit {refused.chip.title}: {resource}. The tools say: {said.rstrip('.')}.",
+            f"Profile {refused.name} does not fit {refused.chip.title}: {resource}. Output: {output.rstrip('.')}.",
             _instead(refused),
             resource=resource,
         )
@@ -148,21 +148,21 @@ def tools() -> tuple[str, str]:
     return found[0], found[1]
 
 
-def resource_that_ran_out(said: str) -> str | None:
+def resource_that_ran_out(output: str) -> str | None:
     """Return the resource that a refusal is about, as in the report; None for other reasons."""
-    if _MISTAKE.search(said):
+    if _MISTAKE.search(output):
         return None
     for pattern, resource in _RESOURCES:
-        found = re.search(pattern, said)
+        found = re.search(pattern, output)
         if found:
             numbers = found.groups()
             return f"{numbers[1]} {resource} needed, {numbers[0]} there" if len(numbers) == 2 else f"out of {resource}"
     return None
 
 
-def _errors(said: str) -> str:
-    lines = [line.strip() for line in said.splitlines() if re.search(r"\berror\b", line, re.IGNORECASE)]
-    return " ".join(line for line in lines if not re.match(r"\d+ errors?", line))[:600] or said.strip()[-600:]
+def _errors(output: str) -> str:
+    lines = [line.strip() for line in output.splitlines() if re.search(r"\berror\b", line, re.IGNORECASE)]
+    return " ".join(line for line in lines if not re.match(r"\d+ errors?", line))[:600] or output.strip()[-600:]
 
 
 def build_profile(built: TofinoProfile, p4src: Path, out: Path) -> Built:
@@ -215,9 +215,9 @@ def build_profile(built: TofinoProfile, p4src: Path, out: Path) -> Built:
     return Built(built, binary, context, (p4info, bfrt, printed))
 
 
-def _check_parser(built: TofinoProfile, said: str) -> None:
+def _check_parser(built: TofinoProfile, output: str) -> None:
     """Raise TofinoCompileError if the compiler dropped branches of the parser."""
-    lost = said.count(_BLIND_PARSER)
+    lost = output.count(_BLIND_PARSER)
     if lost:
         raise TofinoCompileError(
             f"{COMPILER} left {lost} branches out of the parsers of profile {built.name}: their states do not "
@@ -226,19 +226,19 @@ def _check_parser(built: TofinoProfile, said: str) -> None:
         )
 
 
-def warnings_to_heed(said: str) -> list[str]:
+def warnings_to_heed(output: str) -> list[str]:
     """Return the warnings of the tools that are not known as harmless."""
-    warnings = [line.strip() for line in said.splitlines() if "warning: " in line]
+    warnings = [line.strip() for line in output.splitlines() if "warning: " in line]
     return [line for line in warnings if not any(re.search(known, line) for known in _KNOWN_WARNINGS)]
 
 
-def _refuse(refused: TofinoProfile, said: str) -> None:
-    size = _NO_SUCH_SIZE.search(said)
+def _refuse(refused: TofinoProfile, output: str) -> None:
+    size = _NO_SUCH_SIZE.search(output)
     if size:
         raise TofinoCompileError(
             f"p4src/tofino has no code for profile {refused.name}: {size[1].strip()}.", _instead(refused)
         )
-    errors = _errors(said)
+    errors = _errors(output)
     resource = resource_that_ran_out(errors)
     if resource is None:
         raise TofinoCompileError(f"{COMPILER} or {ASSEMBLER} refused profile {refused.name}: {errors}")
@@ -326,25 +326,25 @@ def _wanted(arguments: argparse.Namespace, p4src: Path) -> TofinoProfile | None:
     sizes = [name for name in ("words", "slots", "passes") if getattr(arguments, name) is not None]
     if arguments.chip is None:
         if sizes:
-            raise ConfigurationError(f"--{sizes[0]} is for a profile of one's own.", "Give --chip with it.")
+            raise ConfigurationError(f"--{sizes[0]} is for a custom profile.", "Give --chip with it.")
         return profile(arguments.only) if arguments.only is not None else None
     if arguments.only is not None:
-        raise ConfigurationError("--only names a profile that there is, --chip begins a new one.", "Give one of them.")
+        raise ConfigurationError("--only builds a known profile, --chip a custom one.", "Give one of them.")
     if arguments.words is None:
-        raise ConfigurationError("A profile of one's own needs the number of its words.", "Give --words.")
+        raise ConfigurationError("A custom profile requires its number of words.", "Give --words.")
     passes = 1 if arguments.passes is None else arguments.passes
-    return own_profile(arguments.chip, arguments.words, arguments.slots, passes, p4src)
+    return custom_profile(arguments.chip, arguments.words, arguments.slots, passes, p4src)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--binaries", type=Path, help="folder for binaries and their context.json")
-    parser.add_argument("--pipes", type=int, choices=(2, PIPES), default=PIPES, help="of the chip that they are for")
+    parser.add_argument("--pipes", type=int, choices=(2, PIPES), default=PIPES, help="pipes of the binaries' chip")
     parser.add_argument("--only", help="build this profile alone, and leave the committed files as they are")
-    parser.add_argument("--chip", help=f"build a profile of one's own likewise: {' or '.join(CHIPS)}")
+    parser.add_argument("--chip", help=f"build a custom profile likewise, for the chip {' or '.join(CHIPS)}")
     parser.add_argument("--words", type=int, help="accumulator words of its packets, in all passes together")
-    parser.add_argument("--slots", type=int, help=f"of a pipe; default: {SLOTS:,}, shared out to the passes")
-    parser.add_argument("--passes", type=int, help="times that a contribution goes through the chip; default: 1")
+    parser.add_argument("--slots", type=int, help=f"slots of a pipe; default: {SLOTS:,}, divided by the passes")
+    parser.add_argument("--passes", type=int, help="pipeline passes of a contribution; default: 1")
     given = parser.parse_args(arguments)
     root = resources.checkout_root()
     if root is None:

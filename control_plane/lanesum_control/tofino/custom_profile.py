@@ -40,7 +40,7 @@ class Sizes:
         return cls(sizes("ACCUMULATOR_WORDS"), sizes("SLOTS"), sizes("PASSES"), int(blocks))
 
 
-def own_profile(chip: str, words: int, slots: int | None, passes: int, p4src: Path) -> TofinoProfile:
+def custom_profile(chip: str, words: int, slots: int | None, passes: int, p4src: Path) -> TofinoProfile:
     """Return the profile with these sizes; a committed one keeps its name.
 
     Args:
@@ -57,7 +57,7 @@ def own_profile(chip: str, words: int, slots: int | None, passes: int, p4src: Pa
     _check("passes", passes, there.passes)
     if words % passes:
         raise ConfigurationError(
-            f"{words} words cannot be shared out to {passes} passes: each takes as many.",
+            f"{words} words cannot be divided by {passes} passes.",
             f"Give a multiple of {passes}.",
         )
     _check("words a pass", words // passes, there.words)

@@ -24,7 +24,7 @@ def recirculation_ports(pipeline: CompiledPipeline, wanted: Iterable[int] | None
     if pipeline.chip is None or not pipeline.names.has_table(RECIRCULATION):
         if wanted:
             raise ConfigurationError(
-                f"{pipeline.json_path.name} sends no packets around: it needs no recirculation ports.",
+                f"{pipeline.json_path.name} does not recirculate: it needs no recirculation ports.",
                 "Leave them out of the switch's configuration.",
             )
         return ()
@@ -54,6 +54,6 @@ def check_ports(pipeline: CompiledPipeline, used: Collection[int]) -> None:
             )
         if port in pipeline.chip.recirculation_ports:
             raise ConfigurationError(
-                f"Port {port} is the one at which pipe {pipe_of(port)} of {pipeline.chip.title} sends packets around.",
+                f"Port {port} is the recirculation port of pipe {pipe_of(port)} of {pipeline.chip.title}.",
                 "Give the link another port.",
             )

@@ -22,16 +22,7 @@ def available() -> dict[str, Path]:
 
 def load(name_or_path: str) -> Topology:
     """Load a shipped topology by name, or one from a file. Raises TopologyError with file and line."""
-    known = available()
-    path = known.get(name_or_path, Path(name_or_path))
-    try:
-        text = path.read_text()
-    except OSError as error:
-        raise TopologyError(
-            f"There is no topology {name_or_path!r}: {error.strerror}.",
-            f"Shipped ones: {', '.join(known)}; or give the path of a YAML file.",
-        ) from error
-    return parse(text, str(path))
+    return yaml_model.load(Topology, "topology", name_or_path, available(), TopologyError)
 
 
 def parse(text: str, source: str) -> Topology:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Model of a topology, its checks, and its JSON schema.
+"""Model of a topology, and its checks.
 
 One switch, or one switch with racks around it: two levels, and one path between any two nodes.
 """
@@ -10,18 +10,17 @@ from __future__ import annotations
 import collections
 import ipaddress
 import itertools
-import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field, StringConstraints, model_validator
 
 from lanesum.protocol.frames import ipv4_int, mac_bytes
 from lanesum.protocol.spec import UDP_PORT
 from lanesum.transport.ticket import MAX_SERVERS
 from lanesum_control.model import HostPort
+from lanesum_control.yaml_model import FileModel, wrong
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9]{0,14}$")]
 Mac = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{2}(:[0-9a-f]{2}){5}$")]
@@ -33,16 +32,7 @@ _LOOPBACK_FIRST_OCTET = 127
 _BEHIND_SWITCH = 1  # added to the server's port where a switch listens at the server's own address
 
 
-def _wrong(message: str, *path: str | int) -> PydanticCustomError:
-    """Return an error about the node at ``path``, found in a check of the whole file."""
-    return PydanticCustomError("topology", "{message}", {"message": message, "path": list(path)})
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Node(_Strict):
+class Node(FileModel):
     """A node. Hosts have an IPv4 address; their MAC is derived from it unless given."""
 
     kind: Kind
@@ -72,7 +62,7 @@ class Node(_Strict):
         return ".".join([str(_LOOPBACK_FIRST_OCTET), *str(self.ip).split(".")[1:]])
 
 
-class Link(_Strict):
+class Link(FileModel):
     """A link: ``["s1:3", "w3"]`` is port 3 of s1 to w3, ``["s1:5", "s0:1"]`` joins two switches."""
 
     endpoints: tuple[str, str] = Field(description="switch:port and host, or switch:port twice; in either order")
@@ -93,7 +83,7 @@ class Link(_Strict):
         return [(name, int(port) if port else None) for name, _, port in (e.partition(":") for e in self.endpoints)]
 
 
-class Topology(_Strict):
+class Topology(FileModel):
     """A network."""
 
     name: Name
@@ -107,15 +97,15 @@ class Topology(_Strict):
     def _consistent(self) -> Topology:
         counts = collections.Counter[str](node.kind for node in self.nodes.values())
         if counts["controller"] != 1:
-            raise _wrong(f"one controller is needed, not {counts['controller']}", "nodes")
+            raise wrong(f"one controller is needed, not {counts['controller']}", "nodes")
         for kind in ("switch", "worker", *(() if self.servers else ("server",))):
             if not counts[kind]:
-                raise _wrong(f"at least one {kind} is needed", "nodes")
+                raise wrong(f"at least one {kind} is needed", "nodes")
         self._check_servers()
         seen: dict[ipaddress.IPv4Address, str] = {}
         for name, node in self.nodes.items():
             if node.ip is not None and seen.setdefault(node.ip, name) != name:
-                raise _wrong(f"{node.ip} is the address of {seen[node.ip]} already", "nodes", name, "ip")
+                raise wrong(f"{node.ip} is the address of {seen[node.ip]} already", "nodes", name, "ip")
         self._check_links()
         self._check_levels()
         return self
@@ -123,9 +113,9 @@ class Topology(_Strict):
     def _check_servers(self) -> None:
         for index, name in enumerate(self.servers or []):
             if name not in self.nodes or self.nodes[name].kind not in ("worker", "server"):
-                raise _wrong(f"{name!r} is no worker and no server", "servers", index)
+                raise wrong(f"{name!r} is no worker and no server", "servers", index)
             if name in (self.servers or [])[:index]:
-                raise _wrong(f"{name} runs one server already", "servers", index)
+                raise wrong(f"{name} runs one server already", "servers", index)
 
     def _check_links(self) -> None:
         """Check that every link is well-formed, every port used once, every host linked once."""
@@ -134,23 +124,23 @@ class Topology(_Strict):
         for index, link in enumerate(self.links):
             for name, _ in link.parts():
                 if name not in self.nodes:
-                    raise _wrong(f"node {name!r} does not exist", "links", index)
+                    raise wrong(f"node {name!r} does not exist", "links", index)
             is_switch = [self.nodes[name].kind == "switch" for name, _ in link.parts()]
             has_port = [port is not None for _, port in link.parts()]
             if is_switch != has_port or not any(is_switch):
-                raise _wrong("a link joins one 'switch:port' and one host, or two of 'switch:port'", "links", index)
+                raise wrong("a link joins one 'switch:port' and one host, or two of 'switch:port'", "links", index)
             for name, port in link.parts():
                 if port is None:
                     if name in linked:
-                        raise _wrong(f"host {name} is linked twice", "links", index)
+                        raise wrong(f"host {name} is linked twice", "links", index)
                     linked.add(name)
                 elif (name, port) in used:
-                    raise _wrong(f"port {name}:{port} is linked twice", "links", index)
+                    raise wrong(f"port {name}:{port} is linked twice", "links", index)
                 else:
                     used.add((name, port))
         for name, node in self.nodes.items():
             if node.kind != "switch" and name not in linked:
-                raise _wrong("not linked to a switch", "nodes", name)
+                raise wrong("not linked to a switch", "nodes", name)
 
     def _check_levels(self) -> None:
         """Check that the switches form a tree, with one of them adjacent to all others."""
@@ -161,7 +151,7 @@ class Topology(_Strict):
             if port is None or other_port is None:
                 continue
             if group[one] is group[other]:
-                raise _wrong(f"there is another path between {one} and {other} already", "links", index)
+                raise wrong(f"there is another path between {one} and {other} already", "links", index)
             group[one] |= group[other]
             for name in group[other]:
                 group[name] = group[one]
@@ -169,11 +159,11 @@ class Topology(_Strict):
             neighbours[other].add(one)
         for name in self.switches():
             if group[name] is not group[self.switch]:
-                raise _wrong(f"no path to {self.switch}, where the server is", "nodes", name)
+                raise wrong(f"no path to {self.switch}, where the server is", "nodes", name)
         middle = max(self.switches(), key=lambda name: len(neighbours[name]))
         for name in self.switches():
             if name != middle and name not in neighbours[middle]:
-                raise _wrong(f"a third level: {name} is not linked to {middle} itself", "nodes", name)
+                raise wrong(f"a third level: {name} is not linked to {middle} itself", "nodes", name)
 
     def to_yaml(self) -> str:
         """Return the topology as a file for ``load``."""
@@ -282,13 +272,13 @@ class Topology(_Strict):
 
     def _towards(self, here: str) -> dict[str, int]:
         """Return the port of ``here`` on the path to every other switch."""
-        ways = [(one, port, other) for one, port, other, _ in self.links_between_switches()]
-        ways += [(other, port, one) for one, _, other, port in self.links_between_switches()]
-        towards = {other: port for one, port, other in ways if one == here}
+        links = [(one, port, other) for one, port, other, _ in self.links_between_switches()]
+        links += [(other, port, one) for one, _, other, port in self.links_between_switches()]
+        towards = {other: port for one, port, other in links if one == here}
         frontier = list(towards)
         while frontier:
             via = frontier.pop()
-            for one, _, other in ways:
+            for one, _, other in links:
                 if one == via and other != here and other not in towards:
                     towards[other] = towards[via]
                     frontier.append(other)
@@ -305,12 +295,3 @@ def _next_address(nodes: Mapping[str, Node], hosts: Sequence[str]) -> ipaddress.
     if not free:
         raise ValueError(f"no address of {network} is free")
     return next((ip for ip in free if ip > last), free[0])
-
-
-def schema() -> dict[str, Any]:
-    """Return the JSON schema of a topology file, for editors (``topologies/schema.json``)."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **Topology.model_json_schema()}
-
-
-def schema_text() -> str:
-    return json.dumps(schema(), indent=2) + "\n"

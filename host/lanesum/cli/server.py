@@ -94,6 +94,6 @@ def _in_topology(topology: str, host: str | None, loopback: bool) -> Address:
 
 def _udp_address(text: str) -> Address:
     ip, _, port = text.rpartition(":")
-    if not ip or not port.isdigit():
+    if not ip or not port.isdecimal():
         raise ConfigurationError(f"Invalid --listen {text!r}: expected HOST:PORT.", "For example 10.19.0.100:19539.")
     return ip, int(port)

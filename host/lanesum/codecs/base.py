@@ -22,21 +22,9 @@ have all of them in flight at once. It sends a tuple with one aggregate for each
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Generic,
-    NoReturn,
-    Protocol,
-    TypeAlias,
-    TypeGuard,
-    TypeVar,
-    cast,
-    runtime_checkable,
-)
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias, TypeGuard, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,13 +39,10 @@ if TYPE_CHECKING:
     import torch
 
 Vector: TypeAlias = NDArray[np.float32]
-T = TypeVar("T")
 # A comparison with a type constructs a dtype every time.
 _FLOAT32, _UINT32 = np.dtype(np.float32), np.dtype(np.uint32)
 #: Next step of errors about values that are raised before the first round.
 NOTHING_SENT = "Nothing of it was sent: skip the step or lower the loss scale."
-#: Bits of a float32; those of NaN are larger.
-INFINITY_BITS = 0x7F800000
 
 
 class CodecError(LanesumError):
@@ -129,25 +114,10 @@ class CodecContext:
                 f"Seed {self.seed}, round {self.round}: a seed has 64 bits and a round is not negative."
             )
 
-
-class Deferred(Generic[T]):
-    """Function that runs once, on the first call, while a round is in flight.
-
-    Later callers, from any thread, wait for the first and receive the same value. So the result is right even if a
-    driver ignores ``Round.overlap``.
-    """
-
-    def __init__(self, work: Callable[[], T]) -> None:
-        self._work: Callable[[], T] | None = work
-        self._lock = threading.Lock()
-        self._value: list[T] = []
-
-    def __call__(self) -> T:
-        with self._lock:
-            if self._work is not None:
-                self._value.append(self._work())
-                self._work = None
-            return self._value[0]
+    @property
+    def divisor(self) -> int:
+        """Divisor of a sum over all workers: their number for a mean, else 1."""
+        return self.workers if self.average else 1
 
 
 def never() -> bool:
@@ -186,6 +156,11 @@ class Round:
     def result_words(self) -> int:
         """Number of accumulator words of the aggregate."""
         return self.op.shape.accumulator_words(self.words.size)
+
+    @property
+    def rounds(self) -> tuple[Round]:
+        """The round itself: a codec yields either a round or a :class:`RoundGroup`."""
+        return (self,)
 
 
 @dataclass(frozen=True)
@@ -310,17 +285,42 @@ class Codec(Protocol):
         """
 
 
-def followed(steps: Steps) -> Steps:
-    """Run the ``steps`` of an inner codec whose rounds are followed by others: none of them is the last."""
+def round_in_pieces(
+    context: CodecContext,
+    op: LaneOp,
+    words: Words,
+    label: str,
+    pieces: RoundPieces,
+    overlap: Callable[[], object] | None = None,
+    last: Callable[[], bool] = never,
+) -> Round:
+    """Return a round whose ``words`` the driver encodes piece by piece, or are all encoded now if it does not."""
+    if context.in_pieces:
+        return Round(op, words, overlap, label, pieces, last)
+    pieces.encode_all()
+    return Round(op, words, overlap, label, last=last)
+
+
+def watched(steps: Steps, look: Callable[[Round], None]) -> Steps:
+    """Run ``steps``, and call ``look`` with every round before it is yielded."""
     try:
         yielded = next(steps)
         while True:
-            for one in yielded.rounds if isinstance(yielded, RoundGroup) else (yielded,):
-                one.last = never
+            for one in yielded.rounds:
+                look(one)
             yielded = steps.send((yield yielded))
     except StopIteration as stop:
         result: Result = stop.value
         return result
+
+
+def followed(steps: Steps) -> Steps:
+    """Run the ``steps`` of an inner codec whose rounds are followed by others: none of them is the last."""
+
+    def mark(round_: Round) -> None:
+        round_.last = never
+
+    return watched(steps, mark)
 
 
 class StatefulCodec(Codec, Protocol):

@@ -19,13 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum._internal import arrays
+from lanesum._internal.deferred import Deferred
 from lanesum.aggregation.pieces import RoundPieces
 from lanesum.codecs.base import (
-    INFINITY_BITS,
     Aggregate,
     CodecContext,
-    CodecError,
-    Deferred,
     Result,
     Round,
     RoundShape,
@@ -37,12 +35,15 @@ from lanesum.codecs.base import (
     checked_vector,
     checked_words,
     refuse_not_finite,
+    round_in_pieces,
     uniform_contributors,
 )
-from lanesum.codecs.gathered import divisor, gathered_shape, gathering, summed
+from lanesum.codecs.gathered import gathered_shape, gathering, summed
 from lanesum.codecs.kernels.arguments import BlockUnits
 from lanesum.codecs.kernels.dispatch import kernels
+from lanesum.codecs.kernels.reference import INFINITY_BITS
 from lanesum.codecs.kernels.threaded import threads
+from lanesum.codecs.norms import non_negative
 from lanesum.codecs.registry import register
 from lanesum.codecs.traits import FLOAT32_NMSE, CodecTraits
 from lanesum.errors import ConfigurationError
@@ -133,9 +134,7 @@ class FixedPoint:
         if not np.isfinite(magnitudes.view(np.float32)).all():
             refuse_not_finite(vector, context)
         reply = yield Round(LaneOp.MAX, magnitudes, label="scale")
-        maxima = checked_words(reply, scale_shape).view(np.float32)
-        if not (np.isfinite(maxima) & (maxima >= 0)).all():
-            raise CodecError("The aggregate of the scale round is not a list of non-negative floats.")
+        maxima = non_negative(checked_words(reply, scale_shape), "scale round")
         if self.power_of_two:
             maxima = _next_power_of_two(maxima)
 
@@ -150,17 +149,12 @@ class FixedPoint:
 
         def decode(number: int, sums: Words) -> None:
             of, own = parts[number]
-            divisor = context.workers if context.average else 1
-            kernels().from_integers(sums.view(np.int32), own, divisor, None, values[of])
+            kernels().from_integers(sums.view(np.int32), own, context.divisor, None, values[of])
 
         pieces = RoundPieces(encode, decode, [of.stop for of, _ in parts], LaneOp.ADD32.shape)
-        if not context.in_pieces:
-            pieces.encode_all()
         residual = Deferred(partial(_residual, vector, integers, units)) if context.keep_residual else None
         words = integers.view(np.uint32)
-        reply = yield Round(
-            LaneOp.ADD32, words, residual, label="values", pieces=pieces if context.in_pieces else None, last=always
-        )
+        reply = yield round_in_pieces(context, LaneOp.ADD32, words, "values", pieces, residual, always)
         sums = checked_words(reply, value_shape).view(np.int32)
 
         if pieces.decoded < len(pieces):
@@ -184,7 +178,7 @@ class FixedPoint:
         result = Result(values, np.zeros_like(vector) if context.keep_residual else None)
         reply = yield gathering(vector.view(np.uint32), self.workers, context, last=always)
         sent = summed(reply, shape, context).view(np.float32)
-        loops.sum_rows(sent[: context.workers * vector.size], divisor(context), values)
+        loops.sum_rows(sent[: context.workers * vector.size], context.divisor, values)
         if np.isnan(values[0]):
             raise UnencodableError(f"Tensor {context.tensor!r} is not finite at some worker.")
         return result

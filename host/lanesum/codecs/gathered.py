@@ -70,19 +70,13 @@ def sum_in_order(vectors: NDArray[np.float32], context: CodecContext) -> Vector:
     """Return the sum or mean of the rows of ``vectors``, added in float64 in order, and rounded once to float32."""
     values = np.empty(vectors.shape[1], np.float32)
     if values.size:
-        kernels().sum_rows(vectors[: context.workers].reshape(-1), divisor(context), values)
+        kernels().sum_rows(vectors[: context.workers].reshape(-1), context.divisor, values)
     return values
-
-
-def divisor(context: CodecContext) -> int:
-    """Return the divisor of a sum over all workers."""
-    return context.workers if context.average else 1
 
 
 def rounded(total: NDArray[np.float64], context: CodecContext) -> Vector:
     """Return a sum (float64, may be overwritten) as float32, or the mean if the context asks for it."""
-    if context.average:
-        total /= context.workers
+    total /= context.divisor
     # A sum (not a mean) can leave the range of float32; infinity is then its correct rounding.
     with np.errstate(over="ignore"):
         return total.astype(np.float32)

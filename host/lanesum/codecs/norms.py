@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Norms of the parts of a vector, as the words of a MAX round. Its aggregate is the largest norm of all workers."""
+"""Norms of the parts of a vector, as the words of a MAX round, and checks of floats that come back.
+
+The aggregate of the round is the largest norm of all workers.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from lanesum.codecs.base import (
     RoundShape,
     UnencodableError,
     Vector,
+    Words,
     checked_words,
     refuse_not_finite,
 )
@@ -57,7 +61,12 @@ def checked_norms(
 
 def checked_peaks(aggregate: Aggregate, shape: RoundShape) -> Vector:
     """Return the largest norms of all workers. Raises CodecError if a word is not a norm."""
-    peaks = checked_words(aggregate, shape).view(np.float32)
-    if not (np.isfinite(peaks) & (peaks >= 0)).all():
-        raise CodecError("The aggregate of the norm round is not a list of non-negative floats.")
-    return peaks
+    return non_negative(checked_words(aggregate, shape), "norm round")
+
+
+def non_negative(words: Words, source: str) -> Vector:
+    """Return ``words`` as floats. Raises CodecError, which names the ``source``, if one is negative or not finite."""
+    floats = words.view(np.float32)
+    if not (np.isfinite(floats) & (floats >= 0)).all():
+        raise CodecError(f"The aggregate of the {source} is not a list of non-negative floats.")
+    return floats

@@ -9,8 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from lanesum.codecs.base import CodecError, Part, Vector
+from lanesum.codecs.base import CodecContext, CodecError, Part, Vector
 from lanesum.codecs.error_feedback import checked_memory
+
+
+def parts_of(context: CodecContext, size: int) -> tuple[Part, ...]:
+    """Return the parameters of a vector; one with the name of the tensor if they are unknown."""
+    return context.parts or (Part(context.tensor, 0, size),)
 
 
 class ParameterVectors:

@@ -36,7 +36,7 @@ from lanesum.codecs.base import (
     checked_words,
 )
 from lanesum.codecs.fixed import FixedPoint
-from lanesum.codecs.parameter_state import ParameterCounts, ParameterVectors
+from lanesum.codecs.parameter_state import ParameterCounts, ParameterVectors, parts_of
 from lanesum.codecs.policy_rules import DEFAULT_RULES, Rule
 from lanesum.codecs.registry import for_job, register
 from lanesum.codecs.traits import CodecTraits
@@ -160,7 +160,7 @@ class Policy:
             raise CodecError("Codec policy keeps error feedback itself.", "Build it with error_feedback=False.")
         if vector.size == 0:
             return Result(vector.copy(), vector.copy() if context.keep_residual else None)
-        parts = context.parts or (Part(context.tensor, 0, vector.size),)
+        parts = parts_of(context, vector.size)
         vector, bad = self._finite(vector, parts)
         guard = np.array([bad, *(np.count_nonzero(vector[part.start : part.stop]) for part in parts)], np.uint32)
         groups: dict[int, list[Part]] = defaultdict(list)
@@ -303,7 +303,7 @@ def _advance(
 
 
 def _together(first: Sequence[Round], waiting: Mapping[int, Round | RoundGroup]) -> RoundGroup:
-    steps = [step.rounds if isinstance(step, RoundGroup) else (step,) for step in waiting.values()]
+    steps = [step.rounds for step in waiting.values()]
 
     def last() -> bool:
         return all(any(round_.last() for round_ in rounds) for rounds in steps)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-import os
 
 import torch
 
@@ -19,11 +18,6 @@ _WITHOUT = "pass tensors with .cpu(), or set LANESUM_GPU=off"
 
 class GpuError(MissingToolError):
     """The kernels cannot run on a device."""
-
-
-def interpreting() -> bool:
-    """Return True if Triton interprets kernels with NumPy on host tensors; it reads the variable when imported."""
-    return os.environ.get("TRITON_INTERPRET") == "1"
 
 
 @functools.cache

@@ -8,46 +8,32 @@ of the union. It carries no vector of full length, unless the plan is to send th
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from lanesum.aggregation.pieces import RoundPieces
-from lanesum.codecs.base import INFINITY_BITS, CodecContext, Result, Round, Steps, Words, always, refuse_not_finite
+from lanesum.codecs.base import CodecContext, Round, Words, always, refuse_not_finite, round_in_pieces
+from lanesum.codecs.kernels.reference import INFINITY_BITS
 from lanesum.codecs.sparse.all_reduce import SparseReduction
 from lanesum.codecs.sparse.plan import BLOCKS, Plan
 from lanesum.gpu import sketch_loops as loops
 from lanesum.gpu.availability import require
 from lanesum.gpu.staging import Event, staging_for, to_host
-from lanesum.gpu.tensors import checked_tensor, copy_and_make_steps
 from lanesum.protocol.lanes import LaneOp
-
-if TYPE_CHECKING:
-    from lanesum.codecs.sparse.engine import SparseCodec
 
 # Words of values that are copied, sent and decoded at once.
 _PIECE = 1 << 18
 
 
-def all_reduce(codec: SparseCodec, x: torch.Tensor, context: CodecContext) -> Steps:
-    """Return the steps of ``codec`` for a tensor (float32, contiguous, one dimension) of a device."""
-    x = checked_tensor(x, context, codec.workers)
-    planned = codec.planned_blocks(context, x.numel())
-    if planned is None:
-        staged: Result = yield from copy_and_make_steps(codec, x, context)
-        return staged
-    require(x.device)
-    result: Result = yield from codec.by_blocks(DeviceReduction, x, x.numel(), *planned, context)
-    return result
-
-
 class DeviceReduction(SparseReduction):
-    """All-reduce of one sparse vector of a device; its result has tensors."""
+    """All-reduce of a tensor that ``lanesum.gpu.tensors.checked_tensor`` has returned; its result has tensors."""
 
     def __init__(self, vector: Any, context: CodecContext, plan: Plan, exponent: int | None, peak: int) -> None:
+        require(vector.device)
         self._tensor: torch.Tensor = vector
         self._staging = staging_for(self._tensor.device)
         self._sketch_copied: Event | None = None
@@ -122,8 +108,8 @@ class DeviceReduction(SparseReduction):
                 self._scatter_to(staging.copy_to_device(sums.view(np.int32), target), device_keys[part], exponent)
 
         pieces = RoundPieces(encode, decode, [part.stop * block for part in parts], LaneOp.ADD32.shape)
-        prepare: Callable[[], None] = lambda: self._prepare(exponent)  # noqa: E731
-        return self._round(LaneOp.ADD32, words, "values", pieces, prepare, always)
+        prepare = partial(self._prepare, exponent)
+        return round_in_pieces(self._context, LaneOp.ADD32, words, "values", pieces, prepare, always)
 
     def _prepare(self, exponent: int) -> None:
         with self._staging.stream():
@@ -143,8 +129,7 @@ class DeviceReduction(SparseReduction):
 
     def _scatter_to(self, sums: torch.Tensor, keys: torch.Tensor, exponent: int) -> None:
         self._prepare(exponent)
-        divisor = self._context.workers if self._context.average else 1
-        loops.scatter_floats(sums, keys, self._plan.block, exponent, divisor, self._values)
+        loops.scatter_floats(sums, keys, self._plan.block, exponent, self._context.divisor, self._values)
 
     def _with_missing(self, sums: torch.Tensor | None, words: Words) -> torch.Tensor:
         """Return the sums of all keys; ``words``, of the missing ones, are on the device since they were scattered."""

@@ -163,7 +163,7 @@ class DeviceBackend:
             powers_of(self._norms),
             coder.positions(self._norms, peaks),
             coder.scales(self.size, peaks, 1),
-            coder.scales(self.size, peaks, context.workers if context.average else 1),
+            coder.scales(self.size, peaks, context.divisor),
             sign_words(coder.block, context.seed, context.round & 0xFFFFFFFF).view(np.float32),
         )
         summed = dither_sum(context.workers, coder.grid.granularity)

@@ -150,13 +150,17 @@ def _restore(x, word, scale0, scale1, PLACE: tl.constexpr):
 
 
 @triton.jit
+def _store(values, x, at, left, MASKED: tl.constexpr):
+    if MASKED:
+        tl.store(values + at, x, mask=at < left)
+    else:
+        tl.store(values + at, x)
+
+
+@triton.jit
 def _store_residual(residual, x, decoded, at, left, MASKED: tl.constexpr):
     """Store the difference of the values and their estimates."""
-    rest = tl.minimum(tl.maximum(x - decoded, -_MAX), _MAX)
-    if MASKED:
-        tl.store(residual + at, rest, mask=at < left)
-    else:
-        tl.store(residual + at, rest)
+    _store(residual, tl.minimum(tl.maximum(x - decoded, -_MAX), _MAX), at, left, MASKED)
 
 
 @triton.jit(
@@ -203,20 +207,9 @@ def encode(
     if not PLANES:
         _pack(words, c00, row * 64, length, GROUPS, CODE, LANE, MASKED)
     c01, x01 = _quantize(
-        x01,
-        half0 >> 16 & 0xFFFF,
-        factor,
-        middle,
-        offset,
-        flip,
-        at + 16,
-        length,
-        GRANULARITY,
-        MISSING,
-        LOW,
-        HIGH,
-        MASKED,
-    )
+        x01, half0 >> 16 & 0xFFFF, factor, middle, offset, flip, at + 16, length,
+        GRANULARITY, MISSING, LOW, HIGH, MASKED,
+    )  # fmt: skip
     if PLANES:
         _pack_planes(words, c00, c01, row * 64, length, CODE, MASKED)
     else:
@@ -227,20 +220,9 @@ def encode(
     if not PLANES:
         _pack(words, c10, row * 64 + 32, length, GROUPS, CODE, LANE, MASKED)
     c11, x11 = _quantize(
-        x11,
-        half1 >> 16 & 0xFFFF,
-        factor,
-        middle,
-        offset,
-        flip,
-        at + 48,
-        length,
-        GRANULARITY,
-        MISSING,
-        LOW,
-        HIGH,
-        MASKED,
-    )
+        x11, half1 >> 16 & 0xFFFF, factor, middle, offset, flip, at + 48, length,
+        GRANULARITY, MISSING, LOW, HIGH, MASKED,
+    )  # fmt: skip
     if PLANES:
         _pack_planes(words, c10, c11, row * 64 + 32, length, CODE, MASKED)
     else:
@@ -279,14 +261,6 @@ def _estimate(words, dither, at, multiplier, constant, length,
     if MASKED:
         estimate = tl.where(at + tl.arange(0, 16)[None, :] < length, estimate, 0.0)
     return estimate
-
-
-@triton.jit
-def _store(values, x, at, left, MASKED: tl.constexpr):
-    if MASKED:
-        tl.store(values + at, x, mask=at < left)
-    else:
-        tl.store(values + at, x)
 
 
 @triton.jit(

@@ -33,11 +33,6 @@ class MemberIndex:
     rack: int
     bit: int
 
-    @classmethod
-    def in_one_level(cls, worker: int) -> MemberIndex:
-        """Return the index of a worker in a job with one level: one rack, and its number is its bit."""
-        return cls(worker, 0, worker)
-
 
 @dataclass(frozen=True, slots=True)
 class ServerJob:

@@ -47,7 +47,7 @@ class QuorumResultCache:
     evicted result must not be computed again either. So no chunk up to ``horizon`` is completed again. A chunk that is
     still open is always newer than the horizon. Proof: from the first result of a newer chunk until the open chunk is
     complete, all results are of chunks less than S positions away from the open one. This is the window rule; S is the
-    number of slots. With a quorum slots stay in step, see ``RoundState._free_slot``. These are fewer than 2 S
+    number of slots. With a quorum slots stay in step, see ``SlotScheduler``. These are fewer than 2 S
     results, and the cache keeps all of them.
 
     Args:

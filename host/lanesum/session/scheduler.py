@@ -375,11 +375,10 @@ class AllReduceScheduler:
     def _take(self, all_reduce: AllReduce, made: Round | RoundGroup) -> None:
         """Queue the rounds that a codec has yielded."""
         all_reduce.grouped = isinstance(made, RoundGroup)
-        rounds = made.rounds if isinstance(made, RoundGroup) else (made,)
-        self._check_rounds(all_reduce, len(rounds))
-        all_reduce.made.extend(rounds)
+        self._check_rounds(all_reduce, len(made.rounds))
+        all_reduce.made.extend(made.rounds)
         if not self._ticket.quorum:
-            all_reduce.last_checks = [round_.last for round_ in rounds]
+            all_reduce.last_checks = [round_.last for round_ in made.rounds]
 
     def _check_rounds(self, all_reduce: AllReduce, more: int) -> None:
         if all_reduce.made_last_round:

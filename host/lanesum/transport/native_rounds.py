@@ -85,17 +85,12 @@ class NativeRoundState:
         """See ``RoundState.done_chunks``."""
         return self.core.done_chunks
 
-    @property
-    def done_words(self) -> int:
-        """Number of leading accumulator words of ``arriving`` that have arrived."""
-        return self.done_chunks * self._accumulator_words
-
     def chunks_of(self, words: int) -> int:
         """Return the number of chunks that hold the first ``words`` accumulator words."""
         return min(self.chunks, -(-words // self._accumulator_words))
 
     def arriving(self) -> NDArray[np.uint32]:
-        """Return all accumulator words, of which the first ``done_words`` have arrived."""
+        """Return all accumulator words; those of the first ``done_chunks`` chunks have arrived."""
         return self.core.result()
 
     def result(self) -> NDArray[np.uint32]:

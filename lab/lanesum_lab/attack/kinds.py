@@ -26,6 +26,10 @@ _FULL = 1 << 32
 _ICMP = 1
 
 
+_Maker = Callable[[Attacker, random.Random], bytes]
+_Change = Callable[[Header, random.Random], Header]
+
+
 @dataclass(frozen=True, slots=True)
 class Attack:
     """One kind of attack.
@@ -37,7 +41,7 @@ class Attack:
         at_server: reason for which the server refuses the frame; empty where the frame does not reach it.
     """
 
-    make: Callable[[Attacker, random.Random], bytes]
+    make: _Maker
     counts: tuple[str, ...] | None
     at_server: str = ""
 
@@ -90,17 +94,14 @@ def _other_round(header: Header, rng: random.Random) -> Header:
     return replace(header, op=LaneOp.OR if header.op != LaneOp.OR else LaneOp.MAX, racks=rng.randrange(_FULL))
 
 
-def _flagged(flags: int) -> Callable[[Header, random.Random], Header]:
+def _flagged(flags: int) -> _Change:
     def change(header: Header, rng: random.Random) -> Header:
         return replace(header, flags=flags, workers=rng.randrange(_FULL), fan_in_racks=rng.choice((0, 1, 255)))
 
     return change
 
 
-_Change = Callable[[Header, random.Random], Header]
-
-
-def _spoofed(change: _Change) -> Callable[[Attacker, random.Random], bytes]:
+def _spoofed(change: _Change) -> _Maker:
     """Send with the address of a worker."""
 
     def make(attacker: Attacker, rng: random.Random) -> bytes:
@@ -110,7 +111,7 @@ def _spoofed(change: _Change) -> Callable[[Attacker, random.Random], bytes]:
     return make
 
 
-def _own(change: _Change) -> Callable[[Attacker, random.Random], bytes]:
+def _own(change: _Change) -> _Maker:
     """Send from the attacker's own address, with the job and tag of the attacked job."""
 
     def make(attacker: Attacker, rng: random.Random) -> bytes:
@@ -119,7 +120,7 @@ def _own(change: _Change) -> Callable[[Attacker, random.Random], bytes]:
     return make
 
 
-def _unknown(change: _Change) -> Callable[[Attacker, random.Random], bytes]:
+def _unknown(change: _Change) -> _Maker:
     """Send from an address that no host has."""
 
     def make(attacker: Attacker, rng: random.Random) -> bytes:
@@ -129,7 +130,7 @@ def _unknown(change: _Change) -> Callable[[Attacker, random.Random], bytes]:
     return make
 
 
-def _false(kind: Kind, flags: int = 0, source: str = "server") -> Callable[[Attacker, random.Random], bytes]:
+def _false(kind: Kind, flags: int = 0, source: str = "server") -> _Maker:
     """Send an answer to a worker, from the server's address or from another one."""
 
     def make(attacker: Attacker, rng: random.Random) -> bytes:
@@ -147,7 +148,7 @@ def _replay(attacker: Attacker, rng: random.Random) -> bytes:
     return attacker.captured_frame(rng)
 
 
-def _fragment(whose: str) -> Callable[[Attacker, random.Random], bytes]:
+def _fragment(whose: str) -> _Maker:
     def make(attacker: Attacker, rng: random.Random) -> bytes:
         frame = attacker.captured_frame(rng)
         frame = _from(frame, attacker.own) if whose == "own" else frame
@@ -300,7 +301,8 @@ def _with_ticket(change: Callable[[JobTicket, JobTicket, random.Random], dict[st
     return make
 
 
-_Maker = Callable[[Attacker, random.Random], bytes]
+def _own_tag(own: JobTicket, _victim: JobTicket, _rng: random.Random) -> dict[str, int]:
+    return {"job": own.job, "tag": own.tag}
 
 
 def _beyond(own: JobTicket, _victim: JobTicket, rng: random.Random) -> dict[str, int]:
@@ -428,15 +430,9 @@ MEMBER_OF_ANOTHER_JOB = (*ANY_PORT, *_OF_MEMBERS)
 
 # Attacks with a ticket that is no longer valid.
 _OF_FORMER_MEMBERS = {
-    "old_tag": Attack(
-        _with_ticket(lambda own, _, __: {"job": own.job, "tag": own.tag}), (_SUMMED, "not_a_member"), _MEMBER
-    ),
-    "old_tag_past": Attack(
-        _with_ticket(lambda own, _, __: {"job": own.job, "tag": own.tag}, Flag.BYPASS), (_PAST,), _MEMBER
-    ),
-    "old_tag_aggregate": Attack(
-        _with_ticket(lambda own, _, __: {"job": own.job, "tag": own.tag}, Flag.UPPER), (_SUMMED, "drop_forged")
-    ),
+    "old_tag": Attack(_with_ticket(_own_tag), (_SUMMED, "not_a_member"), _MEMBER),
+    "old_tag_past": Attack(_with_ticket(_own_tag, Flag.BYPASS), (_PAST,), _MEMBER),
+    "old_tag_aggregate": Attack(_with_ticket(_own_tag, Flag.UPPER), (_SUMMED, "drop_forged")),
 }
 FORMER_MEMBER = (*ANY_PORT, *_OF_FORMER_MEMBERS)
 

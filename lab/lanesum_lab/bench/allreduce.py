@@ -160,7 +160,7 @@ class _Group:
 
     @contextlib.contextmanager
     def running(self, folder: Path) -> Iterator[Workers]:
-        """The processes."""
+        """Run the worker processes."""
         with Supervisor(folder / "logs") as supervisor:
             workers = Workers(
                 self._place,

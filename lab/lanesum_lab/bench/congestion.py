@@ -110,8 +110,8 @@ class _Slow:
 
     def dropped(self) -> int:
         """Number of packets dropped by the queue towards the worker."""
-        said = subprocess.run(self._command, check=True, capture_output=True, text=True).stdout
-        (root,) = [queue for queue in json.loads(said) if queue.get("root")]
+        output = subprocess.run(self._command, check=True, capture_output=True, text=True).stdout
+        (root,) = [queue for queue in json.loads(output) if queue.get("root")]
         drops: int = root["drops"]
         return drops
 

@@ -59,8 +59,8 @@ def iperf3(size: int, seconds: float) -> float:
                 supervisor.wait([client, server], 60.0 + seconds)
             except ProcessFailedError:
                 continue  # the port may be taken, or the other end not ready yet
-            said = json.loads((Path(folder) / "client.log").read_text())["end"]
-        total, cpu = said["sum"], said["cpu_utilization_percent"]
+            output = json.loads((Path(folder) / "client.log").read_text())["end"]
+        total, cpu = output["sum"], output["cpu_utilization_percent"]
         received = total["packets"] - total["lost_packets"]
         if received <= 0:
             raise BenchError("iperf3 received nothing.")

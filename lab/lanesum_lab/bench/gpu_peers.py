@@ -12,7 +12,7 @@ import torch
 from lanesum.codecs.base import CodecContext
 from lanesum.codecs.kernels.philox import MULTIPLIERS, ROUNDS, WEYL, Stream, sign_words
 from lanesum.codecs.kernels.reference import FLOAT32_MAX
-from lanesum.codecs.thc.blocks import cells_of, powers_of
+from lanesum.codecs.thc.blocks import code_cells, powers_of
 from lanesum.codecs.thc.codec import THC
 from lanesum.codecs.thc.dither import UNIT, dither_offset, dither_sum
 from lanesum.codecs.thc.reference import CODE_BITS, LEFT_OUT
@@ -41,10 +41,10 @@ class PlainThc:
         self._powers = there(powers_of(norms).reshape(-1, 2))
         self._positions = there(coder.positions(norms, peaks)[:, None])
         self._own_scales = there(coder.scales(size, peaks, 1).reshape(-1, 2))
-        self._scales = there(coder.scales(size, peaks, context.workers if context.average else 1).reshape(-1, 2))
+        self._scales = there(coder.scales(size, peaks, context.divisor).reshape(-1, 2))
         bits = np.unpackbits(sign_words(codec.block, context.seed, context.round).view(np.uint8), bitorder="little")
         self._signs = there(1 - 2 * bits.astype(np.float32))
-        self._cells = there(cells_of(codec.grid).astype(np.int64))
+        self._cells = there(code_cells(codec.grid).astype(np.int64))
         self._levels = there(np.array(codec.grid.levels, dtype=np.int64))
         self._blocks, self._device = blocks, device
 

@@ -118,8 +118,8 @@ class LimitedLinks:
         return Wire(sum(sent[node][INTERFACE] for node in self.nodes()[1:]), sum(sent[HUB].values()))
 
     def _sent(self, node: str) -> Mapping[str, int]:
-        said = _run(self.command(node, ["tc", "-s", "-j", "qdisc", "show"]))
-        return {queue["dev"]: queue["bytes"] for queue in json.loads(said) if queue.get("kind") == "htb"}
+        output = _run(self.command(node, ["tc", "-s", "-j", "qdisc", "show"]))
+        return {queue["dev"]: queue["bytes"] for queue in json.loads(output) if queue.get("kind") == "htb"}
 
     def remove(self) -> None:
         """Remove all parts that exist."""

@@ -43,6 +43,8 @@ _TOPOLOGY = "star4"
 _FRAME_BYTES = 65536
 _PEER = "BMv2 on veth"
 
+COLUMNS = ("switch", "operation", "packets/s", "min", "max", "times BMv2")
+
 Measure = Callable[[LaneOp, int], float]
 
 
@@ -192,3 +194,11 @@ def run(*, ops: list[LaneOp], chunks: int, repeats: int, accumulator_words: int)
         "figures": [asdict(figure) for figure in figures],
         "left_out": left_out,
     }
+
+
+def rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """Return the rows for ``COLUMNS``."""
+    for figure in result["figures"]:
+        ratio = figure["ratio_to_bmv2"]
+        rates = (f"{figure[key]:,.0f}" for key in ("median_pps", "min_pps", "max_pps"))
+        yield figure["switch"], figure["op"], *rates, "-" if ratio is None else f"{ratio:.2f}"

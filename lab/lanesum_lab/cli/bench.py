@@ -39,26 +39,15 @@ def switch(
     as_json: Json = False,
 ) -> None:
     """Packets per second of the embedded switch, beside BMv2 where it is on PATH (veth needs root)."""
-    from lanesum_lab.bench.switch import run
+    from lanesum_lab.bench import switch as bench
 
     unknown = [name for name in ops.split(",") if name not in LaneOp.__members__]
     if unknown:
         known = ", ".join(LaneOp.__members__)
         raise ConfigurationError(f"There is no lane operation {', '.join(unknown)}.", f"Known ones: {known}.")
     chosen = [LaneOp[name] for name in ops.split(",")]
-    result = run(ops=chosen, chunks=chunks, repeats=repeats, accumulator_words=words)
-    if as_json:
-        typer.echo(json.dumps(result, indent=2))
-        return
-    table = Table("switch", "operation", "packets/s", "min", "max", "times BMv2")
-    for figure in result["figures"]:
-        ratio = figure["ratio_to_bmv2"]
-        rates = [f"{figure[key]:,.0f}" for key in ("median_pps", "min_pps", "max_pps")]
-        table.add_row(figure["switch"], figure["op"], *rates, "-" if ratio is None else f"{ratio:.2f}")
-    console = Console()
-    console.print(table)
-    for name, why in result["left_out"].items():
-        console.print(f"{name} was not measured: {why}")
+    result = bench.run(ops=chosen, chunks=chunks, repeats=repeats, accumulator_words=words)
+    _show(result, [(bench.COLUMNS, bench.rows)], as_json)
 
 
 @app.command()
@@ -68,7 +57,7 @@ def faults(
     """Rounds under loss, beside rounds without; two jobs at one switch, beside one alone. On loopback, no root."""
     from lanesum_lab.bench import faults as bench
 
-    result = bench.run(_settings(bench.QUICK if quick else bench.Settings(), repeats, seconds, chunks))
+    result = bench.run(_settings(bench, quick, repeats=repeats, seconds=seconds, chunks=chunks))
     _show(result, [(bench.LOSS_COLUMNS, bench.loss_rows), (bench.SHARING_COLUMNS, bench.sharing_rows)], as_json)
 
 
@@ -84,9 +73,7 @@ def congestion(
     """AIMD beside a fixed window on a slow link, alone and beside a TCP flow. Needs root and Mininet."""
     from lanesum_lab.bench import congestion as bench
 
-    settings = _settings(bench.QUICK if quick else bench.Settings(), repeats, seconds, chunks)
-    if rate is not None:
-        settings = dataclasses.replace(settings, rate_mbit=rate)
+    settings = _settings(bench, quick, rate_mbit=rate, repeats=repeats, seconds=seconds, chunks=chunks)
     _show(bench.run(settings), [(bench.COLUMNS, bench.rows)], as_json)
 
 
@@ -109,7 +96,7 @@ def allreduce(
     pacing: Annotated[bool | None, typer.Option("--pacing", help="Spread a window over a round trip.")] = None,
     buckets: Annotated[
         float | None,
-        typer.Option(min=0, help="Also in pieces of so many MiB, one after another and in flight; DDP's have 25."),
+        typer.Option(min=0, help="Also in buckets of this size in MiB, one by one and in flight; DDP's have 25."),
     ] = None,
     repeats: Repeats = None,
     picture: Picture = None,
@@ -119,21 +106,20 @@ def allreduce(
     """All-reduce beside gloo, on loopback and behind limited links (needs root). Needs PyTorch."""
     from lanesum_lab.bench import allreduce as bench
 
-    settings = dataclasses.replace(
-        bench.QUICK if quick else bench.Settings(),
-        **_given(
-            values=_numbers(sizes, "--sizes") or ((values,) if values else None),
-            workers=_numbers(workers, "--workers"),
-            codecs=tuple(codecs.split(",")) if codecs else None,
-            cases=tuple(cases.split(",")) if cases else None,
-            rates_mbit=_numbers(rates, "--rates"),
-            window=window,
-            accumulator_words=words,
-            offload=offload,
-            pacing=pacing,
-            bucket_mib=buckets,
-            repeats=repeats,
-        ),
+    settings = _settings(
+        bench,
+        quick,
+        values=_numbers(sizes, "--sizes") or ((values,) if values else None),
+        workers=_numbers(workers, "--workers"),
+        codecs=tuple(codecs.split(",")) if codecs else None,
+        cases=tuple(cases.split(",")) if cases else None,
+        rates_mbit=_numbers(rates, "--rates"),
+        window=window,
+        accumulator_words=words,
+        offload=offload,
+        pacing=pacing,
+        bucket_mib=buckets,
+        repeats=repeats,
     )
     tables = [
         (bench.SPEED_COLUMNS, bench.speed_rows),
@@ -157,21 +143,20 @@ def sparse(
     """Sparse all-reduce beside dense fixed point and an all-gather, behind limited links (needs root), PyTorch."""
     from lanesum_lab.bench import sparse as bench
 
-    settings = dataclasses.replace(
-        bench.QUICK if quick else bench.Settings(),
-        **_given(
-            values=values,
-            workers=_numbers(workers, "--workers"),
-            rates_mbit=_numbers(rates, "--rates"),
-            repeats=repeats,
-        ),
+    settings = _settings(
+        bench,
+        quick,
+        values=values,
+        workers=_numbers(workers, "--workers"),
+        rates_mbit=_numbers(rates, "--rates"),
+        repeats=repeats,
     )
     _show(bench.run(settings), [(bench.COLUMNS, bench.rows)], as_json)
 
 
 @app.command()
 def server(
-    workers: Annotated[int | None, typer.Option(min=1, help="That send to the server.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Number of workers.")] = None,
     repeats: Repeats = None,
     seconds: Seconds = None,
     chunks: Chunks = None,
@@ -182,15 +167,14 @@ def server(
     """Lanes per core beside memcpy, datagrams per core beside iperf3 where it is on PATH. On loopback, no root."""
     from lanesum_lab.bench import server as bench
 
-    settings = _settings(bench.QUICK if quick else bench.Settings(), repeats, seconds, chunks)
-    result = bench.run(dataclasses.replace(settings, **_given(workers=workers)))
+    result = bench.run(_settings(bench, quick, workers=workers, repeats=repeats, seconds=seconds, chunks=chunks))
     _show(result, [(bench.LANE_COLUMNS, bench.lane_rows), (bench.COLUMNS, bench.rows)], as_json, "server", picture)
 
 
 @app.command()
 def transport(
-    workers: Annotated[int | None, typer.Option(min=2, help="Of the small all-reduces.")] = None,
-    rate: Annotated[float | None, typer.Option(min=0.5, help="Of the limited links, in Mbit/s.")] = None,
+    workers: Annotated[int | None, typer.Option(min=2, help="Workers of the small all-reduces.")] = None,
+    rate: Annotated[float | None, typer.Option(min=0.5, help="Rate of the limited links, in Mbit/s.")] = None,
     repeats: Repeats = None,
     seconds: Seconds = None,
     chunks: Chunks = None,
@@ -201,14 +185,13 @@ def transport(
     """Small all-reduces beside a bare UDP echo, and packets per second of one worker. With root also in namespaces."""
     from lanesum_lab.bench import transport as bench
 
-    settings = _settings(bench.QUICK if quick else bench.Settings(), repeats, seconds, chunks)
-    result = bench.run(dataclasses.replace(settings, **_given(workers=workers, rate_mbit=rate)))
+    settings = _settings(bench, quick, workers=workers, rate_mbit=rate, repeats=repeats, seconds=seconds, chunks=chunks)
     tables = [
         (bench.LATENCY_COLUMNS, bench.latency_rows),
         (bench.RATE_COLUMNS, bench.rate_rows),
         (bench.CHUNK_COLUMNS, bench.chunk_rows),
     ]
-    _show(result, tables, as_json, "transport", picture)
+    _show(bench.run(settings), tables, as_json, "transport", picture)
 
 
 @app.command()
@@ -225,19 +208,17 @@ def nmse(
 
     if values is not None and values % 16:
         raise ConfigurationError(f"--values {values} is not a multiple of 16.", "16 layers share them.")
-    settings = bench.QUICK if quick else bench.Settings()
-    given = _given(size=values, workers=_numbers(workers, "--workers"), runs=runs)
-    result = bench.run(dataclasses.replace(settings, **given))
-    _show(result, [(bench.COLUMNS, bench.rows)], as_json, "nmse", picture)
+    settings = _settings(bench, quick, size=values, workers=_numbers(workers, "--workers"), runs=runs)
+    _show(bench.run(settings), [(bench.COLUMNS, bench.rows)], as_json, "nmse", picture)
 
 
 @app.command()
 def codec(
     values: Annotated[int | None, typer.Option(min=4096, help="Length of the vector, a multiple of 4096.")] = None,
-    levels: Annotated[str, typer.Option(help="Vector instructions, separated by commas; the widest there are.")] = "",
-    part: Annotated[str, typer.Option(help="speed (of THC) or comparison (of all codecs); both.")] = "",
-    device: Annotated[str, typer.Option(help="Of cpu and cuda, separated by commas.")] = "cpu",
-    codecs: Annotated[str, typer.Option(help="Rows of the comparison, separated by semicolons; all.")] = "",
+    levels: Annotated[str, typer.Option(help="Vector instructions, separated by commas; default: the widest.")] = "",
+    part: Annotated[str, typer.Option(help="speed (of THC) or comparison (of all codecs); by default both.")] = "",
+    device: Annotated[str, typer.Option(help="Devices (cpu, cuda), separated by commas.")] = "cpu",
+    codecs: Annotated[str, typer.Option(help="Rows of the comparison, separated by semicolons; by default all.")] = "",
     repeats: Repeats = None,
     picture: Picture = None,
     quick: Quick = False,
@@ -251,8 +232,9 @@ def codec(
         raise ConfigurationError(
             f"--values {values} is not a multiple of 4096.", "PyTorch's version takes whole blocks."
         )
-    settings = bench.QUICK if quick else bench.Settings()
-    given = _given(
+    settings = _settings(
+        bench,
+        quick,
         values=values,
         levels=tuple(levels.split(",")) if levels else None,
         parts=(part,) if part else None,
@@ -260,7 +242,7 @@ def codec(
         codecs=tuple(codecs.split(";")) if codecs else None,
         repeats=repeats,
     )
-    result = bench.run(dataclasses.replace(settings, **given))
+    result = bench.run(settings)
     tables = [(bench.COLUMNS, bench.rows)] if result["figures"] else []
     if result["comparison"]:
         tables.append((comparison.COLUMNS, comparison.rows))
@@ -282,21 +264,21 @@ def learning(
     """Final loss, accuracy and bytes of trainings with each codec, in one process. Needs PyTorch."""
     from lanesum_lab.bench import learning as bench
 
-    settings = bench.QUICK if quick else bench.Settings()
     chosen = [
         (name, steps or default_steps, seeds or default_seeds)
-        for name, default_steps, default_seeds in settings.trainings
+        for name, default_steps, default_seeds in _settings(bench, quick).trainings
         if not tasks or name in tasks.split(",")
     ]
-    given = _given(
+    settings = _settings(
+        bench,
+        quick,
         codecs=tuple(codecs.split(",")) if codecs else None,
         # Trainings that differ only in their steps become one if --steps is given.
         trainings=tuple(dict.fromkeys(chosen)),
         workers=workers,
         density=density,
     )
-    result = bench.run(dataclasses.replace(settings, **given))
-    _show(result, [(bench.COLUMNS, bench.rows)], as_json, "learning", picture)
+    _show(bench.run(settings), [(bench.COLUMNS, bench.rows)], as_json, "learning", picture)
 
 
 @app.command()
@@ -327,22 +309,21 @@ def tta(
     from lanesum_lab.bench import tta_report
 
     names = tuple(dict.fromkeys([bench.GLOO, *by.split(",")])) if by else None
-    settings = dataclasses.replace(
-        bench.QUICK if quick else bench.Settings(),
-        **_given(
-            job=job,
-            by=names,
-            case=case,
-            rates_mbit=_numbers(rates, "--rates"),
-            workers=workers,
-            seeds=None if seeds is None else tuple(range(1, seeds + 1)),
-            steps=steps,
-            batch=batch,
-            lr=lr,
-            test_every=test_every,
-            limit=limit,
-            tolerance=tolerance,
-        ),
+    settings = _settings(
+        bench,
+        quick,
+        job=job,
+        by=names,
+        case=case,
+        rates_mbit=_numbers(rates, "--rates"),
+        workers=workers,
+        seeds=None if seeds is None else tuple(range(1, seeds + 1)),
+        steps=steps,
+        batch=batch,
+        lr=lr,
+        test_every=test_every,
+        limit=limit,
+        tolerance=tolerance,
     )
     errors = Console(stderr=True, highlight=False)
     result = bench.run(settings, out, report=errors.print)
@@ -362,7 +343,7 @@ def growth(
     """Memory of worker and server over ten minutes of all-reduces. On loopback."""
     from lanesum_lab.bench import growth as bench
 
-    result = bench.run(_settings(bench.QUICK if quick else bench.Settings(), None, seconds, None))
+    result = bench.run(_settings(bench, quick, seconds=seconds))
     _show(result, [(bench.COLUMNS, bench.rows)], as_json)
     if not result["flat"]:
         raise BenchError(f"A process has grown by more than {result['allowed_bytes'] >> 10:,} KiB after warming up.")
@@ -384,7 +365,10 @@ def _show(
     else:
         console = Console()
         for columns, rows in tables:
-            console.print(_table(columns, rows(result)))
+            table = Table(*columns)
+            for row in rows(result):
+                table.add_row(*row)
+            console.print(table)
         if "words_wrong" in result:
             console.print(f"{result['words_wrong']} of {result['words_checked']:,} words were wrong.")
         for what, why in result.get("left_out", {}).items():
@@ -407,21 +391,10 @@ def _numbers(text: str, option: str) -> tuple[int, ...] | None:
     return tuple(numbers) or None
 
 
-def _given(**options: Any) -> dict[str, Any]:
-    """Return the options that were given."""
-    return {name: value for name, value in options.items() if value is not None}
-
-
-def _settings(settings: Any, repeats: int | None, seconds: float | None, chunks: int | None) -> Any:
-    """Return a benchmark's settings with the given options."""
-    return dataclasses.replace(settings, **_given(repeats=repeats, seconds=seconds, chunks=chunks))
-
-
-def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    table = Table(*columns)
-    for row in rows:
-        table.add_row(*row)
-    return table
+def _settings(bench: Any, quick: bool, **options: Any) -> Any:
+    """Return the settings of the benchmark module ``bench``, with the options that are not None."""
+    given = {name: value for name, value in options.items() if value is not None}
+    return dataclasses.replace(bench.QUICK if quick else bench.Settings(), **given)
 
 
 main = typer_main("bench", app)

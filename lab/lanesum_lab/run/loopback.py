@@ -50,7 +50,7 @@ def run(plan: RunPlan, supervisor: Supervisor) -> Outcome:
 
 
 def _free_address() -> tuple[str, int]:
-    """For the process group's store, which the first worker opens."""
+    """Return a free address for the process group's store, which the first worker opens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         address: tuple[str, int] = probe.getsockname()

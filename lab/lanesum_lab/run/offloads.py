@@ -19,7 +19,7 @@ _COMMANDS = {"tso": 0x1F, "gso": 0x24, "gro": 0x2C, "sg": 0x19, "tx": 0x17, "rx"
 
 
 def offloads_off(interface: str) -> None:
-    """Raises OSError when there is no such interface or no permission."""
+    """Switch off all offloads of an interface. Raises OSError without the interface or the permission."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         socket.if_nametoindex(interface)
         for command in _COMMANDS.values():

@@ -122,7 +122,7 @@ class Supervisor(Closing):
             time.sleep(_POLL_S)
 
     def check(self) -> None:
-        """Raises ProcessFailedError when a process has ended that was not killed on purpose."""
+        """Raise ProcessFailedError if a process has ended that was not killed on purpose."""
         for child in self._children:
             status = child.process.poll()
             if status is not None and not child.killed:

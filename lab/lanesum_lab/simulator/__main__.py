@@ -32,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
         parts.check()
         if options.replay is not None:
             return _replay(Schedule.from_json(options.replay.read_text()), parts, options.json)
-    except (LanesumError, OSError) as error:
+    except (LanesumError, OSError, UnicodeDecodeError) as error:
         print(error, file=sys.stderr)
         return 2
     return _soak(options, parts)
@@ -40,14 +40,16 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m lanesum_lab.simulator", description=__doc__)
-    parser.add_argument("--schedules", type=int, default=1000, help="run so many (1000)")
-    parser.add_argument("--seconds", type=float, help="or for so long, whichever ends first")
-    parser.add_argument("--seed", type=int, default=0, help="of the first schedule; the next ones count on (0)")
-    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="side by side (all processors)")
+    parser.add_argument("--schedules", type=int, default=1000, help="number of schedules (1000)")
+    parser.add_argument("--seconds", type=float, help="longest run time")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first schedule; each further one adds one (0)")
+    parser.add_argument(
+        "--processes", type=int, default=os.cpu_count() or 1, help="schedules in parallel (all processors)"
+    )
     parser.add_argument("--save", type=Path, help="write the minimal failing schedule there")
     parser.add_argument("--replay", type=Path, help="run the one schedule in this file, and show its last steps")
-    parser.add_argument("--native", action="store_true", help="with compiled workers")
-    parser.add_argument("--native-server", action="store_true", help="with the compiled server")
+    parser.add_argument("--native", action="store_true", help="use native workers")
+    parser.add_argument("--native-server", action="store_true", help="use the native server")
     parser.add_argument(
         "--switch", default="embedded", choices=targets.names(), help="kind of switch whose decisions are simulated"
     )

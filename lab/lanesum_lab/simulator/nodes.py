@@ -60,11 +60,11 @@ class SwitchNode:
         return self._switch.process(port, frame) if self.alive else []
 
     def counts(self) -> dict[str, int]:
-        """Counters of this incarnation."""
+        """Return the counters of this incarnation."""
         return self._switch.decisions()
 
     def decisions(self) -> Counts:
-        """Counters of all incarnations."""
+        """Return the counters of all incarnations."""
         return self.counted + Counts(self._switch.decisions())
 
     # Kill and restart.
@@ -138,13 +138,13 @@ class ServerNode:
         return self._aggregator.handle(sender, datagram, congested=congested) if self.alive else []
 
     def counts(self) -> Counts:
-        """Counters of this incarnation; ``refused`` for packets without effect."""
+        """Return the counters of this incarnation; ``refused`` for packets without effect."""
         now = Counts({decision.value: count for decision, count in self._aggregator.decisions.items()})
         now["refused"] = self._aggregator.refused.total()
         return now
 
     def decisions(self) -> Counts:
-        """Counters of all incarnations."""
+        """Return the counters of all incarnations."""
         return self.counted + self.counts()
 
     def kill(self) -> None:

@@ -67,7 +67,7 @@ class Parts:
 def _core(what: str) -> ModuleType:
     found = availability()
     if found.core is None:
-        raise ConfigurationError(f"No compiled {what} to simulate: {found.reason}")
+        raise ConfigurationError(f"No native {what} to simulate: {found.reason}")
     return found.core
 
 

@@ -15,7 +15,6 @@ from typing import Any
 from lanesum_switch.bmv2.limits import MAX_ID, MAX_NUMBER_BITS, MAX_TEXT
 
 Json = dict[str, Any]
-_MISSING = object()
 _HEXSTR = re.compile(rf"-?(0[xX])?[0-9a-fA-F]{{1,{MAX_NUMBER_BITS // 4}}}\Z").match
 
 

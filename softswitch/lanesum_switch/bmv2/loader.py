@@ -45,14 +45,7 @@ def load_program(text: bytes) -> ir.Program:
     Raises InvalidArgumentError for text that is not BMv2 JSON or exceeds a limit, and UnsupportedProgramError for a
     construct that the switch does not run.
     """
-    if len(text) > MAX_PROGRAM_BYTES:
-        raise InvalidArgumentError(f"The pipeline has {len(text)} bytes: a program has at most {MAX_PROGRAM_BYTES}.")
-    try:
-        root = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InvalidArgumentError(f"The pipeline is not JSON: {error}.", _NEXT_STEP) from error
-    if not isinstance(root, dict) or "pipelines" not in root or "header_types" not in root:
-        raise InvalidArgumentError("The JSON is not a BMv2 program (no pipelines, no header_types).", _NEXT_STEP)
+    root = parse_json(text)
     try:
         _check_version(root)
         return _Loader(root).load()
@@ -62,6 +55,19 @@ def load_program(text: bytes) -> ir.Program:
         ) from error
     except RecursionError as error:
         raise InvalidArgumentError("The BMv2 JSON has an expression that is nested too deeply.") from error
+
+
+def parse_json(text: bytes) -> Json:
+    """Return the JSON of a program, without a check of its fields. Raises InvalidArgumentError for any other data."""
+    if len(text) > MAX_PROGRAM_BYTES:
+        raise InvalidArgumentError(f"The pipeline has {len(text)} bytes: a program has at most {MAX_PROGRAM_BYTES}.")
+    try:
+        root = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidArgumentError(f"The pipeline is not BMv2 JSON: {error}.", _NEXT_STEP) from error
+    if not isinstance(root, dict) or "pipelines" not in root or "header_types" not in root:
+        raise InvalidArgumentError("The pipeline is not BMv2 JSON: it has no pipelines or no header_types.", _NEXT_STEP)
+    return root
 
 
 def _check_version(root: Json) -> None:

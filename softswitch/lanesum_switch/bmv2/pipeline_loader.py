@@ -58,7 +58,8 @@ class PipelineLoader(ExpressionLoader):
                 chooser = record(profile, "selector")
                 selector = ir.Selector(text(chooser, "algo"), self._exprs(chooser, "input"))
             size = integer(profile, "max_size", 0, MAX_ENTRIES, default=0)
-            program.profiles[text(profile, "name")] = ir.Profile(profile["name"], size, selector)
+            name = text(profile, "name")
+            program.profiles[name] = ir.Profile(name, size, selector)
         tables, conditions = records(item, "tables"), records(item, "conditionals")
         calls = records(item, "action_calls", optional=True)
         names = {text(node, "name") for node in (*tables, *conditions, *calls)}

@@ -33,9 +33,10 @@ def check(
 @app.command()
 def schema() -> None:
     """Print the JSON schema of fault plans."""
-    from lanesum_switch.faults.plan import schema_text
+    from lanesum_control.yaml_model import schema_text
+    from lanesum_switch.faults.plan import FaultPlan
 
-    typer.echo(schema_text(), nl=False)
+    typer.echo(schema_text(FaultPlan), nl=False)
 
 
 main = typer_main("faults", app)

@@ -103,12 +103,12 @@ class Actions(Primitives):
 
     def call(self, primitive: ir.Primitive) -> None:
         """Write a primitive of a parser or deparser."""
-        self.statements(statements_of((primitive,), self.program), Scope())
+        self.statements(statements_of((primitive,)), Scope())
 
     def _block(self, action: ir.Action, start: int, end: int, scope: Scope) -> None:
         key = (action.id, start)
         if key not in self._fused:
-            plain = statements_of(self.context.usage.bodies[action.id][start:end], self.program)
+            plain = statements_of(self.context.usage.bodies[action.id][start:end])
             self._fused[key] = self.context.rewrite(plain)
         self.statements(self._fused[key], scope)
 

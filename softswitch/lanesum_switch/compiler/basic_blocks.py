@@ -53,7 +53,7 @@ def _indirect(node: ir.Expr) -> bool:
     return isinstance(node, ir.AccessField | ir.LastField | ir.LastUnionField)
 
 
-def statements_of(primitives: tuple[ir.Primitive, ...], program: ir.Program) -> list[Statement]:
+def statements_of(primitives: tuple[ir.Primitive, ...]) -> list[Statement]:
     """Return the statements of primitives without jumps."""
     found: list[Statement] = []
     for primitive in primitives:

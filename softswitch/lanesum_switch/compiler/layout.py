@@ -35,6 +35,12 @@ class Value:
     high: int
     atomic: bool = False
 
+    @classmethod
+    def of_field(cls, code: str, kind: ir.FieldType, atomic: bool = False) -> Value:
+        """Return the value of a field, whose type bounds it."""
+        low, high = (-(1 << kind.bits - 1), (1 << kind.bits - 1) - 1) if kind.signed else (0, (1 << kind.bits) - 1)
+        return cls(code, low, high, atomic)
+
     def __str__(self) -> str:
         return self.code if self.atomic else f"({self.code})"
 
@@ -136,15 +142,14 @@ class Layout:
         kind = instance.type.field(ref.name)
         if kind.variable:
             return Value(self.field_local(ref.header, ref.name), 0, 0, True)
-        low, high = (-(1 << kind.bits - 1), (1 << kind.bits - 1) - 1) if kind.signed else (0, (1 << kind.bits) - 1)
         if not instance.metadata:
             lane = self.layout_of(ref.header).lanes.get(ref.name)
             if lane is not None:
                 segment, shift, bits = lane
                 whole = self.segment_local(ref.header, segment)
                 shifted = f"{whole} >> {shift} & {(1 << bits) - 1:#x}" if shift else f"{whole} & {(1 << bits) - 1:#x}"
-                return Value(shifted, low, high)
-        return Value(self.field_local(ref.header, ref.name), low, high, True)
+                return Value.of_field(shifted, kind)
+        return Value.of_field(self.field_local(ref.header, ref.name), kind, True)
 
     def store(self, ref: ir.FieldRef, value: Value) -> str:
         """Return a statement that sets a field to a value, truncated to the field's width as in BMv2."""
@@ -184,11 +189,9 @@ class Layout:
         ``length`` is the local with the length in bytes of the variable-length field, if there is one.
         """
         layout = self.layout_of(header)
-        lines: list[str] = []
         if layout.variable is not None:
             return self._extract_variable(header, layout, frame, offset, length or "0")
-        lines += self._unpack(header, layout.segments, frame, str(offset))
-        return lines
+        return self._unpack(header, layout.segments, frame, str(offset))
 
     def _unpack(self, header: str, segments: list[Segment], frame: str, offset: str) -> list[str]:
         if not segments:

@@ -18,6 +18,8 @@ Replicas are None for resubmitted and recirculated packets; those of an ingress 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.compiler.actions import Actions
 from lanesum_switch.compiler.context import Context
@@ -134,33 +136,32 @@ class V1ModelFunction(PacketFunction):
             with writer.block("if replicas is not None:"):
                 self._restore("values", "list_id")
 
+    def _field_lists(self) -> Iterator[tuple[int, list[ir.FieldRef]]]:
+        """Yield number and fields of each field list that stores values."""
+        for number, fields in self.program.field_lists.items():
+            refs = [f for f in fields.fields if isinstance(f, ir.FieldRef) and f.name != ir.VALID]
+            if refs:
+                yield number, refs
+
     def _restore(self, values: str, list_id: str) -> None:
         """Write code that zeroes all metadata and restores the values of a field list."""
         writer = self.context.writer
         metadata = self.metadata_locals()
         if metadata:
             writer.line(f"{' = '.join(metadata)} = 0")
-        for number, fields in self.program.field_lists.items():
-            refs = [f for f in fields.fields if isinstance(f, ir.FieldRef) and f.name != ir.VALID]
-            if not refs:
-                continue
+        for number, refs in self._field_lists():
             with writer.block(f"if {list_id} == {number}:"):
                 for position, ref in enumerate(refs):
-                    kind = self.program.field_type(ref)
-                    low, high = (
-                        (-(1 << kind.bits - 1), (1 << kind.bits - 1) - 1) if kind.signed else (0, (1 << kind.bits) - 1)
-                    )
-                    writer.line(self.layout.store(ref, Value(f"{values}[{position}]", low, high, True)))
+                    value = Value.of_field(f"{values}[{position}]", self.program.field_type(ref), True)
+                    writer.line(self.layout.store(ref, value))
 
     def _values(self, list_id: str, target: str) -> None:
         """Write code that stores the values of a field list in a local."""
         writer = self.context.writer
         writer.line(f"{target} = ()")
-        for number, fields in self.program.field_lists.items():
-            refs = [f for f in fields.fields if isinstance(f, ir.FieldRef) and f.name != ir.VALID]
-            if refs:
-                codes = ", ".join(self.layout.read(ref).code for ref in refs)
-                writer.line(f"if {list_id} == {number}: {target} = ({codes},)")
+        for number, refs in self._field_lists():
+            codes = ", ".join(self.layout.read(ref).code for ref in refs)
+            writer.line(f"if {list_id} == {number}: {target} = ({codes},)")
 
     def _checksum(self, checksum: ir.Checksum) -> str:
         if checksum.calculation is not None:

@@ -95,7 +95,7 @@ class LaneVectorizer:
         for action in self.program.actions.values():
             body = self.usage.bodies[action.id]
             for start, end in blocks_of(body):
-                for statement in self.rewrite(statements_of(body[start:end], self.program)):
+                for statement in self.rewrite(statements_of(body[start:end])):
                     if isinstance(statement, VectorStatement):
                         for run in statement.runs:
                             lanes[self._type_run(run)] += statement.shape.lanes

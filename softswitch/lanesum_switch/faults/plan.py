@@ -4,13 +4,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationInfo, model_validator
+from pydantic import Field, StringConstraints, ValidationInfo, model_validator
 
 from lanesum.errors import ConfigurationError
 from lanesum_control import resources, yaml_model
@@ -53,11 +52,7 @@ def _check_link(where: str, info: ValidationInfo) -> None:
         raise ValueError(f"there is no link {where!r}; use one of {', '.join(sorted(names.links))}")
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class PacketMatch(_Strict):
+class PacketMatch(yaml_model.FileModel):
     """A set of packets. Packets are numbered for each link and direction separately."""
 
     where: _Link = Field(
@@ -131,7 +126,7 @@ class PacketTrigger(PacketMatch):
     nth: _Count = Field(default=1, description="number of matching packets")
 
 
-class ProcessFault(_Strict):
+class ProcessFault(yaml_model.FileModel):
     """A fault of a process, once, at a time, after a training step or after packets."""
 
     kind: Literal["kill", "pause"]
@@ -164,7 +159,7 @@ class ProcessFault(_Strict):
         return self
 
 
-class FaultPlan(_Strict):
+class FaultPlan(yaml_model.FileModel):
     """A fault plan. The same plan and seed hit the same packets of each link in every run."""
 
     seed: Annotated[int, Field(ge=0, lt=1 << 64)] = 0
@@ -185,17 +180,7 @@ class FaultPlan(_Strict):
 
         With ``names``, the plan may name no other links and processes.
         """
-        known = available()
-        path = known.get(str(name_or_path), Path(name_or_path))
-        try:
-            text = path.read_text()
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is not text"
-            raise FaultPlanError(
-                f"Cannot read the fault plan {str(name_or_path)!r}: {reason}.",
-                f"Use a shipped plan ({', '.join(known)}) or the path of a YAML file.",
-            ) from error
-        return cls.parse(text, str(path), names)
+        return yaml_model.load(cls, "fault plan", name_or_path, available(), FaultPlanError, {"names": names})
 
     @classmethod
     def parse(cls, text: str, source: str, names: Names | None = None) -> FaultPlan:
@@ -221,13 +206,3 @@ class FaultPlan(_Strict):
 def available() -> dict[str, Path]:
     """Return the paths of the shipped plans, by name."""
     return {path.stem: path for path in sorted(resources.directory("faults", "lanesum_switch").glob("*.yaml"))}
-
-
-def schema() -> dict[str, Any]:
-    """Return the JSON schema of a fault plan, for editors (``faults/schema.json``)."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **FaultPlan.model_json_schema()}
-
-
-def schema_text() -> str:
-    """Return the JSON schema as the text of ``faults/schema.json``."""
-    return json.dumps(schema(), indent=2) + "\n"

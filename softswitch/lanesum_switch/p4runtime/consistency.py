@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Any
 
+from lanesum_switch.bmv2.fields import FieldError, Json, array, integer, optional_text, records, text
 from lanesum_switch.p4runtime.p4info import Action, Field, P4InfoIndex, TableInfo
 from lanesum_switch.p4runtime.status import invalid
 
@@ -19,15 +19,12 @@ _ACCEPTED_KINDS = {
     "range": ("range",),
     "optional": ("ternary", "optional"),
 }
-
-
 # Maximum priorities of BMv2 and P4Runtime, which count in opposite directions.
 _MAX_PRIORITY = 2**31 - 1
 
 
-def check_program(index: P4InfoIndex, document: dict[str, Any]) -> dict[str, list[int]]:
-    """Compare the two halves of a forwarding pipeline configuration; ``document``: from ``bmv2_document`` or
-    ``outline``.
+def check_program(index: P4InfoIndex, document: Json) -> dict[str, list[int]]:
+    """Compare the two halves of a forwarding pipeline configuration; ``document`` is BMv2 JSON or an ``outline``.
 
     BMv2 does not: it loads both, and fails or aborts at the first access to a missing object. Any pair that BMv2 would
     accept and run is accepted.
@@ -36,15 +33,23 @@ def check_program(index: P4InfoIndex, document: dict[str, Any]) -> dict[str, lis
         The P4Runtime priorities of the program's own entries, by table, for the tables with priorities.
 
     Raises:
-        StatusError: INVALID_ARGUMENT naming the first object of the P4Info that is missing or different in the program.
+        StatusError: INVALID_ARGUMENT naming the first object of the P4Info that is missing or different in the program,
+            or the field of the program that has another type than the format allows.
     """
-    actions = {a.get("name"): a for a in _objects(document, "actions")}
+    try:
+        return _check_program(index, document)
+    except FieldError as error:
+        raise invalid(f"The device config is malformed at {error.message(document)}") from error
+
+
+def _check_program(index: P4InfoIndex, document: Json) -> dict[str, list[int]]:
+    actions = _by_name(document, "actions")
     for action in index.actions.values():
         # Actions that no table uses are in the P4Info, but may be missing in the JSON.
         if action.name in actions:
             _check_action(action, actions[action.name])
-    pipelines = _objects(document, "pipelines")
-    tables = {t.get("name"): t for p in pipelines for t in _objects(p, "tables")}
+    pipelines = records(document, "pipelines")
+    tables = {name: table for p in pipelines for name, table in _by_name(p, "tables").items()}
     widths = _Widths(document)
     for table in index.tables.values():
         if table.name not in tables:
@@ -53,46 +58,33 @@ def check_program(index: P4InfoIndex, document: dict[str, Any]) -> dict[str, lis
     _check_names(
         "action profile",
         (p.name for p in index.profiles.values()),
-        (a.get("name") for p in pipelines for a in _objects(p, "action_profiles")),
+        {name for p in pipelines for name in _by_name(p, "action_profiles")},
     )
-    _check_names("counter", (c.name for c in index.counters.values()), _names(document, "counter_arrays"))
-    _check_names("meter", (m.name for m in index.meters.values()), _names(document, "meter_arrays"))
-    _check_names("digest", (d.name for d in index.digests.values()), _names(document, "learn_lists"))
+    _check_names("counter", (c.name for c in index.counters.values()), _by_name(document, "counter_arrays"))
+    _check_names("meter", (m.name for m in index.meters.values()), _by_name(document, "meter_arrays"))
+    _check_names("digest", (d.name for d in index.digests.values()), _by_name(document, "learn_lists"))
     return {
-        table.name: [_MAX_PRIORITY - e.get("priority", 0) for e in _objects(tables[table.name], "entries")]
+        table.name: [
+            _MAX_PRIORITY - integer(entry, "priority", -1 << 31, 1 << 31, default=0)
+            for entry in records(tables[table.name], "entries", optional=True)
+        ]
         for table in index.tables.values()
         if table.needs_priority and "entries" in tables[table.name]
     }
 
 
-def bmv2_document(device_config: bytes) -> dict[str, Any]:
-    """Parse the BMv2 JSON. Raises StatusError INVALID_ARGUMENT for any other data."""
-    try:
-        document = json.loads(device_config)
-    except ValueError as error:
-        raise invalid(f"The device config is not BMv2 JSON: {error}") from error
-    if not isinstance(document, dict) or "pipelines" not in document:
-        raise invalid("The device config is not BMv2 JSON: it has no pipelines")
-    return document
+def _by_name(document: Json, kind: str) -> dict[str, Json]:
+    return {text(item, "name"): item for item in records(document, kind, optional=True)}
 
 
-def _objects(document: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    return [o for o in document.get(name) or [] if isinstance(o, dict)]
-
-
-def _names(document: dict[str, Any], name: str) -> Iterable[Any]:
-    return (o.get("name") for o in _objects(document, name))
-
-
-def _check_names(what: str, wanted: Iterable[str], found: Iterable[Any]) -> None:
-    names = set(found)
+def _check_names(what: str, wanted: Iterable[str], found: Container[str]) -> None:
     for name in wanted:
-        if name not in names:
+        if name not in found:
             raise invalid(f"The device config has no {what} {name}, which the P4Info describes")
 
 
-def _check_action(action: Action, found: dict[str, Any]) -> None:
-    widths = [p.get("bitwidth") for p in _objects(found, "runtime_data")]
+def _check_action(action: Action, found: Json) -> None:
+    widths = [integer(p, "bitwidth") for p in records(found, "runtime_data", optional=True)]
     wanted = [p.bits for p in action.params]
     same = len(widths) == len(wanted) and all(
         p.translated or p.bits == bits for p, bits in zip(action.params, widths, strict=True)
@@ -104,8 +96,8 @@ def _check_action(action: Action, found: dict[str, Any]) -> None:
         )
 
 
-def _check_table(index: P4InfoIndex, table: TableInfo, found: dict[str, Any], widths: _Widths) -> None:
-    keys = _objects(found, "key")
+def _check_table(index: P4InfoIndex, table: TableInfo, found: Json, widths: _Widths) -> None:
+    keys = records(found, "key", optional=True)
     if len(keys) != len(table.fields):
         raise invalid(
             f"Table {table.name} has {len(table.fields)} match fields in the P4Info and {len(keys)} in the"
@@ -113,7 +105,8 @@ def _check_table(index: P4InfoIndex, table: TableInfo, found: dict[str, Any], wi
         )
     for field, key in zip(table.fields, keys, strict=True):
         _check_field(table, field, key, widths)
-    known = set(found.get("actions") or [])
+    names = array(found, "actions", optional=True)
+    known = {text(names, position) for position in range(len(names))}
     for action_id in table.scopes:
         action = index.actions.get(action_id)
         if action is None:
@@ -122,7 +115,7 @@ def _check_table(index: P4InfoIndex, table: TableInfo, found: dict[str, Any], wi
             raise invalid(f"Table {table.name} of the device config has no action {action.name}")
 
 
-def _check_field(table: TableInfo, field: Field, key: dict[str, Any], widths: _Widths) -> None:
+def _check_field(table: TableInfo, field: Field, key: Json, widths: _Widths) -> None:
     kind = key.get("match_type")
     if kind not in _ACCEPTED_KINDS[field.kind]:
         raise invalid(
@@ -140,18 +133,22 @@ def _check_field(table: TableInfo, field: Field, key: dict[str, Any], widths: _W
 
 
 class _Widths:
-    """Field widths of a program by header instance and field."""
+    """Field widths of a program by header instance and field; the JSON has ``*`` for a variable width."""
 
-    def __init__(self, document: dict[str, Any]) -> None:
-        types = {
-            t.get("name"): {f[0]: f[1] for f in t.get("fields") or [] if len(f) > 1}
-            for t in _objects(document, "header_types")
+    def __init__(self, document: Json) -> None:
+        types: dict[str, dict[str, Any]] = {}
+        for name, item in _by_name(document, "header_types").items():
+            fields = array(item, "fields", optional=True)
+            entries = [array(fields, position) for position in range(len(fields))]
+            types[name] = {text(entry, 0): entry[1] for entry in entries if len(entry) > 1}
+        self._headers = {
+            name: types.get(optional_text(item, "header_type") or "", {})
+            for name, item in _by_name(document, "headers").items()
         }
-        self._headers = {h.get("name"): types.get(h.get("header_type"), {}) for h in _objects(document, "headers")}
 
     def of(self, target: Any) -> int | None:
         """Return the width of a field; None if the JSON does not name it, as for elements of header unions."""
-        if not isinstance(target, list) or len(target) != 2:
+        if not isinstance(target, list) or len(target) != 2 or not all(isinstance(part, str) for part in target):
             return None
         if target[1] == "$valid$":
             return 1

@@ -13,7 +13,8 @@ from typing import Any
 from p4.v1 import p4runtime_pb2 as p4rt
 
 from lanesum_switch.api import InvalidArgumentError, SupportsOutline, Switch, SwitchError, UnsupportedProgramError
-from lanesum_switch.p4runtime.consistency import bmv2_document, check_program
+from lanesum_switch.bmv2.loader import parse_json
+from lanesum_switch.p4runtime.consistency import check_program
 from lanesum_switch.p4runtime.idle import SWEEP_SECONDS
 from lanesum_switch.p4runtime.legacy_config import unwrap_device_config
 from lanesum_switch.p4runtime.p4info import P4InfoIndex, build_index
@@ -114,10 +115,10 @@ class PipelineManager:
 
     def _document(self, device_config: bytes) -> dict[str, Any]:
         """Return the objects of a program, as the switch reads it."""
-        if not isinstance(self._switch, SupportsOutline):
-            return bmv2_document(device_config)
         try:
-            return self._switch.outline(device_config)
+            if isinstance(self._switch, SupportsOutline):
+                return self._switch.outline(device_config)
+            return parse_json(device_config)
         except SwitchError as error:
             raise _refused(error) from error
 

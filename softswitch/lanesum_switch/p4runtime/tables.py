@@ -80,7 +80,7 @@ def _insert(program: Program, info: TableInfo, entry: Any) -> None:
         raise invalid(f"The entry for {info.name} has no action")
     key = parse_key(info, entry)
     planned = _plan_action(program, info, entry)
-    direct = _direct_resources(program, info, entry)
+    direct = _direct_resources(info, entry)
     _check_timeout(info, entry)
     if program.store.get(info.id, key) is not None:
         raise StatusError(ALREADY_EXISTS, f"{info.name} has this entry already: use MODIFY to change its action")
@@ -113,7 +113,7 @@ def _modify(program: Program, info: TableInfo, entry: Any) -> None:
     planned = _plan_action(program, info, entry)
     if not entry.HasField("action") and not entry.is_default_action:
         raise invalid(f"The entry for {info.name} has no action")
-    direct = _direct_resources(program, info, entry)
+    direct = _direct_resources(info, entry)
     _check_timeout(info, entry)
     old = program.store.get(info.id, key)
     if old is None:
@@ -244,7 +244,7 @@ def _install(program: Program, info: TableInfo, planned: _Planned) -> tuple[Targ
 # -- direct resources and ageing
 
 
-def _direct_resources(program: Program, info: TableInfo, entry: Any) -> _Direct:
+def _direct_resources(info: TableInfo, entry: Any) -> _Direct:
     direct = _Direct()
     if entry.HasField("meter_config"):
         if not info.direct_meter:

@@ -9,16 +9,12 @@ path of the host's datagrams.
 
 from __future__ import annotations
 
-import select
 import socket
 from dataclasses import dataclass
 
-from lanesum._internal.udp_socket import MAX_DATAGRAM_BYTES, Address, open_udp_socket
+from lanesum._internal.udp_socket import Address, open_udp_socket
 from lanesum.errors import ConfigurationError
-from lanesum.protocol.frames import ipv4_int
-from lanesum_switch.ports.udp_flow import UdpFlow
-
-_RECEIVE_BATCH = 64
+from lanesum_switch.ports.udp_flow import UdpFlow, UdpSockets
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,22 +38,16 @@ class UdpPortConfig:
     checksums: bool = False
 
 
-class UdpPort:
+class UdpPort(UdpSockets):
     """A port for one host, with a socket per server.
-
-    Attributes:
-        undeliverable: frames to another address, without UDP, corrupted, or not accepted by the kernel.
 
     Raises ConfigurationError if an address cannot be bound.
     """
 
     def __init__(self, config: UdpPortConfig) -> None:
+        super().__init__()
         self.number = config.number
-        self.undeliverable = 0
-        self._flows: dict[bytes, tuple[UdpFlow, socket.socket]] = {}  # by source address and port, as bytes of a frame
-        self._by_descriptor: dict[int, tuple[UdpFlow, socket.socket]] = {}
         self._claims: list[socket.socket] = []
-        self._poll = select.epoll()
         for server in config.servers:
             try:
                 self._open(config, server)
@@ -73,44 +63,13 @@ class UdpPort:
         self._claims.append(_claim(server, config.host))
         flow = UdpFlow(config.host, server, config.host_mac, config.switch_mac, checksums=config.checksums)
         # All ports listen at the same address; a connected socket receives the datagrams of its own host only.
-        sock = open_udp_socket(server, peer=config.host, shared=True)
-        key = ipv4_int(server[0]).to_bytes(4, "big") + server[1].to_bytes(2, "big")
-        self._flows[key] = self._by_descriptor[sock.fileno()] = flow, sock
-        self._poll.register(sock.fileno(), select.EPOLLIN)
-
-    def fileno(self) -> int:
-        return self._poll.fileno()
-
-    def receive_batch(self) -> list[bytes]:
-        """Return waiting frames, at most 64 from every socket."""
-        frames: list[bytes] = []
-        for descriptor, _ in self._poll.poll(0):
-            flow, sock = self._by_descriptor[descriptor]
-            receive, frame = sock.recv, flow.frame
-            try:
-                for _ in range(_RECEIVE_BATCH):
-                    frames.append(frame(receive(MAX_DATAGRAM_BYTES)))
-            except (BlockingIOError, ConnectionRefusedError):
-                continue  # refused: the host has closed its socket
-        return frames
-
-    def send(self, frame: bytes) -> None:
-        """Send a frame's UDP payload to the host from the server's address; count and drop any other frame."""
-        found = self._flows.get(frame[26:30] + frame[34:36])
-        payload = None if found is None else found[0].payload(frame)
-        if found is None or payload is None:
-            self.undeliverable += 1
-            return
-        try:
-            found[1].send(payload)
-        except (BlockingIOError, ConnectionRefusedError):
-            self.undeliverable += 1
+        self._add(flow, open_udp_socket(server, peer=config.host, shared=True))
 
     def close(self) -> None:
         """Close the sockets; idempotent."""
-        self._poll.close()
-        for sock in (*self._claims, *(sock for _, sock in self._flows.values())):
-            sock.close()
+        super().close()
+        for claim in self._claims:
+            claim.close()
 
 
 def _claim(server: Address, host: Address) -> socket.socket:

@@ -1,15 +1,19 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Ethernet, IPv4 and UDP headers around the datagrams of ports on UDP sockets (RFC 768, RFC 791)."""
+"""Sockets of ports on UDP, and the Ethernet, IPv4 and UDP headers around their datagrams (RFC 768, RFC 791)."""
 
 from __future__ import annotations
 
-from lanesum._internal.udp_socket import Address
+import select
+import socket
+
+from lanesum._internal.udp_socket import MAX_DATAGRAM_BYTES, Address
 from lanesum.protocol.frames import UdpFrame, internet_checksum, ipv4_int, udp_checksum, udp_prefix
 from lanesum.protocol.spec import ETHERNET_BYTES, IPV4_BYTES, UDP_BYTES
 
 _UDP_AT = ETHERNET_BYTES + IPV4_BYTES
 _PAYLOAD_AT = _UDP_AT + UDP_BYTES
+_RECEIVE_BATCH = 64
 _PLAIN_IPV4 = b"\x08\x00\x45"
 
 
@@ -37,9 +41,9 @@ class UdpFlow:
         )
         self._checksums = checksums
         self._prefixes: dict[int, bytes] = {}
-        # Destination address and port of frames to the source.
-        self._source_ip = self._frame.source_ip.to_bytes(4, "big")
-        self._source_port = source[1].to_bytes(2, "big")
+        # Addresses, then ports, of frames to the source, as in the frame.
+        self.key = b"".join(number.to_bytes(4, "big") for number in (self._frame.destination_ip, self._frame.source_ip))
+        self.key += b"".join(port.to_bytes(2, "big") for port in (destination[1], source[1]))
 
     def frame(self, payload: bytes) -> bytes:
         """Return the frame of a datagram from source to destination."""
@@ -53,8 +57,8 @@ class UdpFlow:
         return prefix[: _PAYLOAD_AT - 2] + checksum.to_bytes(2, "big") + payload
 
     def payload(self, frame: bytes) -> bytes | None:
-        """Return the UDP payload of a frame to the source; None for any other frame and for a corrupted one."""
-        if frame[30:34] != self._source_ip or frame[36:38] != self._source_port or frame[12:15] != _PLAIN_IPV4:
+        """Return the UDP payload of a frame with ``key``; None if it has none, or is corrupted."""
+        if frame[12:15] != _PLAIN_IPV4:
             return None
         end = _UDP_AT + int.from_bytes(frame[38:40], "big")
         if end < _PAYLOAD_AT or end > len(frame) or (self._checksums and not intact(frame[:end])):
@@ -73,3 +77,55 @@ def intact(frame: bytes) -> bool:
         return True
     source, destination = int.from_bytes(frame[26:30], "big"), int.from_bytes(frame[30:34], "big")
     return udp_checksum(source, destination, frame[_UDP_AT:]) == 0xFFFF
+
+
+class UdpSockets:
+    """Base of ports with a UDP socket for every flow.
+
+    Attributes:
+        undeliverable: frames of no flow, without UDP, corrupted, or not accepted by the kernel.
+    """
+
+    def __init__(self) -> None:
+        self.undeliverable = 0
+        self._flows: dict[bytes, tuple[UdpFlow, socket.socket]] = {}
+        self._by_descriptor: dict[int, tuple[UdpFlow, socket.socket]] = {}
+        self._poll = select.epoll()
+
+    def _add(self, flow: UdpFlow, sock: socket.socket) -> None:
+        self._flows[flow.key] = self._by_descriptor[sock.fileno()] = flow, sock
+        self._poll.register(sock.fileno(), select.EPOLLIN)
+
+    def fileno(self) -> int:
+        return self._poll.fileno()
+
+    def receive_batch(self) -> list[bytes]:
+        """Return waiting frames, at most 64 from every socket."""
+        frames: list[bytes] = []
+        for descriptor, _ in self._poll.poll(0):
+            flow, sock = self._by_descriptor[descriptor]
+            receive, frame = sock.recv, flow.frame
+            try:
+                for _ in range(_RECEIVE_BATCH):
+                    frames.append(frame(receive(MAX_DATAGRAM_BYTES)))
+            except (BlockingIOError, ConnectionRefusedError):
+                continue  # refused: the peer has no open socket; workers retransmit
+        return frames
+
+    def send(self, frame: bytes) -> None:
+        """Send the UDP payload of a flow's frame; count and drop any other frame."""
+        found = self._flows.get(frame[26:38])
+        payload = None if found is None else found[0].payload(frame)
+        if found is None or payload is None:
+            self.undeliverable += 1
+            return
+        try:
+            found[1].send(payload)
+        except (BlockingIOError, ConnectionRefusedError):
+            self.undeliverable += 1
+
+    def close(self) -> None:
+        """Close the sockets; idempotent."""
+        self._poll.close()
+        for _, sock in self._flows.values():
+            sock.close()

@@ -136,24 +136,24 @@ class Control:
             case p4.Member(p4.Call() as call, "hit" | "miss" as outcome):
                 table = self._applied(call)
                 if table is not None:
-                    ways = (hit, miss) if outcome == "hit" else (miss, hit)
-                    return self._apply(table, {"__HIT__": ways[0], "__MISS__": ways[1]}, following)
+                    jumps = (hit, miss) if outcome == "hit" else (miss, hit)
+                    return self._apply(table, {"__HIT__": jumps[0], "__MISS__": jumps[1]}, following)
         name = self._name(f"if.{line}")
         body = _Statements(self, self.scope, name)
         self.nodes[name] = ir.ConditionNode(name, body.value(condition).expr, hit, miss)
         return self._node_of(body, f"{name}.before", name)
 
-    def _apply(self, table: p4.Table, ways: dict[str, str | None], following: str | None) -> str:
+    def _apply(self, table: p4.Table, jumps: dict[str, str | None], following: str | None) -> str:
         name = self._name(f"{table.name}.keys")
         body = _Statements(self, self.scope, name)
-        node = self.tables.node(table, body, ways, following)
+        node = self.tables.node(table, body, jumps, following)
         if node.name in self.nodes:
             raise UnsupportedProgramError(f"Unsupported: table {node.name} is applied at two places.")
         self.nodes[node.name] = node
         return self._node_of(body, name, node.name) or node.name
 
     def _switch(self, table: p4.Table, cases: Sequence[p4.Case], following: str | None) -> str:
-        ways: dict[str, str | None] = {ref.name: following for ref in table.actions}
+        jumps: dict[str, str | None] = {ref.name: following for ref in table.actions}
         default = following
         named: dict[str, str | None] = {}
         for case in cases:
@@ -164,6 +164,6 @@ class Control:
                 else:
                     assert isinstance(label, p4.Path)
                     named[label.name] = target
-        for name in ways:
-            ways[name] = named.get(name, default)
-        return self._apply(table, ways, following)
+        for name in jumps:
+            jumps[name] = named.get(name, default)
+        return self._apply(table, jumps, following)

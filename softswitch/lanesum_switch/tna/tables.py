@@ -28,10 +28,10 @@ class Tables:
         self.scope = scope
         self.actions = actions
 
-    def node(self, table: p4.Table, body: Body, ways: dict[str, str | None], following: str | None) -> ir.TableNode:
+    def node(self, table: p4.Table, body: Body, jumps: dict[str, str | None], following: str | None) -> ir.TableNode:
         """Return the node that applies a table.
 
-        ``body`` gets the computation of keys that are not fields. ``ways``: successors by name of the action in the
+        ``body`` gets the computation of keys that are not fields. ``jumps``: successors by name of the action in the
         text, or ``__HIT__`` and ``__MISS__``; others continue at ``following``.
         """
         where = table.control_name
@@ -48,9 +48,9 @@ class Tables:
         else:
             default = next((a for a in actions if a.name == "NoAction"), None)
         size = table.properties.get("size")
-        hit_miss = "__HIT__" in ways
+        hit_miss = "__HIT__" in jumps
         by_action = {} if hit_miss else {a.name: following for a in actions}
-        for name, target in ways.items():
+        for name, target in jumps.items():
             if not hit_miss:
                 by_action[self.actions[name].name] = target
         counter = table.properties.get("counters")
@@ -61,8 +61,8 @@ class Tables:
             keys=keys,
             actions=actions,
             next_by_action=by_action,
-            next_hit=ways.get("__HIT__"),
-            next_miss=ways.get("__MISS__"),
+            next_hit=jumps.get("__HIT__"),
+            next_miss=jumps.get("__MISS__"),
             hit_miss=hit_miss,
             base_default_next=following,
             size=size.value.value if size is not None and isinstance(size.value, p4.Number) else DEFAULT_SIZE,

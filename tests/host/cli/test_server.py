@@ -44,7 +44,7 @@ def test_main_takes_the_address_of_the_topology(served: list[tuple[Any, ...]], o
     assert served[0][0][0] == ip
 
 
-@pytest.mark.parametrize("text", ["19539", "10.0.0.1", "10.0.0.1:", ":19539", "10.0.0.1:port"])
+@pytest.mark.parametrize("text", ["19539", "10.0.0.1", "10.0.0.1:", ":19539", "10.0.0.1:port", "10.0.0.1:²"])
 def test_main_with_invalid_listen_raises(served: list[tuple[Any, ...]], text: str) -> None:
     with pytest.raises(ConfigurationError, match=f"Invalid --listen '{text}': expected HOST:PORT"):
         server.main(["--listen", text])

@@ -18,7 +18,3 @@ def drawn(kind: str, size: int, seed: int = 0) -> np.ndarray:
     else:
         values = rng.lognormal(size=size) * rng.choice([-1.0, 1.0], size)
     return values.astype(np.float32)
-
-
-def nmse(values: np.ndarray, truth: np.ndarray) -> float:
-    return float(np.sum((values - truth.astype(np.float64)) ** 2) / np.sum(truth.astype(np.float64) ** 2))

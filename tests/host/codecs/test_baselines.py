@@ -24,7 +24,8 @@ from lanesum.codecs.baselines.fields import (
 )
 from lanesum.errors import ConfigurationError
 from lanesum_lab.codec_simulation import simulate
-from tests.host.codecs.baseline_vectors import NAMES, drawn, nmse
+from tests.host.codecs.baseline_vectors import NAMES, drawn
+from tests.host.codecs.samples import nmse
 
 SIZE = 1 << 18
 KINDS = ("Gaussian", "Laplace", "log-normal")

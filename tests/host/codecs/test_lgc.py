@@ -309,11 +309,11 @@ def test_workers_that_differ_are_told(job: list[Any], states: tuple[str, list[di
     for codec, state in zip(behind, kept, strict=True):
         codec.load_state_dict({**state, "counts": dict.fromkeys(state["counts"], 14)})
     with pytest.raises(
-        CodecError, match=r"do not remember the same of tensor 'model'.*Load the same checkpoint|do not match"
+        CodecError, match=r"have different histories of tensor 'model'.*Load the same checkpoint|do not match"
     ):
         run([*job[:3], behind[3]], 15)
     other = poisoned(name, lambda one: one * np.float32(2), kept)
-    with pytest.raises(CodecError, match="or have other autoencoders"):
+    with pytest.raises(CodecError, match="or different autoencoders"):
         run([*poisoned(name, np.copy, kept)[:3], other[3]], 15)
     with pytest.raises(CodecError, match="do not match"):
         run([*job_of(name)[:3], other[3]], 15)
@@ -350,9 +350,8 @@ def test_next_all_reduce_waits_for_the_training_step(name: str) -> None:
         try:
             while True:
                 group = isinstance(made, RoundGroup)
-                rounds = made.rounds if isinstance(made, RoundGroup) else (made,)
-                said.append(any(one.last() for one in rounds))
-                replies = tuple(Aggregate(one.words.copy(), 1) for one in rounds)
+                said.append(any(one.last() for one in made.rounds))
+                replies = tuple(Aggregate(one.words.copy(), 1) for one in made.rounds)
                 made = steps.send(replies if group else replies[0])
         except StopIteration:
             pass
@@ -388,7 +387,7 @@ def test_bad_input_is_refused(name: str, fresh: bool, request: pytest.FixtureReq
             run(job(), 0, [wrong] * WORKERS)  # type: ignore[list-item]
     with pytest.raises(CodecError, match="2,147,483,648 values are more"):
         run(job(), 0, [np.broadcast_to(np.float32(1), 2**31)] * WORKERS)
-    with pytest.raises(CodecError, match=r"do not match|do not remember the same"):
+    with pytest.raises(CodecError, match=r"do not match|have different histories"):
         simulate(job(), [x, x, x, x[:4000]], tensor="model")
     empty = simulate(job(), [np.zeros(0, np.float32)] * WORKERS, tensor="model", keep_residual=True)
     assert empty.values.size == 0 and not empty.aggregates

@@ -14,7 +14,8 @@ from lanesum.codecs import Aggregate, CodecContext, CodecError, ErrorFeedback, P
 from lanesum.codecs.baselines.powersgd import orthonormal
 from lanesum_lab.bench.process_group import join_alone
 from lanesum_lab.codec_simulation import simulate
-from tests.host.codecs.baseline_vectors import drawn, nmse
+from tests.host.codecs.baseline_vectors import drawn
+from tests.host.codecs.samples import nmse
 
 has_torch = importlib.util.find_spec("torch") is not None
 

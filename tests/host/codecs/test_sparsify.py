@@ -10,10 +10,7 @@ import pytest
 from lanesum.codecs import CodecContext, CodecError, ErrorFeedback, TopK
 from lanesum.errors import ConfigurationError
 from lanesum_lab.codec_simulation import simulate
-
-
-def gaussian(seed: int, size: int) -> np.ndarray:
-    return np.random.default_rng(seed).normal(size=size).astype(np.float32)
+from tests.host.codecs.samples import gaussian
 
 
 @pytest.mark.parametrize("density", [1e-9, 0.01, 0.5, 1.0])

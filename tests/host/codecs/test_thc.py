@@ -16,14 +16,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from lanesum.codecs import THC, Aggregate, CodecContext, CodecError, Members
-from lanesum.codecs.kernels.hadamard import hadamard_transform
 from lanesum.codecs.kernels.packing import lane_contribution, lanes_of
-from lanesum.codecs.kernels.philox import signs
 from lanesum.codecs.thc.blocks import cut
 from lanesum.codecs.thc.codec import OPS
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum_lab.codec_simulation import aggregate, simulate
+from tests.host.codecs.samples import gaussian, nmse, rotate_orthonormally, signs
 from tests.host.codecs.thc_vectors import check_sum, finite, vectors_of_scales
 from tests.paths import ROOT
 
@@ -32,18 +31,10 @@ FLOAT32_MAX = np.finfo(np.float32).max
 WIDTHS = list(OPS)
 
 
-def gaussian(seed: int, size: int = D) -> np.ndarray:
-    return np.random.default_rng(seed).normal(size=size).astype(np.float32)
-
-
 def layers(seed: int) -> np.ndarray:
     """Sixteen layers whose scales are log-normal (sigma 1)."""
     scales = np.exp(np.random.default_rng(1000 + seed).normal(size=16)).repeat(D // 16)
     return (scales * gaussian(seed)).astype(np.float32)
-
-
-def nmse(values: np.ndarray, truth: np.ndarray) -> float:
-    return float(np.sum((values - truth.astype(np.float64)) ** 2) / np.sum(truth.astype(np.float64) ** 2))
 
 
 def mean_nmse(codec: THC, jobs: list[list[np.ndarray]]) -> float:
@@ -117,7 +108,7 @@ def test_workers_that_agree_are_one_with_a_finer_grid(workers: int) -> None:
     codec = THC(workers=workers, bits=5, block=4096)
     x = gaussian(1, 4096)
     error = simulate(codec, [x] * workers).values.astype(np.float64) - x
-    hadamard_transform(y := (error * signs(4096, seed=0)).astype(np.float32))
+    rotate_orthonormally(y := (error * signs(4096, seed=0)).astype(np.float32))
     step = codec.grid.step * np.linalg.norm(x) / 64
     assert np.quantile(np.abs(y), 0.99) <= 0.5 * step / workers * 1.001
 
@@ -154,7 +145,7 @@ def test_largest_lane_sum_does_not_carry_and_more_is_refused(bits: int, lanes: i
     # All of the norm in one rotated coordinate: its lane holds the largest level of everyone.
     x = np.zeros(4096, dtype=np.float32)
     x[77] = 1.0
-    hadamard_transform(x)
+    rotate_orthonormally(x)
     workers = max_workers if max_workers < 300 else 64
     peak = {worker: _levels_of(codec, x, worker, workers) for worker in (0, workers - 1)}
     for levels in peak.values():
@@ -324,7 +315,7 @@ def _rotated(values: np.ndarray, length: int) -> np.ndarray:
     padded = np.zeros(length, dtype=np.float32)
     full = values.size // 1024 * 1024
     padded[:full] = values[:full] * np.tile(signs(1024, seed=2), full // 1024)
-    hadamard_transform(padded[:full], block=1024)
+    rotate_orthonormally(padded[:full], block=1024)
     return padded.astype(np.float64)
 
 

@@ -17,27 +17,18 @@ from hypothesis.extra import numpy as hnp
 
 from lanesum import codecs
 from lanesum.codecs import Aggregate, CodecContext, CodecError, PaperTHC
-from lanesum.codecs.kernels.hadamard import hadamard_transform
 from lanesum.codecs.kernels.packing import lane_contribution, unpack_codes, unpack_lanes
-from lanesum.codecs.kernels.philox import signs
 from lanesum.codecs.thc_paper.tables import PUBLISHED
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum_lab.codec_simulation import simulate
+from tests.host.codecs.samples import gaussian, nmse, rotate_orthonormally, signs
 from tests.host.codecs.thc_vectors import check_sum, finite, vectors_of_scales
 from tests.paths import ROOT
 
 D = 65_536
 FLOAT32_MAX = np.finfo(np.float32).max
 DEFAULT = PUBLISHED[4, 30, 32]
-
-
-def gaussian(seed: int, size: int = D) -> np.ndarray:
-    return np.random.default_rng(seed).normal(size=size).astype(np.float32)
-
-
-def nmse(values: np.ndarray, truth: np.ndarray) -> float:
-    return float(np.sum((values - truth.astype(np.float64)) ** 2) / np.sum(truth.astype(np.float64) ** 2))
 
 
 def mean_nmse(codec: PaperTHC, vectors: list[list[np.ndarray]]) -> float:
@@ -86,7 +77,7 @@ def test_block_rotation_clamps_where_layers_differ_in_scale() -> None:
 def test_rounding_is_unbiased_inside_the_support(name: str) -> None:
     # A vector whose rotation stays well inside the support, so that nothing is clamped.
     x = np.array([0.8, -0.9, 1.3, -1.1, 0.7, 1.25, -0.95, 0.85], dtype=np.float32)
-    hadamard_transform(x)
+    rotate_orthonormally(x)
     x *= signs(8, seed=42)
     codec = codecs.get(name, workers=1)
     rounds = 4000
@@ -163,7 +154,7 @@ def test_largest_lane_sum_does_not_carry(name: str, workers: int, top: int) -> N
     assert isinstance(codec, PaperTHC)
     rotated = np.zeros(4096, dtype=np.float32)
     rotated[5] = 1.0
-    hadamard_transform(rotated)
+    rotate_orthonormally(rotated)
     rotated *= signs(4096, seed=42)
     run = simulate(codec, [rotated] * workers)
     lanes = unpack_lanes(run.aggregates[1])

@@ -20,13 +20,7 @@ from lanesum.codecs import THC, CodecContext, CodecError, ErrorFeedback  # noqa:
 from lanesum.codecs.thc.codec import OPS  # noqa: E402
 from lanesum.gpu import thc as device_thc  # noqa: E402
 from lanesum_lab.codec_simulation import Simulation, simulate  # noqa: E402
-
-FLOAT32_MAX = float(np.finfo(np.float32).max)
-floats = st.one_of(
-    st.floats(width=32, allow_nan=False, allow_infinity=False),
-    st.floats(-1, 1, width=32),
-    st.sampled_from([0.0, -0.0, 1e-45, -1e-45, 1.17549435e-38, FLOAT32_MAX, -FLOAT32_MAX]).map(np.float32).map(float),
-)
+from tests.host.codecs.samples import floats, sample  # noqa: E402
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -35,10 +29,6 @@ def reference() -> Any:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(VARIABLE, "off")
         yield
-
-
-def sample(size: int, seed: int = 1) -> np.ndarray:
-    return np.random.default_rng([seed, size]).normal(size=size).astype(np.float32)
 
 
 def on_device(vectors: list[np.ndarray]) -> list[Any]:

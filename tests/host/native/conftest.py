@@ -18,3 +18,12 @@ def native() -> ModuleType:
     if found.core is None:
         pytest.skip(found.reason)
     return found.core
+
+
+@pytest.fixture(scope="module", params=["baseline", "avx2", "avx512"])
+def level_name(request: pytest.FixtureRequest, native: ModuleType) -> str:
+    """Return the name of each level of vector instructions that the processor has."""
+    name: str = request.param
+    if name not in native.CodecKernels.levels():
+        pytest.skip(f"This processor has no {name}.")
+    return name

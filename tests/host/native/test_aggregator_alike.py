@@ -36,7 +36,7 @@ def make_job(rng: random.Random, number: int) -> ServerJob:
     racks = [rng.choice((0, 1, 3)) for _ in range(workers)] if rng.random() < 0.5 else None
     members = {}
     for worker in rng.sample(range(workers), workers):  # the order of the members has no meaning
-        index = MemberIndex.in_one_level(worker)
+        index = MemberIndex(worker, 0, worker)
         if racks is not None:
             index = MemberIndex(worker, racks[worker], (racks[:worker].count(racks[worker]) * 5 + 3) % 32)
         members[f"10.0.{number}.{worker + 1}", 5000 + worker % 2] = index

@@ -25,25 +25,13 @@ from lanesum.codecs.thc.blocks import Run
 from lanesum.codecs.thc.codec import OPS
 from lanesum.codecs.thc.dither import Rounding, SharedDithers, dither_sum
 from lanesum_lab.codec_simulation import simulate
-
-FLOAT32_MAX = float(np.finfo(np.float32).max)
-floats = st.one_of(
-    st.floats(width=32, allow_nan=False, allow_infinity=False),
-    st.floats(-1, 1, width=32),
-    st.sampled_from([0.0, -0.0, 1e-45, -1e-45, 1.17549435e-38, FLOAT32_MAX, -FLOAT32_MAX]).map(np.float32).map(float),
-)
+from tests.host.codecs.samples import floats, sample
 
 
-def sample(size: int, seed: int = 1) -> np.ndarray:
-    return np.random.default_rng([seed, size]).normal(size=size).astype(np.float32)
-
-
-@pytest.fixture(scope="module", params=["baseline", "avx2", "avx512"])
-def level(request: pytest.FixtureRequest, native: Any) -> Any:
-    """The compiled loops of one level."""
-    if request.param not in native.CodecKernels.levels():
-        pytest.skip(f"This processor has no {request.param}.")
-    return native.BlockKernels(request.param)
+@pytest.fixture(scope="module")
+def level(level_name: str, native: Any) -> Any:
+    """Return the kernels of one level."""
+    return native.BlockKernels(level_name)
 
 
 def alike(level: Any, name: str, arguments: tuple[Any, ...], result: np.ndarray) -> np.ndarray:

@@ -23,35 +23,22 @@ from lanesum.codecs.kernels.arguments import BlockUnits, LaneContributors, Rando
 from lanesum.codecs.kernels.hadamard import hadamard_transform
 from lanesum.codecs.kernels.packing import lane_contribution
 from lanesum.codecs.kernels.philox import Stream, random_words, sign_words
+from lanesum.codecs.kernels.reference import FLOAT32_MAX
 from lanesum.codecs.thc_paper.tables import PUBLISHED
 from lanesum_lab.codec_simulation import simulate
+from tests.host.codecs.samples import floats, sample
 
-FLOAT32_MAX = float(np.finfo(np.float32).max)
 DENORMAL = 1e-45
-
-floats = st.one_of(
-    st.floats(width=32, allow_nan=False, allow_infinity=False),
-    st.floats(-1, 1, width=32),
-    st.sampled_from([0.0, -0.0, DENORMAL, -DENORMAL, 1.17549435e-38, FLOAT32_MAX, -FLOAT32_MAX])
-    .map(np.float32)
-    .map(float),
-)
 
 
 def vectors(max_size: int) -> st.SearchStrategy[np.ndarray]:
     return st.integers(1, max_size).flatmap(lambda size: hnp.arrays(np.float32, size, elements=floats))
 
 
-def sample(size: int, seed: int = 1) -> np.ndarray:
-    return np.random.default_rng([seed, size]).normal(size=size).astype(np.float32)
-
-
-@pytest.fixture(scope="module", params=["baseline", "avx2", "avx512"])
-def level(request: pytest.FixtureRequest, native: Any) -> Any:
-    """The compiled loops of one level."""
-    if request.param not in native.CodecKernels.levels():
-        pytest.skip(f"This processor has no {request.param}.")
-    return native.CodecKernels(request.param)
+@pytest.fixture(scope="module")
+def level(level_name: str, native: Any) -> Any:
+    """Return the kernels of one level."""
+    return native.CodecKernels(level_name)
 
 
 def alike(level: Any, name: str, arguments: tuple[Any, ...], *results: np.ndarray) -> None:
@@ -82,7 +69,7 @@ def test_random_words(level: Any, count: int, seed: int, worker: int, round_: in
 def test_transform(level: Any, size: int, block: int) -> None:
     expected = sample(size)
     found = expected.copy()
-    hadamard_transform(expected, block=block, normalize=False)
+    hadamard_transform(expected, block)
     level.hadamard_transform(found, block)
     assert found.tobytes() == expected.tobytes()
 

@@ -199,7 +199,7 @@ def test_job_memory_is_an_upper_bound(
     workers = 6
     job = ServerJob(
         job=1, tag=2, slots=slots,
-        members={("10.0.0.1", 5000 + worker): MemberIndex.in_one_level(worker) for worker in range(workers)},
+        members={("10.0.0.1", 5000 + worker): MemberIndex(worker, 0, worker) for worker in range(workers)},
         ops=(LaneOp.ADD32,), accumulator_words=accumulator_words, on_switches=on_switches,
     )  # fmt: skip
     bound = max_job_memory_bytes(job, native=compiled)
@@ -210,7 +210,7 @@ def test_job_memory_is_an_upper_bound(
     try:
         server: Any = Aggregator() if native is None else NativeAggregator(native)
         # The first job allocates what all jobs of a server share.
-        server.admit(replace(job, job=2, members={("10.0.0.9", 9): MemberIndex.in_one_level(0)}))
+        server.admit(replace(job, job=2, members={("10.0.0.9", 9): MemberIndex(0, 0, 0)}))
         contribute(server, 2, 0, 0, slots, payload, ("10.0.0.9", 9))
         before = measure()
         server.admit(job)
@@ -226,6 +226,6 @@ def test_job_memory_is_an_upper_bound(
 
 
 def test_job_memory_with_quorum_raises() -> None:
-    members = {("10.0.0.1", 5000 + worker): MemberIndex.in_one_level(worker) for worker in range(2)}
+    members = {("10.0.0.1", 5000 + worker): MemberIndex(worker, 0, worker) for worker in range(2)}
     with pytest.raises(ConfigurationError, match="quorum"):
         max_job_memory_bytes(ServerJob(job=1, tag=2, members=members, slots=8, quorum=1))

@@ -12,6 +12,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -80,20 +82,23 @@ def test_run_ends_at_slice_and_deadline(native: Any, rounds: NativeRoundSequence
     loop.close()
 
 
+def exit_of_run(loop: Any, rounds: NativeRoundSequence, end: Callable[[], None]) -> Any:
+    """Run a round in a thread, call ``end`` when a packet was sent, and return the reason of the exit."""
+    rounds.start(LaneOp.ADD32, WORDS)
+    loop.begin(1e6, math.inf)
+    with ThreadPoolExecutor(1) as pool:
+        reason = pool.submit(loop.run, 1e6)
+        while rounds.stats.packets_sent == 0:
+            time.sleep(0.001)
+        end()
+        return reason.result()
+
+
 def test_close_wakes_waiting_thread_and_is_idempotent(
     native: Any, rounds: NativeRoundSequence, silent: socket.socket
 ) -> None:
     loop = native.WorkerLoop(rounds.core, [silent.fileno()], True, True)
-    rounds.start(LaneOp.ADD32, WORDS)
-    loop.begin(1e6, math.inf)
-    exits: list[Any] = []
-    thread = threading.Thread(target=lambda: exits.append(loop.run(1e6)))
-    thread.start()
-    while rounds.stats.packets_sent == 0:
-        time.sleep(0.001)
-    loop.close()
-    thread.join()
-    assert exits == [native.LoopExit.CLOSED]
+    assert exit_of_run(loop, rounds, loop.close) == native.LoopExit.CLOSED
     loop.close()
     assert loop.run(1.0) == loop.send() == loop.poll() == native.LoopExit.CLOSED
 
@@ -173,16 +178,7 @@ def test_run_without_rounds_ends_at_slice(native: Any, rounds: NativeRoundSequen
 def test_wake_ends_run_once(native: Any, rounds: NativeRoundSequence, silent: socket.socket) -> None:
     """It also ends the next run, once for any number of calls."""
     loop = native.WorkerLoop(rounds.core, [silent.fileno()], True, True)
-    rounds.start(LaneOp.ADD32, WORDS)
-    loop.begin(1e6, math.inf)
-    exits: list[Any] = []
-    thread = threading.Thread(target=lambda: exits.append(loop.run(1e6)))
-    thread.start()
-    while rounds.stats.packets_sent == 0:
-        time.sleep(0.001)
-    loop.wake()
-    thread.join()
-    assert exits == [native.LoopExit.WOKEN]
+    assert exit_of_run(loop, rounds, loop.wake) == native.LoopExit.WOKEN
     loop.wake()
     loop.wake()
     assert [loop.run(0.01), loop.run(0.01)] == [native.LoopExit.WOKEN, native.LoopExit.SLICE]

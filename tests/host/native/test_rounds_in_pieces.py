@@ -142,7 +142,7 @@ def test_withheld_words_are_sent_only_after_release(
             header.kind, header.workers, header.fan_in_workers, header.words = Kind.RESULT, 1, 1, 2
             payload = np.arange(2 * header.chunk, 2 * header.chunk + 2, dtype=np.uint32)
             rounds.receive(Packet(header, payload).pack(), now)
-        done = min(round_.done_words, words)
+        done = min(2 * round_.done_chunks, words)
         np.testing.assert_array_equal(round_.arriving()[:done], np.arange(done))
     assert released == words
     np.testing.assert_array_equal(round_.result(), np.arange(words))

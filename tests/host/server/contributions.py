@@ -27,7 +27,7 @@ ROUND_WORDS = 40
 
 def flat(workers: int, *, host: int = 1) -> dict[Address, MemberIndex]:
     """Return the members of a job with one level."""
-    return {(f"10.0.{host}.{worker + 1}", 5000): MemberIndex.in_one_level(worker) for worker in range(workers)}
+    return {(f"10.0.{host}.{worker + 1}", 5000): MemberIndex(worker, 0, worker) for worker in range(workers)}
 
 
 def racks(*sizes: int) -> dict[Address, MemberIndex]:

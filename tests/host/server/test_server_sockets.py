@@ -45,7 +45,7 @@ class Sockets:
         for sock in self.sockets:
             sock.bind((LOCALHOST, 0))
             sock.settimeout(30)
-        members = {sock.getsockname(): MemberIndex.in_one_level(worker) for worker, sock in enumerate(self.sockets)}
+        members = {sock.getsockname(): MemberIndex(worker, 0, worker) for worker, sock in enumerate(self.sockets)}
         self.job: ServerJob = served(members, **fields)
         self.workers = Workers(self.job)  # builds packets and checks sums; the server has its own aggregator
 

@@ -4,41 +4,32 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
-from typing import Any
 
 import numpy as np
 import pytest
 
 from lanesum.codecs import CodecContext, CodecTraits, Result, Round, RoundGroup, RoundShape, Steps
 from lanesum.protocol import LaneOp
-from lanesum.server import AggregationServer, ServerJob
+from lanesum.server import AggregationServer
 from lanesum.session import ObservedRound, Session
 from lanesum.transport import JobTicket, UdpTransport
 from lanesum.transport.errors import AggregationTimeoutError, SessionClosedError
 from tests.host.session.workers import run_workers
-from tests.host.transport.test_worker_loop import FOREVER_S, HOST, tickets, wait_until_sending
+from tests.host.transport.loopback import (
+    FOREVER_S,
+    HOST,
+    admitted,
+    interrupted_when_sending,
+    tickets,
+    wait_until_sending,
+)
 
 pytestmark = pytest.mark.usefixtures("implementation")
 
 SIZES = (1, 0, 63, 64, 65, 1000, 5000)
-
-
-@pytest.fixture
-def server() -> Iterator[AggregationServer]:
-    with AggregationServer((HOST, 0)) as server:
-        yield server
-
-
-def admitted(server: AggregationServer, workers: int, **fields: Any) -> list[JobTicket]:
-    made = tickets(server.address, workers, **fields)
-    server.admit(ServerJob.from_tickets(made))
-    return made
 
 
 def in_one_call(transport: UdpTransport, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -124,16 +115,8 @@ def test_exchange_beside_earlier_round_keeps_order(server: AggregationServer) ->
 
 def test_signal_during_all_reduce_ends_session() -> None:
     session = Session(tickets((HOST, 9), 2)[0], codec="fixed", deadline_s=FOREVER_S)
-
-    def interrupt() -> None:
-        wait_until_sending(session._transport)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    thread = threading.Thread(target=interrupt)
-    thread.start()
-    with pytest.raises(KeyboardInterrupt):
+    with interrupted_when_sending(session._transport):
         session.all_reduce(np.ones(10, np.float32))
-    thread.join()
     with pytest.raises(SessionClosedError):
         session.all_reduce(np.ones(10, np.float32))
     session.close()

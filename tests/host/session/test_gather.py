@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -17,29 +15,17 @@ import numpy as np
 import pytest
 
 from lanesum.codecs import CodecError
-from lanesum.server import AggregationServer, ServerJob
+from lanesum.server import AggregationServer
 from lanesum.session import Session
 from lanesum.session.scheduler import AllReduceScheduler
 from lanesum.transport import JobTicket
 from lanesum.transport.errors import AggregationTimeoutError, MismatchError, SessionClosedError
 from tests.host.session.workers import run_workers
-from tests.host.transport.test_worker_loop import FOREVER_S, HOST, tickets, wait_until_sending
+from tests.host.transport.loopback import FOREVER_S, admitted, interrupted_when_sending
 
 pytestmark = pytest.mark.usefixtures("implementation")
 
 SIZES = (1, 31, 32, 1000, 1024)
-
-
-@pytest.fixture
-def server() -> Iterator[AggregationServer]:
-    with AggregationServer((HOST, 0)) as server:
-        yield server
-
-
-def admitted(server: AggregationServer, workers: int, **fields: Any) -> list[JobTicket]:
-    made = tickets(server.address, workers, **fields)
-    server.admit(ServerJob.from_tickets(made))
-    return made
 
 
 def vector(worker: int, size: int) -> np.ndarray:
@@ -182,15 +168,7 @@ def test_gather_without_progress_raises_after_deadline(server: AggregationServer
 def test_interrupt_during_gather_ends_session(server: AggregationServer) -> None:
     ticket, _ = admitted(server, 2)
     with Session(ticket, codec="fixed", deadline_s=FOREVER_S) as session:
-
-        def interrupt() -> None:
-            wait_until_sending(session._transport)
-            os.kill(os.getpid(), signal.SIGINT)
-
-        thread = threading.Thread(target=interrupt)
-        thread.start()
-        with pytest.raises(KeyboardInterrupt):
+        with interrupted_when_sending(session._transport):
             session.all_reduce(np.ones(8, np.float32))
-        thread.join()
         with pytest.raises(SessionClosedError):
             session.all_reduce(np.ones(8, np.float32))

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -35,12 +34,6 @@ def codec(name: str, workers: int) -> Codec:
 def vectors(worker: int) -> list[np.ndarray]:
     generator = np.random.default_rng(worker)
     return [generator.standard_normal(size).astype(np.float32) for size in SIZES]
-
-
-@pytest.fixture
-def server() -> Iterator[AggregationServer]:
-    with AggregationServer((LOCALHOST, 0)) as server:
-        yield server
 
 
 @pytest.mark.parametrize("quorum", [0, 3])

@@ -7,13 +7,10 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-import secrets
-import signal
 import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,28 +25,9 @@ from lanesum.transport.errors import SessionClosedError
 from lanesum.transport.native_worker_loop import NativeWorkerLoop
 from lanesum.transport.worker_loop import PythonWorkerLoop
 from lanesum_lab.veth import obstacle
+from tests.host.transport.loopback import FOREVER_S, HOST, interrupted_when_sending, tickets, wait_until_sending
 
 pytestmark = pytest.mark.usefixtures("implementation")
-
-HOST = "127.0.0.1"
-FOREVER_S = 1e6
-
-
-def free_address() -> tuple[str, int]:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        sock.bind((HOST, 0))
-        return HOST, int(sock.getsockname()[1])
-
-
-def tickets(server: tuple[str, int], workers: int, **fields: Any) -> list[JobTicket]:
-    tag = secrets.randbits(32)
-    return [
-        JobTicket(
-            **{"job": 1, "slots": 8, "accumulator_words": 64, **fields},
-            tag=tag, worker=worker, workers=workers, servers=(server,), local=free_address(),
-        )
-        for worker in range(workers)
-    ]  # fmt: skip
 
 
 @contextlib.contextmanager
@@ -59,11 +37,6 @@ def descriptors_stay() -> Iterator[None]:
     yield
     gc.collect()
     assert sorted(os.listdir("/proc/self/fd")) == before
-
-
-def wait_until_sending(transport: UdpTransport) -> None:
-    while transport.stats.packets_sent == 0:
-        time.sleep(0.001)
 
 
 WORDS = np.arange(1000, dtype=np.uint32)
@@ -97,16 +70,8 @@ def test_signal_ends_waiting_round_and_releases_port() -> None:
     ticket = tickets((HOST, 9), 2)[0]
     with descriptors_stay():
         transport = UdpTransport(ticket, deadline_s=FOREVER_S)
-
-        def interrupt() -> None:
-            wait_until_sending(transport)
-            os.kill(os.getpid(), signal.SIGINT)
-
-        thread = threading.Thread(target=interrupt)
-        thread.start()
-        with pytest.raises(KeyboardInterrupt):
+        with interrupted_when_sending(transport):
             transport.exchange(LaneOp.ADD32, WORDS)
-        thread.join()
         with pytest.raises(SessionClosedError):
             transport.exchange(LaneOp.ADD32, WORDS)
         transport.close()

@@ -68,7 +68,7 @@ def assert_refused(result: subprocess.CompletedProcess[str], *says: str) -> None
         (("run", "--faults", "nosuch"), ("Cannot read the fault plan 'nosuch'", "everything-dies, lossy")),
         (("run", "--runner", "cloud"), ("no runner 'cloud'", "loopback, mininet")),
         (("run", "--switch", "magic"), ("no switch 'magic'", "embedded, bmv2, tofino1-w32")),
-        (("run", "--topology", "nowhere"), ("no topology 'nowhere'", "star4")),
+        (("run", "--topology", "nowhere"), ("Cannot read the topology 'nowhere'", "star4")),
         (("run", "--bogus"), ("No such option: --bogus",)),
         (("fly",), ("No such command 'fly'",)),
         (("switch",), ("needs ports", "--loopback or --interface")),
@@ -104,7 +104,7 @@ def assert_refused(result: subprocess.CompletedProcess[str], *says: str) -> None
         (("controller", "--switch", "nonsense"), ("is no P4Runtime address",)),
         (("job", "list", "--controller", "127.0.0.1:1"), ("No controller answers at 127.0.0.1:1",)),
         (("bench", "switch", "--ops", "MUL"), ("no lane operation MUL", "ADD32")),
-        (("topology", "check", "/nonexistent.yaml"), ("no topology '/nonexistent.yaml'",)),
+        (("topology", "check", "/nonexistent.yaml"), ("Cannot read the topology '/nonexistent.yaml'",)),
     ],
 )
 def test_one_message_with_the_next_step(arguments: tuple[str, ...], says: tuple[str, ...], lanesum_here: Call) -> None:

@@ -55,4 +55,4 @@ def test_command_line(
         assert "5 schedules" in capsys.readouterr().out
     monkeypatch.setenv(VARIABLE, "off")
     assert main(["--schedules", "5", flag]) == 2
-    assert f"No compiled {what} to simulate: LANESUM_NATIVE=off." in capsys.readouterr().err
+    assert f"No native {what} to simulate: LANESUM_NATIVE=off." in capsys.readouterr().err

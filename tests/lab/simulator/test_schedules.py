@@ -174,4 +174,6 @@ def test_from_json_invalid_text_is_refused(tmp_path: Path, capsys: pytest.Captur
         with pytest.raises(ConfigurationError, match="Not a schedule"):
             Schedule.from_json(text)
     assert main(["--replay", str(tmp_path / "missing.json")]) == 2
+    (tmp_path / "binary.json").write_bytes(b"\xff")
+    assert main(["--replay", str(tmp_path / "binary.json")]) == 2
     assert "missing.json" in capsys.readouterr().err

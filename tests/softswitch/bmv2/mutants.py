@@ -45,6 +45,16 @@ def payloads(marker: Path) -> list[str]:
     ]
 
 
+def with_item(name: str, path: list[Any], value: Any) -> bytes:
+    """Return a committed test program with one item replaced."""
+    program = json.loads((PROGRAMS / f"{name}.json").read_text())
+    place = program
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    return json.dumps(program).encode()
+
+
 def places(root: Any, pattern: str = "") -> Iterator[tuple[str, Place]]:
     """Yield all items of a JSON value with their pattern: the path without positions."""
     items = root.items() if isinstance(root, dict) else enumerate(root)

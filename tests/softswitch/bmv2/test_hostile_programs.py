@@ -16,25 +16,16 @@ import pytest
 
 from lanesum_switch.api import InvalidArgumentError, SwitchError, UnsupportedProgramError
 from lanesum_switch.bmv2.limits import MAX_CELLS
+from lanesum_switch.bmv2.loader import load_program
 from lanesum_switch.compiler.driver import _check_names
 from lanesum_switch.compiler.python_source import MAX_SOURCE, Names, SourceWriter
 from lanesum_switch.dataplane import EmbeddedSwitch
-from tests.softswitch.bmv2.mutants import BUILD, payloads, places
+from tests.softswitch.bmv2.mutants import BUILD, payloads, places, with_item
 from tests.softswitch.conftest import PROGRAMS
 
 P4RUNTIME_PROGRAMS = PROGRAMS.parent / "p4runtime" / "programs"
 # lanes.json has no construct that the others lack, and takes the longest to compile.
 SMALL = sorted(p for p in (*PROGRAMS.glob("*.json"), *P4RUNTIME_PROGRAMS.glob("*.json")) if p.stem != "lanes")
-
-
-def with_item(name: str, path: list[Any], value: Any) -> bytes:
-    """Return a committed test program with one item replaced."""
-    program = json.loads((PROGRAMS / f"{name}.json").read_text())
-    place = program
-    for step in path[:-1]:
-        place = place[step]
-    place[path[-1]] = value
-    return json.dumps(program).encode()
 
 
 @pytest.mark.parametrize(
@@ -81,6 +72,25 @@ def test_payload_at_every_kind_of_place_does_not_reach_source(path: Path, tmp_pa
         if "open" in switch.source:
             assert all(getattr(node, "id", "") != "open" for node in ast.walk(ast.parse(switch.source)))
     assert not marker.exists()
+
+
+@pytest.mark.parametrize("path", SMALL, ids=lambda path: path.stem)
+def test_missing_key_of_every_kind_is_refused_or_loads(path: Path) -> None:
+    text = path.read_text()
+    first: dict[str, int] = {}
+    for number, (pattern, (holder, _)) in enumerate(places(json.loads(text))):
+        if isinstance(holder, dict):
+            first.setdefault(pattern, number)
+    refused = 0
+    for number in first.values():
+        root = json.loads(text)
+        holder, key = [place for _, place in places(root)][number]
+        del holder[key]
+        try:
+            load_program(json.dumps(root).encode())
+        except (InvalidArgumentError, UnsupportedProgramError):
+            refused += 1
+    assert refused > 20
 
 
 @pytest.mark.parametrize(

@@ -4,24 +4,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
 from lanesum_switch.api import InvalidArgumentError, UnsupportedProgramError
 from lanesum_switch.dataplane import EmbeddedSwitch
-from tests.softswitch.conftest import PROGRAMS
-
-
-def changed(path: list[Any], value: Any) -> bytes:
-    """Return programs/copies.json with one item replaced."""
-    program = json.loads((PROGRAMS / "copies.json").read_text())
-    place = program
-    for step in path[:-1]:
-        place = place[step]
-    place[path[-1]] = value
-    return json.dumps(program).encode()
+from tests.softswitch.bmv2.mutants import with_item
 
 
 @pytest.mark.parametrize(
@@ -41,7 +30,7 @@ def changed(path: list[Any], value: Any) -> bytes:
 )
 def test_unknown_constructs_are_refused_by_name(path: list[Any], value: Any, message: str) -> None:
     with pytest.raises(UnsupportedProgramError, match=message):
-        EmbeddedSwitch().load(changed(path, value))
+        EmbeddedSwitch().load(with_item("copies", path, value))
 
 
 @pytest.mark.parametrize(
@@ -55,4 +44,4 @@ def test_unknown_constructs_are_refused_by_name(path: list[Any], value: Any, mes
 )
 def test_malformed_json_raises_invalid_argument(path: list[Any], value: Any) -> None:
     with pytest.raises(InvalidArgumentError):
-        EmbeddedSwitch().load(changed(path, value))
+        EmbeddedSwitch().load(with_item("copies", path, value))

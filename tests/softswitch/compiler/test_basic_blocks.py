@@ -15,5 +15,5 @@ def test_register_update_becomes_two_statements() -> None:
     usage = FieldUsage(program)
     add = next(a for a in program.actions.values() if a.name == "I.add")
     assert len(add.body) == 48
-    fused = fuse(statements_of(usage.bodies[add.id], program), usage)
+    fused = fuse(statements_of(usage.bodies[add.id]), usage)
     assert [type(s) for s in fused] == [Assign, RegisterWrite] * 16

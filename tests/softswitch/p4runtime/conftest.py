@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from .client import OK, Client, Program
+from .client import OK, Client, Program, Stream
 from .targets import BMV2, running
 
 TARGETS = ("fake", "embedded", BMV2)
@@ -54,3 +54,13 @@ def client(fresh: Client, everything: Program) -> Client:
     """A client of a server that runs ``everything``."""
     assert fresh.push(everything.config()) == OK
     return fresh
+
+
+@pytest.fixture
+def primary(client: Client) -> Stream:
+    """The stream of ``client``, which is primary."""
+    stream = client.stream()
+    stream.arbitrate(1)
+    assert stream.role() == ("OK", 1)
+    client.election_id = 1
+    return stream

@@ -19,7 +19,6 @@ from lanesum_switch.api import (
     CloneSession,
     CounterValue,
     CpuListener,
-    Digest,
     DigestListener,
     InvalidArgumentError,
     Match,
@@ -255,10 +254,6 @@ class FakeSwitch:
 
     def on_digest(self, listener: DigestListener | None) -> None:
         self.digest_listener = listener
-
-    def emit_digest(self, name: str, *values: int) -> None:
-        assert self.digest_listener is not None
-        self.digest_listener(Digest(name, values))
 
     def expire_idle(self, now_ns: int) -> Iterator[tuple[str, TableEntry]]:
         return iter(())

@@ -16,20 +16,7 @@ from .targets import BMV2
 
 MS = 1_000_000
 
-
-@pytest.fixture(params=["embedded", BMV2])
-def target(request: pytest.FixtureRequest) -> str:
-    name: str = request.param
-    return name
-
-
-@pytest.fixture
-def primary(client: Client) -> Stream:
-    stream = client.stream()
-    stream.arbitrate(1)
-    assert stream.role() == ("OK", 1)
-    client.election_id = 1
-    return stream
+pytestmark = pytest.mark.parametrize("target", ["embedded", BMV2], indirect=True)
 
 
 def digest(program: Program, max_list_size: int = 0, max_timeout_ms: int = 0, ack_timeout_ms: int = 0) -> Any:

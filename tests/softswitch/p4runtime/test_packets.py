@@ -14,20 +14,7 @@ from .test_replication import group, session
 
 CPU = b"\x01\xfe"
 
-
-@pytest.fixture(params=["embedded", BMV2])
-def target(request: pytest.FixtureRequest) -> str:
-    name: str = request.param
-    return name
-
-
-@pytest.fixture
-def primary(client: Client) -> Stream:
-    stream = client.stream()
-    stream.arbitrate(1)
-    assert stream.role() == ("OK", 1)
-    client.election_id = 1
-    return stream
+pytestmark = pytest.mark.parametrize("target", ["embedded", BMV2], indirect=True)
 
 
 def answers(stream: Stream, count: int) -> list[Answer]:

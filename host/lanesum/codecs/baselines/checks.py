@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lanesum.codecs.base import CodecContext, CodecError, Part, Vector, checked_vector, refuse_not_finite
+from lanesum.codecs.base import CodecContext, CodecError, Vector, checked_vector, refuse_not_finite
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import MAX_RACKS, MAX_WORKERS
 
@@ -36,8 +36,3 @@ def finite_vector(x: Vector, context: CodecContext, workers: int) -> Vector:
     if not np.isfinite(vector).all():
         refuse_not_finite(vector, context)
     return vector
-
-
-def parts_of(context: CodecContext, size: int) -> tuple[Part, ...]:
-    """Return the parameters of a vector; one with the name of the tensor if they are unknown."""
-    return context.parts or (Part(context.tensor, 0, size),)

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.codecs.base import CodecContext, CodecError, Result, RoundShape, Steps, Vector
-from lanesum.codecs.baselines.checks import checked_workers, finite_vector, parts_of
-from lanesum.codecs.parameter_state import ParameterCounts, ParameterVectors
+from lanesum.codecs.baselines.checks import checked_workers, finite_vector
+from lanesum.codecs.parameter_state import ParameterCounts, ParameterVectors, parts_of
 from lanesum.codecs.registry import register
 from lanesum.codecs.sparse.topk import TopK
 from lanesum.codecs.traits import CodecTraits

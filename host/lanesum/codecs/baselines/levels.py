@@ -18,26 +18,25 @@ from numpy.typing import NDArray
 from lanesum.codecs.base import (
     NOTHING_SENT,
     CodecContext,
-    CodecError,
     Result,
     Round,
     RoundShape,
     Steps,
     UnencodableError,
     Vector,
-    Words,
 )
 from lanesum.codecs.baselines.checks import checked_workers, finite_vector
 from lanesum.codecs.baselines.fields import field_words, pack_fields, unpack_fields
 from lanesum.codecs.gathered import gather, gathered_shape, rounded, summed
 from lanesum.codecs.kernels.philox import Stream, random_words, uniforms
+from lanesum.codecs.norms import non_negative
 from lanesum.codecs.registry import register
 from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 
 Norm = Literal["max", "l2"]
-Scale = Literal["own", "shared"]
+ScaleOwner = Literal["own", "shared"]
 
 
 class Levels:
@@ -58,7 +57,7 @@ class Levels:
     code_table: NDArray[np.uint8] | None = None
 
     def __init__(
-        self, *, workers: int, bits: int, bucket: int | None, norm: Norm, clip: float | None, scale: Scale
+        self, *, workers: int, bits: int, bucket: int | None, norm: Norm, clip: float | None, scale: ScaleOwner
     ) -> None:
         if not 2 <= bits <= 16:
             raise ConfigurationError(f"Invalid bits={bits} for codec {self.name}: expected an integer from 2 to 16.")
@@ -77,7 +76,7 @@ class Levels:
         self.bucket = bucket
         self.norm: Norm = norm
         self.clip = clip
-        self.scale: Scale = scale
+        self.scale: ScaleOwner = scale
         # All workers: without one, gathered codes or the offsets in a sum of codes would be misread.
         self.traits = CodecTraits(needs_all_workers=True, packs_values=True, max_nmse=self._max_nmse())
         #: Bits of one field of a sum.
@@ -131,10 +130,10 @@ class Levels:
             total = np.zeros(vector.size)
             for words in messages[: context.workers]:
                 integers = unpack_fields(words[scales.size :], self.bits, vector.size).astype(np.int32) - self.steps
-                total += self._decoded(integers, _checked_scales(words[: scales.size]), lengths)
+                total += self._decoded(integers, non_negative(words[: scales.size], "scale round"), lengths)
         else:
             reply = yield Round(LaneOp.MAX, scales.view(np.uint32), label="scale")
-            scales = _checked_scales(summed(reply, shapes[0], context))
+            scales = non_negative(summed(reply, shapes[0], context), "scale round")
             numbers = self._rounded(sent, scales, lengths, context)
             codes = pack_fields((numbers + self.steps).astype(np.uint32), self.sum_bits)
             reply = yield Round(LaneOp.ADD32, codes, label="values")
@@ -199,7 +198,7 @@ class QSGD(Levels):
     name = "qsgd"
 
     def __init__(
-        self, *, workers: int, bits: int = 4, bucket: int = 512, norm: Norm = "max", scale: Scale = "own"
+        self, *, workers: int, bits: int = 4, bucket: int = 512, norm: Norm = "max", scale: ScaleOwner = "own"
     ) -> None:
         super().__init__(workers=workers, bits=bits, bucket=bucket, norm=norm, clip=None, scale=scale)
 
@@ -212,15 +211,8 @@ class TernGrad(Levels):
 
     name = "terngrad"
 
-    def __init__(self, *, workers: int, clip: float | None = 2.5, scale: Scale = "shared") -> None:
+    def __init__(self, *, workers: int, clip: float | None = 2.5, scale: ScaleOwner = "shared") -> None:
         super().__init__(workers=workers, bits=2, bucket=None, norm="max", clip=clip, scale=scale)
-
-
-def _checked_scales(words: Words) -> Vector:
-    scales = words.view(np.float32)
-    if not (np.isfinite(scales) & (scales >= 0)).all():
-        raise CodecError("The aggregate of the scale round is not a list of non-negative floats.")
-    return scales
 
 
 register("qsgd", QSGD)

@@ -11,6 +11,7 @@ from lanesum.codecs.base import CodecContext, CodecError, Result, Round, RoundSh
 from lanesum.codecs.baselines.checks import checked_workers, finite_vector
 from lanesum.codecs.baselines.fields import field_words, pack_fields, unpack_fields
 from lanesum.codecs.gathered import summed
+from lanesum.codecs.norms import non_negative
 from lanesum.codecs.registry import register
 from lanesum.codecs.traits import CodecTraits
 from lanesum.protocol.lanes import LaneOp
@@ -68,10 +69,7 @@ class SignVote:
         counts = unpack_fields(sums[: votes.size], self.bits, vector.size).astype(np.int32)
         scale = 1.0
         if self.scaled:
-            told = sums[votes.size :].view(np.float32)
-            if not (np.isfinite(told) & (told >= 0)).all():
-                raise CodecError("The aggregate of the magnitudes is not a list of non-negative floats.")
-            scale = sum(told.tolist()) / context.workers
+            scale = sum(non_negative(sums[votes.size :], "magnitudes").tolist()) / context.workers
         if not context.average:
             scale *= context.workers
         signs = np.sign(2 * counts - context.workers)

@@ -58,7 +58,7 @@ class LaneContributors(NamedTuple):
     """Number of workers in the lanes of a sum.
 
     Attributes:
-        offset: what the lanes exceed the sum of levels around 0 by, in half steps; of one worker where ``counts`` is
+        offset: excess of the lanes over the sum of levels around 0, in half steps; of one worker where ``counts`` is
             given, else of all.
         counts: workers in each accumulator word (float32); None where all words have the same.
         average: sums are divided by ``counts``.

@@ -19,14 +19,12 @@ _ROWS = 1024
 _COLUMNS = 64
 
 
-def hadamard_transform(x: NDArray[np.float32], *, block: int | None = None, normalize: bool = True) -> None:
+def hadamard_transform(x: NDArray[np.float32], block: int) -> None:
     """Transform each ``block`` of ``x`` (float32, one dimension, contiguous) in place.
 
-    The result is in natural (Sylvester) order. With ``normalize`` the transform is orthonormal and its own inverse;
-    otherwise it lacks the final factor ``block ** -0.5``. Raises ValueError unless ``block`` (default: all of ``x``) is
-    a power of two that divides ``x.size``.
+    The result is in natural (Sylvester) order. It lacks the factor ``block ** -0.5`` of the orthonormal transform.
+    Raises ValueError unless ``block`` is a power of two that divides ``x.size``.
     """
-    block = x.size if block is None else block
     if block < 1 or block & (block - 1) or x.size % block or x.ndim != 1 or not x.flags.c_contiguous:
         raise ValueError(f"Cannot transform blocks of {block} in an array of shape {x.shape}.")
     inner = min(block, _ROWS)
@@ -40,8 +38,6 @@ def hadamard_transform(x: NDArray[np.float32], *, block: int | None = None, norm
             for start in range(0, inner, _COLUMNS):
                 panel = matrix[:, start : start + _COLUMNS]
                 panel[...] = _butterflies(panel, scratch)
-    if normalize:
-        x *= np.float32(block**-0.5)
 
 
 def _butterflies(source: NDArray[np.float32], scratch: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -46,13 +46,6 @@ def unpack_codes(words: Words) -> NDArray[np.uint8]:
     return unpack_lanes(expand(LaneOp.EXPAND8, words))
 
 
-def pack_lanes(lanes: NDArray[np.uint8]) -> Words:
-    """Pack 8-bit lanes (uint8, coordinate order, a multiple of 4) into accumulator words (uint32)."""
-    if lanes.dtype != np.uint8 or lanes.ndim != 1 or lanes.size % LANES_PER_WORD:
-        raise CodecError(f"Cannot pack {lanes.dtype} lanes of shape {lanes.shape}: need uint8 in groups of 4.")
-    return np.ascontiguousarray(lanes).view(">u4").astype(np.uint32)
-
-
 def unpack_lanes(words: Words) -> NDArray[np.uint8]:
     """Return the 8-bit lanes (uint8, four per word, coordinate order) of accumulator words."""
     return words.astype(">u4").view(np.uint8)

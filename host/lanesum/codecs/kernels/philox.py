@@ -97,18 +97,12 @@ def uniforms(words: NDArray[np.uint32]) -> NDArray[np.float32]:
     return (words >> np.uint32(8)).astype(np.float32) * np.float32(2**-24)
 
 
-def signs(count: int, *, seed: int, round: int = 0) -> NDArray[np.float32]:
-    """Return the diagonal of the randomized transform: ``count`` entries of +1 or -1 (float32).
-
-    Entry ``j`` is -1 if bit ``j % 32`` of word ``j // 32`` of the stream is set. So a shorter diagonal is a prefix of a
-    longer one.
-    """
-    return expand_signs(sign_words(count, seed, round), count)
-
-
 @lru_cache(maxsize=8)
 def sign_words(count: int, seed: int, round: int = 0) -> NDArray[np.uint32]:
-    """Return the bits of :func:`signs`, 32 in a word (uint32, read-only)."""
+    """Return the diagonal of the randomized transform, of ``count`` entries, as bits of words (uint32, read-only).
+
+    Entry ``j`` is -1 if bit ``j % 32`` of word ``j // 32`` is set. So a shorter diagonal is a prefix of a longer one.
+    """
     words = random_words(-(-count // 32), seed=seed, stream=Stream.DIAGONAL, round=round)
     words.flags.writeable = False
     return words

@@ -17,6 +17,8 @@ from lanesum.codecs.kernels.philox import expand_signs, random_words, uniforms
 
 _MAGNITUDE = np.uint32(0x7FFFFFFF)
 FLOAT32_MAX = float(np.finfo(np.float32).max)
+#: Bits of the float32 infinity; those of NaN are larger.
+INFINITY_BITS = 0x7F800000
 # Order of additions in a norm: lane j of 32 adds the squares of elements j, j + 32 and so on of a block. The second
 # half of the lanes is added to the first half until one lane is left. The sums of blocks are added one after the other.
 SUM_LANES = 32
@@ -54,7 +56,7 @@ def rotate(
     out[values.size :] = 0
     _multiply(out, powers)
     out *= expand_signs(rotation.signs, out.size)
-    hadamard_transform(out, block=rotation.block, normalize=False)
+    hadamard_transform(out, rotation.block)
 
 
 def quantize(
@@ -123,7 +125,7 @@ def residual(
     scratch: NDArray[np.float32],
     out: NDArray[np.float32],
 ) -> None:
-    """Subtract from ``values`` what this worker's own codes decode to; cut to the range of float32.
+    """Subtract the decoding of this worker's own codes from ``values``; cut to the range of float32.
 
     ``levels``: of the 16 codes, in halves of a step around 0. ``included``: for each accumulator word 1 where its codes
     were summed, else 0; None where all were. ``scratch``: as in :func:`decode`.
@@ -214,7 +216,7 @@ def _units(units: BlockUnits, size: int) -> NDArray[np.float64]:
 
 
 def _rotate_back(y: NDArray[np.float32], rotation: Rotation, scale: Scale) -> None:
-    hadamard_transform(y, block=rotation.block, normalize=False)
+    hadamard_transform(y, rotation.block)
     y *= expand_signs(rotation.signs, y.size)
     with np.errstate(over="ignore"):
         _multiply(y, scale.factors)

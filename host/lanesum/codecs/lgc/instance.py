@@ -25,8 +25,9 @@ from lanesum.codecs.base import (
     Vector,
     Words,
     followed,
+    watched,
 )
-from lanesum.codecs.baselines.checks import checked_workers, finite_vector, parts_of
+from lanesum.codecs.baselines.checks import checked_workers, finite_vector
 from lanesum.codecs.fixed import FixedPoint
 from lanesum.codecs.gathered import summed
 from lanesum.codecs.lgc.guard import Guard
@@ -35,7 +36,7 @@ from lanesum.codecs.lgc.network import WINDOW, Architecture, Network
 from lanesum.codecs.lgc.phases import Phase, PhaseBytes, Schedule
 from lanesum.codecs.lgc.selection import Layout, Selection
 from lanesum.codecs.lgc.training import Trainer, TrainingSample
-from lanesum.codecs.parameter_state import ParameterCounts
+from lanesum.codecs.parameter_state import ParameterCounts, parts_of
 from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
@@ -43,8 +44,11 @@ from lanesum.protocol.spec import WORD_BYTES
 
 #: Vectors with fewer selected values than one window are sent without the autoencoder.
 MIN_VALUES = WINDOW
-#: Defaults of both instances.
+#: Defaults. ``lgc-server`` has latents of its own.
 DENSITY, WARM_UP, TRAINING, WIDTH, GUARD, PASSES = 0.01, 20, 60, 16, 0.5, 20
+# Many coarse latents lose less than few fine ones with as many bits: the values of the other workers at the leader's
+# positions are nearly noise.
+_CHANNELS, _LATENT_BITS = 12, 5
 # Number of the worker that trains.
 _TRAINER = 0
 
@@ -85,14 +89,14 @@ class LGC(abc.ABC):
         self,
         *,
         workers: int,
-        density: float,
-        warm_up: int,
-        training: int,
-        channels: int,
-        width: int,
-        latent_bits: int,
-        guard: float,
-        passes: int,
+        density: float = DENSITY,
+        warm_up: int = WARM_UP,
+        training: int = TRAINING,
+        channels: int = _CHANNELS,
+        width: int = WIDTH,
+        latent_bits: int = _LATENT_BITS,
+        guard: float = GUARD,
+        passes: int = PASSES,
     ) -> None:
         if not 0 < density <= 1:
             raise ConfigurationError(f"Invalid density={density} for codec {self.name}: expected 0 < density <= 1.")
@@ -165,7 +169,7 @@ class LGC(abc.ABC):
         if phase is Phase.COMPRESSED and layout.size < MIN_VALUES:
             phase = Phase.TRAINING
         counted = PhaseBytes(all_reduces=1, values=vector.size)
-        result = yield from _counting(self._steps(vector, context, layout, step, phase, counted), counted)
+        result = yield from watched(self._steps(vector, context, layout, step, phase, counted), counted.count)
         self.bytes[phase].add(counted)
         self._counts.add(parts)
         self._sizes.update({part.key: part.stop - part.start for part in parts})
@@ -241,7 +245,7 @@ class LGC(abc.ABC):
         announced, checked = (summed(reply, shape, context) for reply, shape in zip(replies, shapes, strict=True))
         if not (checked == checks).all():
             raise CodecError(
-                f"The workers do not remember the same of tensor {context.tensor!r}, or have other autoencoders.",
+                f"The workers have different histories of tensor {context.tensor!r}, or different autoencoders.",
                 "Load the same checkpoint on all of them, or none, and reduce the same tensors in the same order.",
             )
         return layout.decode(announced[: layout.words]), announced[layout.words :]
@@ -333,15 +337,3 @@ class LGC(abc.ABC):
         self._counts, self._sizes, self._loaded = counts, sizes, True
         self._trainer, self._network = trainer, network
         self.bytes = {phase: sent.get(phase, PhaseBytes()) for phase in Phase}
-
-
-def _counting(steps: Steps, counted: PhaseBytes) -> Steps:
-    """Run ``steps`` and count every round."""
-    try:
-        yielded = next(steps)
-        while True:
-            counted.count(yielded)
-            yielded = steps.send((yield yielded))
-    except StopIteration as stop:
-        result: Result = stop.value
-        return result

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from lanesum.codecs.base import Words
 from lanesum.codecs.baselines.fields import field_words, pack_fields, unpack_fields
+from lanesum.codecs.kernels.reference import FLOAT32_MAX
 from lanesum.errors import ConfigurationError
 
 Real = NDArray[np.float64]
@@ -32,6 +33,12 @@ class LatentCodes:
         """Return the nearest integers from -s to s. ``peak``: the largest magnitude of all latents."""
         unit = self._steps / peak if peak > 0 else 0.0
         return np.clip(np.rint(latents * unit), -self._steps, self._steps).astype(np.int32)
+
+    @staticmethod
+    def peak(latents: Real) -> float:
+        """Return the largest magnitude, or 0 if it is not a finite float32: the guard trips then anyway."""
+        largest = float(np.max(np.abs(latents), initial=0))
+        return largest if largest < FLOAT32_MAX else 0.0
 
     def pack(self, codes: NDArray[np.int32]) -> Words:
         """Return the words of a worker."""

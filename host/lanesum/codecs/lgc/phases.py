@@ -7,7 +7,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from lanesum.codecs.base import Round, RoundGroup
+from lanesum.codecs.base import Round
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import WORD_BYTES
 
@@ -62,11 +62,10 @@ class PhaseBytes:
     fallbacks: int = 0
     network_bytes: int = 0
 
-    def count(self, yielded: Round | RoundGroup) -> None:
-        """Add the rounds that a codec has yielded."""
-        for one in yielded.rounds if isinstance(yielded, RoundGroup) else (yielded,):
-            self.bytes_up += one.words.size * WORD_BYTES
-            self.bytes_down += one.result_words * WORD_BYTES
+    def count(self, round_: Round) -> None:
+        """Add a round."""
+        self.bytes_up += round_.words.size * WORD_BYTES
+        self.bytes_down += round_.result_words * WORD_BYTES
 
     def add(self, other: PhaseBytes) -> None:
         """Add the counts of ``other``."""

@@ -5,31 +5,17 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lanesum.codecs.base import CodecContext, CodecError, Round, RoundShape, Vector, Words
 from lanesum.codecs.gathered import summed
 from lanesum.codecs.lgc.guard import GUARD_WORDS
-from lanesum.codecs.lgc.instance import (
-    DENSITY,
-    GUARD,
-    LGC,
-    PASSES,
-    TRAINING,
-    WARM_UP,
-    WIDTH,
-    Exchange,
-)
+from lanesum.codecs.lgc.instance import LGC, Exchange
 from lanesum.codecs.lgc.network import Network
 from lanesum.codecs.lgc.phases import PhaseBytes
 from lanesum.codecs.lgc.selection import Selection
 from lanesum.codecs.lgc.training import TrainingSample
 from lanesum.codecs.registry import register
 from lanesum.protocol.lanes import LaneOp
-
-#: Defaults. Many coarse latents lose less than few fine ones with as many bits: the values of the other workers at the
-#: leader's positions are nearly noise.
-CHANNELS, LATENT_BITS = 12, 5
 
 
 class RingLGC(LGC):
@@ -41,31 +27,6 @@ class RingLGC(LGC):
     """
 
     name = "lgc"
-
-    def __init__(
-        self,
-        *,
-        workers: int,
-        density: float = DENSITY,
-        warm_up: int = WARM_UP,
-        training: int = TRAINING,
-        channels: int = CHANNELS,
-        width: int = WIDTH,
-        latent_bits: int = LATENT_BITS,
-        guard: float = GUARD,
-        passes: int = PASSES,
-    ) -> None:
-        super().__init__(
-            workers=workers,
-            density=density,
-            warm_up=warm_up,
-            training=training,
-            channels=channels,
-            width=width,
-            latent_bits=latent_bits,
-            guard=guard,
-            passes=passes,
-        )
 
     def _training_shapes(self, selected: int) -> tuple[RoundShape, ...]:
         return self._exact.shapes(selected)
@@ -91,9 +52,8 @@ class RingLGC(LGC):
     ) -> Exchange:
         sent = vector[selection.positions]
         latents = network.encode(selection.normalized(sent))
-        peak = _peak(latents)
         words = np.zeros(1 + GUARD_WORDS, np.uint32)
-        words[:1] = np.array([peak], np.float32).view(np.uint32)
+        words[:1] = np.array([self.latents.peak(latents)], np.float32).view(np.uint32)
         words[1:] = self.guard.words(sent, selection.restored(network.decode(latents, sent.size)))
         reply = yield Round(LaneOp.MAX, words, label="guard")
         maxima = summed(reply, RoundShape(LaneOp.MAX, words.size), context)
@@ -116,12 +76,6 @@ class RingLGC(LGC):
             own = network.around(self.latents.latents(codes, peak) - mean_latents, sent.size)
             share = selection.restored(mean + own)
         return selection.restored(mean), share
-
-
-def _peak(latents: NDArray[np.float64]) -> float:
-    """Return the largest magnitude, or 0 if it is not a finite float32: the guard trips then anyway."""
-    largest = float(np.max(np.abs(latents), initial=0))
-    return largest if largest < np.finfo(np.float32).max else 0.0
 
 
 register("lgc", RingLGC)

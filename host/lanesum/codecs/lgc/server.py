@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from lanesum.codecs.base import CodecContext, CodecError, Round, RoundGroup, RoundShape, Vector, Words
 from lanesum.codecs.baselines.floats import BF16_MAX, GatheredFloats
-from lanesum.codecs.gathered import gather, gathered_shape, sum_in_order, summed
+from lanesum.codecs.gathered import gather, gathered_shape, gathering, sum_in_order, summed
 from lanesum.codecs.lgc.guard import GUARD_WORDS
 from lanesum.codecs.lgc.innovation import Innovation
 from lanesum.codecs.lgc.instance import (
@@ -112,9 +112,8 @@ class ServerLGC(LGC):
     def _extra(self, vector: Vector, selection: Selection) -> Words:
         assert self._network is not None
         latents = self._network.encode(selection.normalized(vector[selection.positions]))
-        largest = float(np.max(np.abs(latents), initial=0))
         # Latents that are not finite become zeros, and the guard trips.
-        peak = np.float32(largest if largest < np.finfo(np.float32).max else 0)
+        peak = np.float32(self.latents.peak(latents))
         codes = self.latents.codes(np.nan_to_num(latents), float(peak))
         return np.concatenate((np.array([peak]).view(np.uint32), self.latents.pack(codes)))
 
@@ -134,15 +133,8 @@ class ServerLGC(LGC):
         own = decoded[_LEADER if context.worker == leader else _FOLLOWER]
         message = self._innovation.message(sent, own)
         corrected = self._innovation.corrected(own, message)
-        words = np.zeros((self.workers, message.size), np.uint32)
-        words[context.worker] = message
-        guard = self.guard.words(sent, corrected)
-        replies = yield RoundGroup(
-            (
-                Round(LaneOp.ADD32, words.reshape(-1), label="innovations"),
-                Round(LaneOp.MAX, guard, label="guard"),
-            )
-        )
+        guard = Round(LaneOp.MAX, self.guard.words(sent, corrected), label="guard")
+        replies = yield RoundGroup((gathering(message, self.workers, context, "innovations"), guard))
         if self.guard.trips(summed(replies[1], RoundShape(LaneOp.MAX, GUARD_WORDS), context)):
             counted.fallbacks += 1
             return (yield from self._uncompressed(sent, context))

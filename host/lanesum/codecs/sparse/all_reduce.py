@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
@@ -20,8 +20,6 @@ import numpy as np
 from lanesum._internal import arrays
 from lanesum.aggregation.pieces import RoundPieces
 from lanesum.codecs.base import (
-    INFINITY_BITS,
-    Aggregate,
     CodecContext,
     CodecError,
     Result,
@@ -32,15 +30,16 @@ from lanesum.codecs.base import (
     Vector,
     Words,
     always,
-    checked_words,
-    never,
     refuse_not_finite,
+    round_in_pieces,
 )
+from lanesum.codecs.gathered import summed
+from lanesum.codecs.kernels.reference import INFINITY_BITS
 from lanesum.codecs.sparse.hashing import Keys, round_seed
 from lanesum.codecs.sparse.kernels import sketch_kernels
-from lanesum.codecs.sparse.plan import BLOCKS, WORD_BITS, Method, Plan
+from lanesum.codecs.sparse.plan import BLOCKS, Method, Plan
 from lanesum.codecs.sparse.tensor_stats import exponent_for, suits, union_counts
-from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.lanes import WORD_BITS, LaneOp
 
 _SKETCH, _FILTER = 0, 1
 # Words of values that are encoded and decoded at once.
@@ -97,15 +96,21 @@ class SparseReduction:
         context, block = self._context, self._plan.block
         header = _header(self._largest, self._plan, self._expected, self._size)
         index = RoundPieces(self._encode_index, self._decode_index, [self._index.size], LaneOp.OR.shape)
-        rounds = [Round(LaneOp.MAX, header, label="scale"), self._round(LaneOp.OR, self._index, "index", index)]
+        rounds = [
+            Round(LaneOp.MAX, header, label="scale"),
+            round_in_pieces(context, LaneOp.OR, self._index, "index", index),
+        ]
         if self._expected is not None:
             scale = RoundPieces(_nothing, self._decode_scale, [header.size], LaneOp.MAX.shape)
-            rounds[0] = self._round(LaneOp.MAX, header, "scale", scale)
+            rounds[0] = round_in_pieces(context, LaneOp.MAX, header, "scale", scale)
             cells = RoundPieces(self._encode_cells, _nothing, [self._cells.size], LaneOp.ADD32.shape)
             overlap = partial(self._prepare, self._expected)
-            rounds.append(self._round(LaneOp.ADD32, self._cells, "cells", cells, overlap, self._is_readable))
+            rounds.append(
+                round_in_pieces(context, LaneOp.ADD32, self._cells, "cells", cells, overlap, self._is_readable)
+            )
         replies = yield RoundGroup(tuple(rounds))
-        aggregates = [_summed(reply, round_, context) for reply, round_ in zip(replies, rounds, strict=True)]
+        shapes = (RoundShape(round_.op, round_.words.size) for round_ in rounds)
+        aggregates = [summed(reply, shape, context) for reply, shape in zip(replies, shapes, strict=True)]
         magnitude = _checked_magnitude(aggregates[0], header, context)
         if not index.decoded:
             self._decode_index(0, aggregates[1])
@@ -124,7 +129,7 @@ class SparseReduction:
             if missing.size:
                 values = self._value_pieces(missing, exponent)
                 reply = yield values
-                words = _summed(reply, values, context)
+                words = summed(reply, RoundShape(LaneOp.ADD32, values.words.size), context)
                 if values.pieces is None:
                     self._scatter(words, missing, exponent)
             sums = self._with_missing(sums, words)
@@ -134,20 +139,6 @@ class SparseReduction:
         counts = union_counts(self._count(sums), self._size, block, union)
         residual = self._residual[1] if self._residual is not None else None
         return Outcome(Result(self._values, residual), counts, magnitude)
-
-    def _round(
-        self,
-        op: LaneOp,
-        words: Words,
-        label: str,
-        pieces: RoundPieces,
-        overlap: Callable[[], None] | None = None,
-        last: Callable[[], bool] = never,
-    ) -> Round:
-        if self._context.in_pieces:
-            return Round(op, words, overlap, label, pieces, last)
-        pieces.encode_all()
-        return Round(op, words, overlap, label, last=last)
 
     def _is_readable(self) -> bool:
         """Return True if index and scale show that the cells contain all values."""
@@ -212,7 +203,8 @@ class SparseReduction:
             self._scatter(sums, keys[parts[number]], exponent)
 
         pieces = RoundPieces(encode, decode, [of.stop * block for of in parts], LaneOp.ADD32.shape)
-        return self._round(LaneOp.ADD32, words, "values", pieces, partial(self._prepare, exponent), always)
+        prepare = partial(self._prepare, exponent)
+        return round_in_pieces(self._context, LaneOp.ADD32, words, "values", pieces, prepare, always)
 
     def _prepare(self, exponent: int) -> None:
         """Prepare the arrays of values and residual, which do not depend on sums."""
@@ -251,8 +243,7 @@ class SparseReduction:
 
     def _scatter(self, sums: Words, keys: Keys, exponent: int) -> None:
         self._prepare(exponent)
-        divisor = self._context.workers if self._context.average else 1
-        self._work.scatter_floats(sums, keys, self._plan.block, exponent, divisor, self._values)
+        self._work.scatter_floats(sums, keys, self._plan.block, exponent, self._context.divisor, self._values)
 
 
 def _nothing(*_: Any) -> None:
@@ -276,23 +267,12 @@ def _header(largest: int, plan: Plan, exponent: int | None, size: int) -> Words:
 def _checked_magnitude(words: Words, header: Words, context: CodecContext) -> float:
     if not (words[1:] == header[1:]).all():
         raise CodecError(
-            f"The workers do not remember the same of tensor {context.tensor!r}: their histories differ.",
+            f"The workers have different histories of tensor {context.tensor!r}.",
             "Load the same checkpoint on all of them, or none, and reduce the same tensors in the same order.",
         )
     if words[0] >= INFINITY_BITS:
         raise UnencodableError(f"Tensor {context.tensor!r} is not finite at some worker.")
     return float(words[:1].view(np.float32)[0])
-
-
-def _summed(reply: Aggregate, round_: Round, context: CodecContext) -> Words:
-    words = checked_words(reply, RoundShape(round_.op, round_.words.size))
-    if np.any(np.asarray(reply.contributors) != context.workers):
-        raise CodecError(
-            f"Some of the {context.workers} workers are not in a sum: an index and values of different workers do not "
-            "fit together.",
-            "Use fixed or thc in jobs with a quorum.",
-        )
-    return words
 
 
 def _keys_inside(index: Words, plan: Plan, found: int, blocks: int) -> int:

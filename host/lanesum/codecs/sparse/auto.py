@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from lanesum.codecs.registry import register
 from lanesum.codecs.sparse.engine import SparseCodec
-from lanesum.codecs.sparse.plan import WORD_BITS, Method, Placement
+from lanesum.codecs.sparse.plan import Method, Placement
 from lanesum.errors import ConfigurationError
+from lanesum.protocol.lanes import WORD_BITS
 
 
 class Auto(SparseCodec):

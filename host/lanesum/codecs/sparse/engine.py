@@ -28,7 +28,6 @@ from lanesum.codecs.sparse.plan import (
     BLOCKS,
     DENSE_BLOCK,
     HEADER_WORDS,
-    WORD_BITS,
     Method,
     Placement,
     Plan,
@@ -39,7 +38,7 @@ from lanesum.codecs.sparse.plan import (
 from lanesum.codecs.sparse.tensor_stats import TensorStats, TensorStatsTable, nonzero_counts
 from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
-from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.lanes import WORD_BITS, LaneOp
 
 _PLACEMENTS = ("best", "uniform", "coupled")
 
@@ -161,25 +160,30 @@ class SparseCodec:
         keys cannot be peeled. Or, where that is cheaper, the rounds of ``fixed``.
         """
         if is_tensor(x):
-            from lanesum.gpu.sketch import all_reduce  # PyTorch is installed: x is its tensor
-
-            of_device: Result = yield from all_reduce(self, x, context)
-            return of_device
+            return (yield from self._on_device(x, context))
         vector = checked_vector(x, context, self.workers)
         if vector.size == 0:
             return Result(vector.copy(), vector.copy() if context.keep_residual else None)
-        stats = self._stats.of(context.tensor, vector.size)
-        if context.complete and self._dense.gathers(vector.size):
-            gathered: Result = yield from self._dense.all_reduce(vector, context)
-            return gathered
-        plan = self._plan(stats, vector.size)
-        if plan.method is Method.DENSE:
-            result: Result = yield from self._dense.all_reduce(vector, context)
+        planned = self.planned_blocks(context, vector.size)
+        if planned is not None:
+            return (yield from self.by_blocks(SparseReduction, vector, vector.size, *planned, context))
+        result: Result = yield from self._dense.all_reduce(vector, context)
+        if not (context.complete and self._dense.gathers(vector.size)):
+            stats = self._stats.of(context.tensor, vector.size)
             stats.add(nonzero_counts(result.values), None)
             self._stats.keep(context.tensor, vector.size, stats)
-            return result
-        summed: Result = yield from self.by_blocks(SparseReduction, vector, vector.size, stats, plan, context)
-        return summed
+        return result
+
+    def _on_device(self, x: Any, context: CodecContext) -> Steps:
+        # PyTorch is installed: x is its tensor.
+        from lanesum.gpu.sketch import DeviceReduction
+        from lanesum.gpu.tensors import checked_tensor, copy_and_make_steps
+
+        tensor = checked_tensor(x, context, self.workers)
+        planned = self.planned_blocks(context, tensor.numel())
+        if planned is None:
+            return (yield from copy_and_make_steps(self, tensor, context))
+        return (yield from self.by_blocks(DeviceReduction, tensor, tensor.numel(), *planned, context))
 
     def planned_blocks(self, context: CodecContext, size: int) -> tuple[TensorStats, Plan] | None:
         """Return history and plan of the next all-reduce of ``context.tensor``, of ``size`` values.

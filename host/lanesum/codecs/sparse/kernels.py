@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum._internal.native import availability
-from lanesum.codecs.sparse import reference as sketch_reference
+from lanesum.aggregation.combine import Words
+from lanesum.codecs.kernels.interface import Floats
+from lanesum.codecs.sparse import reference
 from lanesum.codecs.sparse.hashing import Cells, Keys
-from lanesum.codecs.sparse.reference import Floats, Words
 
 
 class SketchKernels(Protocol):
@@ -55,7 +56,7 @@ def sketch_kernels() -> SketchKernels:
     """Return the kernels to use; see :func:`lanesum.codecs.kernels.dispatch.kernels`."""
     core = availability().core
     # mypy checks the module against the protocol here.
-    return sketch_reference if core is None else native(core)
+    return reference if core is None else native(core)
 
 
 @functools.cache

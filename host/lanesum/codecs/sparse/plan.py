@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from lanesum.codecs.sparse.hashing import GROUP, Cells
+from lanesum.protocol.lanes import WORD_BITS
 
-WORD_BITS = 32
 #: Block lengths that a plan chooses from.
 BLOCKS = tuple(1 << level for level in range(11))
 #: Words of the scale round: the largest magnitude, and two words that check the plan (see ``all_reduce.py``).

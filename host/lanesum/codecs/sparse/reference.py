@@ -13,12 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lanesum.aggregation.combine import Words
+from lanesum.codecs.kernels.interface import Floats
 from lanesum.codecs.sparse.hashing import GROUP, Cells, Keys, cells_of, filter_places
+from lanesum.protocol.lanes import WORD_BITS
 
-Words = NDArray[np.uint32]
-Floats = NDArray[np.float32]
-
-_WORD_BITS = 32
 _GROUP_BITS = np.uint64(GROUP)
 
 
@@ -155,7 +154,7 @@ def count_blocks(integers: Words, keys: Keys, block: int, counts: NDArray[np.int
 
 def set_bits(keys: Keys, words: Words) -> None:
     """Set the bits of ``keys`` in a bitmap: bit ``key % 32`` of word ``key // 32``."""
-    np.bitwise_or.at(words, keys // _WORD_BITS, np.uint32(1) << keys % np.uint32(_WORD_BITS))
+    np.bitwise_or.at(words, keys // WORD_BITS, np.uint32(1) << keys % np.uint32(WORD_BITS))
 
 
 def keys_of_bits(words: Words, keys: Keys) -> int:
@@ -175,7 +174,7 @@ def fill_filter(keys: Keys, seed: int, hashes: int, words: Words) -> None:
     for number in range(hashes):
         at, turn = filter_places(groups.astype(np.uint64), seed, filter_.size, number)
         np.bitwise_or.at(filter_, at, bits << turn | bits >> (_GROUP_BITS - turn) % _GROUP_BITS)
-    words[::2], words[1::2] = filter_ & np.uint64(0xFFFFFFFF), filter_ >> np.uint64(_WORD_BITS)
+    words[::2], words[1::2] = filter_ & np.uint64(0xFFFFFFFF), filter_ >> np.uint64(WORD_BITS)
 
 
 def keys_of_filter(words: Words, seed: int, hashes: int, keys: Keys) -> int:
@@ -187,12 +186,12 @@ def keys_of_filter(words: Words, seed: int, hashes: int, keys: Keys) -> int:
         at, turn = filter_places(groups, seed, filter_.size, number)
         found = filter_[at]
         bits &= found >> turn | found << (_GROUP_BITS - turn) % _GROUP_BITS
-    halves = np.stack((bits & np.uint64(0xFFFFFFFF), bits >> np.uint64(_WORD_BITS)), axis=1)
+    halves = np.stack((bits & np.uint64(0xFFFFFFFF), bits >> np.uint64(WORD_BITS)), axis=1)
     return keys_of_bits(halves.astype(np.uint32).reshape(-1), keys)
 
 
 def _joined(words: Words) -> NDArray[np.uint64]:
-    return words[::2] | words[1::2].astype(np.uint64) << np.uint64(_WORD_BITS)
+    return words[::2] | words[1::2].astype(np.uint64) << np.uint64(WORD_BITS)
 
 
 def _factors(signs: NDArray[np.uint32], number: int) -> NDArray[np.uint32]:

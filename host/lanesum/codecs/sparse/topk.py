@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.codecs.base import (
-    INFINITY_BITS,
     CodecContext,
     Result,
     RoundShape,
@@ -27,6 +26,7 @@ from lanesum.codecs.base import (
     refuse_not_finite,
 )
 from lanesum.codecs.kernels.dispatch import kernels
+from lanesum.codecs.kernels.reference import INFINITY_BITS
 from lanesum.codecs.registry import register
 from lanesum.codecs.sparse.auto import Auto
 from lanesum.codecs.sparse.engine import SparseCodec

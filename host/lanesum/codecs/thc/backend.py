@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum._internal import arrays
+from lanesum._internal.deferred import Deferred
 from lanesum.aggregation.combine import Words
-from lanesum.codecs.base import CodecContext, Deferred, Members, Result, Vector
+from lanesum.codecs.base import CodecContext, Members, Result, Vector
 from lanesum.codecs.kernels.threaded import threads
 from lanesum.codecs.norms import norms_of
 from lanesum.codecs.thc.blocks import BlockCoder, Run, cut, powers_of
@@ -107,7 +108,7 @@ class HostBackend:
         context, coder = self._context, self._coder
         self._peaks = peaks
         self._positions = coder.positions(self._norms, peaks)
-        self._scales = coder.scales(self.size, peaks, context.workers if context.average else 1)
+        self._scales = coder.scales(self.size, peaks, context.divisor)
         self._everyone = dither_sum(context.workers, coder.grid.granularity)
         self._codes: Words = arrays.empty(self.runs[-1].words(coder.op.shape.code_bits).stop, np.uint32)
         self._own = Deferred(partial(self.residual, True)) if context.keep_residual else None

@@ -89,7 +89,7 @@ class BlockCoder:
         levels = np.array(grid.levels)
         self._levels = np.zeros(256, dtype=np.uint8)
         self._levels[: levels.size] = levels
-        cells = cells_of(grid)
+        cells = code_cells(grid)
         # Empty if every integer is a level and its own code.
         self._cells = cells[:0] if grid.uniform else cells
         assert all(high - low <= 2 for low, high in pairwise(grid.levels))
@@ -238,7 +238,7 @@ class BlockCoder:
         return factors.reshape(-1)
 
 
-def cells_of(grid: Grid) -> NDArray[np.uint8]:
+def code_cells(grid: Grid) -> NDArray[np.uint8]:
     """Return the code of the level at or below each integer of ``grid``, plus ``LEFT_OUT`` for an integer between."""
     levels, integers = np.array(grid.levels), np.arange(grid.granularity + 1)
     below = np.searchsorted(levels, integers, side="right") - 1

@@ -36,6 +36,7 @@ from lanesum.codecs.base import (
     checked_vector,
     checked_words,
     is_tensor,
+    round_in_pieces,
     uniform_contributors,
 )
 from lanesum.codecs.norms import checked_peaks
@@ -145,17 +146,7 @@ class THC:
 
         ends = [run.words(self.bits).stop for run in backend.runs]
         pieces = RoundPieces(backend.encode, backend.decode, ends, self.op.shape)
-        if not context.in_pieces:
-            pieces.encode_all()
-        reply = yield Round(
-            self.op,
-            backend.codes,
-            backend.own_residual,
-            label="codes",
-            pieces=pieces if context.in_pieces else None,
-            last=always,
-        )
-
+        reply = yield round_in_pieces(context, self.op, backend.codes, "codes", pieces, backend.own_residual, always)
         sums = checked_words(reply, code_shape)
         members = _members(reply, context)
         if members is None:

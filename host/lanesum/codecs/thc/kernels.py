@@ -14,10 +14,10 @@ from typing import Any, Protocol, cast
 from lanesum._internal.native import availability
 from lanesum.aggregation.combine import Words
 from lanesum.codecs.kernels.arguments import Rotation
+from lanesum.codecs.kernels.interface import Floats
 from lanesum.codecs.kernels.threaded import in_parts, threads
 from lanesum.codecs.thc import reference
 from lanesum.codecs.thc.dither import DitherSum, Rounding, SharedDithers
-from lanesum.codecs.thc.reference import Floats
 from lanesum.protocol.lanes import WORD_BITS, LaneOp
 
 

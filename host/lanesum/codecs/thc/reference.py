@@ -17,16 +17,14 @@ from numpy.typing import NDArray
 from lanesum.aggregation.combine import Words, expand
 from lanesum.codecs.kernels.arguments import Rotation
 from lanesum.codecs.kernels.hadamard import hadamard_transform
+from lanesum.codecs.kernels.interface import Floats
 from lanesum.codecs.kernels.packing import lanes_of, pack
 from lanesum.codecs.kernels.philox import expand_signs
+from lanesum.codecs.kernels.reference import FLOAT32_MAX
 from lanesum.codecs.thc.dither import UNIT, DitherSum, Rounding, SharedDithers, dither_sums
 from lanesum.protocol.lanes import LaneOp
 
 _Number = TypeVar("_Number", np.float32, np.uint32)
-Floats = NDArray[np.float32]
-Bytes = NDArray[np.uint8]
-
-_FLOAT32_MAX = float(np.finfo(np.float32).max)
 #: Minimum padded length of a block: vector registers of any width hold whole blocks, and bit planes whole groups.
 MIN_BLOCK = 32
 # Entry of a table of cells: the code of the level at or below, and a flag for an integer that is not a level.
@@ -51,7 +49,7 @@ def rotate_blocks(values: Floats, powers: Floats, rotation: Rotation, out: Float
         for column in (0, 1):
             part *= powers.reshape(-1, 2)[rows, column, None]
         part *= expand_signs(rotation.signs, part.shape[1])
-        hadamard_transform(part.reshape(-1), block=part.shape[1], normalize=False)
+        hadamard_transform(part.reshape(-1), part.shape[1])
 
 
 def quantize_blocks(
@@ -105,10 +103,7 @@ def estimate_blocks(
 
     ``out``: with the padding; from the middle of the grid, in steps of 1/65536.
     """
-    sums = lanes_of(lanes, lane_bits).astype(np.uint32) << np.uint32(16)
-    for (rows, part), (_, there) in zip(_blocks(sums, block), _blocks(out, block), strict=True):
-        shared = dithers.after(rows.start).draw(*part.shape)
-        there[...] = (part - dither_sums(shared, taken)).view(np.int32)
+    _subtract_dithers(lanes_of(lanes, lane_bits), block, dithers, taken, out)
 
 
 def restore_blocks(rotated: Floats, factors: Floats, rotation: Rotation, out: Floats) -> None:
@@ -118,13 +113,13 @@ def restore_blocks(rotated: Floats, factors: Floats, rotation: Rotation, out: Fl
     zeros.
     """
     for rows, part in _blocks(rotated, rotation.block):
-        hadamard_transform(part.reshape(-1), block=part.shape[1], normalize=False)
+        hadamard_transform(part.reshape(-1), part.shape[1])
         part *= expand_signs(rotation.signs, part.shape[1])
         with np.errstate(over="ignore"):
             for column in (0, 1):
                 part *= factors.reshape(-1, 2)[rows, column, None]
         part[factors.reshape(-1, 2)[rows, 0] == 0] = 0
-    np.clip(rotated[: out.size], -_FLOAT32_MAX, _FLOAT32_MAX, out=out)
+    np.clip(rotated[: out.size], -FLOAT32_MAX, FLOAT32_MAX, out=out)
 
 
 def decode_blocks(
@@ -151,21 +146,28 @@ def residual_blocks(
     rounding: Rounding,
     out: Floats,
 ) -> None:
-    """Subtract from ``values`` what this worker's own ``codes`` decode to; cut to the range of float32."""
+    """Subtract the decoding of this worker's own ``codes`` from ``values``; cut to the range of float32."""
     # Codes are spread over lanes of their own operation; the table lookup of the switch is made here.
     plain = LaneOp.EXPAND8 if rounding.op == LaneOp.TABLE8 else LaneOp(rounding.op)
     own_lanes = lanes_of(expand(plain, codes), plain.shape.lane_bits)
-    wide = rounding.levels[own_lanes].astype(np.uint32) << np.uint32(16)
     rotated = np.empty(padded_length(values.size, rotation.block), dtype=np.float32)
     middle = (rounding.granularity - 1) * UNIT // 2
     own = DitherSum(0, np.array([rounding.offset], dtype=np.uint16), 1, middle, 1)
-    for (rows, part), (_, there) in zip(_blocks(wide, rotation.block), _blocks(rotated, rotation.block), strict=True):
-        there[...] = (part - dither_sums(dithers.after(rows.start).draw(*part.shape), own)).view(np.int32)
+    _subtract_dithers(rounding.levels[own_lanes], rotation.block, dithers, own, rotated)
     decoded = np.empty_like(values)
     restore_blocks(rotated, factors, rotation, decoded)
     with np.errstate(over="ignore"):
         np.subtract(values, decoded, out=out)
-    np.clip(out, -_FLOAT32_MAX, _FLOAT32_MAX, out=out)
+    np.clip(out, -FLOAT32_MAX, FLOAT32_MAX, out=out)
+
+
+def _subtract_dithers(
+    sums: NDArray[np.integer], block: int, dithers: SharedDithers, taken: DitherSum, out: Floats
+) -> None:
+    """Write ``sums`` of levels less the dithers in them, in steps of 1/65536."""
+    wide = sums.astype(np.uint32) << np.uint32(16)
+    for (rows, part), (_, there) in zip(_blocks(wide, block), _blocks(out, block), strict=True):
+        there[...] = (part - dither_sums(dithers.after(rows.start).draw(*part.shape), taken)).view(np.int32)
 
 
 def _blocks(padded: NDArray[_Number], block: int) -> Iterator[tuple[slice, NDArray[_Number]]]:

@@ -28,10 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum._internal import arrays
+from lanesum._internal.deferred import Deferred
 from lanesum.aggregation.pieces import RoundPieces
 from lanesum.codecs.base import (
     CodecContext,
-    Deferred,
     Result,
     Round,
     RoundShape,
@@ -41,6 +41,7 @@ from lanesum.codecs.base import (
     always,
     checked_vector,
     checked_words,
+    round_in_pieces,
     uniform_contributors,
 )
 from lanesum.codecs.kernels.packing import CODES_PER_WORD, LANE_MAX, LANES_PER_WORD
@@ -184,14 +185,9 @@ class PaperTHC:
             self.coder.decode(lanes, chunk, peak, contributors, context.average, scratch, out)
 
         pieces = RoundPieces(encode, decode, [chunk.codes.stop for chunk in chunks], self.op.shape)
-        if not context.in_pieces:
-            pieces.encode_all()
         residual = partial(self._residual, vector, chunks, codes, peaks)
         own = Deferred(partial(residual, True)) if context.keep_residual else None
-        reply = yield Round(
-            self.op, codes, own, label="codes", pieces=pieces if context.in_pieces else None, last=always
-        )
-
+        reply = yield round_in_pieces(context, self.op, codes, "codes", pieces, own, always)
         sums = checked_words(reply, code_shape)
         if pieces.decoded < len(pieces):
             count = uniform_contributors(reply)

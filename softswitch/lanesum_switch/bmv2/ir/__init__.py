@@ -28,7 +28,6 @@ from lanesum_switch.bmv2.ir.expressions import (
     UnionStackElement,
     UnionStackRef,
     Vector,
-    children,
     substitute,
     walk,
 )
@@ -126,7 +125,6 @@ __all__ = [
     "UnionStackType",
     "Vector",
     "Verify",
-    "children",
     "substitute",
     "walk",
 ]

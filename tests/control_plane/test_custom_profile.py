@@ -15,7 +15,7 @@ from lanesum.protocol.spec import BUILT_ACCUMULATOR_WORDS
 from lanesum_control.resources import checkout_root
 from lanesum_control.tofino import build as tofinobuild
 from lanesum_control.tofino.build import Built, DoesNotFitError, main
-from lanesum_control.tofino.custom_profile import Sizes, own_profile
+from lanesum_control.tofino.custom_profile import Sizes, custom_profile
 from lanesum_control.tofino.profiles import PROFILES, TOFINO_1, TOFINO_2, TofinoProfile
 from lanesum_control.tofino.resources import Resources
 
@@ -58,13 +58,13 @@ def test_slot_number_bits_are_the_logarithm_of_slots() -> None:
 
 
 def test_custom_profile_has_the_requested_sizes() -> None:
-    assert own_profile("tofino1", 24, None, 1, P4SRC) == TofinoProfile("tofino1-w24-s16384-p1", TOFINO_1, 24)
-    wide = own_profile("tofino2", 448, None, 8, P4SRC)
+    assert custom_profile("tofino1", 24, None, 1, P4SRC) == TofinoProfile("tofino1-w24-s16384-p1", TOFINO_1, 24)
+    wide = custom_profile("tofino2", 448, None, 8, P4SRC)
     assert wide == TofinoProfile("tofino2-w448-s2048-p8", TOFINO_2, 448, 2_048, 8)
     assert "-DACCUMULATOR_WORDS=56" in wide.defines and "-DPASSES=8" in wide.defines
     for kept in PROFILES:
         chip = kept.name.split("-")[0]
-        assert own_profile(chip, kept.accumulator_words, kept.slots, kept.passes, P4SRC) is kept
+        assert custom_profile(chip, kept.accumulator_words, kept.slots, kept.passes, P4SRC) is kept
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_custom_profile_has_the_requested_sizes() -> None:
         (("tofino1", -8, None, 1), "no code for -8 words a pass"),
         (("tofino1", 20, None, 1), "no code for 20 words a pass"),
         (("tofino1", 136, None, 1), "no code for 136 words a pass"),
-        (("tofino2", 100, None, 8), r"100 words cannot be shared out to 8 passes: .* Give a multiple of 8\."),
+        (("tofino2", 100, None, 8), r"100 words cannot be divided by 8 passes\. Give a multiple of 8\."),
         (("tofino2", 48, None, 4), "no code for 12 words a pass"),
         (("tofino2", 64, None, 0), r"no code for 0 passes\. There is code for 1, 4, 8\."),
         (("tofino2", 64, None, 2), "no code for 2 passes"),
@@ -87,16 +87,16 @@ def test_custom_profile_has_the_requested_sizes() -> None:
 )
 def test_custom_profile_unsupported_size_is_refused(given: tuple[str, int, int | None, int], said: str) -> None:
     with pytest.raises(ConfigurationError, match=said):
-        own_profile(*given, P4SRC)
+        custom_profile(*given, P4SRC)
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ("--words 24", "--words is for a profile of one's own. Give --chip with it."),
-        ("--slots 0", "--slots is for a profile of one's own. Give --chip with it."),
-        ("--chip tofino1", "A profile of one's own needs the number of its words. Give --words."),
-        ("--chip tofino1 --words 24 --only tofino1-w32", "--only names a profile that there is, --chip begins a new"),
+        ("--words 24", "--words is for a custom profile. Give --chip with it."),
+        ("--slots 0", "--slots is for a custom profile. Give --chip with it."),
+        ("--chip tofino1", "A custom profile requires its number of words. Give --words."),
+        ("--chip tofino1 --words 24 --only tofino1-w32", "--only builds a known profile, --chip a custom one."),
         ("--chip tofino1 --words 24 --passes 0", "The sources have no code for 0 passes."),
         ("--only ", "There is no Tofino profile ''"),
     ],

@@ -1,0 +1,42 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Values and vectors that the tests of several codecs use, and the error of a sum."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import strategies as st
+
+from lanesum.codecs.kernels.hadamard import hadamard_transform
+from lanesum.codecs.kernels.philox import expand_signs, sign_words
+from lanesum.codecs.kernels.reference import FLOAT32_MAX
+
+#: All finite float32 values, with many of the same magnitude and some at the ends of the range.
+floats = st.one_of(
+    st.floats(width=32, allow_nan=False, allow_infinity=False),
+    st.floats(-1, 1, width=32),
+    st.sampled_from([0.0, -0.0, 1e-45, -1e-45, 1.17549435e-38, FLOAT32_MAX, -FLOAT32_MAX]).map(np.float32).map(float),
+)
+
+
+def sample(size: int, seed: int = 1) -> np.ndarray:
+    return np.random.default_rng([seed, size]).normal(size=size).astype(np.float32)
+
+
+def gaussian(seed: int, size: int = 1 << 16) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=size).astype(np.float32)
+
+
+def signs(count: int, *, seed: int, round: int = 0) -> np.ndarray:
+    """Return the diagonal of the randomized transform: 1 or -1 (float32)."""
+    return expand_signs(sign_words(count, seed, round), count)
+
+
+def rotate_orthonormally(x: np.ndarray, block: int = 0) -> None:
+    """Transform each ``block`` of ``x`` (default: all of it) in place by the orthonormal Hadamard matrix."""
+    hadamard_transform(x, block or x.size)
+    x *= np.float32((block or x.size) ** -0.5)
+
+
+def nmse(values: np.ndarray, truth: np.ndarray) -> float:
+    return float(np.sum((values - truth.astype(np.float64)) ** 2) / np.sum(truth.astype(np.float64) ** 2))

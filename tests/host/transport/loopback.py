@@ -1,0 +1,66 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tickets of jobs on loopback, and signals to rounds in flight."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from lanesum.server import AggregationServer, ServerJob
+from lanesum.transport import JobTicket, UdpTransport
+
+HOST = "127.0.0.1"
+FOREVER_S = 1e6
+
+
+def free_address() -> tuple[str, int]:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.bind((HOST, 0))
+        return HOST, int(sock.getsockname()[1])
+
+
+def tickets(server: tuple[str, int], workers: int, **fields: Any) -> list[JobTicket]:
+    tag = secrets.randbits(32)
+    return [
+        JobTicket(
+            **{"job": 1, "slots": 8, "accumulator_words": 64, **fields},
+            tag=tag, worker=worker, workers=workers, servers=(server,), local=free_address(),
+        )
+        for worker in range(workers)
+    ]  # fmt: skip
+
+
+def admitted(server: AggregationServer, workers: int, **fields: Any) -> list[JobTicket]:
+    made = tickets(server.address, workers, **fields)
+    server.admit(ServerJob.from_tickets(made))
+    return made
+
+
+def wait_until_sending(transport: UdpTransport) -> None:
+    while transport.stats.packets_sent == 0:
+        time.sleep(0.001)
+
+
+@contextlib.contextmanager
+def interrupted_when_sending(transport: UdpTransport) -> Iterator[None]:
+    """Send SIGINT to this process when the transport has sent a packet; expect KeyboardInterrupt."""
+
+    def interrupt() -> None:
+        wait_until_sending(transport)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        yield
+    thread.join()
