@@ -77,7 +77,7 @@ def _try_connect(address: str) -> None:
             probe.connect(address.removeprefix("unix:"))
         return
     host, _, port = address.rpartition(":")
-    if not port.isdigit():
+    if not port.isdecimal():
         raise SwitchUnreachableError(f"{address!r} is no P4Runtime address.", "Give host:port or unix:path.")
     with socket.create_connection((host, int(port)), timeout=1.0):
         pass

@@ -197,7 +197,7 @@ def _settings(controller: str | None, job: str | None, worker: int | None) -> tu
             "Run under torchrun with the controller's address and the job's name in the environment.",
         )
     rank = values[ENV_RANK] or ""
-    if not rank.isdigit():
+    if not rank.isdecimal():
         raise ConfigurationError(f"{ENV_RANK} = {rank!r} is no worker number.")
     return values[ENV_CONTROLLER] or "", values[ENV_JOB] or "", int(rank)
 

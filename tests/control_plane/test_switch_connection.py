@@ -111,8 +111,9 @@ def test_connect_without_server_or_address_fails() -> None:
         SwitchConnection("127.0.0.1:1", timeout_s=0.2)
     with pytest.raises(SwitchUnreachableError, match="No P4Runtime server answers at unix:/nonexistent"):
         SwitchConnection("unix:/nonexistent", timeout_s=0.2)
-    with pytest.raises(SwitchUnreachableError, match="is no P4Runtime address"):
-        SwitchConnection("nonsense", timeout_s=0.2)
+    for address in ("nonsense", "127.0.0.1:\u00b2"):
+        with pytest.raises(SwitchUnreachableError, match="is no P4Runtime address"):
+            SwitchConnection(address, timeout_s=0.2)
 
 
 def test_second_controllers(address: str) -> None:

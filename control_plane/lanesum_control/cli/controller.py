@@ -128,7 +128,7 @@ def _switch_addresses(names: list[str], options: list[str]) -> dict[str, str]:
                 f"--switch {option!r} names no switch of the topology.",
                 f"Give NAME=ADDRESS with NAME one of {', '.join(names)}.",
             )
-        if not address.startswith("unix:") and not address.rpartition(":")[2].isdigit():
+        if not address.startswith("unix:") and not address.rpartition(":")[2].isdecimal():
             raise ConfigurationError(f"{address!r} is no P4Runtime address.", "Give host:port or unix:path.")
         if name in addresses:
             raise ConfigurationError(f"--switch names {name} twice.")

@@ -106,7 +106,7 @@ def join(
 
 
 def _worker(text: str) -> int | str:
-    return int(text) if text.isdigit() else text
+    return int(text) if text.isdecimal() else text
 
 
 @app.command("list")

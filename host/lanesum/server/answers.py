@@ -36,8 +36,11 @@ def _add_fan_in(header: Header, members: MemberTable) -> None:
 
 
 def result(members: MemberTable, asked: Header, owner: Owner, workers: int, total: Words, flags: int) -> bytes:
-    """Return the result ``total`` over the set ``workers``. If a worker is missing, it is PARTIAL (INV-4)."""
-    header = _header(Kind.RESULT, flags, asked, owner)
+    """Return the result ``total`` over the set ``workers``. If a worker is missing, it is PARTIAL (INV-4).
+
+    Its flag BYPASS tells it from the result of a switch.
+    """
+    header = _header(Kind.RESULT, flags | Flag.BYPASS, asked, owner)
     _add_fan_in(header, members)
     payload = total
     if workers != members.all_workers:

@@ -38,6 +38,7 @@ from lanesum.codecs.kernels.dispatch import kernels
 from lanesum.session.all_reduce import AllReduce, StartedRound
 from lanesum.session.lengths import AppendedLengths, append_lengths
 from lanesum.session.observer import ObservedRound, RoundObserver, make_aggregate
+from lanesum.session.phases import Phases
 from lanesum.transport import UdpTransport
 from lanesum.transport.errors import SessionClosedError
 
@@ -53,11 +54,15 @@ class AllReduceScheduler:
         observer: called after every round.
         raise_not_finite: raise NotFiniteError on all workers if a vector of one is not finite, instead of returning
             NaN.
+
+    Attributes:
+        phases: times of the steps; all-reduces that ``run`` and ``gather`` complete in one call are not measured.
     """
 
     def __init__(
         self, transport: UdpTransport, observer: RoundObserver | None = None, *, raise_not_finite: bool = False
     ) -> None:
+        self.phases = Phases()
         self._transport = transport
         self._raise_not_finite = raise_not_finite
         self._ticket = transport.ticket
@@ -209,7 +214,8 @@ class AllReduceScheduler:
         # Some may be complete since the last step, by the transport's background thread: then the wait takes no time.
         flights = [one.flight for all_reduce in self._queue for one in all_reduce.started if one.result is None]
         assert flights  # else nothing but the deadline would end the wait
-        self._transport.wait(flights)
+        with self.phases.network:
+            self._transport.wait(flights)
         return any(flight.complete or flight.ready for flight in flights)
 
     def _step(self, *, may_wait: bool = True) -> bool:
@@ -223,7 +229,8 @@ class AllReduceScheduler:
         for all_reduce in self._queue:
             for one in all_reduce.started:
                 if one.flight.ready:
-                    self._transport.decode(one.flight)
+                    with self.phases.decode:
+                        self._transport.decode(one.flight)
                     self._transport.poll()
                     return True
                 if one.result is None and one.flight.complete:
@@ -269,11 +276,13 @@ class AllReduceScheduler:
         for all_reduce in self._queue:
             for one in all_reduce.started:
                 if one.flight.encoding:
-                    self._transport.encode(one.flight)
+                    with self.phases.encode:
+                        self._transport.encode(one.flight)
                     return True
                 if one.overlap is not None:
                     self._transport.poll()
-                    one.overlap()
+                    with self.phases.encode:
+                        one.overlap()
                     one.overlap = None
                     return True
         return False
@@ -290,7 +299,8 @@ class AllReduceScheduler:
                 all_reduce.begun = True
                 if len(self._queue) > 1:
                     self._transport.poll()  # the encoding takes time, in which earlier rounds progress
-                self._advance(all_reduce, functools.partial(next, all_reduce.steps))
+                with self.phases.encode:
+                    self._advance(all_reduce, functools.partial(next, all_reduce.steps))
                 return True
         return False
 
@@ -313,7 +323,10 @@ class AllReduceScheduler:
                 aggregates.append(self._aggregate(all_reduce.codec, one.round, one.lengths, words, known))
             return all_reduce.steps.send(tuple(aggregates) if all_reduce.grouped else aggregates[0])
 
-        self._advance(all_reduce, step)
+        # After the sums that the next rounds depend on, most of the work is encoding those rounds.
+        ends = all_reduce.num_rounds >= all_reduce.max_rounds or any(one.round.last() for one in started)
+        with self.phases.decode if ends else self.phases.encode:
+            self._advance(all_reduce, step)
 
     def _aggregate(
         self,

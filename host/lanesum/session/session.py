@@ -23,6 +23,7 @@ from lanesum.keep_alive import KeepAlive
 from lanesum.session.all_reduce import AllReduce
 from lanesum.session.handle import AllReduceHandle
 from lanesum.session.observer import RoundObserver
+from lanesum.session.phases import Phases
 from lanesum.session.scheduler import AllReduceScheduler
 from lanesum.transport import JobTicket, TransportStats, UdpTransport
 from lanesum.transport.congestion import CongestionControl
@@ -138,6 +139,11 @@ class Session(Closing):
                 "thc then works without a table.",
             )
         return codec
+
+    @property
+    def phases(self) -> Phases:
+        """Times of the phases of all-reduces that were not completed in one call, such as all asynchronous ones."""
+        return self._scheduler.phases
 
     @property
     def stats(self) -> TransportStats:

@@ -13,7 +13,9 @@ process group. It returns the mean, as DDP expects of a hook.
 
 from lanesum.torch.ddp_hook import hook
 from lanesum.torch.error_feedback import ErrorFeedbackState
-from lanesum.torch.state import HookStats, State
+from lanesum.torch.parameters import ForeignCheckpointError
+from lanesum.torch.state import State
+from lanesum.torch.stats import HookStats
 from lanesum.torch.sum_check import SumCheck, SumCheckError
 
-__all__ = ["ErrorFeedbackState", "HookStats", "State", "SumCheck", "SumCheckError", "hook"]
+__all__ = ["ErrorFeedbackState", "ForeignCheckpointError", "HookStats", "State", "SumCheck", "SumCheckError", "hook"]

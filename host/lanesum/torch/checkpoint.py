@@ -13,24 +13,35 @@ import torch
 from lanesum.codecs.base import Codec, as_stateful
 from lanesum.errors import ConfigurationError
 from lanesum.torch.error_feedback import ErrorFeedbackState
+from lanesum.torch.parameters import check_same_model
 
 
-def state_dict(codec: Codec, error_feedback: ErrorFeedbackState | None) -> dict[str, Any]:
-    """Return ``{"codec": name, "memory": {parameter: flat float32 tensor}}``.
+def state_dict(
+    codec: Codec, error_feedback: ErrorFeedbackState | None, parameters: Mapping[str, int]
+) -> dict[str, Any]:
+    """Return ``{"codec": name, "parameters": {parameter: size}, "memory": {parameter: flat float32 tensor}}``.
 
-    ``"memory"`` is the error feedback. It differs between workers, so every rank saves its own. ``"state"`` is the
-    codec's own state, for codecs that have one. ``torch.load`` accepts the result with ``weights_only=True``.
+    ``"parameters"`` are those of the model: the state fits no other one. ``"memory"`` is the error feedback. It differs
+    between workers, so every rank saves its own. ``"state"`` is the codec's own state, for codecs that have one.
+    ``torch.load`` accepts the result with ``weights_only=True``.
     """
-    state = {"codec": codec.name, "memory": {} if error_feedback is None else error_feedback.state_dict()}
+    state = {
+        "codec": codec.name,
+        "parameters": dict(parameters),
+        "memory": {} if error_feedback is None else error_feedback.state_dict(),
+    }
     stateful = as_stateful(codec)
     return state if stateful is None else {**state, "state": _with_tensors(stateful.state_dict())}
 
 
-def load_state_dict(codec: Codec, error_feedback: ErrorFeedbackState | None, state: Mapping[str, Any]) -> None:
+def load_state_dict(
+    codec: Codec, error_feedback: ErrorFeedbackState | None, parameters: Mapping[str, int], state: Mapping[str, Any]
+) -> None:
     """Replace the states of ``codec`` and ``error_feedback`` by a :func:`state_dict`.
 
     Raises:
-        ConfigurationError: it does not fit. Then nothing is changed.
+        ForeignCheckpointError: it was saved with other ``parameters``. Nothing is changed.
+        ConfigurationError: it does not fit for another reason. Nothing is changed.
     """
     residuals = state.get("memory")
     if not isinstance(residuals, Mapping):
@@ -46,6 +57,7 @@ def load_state_dict(codec: Codec, error_feedback: ErrorFeedbackState | None, sta
         raise ConfigurationError(
             "This state contains error feedback, but error feedback is off.", "Build State(error_feedback=True)."
         )
+    check_same_model(parameters, state.get("parameters"))
     stateful = as_stateful(codec)
     if stateful is not None:
         if not isinstance(state.get("state"), Mapping):

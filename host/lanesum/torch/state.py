@@ -9,8 +9,8 @@ import concurrent.futures
 import contextlib
 import threading
 import time
+import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, cast
 
@@ -29,27 +29,12 @@ from lanesum.session.session import DEFAULT_BUSY_S, NonFinite
 from lanesum.torch import checkpoint
 from lanesum.torch.communication_thread import CommunicationThread
 from lanesum.torch.error_feedback import ErrorFeedbackState
-from lanesum.transport import JobTicket, TransportStats
+from lanesum.torch.parameters import NUMBERED, parameter_names
+from lanesum.torch.stats import HookStats, open_range, warn_unused
+from lanesum.transport import JobTicket
 from lanesum.transport.congestion import CongestionControl
 from lanesum.transport.constants import DEFAULT_DEADLINE_S, DEFAULT_WINDOW
 from lanesum.transport.errors import SessionClosedError
-
-
-@dataclass(frozen=True, slots=True)
-class HookStats:
-    """Counts of one worker since its state was made.
-
-    Attributes:
-        buckets: number of buckets averaged.
-        elements: number of gradient elements in them; 4 bytes each as float32.
-        busy_s: seconds in which at least one bucket was in flight: encode, send, wait, decode.
-        transport: packets, bytes and retransmissions.
-    """
-
-    buckets: int
-    elements: int
-    busy_s: float
-    transport: TransportStats
 
 
 class State(Closing):
@@ -93,9 +78,8 @@ class State(Closing):
         enabled = lossy if error_feedback is None else error_feedback
         self.error_feedback = ErrorFeedbackState() if enabled else None
         # Tensors hash by identity: a parameter is the same key after DDP has rebuilt its buckets.
-        named = () if model is None else model.named_parameters()
-        # The DDP wrapper adds a prefix.
-        self._names: dict[torch.Tensor, str] = {one: name.removeprefix("module.") for name, one in named}
+        self._names: dict[torch.Tensor, str] = {} if model is None else parameter_names(model)
+        session.phases.open_range = open_range
         self._skipped: str | None = None
         self._thread = CommunicationThread(
             f"lanesum-job-{session.ticket.job}-worker-{session.ticket.worker}", session.close, session.wake
@@ -105,6 +89,8 @@ class State(Closing):
         self._num_buckets = 0
         self._num_elements = 0
         self._busy_s = 0.0
+        # Also at the end of a process that does not close the state.
+        self._warn_unused = weakref.finalize(self, warn_unused, session.ticket.worker, session.ticket.job)
 
     @classmethod
     def join(
@@ -156,21 +142,23 @@ class State(Closing):
                 observer=observer,
                 non_finite=non_finite,
             )
-            state = cls(session, error_feedback=error_feedback, model=model)
             if ticket.controller:
-                described, facts = state.codec.describe(), {"torch": str(torch.__version__)}
+                described, facts = session.describe(), {"torch": str(torch.__version__)}
                 wait_for_others(ticket, ticket.controller, description=described, facts=facts, timeout_s=wait_s)
+            return cls(session, error_feedback=error_feedback, model=model)
         except BaseException as error:
             if opened is not None:
                 opened.report_failure(error)
                 opened.close()
             raise
-        return state
 
     @property
     def stats(self) -> HookStats:
         """Counts so far; complete when no backward is running."""
-        return HookStats(self._num_buckets, self._num_elements, self._busy_s, self.session.stats)
+        session = self.session
+        phases = session.phases
+        seconds = (self._busy_s, phases.encode.seconds, phases.network.seconds, phases.decode.seconds)
+        return HookStats(self._num_buckets, self._num_elements, *seconds, session.stats)
 
     def submit(self, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
         """Start averaging ``bucket``; see :func:`lanesum.torch.hook`."""
@@ -191,6 +179,7 @@ class State(Closing):
         if buffer.numel() == 0:
             future.set_result(buffer)
             return future
+        self._warn_unused.detach()
         parts = self._parts(bucket.parameters())
         if self.error_feedback is not None:
             self.error_feedback.check_sizes(parts)
@@ -204,7 +193,7 @@ class State(Closing):
         """Return the names and places of the ``parameters`` (in bucket order) in the flat buffer of their bucket."""
         parts, start = [], 0
         for parameter in parameters:
-            key = self._names.setdefault(parameter, f"#{len(self._names)}")
+            key = self._names.setdefault(parameter, f"{NUMBERED}{len(self._names)}")
             parts.append(Part(key, start, start + parameter.numel()))
             start += parameter.numel()
         return parts
@@ -218,7 +207,9 @@ class State(Closing):
         """
 
         def check() -> None:
-            done.wait()
+            if not done.is_set():
+                with open_range("lanesum::wait") or contextlib.nullcontext():
+                    done.wait()
             if self.error is not None:
                 raise self.error
 
@@ -237,15 +228,22 @@ class State(Closing):
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state for a checkpoint; see :func:`lanesum.torch.checkpoint.state_dict`. Call it between steps."""
-        return checkpoint.state_dict(self.codec, self.error_feedback)
+        return checkpoint.state_dict(self.codec, self.error_feedback, self._sizes())
+
+    def _sizes(self) -> dict[str, int]:
+        """Return the number of elements of each parameter by name."""
+        return {name: parameter.numel() for parameter, name in self._names.items()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Replace the state by a :meth:`state_dict`.
 
         Raises:
-            ConfigurationError: it does not fit this state, which is unchanged then.
+            ForeignCheckpointError: it has other parameters than this state's model.
+            ConfigurationError: it does not fit this state for another reason.
+
+        The state is unchanged then.
         """
-        checkpoint.load_state_dict(self.codec, self.error_feedback, state)
+        checkpoint.load_state_dict(self.codec, self.error_feedback, self._sizes(), state)
 
     def leave(self) -> bool:
         """End the job together with all other workers, after the same bucket; return True if all of them have left.
@@ -274,6 +272,7 @@ class State(Closing):
     def close(self) -> None:
         """End the thread and the session; idempotent. A later backward raises SessionClosedError."""
         if self.error is None:
+            self._warn_unused()
             self.error = SessionClosedError("This State is closed.", "Make a new State and register it again.")
         self.session.close()
         self._thread.stop()

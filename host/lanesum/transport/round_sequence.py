@@ -29,7 +29,7 @@ from lanesum.transport.slot_scheduler import SlotScheduler
 from lanesum.transport.ticket import JobTicket
 
 # As plain integers: see ``membership``.
-_ECN, _COLLISION, _PARTIAL = int(Flag.ECN), int(Flag.COLLISION), int(Flag.PARTIAL)
+_ECN, _COLLISION, _PARTIAL, _BYPASS = int(Flag.ECN), int(Flag.COLLISION), int(Flag.PARTIAL), int(Flag.BYPASS)
 
 
 class RoundSequence:
@@ -235,6 +235,7 @@ class RoundSequence:
         stats.ecn_marks += marked
         stats.collisions += collided
         stats.partial_results += bool(header.flags & _PARTIAL)
+        stats.server_results += bool(header.flags & _BYPASS)
         self._scheduler.on_result(position)
         link.slot_backoff.on_result(position % self._ticket.slots, collided)
         self._recovery.on_ack_received(position, now, marked=marked)

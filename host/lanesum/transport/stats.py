@@ -29,6 +29,7 @@ class TransportStats:
     conflicts: int = 0
     foreign_packets: int = 0  # of another job, tag, epoch or version, unexpected contributors, or malformed: ignored
     partial_results: int = 0  # results of a quorum, without all workers
+    server_results: int = 0  # results that a server completed; switches completed the others
     ecn_marks: int = 0  # results that report a full queue
     collisions: int = 0  # results whose slot another job held
     rounds: int = 0
@@ -44,6 +45,12 @@ class TransportStats:
     def copy(self) -> TransportStats:
         """Return a snapshot."""
         return replace(self, latency=LatencyHistogram(bytes(self.latency)))
+
+    @property
+    def chunks(self) -> int:
+        """Packets received that completed a chunk."""
+        refused = self.duplicate_results + self.pending_replies + self.conflicts + self.foreign_packets
+        return self.packets_received - refused
 
     def counts(self) -> dict[str, int]:
         """Return all counts by name, without ``latency``."""

@@ -100,7 +100,7 @@ def _read(program: Path) -> bytes:
 
 def _interface(text: str) -> tuple[int, str]:
     number, found, name = text.partition("@")
-    if not found or not number.isdigit() or not name:
+    if not found or not number.isdecimal() or not name:
         raise ConfigurationError(
             f"Invalid --interface {text!r}: expected port@name.", "For example --interface 1@s1-eth1."
         )

@@ -89,7 +89,7 @@ def _microseconds_from_now() -> Callable[[], int]:
 
 
 class ReferenceSwitch(ForwardingState):
-    """A lanesum switch; implements ``lanesum_control.model.ControlledSwitch``.
+    """A lanesum switch; implements ``lanesum_control.controlled_switch.ControlledSwitch``.
 
     Args:
         accumulator_words: accumulator words per packet; a P4 program is compiled for one value.

@@ -147,6 +147,7 @@ class BothSequences:
         if kind == Kind.RESULT:
             payload = [rng.getrandbits(32) for _ in range(ticket.accumulator_words)]
             header.workers, header.racks = members[0], sum(1 << rack for rack, one in enumerate(members) if one)
+            header.flags |= rng.choice((0, Flag.BYPASS))
             if rng.random() < (0.5 if ticket.quorum else 0.05):
                 header.flags |= Flag.PARTIAL
                 header.workers, header.racks = bitmaps[0], racks

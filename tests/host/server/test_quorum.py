@@ -23,6 +23,8 @@ from tests.host.server.contributions import ROUND_WORDS, Workers, flat, racks, s
 pytestmark = pytest.mark.usefixtures("implementation")
 
 JOURNAL = "job-7-00c0ffee.journal"
+#: Flags of a result without all workers.
+PARTIAL = Flag.PARTIAL | Flag.BYPASS
 
 
 def job(members: dict | None = None, **fields: object) -> ServerJob:
@@ -42,7 +44,7 @@ def test_partial_result_names_contributors_and_is_replayed() -> None:
     workers = Workers(job())
     result = complete(workers, 3, 0, 2)
     assert workers.check(result) == 0b1101
-    assert (result.header.flags, result.header.workers, result.header.fan_in_workers) == (Flag.PARTIAL, 0b1101, 4)
+    assert (result.header.flags, result.header.workers, result.header.fan_in_workers) == (PARTIAL, 0b1101, 4)
     (late,) = workers.handle(1, workers.packet(1))
     assert late == (workers.members.addresses[1], result.pack())
     assert workers.handle(1, workers.packet(1, flags=Flag.RETRANSMISSION)) == [late]
@@ -56,7 +58,7 @@ def test_partial_result_in_two_levels_names_contributors() -> None:
     result = workers.send(other)[4]
     assert workers.check(result) == in_rack_0 | 1 << other
     header = result.header
-    assert (header.flags, header.racks, header.workers, header.fan_in_racks) == (Flag.PARTIAL, 0b011, 0, 3)
+    assert (header.flags, header.racks, header.workers, header.fan_in_racks) == (PARTIAL, 0b011, 0, 3)
     assert result.payload[-3:].tolist() == [0b11000, 0b01000, 0]
 
 
@@ -66,7 +68,7 @@ def test_result_of_all_workers_is_not_partial() -> None:
     workers.send((rack[0] & -rack[0]).bit_length() - 1, workers.aggregate(rack[0]))
     result = workers.send((rack[1] & -rack[1]).bit_length() - 1, workers.aggregate(rack[1]))[0]
     assert workers.check(result) == 0b1111
-    assert result.header.flags == 0
+    assert result.header.flags == Flag.BYPASS
 
 
 def test_late_worker_gets_kept_result_or_gone() -> None:
@@ -132,7 +134,7 @@ def test_evicted_results_stay_evicted_after_restart(tmp_path: Path) -> None:
         for worker in (3, 2, 1):
             header = workers.send(worker, chunk=chunk)[worker].header
             assert (header.kind == Kind.RESULT) == (chunk >= 5)
-            assert header.flags == (Flag.PARTIAL if chunk >= 5 else Flag.GONE)
+            assert header.flags == (PARTIAL if chunk >= 5 else Flag.GONE)
 
 
 def test_eviction_out_of_order_survives_restart(tmp_path: Path) -> None:
@@ -167,7 +169,7 @@ def test_torn_record_loses_no_kept_result(tmp_path: Path) -> None:
     (tmp_path / JOURNAL).write_bytes(after[: first + 2] + before[first + 2 :])
     workers.restart(tmp_path)
     assert [workers.send(3, chunk=chunk)[3].header.flags for chunk in (3, 2, 1, 0)] == [
-        Flag.PARTIAL, Flag.PARTIAL, Flag.GONE, Flag.GONE,
+        PARTIAL, PARTIAL, Flag.GONE, Flag.GONE,
     ]  # fmt: skip
     assert workers.check(complete(workers, 3, 2, 1, chunk=4)) == 0b1110
 
@@ -320,7 +322,7 @@ def test_result_does_not_depend_on_last_packet() -> None:
     workers.send(1)
     result = workers.send(2, spare=3, fan_in_workers=77, flags=Flag.RETRANSMISSION | Flag.BYPASS)[0]
     assert result.header == dataclasses.replace(
-        Header(), kind=Kind.RESULT, flags=Flag.PARTIAL, job=7, tag=0xC0FFEE, workers=0b111, fan_in_workers=4, words=8
+        Header(), kind=Kind.RESULT, flags=PARTIAL, job=7, tag=0xC0FFEE, workers=0b111, fan_in_workers=4, words=8
     )
     assert workers.send(3, spare=1, flags=Flag.ECN)[3].pack() == result.pack()
 

@@ -34,7 +34,7 @@ def test_result_in_one_level_is_exact(op: LaneOp) -> None:
     for answer in answers.values():
         header = answer.header
         assert workers.check(answer) == 0b111
-        assert (header.kind, header.flags, header.workers, header.racks) == (Kind.RESULT, 0, 0b111, 0)
+        assert (header.kind, header.flags, header.workers, header.racks) == (Kind.RESULT, Flag.BYPASS, 0b111, 0)
         assert (header.fan_in_workers, header.fan_in_racks) == (3, 0)
         assert (header.chunk, header.slot, header.shadow, header.op) == (5, 1, 1, op)
 
@@ -61,7 +61,7 @@ def test_replay_goes_to_the_sender_only() -> None:
     workers.send(0)
     workers.send(1)
     answers = workers.send(0, flags=Flag.RETRANSMISSION)
-    assert kinds(answers) == {0: (Kind.RESULT, Flag.RETRANSMISSION)}
+    assert kinds(answers) == {0: (Kind.RESULT, Flag.BYPASS | Flag.RETRANSMISSION)}
     assert workers.check(answers[0]) == 0b11
 
 
@@ -70,21 +70,22 @@ def test_result_repeats_congestion_and_collision_flags() -> None:
     workers.send(0, flags=Flag.COLLISION)
     workers.send(1, flags=Flag.ECN | Flag.RETRANSMISSION)
     result = workers.send(2)[0]
-    assert result.header.flags == Flag.ECN | Flag.COLLISION
-    assert workers.send(0)[0].header.flags == Flag.ECN | Flag.COLLISION | Flag.RETRANSMISSION
+    assert result.header.flags == Flag.BYPASS | Flag.ECN | Flag.COLLISION
+    assert workers.send(0)[0].header.flags == Flag.BYPASS | Flag.ECN | Flag.COLLISION | Flag.RETRANSMISSION
 
     # A new chunk begins without flags. A replay has the congestion flag of its own packet, but never a collision of its
     # own: workers choose the path of a slot by collisions, and all have to choose alike.
     for worker in range(2):
         workers.send(worker, chunk=8)
-    assert workers.send(2, chunk=8)[0].header.flags == 0
-    assert workers.send(1, chunk=8, flags=Flag.ECN | Flag.COLLISION)[1].header.flags == Flag.ECN | Flag.RETRANSMISSION
+    assert workers.send(2, chunk=8)[0].header.flags == Flag.BYPASS
+    again = workers.send(1, chunk=8, flags=Flag.ECN | Flag.COLLISION)[1]
+    assert again.header.flags == Flag.BYPASS | Flag.ECN | Flag.RETRANSMISSION
 
 
 def test_ecn_mark_of_ipv4_header_sets_flag() -> None:
     workers = Workers(served(flat(2)))
     workers.aggregator.handle(workers.members.addresses[0], workers.packet(0), congested=True)
-    assert workers.send(1)[0].header.flags == Flag.ECN
+    assert workers.send(1)[0].header.flags == Flag.BYPASS | Flag.ECN
 
 
 def test_newer_chunk_claims_entry_and_older_is_dropped() -> None:
@@ -123,11 +124,11 @@ def test_aggregate_is_merged_with_single_contributions(op: LaneOp) -> None:
     workers = Workers(served(flat(4), on_switches=True))
     workers.send(3, op=op)
     answers = workers.send(1, workers.aggregate(0b0111, op=op))
-    assert kinds(answers) == dict.fromkeys(range(4), (Kind.RESULT, 0))
+    assert kinds(answers) == dict.fromkeys(range(4), (Kind.RESULT, Flag.BYPASS))
     assert workers.check(answers[3]) == 0b1111
     # The switch retransmits it, so none of its workers has the result.
     again = workers.send(0, workers.aggregate(0b0111, op=op, flags=Flag.UPPER | Flag.RETRANSMISSION))
-    assert kinds(again) == dict.fromkeys(range(3), (Kind.RESULT, Flag.RETRANSMISSION))
+    assert kinds(again) == dict.fromkeys(range(3), (Kind.RESULT, Flag.BYPASS | Flag.RETRANSMISSION))
 
 
 def test_overlapping_aggregate_reports_pending_with_bypass() -> None:
@@ -160,7 +161,7 @@ def test_result_in_two_levels_names_racks() -> None:
     assert list(answers) == list(range(6))
     header = answers[0].header
     assert workers.check(answers[0]) == workers.members.all_workers
-    assert (header.flags, header.workers, header.racks, header.fan_in_racks) == (0, 0, 0b111, 3)
+    assert (header.flags, header.workers, header.racks, header.fan_in_racks) == (Flag.BYPASS, 0, 0b111, 3)
 
 
 def test_aggregates_of_whole_racks_complete() -> None:

@@ -103,7 +103,7 @@ def test_server_counts_garbage_and_reports_congestion() -> None:
                 job.send(server.address, worker, chunk)
             result = Packet.unpack(job.receive(0))
             assert job.workers.check(result) == 0b11
-            assert result.header.flags == (Flag.ECN if chunk == 0 else 0)
+            assert result.header.flags == Flag.BYPASS | (Flag.ECN if chunk == 0 else 0)
         assert server.aggregator.refused == {"malformed": 3, "other version": 1}
 
 
@@ -143,7 +143,7 @@ def test_lost_result_is_replayed() -> None:
         job.send(server.address, 0, 0)
         job.send(server.address, 0, 0, flags=Flag.RETRANSMISSION)
         replay = Packet.unpack(job.receive(0))
-        assert (replay.header.kind, replay.header.flags) == (Kind.RESULT, Flag.RETRANSMISSION)
+        assert (replay.header.kind, replay.header.flags) == (Kind.RESULT, Flag.BYPASS | Flag.RETRANSMISSION)
         assert np.array_equal(replay.payload, Packet.unpack(lost[0]).payload)
 
 

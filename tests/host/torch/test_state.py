@@ -78,13 +78,14 @@ def test_checkpoints_of_others_are_refused(session: Session) -> None:
     with pytest.raises(ConfigurationError, match="codec 'fixed', not 'thc'"):
         state.load_state_dict({"codec": "fixed", "memory": {}})
     with pytest.raises(ConfigurationError, match="finite"):
-        state.load_state_dict({"codec": "thc", "memory": {"#0": torch.tensor([float("nan")])}})
-    state.load_state_dict({"codec": "thc", "memory": {"#0": torch.zeros(7)}})
+        state.load_state_dict({"codec": "thc", "parameters": {"#0": 1}, "memory": {"#0": torch.tensor([float("nan")])}})
+    seven = {"codec": "thc", "parameters": {"#0": 7}, "memory": {"#0": torch.zeros(7)}}
+    state.load_state_dict(seven)
     with pytest.raises(ConfigurationError, match="8 elements, its error feedback 7"):
         lanesum.torch.hook(state, FakeBucket(torch.zeros(8), parameters(8)))
     off = lanesum.torch.State(session, error_feedback=False)
     with pytest.raises(ConfigurationError, match="error feedback is off"):
-        off.load_state_dict({"codec": "thc", "memory": {"#0": torch.zeros(7)}})
+        off.load_state_dict(seven)
 
 
 def test_join_reads_ticket_from_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

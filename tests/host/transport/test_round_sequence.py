@@ -75,6 +75,7 @@ def test_round_without_words_has_one_packet() -> None:
     ("fields", "trailer", "taken"),
     [
         ({"workers": 0b111}, [], [0b111]),
+        ({"flags": Flag.BYPASS, "workers": 0b111}, [], [0b111]),
         ({"workers": 0b011}, [], None),
         ({"workers": 0b1111}, [], None),
         ({"workers": 0, "racks": 1}, [], None),
@@ -96,6 +97,8 @@ def test_results_of_one_level(fields: dict[str, int], trailer: list[int], taken:
     assert round_.contributors().tolist() == [taken]
     assert round_.result().tolist() == [8, 9]
     assert rounds.stats.partial_results == (Flag.PARTIAL in Flag(fields.get("flags", 0)))
+    assert rounds.stats.server_results == (Flag.BYPASS in Flag(fields.get("flags", 0)))
+    assert rounds.stats.chunks == 1
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,16 @@ def test_job_on_any_network_has_exact_sums(
     )
     job.run()
     check_sums(job)
+    assert switch or all(worker.stats.server_results == worker.stats.chunks for worker in job.workers)
+
+
+def test_switch_without_loss_completes_every_chunk() -> None:
+    job = VirtualJob(
+        random_plans(1, 2, [7, 16], OPS), seed=1, loss=0.0, duplicates=0.0, jitter_s=0.0, switch=True, window=4, slots=4
+    )
+    job.run()
+    check_sums(job)
+    assert all(worker.stats.server_results == 0 < worker.stats.chunks for worker in job.workers)
 
 
 @settings(max_examples=60, deadline=None)

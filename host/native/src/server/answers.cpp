@@ -47,7 +47,7 @@ void AnswerHeaders::add_fan_in(Header &header) const {
 }
 
 Header AnswerHeaders::result(const Header &asked, const Owner &owner, std::uint32_t flags) const {
-    Header result = header(KIND_RESULT, flags, asked, owner);
+    Header result = header(KIND_RESULT, flags | FLAG_BYPASS, asked, owner);
     add_fan_in(result);
     if (members_.two_levels()) {
         result.racks = members_.rack_bitmap();

@@ -74,6 +74,7 @@ inline constexpr int NO_ROUTE_ERRNOS[] = {
     COUNTER(conflicts) \
     COUNTER(foreign_packets) \
     COUNTER(partial_results) \
+    COUNTER(server_results) \
     COUNTER(ecn_marks) \
     COUNTER(collisions) \
     COUNTER(rounds)

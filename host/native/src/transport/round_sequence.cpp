@@ -172,6 +172,7 @@ bool RoundSequence::take_result(RoundState &round, const Header &header, std::sp
     stats.ecn_marks += marked;
     stats.collisions += collided;
     stats.partial_results += (header.flags & FLAG_PARTIAL) != 0;
+    stats.server_results += (header.flags & FLAG_BYPASS) != 0;
     scheduler_.on_result(position);
     link.slot_backoff.on_result(scheduler_.slot(position), collided);
     recovery_.on_ack_received(position, now, marked);
