@@ -31,8 +31,8 @@ from lanesum.transport.errors import (
 from lanesum.transport.ticket import JobTicket
 
 DEFAULT_KEEP_ALIVE_S = 5.0  # far below a usual lease
-#: Time without a packet after which a wait for workers that are gone ends. Who has left may have sent all that is
-#: needed, so packets that were lost get the time for a retransmission.
+#: Time without a packet after which a wait for workers that are gone ends. A worker that has left may have sent all
+#: that is needed, so lost packets get the time for a retransmission.
 PATIENCE_S = {rpc.FAILED: 0.25, rpc.LOST: 0.25, rpc.LEFT: 1.0}
 _RETRY_S = 0.1
 _REPORT_TIMEOUT_S = 5.0

@@ -176,7 +176,7 @@ def test_restart_of_the_controller_service_disturbs_no_session(controller: Contr
             assert [workers.outcome(worker)["sum"] for worker in range(3)] == [3.0] * 3
 
 
-def test_second_run_is_refused_while_the_first_lives_or_takes_over(controller: Controller, address: str) -> None:
+def test_second_run_is_refused_while_first_lives_or_takes_over(controller: Controller, address: str) -> None:
     with Workers(address, "raise SystemExit") as workers:
         second = workers.start(0)
         assert second.wait(60) != 0
@@ -192,7 +192,7 @@ def test_second_run_is_refused_while_the_first_lives_or_takes_over(controller: C
     assert what(controller, "a")[-1].startswith("admitted as job 2")
 
 
-def test_job_whose_workers_are_all_gone_is_admitted_again(controller: Controller, address: str) -> None:
+def test_job_without_workers_is_admitted_again(controller: Controller, address: str) -> None:
     with Workers(address, "raise SystemExit") as workers:
         workers.release()
         for process in workers.processes:
@@ -201,7 +201,7 @@ def test_job_whose_workers_are_all_gone_is_admitted_again(controller: Controller
     assert "removed: all of its workers are gone, and it is admitted again" in what(controller, "a")
 
 
-def test_join_of_a_job_that_has_expired_names_the_lease(clock: FakeClock, controller: Controller, address: str) -> None:
+def test_join_of_expired_job_names_the_lease(clock: FakeClock, controller: Controller, address: str) -> None:
     controller.admit(JobRequest("b", ("w4",), lease_s=0.1))
     clock.now += 1
     wait_until(lambda: len(controller.jobs()) == 1)

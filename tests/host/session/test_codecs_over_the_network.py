@@ -111,7 +111,7 @@ def test_all_reduce_of_non_finite_value_names_it(name: str, bad: float, size: in
 
 @pytest.mark.parametrize("bad", [np.nan, 1e30])  # the second one is beyond the range of fp16
 @pytest.mark.parametrize("name", codecs.names())
-def test_non_finite_value_of_one_worker_is_the_mean_of_all(name: str, bad: float) -> None:
+def test_non_finite_value_is_mean_of_all_workers(name: str, bad: float) -> None:
     """As PyTorch's GradScaler expects: every worker skips the step, and the next steps are not affected."""
     made = [codecs.get(name, workers=WORKERS) for _ in range(WORKERS)]
     adds = not made[0].traits.keeps_error_feedback and not made[0].traits.nearly_exact
@@ -139,7 +139,7 @@ def test_non_finite_value_of_one_worker_is_the_mean_of_all(name: str, bad: float
             assert np.isnan(first).all() == (np.isnan(bad) or name == "fp16")
 
 
-def test_non_finite_value_raises_on_all_workers_if_configured_so() -> None:
+def test_non_finite_value_raises_on_all_if_configured() -> None:
     for size in (50, 9000):
         with AggregationServer((LOCALHOST, 0)) as server:
             tickets = job(server, codecs.get("fixed", workers=WORKERS))

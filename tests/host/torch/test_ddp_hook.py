@@ -236,7 +236,7 @@ def poisoned_steps(ticket: JobTicket, codec: str, non_finite: Any) -> tuple[list
 
 
 @pytest.mark.parametrize("codec", ["fixed", "thc", "auto", "policy"])
-def test_not_a_number_on_one_worker_skips_the_step_of_both(ranks: Ranks, codec: str) -> None:
+def test_not_a_number_on_one_worker_skips_both_steps(ranks: Ranks, codec: str) -> None:
     with served_job(2, codec) as tickets:
         first, second = ranks.run(poisoned_steps, tickets, codec, "mean")
     assert first == second
@@ -246,7 +246,7 @@ def test_not_a_number_on_one_worker_skips_the_step_of_both(ranks: Ranks, codec: 
     assert digests[0] == digests[1] and len(set(digests)) == 3
 
 
-def test_not_a_number_on_one_worker_raises_on_both_if_configured_so(ranks: Ranks) -> None:
+def test_not_a_number_raises_on_both_if_configured(ranks: Ranks) -> None:
     with served_job(2, "thc") as tickets:
         (_, _, told), (_, _, poisoned) = ranks.run(poisoned_steps, tickets, "thc", "raise")
     assert poisoned.startswith("NotFiniteError: Cannot encode tensor '4.bias': element 0 is nan")
