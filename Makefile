@@ -18,10 +18,11 @@ EPOCHS ?=
 QUORUM ?=
 FAULTS ?=
 SEED ?=
+RATE ?=
 OUT ?=
 RUN_OPTIONS = $(if $(TOPOLOGY),--topology $(TOPOLOGY)) $(if $(SWITCH),--switch $(SWITCH)) $(if $(WORKERS),--workers $(WORKERS)) \
 	$(if $(CODEC),--codec $(CODEC)) $(if $(EPOCHS),--epochs $(EPOCHS)) \
-	$(if $(QUORUM),--quorum $(QUORUM)) $(if $(FAULTS),--faults $(FAULTS)) $(if $(SEED),--seed $(SEED)) $(if $(OUT),--out $(OUT))
+	$(if $(QUORUM),--quorum $(QUORUM)) $(if $(FAULTS),--faults $(FAULTS)) $(if $(SEED),--seed $(SEED)) $(if $(RATE),--rate $(RATE)) $(if $(OUT),--out $(OUT))
 
 # Schedules of `make soak`; SOAK_SECONDS, if set, ends the run earlier.
 SOAK_SCHEDULES ?= 1000000
@@ -51,7 +52,7 @@ FUZZ_SEED ?= 1
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 17
 
-run: $(READY_TO_RUN) ## train 4 workers through the P4 program (TOPOLOGY= SWITCH= WORKERS= CODEC= EPOCHS= QUORUM= FAULTS= SEED= OUT=)
+run: $(READY_TO_RUN) ## train 4 workers through the P4 program (TOPOLOGY= SWITCH= WORKERS= CODEC= EPOCHS= QUORUM= FAULTS= SEED= RATE= OUT=)
 	@$(BIN)/lanesum run $(RUN_OPTIONS)
 
 test: $(READY_TO_TEST) lint test-code ## run lint, types and all tests (TEST_PROCESSES=)

@@ -280,10 +280,10 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
     "sparse": ("sparse", "--rates", "200", "--repeats", "3"),
     "codec": ("codec", "--part", "speed", "--levels", "avx2,avx512"),
     "codec-comparison": ("codec", "--part", "comparison"),
-    "tta": ("tta", "--steps", "60", "--test-every", "5"),
+    "tta": ("tta", "--steps", "40", "--test-every", "4"),
     "tta-sparse": (
         *("tta", "--job", "words-sparse", "--by", "alone,gloo-fp16,two-shot-8,topk,union,auto,thc"),
-        *("--steps", "60", "--test-every", "5", "--rates", "1000"),
+        *("--steps", "40", "--test-every", "4", "--rates", "1000"),
     ),
     "tta-switch": (
         "tta",

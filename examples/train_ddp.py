@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Train a small PyTorch model whose gradients are averaged by lanesum; run it under torchrun.
+"""Train a small PyTorch model whose gradients are averaged by lanesum.
 
-The job must be admitted at the controller first; examples/README.md shows the commands.
+Run it by ``lanesum launch --nproc 2 examples/train_ddp.py``, or under torchrun as in examples/README.md.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ import lanesum.torch
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--controller", default="127.0.0.1:50551", help="host:port of the controller")
-    parser.add_argument("--job", required=True, help="name of the job; it needs as many workers as there are ranks")
-    parser.add_argument("--codec", default="thc", help="name of the codec; thc sends 4 bits for each value")
+    parser.add_argument("--controller", help="host:port of the controller (default: LANESUM_CONTROLLER)")
+    parser.add_argument("--job", help="name of the job (default: LANESUM_JOB, else one for these ranks)")
+    parser.add_argument("--codec", help="name of the codec (default: that of the job)")
     parser.add_argument("--steps", type=int, default=100, help="number of optimizer steps")
     options = parser.parse_args()
 
@@ -33,9 +33,8 @@ def main() -> None:
     net = torch.nn.Sequential(torch.nn.Linear(20, 64), torch.nn.Tanh(), torch.nn.Linear(64, 1))
     model = DistributedDataParallel(net)
 
-    # The two lines of lanesum. Rank n becomes worker n of the job.
-    state = lanesum.torch.State.join(controller=options.controller, job=options.job, codec=options.codec, model=model)
-    model.register_comm_hook(state, lanesum.torch.hook)
+    # The line of lanesum. Rank n becomes worker n of the job.
+    state = lanesum.torch.attach(model, controller=options.controller, job=options.job, codec=options.codec)
 
     # Each rank has data of its own, for the same function.
     generator = torch.Generator().manual_seed(rank + 1)

@@ -137,6 +137,13 @@ class Controller:
             self.events.add(request.name, f"admitted as job {number}{self._left_out_words(job)}")
             return self._admitted(job)
 
+    def admit_at(self, addresses: Sequence[str], request: JobRequest, *, take_over: bool = False) -> AdmittedJob:
+        """Admit a job whose workers have these addresses, see ``Network.hosts_of``; the rest as ``admit``."""
+        with self._lock:
+            others = [job.request for job in self._jobs.values() if job.request.name != request.name]
+            busy = {host for other in others for host in other.workers}
+            return self.admit(replace(request, workers=self.network.hosts_of(addresses, busy)), take_over=take_over)
+
     def remove(self, name: str, why: str = "removed") -> None:
         """Remove the job everywhere and free its slots. Raises UnknownJobError."""
         with self._lock:

@@ -297,6 +297,7 @@ def tickets(job: Job, placement: Placement, network: Network, accumulator_words:
         epoch=incarnation.epoch,
         quorum=request.threshold,
         places=placement.places,
+        codec=request.codec,
     )
     return tuple(
         dataclasses.replace(shared, worker=worker, local=(ipv4_text(network.host(name).ip), request.port))

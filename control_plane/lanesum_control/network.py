@@ -4,10 +4,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import collections
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from lanesum._internal.udp_socket import Address
+from lanesum.protocol.frames import ipv4_text
+from lanesum_control.errors import AdmissionError
 from lanesum_control.model import HostPort
 from lanesum_control.topology import Topology
 
@@ -22,6 +25,7 @@ class Network:
         seen: every host as each switch sees it, by switch and host.
         server_hosts: names of the hosts with an aggregation server; a worker may run on the same one.
         servers: IPv4 addresses and UDP ports of the servers.
+        workers: names of the hosts of kind worker.
         one_port: switches accept a host's packets only from the protocol's UDP port, as on loopback.
     """
 
@@ -30,6 +34,7 @@ class Network:
     seen: Mapping[str, Mapping[str, HostPort]]
     server_hosts: tuple[str, ...]
     servers: tuple[Address, ...]
+    workers: tuple[str, ...] = ()
     one_port: bool = False
 
     @classmethod
@@ -41,6 +46,7 @@ class Network:
             seen={switch: topology.host_ports(switch, loopback=loopback) for switch in topology.switches()},
             server_hosts=tuple(server_hosts),
             servers=tuple(topology.server_address(host, loopback=loopback) for host in server_hosts),
+            workers=tuple(topology.names("worker")),
             one_port=loopback,
         )
 
@@ -57,6 +63,35 @@ class Network:
     def host(self, name: str) -> HostPort:
         """Return a host as its own switch sees it."""
         return self.seen[self.at[name]][name]
+
+    def hosts_of(self, addresses: Sequence[str], busy: Collection[str]) -> tuple[str, ...]:
+        """Return the hosts of workers whose processes have these IPv4 addresses, in the same order.
+
+        On loopback all processes have one address. There the workers get the first hosts that are not ``busy``, and
+        busy ones only if those do not suffice. Raises AdmissionError.
+        """
+        if self.one_port:
+            hosts = sorted(self.workers, key=lambda name: name in busy)
+            if len(hosts) < len(addresses):
+                raise AdmissionError(
+                    f"The job has {len(addresses)} workers, the controller's topology {len(hosts)}.",
+                    "Start the controller with a larger topology, or the script with lanesum launch.",
+                )
+            return tuple(hosts[: len(addresses)])
+        names = {ipv4_text(self.host(name).ip): name for name in self.workers}
+        unknown = sorted(set(addresses) - names.keys())
+        if unknown:
+            raise AdmissionError(
+                f"No worker of the controller's topology has the address {', '.join(unknown)}.",
+                f"Its workers: {', '.join(f'{name} {ip}' for ip, name in names.items())}.",
+            )
+        twice = [ip for ip, count in collections.Counter(addresses).items() if count > 1]
+        if twice:
+            raise AdmissionError(
+                f"Several workers of the job are at {', '.join(f'{names[ip]} ({ip})' for ip in twice)}.",
+                "Start one process on each host.",
+            )
+        return tuple(names[ip] for ip in addresses)
 
     def uplink(self, switch: str) -> int | None:
         """Return the uplink port of ``switch``; None if some server is not behind the upper switch."""

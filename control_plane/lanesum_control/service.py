@@ -124,10 +124,19 @@ class ControllerService(Serving):
         return {}
 
     def _admit(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Admit a job of the other fields; ``take_over``: in the place of one of this name."""
+        """Admit a job of the other fields; ``take_over``: in the place of one of this name.
+
+        ``addresses``, those of the workers' processes, may take the place of ``workers``.
+        """
         fields = dict(message)
         take_over = fields.pop("take_over", False) is True
-        return job_message(self._controller.admit(JobRequest.from_message(fields), take_over=take_over))
+        addresses = fields.pop("addresses", None)
+        if addresses is None:
+            return job_message(self._controller.admit(JobRequest.from_message(fields), take_over=take_over))
+        if not isinstance(addresses, list) or not all(isinstance(one, str) for one in addresses):
+            raise AdmissionError(f"addresses = {addresses!r} is no list of IPv4 addresses.")
+        request = JobRequest.from_message({**fields, "workers": []})
+        return job_message(self._controller.admit_at(addresses, request, take_over=take_over))
 
     def _remove(self, message: dict[str, Any]) -> dict[str, Any]:
         self._controller.remove(_name(message))

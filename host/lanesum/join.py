@@ -13,16 +13,13 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from lanesum import environment
 from lanesum._internal.closing import Closing
 from lanesum.errors import ConfigurationError
 from lanesum.keep_alive import DEFAULT_KEEP_ALIVE_S, KeepAlive, call, claimant, ending
+from lanesum.launch.run_folder import RunFolder
 from lanesum.rpc import controller as rpc
 from lanesum.transport.ticket import JobTicket
-
-ENV_TICKET = "LANESUM_TICKET"
-ENV_CONTROLLER = "LANESUM_CONTROLLER"
-ENV_JOB = "LANESUM_JOB"
-ENV_RANK = "RANK"  # set by torchrun
 
 DEFAULT_WAIT_S = 300.0  # for the other workers: their processes may start late
 _POLL_S = 0.1
@@ -173,7 +170,7 @@ def join(
         ControllerError: the controller refuses or does not answer, or another process is this worker already.
         DescriptionMismatchError, NotReadyError, SupersededError, WorkerGoneError: with ``wait``.
     """
-    ticket_file = os.environ.get(ENV_TICKET)
+    ticket_file = os.environ.get(environment.TICKET)
     if ticket_file and controller is None:
         return take_ticket(Path(ticket_file))
     address, name, rank = _settings(controller, job, worker)
@@ -183,23 +180,30 @@ def join(
     return ticket
 
 
+def controller_address(controller: str | None = None) -> str | None:
+    """Return the controller that ``join`` calls: as given, or from the environment; None with a ticket file."""
+    if controller is None and os.environ.get(environment.TICKET):
+        return None
+    return controller or os.environ.get(environment.CONTROLLER) or None
+
+
 def _settings(controller: str | None, job: str | None, worker: int | None) -> tuple[str, str, int]:
     """Return controller, job and rank, as given or from the environment. Raises ConfigurationError."""
     values = {
-        ENV_CONTROLLER: controller or os.environ.get(ENV_CONTROLLER),
-        ENV_JOB: job or os.environ.get(ENV_JOB),
-        ENV_RANK: os.environ.get(ENV_RANK) if worker is None else str(worker),
+        environment.CONTROLLER: controller or os.environ.get(environment.CONTROLLER),
+        environment.JOB: job or os.environ.get(environment.JOB),
+        environment.RANK: os.environ.get(environment.RANK) if worker is None else str(worker),
     }
     missing = [name for name, value in values.items() if not value]
     if missing:
         raise ConfigurationError(
             f"To join a job, {', '.join(missing)} must be set (or given as arguments).",
-            "Run under torchrun with the controller's address and the job's name in the environment.",
+            "Start the script with lanesum launch, or under torchrun with these variables.",
         )
-    rank = values[ENV_RANK] or ""
+    rank = values[environment.RANK] or ""
     if not rank.isdecimal():
-        raise ConfigurationError(f"{ENV_RANK} = {rank!r} is no worker number.")
-    return values[ENV_CONTROLLER] or "", values[ENV_JOB] or "", int(rank)
+        raise ConfigurationError(f"{environment.RANK} = {rank!r} is no worker number.")
+    return values[environment.CONTROLLER] or "", values[environment.JOB] or "", int(rank)
 
 
 def _take(
@@ -221,8 +225,12 @@ def _take(
         "after": after,
         "take_over": take_over,
     }
-    reply = rpc.call(controller, rpc.JOIN, message, timeout_s)
-    return dataclasses.replace(JobTicket.from_json(reply["ticket"]), controller=controller), reply["host"]
+    # A worker that comes back waits for a controller that restarts; a new one with a wrong address fails soon.
+    reply = rpc.call(controller, rpc.JOIN, message, timeout_s, connect_s=rpc.CONNECT_S if after is None else None)
+    ticket = dataclasses.replace(JobTicket.from_json(reply["ticket"]), controller=controller)
+    if (folder := RunFolder.of_environment()) is not None:
+        folder.write_stats(ticket.worker, {})
+    return ticket, reply["host"]
 
 
 def _described(codec: str | None, facts: Mapping[str, str]) -> str | None:

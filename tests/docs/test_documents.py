@@ -131,7 +131,7 @@ def test_commands_run(command: str) -> None:
     """
     words = shlex.split(command)
     if words[0] == "lanesum":
-        if words[1] in ("switch", "server", "controller", "run", "train", "job", "bench", "doctor"):
+        if words[1] in ("switch", "server", "controller", "run", "launch", "train", "job", "bench", "doctor"):
             check_options(words[1:])
             return
         words[:1] = [sys.executable, "-m", "lanesum.cli"]
@@ -146,7 +146,7 @@ def test_commands_run(command: str) -> None:
 def check_options(words: list[str]) -> None:
     """Compare the options of a command line with those that its ``--help`` lists."""
     subcommands = [word for word in words[:2] if not word.startswith("-")]
-    if words[0] in ("switch", "server", "controller", "run", "train"):
+    if words[0] in ("switch", "server", "controller", "run", "launch", "train"):
         subcommands = subcommands[:1]
     result = invoke([*subcommands, "--help"])
     assert result.exit_code == 0, result.output

@@ -8,6 +8,7 @@ import contextlib
 import dataclasses
 import os
 import re
+import shlex
 import socket
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from lanesum.rpc import controller as rpc
 from lanesum.server import AggregationServer
 from lanesum.session import Session
 from lanesum_control.controller import Controller, JobRequest
@@ -80,6 +82,22 @@ def test_all_reduce_numpy_prints_sum_and_means(site: Site) -> None:
     for number, output in enumerate(run_workers("all_reduce_numpy.py", site.arguments("demo"))):
         assert f"worker {number}: the sum of all workers' numbers is 3\n" in output
         assert f"worker {number}: the means are 1.5, 15 and 150\n" in output
+
+
+@pytest.mark.long
+def test_page_commands_serve_a_job_without_switch() -> None:
+    """The commands of the page, as they stand: the server listens where the tickets send the packets."""
+    (block,) = re.findall(r"^```sh\n(.*?)^```", (EXAMPLES / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    *parts, admit = [["-m", "lanesum.cli", *shlex.split(line)[1:]] for line in block.splitlines()]
+    with contextlib.ExitStack() as cleanup:
+        for part in parts:
+            process = start(part)
+            cleanup.callback(process.communicate)
+            cleanup.callback(process.terminate)
+        rpc.call("127.0.0.1:50551", rpc.JOBS, {}, 60.0)
+        output_of(start(admit))
+        for number, output in enumerate(run_workers("all_reduce_numpy.py", ["--job=demo"])):
+            assert f"worker {number}: the sum of all workers' numbers is 3\n" in output
 
 
 def test_custom_codec_averages_within_its_unit(site: Site) -> None:

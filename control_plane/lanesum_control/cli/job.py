@@ -13,12 +13,13 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from lanesum import environment
 from lanesum.rpc import controller as rpc
 from lanesum_control.cli.typer_main import typer_main
 
 app = typer.Typer(help="Admit, list and remove jobs at a running controller.", no_args_is_help=True)
 
-Controller = Annotated[str, typer.Option(help="host:port of the controller.", envvar="LANESUM_CONTROLLER")]
+Controller = Annotated[str, typer.Option(help="host:port of the controller.", envvar=environment.CONTROLLER)]
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 _ADDRESS = f"127.0.0.1:{rpc.DEFAULT_PORT}"
 _TIMEOUT_S = 5.0
@@ -46,6 +47,9 @@ def admit(
     udp_port: Annotated[
         int | None, typer.Option(help="Port that the workers send from; one that is free at their hosts if not given.")
     ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of the job's random bits: the same seeds give the same sums, bit for bit.")
+    ] = None,
     lease: Annotated[
         float | None, typer.Option(help="Seconds without a sign of life until the job is removed; 0: never.")
     ] = None,
@@ -65,6 +69,7 @@ def admit(
         "best_effort": best_effort,
         "udp_port": udp_port,
         "take_over": take_over,
+        "seed": seed,
     }
     if lease is not None:
         message["lease_s"] = lease

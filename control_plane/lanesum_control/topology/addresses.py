@@ -9,13 +9,14 @@ from lanesum.errors import ConfigurationError
 from lanesum_control.topology.files import load
 
 
-def server_address(topology: str, host: str | None, loopback: bool) -> Address:
+def server_address(topology: str, host: str | None, loopback: bool, behind_switch: bool) -> Address:
     """Return the UDP address of a topology's aggregation server.
 
     Args:
         topology: a shipped topology's name or a YAML file.
         host: the server's host; None where the topology has one server.
-        loopback: use the address below 127.0.0.0/8, and the port after the server's, because a switch holds that.
+        loopback: use the address below 127.0.0.0/8.
+        behind_switch: with ``loopback``, return the port after the server's, because a switch holds that.
 
     Raises:
         ConfigurationError: no such topology or server, or several servers and no ``host``.
@@ -26,4 +27,5 @@ def server_address(topology: str, host: str | None, loopback: bool) -> Address:
         raise ConfigurationError(f"{network.name} has several servers.", f"Give --host {'|'.join(servers)}.")
     if host is not None and host not in servers:
         raise ConfigurationError(f"{network.name} has no server at {host}.", f"Its servers: {', '.join(servers)}.")
-    return network.server_backend(host, loopback=loopback)
+    address = network.server_backend if behind_switch else network.server_address
+    return address(host, loopback=loopback)

@@ -15,10 +15,11 @@ import os
 from dataclasses import dataclass
 from types import ModuleType
 
+from lanesum import environment
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import VERSION
 
-VARIABLE = "LANESUM_NATIVE"
+VARIABLE = environment.NATIVE
 _CHOICES = ("auto", "off", "required")
 # Names that this version of lanesum needs. An extension of an earlier version lacks some of them.
 _REQUIRED = (

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import os
 
+from lanesum import environment
 from lanesum.errors import ConfigurationError
 
-VARIABLE = "LANESUM_SPIN"
+VARIABLE = environment.SPIN
 # About as long as the wake-up of a thread. Other threads get the processor between two polls.
 DEFAULT_US = 30
 # A wake-up takes tens of microseconds, so longer polling gains nothing.

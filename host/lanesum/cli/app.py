@@ -39,6 +39,7 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
+    "launch": Command("lanesum", "Train with your own script: start what is missing, and run torchrun."),
     "run": Command("lanesum-lab", "Train on a topology, with and without lanesum, and compare."),
     "train": Command("lanesum-lab", "Train a job on data that every machine has, on this machine."),
     "server": Command("lanesum", "Run an aggregation server."),
@@ -92,19 +93,24 @@ def command(name: str) -> Main:
         raise ConfigurationError(
             f"No such command {name!r}.", f"Did you mean {close[0]!r}?" if close else "See lanesum --help."
         )
-    found = importlib.metadata.entry_points(group=GROUP, name=name)
-    if not found:
-        raise MissingToolError(
-            f"The command {name!r} is not installed: it comes with {known.distribution}.",
-            f"pip install {known.distribution}",
-        )
     try:
-        main: Main = next(iter(found)).load()
+        main: Main = entry_point(name).load()
     except ImportError as error:
         raise MissingToolError(
             f"The command {name!r} cannot be loaded: {error}.", f"pip install --force-reinstall {known.distribution}"
         ) from error
     return main
+
+
+def entry_point(name: str) -> importlib.metadata.EntryPoint:
+    """Return the entry point of a command. Raises MissingToolError if its package is not installed."""
+    found = importlib.metadata.entry_points(group=GROUP, name=name)
+    if not found:
+        raise MissingToolError(
+            f"The command {name!r} is not installed: it comes with {COMMANDS[name].distribution}.",
+            f"pip install {COMMANDS[name].distribution}",
+        )
+    return next(iter(found))
 
 
 def usage() -> str:

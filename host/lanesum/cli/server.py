@@ -20,7 +20,7 @@ from lanesum.server.service import DEFAULT_CONTROL, serve
 # An entry point of this group finds a server's address in a topology file.
 TOPOLOGY_GROUP = "lanesum.server_address"
 
-ServerAddress = Callable[[str, str | None, bool], Address]
+ServerAddress = Callable[[str, str | None, bool, bool], Address]
 
 
 def parser() -> ArgumentParser:
@@ -31,8 +31,7 @@ def parser() -> ArgumentParser:
     options.add_argument(
         "--listen",
         metavar="HOST:PORT",
-        help="IPv4 address and UDP port for workers' packets. By default the server's address in the topology; with "
-        "--loopback the port after it, because a switch holds the address itself",
+        help="IPv4 address and UDP port for workers' packets (default: the server's address in the topology)",
     )
     options.add_argument(
         "--topology", default="star4", help="shipped topology or YAML file (default: star4; needs lanesum-control)"
@@ -40,6 +39,11 @@ def parser() -> ArgumentParser:
     options.add_argument("--host", help="host of the server in a topology that has several servers")
     options.add_argument(
         "--loopback", action="store_true", help="use the hosts' addresses below 127.0.0.0/8 in the topology"
+    )
+    options.add_argument(
+        "--behind-switch",
+        action="store_true",
+        help="with --loopback: listen at the port after it, because a switch holds the address itself",
     )
     options.add_argument(
         "--control",
@@ -75,13 +79,13 @@ def main(argv: Sequence[str]) -> int:
     if options.listen is not None:
         address = _udp_address(options.listen)
     else:
-        address = _in_topology(options.topology, options.host, options.loopback)
+        address = _in_topology(options.topology, options.host, options.loopback, options.behind_switch)
     with serve(address, options.control, options.journal, threads=options.threads, offload=options.offload):
         wait_for_signal()
     return 0
 
 
-def _in_topology(topology: str, host: str | None, loopback: bool) -> Address:
+def _in_topology(topology: str, host: str | None, loopback: bool, behind_switch: bool) -> Address:
     found = importlib.metadata.entry_points(group=TOPOLOGY_GROUP)
     if not found:
         raise MissingToolError(
@@ -89,7 +93,7 @@ def _in_topology(topology: str, host: str | None, loopback: bool) -> Address:
             f"Give --listen HOST:PORT (for example 0.0.0.0:{UDP_PORT}), or pip install lanesum-control.",
         )
     server_address: ServerAddress = next(iter(found)).load()
-    return server_address(topology, host, loopback)
+    return server_address(topology, host, loopback, behind_switch)
 
 
 def _udp_address(text: str) -> Address:

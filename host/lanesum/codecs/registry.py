@@ -17,6 +17,9 @@ from typing import Any
 from lanesum.codecs.base import Codec
 from lanesum.errors import ConfigurationError
 
+#: Codec of a training that names none.
+DEFAULT_CODEC = "thc"
+
 #: Builds a codec from the keyword ``workers`` and keyword parameters of its own.
 CodecFactory = Callable[..., Codec]
 

@@ -27,10 +27,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from lanesum import environment
 from lanesum.codecs.base import Codec
 from lanesum.errors import ConfigurationError
 
-VARIABLE = "LANESUM_GPU"
+VARIABLE = environment.GPU
 _MODES = ("auto", "off", "interpret")
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 from typing import Any
 
@@ -27,6 +28,7 @@ EXTEND = "Extend"
 EVENTS = "Events"
 DEFAULT_PORT = 50551
 DEFAULT_TIMEOUT_S = 30.0
+CONNECT_S = 4.0  # for callers that should not wait for a controller that was never started
 EXIT_UNREACHABLE = 75  # EX_TEMPFAIL: the call may be tried again
 
 #: States of an incarnation that has ended.
@@ -51,22 +53,40 @@ def one_line(text: object) -> str:
     return "".join(one if one.isprintable() else "?" for one in line[:MAX_TEXT])
 
 
-def call(address: str, method: str, message: dict[str, Any], timeout_s: float = DEFAULT_TIMEOUT_S) -> dict[str, Any]:
-    """Call the controller at ``host:port``; wait until it is up, at most ``timeout_s`` seconds.
+def call(
+    address: str,
+    method: str,
+    message: dict[str, Any],
+    timeout_s: float = DEFAULT_TIMEOUT_S,
+    *,
+    connect_s: float | None = None,
+) -> dict[str, Any]:
+    """Call the controller at ``host:port``; wait until it is up, at most ``connect_s`` or ``timeout_s`` seconds.
 
     Raises:
         UnreachableError: the controller did not answer in time.
         ControllerError: the controller refused; the error has its message.
     """
     try:
-        return json_grpc.call(address, SERVICE, method, message, timeout_s)
+        return json_grpc.call(address, SERVICE, method, message, timeout_s, connect_s)
     except json_grpc.NoAnswerError as error:
         raise UnreachableError(
-            f"No controller answers at {address} within {timeout_s:g} s.",
-            "Start it (lanesum controller), or correct the address.",
+            f"No controller answers at {address} within {min(timeout_s, connect_s or timeout_s):g} s.",
+            "Start it (lanesum controller), correct the address, or start the script with lanesum launch.",
         ) from error
     except json_grpc.RefusedCallError as error:
         raise ControllerError(f"The controller at {address}: {error}") from error
+
+
+def address_towards(controller: str) -> str:
+    """Return the address of this host on its path to the controller; empty if there is no path."""
+    host, _, port = controller.rpartition(":")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((host, int(port)))
+        except (OSError, ValueError):
+            return ""
+        return str(probe.getsockname()[0])
 
 
 def main(arguments: list[str]) -> int:

@@ -82,8 +82,10 @@ def import_grpc() -> Any:
     return grpc
 
 
-def call(address: str, service: str, method: str, message: dict[str, Any], timeout_s: float) -> dict[str, Any]:
-    """Call ``service`` at ``host:port``; wait until it is up, at most ``timeout_s`` seconds.
+def call(
+    address: str, service: str, method: str, message: dict[str, Any], timeout_s: float, connect_s: float | None = None
+) -> dict[str, Any]:
+    """Call ``service`` at ``host:port``; wait until it is up, at most ``connect_s`` or ``timeout_s`` seconds.
 
     Raises:
         RefusedCallError: the service refused; the error has its message.
@@ -91,6 +93,11 @@ def call(address: str, service: str, method: str, message: dict[str, Any], timeo
     """
     grpc = import_grpc()
     with grpc.insecure_channel(address, options=_OPTIONS) as channel:
+        if connect_s is not None and connect_s < timeout_s:
+            try:
+                grpc.channel_ready_future(channel).result(timeout=connect_s)
+            except grpc.FutureTimeoutError as error:
+                raise NoAnswerError(f"No connection to {address} within {connect_s:g} s.") from error
         stub = channel.unary_unary(f"/{service}/{method}", encode, decode)
         try:
             reply: dict[str, Any] = stub(message, timeout=timeout_s, wait_for_ready=True)

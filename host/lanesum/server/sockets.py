@@ -33,6 +33,7 @@ def open_server_sockets(address: Address, number: int) -> list[socket.socket]:
         reason = error.strerror if isinstance(error, OSError) else error
         raise ConfigurationError(
             f"The aggregation server cannot bind {address[0]}:{address[1]}: {reason}.",
-            "Stop the process that holds the port, or choose another address.",
+            "Stop the process that holds the port, or choose another address. Behind a switch on loopback, start the "
+            "server with --behind-switch.",
         ) from error
     return opened

@@ -1,21 +1,29 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch: a DDP communication hook in two lines.
+"""PyTorch: a DDP communication hook in one line.
 
 ::
 
-    state = lanesum.torch.State.join()
-    model.register_comm_hook(state, lanesum.torch.hook)
+    state = lanesum.torch.attach(model)
 
 The hook sums every gradient bucket of DistributedDataParallel through the job's aggregation point instead of the
 process group. It returns the mean, as DDP expects of a hook.
 """
 
-from lanesum.torch.ddp_hook import hook
+from lanesum.torch.ddp_hook import attach, hook
 from lanesum.torch.error_feedback import ErrorFeedbackState
 from lanesum.torch.parameters import ForeignCheckpointError
 from lanesum.torch.state import State
 from lanesum.torch.stats import HookStats
 from lanesum.torch.sum_check import SumCheck, SumCheckError
 
-__all__ = ["ErrorFeedbackState", "ForeignCheckpointError", "HookStats", "State", "SumCheck", "SumCheckError", "hook"]
+__all__ = [
+    "ErrorFeedbackState",
+    "ForeignCheckpointError",
+    "HookStats",
+    "State",
+    "SumCheck",
+    "SumCheckError",
+    "attach",
+    "hook",
+]

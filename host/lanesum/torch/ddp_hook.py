@@ -1,15 +1,21 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""DDP communication hook.
+"""DDP communication hook, and its registration.
 
 This module has no ``from __future__ import annotations``. ``register_comm_hook`` compares the annotation *objects* of
 the hook with ``dist.GradBucket`` and ``torch.futures.Future[torch.Tensor]``, and refuses strings (PyTorch 2.13,
 ``DistributedDataParallel._check_comm_hook``). The same check demands the name ``bucket`` for the second parameter.
 """
 
+import sys
+import warnings
+from typing import Any
+
 import torch
 import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
 
+from lanesum.errors import ConfigurationError
 from lanesum.torch.state import State
 
 
@@ -31,3 +37,65 @@ def hook(state: State, bucket: dist.GradBucket) -> torch.futures.Future[torch.Te
             with its own type.
     """
     return state.submit(bucket)
+
+
+def attach(model: torch.nn.Module, **options: Any) -> State:
+    """Let lanesum average the gradients of ``model``: join the job, wait for its other workers, register the hook.
+
+    Call it on all ranks, right after the model was wrapped. Without a job in the environment or in ``options``, one is
+    admitted for the ranks of the process group.
+
+    Args:
+        model: a DistributedDataParallel, which may be compiled.
+        options: arguments of :meth:`State.join`, for example ``codec``.
+
+    Returns:
+        The state. Call ``leave`` on it after the last step.
+
+    Raises:
+        ConfigurationError: the model is no DistributedDataParallel, has a hook already, or no parameter that requires
+            a gradient.
+        LanesumError: the exceptions of :meth:`State.join`.
+    """
+    wrapper = _checked(getattr(model, "_orig_mod", model))
+    state = State.join(model=wrapper, **options)
+    try:
+        wrapper.register_comm_hook(state, hook)
+    except RuntimeError as error:
+        state.close()
+        raise _refused(str(error)) from error
+    return state
+
+
+def _checked(model: torch.nn.Module) -> DistributedDataParallel:
+    if not isinstance(model, DistributedDataParallel):
+        sharded = sys.modules.get("torch.distributed.fsdp")
+        if sharded is not None and isinstance(model, sharded.FullyShardedDataParallel):
+            what = (
+                "attach does not support FullyShardedDataParallel (FSDP1): it shards gradients, and lanesum sums them."
+            )
+        else:
+            what = f"attach takes a DistributedDataParallel, not {type(model).__name__}."
+        raise ConfigurationError(what, "Wrap the model: torch.nn.parallel.DistributedDataParallel(model).")
+    if model._comm_hooks:
+        other = model._comm_hooks[0][0]
+        raise _refused(f"it has {other.__module__}.{other.__qualname__}")
+    if not any(parameter.requires_grad for parameter in model.parameters()):
+        raise ConfigurationError(
+            "No parameter of the model requires a gradient, so there is nothing to average.",
+            "Set requires_grad before the model is wrapped, or train it without lanesum.",
+        )
+    if model._has_rebuilt_buckets or any(parameter.grad is not None for parameter in model.parameters()):
+        warnings.warn(
+            "lanesum was attached after a backward pass: the process group averaged the earlier gradients. Call attach "
+            "right after the model was wrapped.",
+            stacklevel=3,
+        )
+    return model
+
+
+def _refused(why: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"The DistributedDataParallel does not accept the hook of lanesum: {why}.",
+        "Attach once, before the first backward; wrap the model anew to attach again.",
+    )

@@ -7,26 +7,32 @@ from __future__ import annotations
 import collections
 import concurrent.futures
 import contextlib
+import functools
+import os
 import threading
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, cast
 
 import torch
 import torch.distributed as dist
 
+from lanesum import environment
 from lanesum._internal.closing import Closing
 from lanesum.codecs.base import Codec, Part, Result
+from lanesum.codecs.registry import DEFAULT_CODEC
 from lanesum.errors import ConfigurationError
 from lanesum.gpu.staging import Staging, needs_staging, staging_for
 from lanesum.gpu.tensors import adds_error_feedback
 from lanesum.join import DEFAULT_WAIT_S, join, wait_for_others
 from lanesum.keep_alive import KeepAlive
+from lanesum.launch.run_folder import RunFolder
 from lanesum.session import AllReduceHandle, RoundObserver, Session
 from lanesum.session.session import DEFAULT_BUSY_S, NonFinite
 from lanesum.torch import checkpoint
+from lanesum.torch.admission import admitted_job, release
 from lanesum.torch.communication_thread import CommunicationThread
 from lanesum.torch.error_feedback import ErrorFeedbackState
 from lanesum.torch.parameters import NUMBERED, parameter_names
@@ -35,6 +41,8 @@ from lanesum.transport import JobTicket
 from lanesum.transport.congestion import CongestionControl
 from lanesum.transport.constants import DEFAULT_DEADLINE_S, DEFAULT_WINDOW
 from lanesum.transport.errors import SessionClosedError
+
+_WRITE_S = 1.0
 
 
 class State(Closing):
@@ -66,6 +74,7 @@ class State(Closing):
         model: torch.nn.Module | None = None,
     ) -> None:
         self.session = session
+        self._after_leave: Callable[[], None] | None = None
         self.codec: Codec = session.codec if codec is None else session.resolve_codec(codec)
         self.error: Exception | None = None
         own = self.codec.traits.keeps_error_feedback
@@ -86,6 +95,9 @@ class State(Closing):
         )
         self._in_flight: collections.deque[_Bucket] = collections.deque()  # used by the communication thread alone
         self._busy_since = 0.0
+        self._run_folder = RunFolder.of_environment()
+        self._written_at = 0.0
+        self._num_steps = 0
         self._num_buckets = 0
         self._num_elements = 0
         self._busy_s = 0.0
@@ -99,7 +111,8 @@ class State(Closing):
         controller: str | None = None,
         job: str | None = None,
         worker: int | None = None,
-        codec: str | Codec = "thc",
+        admit: bool | None = None,
+        codec: str | Codec | None = None,
         error_feedback: bool | None = None,
         model: torch.nn.Module | None = None,
         window: int = DEFAULT_WINDOW,
@@ -115,9 +128,11 @@ class State(Closing):
         """Join a job, wait for its other workers, and return a state for it.
 
         ``controller``, ``job``, ``worker`` and ``take_over`` are those of :func:`lanesum.join.join`. Where they are
-        None, it reads the environment: LANESUM_CONTROLLER, LANESUM_JOB, RANK, or LANESUM_TICKET. ``window``,
-        ``congestion``, ``pacing``, ``deadline_s``, ``busy_s``, ``observer`` and ``non_finite`` are those of
-        :class:`lanesum.session.Session`, the rest of the constructor.
+        None, it reads the environment: LANESUM_CONTROLLER, LANESUM_JOB, RANK, or LANESUM_TICKET. If no job is named,
+        one is admitted for the ranks of the process group; ``admit`` and its exceptions are those of
+        :func:`lanesum.torch.admission.admitted_job`. A ``codec`` that is None is that of the job, else LANESUM_CODEC,
+        else ``thc``. ``window``, ``congestion``, ``pacing``, ``deadline_s``, ``busy_s``, ``observer`` and
+        ``non_finite`` are those of :class:`lanesum.session.Session`, the rest of the constructor.
 
         Raises:
             ConfigurationError: without ``worker``, this rank and the size of its process group are not the number of
@@ -126,6 +141,7 @@ class State(Closing):
                 :func:`lanesum.join.wait_for_others`: a worker has not joined within ``wait_s`` seconds, or uses another
                 codec, or another version of lanesum or PyTorch. An error on one rank is raised on all of them.
         """
+        job = admitted_job(controller, job, codec, admit=admit)
         ticket = join(controller=controller, job=job, worker=worker, take_over=take_over)
         opened: KeepAlive | Session | None = KeepAlive.of(ticket)
         try:
@@ -133,7 +149,7 @@ class State(Closing):
                 _check_group(ticket, model)
             opened = session = Session(
                 ticket,
-                codec=codec,
+                codec=codec or ticket.codec or os.environ.get(environment.CODEC) or DEFAULT_CODEC,
                 window=window,
                 congestion=congestion,
                 pacing=pacing,
@@ -145,12 +161,15 @@ class State(Closing):
             if ticket.controller:
                 described, facts = session.describe(), {"torch": str(torch.__version__)}
                 wait_for_others(ticket, ticket.controller, description=described, facts=facts, timeout_s=wait_s)
-            return cls(session, error_feedback=error_feedback, model=model)
+            state = cls(session, error_feedback=error_feedback, model=model)
         except BaseException as error:
             if opened is not None:
                 opened.report_failure(error)
                 opened.close()
             raise
+        if ticket.controller and job is not None:
+            state._after_leave = functools.partial(release, ticket.controller, job)
+        return state
 
     @property
     def stats(self) -> HookStats:
@@ -176,6 +195,7 @@ class State(Closing):
             )
         devices: list[int | str | torch.device] | None = [buffer.device] if buffer.device.type == "cuda" else None
         future: torch.futures.Future[torch.Tensor] = torch.futures.Future(devices=devices)
+        self._num_steps += bucket.is_last()
         if buffer.numel() == 0:
             future.set_result(buffer)
             return future
@@ -267,7 +287,10 @@ class State(Closing):
             self._thread.submit(leave_session, alone=True)
             concurrent.futures.wait([left])
         self.close()
-        return left.done() and left.result()
+        done = left.done() and left.result()
+        if done and self._after_leave is not None:
+            self._after_leave()
+        return done
 
     def close(self) -> None:
         """End the thread and the session; idempotent. A later backward raises SessionClosedError."""
@@ -276,6 +299,14 @@ class State(Closing):
             self.error = SessionClosedError("This State is closed.", "Make a new State and register it again.")
         self.session.close()
         self._thread.stop()
+        self._write_stats()
+
+    def _write_stats(self) -> None:
+        """Write the counts for the status line of ``lanesum launch``."""
+        if self._run_folder is not None and self._num_steps:
+            stats = self.stats
+            own = {"steps": self._num_steps, "packets_sent": stats.transport.packets_sent}
+            self._run_folder.write_stats(self.session.ticket.worker, stats.as_dict() | own)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -396,6 +427,9 @@ class _Bucket:
                 now = time.perf_counter()
                 state._busy_s += now - state._busy_since
                 state._busy_since = now
+                if now - state._written_at > _WRITE_S:
+                    state._written_at = now
+                    state._write_stats()
                 self._future.set_result(mean)
         except Exception as error:
             self._fail(error)

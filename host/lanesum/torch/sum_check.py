@@ -10,6 +10,7 @@ import time
 import numpy as np
 import torch
 import torch.distributed as dist
+from numpy.typing import NDArray
 
 from lanesum.codecs.kernels.packing import lane_contribution
 from lanesum.errors import ConfigurationError, LanesumError
@@ -21,6 +22,13 @@ _REDUCE_OPS = {LaneOp.MAX: dist.ReduceOp.MAX, LaneOp.OR: dist.ReduceOp.BOR}
 
 class SumCheckError(LanesumError):
     """The workers could not compare a sum, because one of them did not take part in the comparison."""
+
+
+def own_contribution(observed: ObservedRound) -> NDArray[np.uint32]:
+    """Return this worker's share of the accumulator words; zeros where a quorum left the worker out."""
+    own = lane_contribution(observed.round.op, observed.round.words, observed.codec.code_table)
+    # Zero changes neither a sum nor a maximum of unsigned words nor an OR.
+    return np.where(observed.aggregate.included, own, np.uint32(0))
 
 
 class SumCheck:
@@ -63,12 +71,9 @@ class SumCheck:
     def __call__(self, observed: ObservedRound) -> None:
         """Compare the words of one round. Raise SumCheckError if another rank does not take part in time."""
         start = time.perf_counter()
-        op = observed.round.op
-        own = lane_contribution(op, observed.round.words, observed.codec.code_table).astype(np.int64)
-        # Zero changes neither a sum nor a maximum of unsigned words nor an OR.
-        expected = torch.from_numpy(np.where(observed.aggregate.included, own, 0))
+        expected = torch.from_numpy(own_contribution(observed).astype(np.int64))
         try:
-            dist.all_reduce(expected, _REDUCE_OPS.get(op, dist.ReduceOp.SUM), group=self._group)
+            dist.all_reduce(expected, _REDUCE_OPS.get(observed.round.op, dist.ReduceOp.SUM), group=self._group)
         except RuntimeError as error:
             raise SumCheckError(f"The check of a sum failed: {error}", "Read the logs of the other workers.") from error
         # An accumulator word is 32 bits and wraps.

@@ -54,6 +54,7 @@ class JobTicket:
         epoch: number of the job's first round, 32 bits.
         quorum: contributions that complete a chunk; 0 means all workers'.
         places: (rack, bit) of every worker by its number; empty with one level, where a worker's bit is its number.
+        codec: name of the codec for which the job was admitted; None if it has none.
         controller: ``host:port`` of the controller through which a session keeps the job alive; empty for none.
     """
 
@@ -71,6 +72,7 @@ class JobTicket:
     epoch: int = 0
     quorum: int = 0
     places: tuple[tuple[int, int], ...] = ()
+    codec: str | None = None
     controller: str = ""
 
     def __post_init__(self) -> None:

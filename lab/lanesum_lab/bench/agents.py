@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from lanesum.launch.supervisor import Supervisor
 from lanesum_lab.bench.errors import BenchError
-from lanesum_lab.run.supervisor import Supervisor
 
 _POLL_S = 0.05
 _START_S = 120.0

@@ -23,6 +23,7 @@ from lanesum._internal.native import availability
 from lanesum._internal.offload import Offload, check_offload
 from lanesum.codecs import get
 from lanesum.errors import ConfigurationError
+from lanesum.launch.supervisor import Supervisor
 from lanesum.protocol.spec import WORD_BYTES
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.figures import spread, text
@@ -31,7 +32,6 @@ from lanesum_lab.bench.machine import machine
 from lanesum_lab.bench.places import FULL_ACCUMULATOR_WORDS, Links, Loopback, Place, worker_nodes
 from lanesum_lab.bench.reducer import GLOO, Reduction
 from lanesum_lab.bench.workers import Job, Measured, Workers
-from lanesum_lab.run.supervisor import Supervisor
 from lanesum_lab.veth import obstacle
 
 LOOPBACK, SHARDED = "loopback", "sharded"

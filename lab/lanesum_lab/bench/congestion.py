@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from lanesum.launch.supervisor import Supervisor
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, WORD_BYTES
 from lanesum.transport.constants import DEFAULT_WINDOW
@@ -37,7 +38,6 @@ from lanesum_lab.bench.rounds import RoundsTask
 from lanesum_lab.run.commands import Scratch
 from lanesum_lab.run.mininet_net import MininetNetwork, mininet_network
 from lanesum_lab.run.plan import make_plan
-from lanesum_lab.run.supervisor import Supervisor
 
 TOPOLOGY = "star4"
 CONTROLS = ("fixed", "aimd")

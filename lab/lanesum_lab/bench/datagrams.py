@@ -11,8 +11,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from lanesum.launch.supervisor import ProcessFailedError, Supervisor
 from lanesum_lab.bench.errors import BenchError
-from lanesum_lab.run.supervisor import ProcessFailedError, Supervisor
 
 IPERF3 = "iperf3"
 _BATCH = 32

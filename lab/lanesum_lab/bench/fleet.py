@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from lanesum.launch.supervisor import Supervisor
 from lanesum.rpc import controller as rpc
 from lanesum_lab.bench import process
 from lanesum_lab.bench.agents import Agents
@@ -16,7 +17,6 @@ from lanesum_lab.bench.rounds import RoundsDone, RoundsTask
 from lanesum_lab.run import commands
 from lanesum_lab.run.commands import Scratch
 from lanesum_lab.run.plan import RunPlan
-from lanesum_lab.run.supervisor import Supervisor
 from lanesum_switch.faults.links import LinkFaults
 from lanesum_switch.faults.topology_names import CONTROLLER
 

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 from lanesum.errors import MissingToolError
 from lanesum_lab.bench.errors import BenchError
+from lanesum_lab.rate_limit import MTU, htb_rate, htb_root
 from lanesum_lab.veth import inside, obstacle
 
-MTU = 1500
 HUB = "hub"
 INTERFACE = "eth0"  # of a worker
 _QUEUE_S = 0.05  # duration of a full queue in front of a link
@@ -92,14 +92,14 @@ class LimitedLinks:
                 ],
             )
         for node, interface in self._ends():
-            _run(self.command(node, ["tc", *f"qdisc add dev {interface} root handle 1: htb default 1".split()]))
+            _run(self.command(node, ["tc", *htb_root(interface).split()]))
 
     def limit(self, rate_mbit: float) -> None:
         """Give every link this rate in each direction. Raises BenchError."""
         queue = max(20 * MTU, round(rate_mbit * 1e6 / 8 * _QUEUE_S))
         for node, interface in self._ends():
             for order in (
-                f"class replace dev {interface} parent 1: classid 1:1 htb rate {rate_mbit:g}mbit quantum {MTU + 14}",
+                htb_rate(interface, rate_mbit),
                 f"qdisc replace dev {interface} parent 1:1 handle 10: bfifo limit {queue}",
             ):
                 _run(self.command(node, ["tc", *order.split()]))

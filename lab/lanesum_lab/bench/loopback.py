@@ -11,12 +11,12 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
+from lanesum.launch.supervisor import Supervisor
 from lanesum_control.topology import Topology, load
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.fleet import Fleet
 from lanesum_lab.run.commands import Scratch
 from lanesum_lab.run.plan import make_plan
-from lanesum_lab.run.supervisor import Supervisor
 
 TOPOLOGY = "star4"
 _BLOCKS = range(64, 192)  # second byte of the addresses

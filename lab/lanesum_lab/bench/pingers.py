@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from lanesum._internal.native import VARIABLE, availability
 from lanesum.codecs import get
+from lanesum.launch.supervisor import Supervisor
 from lanesum.protocol.spec import UDP_PORT
 from lanesum.server.jobs import ServerJob
 from lanesum_lab.bench import process
@@ -20,7 +21,6 @@ from lanesum_lab.bench.aggregation import USAGE, ServerUsage
 from lanesum_lab.bench.links import HUB
 from lanesum_lab.bench.pinger import ALL_REDUCE, ALONE, ROUND, Echoes, Flow, Flowed, PingerSetup, Pings
 from lanesum_lab.bench.places import Place, make_tickets, worker_nodes
-from lanesum_lab.run.supervisor import Supervisor
 
 ECHO_PORT = UDP_PORT + 9
 

@@ -19,6 +19,7 @@ import numpy as np
 from lanesum._internal.native import availability
 from lanesum._internal.offload import Offload
 from lanesum.errors import ConfigurationError
+from lanesum.launch.supervisor import Supervisor
 from lanesum.protocol.spec import WORD_BYTES
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.figures import spread, text
@@ -28,7 +29,6 @@ from lanesum_lab.bench.places import FULL_ACCUMULATOR_WORDS, Links
 from lanesum_lab.bench.reducer import ALL_GATHER, Reduction
 from lanesum_lab.bench.vectors import Sparse
 from lanesum_lab.bench.workers import Job, Measured, Workers
-from lanesum_lab.run.supervisor import Supervisor
 
 DENSE = "fixed"
 CODECS = (DENSE, "sketch", "union", "auto")

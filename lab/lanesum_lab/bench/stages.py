@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from lanesum.errors import ConfigurationError
+from lanesum.launch.supervisor import Supervisor
 from lanesum.protocol.spec import UDP_PORT
 from lanesum.server.jobs import ServerJob
 from lanesum_control.topology import load
@@ -28,7 +29,6 @@ from lanesum_lab.bench.trainer import Setup, Trained, Training
 from lanesum_lab.run.commands import Scratch
 from lanesum_lab.run.mininet_net import MininetNetwork, mininet_network
 from lanesum_lab.run.plan import make_plan
-from lanesum_lab.run.supervisor import Supervisor
 
 LOOPBACK, SWITCH = "loopback", "switch"
 CASES = (LOOPBACK, HUB, SWITCH)

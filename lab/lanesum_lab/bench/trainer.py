@@ -117,7 +117,8 @@ class Trainer:
 
         settings, before = Settings(**task.settings), cpu_seconds()
         if task.by in PEERS:
-            curve = train(self._task, settings, title=task.by, hook=PEERS[task.by].hook())
+            peer = PEERS[task.by]
+            curve = train(self._task, settings, title=task.by, hook=peer.hook(), one_bucket=peer.one_bucket)
             return Trained(dataclasses.asdict(curve), cpu_seconds() - before)
         with self._state(task, settings.steps) as state:
             curve = train(self._task, settings, title=task.by, hook=lanesum_hook(state))

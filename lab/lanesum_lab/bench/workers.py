@@ -11,6 +11,7 @@ from pathlib import Path
 
 from lanesum._internal.offload import Offload
 from lanesum.codecs import get
+from lanesum.launch.supervisor import Supervisor
 from lanesum.protocol.spec import UDP_PORT
 from lanesum.server.jobs import ServerJob
 from lanesum.transport import JobTicket
@@ -21,7 +22,6 @@ from lanesum_lab.bench.links import Wire
 from lanesum_lab.bench.places import Place, make_tickets, worker_nodes
 from lanesum_lab.bench.process import command
 from lanesum_lab.bench.reducer import Reduced, Reduction, Setup
-from lanesum_lab.run.supervisor import Supervisor
 
 
 @dataclass(frozen=True, slots=True)

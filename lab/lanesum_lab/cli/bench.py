@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
@@ -365,7 +365,8 @@ def _show(
     else:
         console = Console()
         for columns, rows in tables:
-            table = Table(*columns)
+            # The first two columns name the case, which must not be cut off.
+            table = Table(*(Column(name, no_wrap=number < 2) for number, name in enumerate(columns)))
             for row in rows(result):
                 table.add_row(*row)
             console.print(table)

@@ -43,6 +43,12 @@ def run(
         str | None, typer.Option(help="Fault plan: shipped one (everything-dies, lossy) or YAML file.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of weights, data order and random bits.")] = 1,
+    rate: Annotated[
+        float | None,
+        typer.Option(
+            help="Rate of all links in Mbit/s, in both trainings; 0: no limit. By default what the switch can carry."
+        ),
+    ] = None,
     deadline: Annotated[float, typer.Option(help="Seconds without progress before the workers give up.")] = 30.0,
     out: Annotated[Path, typer.Option(help="Folder for report.json, report.png and logs.")] = Path("out/run"),
 ) -> None:
@@ -68,10 +74,13 @@ def run(
         faults=faults,
         servers=servers,
         on_workers=on_workers,
+        rate_mbit=rate,
     )
     console = Console(highlight=False)
     console.print(f"[bold]Target[/]    {plan.target} ({escape(plan.why)})")
     console.print(f"[bold]Topology[/]  {plan.topology.name}, workers {', '.join(plan.workers)}; codec {plan.codec}")
+    links = "not limited" if plan.link_mbit is None else f"{plan.link_mbit:g} Mbit/s in each direction"
+    console.print(f"[bold]Links[/]     {links} ({escape(plan.link_why)})")
     if len(plan.servers) > 1 or on_workers:
         console.print(f"[bold]Servers[/]   {len(plan.servers)}, at {', '.join(plan.servers.values())}")
     if plan.faults is not None:

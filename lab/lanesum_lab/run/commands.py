@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from lanesum.join import ENV_CONTROLLER, ENV_JOB
+from lanesum import environment
 from lanesum_lab.run.plan import RunPlan
 from lanesum_lab.targets import SwitchProcess
 from lanesum_lab.targets.embedded import lanesum_command
@@ -75,10 +75,7 @@ def server_command(plan: RunPlan, scratch: Scratch, server: str, host: str, *, b
     command = lanesum_command("server", "--topology", plan.topology_source, "--host", host)
     command += ["--control", scratch.server_control(server), "--journal", str(scratch.journal(server))]
     if plan.runner == "loopback":
-        command += ["--loopback"]
-        if not behind:
-            ip, port = plan.topology.server_address(host, loopback=True)
-            command += ["--listen", f"{ip}:{port}"]
+        command += ["--loopback", *(["--behind-switch"] if behind else [])]
     return command
 
 
@@ -121,16 +118,18 @@ def training_arguments(plan: RunPlan) -> list[str]:
         "--topology",
         plan.topology.name,
         "--no-table",
+        *([] if plan.link_mbit is None else ["--link-mbit", f"{plan.link_mbit:g}"]),
     ]
 
 
-def training_environment(controller: str, interface: str) -> dict[str, str]:
-    """Return the environment of a worker; gloo uses ``interface``."""
+def training_environment(controller: str, interface: str, scratch: Scratch) -> dict[str, str]:
+    """Return the environment of a worker; gloo uses ``interface``, temporary files end with the run."""
     return {
-        ENV_CONTROLLER: controller,
-        ENV_JOB: JOB,
+        environment.CONTROLLER: controller,
+        environment.JOB: JOB,
         "GLOO_SOCKET_IFNAME": interface,
         "TP_SOCKET_IFNAME": interface,
+        "TMPDIR": str(scratch.folder),
         # Workers share the machine's cores.
         "OMP_NUM_THREADS": "1",
         "PYTHONUNBUFFERED": "1",

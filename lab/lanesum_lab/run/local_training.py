@@ -11,13 +11,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from lanesum.launch.supervisor import Supervisor
 from lanesum.protocol.spec import UDP_PORT
 from lanesum.server import AggregationServer, ServerJob
 from lanesum_control.jobs import DEFAULT_SLOTS
 from lanesum_lab.bench.links import HUB
 from lanesum_lab.bench.places import FULL_ACCUMULATOR_WORDS, Loopback, make_tickets, worker_nodes
 from lanesum_lab.run.commands import rank_environment
-from lanesum_lab.run.supervisor import Supervisor
 from lanesum_lab.train.jobs import find
 from lanesum_lab.train.methods import PEERS, check_method, make_codec
 

@@ -8,13 +8,13 @@ import socket
 import tempfile
 from pathlib import Path
 
+from lanesum.launch.supervisor import Supervisor
 from lanesum.rpc import controller as rpc
 from lanesum_lab.run import commands
 from lanesum_lab.run.commands import Scratch
 from lanesum_lab.run.outcome import Outcome
 from lanesum_lab.run.plan import RunPlan
 from lanesum_lab.run.steps import Stage
-from lanesum_lab.run.supervisor import Supervisor
 from lanesum_switch.faults.topology_names import CONTROLLER
 
 

@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from lanesum.launch.supervisor import Supervisor
 from lanesum.rpc import controller as rpc
 from lanesum.rpc import json_grpc
 from lanesum_lab.run import commands
@@ -18,7 +19,6 @@ from lanesum_lab.run.mininet_net import MininetNetwork, NetworkError, mininet_ne
 from lanesum_lab.run.outcome import Outcome
 from lanesum_lab.run.plan import RunPlan
 from lanesum_lab.run.steps import Stage
-from lanesum_lab.run.supervisor import Supervisor
 from lanesum_switch.faults.topology_names import CONTROLLER
 
 MASTER_PORT = 29500  # torch's usual one; the network is ours alone
@@ -32,7 +32,10 @@ def run(plan: RunPlan, supervisor: Supervisor) -> Outcome:
     # The embedded switch has the faults at its own ports; another one gets them by relays.
     faulty = [link for link in plan.links if plan.faults is not None and plan.faults.touches(link)]
     gaps = [] if plan.switch is None or plan.switch.injects_faults else faulty
-    with tempfile.TemporaryDirectory(prefix="lanesum-") as folder, mininet_network(topology, gaps) as network:
+    with (
+        tempfile.TemporaryDirectory(prefix="lanesum-") as folder,
+        mininet_network(topology, gaps, link_mbit=plan.link_mbit) as network,
+    ):
         scratch = Scratch(Path(folder))
         try:
             _offloads_off(network)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import io
+import subprocess
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from typing import Any
 
 from lanesum.errors import LanesumError, MissingToolError
 from lanesum_control.topology import Topology
+from lanesum_lab.rate_limit import htb_rate, htb_root
+from lanesum_lab.run.link_rate import WIRE_OVERHEAD
 from lanesum_lab.run.plan import mininet_path
 from lanesum_switch.faults.topology_names import switch_links
 
@@ -25,13 +28,13 @@ class NetworkError(LanesumError):
     """Mininet could not build the network."""
 
 
-def _import_mininet() -> tuple[Any, Any, Any]:
+def _import_mininet() -> tuple[Any, Any, Any, Any]:
     path = mininet_path()
     if path is None:
         raise MissingToolError("The Python package of Mininet is not installed.", "Run: apt install mininet")
     if str(path) not in sys.path:
         sys.path.append(str(path))  # last: packages of the environment take precedence over those of the system
-    return tuple(importlib.import_module(f"mininet.{name}") for name in ("net", "node", "link"))  # type: ignore[return-value]
+    return tuple(importlib.import_module(f"mininet.{name}") for name in ("net", "node", "link", "log"))  # type: ignore[return-value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,15 @@ class Relay:
     node: str
     lower: str
     upper: str
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """End of a link: an interface of a node that sends at a limited rate."""
+
+    node: str
+    interface: str
+    rate_mbit: float
 
 
 class MininetNetwork:
@@ -85,18 +97,21 @@ def _ports(topology: Topology, switch: str) -> list[int]:
 
 
 @contextlib.contextmanager
-def mininet_network(topology: Topology, gaps: Collection[str] = ()) -> Iterator[MininetNetwork]:
+def mininet_network(
+    topology: Topology, gaps: Collection[str] = (), *, link_mbit: float | None = None
+) -> Iterator[MininetNetwork]:
     """Build the network, and remove it at the end.
 
     Args:
         topology: nodes and links.
         gaps: names of links, as in fault plans, that stay open for a relay process.
+        link_mbit: rate of links without one of their own, in each direction; None does not limit them.
 
     Raises:
         MissingToolError: Mininet is not installed.
-        NetworkError: Mininet failed.
+        NetworkError: Mininet failed, or the rate of a link cannot be limited.
     """
-    net_module, node_module, link_module = _import_mininet()
+    net_module, node_module, link_module, log_module = _import_mininet()
 
     class ProgrammedSwitch(node_module.Switch):  # type: ignore[name-defined]
         """Node with ports only: the runner starts its switch process."""
@@ -107,41 +122,45 @@ def mininet_network(topology: Topology, gaps: Collection[str] = ()) -> Iterator[
         def start(self, _controllers: list[Any]) -> None:
             pass
 
-    output = io.StringIO()
-    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
-        net = net_module.Mininet(switch=ProgrammedSwitch, controller=None, autoSetMacs=False)
+    log = io.StringIO()  # Mininet's warnings would look like errors of the run
+    log_module.lg.ch.setStream(log)
+    net = net_module.Mininet(switch=ProgrammedSwitch, controller=None, autoSetMacs=False)
     try:
         for switch in topology.switches():
             net.addSwitch(switch)
         for name in topology.hosts():
             node = topology.nodes[name]
             net.addHost(name, ip=f"{node.ip}/24", mac=node.mac_text)
-        relays = _add_links(net, link_module, topology, gaps)
+        relays, ends = _add_links(net, link_module, topology, gaps, link_mbit)
         net.start()
         for relay in relays:
             _open_gap(net, topology, relay)
+        network = MininetNetwork(net, topology, relays)
+        _limit(network, ends)
     except BaseException as error:
         with contextlib.suppress(Exception):
             net.stop()
-        if isinstance(error, Exception):
+        if isinstance(error, Exception) and not isinstance(error, LanesumError):
             raise NetworkError(
-                f"Mininet could not build {topology.name}: {error}.", "Clean up with `mn -c` and try again."
+                f"Mininet could not build {topology.name}: {error}. {log.getvalue().strip()}".strip(),
+                "Clean up with `mn -c` and try again.",
             ) from error
         raise
     try:
-        yield MininetNetwork(net, topology, relays)
+        yield network
     finally:
         net.stop()
 
 
-def _add_links(net: Any, link_module: Any, topology: Topology, gaps: Collection[str]) -> list[Relay]:
-    """Add all links; return the relays that close the gaps."""
+def _add_links(
+    net: Any, link_module: Any, topology: Topology, gaps: Collection[str], link_mbit: float | None
+) -> tuple[list[Relay], list[_End]]:
+    """Add all links; return the relays that close the gaps, and the ends with a limited rate."""
     upper_ends = {(link.upper, link.upper_port): link.name for link in switch_links(topology)}
     servers = topology.names("server")
-    relays = []
+    relays, ends = [], []
     for link in topology.links:
-        kind = link_module.TCLink if link.rate_mbit else link_module.Link
-        options: dict[str, Any] = {"bw": link.rate_mbit} if link.rate_mbit else {}
+        options: dict[str, Any] = {}
         for number, (name, port) in enumerate(link.parts(), start=1):
             if port is None:
                 continue
@@ -155,8 +174,27 @@ def _add_links(net: Any, link_module: Any, topology: Topology, gaps: Collection[
                 relays.append(Relay(named, name, lower, upper))
                 interface = cable
             options |= {f"port{number}": port, f"intfName{number}": interface}
-        net.addLink(*(name for name, _ in link.parts()), cls=kind, **options)
-    return relays
+        made = net.addLink(*(name for name, _ in link.parts()), cls=link_module.Link, **options)
+        rate = link.rate_mbit or link_mbit
+        if rate is not None:
+            ends += [_End(end.node.name, end.name, rate) for end in (made.intf1, made.intf2)]
+    return relays, ends
+
+
+def _limit(network: MininetNetwork, ends: Sequence[_End]) -> None:
+    """Limit the rates of all ``ends``. Mininet's own limits print a warning of ``tc`` as an error."""
+    for node in sorted({end.node for end in ends}):
+        orders = [
+            order
+            for end in ends
+            if end.node == node
+            for order in (htb_root(end.interface), htb_rate(end.interface, end.rate_mbit, overhead=WIRE_OVERHEAD))
+        ]
+        done = subprocess.run(
+            network.command(node, ["tc", "-batch", "-"]), input="\n".join(orders), capture_output=True, text=True
+        )
+        if done.returncode != 0:
+            raise NetworkError(f"Cannot limit the rate of the links of {node}: {done.stderr.strip()}.")
 
 
 def _open_gap(net: Any, topology: Topology, relay: Relay) -> None:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import os
 import shutil
 from collections.abc import Sequence
@@ -18,7 +19,8 @@ from lanesum.transport.constants import DEFAULT_DEADLINE_S
 from lanesum_control.controller import worker_names
 from lanesum_control.jobs import DEFAULT_SLOTS
 from lanesum_control.topology import Topology, load
-from lanesum_lab import targets, veth
+from lanesum_lab import rate_limit, targets, veth
+from lanesum_lab.run.link_rate import line_rate_mbit
 from lanesum_lab.targets import SwitchTarget
 from lanesum_switch.faults.plan import FaultPlan, Names
 from lanesum_switch.faults.topology_names import names_in, server_processes
@@ -43,6 +45,8 @@ class RunPlan:
         seed: seed of weights, order of the data and random bits of the codec; equal seeds give equal weights.
         deadline_s: longest time without progress before the workers give up.
         faults: faults of packets and processes.
+        link_mbit: rate of all links in each direction, in both trainings; None does not limit them.
+        link_why: reason for this rate, or for no limit, one sentence.
     """
 
     topology: Topology
@@ -60,6 +64,8 @@ class RunPlan:
     deadline_s: float = DEFAULT_DEADLINE_S
     faults: FaultPlan | None = None
     faults_source: str = ""  # name or file, for the processes that read it again
+    link_mbit: float | None = None
+    link_why: str = ""
 
     @property
     def switches(self) -> list[str]:
@@ -119,6 +125,7 @@ def make_plan(
     faults: str | None = None,
     servers: int | None = None,
     on_workers: bool = False,
+    rate_mbit: float | None = None,
 ) -> RunPlan:
     """Make a plan; check everything that can be checked before a process starts.
 
@@ -137,6 +144,8 @@ def make_plan(
         faults: a shipped fault plan's name or a YAML file.
         servers: number of aggregation servers; None for those of the topology.
         on_workers: run the servers on the first workers' hosts instead of hosts of their own.
+        rate_mbit: rate of the links; 0 does not limit them, None is the line rate of the switch
+            (:mod:`lanesum_lab.run.link_rate`).
 
     Raises ConfigurationError, MissingToolError, AdmissionError, TopologyError.
     """
@@ -162,6 +171,7 @@ def make_plan(
         topology = str(out / TOPOLOGY)  # for the processes that read it
     if final == "loopback" and (target is not None or faults is not None):
         check_apart(network)
+    link_mbit, link_why = _link_rate(final, target, network, len(chosen), rate_mbit, timed=faults is None)
     planned = None if faults is None else FaultPlan.load(faults, _fault_names(network, target, chosen))
     for fault in planned.processes if planned is not None else ():
         if fault.process in chosen and fault.restart_after_s is not None:
@@ -185,6 +195,8 @@ def make_plan(
         deadline_s=deadline_s,
         faults=planned,
         faults_source=faults or "",
+        link_mbit=link_mbit,
+        link_why=link_why,
     )
 
 
@@ -200,6 +212,37 @@ def _fault_names(network: Topology, switch: SwitchTarget | None, workers: Sequen
     names = names_in(network, switches=switch is not None)
     idle = set(network.names("worker")) - set(workers)
     return Names(names.links, names.processes - idle)
+
+
+def _link_rate(
+    runner: Runner, target: SwitchTarget | None, network: Topology, workers: int, asked: float | None, *, timed: bool
+) -> tuple[float | None, str]:
+    """Choose the rate of the links; the second value is the reason.
+
+    Raises ConfigurationError for a rate that is no rate, MissingToolError for one that cannot be had here.
+    """
+    if asked is not None and not 0 <= asked < math.inf:
+        raise ConfigurationError(f"rate = {asked:g} Mbit/s must be positive, or 0 for links without a limit.")
+    if asked == 0:
+        return None, "as requested"
+    if runner == "loopback" or target is None:
+        problem = "loopback has no links"
+    elif asked is None and not timed:
+        return None, "a run with faults is not timed"
+    else:
+        problem = rate_limit.obstacle()
+    if problem and asked is not None:
+        raise MissingToolError(f"The links cannot have {asked:g} Mbit/s: {problem}.", "Leave the rate out.")
+    if problem:
+        return None, problem
+    if asked is not None:
+        return asked, "as requested"
+    assert target is not None
+    inputs = workers + len(network.links_between_switches())
+    rate = line_rate_mbit(target, inputs)
+    if rate is None:
+        return None, f"{target.description} has no known packet rate"
+    return rate, f"{target.description} sums all that {inputs} such links bring, as a chip does at 100 Gbit/s"
 
 
 def _place(runner: str | None, switch: str | None) -> tuple[Runner, SwitchTarget | None, str]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from lanesum_lab.run.supervisor import Child, Supervisor
+from lanesum.launch.supervisor import Child, Supervisor
 from lanesum_switch.faults.plan import FaultPlan, ProcessFault
 
 

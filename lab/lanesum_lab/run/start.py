@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
+from lanesum.launch.supervisor import Supervisor
 from lanesum_lab.run import loopback, mininet
 from lanesum_lab.run.plan import TOPOLOGY, RunPlan
-from lanesum_lab.run.supervisor import Supervisor
 from lanesum_lab.train.report import Report
 
 REPORT = "report.json"

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from lanesum.launch.supervisor import Child, Supervisor
 from lanesum.rpc import controller as rpc
 from lanesum.server.client import RemoteServer
 from lanesum_lab.run import commands
@@ -17,7 +18,6 @@ from lanesum_lab.run.commands import Scratch
 from lanesum_lab.run.outcome import FINAL_STATUS_TIMEOUT_S, CounterTotals, Outcome
 from lanesum_lab.run.plan import RunPlan
 from lanesum_lab.run.process_faults import ProcessFaults
-from lanesum_lab.run.supervisor import Child, Supervisor
 from lanesum_lab.train.progress import ENV_STEP_FILE, StepFile
 from lanesum_switch.faults.links import LinkFaults
 from lanesum_switch.faults.plan import FaultPlan
@@ -133,7 +133,7 @@ def start_workers(stage: Stage) -> list[Child]:
     """Start one training process per worker; the first one writes to the terminal."""
     plan, children = stage.plan, []
     for rank, host in enumerate(plan.workers):
-        environment = commands.training_environment(stage.controller, stage.interface(host))
+        environment = commands.training_environment(stage.controller, stage.interface(host), stage.scratch)
         environment |= commands.rank_environment(rank, len(plan.workers), stage.master)
         environment |= {ENV_STEP_FILE: str(stage.scratch.steps)}
         command = stage.at(host, [sys.executable, *commands.training_arguments(plan)])

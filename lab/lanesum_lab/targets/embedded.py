@@ -42,6 +42,11 @@ def pipeline(accumulator_words: int | None) -> CompiledPipeline:
 
 EMBEDDED = register(
     SwitchTarget(
-        name="embedded", description="embedded switch", pipeline=pipeline, command=command, device=EmbeddedSwitch
+        name="embedded",
+        description="embedded switch",
+        pipeline=pipeline,
+        command=command,
+        device=EmbeddedSwitch,
+        packets_per_s=12_000,
     )
 )

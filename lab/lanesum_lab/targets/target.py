@@ -54,6 +54,8 @@ class SwitchTarget:
         on_loopback: the switch has UDP ports on loopback; others need network interfaces.
         injects_faults: the switch carries out a fault plan at its own ports; others need relays.
         controller_options: options of ``lanesum controller`` that choose the program.
+        packets_per_s: contributions that a switch sums a second beside the workers of a run, on two cores; None
+            without a measurement.
     """
 
     name: str
@@ -66,6 +68,7 @@ class SwitchTarget:
     on_loopback: bool = True
     injects_faults: bool = True
     controller_options: tuple[str, ...] = ()
+    packets_per_s: int | None = None
 
     @property
     def obstacle(self) -> str:

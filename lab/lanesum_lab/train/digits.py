@@ -4,8 +4,9 @@
 
     torchrun --nproc-per-node=4 -m lanesum_lab.train.digits --codec thc --out out/run
 
-Trains with plain DDP over gloo first, then with every gradient through lanesum and every sum checked. Each rank writes
-``rank-N.json`` into the folder. Rank 0 also writes ``report.json`` and ``report.png``, and prints the table.
+Trains with plain DDP over gloo first, then with every gradient through lanesum. Every sum is recorded, and checked
+after the training. Each rank writes ``rank-N.json`` into the folder. Rank 0 also writes ``report.json`` and
+``report.png``, and prints the table.
 """
 
 from __future__ import annotations
@@ -31,8 +32,10 @@ from lanesum.session import Session
 from lanesum.transport.constants import DEFAULT_DEADLINE_S
 from lanesum_lab.train.ending import end_process
 from lanesum_lab.train.loop import Curve, Settings, train
+from lanesum_lab.train.recorded_sums import RecordedSumCheck
 from lanesum_lab.train.report import Report
 from lanesum_lab.train.task import DigitsTask
+from lanesum_lab.train.traffic import Traffic
 
 # Longer than the transport's deadline: its error names the missing workers, the process group's does not.
 _GROUP_TIMEOUT_S = 120.0
@@ -40,11 +43,17 @@ _GROUP_TIMEOUT_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class RankRecord:
-    """Record of one rank: the training without lanesum, the one through it, and its counters."""
+    """Record of one rank: the training without lanesum, the one through it, and its counters.
+
+    Attributes:
+        wire_plain, wire_through: traffic of the rank's link in each of them; zeros where links are not limited.
+    """
 
     rank: int
     plain: Curve
     through: Curve
+    wire_plain: Traffic
+    wire_through: Traffic
     stats: lanesum.torch.HookStats
     sums_checked: int
     sums_wrong: int
@@ -66,6 +75,9 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--target", default="server", help="what aggregates, for the report (default: server)")
     parser.add_argument("--topology", default="none", help="name of the topology, for the report (default: none)")
     parser.add_argument("--deadline", type=float, default=DEFAULT_DEADLINE_S, help="seconds without progress")
+    parser.add_argument(
+        "--link-mbit", type=float, help="rate at which the ranks' links are limited, in Mbit/s (default: not limited)"
+    )
     parser.add_argument("--no-table", action="store_true", help="do not print the table")
     parser.add_argument(
         "--ticket", help="ticket file, {rank} stands for the rank; without it the job is joined at the controller"
@@ -105,26 +117,32 @@ def run_rank(options: argparse.Namespace) -> RankRecord:
         steps=options.epochs * epoch, batch=options.batch, lr=options.lr, seed=options.seed, test_every=epoch
     )
     options.out.mkdir(parents=True, exist_ok=True)
+    link = None if options.link_mbit is None else os.environ.get("GLOO_SOCKET_IFNAME")
     # Join first, so that a failure shows before the uncompressed training.
-    check = lanesum.torch.SumCheck(workers=workers)
-    with _state(options, check) as state:
+    with RecordedSumCheck() as check, _state(options, check) as state:
         if state.session.ticket.workers != workers:
             raise ConfigurationError(
                 f"The job was admitted for {state.session.ticket.workers} workers; torchrun started {workers}.",
                 "Start as many processes as the job has workers.",
             )
-        plain = train(task, settings, title="uncompressed")
+        before = Traffic.of(link)
+        plain = train(task, settings, title="plain DDP")
+        between = Traffic.of(link)
         hook = state, lanesum.torch.hook
         through = train(task, settings, title=f"lanesum {options.codec}", hook=hook, counted=True)
-        record = RankRecord(rank, plain, through, state.stats, check.checked, check.wrong, check.seconds)
+        wire_through, stats = Traffic.of(link) - between, state.stats
         state.leave()
+        check.compare()
+        record = RankRecord(
+            rank, plain, through, between - before, wire_through, stats, check.checked, check.wrong, check.seconds
+        )
     described = asdict(record)
     described["stats"]["transport"] = record.stats.transport.figures()
     (options.out / f"rank-{rank}.json").write_text(json.dumps(described, indent=2) + "\n")
     return record
 
 
-def _state(options: argparse.Namespace, check: lanesum.torch.SumCheck) -> lanesum.torch.State:
+def _state(options: argparse.Namespace, check: RecordedSumCheck) -> lanesum.torch.State:
     if options.ticket is None:
         return lanesum.torch.State.join(codec=options.codec, deadline_s=options.deadline, observer=check)
     ticket = take_ticket(Path(options.ticket.format(rank=dist.get_rank())))
@@ -157,6 +175,8 @@ def summarize(options: argparse.Namespace, records: Sequence[RankRecord]) -> Rep
     first = records[0]
     transport = sum((record.stats.transport for record in records[1:]), start=first.stats.transport)
     epoch = len(loss) // options.epochs
+    wire_through = sum((record.wire_through for record in records[1:]), start=first.wire_through)
+    wire_plain = sum((record.wire_plain for record in records[1:]), start=first.wire_plain)
     return Report(
         target=options.target,
         topology=options.topology,
@@ -187,10 +207,15 @@ def summarize(options: argparse.Namespace, records: Sequence[RankRecord]) -> Rep
             "loss_last_uncompressed": float(loss_plain[-epoch:].mean()),
             "wall_s_uncompressed": max(record.plain.seconds for record in records),
             "communication_s": max(record.stats.busy_s for record in records),
+            "link_mbit": options.link_mbit,
+            "wire_bytes": asdict(wire_through),
+            "wire_bytes_uncompressed": asdict(wire_plain),
             "check_s": max(record.check_s for record in records),
             "transport": transport.figures(),
             "loss": loss.tolist(),
             "loss_uncompressed": loss_plain.tolist(),
+            "seconds": np.cumsum(first.through.step_s).tolist(),
+            "seconds_uncompressed": np.cumsum(first.plain.step_s).tolist(),
             "accuracy": first.through.accuracy,
             "accuracy_uncompressed": first.plain.accuracy,
         },

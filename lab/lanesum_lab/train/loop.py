@@ -24,6 +24,9 @@ from lanesum_lab.train.progress import TrainingProgress
 #: State and function that ``DistributedDataParallel.register_comm_hook`` takes.
 Hook = tuple[Any, Callable[..., Any]]
 
+# More than any model of the registry has.
+_ONE_BUCKET_MIB = 1024
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -59,6 +62,7 @@ def train(
     *,
     title: str,
     hook: Hook | None = None,
+    one_bucket: bool = False,
     counted: bool = False,
     checkpoints: Checkpoints | None = None,
 ) -> Curve:
@@ -69,6 +73,7 @@ def train(
         settings: settings; initial weights and batches depend on them alone.
         title: text beside the progress bar.
         hook: communication hook; None for plain DDP.
+        one_bucket: keep all gradients in one bucket instead of DDP's of 25 MiB.
         counted: count the steps for the runner of a fault plan.
         checkpoints: continue from the last one, and write more.
 
@@ -77,12 +82,20 @@ def train(
     rank, workers = dist.get_rank(), dist.get_world_size()
     _compare_data(task, rank, workers)
     torch.manual_seed(settings.seed)
-    model = DistributedDataParallel(task.model())
+    # The seed gives all ranks the same weights: sending them would take as long as several steps.
+    model = DistributedDataParallel(
+        task.model(),
+        bucket_cap_mb=_ONE_BUCKET_MIB if one_bucket else None,
+        init_sync=False,
+        gradient_as_bucket_view=True,
+    )
     state, function = hook or (None, None)
     if function is not None:
         model.register_comm_hook(state, function)
     momentum = settings.momentum
-    optimizer = torch.optim.SGD(model.parameters(), lr=settings.lr, momentum=momentum, nesterov=momentum > 0)
+    optimizer = torch.optim.SGD(
+        model.parameters(), lr=settings.lr, momentum=momentum, nesterov=momentum > 0, fused=True
+    )
     schedule = torch.optim.lr_scheduler.OneCycleLR(
         optimizer, settings.lr, total_steps=settings.steps, cycle_momentum=False
     )

@@ -98,8 +98,15 @@ def run_rank(options: argparse.Namespace) -> Curve:
         identity={**identity, "limit": options.limit},
     )
     if options.by in PEERS:
-        hook = PEERS[options.by].hook()
-        curve = train(job.load(options.limit), settings, title=options.by, hook=hook, checkpoints=checkpoints)
+        peer = PEERS[options.by]
+        curve = train(
+            job.load(options.limit),
+            settings,
+            title=f"{job.name} by {options.by}",
+            hook=peer.hook(),
+            one_bucket=peer.one_bucket,
+            checkpoints=checkpoints,
+        )
         stats: dict[str, Any] = {}
     else:
         with _state(options, workers, settings.steps) as state:

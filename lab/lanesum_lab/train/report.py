@@ -62,6 +62,24 @@ class Report:
     detail: dict[str, Any] = field(default_factory=dict)
 
     @property
+    def link_mbit(self) -> float | None:
+        """Rate of every link in each direction, the same in both trainings; None if links are not limited."""
+        rate: float | None = self.detail.get("link_mbit")
+        return rate
+
+    @property
+    def gain(self) -> float | None:
+        """Time of plain DDP in ratio to the time with lanesum; None without links, which the times could compare."""
+        return None if self.link_mbit is None else float(self.detail["wall_s_uncompressed"]) / self.wall_s
+
+    @property
+    def links(self) -> str:
+        """The links in words."""
+        if self.link_mbit is None:
+            return "Links were not limited: the times say nothing about a network."
+        return f"Both trainings over the same links of {self.link_mbit:g} Mbit/s in each direction."
+
+    @property
     def correct(self) -> bool:
         """True if sums were checked, none was wrong, and all replicas are identical."""
         return self.sums_checked > 0 and self.sums_wrong == 0 and self.detail.get("replicas_identical", True)
@@ -111,21 +129,34 @@ class Report:
 
     def table(self) -> Table:
         """Return the report as a table."""
-        table = Table(title=f"{self.workers} workers, {self.codec}, {self.topology} on {self.target}", min_width=60)
+        table = Table(
+            title=f"{self.workers} workers, {self.codec}, {self.topology} on {self.target}",
+            caption=self.links,
+            min_width=60,
+        )
         table.add_column("", no_wrap=True)
-        table.add_column("with lanesum", justify="right")
-        table.add_column("uncompressed", justify="right")
+        for name in ("with lanesum", "plain DDP", "ratio"):
+            table.add_column(name, justify="right")
         detail = self.detail
         table.add_row("test accuracy", f"{self.accuracy:.2%}", f"{self.accuracy_uncompressed:.2%}")
         table.add_row(
             "training loss, last epoch", f"{self.loss_last:.4f}", _number(detail.get("loss_last_uncompressed"), ".4f")
         )
-        table.add_row("training time", f"{self.wall_s:.1f} s", _number(detail.get("wall_s_uncompressed"), ".1f", " s"))
+        gain = self.gain
+        table.add_row(
+            "training time",
+            f"{self.wall_s:.1f} s",
+            _number(detail.get("wall_s_uncompressed"), ".1f", " s"),
+            "" if gain is None else f"{gain:.1f} x",
+            style=None if gain is None else "bold",
+        )
         table.add_section()
-        table.add_row("bytes up", _bytes(self.bytes_up), _bytes(self.bytes_fp32))
-        table.add_row("bytes down", _bytes(self.bytes_down), _bytes(self.bytes_fp32))
-        table.add_row("smaller than fp32, up", _ratio(self.bytes_fp32, self.bytes_up), "")
-        table.add_row("smaller than fp32, down", _ratio(self.bytes_fp32, self.bytes_down), "")
+        if self.link_mbit is not None:
+            through, plain = detail["wire_bytes"], detail["wire_bytes_uncompressed"]
+            for name, key in (("sent on the wire", "sent"), ("received on the wire", "received")):
+                table.add_row(name, _bytes(through[key]), _bytes(plain[key]), _ratio(plain[key], through[key]))
+        for name, payload in (("payload up", self.bytes_up), ("payload down", self.bytes_down)):
+            table.add_row(name, _bytes(payload), _bytes(self.bytes_fp32), _ratio(self.bytes_fp32, payload))
         table.add_section()
         table.add_row("steps", f"{self.steps:,}", f"{self.steps:,}")
         table.add_row("packets", f"{self.packets:,}", "")

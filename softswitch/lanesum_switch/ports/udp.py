@@ -56,7 +56,8 @@ class UdpPort(UdpSockets):
                 raise ConfigurationError(
                     f"Switch port {config.number} cannot listen at {server[0]}:{server[1]} for {config.host[0]}: "
                     f"{error.strerror}.",
-                    "Stop the process that uses the address (another run?), or choose another topology address.",
+                    "Stop the process that uses the address (another run, or a server without --behind-switch?), or "
+                    "choose another topology address.",
                 ) from error
 
     def _open(self, config: UdpPortConfig, server: Address) -> None:

@@ -15,6 +15,8 @@ import pytest
 from lanesum.cli import server
 from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.server.service import DEFAULT_CONTROL
+from lanesum_control.network import Network
+from lanesum_control.topology import load
 
 
 @pytest.fixture
@@ -38,10 +40,22 @@ def test_main_with_listen_serves_at_that_address(served: list[tuple[Any, ...]], 
     assert served == [(("10.0.0.9", 7000), DEFAULT_CONTROL, tmp_path, {"threads": 2, "offload": "off"})]
 
 
-@pytest.mark.parametrize(("options", "ip"), [([], "10.19.0.100"), (["--loopback"], "127.19.0.100")])
-def test_main_takes_the_address_of_the_topology(served: list[tuple[Any, ...]], options: list[str], ip: str) -> None:
+@pytest.mark.parametrize(
+    ("options", "address"),
+    [
+        ([], ("10.19.0.100", 19539)),
+        (["--loopback"], ("127.19.0.100", 19539)),
+        (["--loopback", "--behind-switch"], ("127.19.0.100", 19540)),
+    ],
+)
+def test_main_takes_the_address_of_the_topology(
+    served: list[tuple[Any, ...]], options: list[str], address: tuple[str, int]
+) -> None:
+    """Without a switch in between, that is the address in the tickets."""
     assert server.main(options) == 0
-    assert served[0][0][0] == ip
+    assert served[0][0] == address
+    holds_own = "--behind-switch" not in options
+    assert holds_own == (address in Network.of(load("star4"), loopback="--loopback" in options).servers)
 
 
 @pytest.mark.parametrize("text", ["19539", "10.0.0.1", "10.0.0.1:", ":19539", "10.0.0.1:port", "10.0.0.1:²"])

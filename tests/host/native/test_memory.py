@@ -21,17 +21,17 @@ from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header, Packet
 from lanesum.protocol.spec import Kind
 from lanesum.server import Aggregator, MemberIndex, ServerJob
-from lanesum.server.memory_bound import max_job_memory_bytes
 from lanesum.server.native_aggregator import NativeAggregator
 from lanesum.transport.constants import MAX_ROUNDS_IN_FLIGHT
 from lanesum.transport.errors import RoundSize
-from lanesum.transport.memory_bounds import worker_memory_bounds
 from lanesum.transport.native_rounds import NativeRoundSequence
 from lanesum.transport.native_worker_loop import NativeWorkerLoop
 from lanesum.transport.round_sequence import RoundSequence
 from lanesum.transport.sockets import ServerSockets
 from lanesum.transport.ticket import JobTicket
 from lanesum.transport.worker_loop import PythonWorkerLoop
+from lanesum_lab.server_memory import max_job_memory_bytes
+from lanesum_lab.worker_memory import worker_memory_bounds
 
 WORKERS = 3
 WINDOW = 48

@@ -29,6 +29,9 @@ class FakeBucket:
     def index(self) -> int:
         return 0
 
+    def is_last(self) -> bool:
+        return True
+
 
 def parameters(*sizes: int) -> list[torch.nn.Parameter]:
     """Return parameters of these sizes."""

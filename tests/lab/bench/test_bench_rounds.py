@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from lanesum.launch.supervisor import ProcessFailedError, Supervisor
 from lanesum.protocol import LaneOp
 from lanesum.transport import JobTicket, TransportStats
 from lanesum_lab.bench.agents import Agents, Progress, common
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.rounds import KnownRounds, RoundsTask, RoundsWorker
 from lanesum_lab.run.plan import mininet_obstacle
-from lanesum_lab.run.supervisor import ProcessFailedError, Supervisor
 
 pytestmark = pytest.mark.long
 

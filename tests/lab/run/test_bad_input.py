@@ -64,6 +64,8 @@ def assert_refused(result: subprocess.CompletedProcess[str], *says: str) -> None
         (("run", "--workers", "0"), ("workers = 0 must be at least 1",)),
         (("run", "--epochs", "0"), ("epochs = 0 must be at least 1",)),
         (("run", "--quorum", "5"), ("quorum = 5 is not between 0 and the 4 workers",)),
+        (("run", "--rate", "-1"), ("rate = -1 Mbit/s must be positive, or 0",)),
+        (("run", "--rate", "10", "--topology", "loopback"), ("cannot have 10 Mbit/s: loopback has no links",)),
         (("run", "--deadline", "0"), ("deadline = 0 must be positive",)),
         (("run", "--faults", "nosuch"), ("Cannot read the fault plan 'nosuch'", "everything-dies, lossy")),
         (("run", "--runner", "cloud"), ("no runner 'cloud'", "loopback, mininet")),

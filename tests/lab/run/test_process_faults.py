@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from lanesum.launch.supervisor import ProcessFailedError, Supervisor
 from lanesum_lab.run.process_faults import ProcessFaults
-from lanesum_lab.run.supervisor import ProcessFailedError, Supervisor
 from lanesum_switch.faults.plan import FaultPlan
 
 SLEEP = ["sh", "-c", "echo up; exec sleep 600"]

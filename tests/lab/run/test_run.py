@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -15,7 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.lab.run.trainings import command, interfaces, needs_bmv2, needs_mininet, path_without_bmv2, train
+from tests.lab.run.trainings import command, interfaces, needs_bmv2, needs_mininet, path_without_bmv2, start, train
 
 pytestmark = pytest.mark.long
 
@@ -66,9 +67,30 @@ def test_mininet_with_bmv2(tmp_path: Path) -> None:
     assert report["target"] == "simple_switch_grpc (BMv2) on mininet"
 
 
+@needs_mininet
+def test_mininet_limits_the_links_of_both_trainings(tmp_path: Path) -> None:
+    """20 Mbit/s, where HTB's default quantum has a warning."""
+    started = start(tmp_path, "--topology", "mininet", "--switch", "embedded", "--rate", "20", "--epochs", "3")
+    assert started.returncode == 0, started.stdout + started.stderr
+    report = json.loads((tmp_path / "report.json").read_text())
+    detail = report["detail"]
+    for seconds, wire in (
+        (report["wall_s"], detail["wire_bytes"]),
+        (detail["wall_s_uncompressed"], detail["wire_bytes_uncompressed"]),
+    ):
+        # A worker's mean rate; frames leave once they are in a queue, so the end of a training has some left.
+        assert 8 * wire["sent"] / report["workers"] < 20e6 * seconds
+        assert wire["received"] > 0
+    assert detail["wire_bytes"]["sent"] < detail["wire_bytes_uncompressed"]["sent"] / 4
+    assert (report["sums_wrong"], detail["link_mbit"]) == (0, 20)
+    assert "20 Mbit/s in each direction" in started.stdout
+    for word in ("Error", "Warning", "quantum"):
+        assert word not in started.stdout + started.stderr
+
+
 @contextlib.contextmanager
 def training(out: Path, runner: str) -> Iterator[tuple[subprocess.Popen[str], list[psutil.Process]]]:
-    """Start a run of two workers; return it with all its processes after the first epoch."""
+    """Start a run of two workers; return it with all its processes after the first test."""
     process = subprocess.Popen(
         command(out, "--topology", runner, "--workers", "2", "--epochs", "200"),
         stdout=subprocess.PIPE,
@@ -77,19 +99,19 @@ def training(out: Path, runner: str) -> Iterator[tuple[subprocess.Popen[str], li
         env={**os.environ, "PATH": path_without_bmv2()},
     )
     try:
-        yield process, first_epoch(process)
+        yield process, first_test(process)
     finally:
         process.kill()
         process.communicate()
 
 
-def first_epoch(process: subprocess.Popen[str]) -> list[psutil.Process]:
+def first_test(process: subprocess.Popen[str]) -> list[psutil.Process]:
     """Wait for it; returns the processes that are there by then."""
     assert process.stdout is not None
     seen = []
     for line in process.stdout:
         seen.append(line)
-        if "epoch 1/" in line:
+        if ": step " in line:
             descendants = psutil.Process(process.pid).children(recursive=True)
             assert len(descendants) >= 5  # switch, server, controller and two workers
             return descendants

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from lanesum.launch.supervisor import ProcessFailedError, Supervisor
 from lanesum.rpc import controller as rpc
 from lanesum_lab.run import steps
 from lanesum_lab.run.plan import make_plan
-from lanesum_lab.run.supervisor import ProcessFailedError, Supervisor
 
 
 class SlowController:

@@ -23,6 +23,7 @@ from lanesum_lab.train import digits, task
 from lanesum_lab.train.plot import plot
 from lanesum_lab.train.report import Report
 from lanesum_lab.train.task import DigitsNet, DigitsTask, load_digits
+from lanesum_lab.train.traffic import Traffic
 from tests.host.torch.ranks import LOCALHOST, Ranks, free_ports, served_job
 
 pytestmark = pytest.mark.long
@@ -149,11 +150,45 @@ def test_report_survives_the_file_and_is_drawn(tmp_path: Path) -> None:
     assert Report.read(tmp_path / "report.json") == report
     plot(report, tmp_path / "report.png")
     assert (tmp_path / "report.png").stat().st_size > 10_000
+    text = table(report)
+    assert "98.00%" in text and "6.0 x" in text and "sums wrong" in text
+
+
+def table(report: Report) -> str:
     console = Console(width=100)
     with console.capture() as capture:
         console.print(report.table())
-    text = capture.get()
-    assert "98.00%" in text and "6.0 x" in text and "sums wrong" in text
+    return capture.get()
+
+
+def test_report_with_limited_links_shows_times_and_wire_bytes(tmp_path: Path) -> None:
+    detail = {
+        "link_mbit": 10.0,
+        "wall_s_uncompressed": 3.6,
+        "wire_bytes": {"sent": 2_000_000, "received": 4_000_000},
+        "wire_bytes_uncompressed": {"sent": 9_000_000, "received": 10_000_000},
+        "seconds": [0.3, 0.6, 0.9, 1.2],
+        "seconds_uncompressed": [0.9, 1.8, 2.7, 3.6],
+    }
+    report = example(detail=example().detail | detail)
+    assert report.gain == 2.4
+    text = table(report)
+    for part in ("2.4 x", "4.5 x", "2.5 x", "same links of 10 Mbit/s"):
+        assert part in text
+    plot(report, tmp_path / "report.png")
+
+
+def test_report_without_limited_links_claims_no_gain() -> None:
+    report = example(detail=example().detail | {"wall_s_uncompressed": 3.6, "link_mbit": None})
+    assert report.gain is None
+    text = table(report)
+    assert "2.4 x" not in text and "the times say nothing about a network" in text
+
+
+def test_traffic_of_unknown_interface_is_refused() -> None:
+    assert Traffic.of("lo").sent >= 0 and Traffic.of(None) == Traffic()
+    with pytest.raises(ConfigurationError, match="no interface 'nosuch0'"):
+        Traffic.of("nosuch0")
 
 
 def test_report_is_correct_only_with_checked_equal_sums() -> None:

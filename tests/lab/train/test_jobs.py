@@ -59,6 +59,7 @@ def test_job_data_is_deterministic_and_apart_from_the_test(name: str) -> None:
 def test_job_model_has_the_stated_size_and_fits_the_data(name: str) -> None:
     job = jobs.JOBS[name]
     task = job.load(SMALL[name])
+    torch.manual_seed(1)  # some initial weights of digits are worse than guessing by more than half
     model = task.model()
     (stated,) = re.findall(r"([\d,]+) parameters", job.what)
     assert sum(parameter.numel() for parameter in model.parameters()) == int(stated.replace(",", ""))

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lanesum import environment
 from lanesum.aggregation.combine import Words
 from lanesum.codecs.kernels.arguments import BlockUnits
 from lanesum.errors import ConfigurationError
@@ -25,7 +26,7 @@ from lanesum.errors import ConfigurationError
 if TYPE_CHECKING:
     from lanesum.codecs.kernels.interface import Floats, Kernels
 
-VARIABLE = "LANESUM_THREADS"
+VARIABLE = environment.THREADS
 # Minimum number of values per thread: computing fewer is faster than waking a thread.
 _MIN_VALUES = 1 << 16
 

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Child processes with logs. None of them survives the run."""
+"""Child processes with logs. None of them survives its parent."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from pathlib import Path
 
 from lanesum._internal.closing import Closing
 from lanesum.errors import LanesumError
+from lanesum.launch import child as guarded
 
 _POLL_S = 0.05
 _GRACE_S = 5.0
@@ -43,7 +44,7 @@ class Child:
 
 
 class Supervisor(Closing):
-    """Start, watch and end processes. Use as a context manager.
+    """Start, watch and end processes of a launch or a run. Use as a context manager.
 
     Args:
         log_folder: receives ``NAME.log`` of every process that does not write to the terminal.
@@ -121,11 +122,11 @@ class Supervisor(Closing):
                 raise ProcessFailedError(f"{', '.join(c.name for c in waiting)} did not end within {timeout_s:g} s.")
             time.sleep(_POLL_S)
 
-    def check(self) -> None:
-        """Raise ProcessFailedError if a process has ended that was not killed on purpose."""
+    def check(self, besides: Child | None = None) -> None:
+        """Raise ProcessFailedError if a process ``besides`` this one has ended that was not killed on purpose."""
         for child in self._children:
             status = child.process.poll()
-            if status is not None and not child.killed:
+            if status is not None and not child.killed and child is not besides:
                 raise self._failure(child, status)
 
     def _failure(self, child: Child, status: int) -> ProcessFailedError:
@@ -153,10 +154,12 @@ class Supervisor(Closing):
 
 
 def _open(command: Sequence[str], environment: Mapping[str, str], log: Path | None) -> subprocess.Popen[bytes]:
+    # Also if this process is killed.
+    prefix = [sys.executable, "-ES", guarded.__file__, str(int(signal.SIGTERM)), str(os.getpid())]
     output = None if log is None else log.open("ab")
     try:
         return subprocess.Popen(
-            [*_die_with_parent(), *command],
+            [*prefix, *command],
             env={**os.environ, **environment},
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -173,9 +176,3 @@ def _signal(child: Child, number: signal.Signals) -> None:
     if child.process.poll() is None:
         # The process has a session of its own: the group is the process and its children.
         os.killpg(child.process.pid, number)
-
-
-def _die_with_parent() -> list[str]:
-    """Return a command prefix that ends the process with its parent, also if the parent is killed."""
-    setpriv = shutil.which("setpriv")  # util-linux
-    return [setpriv, "--pdeathsig", "TERM"] if setpriv else []

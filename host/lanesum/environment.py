@@ -1,0 +1,33 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Names of the environment variables that lanesum reads."""
+
+from __future__ import annotations
+
+#: ``host:port`` of the controller.
+CONTROLLER = "LANESUM_CONTROLLER"
+#: Name of the job.
+JOB = "LANESUM_JOB"
+#: File with the ticket of one worker, instead of a controller.
+TICKET = "LANESUM_TICKET"
+#: Codec, unless the script or the job names one.
+CODEC = "LANESUM_CODEC"
+#: ``1``: admit the job that JOB names if the controller has none of this name.
+ADMIT = "LANESUM_ADMIT"
+#: Folder of the launch, set by ``lanesum launch``.
+RUN_FOLDER = "LANESUM_RUN_FOLDER"
+
+#: ``auto``, ``off`` or ``required``: the native extension.
+NATIVE = "LANESUM_NATIVE"
+#: Threads of the codec loops.
+THREADS = "LANESUM_THREADS"
+#: Busy-poll limit, in microseconds.
+SPIN = "LANESUM_SPIN"
+#: ``auto``, ``off`` or ``interpret``: codecs on the GPU.
+GPU = "LANESUM_GPU"
+
+# Set by torchrun.
+RANK = "RANK"
+MASTER_PORT = "MASTER_PORT"
+RUN_ID = "TORCHELASTIC_RUN_ID"
+RESTART_COUNT = "TORCHELASTIC_RESTART_COUNT"

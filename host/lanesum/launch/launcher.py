@@ -1,0 +1,134 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Run of ``lanesum launch``: start the parts, admit the job, run torchrun, watch all of them, end all of them."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from lanesum import environment
+from lanesum.codecs.registry import DEFAULT_CODEC
+from lanesum.launch import parts
+from lanesum.launch.nodes import Nodes
+from lanesum.launch.run_folder import RunFolder
+from lanesum.launch.status import Status
+from lanesum.launch.supervisor import Child, Supervisor
+from lanesum.launch.torchrun import SIGNALED
+from lanesum.rpc import controller as rpc
+
+_INTERRUPT_S = 5.0
+_NO_WORKER = (
+    "no worker joined the job, so the script averaged its gradients without lanesum. Add lanesum.torch.attach(model) "
+    "after the line that wraps the model in DistributedDataParallel."
+)
+
+
+def launch(options: argparse.Namespace, nodes: Nodes) -> int:
+    """Run the script of the options; return its exit status. Raises the exceptions of ``lanesum.cli.launch.main``."""
+    own = options.controller is None
+    if own:
+        parts.check(options.switch or "none", nodes.nproc)
+    with contextlib.ExitStack() as stack:
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lanesum-")))
+        folder = RunFolder(scratch / "run")
+        folder.path.mkdir()
+        supervisor = stack.enter_context(Supervisor(scratch / "logs"))
+        controller = options.controller
+        if own:
+            block = stack.enter_context(contextlib.closing(parts.Block()))
+            controller = parts.start(supervisor, block, scratch, options.switch or "none", nodes.nproc)
+        variables = {
+            environment.CONTROLLER: controller,
+            environment.RUN_FOLDER: str(folder.path),
+            environment.TICKET: "",
+        }
+        defaults = {"PYTHONFAULTHANDLER": "1"}
+        if options.codec:
+            variables[environment.CODEC] = options.codec
+        if nodes.nproc > 1:
+            defaults["OMP_NUM_THREADS"] = "1"
+        job = options.job or os.environ.get(environment.JOB)
+        if nodes.alone:
+            # Loopback has no host name, which torch would warn about.
+            defaults |= {"GLOO_SOCKET_IFNAME": "lo", "TORCH_CPP_LOG_LEVEL": "ERROR"}
+            job = job or f"launch-{secrets.token_hex(4)}"
+            _admit(options, nodes, controller, job)
+            if not own:
+                stack.callback(_remove, controller, job)
+        elif job:
+            variables[environment.ADMIT] = "1"  # by rank 0, with the addresses of all machines
+        if job:
+            variables[environment.JOB] = job
+        variables |= {name: value for name, value in defaults.items() if name not in os.environ}
+        status = stack.enter_context(contextlib.closing(Status(folder)))
+        torchrun = supervisor.start("torchrun", _command(options, nodes), environment=variables, to_terminal=True)
+        code = _wait(supervisor, torchrun, status)
+        status.close()
+        _report(folder, status, code)
+        return code
+
+
+def _admit(options: argparse.Namespace, nodes: Nodes, controller: str, job: str) -> None:
+    """Admit the job of one machine, and say who sums it."""
+    codec = options.codec or os.environ.get(environment.CODEC) or DEFAULT_CODEC
+    message = {"name": job, "addresses": [rpc.address_towards(controller)] * nodes.nproc, "codec": codec}
+    admitted = rpc.call(controller, rpc.ADMIT, {**message, "seed": options.seed}, connect_s=rpc.CONNECT_S)
+    switches = ", ".join(admitted["placement"]) or "the server"
+    _say(f"job {job}: {nodes.nproc} workers, codec {codec}, summed by {switches}")
+
+
+def _remove(controller: str, job: str) -> None:
+    with contextlib.suppress(rpc.ControllerError):
+        rpc.call(controller, rpc.REMOVE, {"job": job}, connect_s=rpc.CONNECT_S)
+
+
+def _command(options: argparse.Namespace, nodes: Nodes) -> list[str]:
+    script = ["-m", options.script] if options.module else [options.script]
+    command = [sys.executable, "-m", "lanesum.launch.torchrun", *nodes.options]
+    command += [f"--max-restarts={options.max_restarts}", "-m", "lanesum.launch.worker"]
+    # As one word, because torchrun refuses words after the script that could be abbreviations of its own options.
+    return [*command, json.dumps([*script, *options.arguments])]
+
+
+def _wait(supervisor: Supervisor, torchrun: Child, status: Status) -> int:
+    """Return the exit status of torchrun. Raises ProcessFailedError if a part ends."""
+    try:
+        while (code := torchrun.process.poll()) is None:
+            supervisor.check(besides=torchrun)
+            status.tick()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                torchrun.process.wait(0.1)
+    except KeyboardInterrupt:
+        # The script may want to save a checkpoint; a second Ctrl-C ends all processes at once.
+        torchrun.process.send_signal(signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            torchrun.process.wait(_INTERRUPT_S)
+        raise
+    if code < 0:
+        _say(f"torchrun was ended by {signal.Signals(-code).name}")
+    return code if code >= 0 else SIGNALED - code
+
+
+def _report(folder: RunFolder, status: Status, code: int) -> None:
+    """Print what failed first, and what lanesum did."""
+    failure = folder.first_failure() if code else None
+    if failure is not None:
+        _say(f"rank {failure['rank']} failed first:\n{failure['what']}")
+    summary = status.summary()
+    if summary:
+        _say(summary)
+    elif code == 0:
+        _say(f"warning: {_NO_WORKER}")
+
+
+def _say(text: str) -> None:
+    print(f"lanesum: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,38 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""torchrun, with the exit status of the rank that failed first: ``python -m lanesum.launch.torchrun ARGUMENTS``."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import signal
+import sys
+from pathlib import Path
+
+from lanesum import environment
+from lanesum.launch.run_folder import RunFolder
+
+SIGNALED = 128  # added to the number of a signal, as shells do
+
+
+def main(arguments: list[str]) -> int:
+    """Run torchrun; return the exit status."""
+    sys.argv = ["torchrun", *arguments]
+    try:
+        runpy.run_module("torch.distributed.run", run_name="__main__", alter_sys=True)
+    except Exception as error:
+        if (received := getattr(error, "sigval", None)) is not None:  # torch's SignalException
+            return SIGNALED + int(received)
+        if not hasattr(error, "get_first_failure"):  # torch's ChildFailedError
+            raise
+        rank, failure = error.get_first_failure()
+        status = int(failure.exitcode)
+        how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with exit code {status}"
+        RunFolder(Path(os.environ[environment.RUN_FOLDER])).record_failure(rank, f"It {how}.")
+        return status if status > 0 else SIGNALED - status
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

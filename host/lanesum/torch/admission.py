@@ -1,0 +1,111 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Admission of a job for the ranks of a process group."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from typing import Any
+
+import torch.distributed as dist
+
+from lanesum import codecs, environment
+from lanesum.codecs.base import Codec
+from lanesum.codecs.registry import DEFAULT_CODEC
+from lanesum.errors import ConfigurationError, LanesumError
+from lanesum.join import controller_address
+from lanesum.rpc import controller as rpc
+
+# Jobs that this process has admitted.
+_admitted: list[str] = []
+
+
+def admitted_job(
+    controller: str | None,
+    job: str | None,
+    codec: str | Codec | None,
+    *,
+    admit: bool | None = None,
+    group: dist.ProcessGroup | None = None,
+) -> str | None:
+    """Return the name of a job for the ranks of ``group``; admit it if necessary. All of them must call it.
+
+    Rank 0 asks the controller, and broadcasts the result.
+
+    Args:
+        controller: ``host:port`` of the controller; the default is LANESUM_CONTROLLER.
+        job: name of the job; the default is LANESUM_JOB. If neither is set, a name is derived from the run of torchrun.
+            A job that an earlier process admitted for the same run is removed. So workers that were restarted get a
+            new incarnation.
+        codec: codec of the job, if it is admitted here; the default is LANESUM_CODEC.
+        admit: with None, a job is admitted if neither ``job`` nor LANESUM_JOB names one, or if LANESUM_ADMIT is ``1``.
+            With True, also a named one that the controller does not have. With False, no job is admitted.
+        group: ranks of the job; the default is all ranks.
+
+    Raises:
+        ConfigurationError: there is no process group, or the job has another number of workers.
+        ControllerError: the controller refuses or does not answer, on all ranks.
+    """
+    named = job or os.environ.get(environment.JOB) or None
+    address = controller_address(controller)
+    if admit is None:
+        admit = named is None or os.environ.get(environment.ADMIT) == "1"
+    if not admit or address is None:
+        return named
+    if not dist.is_initialized():
+        raise ConfigurationError(
+            "No job is named, and without a process group lanesum cannot admit one.",
+            'Call torch.distributed.init_process_group("gloo") first, or admit a job and set LANESUM_JOB.',
+        )
+    addresses: list[str] = [""] * dist.get_world_size(group)
+    dist.all_gather_object(addresses, rpc.address_towards(address), group=group)
+    outcome: list[Any] = [None]
+    if dist.get_rank(group) == 0:
+        try:
+            outcome[0] = _admit(address, named, codec, addresses)
+        except LanesumError as error:
+            outcome[0] = error
+    dist.broadcast_object_list(outcome, group=group, group_src=0)
+    if isinstance(outcome[0], LanesumError):
+        raise outcome[0]
+    return str(outcome[0])
+
+
+def release(controller: str, job: str) -> None:
+    """Remove a job that this process has admitted and all workers have left; its lease would end it later."""
+    if job in _admitted:
+        with contextlib.suppress(rpc.ControllerError):
+            rpc.call(controller, rpc.REMOVE, {"job": job}, connect_s=rpc.CONNECT_S)
+
+
+def _admit(controller: str, named: str | None, codec: str | Codec | None, addresses: list[str]) -> str:
+    jobs = {one["name"]: one for one in rpc.call(controller, rpc.JOBS, {}, connect_s=rpc.CONNECT_S)["jobs"]}
+    if named is not None and named in jobs:
+        workers = len(jobs[named]["workers"])
+        if workers != len(addresses):
+            raise ConfigurationError(
+                f"Job {named!r} has {workers} workers, the process group {len(addresses)} ranks.",
+                "Remove the job (lanesum job remove), or start as many ranks as it has workers.",
+            )
+        return named
+    run = _run()
+    for name in jobs if named is None else ():
+        if name.startswith(f"{run}.") and name not in _admitted:
+            rpc.call(controller, rpc.REMOVE, {"job": name})
+    name = named or f"{run}.{len(_admitted)}"
+    codec = codec or os.environ.get(environment.CODEC) or DEFAULT_CODEC
+    codec_name = codec if isinstance(codec, str) else codec.name
+    known = codec_name if isinstance(codec, str) or codec_name in codecs.names() else None
+    rpc.call(controller, rpc.ADMIT, {"name": name, "addresses": addresses, "codec": known})
+    _admitted.append(name)
+    return name
+
+
+def _run() -> str:
+    """Return a name of this process and its restarts: of the run of torchrun, and of the rank."""
+    run = os.environ.get(environment.RUN_ID, "none")
+    if run == "none":  # torchrun without a rendezvous: no other run has this port of the host
+        run = f"{socket.gethostname()}:{os.environ.get(environment.MASTER_PORT, '')}"
+    return f"{run}.{dist.get_rank()}"

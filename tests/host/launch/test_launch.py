@@ -1,0 +1,249 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""``lanesum launch`` with real processes on loopback: it trains, ends everything, and names the first failure."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lanesum.errors import MissingToolError
+from lanesum.launch import parts
+from tests.command_line import invoke
+
+pytest.importorskip("torch")
+
+SCRIPT = """
+import os, sys, time
+import torch, torch.distributed as dist
+import lanesum.torch
+
+dist.init_process_group("gloo")
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1000, 10))
+if "--plain" not in sys.argv:
+    state = lanesum.torch.attach(model)
+rank = dist.get_rank()
+print(f"rank {rank} of {dist.get_world_size()}, arguments {sys.argv[1:]}, file {__file__}", flush=True)
+step = 0
+while step < 3 or "--forever" in sys.argv:
+    model(torch.full((1, 1000), 1.0 + rank)).sum().backward()
+    step += 1
+    if step == 3:
+        print("trained", flush=True)
+    if step == 2 and rank == 1 and "--raise" in sys.argv:
+        raise ValueError("no such value")
+    if step == 2 and rank == 1 and "--exit" in sys.argv:
+        os._exit(7)
+    if step == 2 and rank == 1 and "--kill" in sys.argv:
+        os.kill(os.getpid(), 9)
+mean = model.module.weight.grad.mean().item() / 3
+if "--plain" not in sys.argv:
+    print(f"codec {state.codec.name}, mean {mean:.1f}", flush=True)
+    state.leave()
+dist.destroy_process_group()
+os._exit(0)
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "train.py"
+    path.write_text(SCRIPT)
+    return path
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Yield a function that starts ``lanesum launch``. At the end none of its processes runs."""
+    mark = f"LANESUM_TEST_MARK={tmp_path}"
+    started: list[subprocess.Popen[str]] = []
+
+    def run(*arguments: Any) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "lanesum.cli", "launch", *map(str, arguments)]
+        name, _, value = mark.partition("=")
+        pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        started.append(subprocess.Popen(command, cwd=tmp_path, env={**os.environ, name: value}, text=True, **pipes))
+        return started[-1]
+
+    yield run
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+        assert process.stdout is not None
+        process.stdout.close()
+    wait_until(lambda: not marked(mark))
+
+
+def marked(mark: str) -> list[str]:
+    """Return the command lines of all processes whose environment has ``mark``."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if mark.encode() in (folder / "environ").read_bytes().split(b"\0"):
+                found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+    return found
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def output_of(process: subprocess.Popen[str]) -> str:
+    output, _ = process.communicate(timeout=120)
+    return output
+
+
+def wait_for_line(process: subprocess.Popen[str], text: str) -> str:
+    """Return the output up to the first line with ``text``."""
+    assert process.stdout is not None
+    read = ""
+    for line in process.stdout:
+        read += line
+        if text in line:
+            return read
+    raise AssertionError(f"no line with {text!r} in:\n{read}")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("switch", ["none", "embedded"])
+def test_launch_trains_and_says_who_summed(start: Callable[..., Any], script: Path, switch: str) -> None:
+    process = start("--nproc", 2, "--switch", switch, "--codec", "fixed", script, "one", "--nproc", "9")
+    output = output_of(process)
+    assert process.returncode == 0, output
+    assert f"rank 1 of 2, arguments ['one', '--nproc', '9'], file {script}" in output
+    assert output.count("codec fixed, mean 1.5") == 2
+    summed = "switch 100%" if switch == "embedded" else "server 100%"
+    assert re.search(rf"^lanesum: 3 steps, .* sent instead of .* retransmissions .*, summed by {summed}$", output, re.M)
+
+
+@pytest.mark.long
+def test_launch_script_without_lanesum_is_warned(start: Callable[..., Any], script: Path) -> None:
+    process = start("--nproc", 2, script, "--plain")
+    output = output_of(process)
+    assert process.returncode == 0, output
+    assert "lanesum: warning: no worker joined the job" in output
+    assert "Add lanesum.torch.attach(model)" in output
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("option", "status", "said"),
+    [
+        ("--raise", 1, "ValueError: no such value"),
+        ("--exit", 7, "It ended with exit code 7."),
+        ("--kill", 137, "It was ended by SIGKILL."),
+    ],
+)
+def test_launch_names_first_failure(
+    start: Callable[..., Any], script: Path, option: str, status: int, said: str
+) -> None:
+    process = start("--nproc", 2, script, option, "--forever")
+    output = output_of(process)
+    assert process.returncode == status, output
+    assert said in output.partition("lanesum: rank 1 failed first:\n")[2]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_launch_ended_by_signal_leaves_nothing(start: Callable[..., Any], script: Path, number: int) -> None:
+    """The fixture waits until no process of the launch runs."""
+    process = start("--nproc", 2, "--switch", "embedded", script, "--forever")
+    wait_for_line(process, "trained")
+    os.kill(process.pid, number)
+    output = output_of(process)
+    expected = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -signal.SIGKILL}
+    assert process.returncode == expected[signal.Signals(number)], output
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("part", "said"), [("server", "server was ended by SIGKILL"), ("torchrun", "")])
+def test_launch_killed_part_ends_all_others(
+    start: Callable[..., Any], script: Path, tmp_path: Path, part: str, said: str
+) -> None:
+    process = start("--nproc", 2, script, "--forever")
+    wait_for_line(process, "trained")
+    words = {"server": ["lanesum.cli", "server"], "torchrun": ["lanesum.launch.torchrun"]}[part]
+    (pid,) = [
+        int(folder.name)
+        for folder in Path("/proc").glob("[0-9]*")
+        if parent_of(folder) == process.pid and set(words) <= set(words_of(folder))
+    ]
+    os.kill(pid, signal.SIGKILL)
+    output = output_of(process)
+    assert process.returncode != 0
+    assert said in output
+
+
+def parent_of(folder: Path) -> int:
+    with contextlib.suppress(OSError):
+        return int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+    return 0
+
+
+def words_of(folder: Path) -> list[str]:
+    with contextlib.suppress(OSError):
+        return (folder / "cmdline").read_bytes().decode().split("\0")
+    return []
+
+
+@pytest.mark.long
+def test_launch_two_at_once_do_not_collide(start: Callable[..., Any], script: Path) -> None:
+    processes = [start("--nproc", 1, "--switch", "embedded", "--job", "same", script) for _ in range(2)]
+    for process in processes:
+        output = output_of(process)
+        assert process.returncode == 0, output
+        assert "codec thc" in output
+
+
+def test_launch_without_controller_at_address_says_so(script: Path) -> None:
+    start = time.monotonic()
+    result = invoke(["launch", "--controller", "127.0.0.1:9", str(script)])
+    assert result.exit_code == 1
+    assert "No controller answers at 127.0.0.1:9 within 4 s." in result.output
+    assert time.monotonic() - start < 10
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--nnodes", "2", "--rdzv-endpoint", "a:1"], "Several machines need a controller"),
+        (["--switch", "bmv2"], "needs network interfaces, and so root. Choose --switch embedded"),
+        (["--nproc", "33"], "33 workers are more than the 32"),
+        (["--switch", "none", "--controller", "a:1"], "--switch is for a controller that launch starts"),
+        (["--switch", "none", "--color"], "nrecognized arguments: --color"),
+    ],
+)
+def test_launch_impossible_options_are_refused(script: Path, arguments: list[str], said: str) -> None:
+    result = invoke(["launch", *arguments, str(script)])
+    assert (result.exit_code, said in result.output) == (2, True), result.output
+
+
+def test_launch_missing_script_is_refused() -> None:
+    result = invoke(["launch", "nowhere.py"])
+    assert (result.exit_code, "There is no script 'nowhere.py'" in result.output) == (2, True)
+
+
+def test_launch_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: [])
+    with pytest.raises(MissingToolError, match=r"'controller' is not installed: .* pip install lanesum-control"):
+        parts.check("embedded", 2)
+
+
+def test_block_is_for_one_launch() -> None:
+    blocks = [parts.Block() for _ in range(50)]
+    assert len({block.network for block in blocks}) == len(blocks)
+    for block in blocks:
+        block.close()

@@ -1,0 +1,60 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Counts and failures that the ranks leave for the launcher, and the line made of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lanesum.launch.run_folder import RunFolder
+from lanesum.launch.status import Status
+
+
+def test_first_failure_is_that_of_the_last_attempt(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    assert folder.first_failure() is None
+    for attempt, ranks in enumerate([(3, 1), (2, 0)]):
+        folder.begin_attempt(attempt)
+        folder.begin_attempt(attempt)
+        assert folder.first_failure() is None
+        for rank in ranks:
+            folder.record_failure(rank, f"error of {rank}")
+        assert folder.first_failure() == {"rank": ranks[0], "what": f"error of {ranks[0]}"}
+
+
+def test_failure_before_any_attempt_is_kept(tmp_path: Path) -> None:
+    RunFolder(tmp_path).record_failure(0, "It ended with exit code 1.")
+    assert RunFolder(tmp_path).first_failure() == {"rank": 0, "what": "It ended with exit code 1."}
+
+
+def test_stats_are_those_of_every_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LANESUM_RUN_FOLDER", str(tmp_path))
+    folder = RunFolder.of_environment()
+    assert folder == RunFolder(tmp_path)
+    folder.write_stats(0, {})
+    folder.write_stats(1, {"steps": 2})
+    folder.write_stats(0, {"steps": 3})
+    assert folder.stats() == [{"steps": 3}, {"steps": 2}]
+    monkeypatch.delenv("LANESUM_RUN_FOLDER")
+    assert RunFolder.of_environment() is None
+
+
+def test_stats_of_vanished_folder_are_dropped(tmp_path: Path) -> None:
+    RunFolder(tmp_path / "gone").write_stats(0, {})
+
+
+def test_status_adds_up_bytes_and_names_savings(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    status = Status(folder)
+    assert status.summary() == ""
+    counts = {"steps": 10, "bytes_fp32": 4_000_000, "bytes_up": 500_000, "packets_sent": 400, "retransmissions": 1}
+    counts |= {"chunks_by_switch": 3, "chunks_by_server": 1}
+    for worker in range(2):
+        folder.write_stats(worker, counts)
+    line = "10 steps, 1 MB sent instead of 8 MB as float32, 88% saved, 2 retransmissions (0.2%)"
+    line += ", summed by switch 75% and server 25%"
+    assert status.summary() == line
+    folder.write_stats(0, {**counts, "bytes_up": 9_000_000})
+    assert "9.5 MB sent instead of 8 MB as float32, 2 ret" in status.summary()

@@ -1,0 +1,221 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""``attach``: admission by the process group, choice of the codec, and refused models. Two ranks over gloo."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+
+import pytest
+import torch
+from torch import nn
+from torch.distributed.fsdp import FullyShardedDataParallel
+from torch.nn.parallel import DistributedDataParallel
+
+import lanesum.torch
+from lanesum.errors import ConfigurationError, LanesumError
+from lanesum.rpc import controller as rpc
+from lanesum.server import AggregationServer
+from lanesum_control.controller import Controller, JobRequest
+from lanesum_control.network import Network
+from lanesum_control.service import ControllerService
+from lanesum_control.topology import load
+from tests.host.torch.ranks import Ranks, free_ports
+
+RUN = {"TORCHELASTIC_RUN_ID": "run7"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Site:
+    controller: Controller
+    address: str
+
+    def jobs(self) -> list[str]:
+        return [job.request.name for job in self.controller.jobs()]
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with AggregationServer(("127.19.0.97", 0)) as server:
+        network = dataclasses.replace(Network.of(load("star4"), loopback=True), servers=(server.address,))
+        controller = Controller(network, server)
+        with ControllerService(controller, "127.0.0.1:0") as service:
+            yield Site(controller, f"127.0.0.1:{service.port}")
+
+
+@contextlib.contextmanager
+def environment(values: Mapping[str, str]) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in values.items():
+            patch.setenv(name, value)
+        yield
+
+
+def wrapped() -> DistributedDataParallel:
+    torch.manual_seed(3)
+    return DistributedDataParallel(nn.Linear(8, 4))
+
+
+def gradient(model: DistributedDataParallel, rank: int) -> torch.Tensor:
+    model.zero_grad()
+    model(torch.full((1, 8), 1.0 + rank)).sum().backward()
+    weight = model.module.weight.grad
+    assert weight is not None
+    return weight.clone()
+
+
+def train(variables: dict[str, str], options: dict[str, object]) -> tuple[str, float, tuple[int, int]]:
+    """Return codec, mean of a gradient of 1 + rank, and (job, tag)."""
+    with environment(variables):
+        model = wrapped()
+        state = lanesum.torch.attach(model, deadline_s=10.0, **options)
+        mean = gradient(model, int(os.environ["RANK"])).mean().item()
+        state.leave()
+        return state.codec.name, mean, (state.session.ticket.job, state.session.ticket.tag)
+
+
+def test_attach_without_job_admits_one_and_removes_it(ranks: Ranks, site: Site) -> None:
+    variables = {**RUN, "LANESUM_CONTROLLER": site.address}
+    first, second = ranks.run(train, [variables, variables], {"codec": "fixed"})
+    assert first == second
+    assert first[:2] == ("fixed", pytest.approx(1.5))
+    assert site.jobs() == []
+    admitted = [event for event in site.controller.events.since(0) if event.what.startswith("admitted")]
+    assert [event.whom.rpartition(".")[0] for event in admitted] == ["run7.0"]
+
+
+@pytest.mark.parametrize(
+    ("admitted", "variables", "options", "expected"),
+    [
+        ("fixed", {"LANESUM_CODEC": "thc"}, {}, "fixed"),
+        (None, {"LANESUM_CODEC": "fixed"}, {}, "fixed"),
+        (None, {}, {}, "thc"),
+        ("fixed", {}, {"codec": "thc"}, "thc"),
+    ],
+    ids=["job", "environment", "default", "argument"],
+)
+def test_attach_codec_is_that_of_argument_job_or_environment(
+    ranks: Ranks, site: Site, admitted: str | None, variables: dict[str, str], options: dict[str, object], expected: str
+) -> None:
+    site.controller.admit(JobRequest("own", ("w1", "w2"), codec=admitted))
+    variables = {**variables, "LANESUM_CONTROLLER": site.address, "LANESUM_JOB": "own"}
+    for codec, mean, _ in ranks.run(train, [variables, variables], options):
+        assert codec == expected
+        assert mean == pytest.approx(1.5, rel=0.4)
+    assert site.jobs() == ["own"]
+
+
+def test_attach_named_job_is_admitted_only_if_allowed(ranks: Ranks, site: Site) -> None:
+    variables = {"LANESUM_CONTROLLER": site.address, "LANESUM_JOB": "named"}
+    refusals = ranks.run(refusal, [variables, variables], {})
+    assert all("No job 'named' is admitted" in message for _, message, _ in refusals)
+    outcomes = ranks.run(train, [{**variables, "LANESUM_ADMIT": "1"}] * 2, {"codec": "fixed"})
+    assert outcomes[0] == outcomes[1]
+
+
+def test_attach_after_restart_of_same_run_begins_new_incarnation(ranks: Ranks, site: Site) -> None:
+    """The job of workers that were killed is still admitted, on all hosts that the topology has."""
+    site.controller.admit(JobRequest("run7.0.before", ("w1", "w2", "w3", "w4")))
+    site.controller.admit(JobRequest("run7.01", ("w1", "w2", "w3", "w4")))
+    variables = {**RUN, "LANESUM_CONTROLLER": site.address}
+    ranks.run(train, [variables, variables], {"codec": "fixed"})
+    assert site.jobs() == ["run7.01"]
+
+
+def refusal(variables: dict[str, str], options: dict[str, object]) -> tuple[str, str, float]:
+    """Return type and message of the error, and the seconds until it."""
+    start = time.monotonic()
+    with environment(variables), pytest.raises(LanesumError) as caught:
+        lanesum.torch.attach(wrapped(), **options)
+    return type(caught.value).__name__, str(caught.value), time.monotonic() - start
+
+
+def test_attach_job_of_other_size_is_refused_on_all_ranks(ranks: Ranks, site: Site) -> None:
+    site.controller.admit(JobRequest("own", ("w1", "w2", "w3")))
+    variables = {"LANESUM_CONTROLLER": site.address, "LANESUM_JOB": "own"}
+    for kind, message, _ in ranks.run(refusal, [variables, variables], {"admit": True}):
+        assert kind == "ConfigurationError"
+        assert "Job 'own' has 3 workers, the process group 2 ranks. Remove the job" in message
+
+
+def test_attach_without_controller_fails_within_five_seconds(ranks: Ranks) -> None:
+    (port,) = free_ports(1)
+    for named in ({}, {"LANESUM_JOB": "own"}):
+        variables = {"LANESUM_CONTROLLER": f"127.0.0.1:{port}", **named}
+        for kind, message, seconds in ranks.run(refusal, [variables, variables], {}):
+            assert kind == "UnreachableError"
+            assert "start the script with lanesum launch" in message
+            assert seconds < 5
+
+
+def test_attach_without_environment_names_launch(ranks: Ranks) -> None:
+    for kind, message, _ in ranks.run(refusal, [{}, {}], {}):
+        assert kind == "ConfigurationError"
+        assert "LANESUM_CONTROLLER, LANESUM_JOB must be set" in message
+        assert "lanesum launch" in message
+
+
+def test_admission_without_process_group_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"init_process_group\(\"gloo\"\) first"):
+        lanesum.torch.State.join(controller="127.0.0.1:1")
+
+
+def refused_models(variables: dict[str, str]) -> list[str]:
+    said = []
+    with environment(variables):
+        hooked = wrapped()
+        state = lanesum.torch.attach(hooked, codec="fixed")
+        frozen = wrapped().requires_grad_(False)
+        sharded = FullyShardedDataParallel.__new__(FullyShardedDataParallel)  # its constructor requires a GPU
+        nn.Module.__init__(sharded)
+        sharded._modules["_fsdp_wrapped_module"] = nn.Linear(8, 4)
+        for model in (hooked, frozen, nn.Linear(8, 4), sharded):
+            with pytest.raises(ConfigurationError) as caught:
+                lanesum.torch.attach(model)
+            said.append(str(caught.value))
+        state.leave()
+        late = wrapped()
+        gradient(late, 0)
+        with warnings.catch_warnings(record=True) as caught_warnings:
+            warnings.simplefilter("always")
+            state = lanesum.torch.attach(late, codec="fixed")
+        said += [str(one.message) for one in caught_warnings if "lanesum" in str(one.message)]
+        for _ in range(3):  # over the rebuild of the buckets
+            mean = gradient(late, int(os.environ["RANK"])).mean().item()
+        said.append(f"{mean:.4f}")
+        state.leave()
+    return said
+
+
+def test_attach_refuses_models_that_it_cannot_average(ranks: Ranks, site: Site) -> None:
+    for said in ranks.run(refused_models, [{**RUN, "LANESUM_CONTROLLER": site.address}] * 2):
+        hooked, frozen, bare, sharded, late, mean = said
+        assert "has lanesum.torch.ddp_hook.hook. Attach once, before the first backward" in hooked
+        assert "No parameter of the model requires a gradient" in frozen
+        assert "takes a DistributedDataParallel, not Linear. Wrap the model" in bare
+        assert "FSDP1" in sharded
+        assert "attached after a backward pass" in late
+        assert mean == "1.5000"
+
+
+def test_admit_by_addresses_finds_hosts() -> None:
+    network = Network.of(load("star4"), loopback=False)
+    assert network.hosts_of(["10.19.0.3", "10.19.0.1"], busy=()) == ("w3", "w1")
+    with pytest.raises(LanesumError, match=r"No worker .* the address 10\.0\.0\.1\. Its workers: w1 10\.19\.0\.1,"):
+        network.hosts_of(["10.0.0.1"], busy=())
+    with pytest.raises(LanesumError, match=r"Several workers of the job are at w1 \(10\.19\.0\.1\)"):
+        network.hosts_of(["10.19.0.1", "10.19.0.1"], busy=())
+    loopback = Network.of(load("star4"), loopback=True)
+    assert loopback.hosts_of(["127.0.0.1"] * 3, busy=("w1", "w2")) == ("w3", "w4", "w1")
+    with pytest.raises(LanesumError, match="has 5 workers, the controller's topology 4"):
+        loopback.hosts_of(["127.0.0.1"] * 5, busy=())
+
+
+def test_admit_by_addresses_that_are_no_list_is_refused(site: Site) -> None:
+    with pytest.raises(rpc.ControllerError, match="addresses = 'w1' is no list"):
+        rpc.call(site.address, rpc.ADMIT, {"name": "a", "addresses": "w1"})
