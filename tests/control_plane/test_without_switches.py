@@ -27,7 +27,7 @@ def test_jobs_are_summed_and_removed(topology: str, hosts: tuple[str, str]) -> N
         results: list[np.ndarray] = []
 
         def work(worker: int) -> None:
-            with Session(controller.join("a", worker)) as session:
+            with Session(controller.join("a", worker), codec="thc") as session:
                 results.append(session.all_reduce(np.full(1000, worker + 1, np.float32)))
 
         threads = [threading.Thread(target=work, args=(worker,)) for worker in range(2)]

@@ -27,7 +27,6 @@ from lanesum.codecs.base import (
 from lanesum.codecs.baselines import DGC, QSGD, GatheredFloats, PowerSGD, SignVote, TernGrad
 from lanesum.codecs.error_feedback import ErrorFeedback
 from lanesum.codecs.fixed import FixedPoint
-from lanesum.codecs.lgc import RingLGC, ServerLGC
 from lanesum.codecs.policy import Policy
 from lanesum.codecs.policy_rules import Rule
 from lanesum.codecs.registry import for_job, get, names, register
@@ -57,12 +56,10 @@ __all__ = [
     "Policy",
     "PowerSGD",
     "Result",
-    "RingLGC",
     "Round",
     "RoundGroup",
     "RoundShape",
     "Rule",
-    "ServerLGC",
     "SignVote",
     "Sketch",
     "SparseCodec",

@@ -2,20 +2,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Registry of codecs: a name for each factory.
 
-Built-in codecs register themselves when their module is imported, in the same way as codecs from elsewhere do. Command
-line, control plane, benchmarks and tests read this registry.
+Codecs register themselves when their module is imported: built-in ones with this package, those of other packages when
+a name is not found or all names are listed. Command line, control plane, benchmarks and tests read this registry.
 """
 
 from __future__ import annotations
 
+import functools
+import importlib.metadata
 import inspect
 import re
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from lanesum.codecs.base import Codec
 from lanesum.errors import ConfigurationError
+
+#: Entry points of packages with codecs; each names a module that registers them when it is imported.
+GROUP = "lanesum.codecs"
 
 #: Codec of a training that names none.
 DEFAULT_CODEC = "thc"
@@ -67,8 +73,19 @@ def register(
     _entries[name] = _Entry(factory, dict(preset or {}), parameters, optional_lookup)
 
 
+@functools.cache
+def _load_installed() -> None:
+    """Import the codecs of other packages, once: the modules of their entry points register them."""
+    for point in importlib.metadata.entry_points(group=GROUP):
+        try:
+            point.load()
+        except ImportError as error:
+            warnings.warn(f"The codecs of {point.value} cannot be loaded: {error}.", stacklevel=2)
+
+
 def names() -> list[str]:
     """Return the registered names, sorted."""
+    _load_installed()
     return sorted(_entries)
 
 
@@ -100,6 +117,8 @@ def for_job(name: str, *, workers: int, lookup: bool) -> Codec:
 
 
 def _entry(name: str) -> _Entry:
+    if name not in _entries:
+        _load_installed()
     if name not in _entries:
         raise ConfigurationError(f"There is no codec {name!r}.", f"Known codecs: {', '.join(names())}.")
     return _entries[name]

@@ -43,7 +43,7 @@ class Session(Closing):
 
     Args:
         ticket: from the controller (``lanesum.join.join``); valid for one session.
-        codec: name or codec object, for calls of ``all_reduce`` that name none.
+        codec: name or codec object, for calls of ``all_reduce`` that name none. The default sums exactly up to float32.
         window: maximum number of packets in flight.
         congestion: congestion control below that maximum: ``"aimd"``, ``"fixed"`` or a ``CongestionControl``.
         pacing: spread the packets of a window over a round trip instead of sending them at once.
@@ -66,7 +66,7 @@ class Session(Closing):
         self,
         ticket: JobTicket,
         *,
-        codec: str | Codec = "thc",
+        codec: str | Codec = "fixed",
         window: int = DEFAULT_WINDOW,
         congestion: str | CongestionControl = "aimd",
         pacing: bool = False,

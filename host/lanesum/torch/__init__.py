@@ -7,9 +7,12 @@
     state = lanesum.torch.attach(model)
 
 The hook sums every gradient bucket of DistributedDataParallel through the job's aggregation point instead of the
-process group. It returns the mean, as DDP expects of a hook.
+process group. It returns the mean, as DDP expects of a hook. ``all_reduce`` sums one tensor. The import registers the
+backend ``lanesum`` of ``torch.distributed``.
 """
 
+from lanesum.torch import process_group
+from lanesum.torch.collectives import all_reduce
 from lanesum.torch.ddp_hook import attach, hook
 from lanesum.torch.error_feedback import ErrorFeedbackState
 from lanesum.torch.parameters import ForeignCheckpointError
@@ -24,6 +27,9 @@ __all__ = [
     "State",
     "SumCheck",
     "SumCheckError",
+    "all_reduce",
     "attach",
     "hook",
 ]
+
+process_group.register()

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch.distributed.device_mesh import DeviceMesh
 from torch.nn.parallel import DistributedDataParallel
 
 from lanesum.errors import ConfigurationError
@@ -39,14 +40,15 @@ def hook(state: State, bucket: dist.GradBucket) -> torch.futures.Future[torch.Te
     return state.submit(bucket)
 
 
-def attach(model: torch.nn.Module, **options: Any) -> State:
+def attach(model: torch.nn.Module, *, replicas: DeviceMesh | None = None, **options: Any) -> State:
     """Let lanesum average the gradients of ``model``: join the job, wait for its other workers, register the hook.
 
     Call it on all ranks, right after the model was wrapped. Without a job in the environment or in ``options``, one is
     admitted for the ranks of the process group.
 
     Args:
-        model: a DistributedDataParallel, which may be compiled.
+        model: a DistributedDataParallel, which may be compiled, or a model that ``fully_shard`` (FSDP2) has sharded.
+        replicas: for FSDP2, the dimension of the mesh whose ranks have the same shard; each shard has a job of its own.
         options: arguments of :meth:`State.join`, for example ``codec``.
 
     Returns:
@@ -54,10 +56,21 @@ def attach(model: torch.nn.Module, **options: Any) -> State:
 
     Raises:
         ConfigurationError: the model is no DistributedDataParallel, has a hook already, or no parameter that requires
-            a gradient.
+            a gradient. Or it is sharded by FSDP1, or by FSDP2 without replicas.
         LanesumError: the exceptions of :meth:`State.join`.
     """
-    wrapper = _checked(getattr(model, "_orig_mod", model))
+    model = getattr(model, "_orig_mod", model)
+    fsdp = sys.modules.get("torch.distributed.fsdp")
+    if fsdp is not None and isinstance(model, fsdp.FullyShardedDataParallel):
+        raise ConfigurationError(
+            "attach does not support FullyShardedDataParallel (FSDP1): it has no hook for hybrid sharding.",
+            "Use DistributedDataParallel, or fully_shard (FSDP2) with replicas.",
+        )
+    if replicas is not None or (fsdp is not None and any(isinstance(one, fsdp.FSDPModule) for one in model.modules())):
+        from lanesum.torch.fsdp import attach_fsdp  # its imports take time
+
+        return attach_fsdp(model, replicas, **options)
+    wrapper = _checked(model)
     state = State.join(model=wrapper, **options)
     try:
         wrapper.register_comm_hook(state, hook)
@@ -69,14 +82,10 @@ def attach(model: torch.nn.Module, **options: Any) -> State:
 
 def _checked(model: torch.nn.Module) -> DistributedDataParallel:
     if not isinstance(model, DistributedDataParallel):
-        sharded = sys.modules.get("torch.distributed.fsdp")
-        if sharded is not None and isinstance(model, sharded.FullyShardedDataParallel):
-            what = (
-                "attach does not support FullyShardedDataParallel (FSDP1): it shards gradients, and lanesum sums them."
-            )
-        else:
-            what = f"attach takes a DistributedDataParallel, not {type(model).__name__}."
-        raise ConfigurationError(what, "Wrap the model: torch.nn.parallel.DistributedDataParallel(model).")
+        raise ConfigurationError(
+            f"attach takes a DistributedDataParallel, not {type(model).__name__}.",
+            "Wrap the model: torch.nn.parallel.DistributedDataParallel(model).",
+        )
     if model._comm_hooks:
         other = model._comm_hooks[0][0]
         raise _refused(f"it has {other.__module__}.{other.__qualname__}")

@@ -9,7 +9,6 @@ import concurrent.futures
 import contextlib
 import functools
 import os
-import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -21,28 +20,32 @@ import torch.distributed as dist
 
 from lanesum import environment
 from lanesum._internal.closing import Closing
-from lanesum.codecs.base import Codec, Part, Result
+from lanesum.codecs.base import Codec, Part
 from lanesum.codecs.registry import DEFAULT_CODEC
 from lanesum.errors import ConfigurationError
-from lanesum.gpu.staging import Staging, needs_staging, staging_for
-from lanesum.gpu.tensors import adds_error_feedback
 from lanesum.join import DEFAULT_WAIT_S, join, wait_for_others
 from lanesum.keep_alive import KeepAlive
 from lanesum.launch.run_folder import RunFolder
-from lanesum.session import AllReduceHandle, RoundObserver, Session
+from lanesum.session import RoundObserver, Session
 from lanesum.session.session import DEFAULT_BUSY_S, NonFinite
 from lanesum.torch import checkpoint
 from lanesum.torch.admission import admitted_job, release
 from lanesum.torch.communication_thread import CommunicationThread
 from lanesum.torch.error_feedback import ErrorFeedbackState
+from lanesum.torch.hierarchy import Follower, HostGroup
 from lanesum.torch.parameters import NUMBERED, parameter_names
 from lanesum.torch.stats import HookStats, open_range, warn_unused
+from lanesum.torch.tensor_all_reduce import TensorAllReduce
 from lanesum.transport import JobTicket
 from lanesum.transport.congestion import CongestionControl
 from lanesum.transport.constants import DEFAULT_DEADLINE_S, DEFAULT_WINDOW
 from lanesum.transport.errors import SessionClosedError
 
 _WRITE_S = 1.0
+
+
+# Of each process group. Another join of this process would begin a new incarnation of the job.
+_joined: weakref.WeakKeyDictionary[dist.ProcessGroup, State] = weakref.WeakKeyDictionary()
 
 
 class State(Closing):
@@ -55,6 +58,7 @@ class State(Closing):
             nearly exact (``fixed`` and the sparse ones) or keeps error feedback itself (``policy``).
         model: module or DDP wrapper that names the parameters in checkpoints. Without it they are numbered in the order
             in which DDP first shows them, which is the same in every run of a model.
+        host: ranks of this host that share the session of their leader.
 
     Attributes:
         error: the exception of the first bucket that failed, or None.
@@ -72,8 +76,10 @@ class State(Closing):
         codec: str | Codec | None = None,
         error_feedback: bool | None = None,
         model: torch.nn.Module | None = None,
+        host: HostGroup | None = None,
     ) -> None:
         self.session = session
+        self.host = host
         self._after_leave: Callable[[], None] | None = None
         self.codec: Codec = session.codec if codec is None else session.resolve_codec(codec)
         self.error: Exception | None = None
@@ -93,9 +99,9 @@ class State(Closing):
         self._thread = CommunicationThread(
             f"lanesum-job-{session.ticket.job}-worker-{session.ticket.worker}", session.close, session.wake
         )
-        self._in_flight: collections.deque[_Bucket] = collections.deque()  # used by the communication thread alone
+        self._in_flight: collections.deque[TensorAllReduce] = collections.deque()  # of the communication thread alone
         self._busy_since = 0.0
-        self._run_folder = RunFolder.of_environment()
+        self._run_folder = RunFolder.of_environment() if host is None or host.leads else None
         self._written_at = 0.0
         self._num_steps = 0
         self._num_buckets = 0
@@ -124,6 +130,9 @@ class State(Closing):
         non_finite: NonFinite = "mean",
         wait_s: float = DEFAULT_WAIT_S,
         take_over: bool = False,
+        group: dist.ProcessGroup | None = None,
+        hierarchical: bool = False,
+        local_group: dist.ProcessGroup | None = None,
     ) -> State:
         """Join a job, wait for its other workers, and return a state for it.
 
@@ -134,6 +143,10 @@ class State(Closing):
         else ``thc``. ``window``, ``congestion``, ``pacing``, ``deadline_s``, ``busy_s``, ``observer`` and
         ``non_finite`` are those of :class:`lanesum.session.Session`, the rest of the constructor.
 
+        ``group`` has the ranks of the job, in the order of its workers; all ranks by default. With ``hierarchical`` the
+        job has one worker for each host: the ranks that torchrun started on a host reduce to the first of them, through
+        a process group, and receive its result. ``local_group`` names these ranks otherwise.
+
         Raises:
             ConfigurationError: without ``worker``, this rank and the size of its process group are not the number of
                 this worker and the size of the job.
@@ -141,35 +154,55 @@ class State(Closing):
                 :func:`lanesum.join.wait_for_others`: a worker has not joined within ``wait_s`` seconds, or uses another
                 codec, or another version of lanesum or PyTorch. An error on one rank is raised on all of them.
         """
-        job = admitted_job(controller, job, codec, admit=admit)
-        ticket = join(controller=controller, job=job, worker=worker, take_over=take_over)
-        opened: KeepAlive | Session | None = KeepAlive.of(ticket)
-        try:
-            if worker is None:
-                _check_group(ticket, model)
-            opened = session = Session(
-                ticket,
-                codec=codec or ticket.codec or os.environ.get(environment.CODEC) or DEFAULT_CODEC,
-                window=window,
-                congestion=congestion,
-                pacing=pacing,
-                deadline_s=deadline_s,
-                busy_s=busy_s,
-                observer=observer,
-                non_finite=non_finite,
-            )
-            if ticket.controller:
-                described, facts = session.describe(), {"torch": str(torch.__version__)}
-                wait_for_others(ticket, ticket.controller, description=described, facts=facts, timeout_s=wait_s)
-            state = cls(session, error_feedback=error_feedback, model=model)
-        except BaseException as error:
-            if opened is not None:
-                opened.report_failure(error)
-                opened.close()
-            raise
-        if ticket.controller and job is not None:
-            state._after_leave = functools.partial(release, ticket.controller, job)
+        host = HostGroup(local_group, wait_s) if hierarchical or local_group is not None else None
+        if host is not None and not host.leads:
+            host.wait_for_leader()
+            return cls._remembered(cls(cast(Session, Follower(host)), host=host), None)
+        with contextlib.nullcontext() if host is None else host.leading() as leaders:
+            group = group if host is None else leaders
+            job = admitted_job(controller, job, codec, admit=admit, group=group)
+            ranked = worker is None
+            worker = dist.get_rank(group) if ranked and group is not None else worker
+            ticket = join(controller=controller, job=job, worker=worker, take_over=take_over)
+            opened: KeepAlive | Session | None = KeepAlive.of(ticket)
+            try:
+                if ranked:
+                    _check_group(ticket, getattr(model, "process_group", None) if group is None else group)
+                opened = session = Session(
+                    ticket,
+                    codec=codec or ticket.codec or os.environ.get(environment.CODEC) or DEFAULT_CODEC,
+                    window=window,
+                    congestion=congestion,
+                    pacing=pacing,
+                    deadline_s=deadline_s,
+                    busy_s=busy_s,
+                    observer=observer,
+                    non_finite=non_finite,
+                )
+                if ticket.controller:
+                    described, facts = session.describe(), {"torch": str(torch.__version__)}
+                    wait_for_others(ticket, ticket.controller, description=described, facts=facts, timeout_s=wait_s)
+                state = cls(session, error_feedback=error_feedback, model=model, host=host)
+            except BaseException as error:
+                if opened is not None:
+                    opened.report_failure(error)
+                    opened.close()
+                raise
+            if ticket.controller and job is not None:
+                state._after_leave = functools.partial(release, ticket.controller, job)
+        return cls._remembered(state, None if host is not None else group)
+
+    @staticmethod
+    def _remembered(state: State, group: dist.ProcessGroup | None) -> State:
+        if dist.is_initialized():
+            _joined[cast(dist.ProcessGroup, dist.group.WORLD) if group is None else group] = state
         return state
+
+    @staticmethod
+    def joined(group: dist.ProcessGroup) -> State | None:
+        """Return the open state that ``join`` has made for ``group``, if there is one."""
+        state = _joined.get(group)
+        return None if state is None or isinstance(state.error, SessionClosedError) else state
 
     @property
     def stats(self) -> HookStats:
@@ -181,32 +214,69 @@ class State(Closing):
 
     def submit(self, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
         """Start averaging ``bucket``; see :func:`lanesum.torch.hook`."""
+        parts = self._parts(bucket.parameters())
+        self._num_steps += bucket.is_last()
+        return self.all_reduce(bucket.buffer(), name=f"bucket {bucket.index()}", parts=parts)
+
+    def all_reduce(
+        self,
+        tensor: torch.Tensor,
+        *,
+        codec: str | Codec | None = None,
+        average: bool = True,
+        name: str = "",
+        parts: Sequence[Part] = (),
+    ) -> torch.futures.Future[torch.Tensor]:
+        """Begin the all-reduce of a tensor in the communication thread, and return a future of the result at once.
+
+        All workers must begin the same ones in the same order, those of backward passes included.
+
+        Args:
+            tensor: floating-point. A dense one may be overwritten by the result. The rows of a sparse one (COO) are
+                summed exactly.
+            codec: name or object; the state's codec when None.
+            average: divide by the number of contributors.
+            name: name of the tensor, for error messages.
+            parts: parameters of the tensor. With them and the state's codec, error feedback is added.
+
+        Raises:
+            ConfigurationError: the tensor is neither dense nor COO, or not floating-point.
+            LanesumError: the error of an earlier tensor.
+        """
         if self.error is not None:
             raise self.error
-        buffer = bucket.buffer()
-        if buffer.is_sparse:
+        if not tensor.is_floating_point():
             raise ConfigurationError(
-                "lanesum averages dense gradients; this bucket is sparse.", "Build the embedding with sparse=False."
-            )
-        if not buffer.is_floating_point():
-            raise ConfigurationError(
-                f"lanesum averages floating-point gradients; this bucket has {buffer.dtype}.",
+                f"lanesum sums floating-point tensors; {name or 'this tensor'} has {tensor.dtype}.",
                 "Keep complex parameters as real ones: torch.view_as_real.",
             )
-        devices: list[int | str | torch.device] | None = [buffer.device] if buffer.device.type == "cuda" else None
+        if tensor.is_sparse and self.host is not None:
+            raise ConfigurationError(
+                f"Ranks of one host cannot add up sparse tensors such as {name or 'this one'} before lanesum does.",
+                "Leave hierarchical and local_group out, or build the embedding with sparse=False.",
+            )
+        devices: list[int | str | torch.device] | None = [tensor.device] if tensor.device.type == "cuda" else None
         future: torch.futures.Future[torch.Tensor] = torch.futures.Future(devices=devices)
-        self._num_steps += bucket.is_last()
-        if buffer.numel() == 0:
-            future.set_result(buffer)
+        if tensor.numel() == 0:
+            future.set_result(tensor)
             return future
         self._warn_unused.detach()
-        parts = self._parts(bucket.parameters())
-        if self.error_feedback is not None:
-            self.error_feedback.check_sizes(parts)
-        one = _Bucket(self, f"bucket {bucket.index()}", parts, buffer, future)
+        feedback = self.error_feedback if parts and codec is None and not tensor.is_sparse else None
+        if feedback is not None:
+            feedback.check_sizes(parts)
+        chosen = self.codec if codec is None else self.session.resolve_codec(codec)
+        one = TensorAllReduce(self, tensor, future, chosen, average, name, parts, feedback)
         # This thread must not wait for a device that still computes the gradient.
         self._thread.submit(one.begin, after=one.wait_for_gradient if one.staged else None)
-        self._raise_after_backward(one.done)
+
+        def check() -> None:
+            if not one.done.is_set():
+                with open_range("lanesum::wait") or contextlib.nullcontext():
+                    one.done.wait()
+            if self.error is not None:
+                raise self.error
+
+        raise_after_backward(check)
         return future
 
     def _parts(self, parameters: Sequence[torch.Tensor]) -> list[Part]:
@@ -217,25 +287,6 @@ class State(Closing):
             parts.append(Part(key, start, start + parameter.numel()))
             start += parameter.numel()
         return parts
-
-    def _raise_after_backward(self, done: threading.Event) -> None:
-        """Let ``backward()`` raise the exception of a bucket itself.
-
-        DDP takes the exception of a future for its result, so users would see RuntimeError("Unable to cast ... to
-        Tensor"). Callbacks run at the end of backward in the order of their registration. So this one runs before the
-        one with which DDP waits for its futures.
-        """
-
-        def check() -> None:
-            if not done.is_set():
-                with open_range("lanesum::wait") or contextlib.nullcontext():
-                    done.wait()
-            if self.error is not None:
-                raise self.error
-
-        # Outside a backward pass there is no end to wait for. Then the future alone has the exception.
-        with contextlib.suppress(RuntimeError):
-            torch.autograd.Variable._execution_engine.queue_callback(check)
 
     def take_skipped(self) -> str | None:
         """Return the parameter for which a bucket of this backward pass was skipped, or None; then forget it.
@@ -301,6 +352,17 @@ class State(Closing):
         self._thread.stop()
         self._write_stats()
 
+    def count(self, elements: int) -> None:
+        """Count a completed tensor; called by the communication thread."""
+        self._num_buckets += 1
+        self._num_elements += elements
+        now = time.perf_counter()
+        self._busy_s += now - self._busy_since
+        self._busy_since = now
+        if now - self._written_at > _WRITE_S:
+            self._written_at = now
+            self._write_stats()
+
     def _write_stats(self) -> None:
         """Write the counts for the status line of ``lanesum launch``."""
         if self._run_folder is not None and self._num_steps:
@@ -316,11 +378,10 @@ class State(Closing):
         self.close()
 
 
-def _check_group(ticket: JobTicket, model: torch.nn.Module | None) -> None:
-    """Raise ConfigurationError if the process group of ``model``, or the default one, is not that of the job."""
+def _check_group(ticket: JobTicket, group: dist.ProcessGroup | None) -> None:
+    """Raise ConfigurationError if ``group``, or the default process group, is not that of the job."""
     if not dist.is_initialized():
         return
-    group = getattr(model, "process_group", None)
     size, rank = dist.get_world_size(group), dist.get_rank(group)
     if (size, rank) != (ticket.workers, ticket.worker):
         raise ConfigurationError(
@@ -331,137 +392,13 @@ def _check_group(ticket: JobTicket, model: torch.nn.Module | None) -> None:
         )
 
 
-class _Bucket:
-    """One bucket: begun in the communication thread, then completed in any case.
+def raise_after_backward(check: Callable[[], None]) -> None:
+    """Let ``backward()`` raise the exception of ``check`` itself; outside a backward pass do nothing.
 
-    Work on a device is launched in the stream of ``lanesum.gpu.staging``.
-
-    Attributes:
-        done: set once the future is complete.
-        staged: the gradient is on a device, which may still compute it.
+    DDP takes the exception of a future for its result, so users would see RuntimeError("Unable to cast ... to Tensor").
+    Callbacks run at the end of backward in the order of their registration. So this one runs before the one with which
+    DDP waits for its futures.
     """
-
-    def __init__(
-        self,
-        state: State,
-        name: str,
-        parts: list[Part],
-        buffer: torch.Tensor,
-        future: torch.futures.Future[torch.Tensor],
-    ) -> None:
-        self.done = threading.Event()
-        self.staged = needs_staging(buffer.device)
-        self._state = state
-        self._name = name
-        self._parts = parts
-        self._buffer = buffer
-        self._future = future
-        self._staging = staging_for(buffer.device) if self.staged else Staging(buffer.device)
-        self._computed = self._staging.record_event()
-        self._handle: AllReduceHandle[torch.Tensor] | None = None
-        self._result: Result | None = None
-
-    def wait_for_gradient(self) -> None:
-        """Wait, in a thread of its own, until the device has computed the gradient."""
-        # A device that has failed raises again when work is launched there, where the exception is handled.
-        with contextlib.suppress(Exception):
-            self._computed.synchronize()
-
-    def begin(self) -> _Bucket | None:
-        """Submit the all-reduce of the bucket; return None if that failed."""
-        state = self._state
-        if not state._in_flight:
-            state._busy_since = time.perf_counter()
-        try:
-            if state.error is not None:
-                raise state.error
-            if state.error_feedback is not None:
-                # Buckets of one backward pass have no parameter in common, but other callers' buckets may.
-                keys = {part.key for part in self._parts}
-                for other in state._in_flight:
-                    if not keys.isdisjoint(part.key for part in other._parts):
-                        other._take_result()
-            with self._staging.stream():
-                self._submit()
-        except Exception as error:
-            self._fail(error)
-            return None
-        state._in_flight.append(self)
-        return self
-
-    def _submit(self) -> None:
-        codec, feedback = self._state.codec, self._state.error_feedback
-        self._staging.wait_event(self._computed, self._buffer)
-        # DDP does not use a buffer until its future is complete, so a float32 one is not copied.
-        vector, added = self._buffer.detach().to(torch.float32), None
-        if feedback is not None and adds_error_feedback(codec, vector):
-            added = feedback.gather(vector, self._parts)
-        elif feedback is not None:
-            vector = feedback.add_to(vector, self._parts)
-        self._handle = self._state.session.all_reduce_async(
-            vector,
-            codec=codec,
-            average=True,
-            name=self._name,
-            keep_residual=feedback is not None,
-            parts=self._parts,
-            error_feedback=added,
-        )
-
-    def wait(self) -> bool:
-        """Wait for the all-reduce; return False if ``Session.wake`` interrupted the wait."""
-        assert self._handle is not None
-        return self._handle.wait()
-
-    def complete(self) -> None:
-        """Complete the future with the mean or an exception."""
-        state = self._state
-        assert state._in_flight.popleft() is self
-        try:
-            # The future records the current stream when it completes, and DDP's stream waits for that one.
-            with self._staging.stream():
-                mean = self._mean(self._take_result())
-                # Counted before the future is complete, so that its caller finds the bucket in the counts.
-                state._num_buckets += 1
-                state._num_elements += self._buffer.numel()
-                now = time.perf_counter()
-                state._busy_s += now - state._busy_since
-                state._busy_since = now
-                if now - state._written_at > _WRITE_S:
-                    state._written_at = now
-                    state._write_stats()
-                self._future.set_result(mean)
-        except Exception as error:
-            self._fail(error)
-        else:
-            self.done.set()
-
-    def _take_result(self) -> Result:
-        """Return the result, and store its residual as error feedback, once."""
-        if self._result is None:
-            assert self._handle is not None
-            with self._staging.stream():
-                self._result = self._handle.codec_result()
-            state, residual = self._state, self._result.residual
-            state._skipped = self._result.skipped or state._skipped
-            # Without a sum, the next step gets the residuals of the last one.
-            if state.error_feedback is not None and not self._result.not_finite:
-                assert residual is not None
-                state.error_feedback.store(cast(torch.Tensor, residual), self._parts)
-        return self._result
-
-    def _mean(self, result: Result) -> torch.Tensor:
-        values = cast(torch.Tensor, result.values)  # as the bucket
-        # DDP accepts another tensor than the buffer, which saves a copy on a device.
-        return values if self.staged and values.dtype == self._buffer.dtype else self._buffer.copy_(values)
-
-    def _fail(self, error: Exception) -> None:
-        # The first failure is the cause. Later ones, and those after close(), follow from it.
-        if self._state.error is None:
-            self._state.error = error
-            self._state.session.report_failure(error)
-        try:
-            # PyTorch annotates the parameter as a result.
-            self._future.set_exception(self._state.error)  # type: ignore[arg-type]
-        finally:
-            self.done.set()
+    # Outside a backward pass there is no end to wait for. Then the future alone has the exception.
+    with contextlib.suppress(RuntimeError):
+        torch.autograd.Variable._execution_engine.queue_callback(check)

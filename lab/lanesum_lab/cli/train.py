@@ -22,6 +22,7 @@ def train(
         str, typer.Option(help="Codec of lanesum, or a peer such as gloo, gloo-fp16, gloo-powersgd or two-shot-8.")
     ] = "thc",
     workers: Annotated[int, typer.Option(min=1, help="Number of workers, each one a process.")] = 4,
+    switch: Annotated[str, typer.Option(help="Switch for the packets of a codec: none, embedded or bmv2.")] = "none",
     steps: Annotated[int | None, typer.Option(min=1, help="Optimizer steps; those of the job by default.")] = None,
     batch: Annotated[int | None, typer.Option(min=1, help="Samples per worker and step.")] = None,
     lr: Annotated[float | None, typer.Option(help="Maximum learning rate.")] = None,
@@ -32,14 +33,14 @@ def train(
     resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
 ) -> None:
-    """Train a job on data that every machine has, through an aggregation server on this machine."""
+    """Train a job on data that every machine has, with all workers on this machine."""
     from lanesum_lab.run import local_training
 
     folder = out or Path("out/train") / job
     given = {"--steps": steps, "--batch": batch, "--lr": lr, "--limit": limit}
     arguments = [f"{name}={value}" for name, value in given.items() if value is not None]
-    arguments += [f"--seed={seed}", f"--checkpoint-every={checkpoint_every}", *(["--resume"] if resume else [])]
-    records = local_training.train(job, by, workers=workers, out=folder, arguments=arguments)
+    arguments += [f"--checkpoint-every={checkpoint_every}", *(["--resume"] if resume else [])]
+    records = local_training.train(job, by, workers=workers, switch=switch, seed=seed, out=folder, arguments=arguments)
     first = records[0]
     result = {
         "job": job,

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from lanesum import codecs
-from lanesum.codecs import THC, PaperTHC, RingLGC, ServerLGC
+from lanesum.codecs import THC, PaperTHC
+from lanesum_lab.lgc import RingLGC, ServerLGC
 from tests.paths import ROOT
 
 TEXT = (ROOT / "docs" / "codecs.md").read_text(encoding="utf-8")

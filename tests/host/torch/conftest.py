@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures: two ranks, and a fake device."""
+"""Fixtures: two and four ranks, and a fake device."""
 
 from __future__ import annotations
 
@@ -19,6 +19,13 @@ def ranks() -> Iterator[Ranks]:
     pair = Ranks(2)
     yield pair
     pair.close()
+
+
+@pytest.fixture(scope="session")
+def four_ranks() -> Iterator[Ranks]:
+    four = Ranks(4)
+    yield four
+    four.close()
 
 
 @pytest.fixture

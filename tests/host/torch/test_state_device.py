@@ -126,7 +126,7 @@ def test_buckets_of_host_and_device_keep_order(device: FakeDevice, monkeypatch: 
     device.gates.append(computed)
     with served_job(1, "fixed") as (ticket,), state_with(ticket, "fixed") as state:
         late = lanesum.torch.hook(state, FakeBucket(torch.ones(3), parameters(3)))
-        monkeypatch.setattr("lanesum.torch.state.needs_staging", lambda device: False)
+        monkeypatch.setattr("lanesum.torch.tensor_all_reduce.needs_staging", lambda device: False)
         after = lanesum.torch.hook(state, FakeBucket(torch.ones(4), parameters(4)))
         assert not after.done() and state.stats.buckets == 0
         computed.set()

@@ -14,9 +14,9 @@ import torch
 import lanesum.torch
 from lanesum import codecs
 from lanesum.codecs import CodecError
-from lanesum.codecs.lgc import Phase
 from lanesum.errors import ConfigurationError
 from lanesum.session import Session
+from lanesum_lab.lgc import Phase
 from tests.host.torch.buckets import FakeBucket, average, parameters
 from tests.host.torch.ranks import served_job
 

@@ -5,6 +5,7 @@ judged."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import importlib.util
 import json
@@ -19,6 +20,7 @@ from lanesum_lab.bench import stages, tta, tta_report
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.links import Wire
 from lanesum_lab.bench.trainer import Trained
+from lanesum_lab.cli import bench
 from lanesum_lab.run.plan import mininet_obstacle
 from lanesum_lab.veth import obstacle
 
@@ -68,8 +70,6 @@ SETTINGS = dataclasses.replace(
 
 @pytest.fixture
 def invented(monkeypatch: pytest.MonkeyPatch) -> Invented:
-    import contextlib
-
     made = Invented()
     monkeypatch.setattr(tta, "stage", lambda case, **_: contextlib.nullcontext(made))
     return made
@@ -122,6 +122,24 @@ def test_report_is_one_file_with_pictures(invented: Invented, tmp_path: Path) ->
     for by in SETTINGS.by:
         assert f"<td>{by}</td>" in text
     assert "not reached (0 of 2 seeds)" in text and "thc is first at the target" in text
+
+
+@needs_torch
+def test_command_writes_the_report(
+    invented: Invented, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    arguments = ["--quick", "--by=thc", "--steps=6", "--seeds=2", "--rates=10", f"--out={tmp_path}"]
+    assert bench.main(["tta", *arguments, "--json"]) == 0
+    printed = capsys.readouterr()
+    result = json.loads(printed.out)
+    assert result["by"] == ["gloo", "thc"] and result["seeds"] == [1, 2] and result["rates_mbit"] == [10]
+    assert "4 of 4: digits by thc, 10 Mbit/s, seed 2" in printed.err
+    assert (tmp_path / "report.html").exists()
+    assert bench.main(["tta", *arguments]) == 0
+    printed = capsys.readouterr()
+    assert "thc is first at the target" in printed.err and "of 4:" not in printed.err, "all trainings were kept"
+    assert "two-shot" not in printed.out and "10 Mbit/s" in printed.out
 
 
 def test_time_to_target_ignores_a_minimum_before_the_end() -> None:

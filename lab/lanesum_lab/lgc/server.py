@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 from lanesum.codecs.base import CodecContext, CodecError, Round, RoundGroup, RoundShape, Vector, Words
 from lanesum.codecs.baselines.floats import BF16_MAX, GatheredFloats
 from lanesum.codecs.gathered import gather, gathered_shape, gathering, sum_in_order, summed
-from lanesum.codecs.lgc.guard import GUARD_WORDS
-from lanesum.codecs.lgc.innovation import Innovation
-from lanesum.codecs.lgc.instance import (
+from lanesum.codecs.registry import register
+from lanesum.protocol.lanes import LaneOp
+from lanesum_lab.lgc.guard import GUARD_WORDS
+from lanesum_lab.lgc.innovation import Innovation
+from lanesum_lab.lgc.instance import (
     DENSITY,
     GUARD,
     LGC,
@@ -29,12 +31,10 @@ from lanesum.codecs.lgc.instance import (
     WIDTH,
     Exchange,
 )
-from lanesum.codecs.lgc.network import Network
-from lanesum.codecs.lgc.phases import PhaseBytes
-from lanesum.codecs.lgc.selection import Selection
-from lanesum.codecs.lgc.training import TrainingSample
-from lanesum.codecs.registry import register
-from lanesum.protocol.lanes import LaneOp
+from lanesum_lab.lgc.network import Network
+from lanesum_lab.lgc.phases import PhaseBytes
+from lanesum_lab.lgc.selection import Selection
+from lanesum_lab.lgc.training import TrainingSample
 
 #: Defaults. The leader's values, a falling curve, require few latents. More latents do not improve the others' values.
 CHANNELS, LATENT_BITS, INNOVATION, INNOVATION_BITS = 4, 8, 0.25, 6
@@ -49,7 +49,7 @@ class ServerLGC(LGC):
     innovations (ADD32, gathered) and the guard (MAX).
 
     ``innovation``: share of the selected values that each worker corrects, with ``innovation_bits`` each; see
-    :mod:`lanesum.codecs.lgc.innovation`. The decoder has one head for the leader and one for all others, not one for
+    :mod:`lanesum_lab.lgc.innovation`. The decoder has one head for the leader and one for all others, not one for
     each worker, because the leader changes. In the training phase the values of all workers are gathered as bf16.
     """
 

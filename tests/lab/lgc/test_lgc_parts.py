@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lanesum.codecs import CodecError, Part
-from lanesum.codecs.lgc.guard import Guard
-from lanesum.codecs.lgc.innovation import Innovation
-from lanesum.codecs.lgc.latents import LatentCodes
-from lanesum.codecs.lgc.network import Architecture, Network, product
-from lanesum.codecs.lgc.selection import Layout
+from lanesum_lab.lgc.guard import Guard
+from lanesum_lab.lgc.innovation import Innovation
+from lanesum_lab.lgc.latents import LatentCodes
+from lanesum_lab.lgc.network import Architecture, Network, product
+from lanesum_lab.lgc.selection import Layout
 
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed.")
 
@@ -73,7 +73,7 @@ def test_places_that_cannot_be_are_refused() -> None:
 @pytest.mark.parametrize("size", [32, 33, 100, 1600])
 @pytest.mark.parametrize("channels", [1, 4, 16])
 def test_it_computes_what_pytorch_does(size: int, channels: int) -> None:
-    from lanesum.codecs.lgc.training import Trainer, TrainingSample
+    from lanesum_lab.lgc.training import Trainer, TrainingSample
 
     own = network(channels)
     trainer = Trainer(own.architecture, 1)

@@ -17,10 +17,10 @@ import pytest
 
 from lanesum import codecs
 from lanesum.codecs import Aggregate, CodecContext, CodecError, ErrorFeedback, Part, RoundGroup
-from lanesum.codecs.lgc import Phase
-from lanesum.codecs.lgc.selection import Layout
 from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum_lab.codec_simulation import Simulation, simulate
+from lanesum_lab.lgc import Phase
+from lanesum_lab.lgc.selection import Layout
 
 pytestmark = [
     pytest.mark.long,
@@ -412,7 +412,7 @@ def test_zeros_and_scales_that_differ_much() -> None:
 
 
 def test_without_pytorch_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    from lanesum.codecs.lgc import training
+    from lanesum_lab.lgc import training
 
     monkeypatch.setattr(training.importlib.util, "find_spec", lambda name: None)
     for name in INSTANCES:

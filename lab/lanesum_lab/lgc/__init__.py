@@ -9,8 +9,8 @@ code is a new implementation; each module states its differences from the litera
 
 from __future__ import annotations
 
-from lanesum.codecs.lgc.phases import Phase, PhaseBytes
-from lanesum.codecs.lgc.ring import RingLGC
-from lanesum.codecs.lgc.server import ServerLGC
+from lanesum_lab.lgc.phases import Phase, PhaseBytes
+from lanesum_lab.lgc.ring import RingLGC
+from lanesum_lab.lgc.server import ServerLGC
 
 __all__ = ["Phase", "PhaseBytes", "RingLGC", "ServerLGC"]

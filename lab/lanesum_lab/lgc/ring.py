@@ -8,14 +8,14 @@ import numpy as np
 
 from lanesum.codecs.base import CodecContext, CodecError, Round, RoundShape, Vector, Words
 from lanesum.codecs.gathered import summed
-from lanesum.codecs.lgc.guard import GUARD_WORDS
-from lanesum.codecs.lgc.instance import LGC, Exchange
-from lanesum.codecs.lgc.network import Network
-from lanesum.codecs.lgc.phases import PhaseBytes
-from lanesum.codecs.lgc.selection import Selection
-from lanesum.codecs.lgc.training import TrainingSample
 from lanesum.codecs.registry import register
 from lanesum.protocol.lanes import LaneOp
+from lanesum_lab.lgc.guard import GUARD_WORDS
+from lanesum_lab.lgc.instance import LGC, Exchange
+from lanesum_lab.lgc.network import Network
+from lanesum_lab.lgc.phases import PhaseBytes
+from lanesum_lab.lgc.selection import Selection
+from lanesum_lab.lgc.training import TrainingSample
 
 
 class RingLGC(LGC):

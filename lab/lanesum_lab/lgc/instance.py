@@ -30,17 +30,17 @@ from lanesum.codecs.base import (
 from lanesum.codecs.baselines.checks import checked_workers, finite_vector
 from lanesum.codecs.fixed import FixedPoint
 from lanesum.codecs.gathered import summed
-from lanesum.codecs.lgc.guard import Guard
-from lanesum.codecs.lgc.latents import LatentCodes
-from lanesum.codecs.lgc.network import WINDOW, Architecture, Network
-from lanesum.codecs.lgc.phases import Phase, PhaseBytes, Schedule
-from lanesum.codecs.lgc.selection import Layout, Selection
-from lanesum.codecs.lgc.training import Trainer, TrainingSample
 from lanesum.codecs.parameter_state import ParameterCounts, parts_of
 from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import WORD_BYTES
+from lanesum_lab.lgc.guard import Guard
+from lanesum_lab.lgc.latents import LatentCodes
+from lanesum_lab.lgc.network import WINDOW, Architecture, Network
+from lanesum_lab.lgc.phases import Phase, PhaseBytes, Schedule
+from lanesum_lab.lgc.selection import Layout, Selection
+from lanesum_lab.lgc.training import Trainer, TrainingSample
 
 #: Vectors with fewer selected values than one window are sent without the autoencoder.
 MIN_VALUES = WINDOW
@@ -69,7 +69,7 @@ class LGC(abc.ABC):
         channels: latents for 16 values.
         width: of the autoencoder.
         latent_bits: bits of a latent.
-        guard: see :class:`lanesum.codecs.lgc.guard.Guard`.
+        guard: see :class:`lanesum_lab.lgc.guard.Guard`.
         passes: training steps of each training all-reduce.
 
     The positions are those of the largest values of a leader, another worker in each all-reduce. One worker trains.

@@ -15,8 +15,8 @@ import numpy as np
 
 from lanesum.codecs.base import CodecError, Vector
 from lanesum.codecs.error_feedback import plain_array
-from lanesum.codecs.lgc.network import BEFORE, LAYERS, SLOPE, STRIDE, Architecture
 from lanesum.errors import MissingToolError
+from lanesum_lab.lgc.network import BEFORE, LAYERS, SLOPE, STRIDE, Architecture
 
 # Number of kept samples: training on the last one alone would forget the others.
 _MAX_SAMPLES = 32

@@ -1,0 +1,70 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""FSDP2 (``fully_shard``) with replicas: the shards of a replica group are averaged over its ranks by lanesum.
+
+Every rank shards the model over the ranks of one dimension of a mesh. The ranks with the same shard, one in each
+replica, are the workers of one job. Full sharding without replicas has no all-reduce.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.fsdp import FSDPModule
+from torch.distributed.tensor import DTensor
+
+from lanesum.codecs.base import Part
+from lanesum.errors import ConfigurationError
+from lanesum.torch.collectives import state_of
+from lanesum.torch.state import State
+
+_HOW = (
+    'Build a mesh with two dimensions, shard with fully_shard(..., mesh=mesh["shard"]), and pass '
+    'replicas=mesh["replicate"].'
+)
+
+
+def attach_fsdp(model: torch.nn.Module, replicas: DeviceMesh | None, **options: Any) -> State:
+    """Average the gradients of an FSDP2 ``model`` over its replicas; see :func:`lanesum.torch.attach`."""
+    modules = {name: module for name, module in model.named_modules() if isinstance(module, FSDPModule)}
+    if not modules:
+        raise ConfigurationError(
+            f"replicas is for models of FSDP2, and fully_shard has not sharded this {type(model).__name__}.",
+            "Shard the model first, or leave replicas out.",
+        )
+    if replicas is None:
+        raise ConfigurationError("Full sharding without replicas is not supported: it has no all-reduce.", _HOW)
+    if replicas.ndim != 1:
+        raise ConfigurationError(f"replicas has {replicas.ndim} dimensions, not 1.", _HOW)
+    shards = [one for one in model.parameters() if isinstance(one, DTensor)]
+    if any(one.device_mesh.ndim != 1 for one in shards):
+        raise ConfigurationError(
+            "The model is sharded over a mesh with replicas, so FSDP2 averages the replicas itself.",
+            f'{_HOW} Or let the backend average: init_device_mesh(..., backend_override={{"replicate": "lanesum"}}).',
+        )
+    group = replicas.get_group()
+    state = state_of(group, **options)
+    for one in shards:  # as DDP does: all replicas begin with the same weights
+        dist.broadcast(one.to_local().detach(), group=group, group_src=0)
+    for name, module in modules.items():
+        module.set_all_reduce_hook(_hook(state, module, name))
+    return state
+
+
+def _hook(state: State, module: FSDPModule, name: str) -> Any:
+    # The sharded gradients of a module are always one vector, whose error feedback is kept by the module's name.
+    key = f"{name or 'root'}.gradients"
+
+    def all_reduce(gradients: torch.Tensor) -> None:
+        # A divisor that the user has set is already that of all ranks. Else FSDP has divided by the number of shards.
+        groups = module._get_fsdp_state()._fsdp_param_groups  # set_gradient_divide_factor has no public counterpart
+        average = all(one.gradient_divide_factor is None for one in groups)
+        flat = gradients.view(-1)
+        mean = state.all_reduce(flat, average=average, name=key, parts=[Part(key, 0, flat.numel())]).wait()
+        if mean is not flat:
+            flat.copy_(mean)
+
+    return all_reduce

@@ -1,0 +1,183 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""``torch.distributed`` backend ``lanesum``, registered by ``import lanesum.torch``.
+
+``all_reduce`` with SUM or AVG of floating-point tensors goes through the job of the group's ranks. All other
+collectives, operations and data types go through gloo, or NCCL for CUDA tensors.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, cast
+
+import torch
+import torch.distributed as dist
+
+from lanesum import environment
+from lanesum.errors import ConfigurationError, LanesumError
+from lanesum.torch.collectives import EXACT, job_of
+from lanesum.torch.state import State, raise_after_backward
+
+BACKEND = "lanesum"
+_DEVICES = ["cpu", "cuda"]
+# float64 would lose precision: codecs work in float32.
+_DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+
+_log = logging.getLogger(__name__)
+
+
+class LanesumProcessGroup(dist.ProcessGroup):
+    """Process group whose all-reduces are those of a lanesum job; gloo and NCCL serve everything else.
+
+    The first all-reduce joins the job. A sub-group has a job of its own, if the controller admits one.
+
+    Args:
+        store: of ``torch.distributed``.
+        rank: rank in the group.
+        size: number of ranks.
+        timeout: of gloo and NCCL.
+        options: arguments of :meth:`lanesum.torch.State.join`; the codec is ``fixed`` if neither they nor
+            LANESUM_CODEC name one.
+    """
+
+    def __init__(
+        self, store: dist.Store, rank: int, size: int, timeout: timedelta, options: Mapping[str, Any] | None
+    ) -> None:
+        super().__init__(rank, size)  # type: ignore[call-arg]  # the other constructor accepts no subclass
+        self._store = store
+        if options is not None and not isinstance(options, Mapping):
+            raise ConfigurationError(
+                f"pg_options of backend {BACKEND} is {type(options).__name__}, not a mapping.",
+                'Pass arguments of State.join, for example {"codec": "thc"}.',
+            )
+        self._options = dict(options or {})
+        self._state: State | None = None
+        self._delegates = size == 1
+        gloo = dist.ProcessGroupGloo(dist.PrefixStore("gloo/", store), rank, size, timeout)
+        gloo._set_sequence_number_for_group()
+        self._register_backend(torch.device("cpu"), dist.ProcessGroup.BackendType.GLOO, gloo)
+        self._set_default_backend(dist.ProcessGroup.BackendType.GLOO)
+        if torch.cuda.is_available() and dist.is_nccl_available():
+            nccl_options = dist.ProcessGroupNCCL.Options()
+            nccl_options._timeout = timeout
+            nccl = dist.ProcessGroupNCCL(dist.PrefixStore("nccl/", store), rank, size, nccl_options)
+            nccl._set_sequence_number_for_group()
+            self._register_backend(torch.device("cuda"), dist.ProcessGroup.BackendType.NCCL, nccl)
+
+    def getBackendName(self) -> str:
+        """Return the name of the backend."""
+        return BACKEND
+
+    def get_group_store(self) -> dist.Store:
+        """Return the store of the group."""
+        return self._store
+
+    @property
+    def state(self) -> State | None:
+        """The membership in the group's job; None before the first all-reduce, and where gloo or NCCL serve."""
+        return self._state
+
+    def allreduce(  # type: ignore[override]  # PyTorch calls this one of three signatures
+        self, tensors: list[torch.Tensor], opts: Any = None
+    ) -> dist.distributed_c10d.Work:
+        """Sum or average in place; see ``torch.distributed.all_reduce``."""
+        opts = dist.AllreduceOptions() if opts is None else opts
+        (tensor,) = tensors
+        average = opts.reduceOp == dist.ReduceOp.AVG
+        if not (average or opts.reduceOp == dist.ReduceOp.SUM) or not self._serves(tensor):
+            return super().allreduce(tensors, opts)
+        try:
+            state = self._joined()
+            if state is None:
+                return super().allreduce(tensors, opts)
+            tensor = tensor.detach()
+            return AllReduceWork(tensor, state.all_reduce(tensor, average=average, name="all_reduce"))
+        except LanesumError as error:
+            # DDP calls this from C++, where an exception would lose its type.
+            failed: torch.futures.Future[torch.Tensor] = torch.futures.Future()
+            failed.set_exception(error)  # type: ignore[arg-type]
+            raise_after_backward(lambda: cast(None, failed.wait()))
+            return AllReduceWork(tensor, failed)
+
+    def _serves(self, tensor: torch.Tensor) -> bool:
+        """Return True if the tensor is for lanesum by its type, and by the devices of the group's backend."""
+        if self._delegates or tensor.dtype not in _DTYPES or tensor.device.type not in _DEVICES:
+            return False
+        # For example "cpu:lanesum,cuda:nccl".
+        by_device = dict(one.split(":") for one in dist.get_backend_config(self).split(","))
+        return by_device.get(tensor.device.type) == BACKEND
+
+    def _joined(self) -> State | None:
+        """Return the membership in the group's job, joined on the first call. None if a sub-group has no job."""
+        if self._state is None:
+            self._state = State.joined(self)
+        if self._state is None:
+            options = {"codec": os.environ.get(environment.CODEC) or EXACT, **self._options}
+            try:
+                job = job_of(self, *(options.get(name) for name in ("controller", "job", "codec")))
+            except LanesumError as error:  # the same on all ranks
+                self._delegates = True
+                _log.warning("Ranks %s have no job of lanesum: %s", dist.get_process_group_ranks(self), error)
+                return None
+            self._state = State.join(**{**options, "job": job, "group": self})
+        return self._state
+
+    def shutdown(self) -> None:
+        """Leave the job, and end gloo and NCCL; called by ``destroy_process_group``."""
+        if self._state is not None:
+            self._state.leave()
+        super().shutdown()
+
+
+class AllReduceWork(dist.distributed_c10d.Work):
+    """Handle of an all-reduce. ``wait`` raises the exception of lanesum with its own type."""
+
+    def __init__(self, tensor: torch.Tensor, future: torch.futures.Future[torch.Tensor]) -> None:
+        super().__init__()
+        self._tensor, self._future = tensor, future
+
+    def _store(self, future: torch.futures.Future[torch.Tensor]) -> list[torch.Tensor]:
+        """Write the result to the tensor, unless it is there."""
+        summed = future.value()
+        if summed is not self._tensor:
+            self._tensor.copy_(summed)
+        return [self._tensor]
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        """Wait for the result; ``deadline_s`` of the session limits the time, not ``timeout``."""
+        self._future.wait()
+        self._store(self._future)
+        return True
+
+    def get_future(self) -> torch.futures.Future[list[torch.Tensor]]:
+        return self._future.then(self._store)
+
+    def is_completed(self) -> bool:
+        return self._future.done()
+
+    def is_success(self) -> bool:
+        return self.is_completed() and self.exception() is None
+
+    def exception(self) -> Exception | None:
+        try:
+            self._future.value()
+        except Exception as error:
+            return error
+        return None
+
+    def result(self) -> list[torch.Tensor]:
+        return [self._tensor]
+
+
+def _create(options: Any, pg_options: Mapping[str, Any] | None) -> LanesumProcessGroup:
+    return LanesumProcessGroup(options.store, options.group_rank, options.group_size, options.timeout, pg_options)
+
+
+def register() -> None:
+    """Make the backend available to ``init_process_group`` and ``new_group``; idempotent."""
+    if dist.is_available() and BACKEND not in dist.Backend.backend_list:
+        dist.Backend.register_backend(BACKEND, _create, extended_api=True, devices=_DEVICES)

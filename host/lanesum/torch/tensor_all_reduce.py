@@ -1,0 +1,179 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""All-reduce of one tensor in the communication thread of a ``State``."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+import torch
+
+from lanesum.codecs.base import Codec, Part, Result
+from lanesum.gpu.staging import Staging, needs_staging, staging_for
+from lanesum.gpu.tensors import adds_error_feedback
+from lanesum.session import AllReduceHandle
+from lanesum.torch.error_feedback import ErrorFeedbackState
+from lanesum.torch.sparse_rows import SparseRows
+
+if TYPE_CHECKING:
+    from lanesum.torch.state import State
+
+
+class TensorAllReduce:
+    """All-reduce of a tensor: begun in the communication thread, then completed in any case.
+
+    Work on a device is launched in the stream of ``lanesum.gpu.staging``. Arguments are those of
+    :meth:`lanesum.torch.State.all_reduce`, and the ``feedback`` to add.
+
+    Attributes:
+        done: set once the future is complete.
+        staged: the tensor is on a device, which may still compute it.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        tensor: torch.Tensor,
+        future: torch.futures.Future[torch.Tensor],
+        codec: Codec,
+        average: bool,
+        name: str,
+        parts: Sequence[Part],
+        feedback: ErrorFeedbackState | None,
+    ) -> None:
+        self.done = threading.Event()
+        self.staged = needs_staging(tensor.device)
+        self._state = state
+        self._tensor = tensor
+        self._future = future
+        self._codec = codec
+        self._average = average
+        self._name = name
+        self._parts = parts
+        self._feedback = feedback
+        self._staging = staging_for(tensor.device) if self.staged else Staging(tensor.device)
+        self._computed = self._staging.record_event()
+        self._rows: SparseRows | None = None
+        self._handle: AllReduceHandle[torch.Tensor] | None = None
+        self._result: Result | None = None
+        self._shared = False
+
+    def wait_for_gradient(self) -> None:
+        """Wait, in a thread of its own, until the device has computed the gradient."""
+        # A device that has failed raises again when work is launched there, where the exception is handled.
+        with contextlib.suppress(Exception):
+            self._computed.synchronize()
+
+    def begin(self) -> TensorAllReduce | None:
+        """Submit the all-reduce; return None if that failed."""
+        state = self._state
+        if not state._in_flight:
+            state._busy_since = time.perf_counter()
+        try:
+            if state.error is not None:
+                raise state.error
+            if self._feedback is not None:
+                # Buckets of one backward pass have no parameter in common, but other callers' buckets may.
+                keys = {part.key for part in self._parts}
+                for other in state._in_flight:
+                    if not keys.isdisjoint(part.key for part in other._parts):
+                        other._take_result()
+            with self._staging.stream():
+                self._submit()
+        except Exception as error:
+            self._fail(error)
+            return None
+        state._in_flight.append(self)
+        return self
+
+    def _submit(self) -> None:
+        codec, feedback = self._codec, self._feedback
+        self._staging.wait_event(self._computed, self._tensor)
+        # The tensor is not used before the future is complete, so a float32 one is not copied.
+        vector, added = self._tensor.detach().to(torch.float32), None
+        if vector.is_sparse:
+            self._rows = SparseRows(vector, self._state.session.ticket.workers)
+            vector, codec = self._rows.values, self._rows.codec
+        elif self._state.host is not None:
+            vector = self._state.host.reduce(vector, self._average)
+        if feedback is not None and adds_error_feedback(codec, vector):
+            added = feedback.gather(vector, self._parts)
+        elif feedback is not None:
+            vector = feedback.add_to(vector, self._parts)
+        self._handle = self._state.session.all_reduce_async(
+            vector,
+            codec=codec,
+            average=self._average,
+            name=self._name,
+            keep_residual=feedback is not None,
+            parts=() if self._rows is not None else self._parts,
+            error_feedback=added,
+        )
+
+    def wait(self) -> bool:
+        """Wait for the all-reduce; return False if ``Session.wake`` interrupted the wait."""
+        assert self._handle is not None
+        return self._handle.wait()
+
+    def complete(self) -> None:
+        """Complete the future with the result or an exception."""
+        state = self._state
+        assert state._in_flight.popleft() is self
+        try:
+            # The future records the current stream when it completes, and DDP's stream waits for that one.
+            with self._staging.stream():
+                result = self._take_result()
+                self._share(cast(torch.Tensor, result.values), result.skipped)
+                summed = self._summed(result)
+                # Counted before the future is complete, so that its caller finds the tensor in the counts.
+                state.count(self._tensor.numel() if self._rows is None else self._rows.values.numel())
+                self._future.set_result(summed)
+        except Exception as error:
+            self._fail(error)
+        else:
+            self.done.set()
+
+    def _take_result(self) -> Result:
+        """Return the result, and store its residual as error feedback, once."""
+        if self._result is None:
+            assert self._handle is not None
+            with self._staging.stream():
+                self._result = self._handle.codec_result()
+            residual = self._result.residual
+            self._state._skipped = self._result.skipped or self._state._skipped
+            # Without a sum, the next step gets the residuals of the last one.
+            if self._feedback is not None and not self._result.not_finite:
+                assert residual is not None
+                self._feedback.store(cast(torch.Tensor, residual), self._parts)
+        return self._result
+
+    def _share(self, values: torch.Tensor, note: Exception | str | None) -> None:
+        """Pass a result or an error on to the other ranks of the host, where this rank leads one; once."""
+        if self._state.host is not None and self._state.host.leads and not self._shared:
+            self._shared = True
+            self._state.host.share(values, note)
+
+    def _summed(self, result: Result) -> torch.Tensor:
+        values = cast(torch.Tensor, result.values)
+        if self._rows is not None:
+            return self._rows.tensor(values, not_finite=result.not_finite).to(self._tensor.dtype)
+        values = values.view(self._tensor.shape)
+        # DDP accepts another tensor than the buffer, which saves a copy on a device.
+        return values if self.staged and values.dtype == self._tensor.dtype else self._tensor.copy_(values)
+
+    def _fail(self, error: Exception) -> None:
+        # The first failure is the cause. Later ones, and those after close(), follow from it.
+        if self._state.error is None:
+            self._state.error = error
+            self._state.session.report_failure(error)
+        try:
+            # PyTorch annotates the parameter as a result.
+            self._future.set_exception(self._state.error)  # type: ignore[arg-type]
+        finally:
+            self.done.set()
+        with contextlib.suppress(Exception):  # the other ranks may be gone
+            self._share(torch.zeros(self._tensor.numel(), device=self._tensor.device), self._state.error)

@@ -1,0 +1,44 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""A controller and a server for ranks that join and admit jobs, without a switch, on loopback."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+from collections.abc import Iterator, Mapping
+
+from lanesum.server import AggregationServer
+from lanesum_control.controller import Controller, JobRequest
+from lanesum_control.network import Network
+from lanesum_control.service import ControllerService
+from lanesum_control.topology import load
+
+HOSTS = ("w1", "w2", "w3", "w4")
+
+
+@contextlib.contextmanager
+def controlled(workers: int, codec: str | None = None) -> Iterator[tuple[Controller, dict[str, str]]]:
+    """Admit a job ``train``; yield the controller, and the environment of its ranks."""
+    with AggregationServer(("127.19.0.96", 0)) as server:
+        network = dataclasses.replace(Network.of(load("star4"), loopback=True), servers=(server.address,))
+        controller = Controller(network, server)
+        controller.admit(JobRequest("train", HOSTS[:workers], codec=codec))
+        with ControllerService(controller, "127.0.0.1:0") as service:
+            yield controller, {"LANESUM_CONTROLLER": f"127.0.0.1:{service.port}", "LANESUM_JOB": "train"}
+
+
+@contextlib.contextmanager
+def environment(values: Mapping[str, str]) -> Iterator[None]:
+    """Set variables of this process for a while."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

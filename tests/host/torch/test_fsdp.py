@@ -1,0 +1,134 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""FSDP2 over a CPU mesh of two replicas with two shards each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+
+import lanesum.torch
+from lanesum.errors import ConfigurationError
+from tests.host.torch.controllers import controlled, environment
+from tests.host.torch.ranks import Ranks
+
+RANKS = 4
+STEPS = 5
+
+
+def net(seed: int) -> nn.Sequential:
+    torch.manual_seed(seed)
+    return nn.Sequential(nn.Linear(32, 40), nn.Tanh(), nn.Linear(40, 40), nn.Tanh(), nn.Linear(40, 8))
+
+
+def sharded(model: nn.Sequential, mesh: Any) -> nn.Module:
+    for layer in model:
+        if isinstance(layer, nn.Linear):
+            fully_shard(layer, mesh=mesh)
+    return fully_shard(model, mesh=mesh)
+
+
+def train(model: nn.Module, rank: int) -> torch.Tensor:
+    """Return all weights of this rank after a few steps on data of its own."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    for step in range(STEPS):
+        batch = torch.randn(16, 32, generator=torch.Generator().manual_seed(100 * rank + step))
+        optimizer.zero_grad()
+        model(batch).square().mean().backward()
+        optimizer.step()
+    return torch.cat([one.to_local().detach().view(-1) for one in model.parameters()])
+
+
+def train_both(rank: int, variables: dict[str, str], options: dict[str, Any], factor: float | None) -> Any:
+    """Train with FSDP's own all-reduce over gloo, and with lanesum; return both weights of this rank."""
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))
+    plain, own = sharded(net(1), mesh), sharded(net(1 + rank // 2), mesh["shard"])
+    for model in (plain, own):
+        for module in model.modules():
+            if hasattr(module, "set_gradient_divide_factor"):
+                module.set_force_sum_reduction_for_comms(True)  # gloo has no PREMUL_SUM
+                if factor is not None:
+                    module.set_gradient_divide_factor(factor)
+    expected = train(plain, rank)
+    with environment(variables):
+        state = lanesum.torch.attach(own, replicas=mesh["replicate"], **options)
+    got = train(own, rank)
+    memory = sorted(state.state_dict()["memory"])
+    assert state.stats.buckets == 3 * STEPS, "one all-reduce for each layer"
+    state.leave()
+    return expected, got, memory
+
+
+@pytest.mark.parametrize("factor", [None, 6.0], ids=["mean", "divide-factor"])
+def test_replicas_train_as_with_gloo(four_ranks: Ranks, factor: float | None) -> None:
+    """The second replica begins with other weights, which it takes over from the first one."""
+    with controlled(RANKS) as (controller, variables):
+        outcomes = four_ranks.run(train_both, list(range(RANKS)), variables, {"codec": "fixed"}, factor)
+        assert {"train.0-2", "train.1-3"} <= {event.whom for event in controller.events.since(0)}
+    for expected, got, _ in outcomes:
+        torch.testing.assert_close(got, expected, rtol=1e-5, atol=1e-6)
+    for shard in (0, 1):
+        assert torch.equal(outcomes[shard][1], outcomes[shard + 2][1]), "replicas are equal, bit for bit"
+
+
+def test_thc_keeps_error_feedback_by_module(four_ranks: Ranks) -> None:
+    with controlled(RANKS) as (_, variables):
+        outcomes = four_ranks.run(train_both, list(range(RANKS)), variables, {"codec": "thc"}, None)
+    for expected, got, memory in outcomes:
+        assert memory == ["0.gradients", "2.gradients", "4.gradients"]
+        assert 0 < (got - expected).norm() < 0.1 * expected.norm()
+    for shard in (0, 1):
+        assert torch.equal(outcomes[shard][1], outcomes[shard + 2][1])
+
+
+def native_mesh_of_backend(rank: int, variables: dict[str, str]) -> tuple[torch.Tensor, torch.Tensor]:
+    names = ("replicate", "shard")
+    expected = train(sharded(net(1), init_device_mesh("cpu", (2, 2), mesh_dim_names=names)), rank)
+    with environment(variables):
+        mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=names, backend_override={"replicate": "lanesum"})
+        got = train(sharded(net(1), mesh), rank)
+        state = mesh["replicate"].get_group().state
+        assert state is not None and state.stats.buckets == 3 * STEPS
+        state.leave()
+    return expected, got
+
+
+def test_mesh_dimension_with_backend_lanesum_trains_as_with_gloo(four_ranks: Ranks) -> None:
+    """FSDP2 averages the replicas itself, by a process group of the backend."""
+    with controlled(RANKS) as (_, variables):
+        outcomes = four_ranks.run(native_mesh_of_backend, list(range(RANKS)), variables)
+    for expected, got in outcomes:
+        torch.testing.assert_close(got, expected, rtol=1e-5, atol=1e-6)
+    for shard in (0, 1):
+        assert torch.equal(outcomes[shard][1], outcomes[shard + 2][1])
+
+
+def refusals(_: int) -> list[str]:
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))
+    cases = [
+        (sharded(net(1), mesh["shard"]), None),
+        (sharded(net(1), mesh), mesh["replicate"]),
+        (sharded(net(1), mesh["shard"]), mesh),
+        (net(1), mesh["replicate"]),
+    ]
+    texts = []
+    for model, replicas in cases:
+        try:
+            lanesum.torch.attach(model, replicas=replicas)
+        except ConfigurationError as error:
+            texts.append(str(error))
+    return texts
+
+
+def test_models_without_replicas_are_refused(four_ranks: Ranks) -> None:
+    for texts in four_ranks.run(refusals, list(range(RANKS))):
+        full, native, both, plain = texts
+        assert "Full sharding without replicas is not supported" in full and 'mesh["shard"]' in full
+        assert "FSDP2 averages the replicas itself" in native and "backend_override" in native
+        assert "2 dimensions" in both
+        assert "fully_shard has not sharded this Sequential" in plain

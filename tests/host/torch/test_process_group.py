@@ -1,0 +1,266 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Backend ``lanesum`` of ``torch.distributed``: four ranks."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+from lanesum.torch.process_group import LanesumProcessGroup
+from lanesum_control.controller import JobRequest
+from tests.host.torch.controllers import controlled, environment
+from tests.host.torch.ranks import Ranks, free_ports
+
+RANKS = 4
+
+
+def lanesum_group(**options: Any) -> LanesumProcessGroup:
+    group = dist.new_group(backend="lanesum", **options)
+    assert isinstance(group, LanesumProcessGroup) and dist.get_backend(group) == "lanesum"
+    return group
+
+
+def summed_types(rank: int, variables: dict[str, str]) -> list[int]:
+    """Return the number of all-reduces by lanesum after each all-reduce."""
+    with environment(variables):
+        group = lanesum_group()
+        counts = []
+        for dtype in (torch.float32, torch.bfloat16, torch.float16, torch.float64, torch.int64):
+            for op in (dist.ReduceOp.SUM, dist.ReduceOp.MAX):
+                tensor = torch.arange(12).view(3, 4).to(dtype) * (rank + 1)
+                dist.all_reduce(tensor, op, group=group)
+                factor = 10 if op == dist.ReduceOp.SUM else 4
+                assert torch.equal(tensor, torch.arange(12).view(3, 4).to(dtype) * factor), (dtype, op)
+                counts.append(group.state.stats.buckets)
+        mean = torch.full((5,), float(rank))
+        dist.all_reduce(mean, dist.ReduceOp.AVG, group=group)
+        assert torch.equal(mean, torch.full((5,), 1.5))
+        state = group.state
+        dist.destroy_process_group(group)
+        assert state.error is not None, "the job was left"
+    return counts
+
+
+def test_all_reduce_of_floats_goes_through_lanesum(four_ranks: Ranks) -> None:
+    with controlled(RANKS) as (_, variables):
+        for counts in four_ranks.run(summed_types, list(range(RANKS)), variables):
+            assert counts == [1, 1, 2, 2, 3, 3, 3, 3, 3, 3]
+
+
+def other_collectives(rank: int, variables: dict[str, str]) -> None:
+    with environment(variables):
+        group = lanesum_group()
+        own = torch.tensor([float(rank)])
+        sent = own.clone()
+        dist.broadcast(sent, 2, group=group)
+        assert sent.item() == 2
+        gathered = [torch.zeros(1) for _ in range(RANKS)]
+        dist.all_gather(gathered, own, group=group)
+        assert torch.cat(gathered).tolist() == [0, 1, 2, 3]
+        flat = torch.zeros(RANKS)
+        dist.all_gather_into_tensor(flat, own, group=group)
+        assert flat.tolist() == [0, 1, 2, 3]
+        dist.gather(own, gathered if rank == 1 else None, dst=1, group=group)
+        dist.scatter(own, gathered if rank == 1 else None, src=1, group=group)
+        assert own.item() == rank
+        shard = torch.zeros(1)
+        dist.reduce_scatter_tensor(shard, torch.arange(4.0), group=group)
+        assert shard.item() == 4 * rank
+        swapped = [torch.zeros(1) for _ in range(RANKS)]
+        dist.all_to_all(swapped, [torch.tensor([10.0 * rank + other]) for other in range(RANKS)], group=group)
+        assert torch.cat(swapped).tolist() == [10.0 * other + rank for other in range(RANKS)]
+        reduced = torch.ones(1)
+        dist.reduce(reduced, 3, group=group)
+        assert rank != 3 or reduced.item() == 4
+        if rank == 0:
+            dist.send(torch.tensor([7.0]), 1, group=group)
+        elif rank == 1:
+            dist.recv(own, 0, group=group)
+            assert own.item() == 7
+        objects: list[Any] = [None] * RANKS
+        dist.all_gather_object(objects, {"rank": rank}, group=group)
+        assert objects == [{"rank": other} for other in range(RANKS)]
+        dist.barrier(group=group)
+        assert group.state is None, "no all-reduce: no job was joined"
+        dist.destroy_process_group(group)
+
+
+def test_other_collectives_go_through_gloo(four_ranks: Ranks) -> None:
+    with controlled(RANKS) as (_, variables):
+        four_ranks.run(other_collectives, list(range(RANKS)), variables)
+
+
+def devices_of_backend(rank: int, variables: dict[str, str]) -> list[bool]:
+    joined = []
+    with environment(variables):
+        for backend in ("cpu:lanesum,cuda:nccl", "cpu:gloo,cuda:lanesum"):
+            group = dist.new_group(backend=backend)
+            tensor = torch.ones(10)
+            dist.all_reduce(tensor, group=group)
+            assert torch.equal(tensor, torch.full((10,), 4.0))
+            joined.append(group.state is not None)
+            dist.destroy_process_group(group)
+    return joined
+
+
+def test_backend_serves_the_devices_that_it_is_named_for(four_ranks: Ranks) -> None:
+    with controlled(RANKS) as (_, variables):
+        assert four_ranks.run(devices_of_backend, list(range(RANKS)), variables) == [[True, False]] * RANKS
+
+
+def in_flight_at_once(rank: int, variables: dict[str, str]) -> None:
+    with environment(variables):
+        group = lanesum_group()
+        tensors = [torch.full((2000 * size,), float(rank)) for size in range(1, 6)]
+        works = [dist.all_reduce(tensor, group=group, async_op=True) for tensor in tensors]
+        for work, tensor in zip(reversed(works), reversed(tensors), strict=True):
+            assert work.wait() and work.is_completed() and work.is_success()
+            assert work.result()[0].data_ptr() == tensor.data_ptr()
+            assert torch.equal(tensor, torch.full_like(tensor, 6.0))
+        (future,) = [dist.all_reduce(tensors[0], group=group, async_op=True).get_future()]
+        assert torch.equal(future.wait()[0], torch.full_like(tensors[0], 24.0))
+        dist.destroy_process_group(group)
+
+
+def test_async_all_reduces_are_in_flight_together(four_ranks: Ranks) -> None:
+    with controlled(RANKS) as (_, variables):
+        four_ranks.run(in_flight_at_once, list(range(RANKS)), variables)
+
+
+class Collected(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(record.getMessage())
+
+
+def sum_over_pair(rank: int, variables: dict[str, str], ranks: list[int]) -> tuple[bool, list[str]]:
+    log = Collected()
+    logging.getLogger("lanesum").addHandler(log)
+    with environment(variables):
+        group = dist.new_group(ranks, backend="lanesum")
+        joined = False
+        if rank in ranks:
+            tensor = torch.ones(100) * rank
+            dist.all_reduce(tensor, group=group)
+            assert torch.equal(tensor, torch.full((100,), float(sum(ranks))))
+            joined = group.state is not None
+            dist.destroy_process_group(group)
+    logging.getLogger("lanesum").removeHandler(log)
+    return joined, log.lines
+
+
+def test_subgroup_has_a_job_of_its_own(four_ranks: Ranks) -> None:
+    with controlled(RANKS) as (controller, variables):
+        outcomes = four_ranks.run(sum_over_pair, list(range(RANKS)), variables, [1, 3])
+        assert "train.1-3" in {event.whom for event in controller.events.since(0)}
+    assert [joined for joined, _ in outcomes] == [False, True, False, True]
+
+
+def test_subgroup_without_a_job_uses_gloo_and_says_so(four_ranks: Ranks) -> None:
+    """A job of another size has the sub-group's name, so its own is not admitted."""
+    with controlled(RANKS) as (controller, variables):
+        controller.admit(JobRequest("train.1-3", ("w1",), codec=None))
+        outcomes = four_ranks.run(sum_over_pair, list(range(RANKS)), variables, [1, 3])
+    assert not any(joined for joined, _ in outcomes)
+    for rank in (1, 3):
+        (line,) = outcomes[rank][1]
+        assert "Ranks [1, 3] have no job of lanesum" in line and "1 workers" in line
+
+
+def typed_failure(rank: int, variables: dict[str, str]) -> list[str]:
+    with environment(variables):
+        group = lanesum_group(pg_options={"deadline_s": 1.0})
+        net = DistributedDataParallel(nn.Linear(4, 4), process_group=group)
+        dist.all_reduce(torch.ones(1), group=group)
+        texts = []
+        try:
+            if rank != 3:
+                net(torch.ones(1, 4)).sum().backward()
+        except Exception as error:
+            texts.append(type(error).__name__)
+        try:
+            if rank != 3:
+                dist.all_reduce(torch.ones(1), group=group)
+        except Exception as error:
+            texts.append(f"{type(error).__name__}: {error}")
+        dist.barrier()
+        group.state.close()
+    return texts
+
+
+def test_missing_rank_raises_typed_error(four_ranks: Ranks) -> None:
+    """Both from ``backward()`` of an unmodified DDP, and from ``all_reduce``."""
+    with controlled(RANKS) as (_, variables):
+        for texts in four_ranks.run(typed_failure, list(range(RANKS)), variables)[:3]:
+            first, second = texts
+            assert first == "AggregationTimeoutError"
+            assert second.startswith("AggregationTimeoutError") and "still missing: worker 3" in second
+
+
+def without_controller(rank: int, variables: dict[str, str]) -> list[str]:
+    texts = []
+    with environment(variables):
+        group = lanesum_group(pg_options={"job": "absent"})
+        for work in (
+            lambda: dist.all_reduce(torch.ones(1), group=group),
+            lambda: group.allreduce([torch.ones(1)]).wait(),
+        ):
+            try:
+                work()
+            except Exception as error:
+                texts.append(f"{type(error).__name__}: {error}")
+        net = DistributedDataParallel(nn.Linear(4, 4), process_group=group)
+        try:
+            net(torch.ones(1, 4)).sum().backward()
+        except Exception as error:
+            texts.append(f"{type(error).__name__}: {error}")
+    return texts
+
+
+def test_unknown_job_raises_on_every_rank(four_ranks: Ranks) -> None:
+    with controlled(RANKS) as (_, variables):
+        for texts in four_ranks.run(without_controller, list(range(RANKS)), variables):
+            assert len(texts) == 3
+            for text in texts:
+                assert text.startswith("ControllerError") and "absent" in text
+
+
+_SCRIPT = Path(__file__).with_name("backend_script.py")
+
+
+def run_script(backend: str, variables: dict[str, str]) -> tuple[float, float]:
+    """Run two ranks under torchrun; return the losses of the first and last step."""
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--master-addr=127.0.0.1"]
+    command += [f"--master-port={free_ports(1, socket.SOCK_STREAM)[0]}", str(_SCRIPT), backend]
+    own = {**os.environ, **variables, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, env=own, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "replicas agree: True" in done.stdout
+    first, last = re.findall(r"loss (\S+) in the first step, (\S+) in the last one", done.stdout)[0]
+    return float(first), float(last)
+
+
+@pytest.mark.long
+def test_unmodified_training_script_trains_as_with_gloo() -> None:
+    """DDP with an embedding of sparse gradients, in the default process group."""
+    with controlled(2) as (controller, variables):
+        first, last = run_script("lanesum", variables)
+        assert controller.counters()["packets"]["accept"] > 0
+        assert (first, last) == pytest.approx(run_script("gloo", variables), abs=1e-4)
+    assert last < 0.5 * first
