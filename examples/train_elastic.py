@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Train under an elastic torchrun: after the crash of a worker, all workers restart from their checkpoints.
 
-Run it with ``--max-restarts``. Each restart is a new incarnation of the lanesum job, so that packets of the crashed one
-never mix with its own.
+Run it with ``--max-restarts`` and ``--rdzv-backend=c10d``. Each restart is a new incarnation of the lanesum job, so
+that packets of the crashed one never mix with its own. Set TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1, because otherwise
+gloo may find the addresses of the crashed ranks in the store of the rendezvous.
 """
 
 from __future__ import annotations

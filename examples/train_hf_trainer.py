@@ -13,20 +13,25 @@ from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainerCallback, 
 import lanesum.torch
 
 
+class LanesumTrainer(Trainer):
+    """Trainer that logs the figures of lanesum with its own."""
+
+    lanesum_state: lanesum.torch.State | None = None
+
+    def log(self, logs: dict[str, float], *arguments: Any, **options: Any) -> None:
+        figures = {} if self.lanesum_state is None else self.lanesum_state.stats.as_dict()
+        super().log({**logs, **figures}, *arguments, **options)
+
+
 class Lanesum(TrainerCallback):
     """Average the gradients by lanesum. Callbacks get the bare model, so this one needs the trainer."""
 
-    def __init__(self, trainer: Trainer, **options: Any) -> None:
+    def __init__(self, trainer: LanesumTrainer, **options: Any) -> None:
         self.trainer = trainer
         self.options = options
-        self.state: lanesum.torch.State | None = None
 
     def on_train_begin(self, *_: Any, **__: Any) -> None:
-        self.state = lanesum.torch.attach(self.trainer.model_wrapped, **self.options)
-
-    def on_log(self, *_: Any, logs: dict[str, Any], **__: Any) -> None:
-        if self.state is not None:
-            logs.update(self.state.stats.as_dict())
+        self.trainer.lanesum_state = lanesum.torch.attach(self.trainer.model_wrapped, **self.options)
 
 
 class Bytes(torch.utils.data.Dataset):
@@ -48,7 +53,8 @@ def main() -> None:
     parser.add_argument("--out", default="out/hf-trainer", help="output folder of the trainer")
     options = parser.parse_args()
     set_seed(0)
-    model = GPT2LMHeadModel(GPT2Config(vocab_size=256, n_positions=32, n_embd=32, n_layer=2, n_head=2))
+    shape = {"n_positions": 32, "n_embd": 32, "n_layer": 2, "n_head": 2}
+    model = GPT2LMHeadModel(GPT2Config(vocab_size=256, bos_token_id=0, eos_token_id=0, **shape))
     settings = TrainingArguments(
         options.out,
         max_steps=options.steps,
@@ -62,14 +68,13 @@ def main() -> None:
         ddp_find_unused_parameters=False,
         disable_tqdm=True,
     )
-    trainer = Trainer(model, settings, train_dataset=Bytes())
-    callback = Lanesum(trainer, controller=options.controller)
-    trainer.add_callback(callback)
+    trainer = LanesumTrainer(model, settings, train_dataset=Bytes())
+    trainer.add_callback(Lanesum(trainer, controller=options.controller))
     trainer.train()
 
-    assert callback.state is not None
-    report(callback.state, model)
-    finish(callback.state)
+    assert trainer.lanesum_state is not None
+    report(trainer.lanesum_state, model)
+    finish(trainer.lanesum_state)
 
 
 if __name__ == "__main__":

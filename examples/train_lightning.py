@@ -58,7 +58,7 @@ class Regression(lightning.LightningModule):
 
 def main() -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--logs", default="out/lightning", help="folder for the figures of lanesum")
+    parser.add_argument("--out", default="out/lightning", help="folder for the figures of lanesum")
     options = parser.parse_args()
     trainer = lightning.Trainer(
         accelerator="cpu",
@@ -66,7 +66,7 @@ def main() -> None:
         strategy="ddp",
         max_steps=options.steps,
         callbacks=[Lanesum(controller=options.controller)],
-        logger=CSVLogger(options.logs),
+        logger=CSVLogger(options.out),
         enable_checkpointing=False,
         enable_progress_bar=False,
         # The data of each rank are its own.

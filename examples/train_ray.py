@@ -10,7 +10,7 @@ from typing import Any
 import ray.train
 import ray.train.torch
 import torch
-from task import arguments, make_data, make_net, replicas_agree
+from task import arguments, make_data, make_net, report
 
 import lanesum.torch
 
@@ -26,9 +26,9 @@ def train(config: dict[str, Any]) -> None:
         optimizer.zero_grad()
         torch.nn.functional.mse_loss(model(inputs), targets).backward()
         optimizer.step()
-    agree = replicas_agree(model)
+    report(state, model)
     state.leave()
-    ray.train.report({**state.stats.as_dict(), "replicas_agree": agree})
+    ray.train.report(state.stats.as_dict())
 
 
 def main() -> None:
@@ -39,9 +39,7 @@ def main() -> None:
         train_loop_config={"controller": options.controller, "steps": options.steps},
         scaling_config=ray.train.ScalingConfig(num_workers=2),
     )
-    figures = trainer.fit().metrics
-    print(f"{figures['buckets']} buckets averaged, {figures['ratio']:.1f} times fewer bytes than float32")
-    print(f"replicas agree: {figures['replicas_agree']}")
+    trainer.fit()
 
 
 if __name__ == "__main__":

@@ -5,15 +5,10 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import os
 import re
 import shlex
 import socket
-import subprocess
-import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,50 +16,11 @@ import numpy as np
 import pytest
 
 from lanesum.rpc import controller as rpc
-from lanesum.server import AggregationServer
 from lanesum.session import Session
-from lanesum_control.controller import Controller, JobRequest
-from lanesum_control.network import Network
-from lanesum_control.service import ControllerService
-from lanesum_control.topology import load
+from tests.examples.conftest import WORKERS, Site, output_of, start
 from tests.paths import ROOT
 
 EXAMPLES = ROOT / "examples"
-WORKERS = ("w1", "w2")
-
-
-@dataclasses.dataclass(frozen=True)
-class Site:
-    """A controller and a server, and the controller's address."""
-
-    controller: Controller
-    server: AggregationServer
-    address: str
-
-    def arguments(self, job: str) -> list[str]:
-        return [f"--controller={self.address}", f"--job={job}"]
-
-
-@pytest.fixture
-def site() -> Iterator[Site]:
-    with AggregationServer(("127.19.0.97", 0)) as server:
-        network = dataclasses.replace(Network.of(load("star4"), loopback=True), servers=(server.address,))
-        controller = Controller(network, server)
-        controller.admit(JobRequest("demo", WORKERS, codec="fixed", udp_port=29541))
-        with ControllerService(controller, "127.0.0.1:0") as service:
-            yield Site(controller, server, f"127.0.0.1:{service.port}")
-
-
-def start(command: list[str]) -> subprocess.Popen[str]:
-    environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1", "PYTHONPATH": "examples"}
-    pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    return subprocess.Popen([sys.executable, *command], cwd=ROOT, env=environment, text=True, **pipes)
-
-
-def output_of(process: subprocess.Popen[str]) -> str:
-    output, _ = process.communicate(timeout=120)
-    assert process.returncode == 0, output
-    return output
 
 
 def run_workers(script: str, arguments: list[str]) -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 
+from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import FRAME_OVERHEAD_BYTES, WORD_BYTES
 from lanesum_control.tofino.report import WIRE_OVERHEAD
 from lanesum_lab.targets import SwitchTarget
@@ -20,12 +21,13 @@ __all__ = ["WIRE_OVERHEAD", "line_rate_mbit"]
 def line_rate_mbit(target: SwitchTarget, inputs: int) -> float | None:
     """Return the rate of each of ``inputs`` links, in Mbit/s, rounded down to two digits; None if it is not known.
 
-    Every contribution is answered by a result, and the result's frame is the longer one, so it limits the packet rate
-    of a link. ``inputs``: number of links that bring contributions to the switches of the run, which share a machine.
+    The packets are contributions of ``EXPAND8``, the operation of the default codec. ``inputs``: number of links that
+    bring contributions to the switches of the run, which share a machine.
     """
     if target.packets_per_s is None:
         return None
-    frame_bits = 8 * (FRAME_OVERHEAD_BYTES + WORD_BYTES * target.pipeline(None).accumulator_words + WIRE_OVERHEAD)
+    words = LaneOp.EXPAND8.shape.uplink_words(target.pipeline(None).accumulator_words)
+    frame_bits = 8 * (FRAME_OVERHEAD_BYTES + WORD_BYTES * words + WIRE_OVERHEAD)
     rate = target.packets_per_s / inputs * frame_bits / 1e6
     digit = 10.0 ** (math.floor(math.log10(rate)) - 1)
     return math.floor(rate / digit) * digit

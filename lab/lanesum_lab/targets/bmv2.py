@@ -36,6 +36,6 @@ BMV2 = register(
         executable=PROGRAM,
         on_loopback=False,
         injects_faults=False,
-        packets_per_s=4_000,
+        packets_per_s=8_000,
     )
 )

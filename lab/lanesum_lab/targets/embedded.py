@@ -47,6 +47,6 @@ EMBEDDED = register(
         pipeline=pipeline,
         command=command,
         device=EmbeddedSwitch,
-        packets_per_s=12_000,
+        packets_per_s=25_000,
     )
 )

@@ -54,7 +54,7 @@ class SwitchTarget:
         on_loopback: the switch has UDP ports on loopback; others need network interfaces.
         injects_faults: the switch carries out a fault plan at its own ports; others need relays.
         controller_options: options of ``lanesum controller`` that choose the program.
-        packets_per_s: contributions that a switch sums a second beside the workers of a run, on two cores; None
+        packets_per_s: contributions that a switch sums a second beside the workers of a job, on two cores; None
             without a measurement.
     """
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,6 +26,7 @@ def installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]
     registry._load_installed.cache_clear()
     yield tmp_path
     registry._load_installed.cache_clear()
+    sys.modules.pop("other_codecs", None)
 
 
 def test_get_codec_of_another_package_imports_it(installed: Path) -> None:

@@ -5,11 +5,17 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import fcntl
 import os
+import pty
 import re
 import signal
+import socket
+import struct
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +25,11 @@ import pytest
 
 from lanesum.errors import MissingToolError
 from lanesum.launch import parts
+from lanesum.server import AggregationServer
+from lanesum_control.controller import Controller
+from lanesum_control.network import Network
+from lanesum_control.service import ControllerService
+from lanesum_control.topology import load
 from tests.command_line import invoke
 
 pytest.importorskip("torch")
@@ -206,6 +217,58 @@ def test_launch_two_at_once_do_not_collide(start: Callable[..., Any], script: Pa
         output = output_of(process)
         assert process.returncode == 0, output
         assert "codec thc" in output
+
+
+@pytest.mark.long
+def test_launch_restarts_ranks_in_new_incarnation(start: Callable[..., Any], script: Path) -> None:
+    """The first attempt fails in the second step; its failure is not that of the run."""
+    text = 'if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":\n    sys.argv.append("--raise")\n'
+    script.write_text(script.read_text().replace("dist.init", text + "dist.init", 1))
+    process = start("--nproc", 2, "--codec", "fixed", "--max-restarts", 1, script)
+    output = output_of(process)
+    assert process.returncode == 0, output
+    assert "ValueError: no such value" in output and "failed first" not in output
+    assert output.count("codec fixed, mean 1.5") == 2
+
+
+@pytest.mark.long
+def test_launch_on_two_machines_needs_only_the_controller(start: Callable[..., Any], script: Path) -> None:
+    """Both launches are on this machine. Rank 0 admits the job, and removes it after the last step."""
+    with AggregationServer(("127.19.0.95", 0)) as server, socket.socket() as probe:
+        network = dataclasses.replace(Network.of(load("star4"), loopback=True), servers=(server.address,))
+        controller = Controller(network, server)
+        probe.bind(("127.0.0.1", 0))
+        meeting = f"127.0.0.1:{probe.getsockname()[1]}"
+        probe.close()
+        with ControllerService(controller, "127.0.0.1:0") as service:
+            options = ["--nnodes", 2, "--rdzv-endpoint", meeting, "--controller", f"127.0.0.1:{service.port}"]
+            processes = [start(*options, "--codec", "fixed", script) for _ in range(2)]
+            for process in processes:
+                output = output_of(process)
+                assert process.returncode == 0, output
+                assert "of 2" in output and "codec fixed, mean 1.5" in output
+                assert "lanesum: 3 steps" in output
+        assert controller.jobs() == []
+
+
+@pytest.mark.long
+def test_launch_on_terminal_keeps_last_row_and_returns_it(script: Path, tmp_path: Path) -> None:
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    script.write_text(script.read_text().replace("step += 1", "step += 1; time.sleep(0.7)"))
+    command = [sys.executable, "-m", "lanesum.cli", "launch", str(script)]
+    process = subprocess.Popen(command, stdin=follower, stdout=follower, stderr=follower)
+    os.close(follower)
+    output = b""
+    with contextlib.suppress(OSError):  # all other ends are closed
+        while data := os.read(leader, 4096):
+            output += data
+    os.close(leader)
+    assert process.wait() == 0, output.decode()
+    text = output.decode()
+    assert "\x1b[1;23r" in text and re.search(r"\x1b\[24;1H\x1b\[2Klanesum: \d+\.\d steps/s, ", text)
+    # The region is given up before the last lines.
+    assert "steps/s" not in text.rpartition("\x1b[r")[2] and "lanesum: 3 steps" in text.rpartition("\x1b[r")[2]
 
 
 def test_launch_without_controller_at_address_says_so(script: Path) -> None:

@@ -32,10 +32,10 @@ def make(**options: Any) -> RunPlan:
 
 
 def test_line_rate_is_what_the_switch_sums() -> None:
-    """64 words make a result of 330 bytes, and 354 bytes on the wire."""
+    """32 uplink words make a contribution of 202 bytes, and 226 bytes on the wire."""
     target = dataclasses.replace(targets.get("embedded"), packets_per_s=40_000)
-    assert line_rate_mbit(target, 4) == pytest.approx(28)  # 40,000 / 4 * 354 * 8 = 28.3 Mbit/s
-    assert line_rate_mbit(target, 40) == pytest.approx(2.8)
+    assert line_rate_mbit(target, 4) == pytest.approx(18)  # 40,000 / 4 * 226 * 8 = 18.1 Mbit/s
+    assert line_rate_mbit(target, 40) == pytest.approx(1.8)
 
 
 def test_plan_with_mininet_has_the_line_rate_of_its_switch(as_root: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,108 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The training examples of each framework: two workers on loopback, whose replicas agree at the end.
+
+A framework that is not installed is skipped by name.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.examples.conftest import Site, output_of, start, start_program
+
+pytestmark = pytest.mark.long
+
+_BUCKETS = re.compile(r"\b(\d+) buckets averaged")
+
+
+def torchrun(script: str, *arguments: str, options: tuple[str, ...] = (), **variables: str) -> str:
+    """Run an example with two ranks, and return its output."""
+    rendezvous = ["--nnodes=1", "--rdzv-backend=c10d", "--rdzv-endpoint=127.0.0.1:0", "--local-addr=127.0.0.1"]
+    command = ["-m", "torch.distributed.run", "--nproc-per-node=2", *rendezvous, *options]
+    return output_of(start([*command, f"examples/{script}", *arguments], **variables))
+
+
+def needs(*packages: str) -> None:
+    missing = [package for package in ("torch", *packages) if importlib.util.find_spec(package) is None]
+    if missing:
+        pytest.skip(f"{', '.join(missing)} is not installed.")
+
+
+def check(output: str, *, min_buckets: int) -> None:
+    (buckets,) = _BUCKETS.findall(output)
+    assert int(buckets) >= min_buckets
+    assert output.count("replicas agree: True") == 1, output
+
+
+def test_lightning_callback_attaches_lanesum(site: Site, tmp_path: Path) -> None:
+    needs("lightning")
+    output = torchrun("train_lightning.py", f"--controller={site.address}", "--steps=12", f"--out={tmp_path}")
+    check(output, min_buckets=12)
+    (figures,) = tmp_path.rglob("metrics.csv")
+    assert "chunks_by_server" in figures.read_text()
+
+
+def test_accelerate_example_attaches_lanesum(site: Site) -> None:
+    needs("accelerate")
+    check(torchrun("train_accelerate.py", f"--controller={site.address}", "--steps=12"), min_buckets=12)
+
+
+def test_hf_trainer_callback_attaches_lanesum(site: Site, tmp_path: Path) -> None:
+    needs("transformers", "accelerate")
+    output = torchrun("train_hf_trainer.py", f"--controller={site.address}", "--steps=10", f"--out={tmp_path}")
+    check(output, min_buckets=10)
+    assert "'chunks_by_server'" in output
+
+
+def test_ray_example_attaches_lanesum(site: Site) -> None:
+    needs("ray", "pyarrow")
+    check(output_of(start(["examples/train_ray.py", f"--controller={site.address}", "--steps=12"])), min_buckets=12)
+
+
+def test_elastic_restart_is_a_new_incarnation(site: Site, tmp_path: Path) -> None:
+    """Rank 1 ends before step 12; both ranks continue from their checkpoints of step 10."""
+    needs()
+    arguments = (f"--controller={site.address}", f"--checkpoints={tmp_path}", "--steps=20", "--crash-at=12")
+    own_store = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
+    output = torchrun("train_elastic.py", *arguments, options=("--max-restarts=1",), **own_store)
+    assert "restart 0: from step 0\n" in output and "restart 1: from step 10\n" in output
+    check(output, min_buckets=10)
+
+
+_SRUN = """#!/bin/sh
+# One task on each node, as srun starts them.
+for node in 0 1; do SLURM_NODEID=$node SLURM_PROCID=$node "$@" & tasks="$tasks $!"; done
+for task in $tasks; do wait "$task" || exit 1; done
+"""
+
+
+def test_slurm_batch_file_trains_on_two_nodes(site: Site, tmp_path: Path) -> None:
+    """With a stand-in of srun; both nodes are this host."""
+    needs()
+    here = f'#!/bin/sh\nexec "{sys.executable}" -m lanesum.cli "$@"\n'
+    for name, text in {"srun": _SRUN, "lanesum": here}.items():
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(stat.S_IRWXU)
+    variables = {
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "LANESUM_CONTROLLER": site.address,
+        "SLURM_JOB_ID": "1",
+        "SLURM_JOB_NODELIST": "127.0.0.1,127.0.0.2",
+        "SLURM_JOB_NUM_NODES": "2",
+    }
+    check(output_of(start_program(["bash", "examples/slurm.sbatch", "--steps=12"], variables)), min_buckets=12)
+
+
+def test_slurm_batch_file_without_controller_says_so() -> None:
+    process = start_program(["bash", "examples/slurm.sbatch"], {"LANESUM_CONTROLLER": ""})
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert "LANESUM_CONTROLLER: set it to HOST:PORT of the controller" in output
