@@ -87,7 +87,8 @@ class CodecContext:
         in_pieces: as ``complete``; and the driver encodes and decodes rounds in parts where they have
             :attr:`Round.pieces`.
         not_finite: this worker's vector has values that are not finite; zeros take their place. A codec whose first
-            round is neither a MAX round nor packs values has to tell the others, who raise :class:`UnencodableError`.
+            group of rounds has no MAX round and no packed values has to tell the others, and all of them raise
+            :class:`UnencodableError`.
         parts: parameters of the vector, one after the other; empty where they are unknown.
         error_feedback: vector that a codec with the trait ``adds_error_feedback`` adds first, of the same length and
             device; None for zeros. The codec may overwrite it with the residual.

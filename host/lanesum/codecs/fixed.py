@@ -133,8 +133,13 @@ class FixedPoint:
         kernels().magnitudes(vector, self.block, magnitudes)
         if not np.isfinite(magnitudes.view(np.float32)).all():
             refuse_not_finite(vector, context)
+        if context.not_finite:
+            magnitudes[:] = INFINITY_BITS
         reply = yield Round(LaneOp.MAX, magnitudes, label="scale")
-        maxima = non_negative(checked_words(reply, scale_shape), "scale round")
+        words = checked_words(reply, scale_shape)
+        if (words == INFINITY_BITS).any():
+            raise UnencodableError(f"Tensor {context.tensor!r} is not finite at some worker.")
+        maxima = non_negative(words, "scale round")
         if self.power_of_two:
             maxima = _next_power_of_two(maxima)
 

@@ -32,7 +32,7 @@ _OPTIONS = [
     ("grpc.keepalive_timeout_ms", 1000 * _PING_TIMEOUT_S),
     ("grpc.http2.ping_timeout_ms", 1000 * _PING_TIMEOUT_S),
     ("grpc.http2.max_pings_without_data", 0),
-    ("grpc.http2.min_recv_ping_interval_without_data_ms", 1000),
+    ("grpc.http2.min_ping_interval_without_data_ms", 1000),
 ]
 # Refusals quote the refused value. gRPC sends them percent-encoded in headers: above 8 KiB it refuses a random share of
 # all answers, and above 16 KiB all of them.

@@ -65,7 +65,7 @@ class AllReduce:
         started: rounds whose results the codec waits for.
         grouped: these rounds are one ``RoundGroup``.
         num_rounds: number of rounds started so far.
-        lengths_sent: a round has carried the length of the vector.
+        lengths_sent: a round has carried the length of the vector, or the first group of rounds had no room for it.
         last_checks: of the rounds that the codec has yielded last, whether they are known to be its last.
     """
 

@@ -3,8 +3,8 @@
 """Comparison of the vectors' lengths between workers, in spare words of an all-reduce's first round.
 
 Codecs pad. Vectors of different lengths may become equally many words, which the aggregation point cannot tell apart.
-So every worker appends the length of its vector to the first round that has room for it, and compares the results. In
-place of its length, a worker whose vector is not finite sends a mark, from which all others learn that.
+So every worker appends the length of its vector to the first round of the first group that has room for it, and
+compares the results. In place of its length, a worker whose vector is not finite sends a mark.
 """
 
 from __future__ import annotations

@@ -185,6 +185,7 @@ class AllReduceScheduler:
                     all_reduce.last_checks = [made.last]
                 words, lengths = self._count_round(all_reduce, made)
                 completed = exchange(made.op, words)
+                all_reduce.lengths_sent = True
                 reply = self._aggregate(codec, made, lengths, completed.result(), completed.contributors)
         except StopIteration as stop:
             self._finish(all_reduce, stop.value)
@@ -262,7 +263,7 @@ class AllReduceScheduler:
         all_reduce.started.append(StartedRound(round_, flight, round_.overlap, lengths))
 
     def _count_round(self, all_reduce: AllReduce, round_: Round) -> tuple[NDArray[np.uint32], AppendedLengths | None]:
-        """Count a round that starts now; return its words, and the vector lengths behind the first ones with room."""
+        """Count a round that starts now; return its words, with the vector lengths behind them if they have room."""
         all_reduce.num_rounds += 1
         if all_reduce.lengths_sent:
             return round_.words, None
@@ -313,6 +314,7 @@ class AllReduceScheduler:
     def _resume(self, all_reduce: AllReduce) -> None:
         """Hand the aggregates to the codec, which decodes them and makes its next rounds."""
         started, all_reduce.started = all_reduce.started, []
+        all_reduce.lengths_sent = True
 
         def step() -> Round | RoundGroup:
             aggregates = []
