@@ -266,6 +266,7 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
 PICTURES: dict[str, tuple[str, Callable[[dict[str, Any], Path], None]]] = {
     "docs/pictures/codecs.png": ("codec-comparison.json", pictures.codec),
     "docs/pictures/learning.png": ("learning.json", pictures.learning),
+    "docs/pictures/tta.png": ("tta.json", pictures.tta),
 }
 # Names that `--measure` takes, with the arguments of `lanesum bench`.
 BENCHMARKS: dict[str, tuple[str, ...]] = {
@@ -280,10 +281,10 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
     "sparse": ("sparse", "--rates", "200", "--repeats", "3"),
     "codec": ("codec", "--part", "speed", "--levels", "avx2,avx512"),
     "codec-comparison": ("codec", "--part", "comparison"),
-    "tta": ("tta", "--steps", "40", "--test-every", "4"),
+    "tta": ("tta", "--steps", "24", "--test-every", "2"),
     "tta-sparse": (
         *("tta", "--job", "words-sparse", "--by", "alone,gloo-fp16,two-shot-8,topk,union,auto,thc"),
-        *("--steps", "40", "--test-every", "4", "--rates", "1000"),
+        *("--steps", "20", "--test-every", "4", "--rates", "1000"),
     ),
     "tta-switch": (
         "tta",
@@ -297,7 +298,8 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
         "alone,gloo-fp16,thc-paper,thc",
     ),
     "tta-loopback": (
-        *("tta", "--case", "loopback", "--by", "alone,gloo-fp16,fixed,auto,thc", "--steps", "30", "--test-every", "5"),
+        *("tta", "--job", "bytes", "--case", "loopback", "--by", "alone,gloo-fp16,fixed,auto,thc"),
+        *("--steps", "40", "--test-every", "10"),
     ),
     "allreduce-workers": ("allreduce", "--workers", "2,4,8,16", "--values", "4000000", "--repeats", "3"),
 }

@@ -10,6 +10,7 @@ import sys
 
 import torch
 import torch.distributed as dist
+from torch.distributed.tensor import DTensor
 from torch.utils.data import TensorDataset
 
 import lanesum.torch
@@ -38,7 +39,9 @@ def make_data(rank: int) -> TensorDataset:
 
 def replicas_agree(module: torch.nn.Module) -> bool:
     """Return True if the weights of all ranks are the same, bit for bit."""
-    weights = torch.cat([one.detach().float().reshape(-1).cpu() for one in module.parameters()])
+    # Parameters of FSDP2 are sharded.
+    full = [one.full_tensor() if isinstance(one, DTensor) else one for one in module.parameters()]
+    weights = torch.cat([one.detach().float().reshape(-1).cpu() for one in full])
     others = [torch.empty_like(weights) for _ in range(dist.get_world_size())]
     dist.all_gather(others, weights)
     return all(torch.equal(one, weights) for one in others)

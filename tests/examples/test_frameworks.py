@@ -42,6 +42,17 @@ def check(output: str, *, min_buckets: int) -> None:
     assert output.count("replicas agree: True") == 1, output
 
 
+@pytest.mark.parametrize("replicas", [2, 4])
+def test_fsdp2_example_averages_replicas(site: Site, replicas: int) -> None:
+    """Of four ranks: two replicas of two shards, and four of one."""
+    needs()
+    options = ("--nproc-per-node=4",)
+    output = torchrun(
+        "train_fsdp2.py", f"--controller={site.address}", "--steps=12", f"--replicas={replicas}", options=options
+    )
+    check(output, min_buckets=12)
+
+
 def test_lightning_callback_attaches_lanesum(site: Site, tmp_path: Path) -> None:
     needs("lightning")
     output = torchrun("train_lightning.py", f"--controller={site.address}", "--steps=12", f"--out={tmp_path}")

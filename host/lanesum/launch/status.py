@@ -50,8 +50,8 @@ class Status:
     def summary(self) -> str:
         """Return the counts of all workers; empty if none has joined a job."""
         stats = self._folder.stats()
-        if not stats:
-            return ""
+        if not any(stats):
+            return f"{len(stats)} workers joined the job" if stats else ""
         total = {name: sum(one.get(name, 0.0) for one in stats) for name in _ADDED}
         sent, plain, again = total["bytes_up"], total["bytes_fp32"], total["retransmissions"]
         saved = f", {1 - sent / plain:.0%} saved" if sent < plain else ""

@@ -28,6 +28,7 @@ from lanesum.transport.errors import (
     TransportError,
     timeout_error,
 )
+from lanesum.transport.long_wait import run_and_log
 from lanesum.transport.native_rounds import NativeRoundSequence, NativeRoundState
 from lanesum.transport.native_worker_loop import NativeWorkerLoop
 from lanesum.transport.path_check import check_path
@@ -335,7 +336,7 @@ class UdpTransport:
         missing workers live; and the error of ``interrupt``.
         """
         with _Exclusive(self):
-            if not self._loop.run([one.target for one in rounds], self._deadline_s):
+            if not self._run(rounds):
                 self._wait_for_busy(rounds)
 
     def _wait_for_busy(self, rounds: Sequence[RoundInFlight]) -> None:
@@ -355,8 +356,13 @@ class UdpTransport:
                 or not self._peers.are_alive(error.missing)
             ):
                 raise error
-            if self._loop.run([one.target for one in rounds], self._deadline_s):
+            if self._run(rounds):
                 return
+
+    def _run(self, rounds: Sequence[RoundInFlight]) -> bool:
+        """Run the loop until one of the rounds is ready or complete; return False after the deadline."""
+        targets = [one.target for one in rounds]
+        return run_and_log(self._loop, targets, self._deadline_s, self.ticket, lambda: self._rounds.stats)
 
     def wake(self) -> None:
         """Make ``wait`` return, or the next one not wait; callable from any thread."""

@@ -324,9 +324,8 @@ def tta(result: dict[str, Any], path: Path | BinaryIO) -> None:
             figures = [figure for figure in result["figures"] if figure["rate_mbit"] == rate]
             link = "loopback" if rate is None else f"links of {rate:g} Mbit/s"
             against_time, against_bytes, parts = panels[3 * row : 3 * row + 3]
-            for number, figure in enumerate(figures):
-                if figure["by"] != "alone":
-                    _losses(against_time, against_bytes, figure, _style(number))
+            for number, figure in enumerate(figure for figure in figures if figure["by"] != "alone"):
+                _losses(against_time, against_bytes, figure, number)
             targets = [run["target"] for run in figures[0]["runs"]]
             for axes, name in (
                 (against_time, "seconds of training"),
@@ -334,13 +333,15 @@ def tta(result: dict[str, Any], path: Path | BinaryIO) -> None:
             ):
                 axes.axhline(sum(targets) / len(targets), color="#333333", linewidth=0.8, linestyle=":")
                 axes.set(xlabel=name, ylabel="test loss", xscale="log", title=f"{link}; dotted: mean target")
+                axes.tick_params(axis="x", which="minor", labelbottom=False)
                 axes.grid(alpha=0.25)
             against_time.legend(frameon=False, fontsize=8)
             _parts_of_step(parts, figures)
 
 
-def _losses(against_time: Any, against_bytes: Any, figure: dict[str, Any], style: dict[str, str]) -> None:
-    """Draw the test losses of a method; all seeds are tested after the same steps."""
+def _losses(against_time: Any, against_bytes: Any, figure: dict[str, Any], number: int) -> None:
+    """Draw the test losses of method ``number``; all seeds are tested after the same steps."""
+    style = {**_style(number), "linestyle": "-" if number < len(_COLORS) else "--"}
     tests = list(zip(*(run["tests"] for run in figure["runs"]), strict=True))
     losses = [[test["loss"] for test in some] for some in tests]
     mean = [sum(some) / len(some) for some in losses]

@@ -29,7 +29,15 @@ from lanesum_lab.bench.stages import CASES, LOOPBACK, SWITCH, Stage, stage
 from lanesum_lab.bench.trainer import Trained
 
 COLUMNS = ("links", "by", "to target, s", "times gloo", "s per step", "MB per step", "final loss", "beside gloo")
-BREAKDOWN_COLUMNS = ("links", "by", "forward, ms", "backward, ms", "optimizer, ms", "exposed communication, ms")
+BREAKDOWN_COLUMNS = (
+    "links",
+    "by",
+    "forward, ms",
+    "backward, ms",
+    "optimizer, ms",
+    "exposed communication, ms",
+    "CPU, ms",
+)
 GLOO, ALONE = "gloo", "alone"
 PHASES = ("forward", "backward", "optimizer")
 
@@ -48,6 +56,7 @@ class Settings:
         seeds: seeds of weights and data.
         steps, batch, lr, test_every: settings of the training; None for those of the job.
         limit: part of the job's data.
+        note: sentences for the conditions of the report, for example on other load of the machine.
         tolerance: how far above gloo's final loss the target is, as a share of it.
     """
 
@@ -74,6 +83,7 @@ class Settings:
     test_every: int | None = None
     limit: int | None = None
     tolerance: float = 0.005
+    note: str = ""
 
     def __post_init__(self) -> None:
         if self.case not in CASES:
@@ -308,7 +318,13 @@ def breakdown_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
     for one in result["figures"]:
         phases = (f"{1e3 * one['phases'][name]:.0f}" for name in PHASES)
         hidden = exposed(result, one)
-        yield links_name(one), one["by"], *phases, "-" if hidden is None else f"{1e3 * hidden:.0f}"
+        yield (
+            links_name(one),
+            one["by"],
+            *phases,
+            "-" if hidden is None else f"{1e3 * hidden:.0f}",
+            f"{1e3 * one['cpu_s']:.0f}",
+        )
 
 
 def exposed(result: dict[str, Any], figure: dict[str, Any]) -> float | None:

@@ -38,6 +38,7 @@ def conditions(result: dict[str, Any]) -> str:
         f"float32 over gloo with the same seed, plus {100 * result['tolerance']:g} %. Tests are not timed. Medians "
         f"over the seeds (smallest to largest). All processes share a machine with {machine['cores']} cores "
         f"({machine['processor']}). Commit {', '.join(result['commits'])}."
+        + (f" {result['note']}" if result["note"] else "")
     )
 
 

@@ -299,6 +299,7 @@ def tta(
     tolerance: Annotated[
         float | None, typer.Option(min=0, help="Share by which the target is above gloo's final loss.")
     ] = None,
+    note: Annotated[str | None, typer.Option(help="Sentence for the conditions, for example on other load.")] = None,
     out: Annotated[Path, typer.Option(help="Folder of finished trainings and of report.html.")] = Path("out/tta"),
     quick: Quick = False,
     as_json: Json = False,
@@ -324,6 +325,7 @@ def tta(
         test_every=test_every,
         limit=limit,
         tolerance=tolerance,
+        note=note,
     )
     errors = Console(stderr=True, highlight=False)
     result = bench.run(settings, out, report=errors.print)

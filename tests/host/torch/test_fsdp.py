@@ -98,7 +98,7 @@ def native_mesh_of_backend(rank: int, variables: dict[str, str]) -> tuple[torch.
     return expected, got
 
 
-def test_mesh_dimension_with_backend_lanesum_trains_as_with_gloo(four_ranks: Ranks) -> None:
+def test_backend_of_replicas_trains_as_with_gloo(four_ranks: Ranks) -> None:
     """FSDP2 averages the replicas itself, by a process group of the backend."""
     with controlled(RANKS) as (_, variables):
         outcomes = four_ranks.run(native_mesh_of_backend, list(range(RANKS)), variables)

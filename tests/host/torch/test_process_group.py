@@ -54,7 +54,7 @@ def summed_types(rank: int, variables: dict[str, str]) -> list[int]:
     return counts
 
 
-def test_all_reduce_of_floats_goes_through_lanesum(four_ranks: Ranks) -> None:
+def test_sums_of_floats_go_through_lanesum(four_ranks: Ranks) -> None:
     with controlled(RANKS) as (_, variables):
         for counts in four_ranks.run(summed_types, list(range(RANKS)), variables):
             assert counts == [1, 1, 2, 2, 3, 3, 3, 3, 3, 3]
@@ -257,7 +257,7 @@ def run_script(backend: str, variables: dict[str, str]) -> tuple[float, float]:
 
 
 @pytest.mark.long
-def test_unmodified_training_script_trains_as_with_gloo() -> None:
+def test_unmodified_script_trains_as_with_gloo() -> None:
     """DDP with an embedding of sparse gradients, in the default process group."""
     with controlled(2) as (controller, variables):
         first, last = run_script("lanesum", variables)

@@ -126,6 +126,23 @@ def test_find_unused_parameters_trains_as_gloo_does(ranks: Ranks) -> None:
     check(ranks, with_unused_parameters)
 
 
+def with_sparse_embedding(attach: Attach) -> nn.Module:
+    def loss(model: nn.Module, step: int) -> torch.Tensor:
+        generator = torch.Generator().manual_seed(100 * dist.get_rank() + step)
+        output: torch.Tensor = model(torch.randint(0, 5000, (16, 10), generator=generator))
+        return output.square().mean()
+
+    torch.manual_seed(3)
+    embedding = nn.EmbeddingBag(5000, 32, sparse=True, mode="sum")
+    trained = train(wrap(nn.Sequential(embedding, net()), attach), loss=loss)
+    assert embedding.weight.grad is not None and embedding.weight.grad.is_sparse
+    return trained
+
+
+def test_sparse_embedding_trains_as_gloo_does(ranks: Ranks) -> None:
+    check(ranks, with_sparse_embedding)
+
+
 def with_bucket_views(attach: Attach) -> nn.Module:
     return train(wrap(net(), attach, gradient_as_bucket_view=True))
 

@@ -129,13 +129,21 @@ def test_command_writes_the_report(
     invented: Invented, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    arguments = ["--quick", "--by=thc", "--steps=6", "--seeds=2", "--rates=10", f"--out={tmp_path}"]
+    arguments = [
+        "--quick",
+        "--by=thc",
+        "--steps=6",
+        "--seeds=2",
+        "--rates=10",
+        f"--out={tmp_path}",
+        "--note=Other programs ran.",
+    ]
     assert bench.main(["tta", *arguments, "--json"]) == 0
     printed = capsys.readouterr()
     result = json.loads(printed.out)
     assert result["by"] == ["gloo", "thc"] and result["seeds"] == [1, 2] and result["rates_mbit"] == [10]
     assert "4 of 4: digits by thc, 10 Mbit/s, seed 2" in printed.err
-    assert (tmp_path / "report.html").exists()
+    assert "Other programs ran." in (tmp_path / "report.html").read_text()
     assert bench.main(["tta", *arguments]) == 0
     printed = capsys.readouterr()
     assert "thc is first at the target" in printed.err and "of 4:" not in printed.err, "all trainings were kept"
