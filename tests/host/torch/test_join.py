@@ -101,6 +101,6 @@ def sum_rows(rank: int, variables: dict[str, str]) -> tuple[bool, bool]:
     return bool(poisoned.to_dense()[[0, 1, 9]].isnan().all()), bool((total.to_dense()[9] == 2).all())
 
 
-def test_not_a_number_in_sparse_rows_is_the_sum_of_all(ranks: Ranks) -> None:
+def test_not_a_number_in_sparse_rows_is_sum_of_all(ranks: Ranks) -> None:
     with controlled(2) as (_, variables):
         assert ranks.run(sum_rows, [0, 1], variables) == [(True, True)] * 2
