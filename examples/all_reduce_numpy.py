@@ -11,7 +11,7 @@ import argparse
 
 import numpy as np
 
-from lanesum.join import KeepAlive, join, wait_for_others
+from lanesum.join import join, wait_for_others
 from lanesum.session import Session
 
 
@@ -26,7 +26,7 @@ def main() -> None:
 
     # The ticket has everything that a worker needs: addresses, slots, and a seed. It is valid for one session.
     ticket = join(controller=options.controller, job=options.job, worker=options.worker)
-    with Session(ticket, codec=options.codec) as session, KeepAlive(ticket, options.controller):
+    with Session(ticket, codec=options.codec) as session:
         # Refuses workers with other codecs, before the first packet.
         wait_for_others(ticket, options.controller, description=session.describe())
 

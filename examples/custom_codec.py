@@ -15,7 +15,7 @@ import numpy as np
 
 from lanesum.codecs import CodecContext, CodecTraits, Result, Round, RoundShape, Steps, register
 from lanesum.codecs.base import Vector, always, checked_vector, checked_words, refuse_not_finite
-from lanesum.join import KeepAlive, join, wait_for_others
+from lanesum.join import join, wait_for_others
 from lanesum.protocol import LaneOp
 from lanesum.session import Session
 
@@ -78,7 +78,7 @@ def main() -> None:
     ticket = join(controller=options.controller, job=options.job, worker=options.worker)
     codec = ConstantUnit(workers=ticket.workers, bits=options.bits)
     # Session(ticket, codec="constant-unit") works, too, with the default parameters.
-    with Session(ticket, codec=codec) as session, KeepAlive(ticket, options.controller):
+    with Session(ticket, codec=codec) as session:
         wait_for_others(ticket, options.controller, description=session.describe())
         array = np.linspace(-1, 1, 1001, dtype=np.float32) * (ticket.worker + 1)
         mean = session.all_reduce(array, average=True)

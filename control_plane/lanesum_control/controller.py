@@ -17,6 +17,7 @@ from typing import Any
 
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, UDP_PORT
+from lanesum.rpc import controller as rpc
 from lanesum.server import ServerJob
 from lanesum.server.client import ServerError
 from lanesum.transport.ticket import JobTicket
@@ -27,6 +28,7 @@ from lanesum_control.events import EventLog
 from lanesum_control.fleet import Fleet
 from lanesum_control.jobs import AdmittedJob, Incarnation, Job, JobRequest, Taken, tickets
 from lanesum_control.joining import Claim, Verdict, judge, readiness, worker_number
+from lanesum_control.liveness import Gone, Liveness, Watch
 from lanesum_control.managed import ManagedSwitch
 from lanesum_control.network import Network
 from lanesum_control.planning import Plan, plan
@@ -37,6 +39,7 @@ __all__ = ["AdmittedJob", "Controller", "JobRequest", "worker_names"]
 # Limit for hosts with several jobs; far above the capacity of a server or switch.
 _MORE_PORTS = range(UDP_PORT + 1, 0x10000)
 _TAG_DRAWS = 8
+_MAX_ENDED = 1000  # incarnations whose ends are explained to their workers
 _THIS_PROCESS = Taken("", "this process")
 
 
@@ -89,6 +92,8 @@ class Controller:
         self._refused: dict[tuple[int, str], str] = {}
         self._job_seen = dict.fromkeys((job.number for job in self._jobs.values()), clock())
         self._worker_seen: dict[tuple[int, int], float] = {}
+        self._liveness = Liveness(clock)
+        self._ended: dict[tuple[int, int], str] = {}  # why an incarnation, by job and tag, has ended
         self._plan = self._planned(self._store.ranges())
         for name in self.switches:
             self._connect(name, connect_timeout_s)
@@ -100,8 +105,11 @@ class Controller:
 
     # Admission.
 
-    def admit(self, request: JobRequest) -> AdmittedJob:
+    def admit(self, request: JobRequest, *, take_over: bool = False) -> AdmittedJob:
         """Admit a job: assign identifiers, and install it on the servers and on the switches with capacity.
+
+        A job of the same name is removed first if all of its workers are gone, or with ``take_over``: its workers are
+        told so.
 
         Raises:
             AdmissionError: unknown host, name in use, a quota that cannot be met (QuotaError).
@@ -109,10 +117,10 @@ class Controller:
             UnservedError: an aggregation server is unreachable or refuses the job; then nothing of the job remains.
         """
         with self._lock:
-            if request.name in self._jobs:
-                raise AdmissionError(f"Job {request.name!r} is admitted already.", "Remove it, or choose another name.")
             request.check(self.network, self._accumulator_words)
             request.code_table()
+            if request.name in self._jobs:
+                self._make_room(self._jobs[request.name], take_over)
             request = self._with_port(request.with_ops(self._accumulator_words))
             number, order = self._store.new_numbers()
             job = Job(number, self._free_group(), order, request, self._incarnation(request, number))
@@ -129,11 +137,12 @@ class Controller:
             self.events.add(request.name, f"admitted as job {number}{self._left_out_words(job)}")
             return self._admitted(job)
 
-    def admit_at(self, addresses: Sequence[str], request: JobRequest) -> AdmittedJob:
+    def admit_at(self, addresses: Sequence[str], request: JobRequest, *, take_over: bool = False) -> AdmittedJob:
         """Admit a job whose workers have these addresses, see ``Network.hosts_of``; the rest as ``admit``."""
         with self._lock:
-            busy = {host for job in self._jobs.values() for host in job.request.workers}
-            return self.admit(replace(request, workers=self.network.hosts_of(addresses, busy)))
+            others = [job.request for job in self._jobs.values() if job.request.name != request.name]
+            busy = {host for other in others for host in other.workers}
+            return self.admit(replace(request, workers=self.network.hosts_of(addresses, busy)), take_over=take_over)
 
     def remove(self, name: str, why: str = "removed") -> None:
         """Remove the job everywhere and free its slots. Raises UnknownJobError."""
@@ -143,6 +152,7 @@ class Controller:
             planned = self._planned(without=job)
             self._store.remove(job.number, planned.ranges)
             del self._jobs[name]
+            self._end(job, f"job {name!r} was {why}")
             self._forget(job)
             self._carry_out(planned)
             self._servers.forget(job.number)
@@ -165,7 +175,15 @@ class Controller:
 
     # Workers.
 
-    def join(self, name: str, worker: int | str, by: Taken = _THIS_PROCESS, *, after: int | None = None) -> JobTicket:
+    def join(
+        self,
+        name: str,
+        worker: int | str,
+        by: Taken = _THIS_PROCESS,
+        *,
+        after: int | None = None,
+        take_over: bool = False,
+    ) -> JobTicket:
         """Return the ticket of one worker, for one session.
 
         If the worker's ticket was used in an earlier session, the job starts a new incarnation with a new tag, and the
@@ -176,19 +194,23 @@ class Controller:
             worker: its number, or its host.
             by: the claimant.
             after: tag of the incarnation that this process was in before.
+            take_over: take the place of a process that is this worker and lives.
 
         Raises:
             UnknownJobError: no such job.
-            AdmissionError: no such worker, or another process is this worker and the job has not started.
+            AdmissionError: no such worker, or another process is this worker, and it lives or the job has not started.
             ServerError: a server is unreachable or refuses the job.
         """
         with self._lock:
             job = self._job(name)
-            claim = Claim(worker_number(job, worker), by, after)
+            claim = Claim(worker_number(job, worker), by, after, take_over)
             silent_s = self._clock() - self._worker_seen.get((job.number, claim.worker), self._job_seen[job.number])
-            verdict = judge(job, claim, silent_s=silent_s)
+            key = (job.number, job.incarnation.tag, claim.worker)
+            alive, gone = self._liveness.is_alive(*key), self._liveness.is_gone(*key)
+            verdict = judge(job, claim, silent_s=silent_s, alive=alive, gone=gone)
             if verdict is Verdict.RESTART:
-                job = self._restart(job, job.request, f"worker {claim.worker} of {by.origin} began again")
+                did = "took over" if take_over and alive else "began again"
+                job = self._restart(job, job.request, f"worker {claim.worker} of {by.origin} {did}")
             if verdict is not Verdict.AGAIN:
                 self._store.take(job.number, claim.worker, by)
                 job.incarnation.taken[claim.worker] = by
@@ -196,27 +218,71 @@ class Controller:
             return self._tickets(job)[claim.worker]
 
     def state(
-        self, number: int, tag: int, worker: int, claimant: str | None = None, description: str | None = None
+        self,
+        number: int,
+        tag: int,
+        worker: int,
+        claimant: str | None = None,
+        description: str | None = None,
+        about: Sequence[int] = (),
     ) -> dict[str, Any]:
         """Return the state of an incarnation for one of its workers; see ``joining.readiness``. The call renews the
         lease.
 
-        ``description``: description of the worker's codec; it may follow the join, once the ticket is there.
+        ``description``: description of the worker's codec; it may follow the join, once the ticket is there. The answer
+        also has ``gone`` with the workers that have failed, died or left, ``why`` an incarnation has ended, and
+        ``alive`` if all workers of ``about`` have streams.
         """
         with self._lock:
             job = next((job for job in self._jobs.values() if job.number == number), None)
             answer = readiness(job, tag=tag, worker=worker, claimant=claimant)
             # A process with a void ticket must not extend the lease of the job.
             if job is None or answer["state"] == "superseded":
-                return answer
+                why = self._ended.get((number, tag))
+                return answer if why is None else {**answer, "why": why}
             self._sign_of_life(job, worker)
             taken = job.incarnation.taken.get(worker)
-            if description is None or taken is None or taken.description == description:
-                return answer
-            taken = replace(taken, description=description)
-            self._store.take(number, worker, taken)
-            job.incarnation.taken[worker] = taken
-            return readiness(job, tag=tag, worker=worker, claimant=claimant)
+            if description is not None and taken is not None and taken.description != description:
+                taken = replace(taken, description=description)
+                self._store.take(number, worker, taken)
+                job.incarnation.taken[worker] = taken
+                answer = readiness(job, tag=tag, worker=worker, claimant=claimant)
+            gone = self._liveness.gone(number, tag)
+            if gone:
+                hosts = job.request.workers
+                answer["job"] = job.request.name
+                answer["gone"] = [
+                    {"worker": one, "host": hosts[one], "kind": found.kind, "cause": found.cause}
+                    for one, found in gone.items()
+                ]
+            if about:
+                answer["alive"] = all(self._liveness.is_alive(number, tag, one) for one in about)
+            return answer
+
+    def watch(self, number: int, tag: int, worker: int, claimant: str) -> Watch:
+        """Return a stream of the states of an incarnation for one of its workers, which lives until ``unwatch``."""
+        with self._lock:
+            watch = Watch((number, tag, worker), lambda: self.state(number, tag, worker, claimant))
+            if self.state(number, tag, worker, claimant)["state"] not in rpc.OVER:
+                self._liveness.open(watch)
+            return watch
+
+    def unwatch(self, watch: Watch) -> None:
+        """End a stream; idempotent."""
+        with self._lock:
+            self._liveness.close(watch)
+
+    def report(self, number: int, tag: int, worker: int, claimant: str, gone: Gone) -> None:
+        """Store that a worker fails or leaves, and tell the others. A process with a void ticket is ignored."""
+        with self._lock:
+            job = next((job for job in self._jobs.values() if job.number == number), None)
+            if job is not None and readiness(job, tag=tag, worker=worker, claimant=claimant)["state"] not in rpc.OVER:
+                self._note_gone(job, worker, gone)
+
+    def _note_gone(self, job: Job, worker: int, gone: Gone) -> None:
+        if self._liveness.report(job.number, job.incarnation.tag, worker, gone):
+            cause = f": {gone.cause}" if gone.cause else ""
+            self.events.add(job.request.name, f"worker {worker} ({job.request.workers[worker]}) {gone.kind}{cause}")
 
     def leave(self, name: str, worker: int | str) -> AdmittedJob:
         """Continue without a worker, in a new incarnation; numbers close up. Raises UnknownJobError, AdmissionError."""
@@ -237,13 +303,21 @@ class Controller:
             return self._admitted(self._restart(job, request, f"{host} joined"))
 
     def expire(self) -> None:
-        """Remove the jobs whose lease has expired."""
+        """Report the workers that are lost, renew the leases of those that live, and remove jobs without any."""
         with self._lock:
             now = self._clock()
+            present = {(job.number, job.incarnation.tag): job for job in self._jobs.values()}
+            for number, tag, worker in self._liveness.take_lost():
+                if (number, tag) in present:
+                    self._note_gone(present[number, tag], worker, Gone(rpc.LOST, ""))
+            for number, tag, worker in self._liveness.alive():
+                if (number, tag) in present:
+                    self._sign_of_life(present[number, tag], worker)
             for job in list(self._jobs.values()):
                 lease_s = job.request.lease_s
                 if lease_s and now - self._job_seen[job.number] > lease_s:
-                    self.remove(job.request.name, f"removed: no sign of life for {lease_s:g} s, its lease")
+                    why = f"removed: no sign of life for {lease_s:g} s, its lease (lanesum job admit --lease)"
+                    self.remove(job.request.name, why)
 
     # Outages.
 
@@ -350,11 +424,39 @@ class Controller:
 
     def _job(self, name: str) -> Job:
         if name not in self._jobs:
+            before = next((event.what for event in reversed(self.events.since()) if event.whom == name), None)
             raise UnknownJobError(
-                f"No job {name!r} is admitted; there is {', '.join(sorted(self._jobs)) or 'none'}.",
+                f"No job {name!r} is admitted; there is {', '.join(sorted(self._jobs)) or 'none'}."
+                + (f" It was {before}." if before is not None else ""),
                 "Admit it first (lanesum job admit).",
             )
         return self._jobs[name]
+
+    def _make_room(self, job: Job, take_over: bool) -> None:
+        """Remove a job whose name another one takes. Raises AdmissionError if it is in use."""
+        name, tag, taken = job.request.name, job.incarnation.tag, job.incarnation.taken
+        if take_over:
+            self.remove(name, "removed: another run took over")
+        elif taken and all(self._liveness.is_gone(job.number, tag, worker) for worker in taken):
+            self.remove(name, "removed: all of its workers are gone, and it is admitted again")
+        else:
+            alive = [
+                f"{host} ({taken[worker].origin})"
+                for worker, host in enumerate(job.request.workers)
+                if self._liveness.is_alive(job.number, tag, worker)
+            ]
+            lives = f" {len(alive)} of its workers live: {', '.join(alive[:4])}." if alive else ""
+            raise AdmissionError(
+                f"Job {name!r} is admitted already.{lives}",
+                "Remove it, choose another name, or end its run (lanesum job admit --take-over).",
+            )
+
+    def _end(self, job: Job, why: str) -> None:
+        """Explain the end of the present incarnation to its workers."""
+        self._ended[job.number, job.incarnation.tag] = why
+        if len(self._ended) > _MAX_ENDED:
+            del self._ended[next(iter(self._ended))]
+        self._liveness.forget(job.number, job.incarnation.tag)
 
     def _free_group(self) -> int:
         used = {job.group for job in self._jobs.values()}
@@ -368,6 +470,7 @@ class Controller:
             request = self._with_port(replace(request, udp_port=None))
         again = replace(job, request=request, incarnation=self._incarnation(request, job.number))
         self._commit(again, self._planned(changed=again))
+        self._end(job, f"job {request.name!r} has a new incarnation: {why}")
         self.events.add(request.name, f"new incarnation: {why}")
         return again
 

@@ -22,11 +22,13 @@ class Claim:
         worker: number of the worker.
         taken: the process.
         after: tag of its previous incarnation; None for a new process.
+        take_over: the process may take the place of one that lives.
     """
 
     worker: int
     taken: Taken
     after: int | None = None
+    take_over: bool = False
 
 
 class Verdict(enum.Enum):
@@ -49,10 +51,11 @@ def worker_number(job: Job, worker: int | str) -> int:
     return worker
 
 
-def judge(job: Job, claim: Claim, *, silent_s: float) -> Verdict:
+def judge(job: Job, claim: Claim, *, silent_s: float, alive: bool = False, gone: bool = False) -> Verdict:
     """Decide about a claim; ``silent_s``: seconds since the last call of the present claimant.
 
-    Raises AdmissionError if another process has the ticket and waits for the start.
+    ``alive``: it has an open stream; ``gone``: it had one. Raises AdmissionError if another process has the ticket, and
+    lives or waits for the start.
     """
     now = job.incarnation
     held = now.taken.get(claim.worker)
@@ -61,9 +64,17 @@ def judge(job: Job, claim: Claim, *, silent_s: float) -> Verdict:
     same = held.claimant == claim.taken.claimant
     if same and claim.after is not None and claim.after != now.tag:
         return Verdict.AGAIN
-    if same or job.started or now.differing or silent_s > CLAIM_LAPSE_S:
+    if same or claim.take_over or now.differing:
         return Verdict.RESTART
     host = job.request.workers[claim.worker]
+    if job.started and alive:
+        raise AdmissionError(
+            f"Worker {claim.worker} ({host}) of job {job.request.name!r} lives: {held.origin}. So "
+            f"{claim.taken.origin} cannot be this worker.",
+            "Stop the first run, or take its place (lanesum job admit --take-over).",
+        )
+    if job.started or gone or (silent_s > CLAIM_LAPSE_S and not alive):
+        return Verdict.RESTART
     raise AdmissionError(
         f"Worker {claim.worker} ({host}) of job {job.request.name!r} was claimed twice: by {held.origin}, and now by "
         f"{claim.taken.origin}; the job has not started, {', '.join(job.awaited)} are awaited.",
@@ -74,7 +85,7 @@ def judge(job: Job, claim: Claim, *, silent_s: float) -> Verdict:
 def readiness(job: Job | None, *, tag: int, worker: int, claimant: str | None = None) -> dict[str, Any]:
     """Return the state of an incarnation, for one of its workers.
 
-    ``state``: ``waiting`` (``for`` names hosts), ``ready``, ``mismatch`` (``descriptions`` by host), ``superseded``
+    ``state``: ``waiting`` (``for`` names hosts), ``ready``, ``mismatch`` (``descriptions`` by worker), ``superseded``
     (the ticket is void: a newer incarnation has begun, or another process is the worker now), ``removed``. A worker
     that has described its codec waits until all others have.
     """
@@ -88,7 +99,7 @@ def readiness(job: Job | None, *, tag: int, worker: int, claimant: str | None = 
         return {"state": "superseded"}
     hosts = job.request.workers
     if now.differing:
-        said = {hosts[number]: taken.description for number, taken in sorted(now.taken.items())}
+        said = {f"worker {number} ({hosts[number]})": one.description for number, one in sorted(now.taken.items())}
         return {"state": "mismatch", "descriptions": said}
     silent: list[str] = []
     if held is not None and held.description is not None:

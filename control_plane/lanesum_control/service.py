@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from lanesum._internal.closing import Serving
@@ -12,7 +13,12 @@ from lanesum.rpc.json_grpc import Handler, JsonService
 from lanesum_control.controller import AdmittedJob, Controller
 from lanesum_control.errors import AdmissionError
 from lanesum_control.jobs import JobRequest, Taken
+from lanesum_control.liveness import Gone
 from lanesum_control.model import Role
+
+# Length of a text of a worker, which may describe a codec with many rules; number of workers in one question.
+_MAX_TEXT = 1 << 16
+_MAX_ABOUT = 1024
 
 
 def job_message(admitted: AdmittedJob) -> dict[str, Any]:
@@ -61,6 +67,7 @@ class ControllerService(Serving):
             rpc.JOIN: self._join,
             rpc.READY: self._state,
             rpc.KEEPALIVE: self._state,
+            rpc.REPORT: self._report,
             rpc.ADMIT: self._admit,
             rpc.REMOVE: self._remove,
             rpc.RESIZE: self._resize,
@@ -70,40 +77,66 @@ class ControllerService(Serving):
             rpc.COUNTERS: self._counters,
             rpc.EVENTS: self._events,
         }
-        self._service = JsonService(address, rpc.SERVICE, handlers, owner="controller")
+        streams = {rpc.WATCH: self._watch}
+        self._service = JsonService(address, rpc.SERVICE, handlers, owner="controller", streams=streams)
         self.port = self._service.port
 
     def _join(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Join. ``worker``: number or host. Optional: ``claimant``, ``origin``, ``description``, ``after``."""
+        """Join. ``worker``: number or host.
+
+        Optional: ``claimant``, ``origin``, ``description``, ``after``, ``take_over``.
+        """
         claimant = _text(message, "claimant") or ""
-        taken = Taken(claimant, _text(message, "origin") or "an unknown process", _text(message, "description"))
+        origin = rpc.one_line(_text(message, "origin") or "an unknown process")
+        taken = Taken(claimant, origin, _text(message, "description"))
         after = None if message.get("after") is None else _number(message, "after")
-        ticket = self._controller.join(_name(message), _worker(message), taken, after=after)
+        take_over = message.get("take_over") is True
+        ticket = self._controller.join(_name(message), _worker(message), taken, after=after, take_over=take_over)
         return {"ticket": ticket.to_json(), "host": self._controller.job(_name(message)).request.workers[ticket.worker]}
 
     def _state(self, message: dict[str, Any]) -> dict[str, Any]:
         """Return the state of ``worker`` with a ticket of ``job`` and ``tag``.
 
-        Optional: ``claimant``, ``description``.
+        Optional: ``claimant``, ``description``, ``about``.
         """
-        return self._controller.state(
-            _number(message, "job"),
-            _number(message, "tag"),
-            _number(message, "worker"),
-            _text(message, "claimant"),
-            _text(message, "description"),
-        )
+        about = message.get("about") or []
+        if not isinstance(about, list) or len(about) > _MAX_ABOUT or not all(type(one) is int for one in about):
+            raise AdmissionError(f"about = {about!r} is no list of at most {_MAX_ABOUT} workers.")
+        claimant, description = _text(message, "claimant"), _text(message, "description")
+        return self._controller.state(*_ticket(message), claimant, description, about)
+
+    def _watch(self, message: dict[str, Any], on_end: Callable[[Callable[[], None]], bool]) -> Iterator[dict[str, Any]]:
+        """Return the states of ``worker`` with a ticket of ``job`` and ``tag`` of ``claimant``, as they change."""
+        watch = self._controller.watch(*_ticket(message), _text(message, "claimant") or "")
+        try:
+            if on_end(lambda: self._controller.unwatch(watch)):
+                yield from watch
+        finally:
+            self._controller.unwatch(watch)
+
+    def _report(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Store that ``worker`` of ``claimant`` fails or leaves: ``kind`` and ``cause``."""
+        kind = message.get("kind")
+        if kind not in (rpc.FAILED, rpc.LEFT):
+            raise AdmissionError(f"kind = {kind!r} is neither {rpc.FAILED!r} nor {rpc.LEFT!r}.")
+        gone = Gone(kind, rpc.one_line(message.get("cause")))
+        self._controller.report(*_ticket(message), _text(message, "claimant") or "", gone)
+        return {}
 
     def _admit(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Admit a job. ``addresses``, those of the workers' processes, may take the place of ``workers``."""
-        addresses = message.get("addresses")
+        """Admit a job of the other fields; ``take_over``: in the place of one of this name.
+
+        ``addresses``, those of the workers' processes, may take the place of ``workers``.
+        """
+        fields = dict(message)
+        take_over = fields.pop("take_over", False) is True
+        addresses = fields.pop("addresses", None)
         if addresses is None:
-            return job_message(self._controller.admit(JobRequest.from_message(message)))
+            return job_message(self._controller.admit(JobRequest.from_message(fields), take_over=take_over))
         if not isinstance(addresses, list) or not all(isinstance(one, str) for one in addresses):
             raise AdmissionError(f"addresses = {addresses!r} is no list of IPv4 addresses.")
-        rest = {name: value for name, value in message.items() if name != "addresses"}
-        request = JobRequest.from_message({**rest, "workers": []})
-        return job_message(self._controller.admit_at(addresses, request))
+        request = JobRequest.from_message({**fields, "workers": []})
+        return job_message(self._controller.admit_at(addresses, request, take_over=take_over))
 
     def _remove(self, message: dict[str, Any]) -> dict[str, Any]:
         self._controller.remove(_name(message))
@@ -141,8 +174,14 @@ def _name(message: dict[str, Any]) -> str:
     return str(message.get("job"))
 
 
+def _ticket(message: dict[str, Any]) -> tuple[int, int, int]:
+    return _number(message, "job"), _number(message, "tag"), _number(message, "worker")
+
+
 def _text(message: dict[str, Any], name: str) -> str | None:
     value = message.get(name)
+    if value is not None and len(str(value)) > _MAX_TEXT:
+        raise AdmissionError(f"{name} has {len(str(value))} characters, more than {_MAX_TEXT}.")
     return None if value is None else str(value)
 
 

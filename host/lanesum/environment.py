@@ -16,6 +16,8 @@ CODEC = "LANESUM_CODEC"
 ADMIT = "LANESUM_ADMIT"
 #: Folder of the launch, set by ``lanesum launch``.
 RUN_FOLDER = "LANESUM_RUN_FOLDER"
+#: Process of torchrun, set by ``lanesum launch``.
+TORCHRUN = "LANESUM_TORCHRUN"
 
 #: ``auto``, ``off`` or ``required``: the native extension.
 NATIVE = "LANESUM_NATIVE"

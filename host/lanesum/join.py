@@ -4,100 +4,38 @@
 
 from __future__ import annotations
 
-import contextlib
+import dataclasses
+import importlib.metadata
+import json
 import os
-import secrets
 import socket
-import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from lanesum import environment
-from lanesum._internal.closing import Closing, Serving
+from lanesum._internal.closing import Closing
 from lanesum.errors import ConfigurationError
+from lanesum.keep_alive import DEFAULT_KEEP_ALIVE_S, KeepAlive, call, claimant, ending
 from lanesum.launch.run_folder import RunFolder
 from lanesum.rpc import controller as rpc
 from lanesum.transport.ticket import JobTicket
 
 DEFAULT_WAIT_S = 300.0  # for the other workers: their processes may start late
-DEFAULT_KEEP_ALIVE_S = 5.0  # far below a usual lease
 _POLL_S = 0.1
 _MAX_POLL_S = 1.0
-_LAST_CALL_S = 1.0
-_OVER = ("superseded", "removed")
-_RANDOM = secrets.token_hex(8)
 
 
 class DescriptionMismatchError(ConfigurationError):
-    """The workers of a job use different codecs; the message names them."""
+    """The workers of a job use different codecs or versions; the message names them."""
 
 
 class NotReadyError(rpc.ControllerError):
     """Some workers have not joined in time; the message names their hosts."""
 
 
-class SupersededError(rpc.ControllerError):
-    """The ticket is void: the job has begun anew, or was removed."""
-
-
-def claimant() -> str:
-    """Return text that identifies this process; forks get another one."""
-    return f"{_RANDOM}-{os.getpid()}"
-
-
 def _origin() -> str:
     return f"process {os.getpid()} at {socket.gethostname()}"
-
-
-class KeepAlive(Serving):
-    """Background thread that renews the lease of a job, and detects that its incarnation has ended.
-
-    Use as a context manager, or call ``start`` and ``close``. Calls that the controller does not answer are repeated,
-    so a restart of the controller disturbs no job.
-
-    Args:
-        ticket: ticket of this worker.
-        controller: ``host:port`` of the controller.
-        interval_s: time between two calls, in seconds.
-    """
-
-    def __init__(self, ticket: JobTicket, controller: str, interval_s: float = DEFAULT_KEEP_ALIVE_S) -> None:
-        self._ticket = ticket
-        self._controller = controller
-        self._interval_s = interval_s
-        self._over = threading.Event()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="lanesum-keep-alive", daemon=True)
-
-    @property
-    def superseded(self) -> bool:
-        """The job has a new incarnation, or was removed: the ticket is void."""
-        return self._over.is_set()
-
-    def check(self, timeout_s: float = rpc.DEFAULT_TIMEOUT_S) -> str:
-        """Return ``waiting``, ``ready``, ``mismatch``, ``superseded`` or ``removed``. Raises ControllerError."""
-        state: str = _state(self._controller, rpc.KEEPALIVE, self._ticket, timeout_s)["state"]
-        if state in _OVER:
-            self._over.set()
-        return state
-
-    def _run(self) -> None:
-        while not self._stop.is_set() and not self.superseded:
-            with contextlib.suppress(rpc.ControllerError):
-                self.check(self._interval_s)
-            self._stop.wait(self._interval_s)
-
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def close(self) -> None:
-        """Stop the thread; wait at most one second for a call in flight. Idempotent."""
-        self._stop.set()
-        # The interpreter should not end while the thread is in a call.
-        if self._thread.is_alive() and self._thread is not threading.current_thread():
-            self._thread.join(_LAST_CALL_S)
 
 
 class Membership(Closing):
@@ -126,8 +64,13 @@ class Membership(Closing):
         self._job = job
         self._description = description
         self._interval_s = interval_s
-        self._keep_alive = KeepAlive(ticket, controller, interval_s)
-        self._keep_alive.start()
+        self._keep_alive = self._start_keep_alive()
+
+    def _start_keep_alive(self) -> KeepAlive:
+        made = KeepAlive(self.ticket, self._controller, self._interval_s)
+        made.shared = True  # with the session of the ticket, which may end before
+        made.start()
+        return made
 
     @classmethod
     def join(
@@ -179,12 +122,11 @@ class Membership(Closing):
         If this worker still has the current incarnation, its session counts as ended, and a new incarnation begins for
         all workers. Raises ControllerError, for example if this host was removed from the job.
         """
-        self._keep_alive.close()
+        self._keep_alive.close(why=None)
         self.ticket, self.host = _take(
             self._controller, self._job, self.host, timeout_s, self._description, after=self.ticket.tag
         )
-        self._keep_alive = KeepAlive(self.ticket, self._controller, self._interval_s)
-        self._keep_alive.start()
+        self._keep_alive = self._start_keep_alive()
         if wait:
             self.wait_until_ready(wait_s)
         return self.ticket
@@ -203,6 +145,7 @@ def join(
     description: str | None = None,
     wait: bool = False,
     wait_s: float = DEFAULT_WAIT_S,
+    take_over: bool = False,
 ) -> JobTicket:
     """Return the ticket of one worker.
 
@@ -214,6 +157,8 @@ def join(
         description: description of this worker's codec; it must be the same at all workers.
         wait: return only when all workers have joined.
         wait_s: maximum waiting time for them, in seconds.
+        take_over: take the place of a process that is this worker and lives; the workers of its run get
+            SupersededError.
 
     A ticket is for one session. If a worker joins a second time, a new incarnation begins for all workers.
 
@@ -223,13 +168,13 @@ def join(
     Raises:
         ConfigurationError: a value is missing.
         ControllerError: the controller refuses or does not answer, or another process is this worker already.
-        DescriptionMismatchError, NotReadyError, SupersededError: with ``wait``.
+        DescriptionMismatchError, NotReadyError, SupersededError, WorkerGoneError: with ``wait``.
     """
     ticket_file = os.environ.get(environment.TICKET)
     if ticket_file and controller is None:
         return take_ticket(Path(ticket_file))
     address, name, rank = _settings(controller, job, worker)
-    ticket, _ = _take(address, name, rank, timeout_s, description, after=None)
+    ticket, _ = _take(address, name, rank, timeout_s, description, after=None, take_over=take_over)
     if wait:
         wait_for_others(ticket, address, timeout_s=wait_s)
     return ticket
@@ -262,31 +207,63 @@ def _settings(controller: str | None, job: str | None, worker: int | None) -> tu
 
 
 def _take(
-    controller: str, job: str, worker: int | str, timeout_s: float, description: str | None, *, after: int | None
+    controller: str,
+    job: str,
+    worker: int | str,
+    timeout_s: float,
+    description: str | None,
+    *,
+    after: int | None,
+    take_over: bool = False,
 ) -> tuple[JobTicket, str]:
     message = {
         "job": job,
         "worker": worker,
         "claimant": claimant(),
         "origin": _origin(),
-        "description": description,
+        "description": _described(description, {}),
         "after": after,
+        "take_over": take_over,
     }
     # A worker that comes back waits for a controller that restarts; a new one with a wrong address fails soon.
     reply = rpc.call(controller, rpc.JOIN, message, timeout_s, connect_s=rpc.CONNECT_S if after is None else None)
-    ticket = JobTicket.from_json(reply["ticket"])
+    ticket = dataclasses.replace(JobTicket.from_json(reply["ticket"]), controller=controller)
     if (folder := RunFolder.of_environment()) is not None:
         folder.write_stats(ticket.worker, {})
     return ticket, reply["host"]
 
 
-def _state(controller: str, method: str, ticket: JobTicket, timeout_s: float, **more: Any) -> dict[str, Any]:
-    message = {"job": ticket.job, "tag": ticket.tag, "worker": ticket.worker, **more}
-    return rpc.call(controller, method, message, timeout_s)
+def _described(codec: str | None, facts: Mapping[str, str]) -> str | None:
+    """Return what must be the same at all workers, as the controller compares it; None if nothing is to be compared."""
+    if codec is None:
+        return None
+    return json.dumps({"codec": codec, "lanesum": importlib.metadata.version("lanesum"), **facts}, sort_keys=True)
+
+
+def _differences(descriptions: Mapping[str, str | None]) -> str:
+    """Return the values in which ``descriptions`` of workers differ, with the workers."""
+    values: dict[str, dict[str, list[str]]] = {}
+    for who, text in descriptions.items():
+        try:
+            facts = dict(json.loads(text or "{}"))
+        except (ValueError, TypeError):
+            facts = {"codec": text, "lanesum": "an older version"}
+        for fact, value in facts.items():
+            values.setdefault(rpc.one_line(fact), {}).setdefault(rpc.one_line(value), []).append(rpc.one_line(who))
+    return "; ".join(
+        f"{fact} is " + ", but ".join(f"{value} at {', '.join(workers)}" for value, workers in of.items())
+        for fact, of in values.items()
+        if len(of) > 1
+    )
 
 
 def wait_for_others(
-    ticket: JobTicket, controller: str, *, description: str | None = None, timeout_s: float = DEFAULT_WAIT_S
+    ticket: JobTicket,
+    controller: str,
+    *,
+    description: str | None = None,
+    facts: Mapping[str, str] | None = None,
+    timeout_s: float = DEFAULT_WAIT_S,
 ) -> None:
     """Wait until all workers of a job have joined.
 
@@ -295,34 +272,33 @@ def wait_for_others(
         controller: ``host:port`` of the controller.
         description: description of this worker's codec (``Codec.describe``); if given, all workers must
             give the same one.
+        facts: other values by name that must be the same, such as versions.
         timeout_s: maximum waiting time, in seconds.
 
     Raises:
-        DescriptionMismatchError: the workers use different codecs; all waiting workers get this error.
+        DescriptionMismatchError: the workers use different codecs, versions or facts; all waiting workers get this
+            error.
         NotReadyError: a worker has not joined.
+        WorkerGoneError: a worker has failed meanwhile.
         SupersededError: the ticket is void.
         ControllerError: the controller does not answer.
     """
     deadline = time.monotonic() + timeout_s
     pause_s = _POLL_S
+    about = {"claimant": claimant(), "description": _described(description, facts or {})}
     while True:
-        answer = _state(
-            controller, rpc.READY, ticket, rpc.DEFAULT_TIMEOUT_S, claimant=claimant(), description=description
-        )
+        answer = call(controller, rpc.READY, ticket, rpc.DEFAULT_TIMEOUT_S, **about)
         state = answer["state"]
+        if state == "mismatch":
+            raise DescriptionMismatchError(
+                f"The workers of job {ticket.job} differ: {_differences(answer['descriptions'])}.",
+                "Give all workers the same codec, parameters and versions, and join again.",
+            )
+        over = ending(ticket, answer)
+        if over is not None:
+            raise over[0]
         if state == "ready":
             return
-        if state in _OVER:
-            raise SupersededError(
-                f"Job {ticket.job} has begun a new incarnation, or was removed, while worker {ticket.worker} waited.",
-                "Join again.",
-            )
-        if state == "mismatch":
-            said = "; ".join(f"{host}: {text or 'not said'}" for host, text in answer["descriptions"].items())
-            raise DescriptionMismatchError(
-                f"The workers of job {ticket.job} do not use the same codec: {said}.",
-                "Give all workers the same codec with the same parameters, and join again.",
-            )
         if time.monotonic() > deadline:
             raise NotReadyError(
                 f"Workers at {', '.join(answer['for'])} have not joined job {ticket.job} within {timeout_s:g} s.",

@@ -16,15 +16,20 @@ def htb_root(interface: str) -> str:
     return f"qdisc add dev {interface} root handle 1: htb default 1"
 
 
-def htb_rate(interface: str, rate_mbit: float, *, overhead: int = 0) -> str:
+def htb_rate(interface: str, rate_mbit: float, *, overhead: int = 0, burst: int | None = None) -> str:
     """Return the order that sets the rate, in Mbit/s.
 
-    ``overhead``: bytes that count for every frame, beside the frame from its Ethernet header on. The quantum is one
-    frame: with that of the default, which grows with the rate, ``tc`` warns. The burst is the default, about one frame.
+    The quantum is one frame: with that of the default, which grows with the rate, ``tc`` warns.
+
+    Args:
+        interface: name of the interface.
+        rate_mbit: rate in Mbit/s.
+        overhead: bytes that count for every frame, beside the frame from its Ethernet header on.
+        burst: bytes that leave at once after a pause; None is the default, about one frame.
     """
     return (
         f"class replace dev {interface} parent 1: classid 1:1 htb rate {rate_mbit:g}mbit "
-        f"quantum {MTU + _ETHERNET_BYTES} overhead {overhead}"
+        f"quantum {MTU + _ETHERNET_BYTES} overhead {overhead}{'' if burst is None else f' burst {burst}'}"
     )
 
 

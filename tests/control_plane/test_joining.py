@@ -75,7 +75,8 @@ def test_two_processes_are_not_the_same_worker(controller: Controller, site: Sit
         controller.join("a", 0, OTHER)
     site.clock.now += 1
     assert controller.join("a", 0, OTHER).tag != ticket.tag, "the first one is dead, it seems"
-    assert controller.state(ticket.job, ticket.tag, 0, "one") == {"state": "superseded"}
+    why = "job 'a' has a new incarnation: worker 0 of process 2 at w9 began again"
+    assert controller.state(ticket.job, ticket.tag, 0, "one") == {"state": "superseded", "why": why}
 
 
 def test_after_the_start_another_process_begins_a_new_incarnation(controller: Controller) -> None:
@@ -105,15 +106,16 @@ def test_readiness(controller: Controller) -> None:
         controller.join("a", worker)
     assert state() == {"state": "ready"}
     controller.join("a", 0)
-    assert state() == {"state": "superseded"}
+    assert state()["state"] == "superseded"
     controller.remove("a")
-    assert state() == {"state": "removed"}
+    assert state()["state"] == "removed"
 
 
 def test_all_learn_who_uses_another_codec(controller: Controller) -> None:
     tag = join_all(controller, w1="thc bits=4", w2="thc bits=4", w3="fixed")
     answers = [controller.state(1, tag, worker) for worker in range(4)]
-    said = {"w1": "thc bits=4", "w2": "thc bits=4", "w3": "fixed", "w4": None}
+    texts = ("thc bits=4", "thc bits=4", "fixed", None)
+    said = {f"worker {worker} (w{worker + 1})": text for worker, text in enumerate(texts)}
     assert answers == [{"state": "mismatch", "descriptions": said}] * 4
     again = controller.join("a", 2, Taken("w3", "w3", "thc bits=4"))
     assert again.tag != tag
@@ -153,8 +155,9 @@ def test_job_with_expired_lease_is_removed(controller: Controller, site: Site) -
     controller.expire()
     assert [job.request.name for job in controller.jobs()] == ["forever"]
     assert set(site.switches["s1"].jobs) == set(site.server.jobs) == {2}
-    assert what(controller, "a")[-1] == "removed: no sign of life for 120 s, its lease"
-    assert controller.state(1, tag, 3) == {"state": "removed"}
+    why = "removed: no sign of life for 120 s, its lease (lanesum job admit --lease)"
+    assert what(controller, "a")[-1] == why
+    assert controller.state(1, tag, 3) == {"state": "removed", "why": f"job 'a' was {why}"}
 
 
 def test_worker_leaves_and_another_comes(controller: Controller, site: Site) -> None:
@@ -165,7 +168,8 @@ def test_worker_leaves_and_another_comes(controller: Controller, site: Site) -> 
     site.told()
     left = controller.leave("a", 0)
     assert left.request.workers == ("w3", "w4")
-    assert controller.state(1, tag, 2) == {"state": "superseded"}
+    answer = controller.state(1, tag, 2)
+    assert answer == {"state": "superseded", "why": "job 'a' has a new incarnation: w1 left"}
     job = site.switches["s1"].jobs[1]
     assert (job.slot_base, job.fan_in, len(site.server.jobs[1].members)) == (0, 2, 2)
     assert [ticket.worker for ticket in left.tickets] == [0, 1]

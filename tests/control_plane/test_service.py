@@ -16,13 +16,12 @@ import pytest
 from lanesum.errors import ConfigurationError
 from lanesum.join import (
     DescriptionMismatchError,
-    KeepAlive,
     Membership,
     NotReadyError,
-    SupersededError,
     join,
     take_ticket,
 )
+from lanesum.keep_alive import KeepAlive, SupersededError
 from lanesum.protocol import LaneOp
 from lanesum.rpc import controller as rpc
 from lanesum_control.cli.controller import _switch_addresses
@@ -159,10 +158,32 @@ def test_all_workers_are_told_of_a_mismatch(address: str, job: str) -> None:
     )
     while not listed(address)["joined"]:
         time.sleep(0.01)
-    with pytest.raises(DescriptionMismatchError, match="w1: thc, 4 bits; w3: fixed"):
+    says = r"differ: codec is thc, 4 bits at worker 0 \(w1\), but fixed at worker 1 \(w3\)\."
+    with pytest.raises(DescriptionMismatchError, match=says):
         join(controller=address, job=job, worker=1, description="fixed", wait=True)
     first.join()
     assert isinstance(outcome[0], DescriptionMismatchError)
+
+
+@pytest.mark.parametrize(
+    ("other", "says"),
+    [
+        (
+            '{"codec": "thc", "lanesum": "0.0.1"}',
+            r"differ: lanesum is 0\.\d.* at worker 0 \(w1\), but 0\.0\.1 at worker 1",
+        ),
+        (
+            "thc of an older version",
+            "codec is thc at worker 0 .*, but thc of an older version at worker 1 .*; lanesum is",
+        ),
+        ("[1]", r"lanesum is 0\..* but an older version at worker 1"),
+        ('{"codec": "' + "x" * 5000 + '"}', "codec is thc at worker 0 .w1., but x{500} at worker 1"),
+    ],
+)
+def test_workers_of_other_versions_are_told_of_both(address: str, job: str, other: str, says: str) -> None:
+    rpc.call(address, rpc.JOIN, {"job": job, "worker": 1, "description": other})
+    with pytest.raises(DescriptionMismatchError, match=says):
+        join(controller=address, job=job, worker=0, description="thc", wait=True)
 
 
 def test_waiting_ends(address: str, job: str) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from lanesum.cli import launch
 from tests.command_line import invoke
 from tests.docs.names import PACKAGE_ROOTS, defines, file_names, identifiers, resolves, tracked_files
 from tests.paths import ROOT
@@ -144,9 +145,12 @@ def test_commands_run(command: str) -> None:
 
 
 def check_options(words: list[str]) -> None:
-    """Compare the options of a command line with those that its ``--help`` lists."""
+    """Parse a launch; compare the options of another command line with those that its ``--help`` lists."""
+    if words[0] == "launch":
+        launch.parser().parse_args(words[1:])
+        return
     subcommands = [word for word in words[:2] if not word.startswith("-")]
-    if words[0] in ("switch", "server", "controller", "run", "launch", "train"):
+    if words[0] in ("switch", "server", "controller", "run", "train"):
         subcommands = subcommands[:1]
     result = invoke([*subcommands, "--help"])
     assert result.exit_code == 0, result.output

@@ -14,7 +14,8 @@ from lanesum_lab import rate_limit, veth
 @pytest.mark.skipif(bool(veth.obstacle()), reason=veth.obstacle())
 @pytest.mark.parametrize("rate_mbit", [0.01, 1, 10, 1000, 100_000])
 def test_htb_orders_have_no_warning(rate_mbit: float) -> None:
-    orders = [rate_limit.htb_root("lo"), rate_limit.htb_rate("lo", rate_mbit, overhead=24)]
+    limits = [rate_limit.htb_rate("lo", rate_mbit, overhead=24), rate_limit.htb_rate("lo", rate_mbit, burst=15_000)]
+    orders = [rate_limit.htb_root("lo"), *limits]
     done = subprocess.run(
         ["unshare", "--net", "tc", "-batch", "-"], input="\n".join(orders), capture_output=True, text=True
     )

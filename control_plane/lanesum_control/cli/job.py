@@ -53,9 +53,12 @@ def admit(
     lease: Annotated[
         float | None, typer.Option(help="Seconds without a sign of life until the job is removed; 0: never.")
     ] = None,
+    take_over: Annotated[
+        bool, typer.Option("--take-over", help="Remove a job of this name first, even if its workers live.")
+    ] = False,
 ) -> None:
     """Admit a job and print its allocation."""
-    message = {
+    message: dict[str, object] = {
         "name": name,
         "workers": workers.split(","),
         "codec": codec,
@@ -65,6 +68,7 @@ def admit(
         "quorum": quorum,
         "best_effort": best_effort,
         "udp_port": udp_port,
+        "take_over": take_over,
         "seed": seed,
     }
     if lease is not None:

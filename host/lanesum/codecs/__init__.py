@@ -14,6 +14,7 @@ from lanesum.codecs.base import (
     CodecContext,
     CodecError,
     Members,
+    NotFiniteError,
     Part,
     Result,
     Round,
@@ -21,11 +22,12 @@ from lanesum.codecs.base import (
     RoundShape,
     StatefulCodec,
     Steps,
+    UnencodableError,
 )
 from lanesum.codecs.baselines import DGC, QSGD, GatheredFloats, PowerSGD, SignVote, TernGrad
 from lanesum.codecs.error_feedback import ErrorFeedback
 from lanesum.codecs.fixed import FixedPoint
-from lanesum.codecs.policy import NotFiniteError, Policy
+from lanesum.codecs.policy import Policy
 from lanesum.codecs.policy_rules import Rule
 from lanesum.codecs.registry import for_job, get, names, register
 from lanesum.codecs.sparse import Auto, Choice, Sketch, SparseCodec, TopK, Union
@@ -65,6 +67,7 @@ __all__ = [
     "Steps",
     "TernGrad",
     "TopK",
+    "UnencodableError",
     "Union",
     "for_job",
     "get",

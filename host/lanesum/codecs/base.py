@@ -49,6 +49,18 @@ class CodecError(LanesumError):
     """Vector or aggregate that a codec cannot encode or decode."""
 
 
+class NotFiniteError(CodecError):
+    """NaN, infinity or a value beyond the codec's range in the vector of some worker; raised on all workers."""
+
+
+class UnencodableError(CodecError):
+    """NaN, infinity or a value beyond the codec's range in a vector.
+
+    Before the first round: in this worker's vector. The driver starts again with ``CodecContext.not_finite``. After a
+    round, on all workers: in the vector of some worker. Sessions return NaN then, or raise :class:`NotFiniteError`.
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """Range of one parameter in a vector: values ``start`` to ``stop`` (exclusive)."""
@@ -74,6 +86,9 @@ class CodecContext:
         complete: every sum is over all workers, because the job has no quorum.
         in_pieces: as ``complete``; and the driver encodes and decodes rounds in parts where they have
             :attr:`Round.pieces`.
+        not_finite: this worker's vector has values that are not finite; zeros take their place. A codec whose first
+            group of rounds has no MAX round and no packed values has to tell the others, and all of them raise
+            :class:`UnencodableError`.
         parts: parameters of the vector, one after the other; empty where they are unknown.
         error_feedback: vector that a codec with the trait ``adds_error_feedback`` adds first, of the same length and
             device; None for zeros. The codec may overwrite it with the residual.
@@ -88,6 +103,7 @@ class CodecContext:
     keep_residual: bool = False
     complete: bool = False
     in_pieces: bool = False
+    not_finite: bool = False
     parts: tuple[Part, ...] = ()
     error_feedback: Any = None
 
@@ -202,11 +218,13 @@ class Result:
         values: mean or sum over the contributors (float32), with the same bits on all workers.
         residual: this worker's vector minus the decoding of its own words (float32); None without ``keep_residual``.
         skipped: parameter because of which all workers skip this all-reduce; ``values`` are zeros then. Else None.
+        not_finite: ``values`` are NaN on all workers, because of the vector of some worker; ``residual`` is None.
     """
 
     values: Vector
     residual: Vector | None = None
     skipped: str | None = None
+    not_finite: bool = False
 
 
 @dataclass(frozen=True)
@@ -262,8 +280,9 @@ class Codec(Protocol):
         The documentation of this module shows how to drive the generator.
 
         Raises:
-            CodecError: before the first round, if ``x`` has a NaN, an infinity or the wrong type, or if the context has
-                more workers than the codec was built for. After a round, if its aggregate does not fit.
+            UnencodableError: before the first round, if ``x`` has a NaN or an infinity.
+            CodecError: before the first round, if ``x`` has the wrong type, or if the context has more workers than the
+                codec was built for. After a round, if its aggregate does not fit.
         """
 
 
@@ -348,14 +367,14 @@ def is_tensor(x: object) -> TypeGuard[torch.Tensor]:
 
 
 def refuse_not_finite(x: Vector, context: CodecContext) -> NoReturn:
-    """Raise the CodecError that names the first NaN or infinity of ``x``, and its parameter where that is known."""
+    """Raise the UnencodableError that names the first NaN or infinity of ``x``, and its parameter if it is known."""
     finite = np.isfinite(x)
     index = int(np.argmin(finite))
     named, position = _named(context), index
     for part in context.parts:
         if part.start <= index < part.stop:
             named, position = f"tensor {part.key!r}", index - part.start
-    raise CodecError(
+    raise UnencodableError(
         f"Cannot encode {named}: element {position} is {x[index]}, and {x.size - int(finite.sum())} "
         f"of {x.size} elements are not finite.",
         NOTHING_SENT,

@@ -28,6 +28,7 @@ from lanesum.codecs.base import (
     Round,
     RoundShape,
     Steps,
+    UnencodableError,
     Vector,
     Words,
     always,
@@ -132,8 +133,13 @@ class FixedPoint:
         kernels().magnitudes(vector, self.block, magnitudes)
         if not np.isfinite(magnitudes.view(np.float32)).all():
             refuse_not_finite(vector, context)
+        if context.not_finite:
+            magnitudes[:] = INFINITY_BITS
         reply = yield Round(LaneOp.MAX, magnitudes, label="scale")
-        maxima = non_negative(checked_words(reply, scale_shape), "scale round")
+        words = checked_words(reply, scale_shape)
+        if (words == INFINITY_BITS).any():
+            raise UnencodableError(f"Tensor {context.tensor!r} is not finite at some worker.")
+        maxima = non_negative(words, "scale round")
         if self.power_of_two:
             maxima = _next_power_of_two(maxima)
 
@@ -170,12 +176,16 @@ class FixedPoint:
         loops.magnitudes(vector, vector.size, largest)
         if largest[0] >= INFINITY_BITS:
             refuse_not_finite(vector, context)
+        if context.not_finite:
+            vector = np.full_like(vector, np.nan)
         shape = gathered_shape(vector.size, self.workers)
         values = np.empty_like(vector)
         result = Result(values, np.zeros_like(vector) if context.keep_residual else None)
         reply = yield gathering(vector.view(np.uint32), self.workers, context, last=always)
         sent = summed(reply, shape, context).view(np.float32)
         loops.sum_rows(sent[: context.workers * vector.size], context.divisor, values)
+        if np.isnan(values[0]):
+            raise UnencodableError(f"Tensor {context.tensor!r} is not finite at some worker.")
         return result
 
     def _parts(self, size: int) -> Iterator[tuple[slice, slice]]:

@@ -18,6 +18,7 @@ from lanesum.codecs.base import (
     CodecContext,
     CodecError,
     RoundShape,
+    UnencodableError,
     Vector,
     Words,
     checked_words,
@@ -30,7 +31,7 @@ from lanesum.codecs.kernels.reference import FLOAT32_MAX
 def norms_of(vector: Vector, part: int, context: CodecContext) -> Vector:
     """Return the Euclidean norm (float32) of every ``part`` elements, with squares added in float64.
 
-    Raises CodecError if an element is not finite, or if a norm exceeds float32.
+    Raises UnencodableError if an element is not finite, or if a norm exceeds float32.
     """
     sums = np.empty(-(-vector.size // part))
     kernels().square_sums(vector, part, sums)
@@ -50,7 +51,7 @@ def checked_norms(
     if norms.max(initial=0) > FLOAT32_MAX:
         index = int(np.argmax(norms > FLOAT32_MAX))
         stop = min(size, (index + 1) * part)
-        raise CodecError(
+        raise UnencodableError(
             f"The norm of elements {index * part} to {stop - 1} of tensor {context.tensor!r} is "
             f"{norms[index]:.3g}, more than float32 holds.",
             NOTHING_SENT,

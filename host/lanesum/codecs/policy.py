@@ -21,6 +21,7 @@ from lanesum.codecs.base import (
     Codec,
     CodecContext,
     CodecError,
+    NotFiniteError,
     Part,
     Result,
     Round,
@@ -28,6 +29,7 @@ from lanesum.codecs.base import (
     RoundShape,
     StatefulCodec,
     Steps,
+    UnencodableError,
     Vector,
     as_stateful,
     checked_vector,
@@ -41,14 +43,10 @@ from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 
-NotFinite = Literal["raise", "skip", "zero"]
-_NOT_FINITE = ("raise", "skip", "zero")
+NotFinite = Literal["mean", "raise", "skip", "zero"]
+_NOT_FINITE = ("mean", "raise", "skip", "zero")
 # Index of the warm-up codec; the codecs of the rules count from 0.
 _WARM = -1
-
-
-class NotFiniteError(CodecError):
-    """NaN or infinity in the gradient of some worker; raised on all workers."""
 
 
 class Policy:
@@ -62,10 +60,10 @@ class Policy:
         workers: of the job.
         rules: in order.
         warm_up: number of all-reduces of a parameter that ``fixed`` sums before the rules apply.
-        not_finite: reaction to a NaN or an infinity in the gradient of some worker. ``"raise"``: NotFiniteError on all
-            workers. ``"skip"``: nothing is summed, the mean is zero, ``Result.skipped`` names the parameter on all
-            workers, and no memory changes. ``"zero"``: such values count as zero. A quorum may leave a worker out of
-            the guard round; that worker contributes zeros.
+        not_finite: reaction to a NaN or an infinity in the gradient of some worker. ``"mean"``: the reaction of the
+            session to any codec. ``"raise"``: NotFiniteError on all workers. ``"skip"``: nothing is summed, the mean is
+            zero, ``Result.skipped`` names the parameter on all workers, and no memory changes. ``"zero"``: such values
+            count as zero. A quorum may leave a worker out of the guard round; that worker contributes zeros.
         error_feedback: keep the compression error by parameter, except for codecs that are nearly exact.
         lookup: aggregation points look codes up, for codecs that are given by name.
 
@@ -81,7 +79,7 @@ class Policy:
         workers: int,
         rules: Sequence[Rule] = DEFAULT_RULES,
         warm_up: int = 0,
-        not_finite: NotFinite = "raise",
+        not_finite: NotFinite = "mean",
         error_feedback: bool = True,
         lookup: bool = True,
     ) -> None:
@@ -202,7 +200,7 @@ class Policy:
 
     def _refused(self, parameter: str, vector: Vector, context: CodecContext) -> Result:
         if self.not_finite != "skip":
-            raise NotFiniteError(
+            raise (NotFiniteError if self.not_finite == "raise" else UnencodableError)(
                 f"The gradient of {parameter!r} has a NaN or an infinity at some worker.",
                 'Skip such steps with not_finite="skip", or lower the loss scale.',
             )

@@ -111,4 +111,4 @@ def _steps_of_copy(codec: Codec, pinned: torch.Tensor, copied: Event, context: C
 
 def _map_vectors(result: Result, function: Callable[[Vector], Any]) -> Result:
     residual = None if result.residual is None else function(result.residual)
-    return Result(function(result.values), residual, result.skipped)
+    return Result(function(result.values), residual, result.skipped, result.not_finite)

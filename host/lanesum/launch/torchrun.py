@@ -19,6 +19,7 @@ SIGNALED = 128  # added to the number of a signal, as shells do
 def main(arguments: list[str]) -> int:
     """Run torchrun; return the exit status."""
     sys.argv = ["torchrun", *arguments]
+    os.environ[environment.TORCHRUN] = str(os.getpid())
     try:
         runpy.run_module("torch.distributed.run", run_name="__main__", alter_sys=True)
     except Exception as error:

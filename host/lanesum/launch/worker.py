@@ -24,7 +24,7 @@ _TAIL_LINES = 12
 
 def main(arguments: list[str]) -> None:
     """Run the script as ``__main__``."""
-    end_with_parent(signal.SIGKILL, os.getppid())
+    end_with_parent(signal.SIGKILL, int(os.environ[environment.TORCHRUN]))
     folder = RunFolder(Path(os.environ[environment.RUN_FOLDER]))
     folder.begin_attempt(int(os.environ.get(environment.RESTART_COUNT, "0")))
     as_module = arguments[0] == "-m"

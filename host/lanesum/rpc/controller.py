@@ -20,6 +20,8 @@ JOBS = "Jobs"
 COUNTERS = "Counters"
 READY = "Ready"
 KEEPALIVE = "KeepAlive"
+WATCH = "Watch"  # answers with a stream
+REPORT = "Report"
 RESIZE = "Resize"
 LEAVE = "Leave"
 EXTEND = "Extend"
@@ -29,6 +31,13 @@ DEFAULT_TIMEOUT_S = 30.0
 CONNECT_S = 4.0  # for callers that should not wait for a controller that was never started
 EXIT_UNREACHABLE = 75  # EX_TEMPFAIL: the call may be tried again
 
+#: States of an incarnation that has ended.
+OVER = ("superseded", "removed")
+#: Kinds of workers that are gone: reported a failure; ended without one; closed its session.
+FAILED, LOST, LEFT = GONE_KINDS = ("failed", "lost", "left")
+#: Length of the texts of other processes, in characters, at most.
+MAX_TEXT = 500
+
 
 class ControllerError(LanesumError):
     """The controller refused a call, or cannot be reached."""
@@ -36,6 +45,12 @@ class ControllerError(LanesumError):
 
 class UnreachableError(ControllerError):
     """The controller did not answer in time."""
+
+
+def one_line(text: object) -> str:
+    """Return the text of another process for messages: one line of at most ``MAX_TEXT`` printable characters."""
+    line = " ".join(str(text)[: 4 * MAX_TEXT].split())
+    return "".join(one if one.isprintable() else "?" for one in line[:MAX_TEXT])
 
 
 def call(

@@ -7,13 +7,14 @@ from __future__ import annotations
 import collections
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum.codecs.base import Codec, Result, Round, Steps
+from lanesum.codecs.base import Codec, CodecContext, Result, Round, Steps, UnencodableError, is_tensor
 from lanesum.session.lengths import AppendedLengths
 from lanesum.transport.round_in_flight import RoundInFlight
 
@@ -48,6 +49,8 @@ class AllReduce:
 
     Attributes:
         codec: encodes the vector and decodes the sums.
+        vector: flat array or tensor.
+        context: of the codec.
         steps: the codec's generator of rounds.
         size: number of values of the vector.
         names: names of the vector and of its parameters.
@@ -56,15 +59,19 @@ class AllReduce:
         max_rounds: number of rounds, infinity where the codec cannot tell before the sums.
         result: the codec's result, once the all-reduce has succeeded.
         error: the exception, once it has failed.
+        cause: the error of a vector that is not finite, in whose place zeros are sent.
         begun: the codec was asked for its first round.
         made: rounds that the codec has yielded and that are to be started.
         started: rounds whose results the codec waits for.
         grouped: these rounds are one ``RoundGroup``.
         num_rounds: number of rounds started so far.
+        lengths_sent: a round has carried the length of the vector, or the first group of rounds had no room for it.
         last_checks: of the rounds that the codec has yielded last, whether they are known to be its last.
     """
 
     codec: Codec
+    vector: Any
+    context: CodecContext
     steps: Steps
     size: int
     names: tuple[str, ...]
@@ -73,11 +80,13 @@ class AllReduce:
     max_rounds: float = math.inf
     result: Result | None = None
     error: BaseException | None = None
+    cause: UnencodableError | None = None
     begun: bool = False
     made: collections.deque[Round] = field(default_factory=collections.deque)
     started: list[StartedRound] = field(default_factory=list)
     grouped: bool = False
     num_rounds: int = 0
+    lengths_sent: bool = False
     last_checks: list[Callable[[], bool]] = field(default_factory=list)
 
     @property
@@ -107,6 +116,28 @@ class AllReduce:
         if self.codec is not earlier.codec or not self.codec.traits.depends_on_past_sums:
             return False
         return not set(self.names).isdisjoint(earlier.names)
+
+    def start_again(self, cause: UnencodableError) -> None:
+        """Make new steps for zeros in place of a vector that is not finite."""
+        self.cause = cause
+        self.context = replace(self.context, not_finite=True, error_feedback=None)
+        zeros = self._filled(0.0)
+        if is_tensor(zeros):
+            from lanesum.gpu.tensors import make_steps  # PyTorch is imported already
+
+            self.steps = make_steps(self.codec, zeros, self.context)[0]
+        else:
+            self.steps = self.codec.all_reduce(zeros, self.context)
+
+    def not_finite_result(self) -> Result:
+        """Return NaN, the result of all workers if the vector of one is not finite."""
+        return Result(self._filled(math.nan), not_finite=True)
+
+    def _filled(self, value: float) -> Any:
+        if not is_tensor(self.vector):
+            return np.full_like(self.vector, value)
+        with nullcontext() if self.staging is None else self.staging.stream():
+            return self.vector.new_full(self.vector.shape, value)
 
     def outcome(self) -> Result:
         """Return the codec's result of an all-reduce that is done, or raise its error.

@@ -3,7 +3,8 @@
 """Comparison of the vectors' lengths between workers, in spare words of an all-reduce's first round.
 
 Codecs pad. Vectors of different lengths may become equally many words, which the aggregation point cannot tell apart.
-So every worker appends the length of its vector to the first round that has room for it, and compares the results.
+So every worker appends the length of its vector to the first round of the first group that has room for it, and
+compares the results. In place of its length, a worker whose vector is not finite sends a mark.
 """
 
 from __future__ import annotations
@@ -13,12 +14,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum.codecs.base import Codec, Round, Words
+from lanesum.codecs.base import Codec, Round, UnencodableError, Words
 from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.spec import MAX_RACKS, MAX_WORKERS
 from lanesum.transport import JobTicket
 from lanesum.transport.errors import MismatchError, RoundSize
 
 _WORD_RANGE = 1 << 32
+# A mark is this word minus the worker's number; no vector has so many values.
+_MARK = _WORD_RANGE - 1
+_FIRST_MARK = _WORD_RANGE - MAX_WORKERS * MAX_RACKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +39,20 @@ class AppendedLengths:
     num_words: int
 
     def check(self, ticket: JobTicket, op: LaneOp, words: NDArray[np.uint32]) -> None:
-        """Raise MismatchError if the appended ``words`` of the result contain a length other than this worker's."""
+        """Check the appended ``words`` of the result.
+
+        Raises MismatchError if they contain a length other than this worker's, UnencodableError if they contain a mark.
+        """
         if op is LaneOp.MAX:
             largest, inverse_of_smallest = words.tolist()
-            smallest = ~inverse_of_smallest % _WORD_RANGE
+            found = {largest, ~inverse_of_smallest % _WORD_RANGE}
         else:
-            largest, smallest = int(words.max()), int(words.min())
-        sizes = {self.size % _WORD_RANGE, smallest, largest}
+            found = set(words.tolist())
+        marks = {one for one in found if one >= _FIRST_MARK}
+        sizes = {self.size % _WORD_RANGE, *found} - marks
         if len(sizes) == 1:
+            if marks:
+                raise UnencodableError(f"Job {ticket.job}: a vector of worker {_MARK - max(marks)} is not finite.")
             return
         raise MismatchError(
             f"Job {ticket.job}: the workers reduce vectors of {min(sizes):,} to {max(sizes):,} values; worker "
@@ -53,23 +64,27 @@ class AppendedLengths:
         )
 
 
-def append_lengths(codec: Codec, size: int, round_: Round, ticket: JobTicket) -> tuple[Words, AppendedLengths | None]:
-    """Return the words of an all-reduce's first round, with the length of its vector behind them if they have room.
+def append_lengths(
+    codec: Codec, size: int, round_: Round, ticket: JobTicket, *, not_finite: bool = False
+) -> tuple[Words, AppendedLengths | None]:
+    """Return the words of an all-reduce's round, with the length of its vector behind them if they have room.
 
     Args:
         codec: the codec that made the round.
         size: number of values of the vector.
-        round_: the first round; a round in pieces has no room.
+        round_: the round; one in pieces has no room.
         ticket: the job's.
+        not_finite: this worker's vector is not finite.
     """
+    mark = _MARK - ticket.worker if not_finite else size
     if round_.pieces is not None:
         return round_.words, None
     if round_.op is LaneOp.MAX:
         # The maximum of the complements is the complement of the minimum. The words mostly fit into the padding.
-        lengths = np.array([size, ~size], np.int64).astype(np.uint32)
+        lengths = np.array([mark, ~size], np.int64).astype(np.uint32)
     elif round_.op is LaneOp.ADD32 and codec.traits.packs_values:
         lengths = np.zeros(ticket.workers, np.uint32)
-        lengths[ticket.worker] = size % _WORD_RANGE
+        lengths[ticket.worker] = mark % _WORD_RANGE
     else:
         return round_.words, None
     return np.concatenate((round_.words, lengths)), AppendedLengths(size, lengths.size)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import collections
 import functools
 import itertools
+import logging
 import math
 from collections.abc import Callable
 from typing import ParamSpec
@@ -23,7 +24,16 @@ from typing import ParamSpec
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum.codecs.base import Aggregate, Codec, CodecError, Result, Round, RoundGroup
+from lanesum.codecs.base import (
+    Aggregate,
+    Codec,
+    CodecError,
+    NotFiniteError,
+    Result,
+    Round,
+    RoundGroup,
+    UnencodableError,
+)
 from lanesum.codecs.kernels.dispatch import kernels
 from lanesum.session.all_reduce import AllReduce, StartedRound
 from lanesum.session.lengths import AppendedLengths, append_lengths
@@ -33,6 +43,7 @@ from lanesum.transport import UdpTransport
 from lanesum.transport.errors import SessionClosedError
 
 P = ParamSpec("P")
+logger = logging.getLogger(__name__)
 
 
 class AllReduceScheduler:
@@ -41,14 +52,19 @@ class AllReduceScheduler:
     Args:
         transport: carries the rounds.
         observer: called after every round.
+        raise_not_finite: raise NotFiniteError on all workers if a vector of one is not finite, instead of returning
+            NaN.
 
     Attributes:
         phases: times of the steps; all-reduces that ``run`` and ``gather`` complete in one call are not measured.
     """
 
-    def __init__(self, transport: UdpTransport, observer: RoundObserver | None = None) -> None:
+    def __init__(
+        self, transport: UdpTransport, observer: RoundObserver | None = None, *, raise_not_finite: bool = False
+    ) -> None:
         self.phases = Phases()
         self._transport = transport
+        self._raise_not_finite = raise_not_finite
         self._ticket = transport.ticket
         self._observer = observer
         self._queue: collections.deque[AllReduce] = collections.deque()
@@ -90,8 +106,8 @@ class AllReduceScheduler:
             if completed is not None:
                 kernels(few=True).sum_rows(completed.result().view(np.float32), divisor, values)
             return values
-        except BaseException:
-            self._transport.abandon()
+        except BaseException as error:
+            self._transport.abandon(error)
             raise
 
     def wait(self, all_reduce: AllReduce) -> bool:
@@ -138,7 +154,7 @@ class AllReduceScheduler:
             return work(*args, **kwargs)
         except BaseException as error:
             # The other workers wait for these all-reduces. If a later one took their place, sums would mix the two.
-            self._transport.abandon()
+            self._transport.abandon(error)
             if isinstance(error, Exception):
                 self._fail_all(error)
                 return None
@@ -169,10 +185,13 @@ class AllReduceScheduler:
                     all_reduce.last_checks = [made.last]
                 words, lengths = self._count_round(all_reduce, made)
                 completed = exchange(made.op, words)
+                all_reduce.lengths_sent = True
                 reply = self._aggregate(codec, made, lengths, completed.result(), completed.contributors)
         except StopIteration as stop:
-            all_reduce.result = stop.value
-            self._queue.remove(all_reduce)
+            self._finish(all_reduce, stop.value)
+        except UnencodableError as error:
+            all_reduce.max_rounds = self._max_rounds(all_reduce)
+            self._handle_not_finite(all_reduce, error)
         else:
             all_reduce.max_rounds = self._max_rounds(all_reduce)
             self._take(all_reduce, made)
@@ -244,11 +263,15 @@ class AllReduceScheduler:
         all_reduce.started.append(StartedRound(round_, flight, round_.overlap, lengths))
 
     def _count_round(self, all_reduce: AllReduce, round_: Round) -> tuple[NDArray[np.uint32], AppendedLengths | None]:
-        """Count a round that starts now; return its words, and the vector lengths behind them in the first round."""
+        """Count a round that starts now; return its words, with the vector lengths behind them if they have room."""
         all_reduce.num_rounds += 1
-        if all_reduce.num_rounds > 1:
+        if all_reduce.lengths_sent:
             return round_.words, None
-        return append_lengths(all_reduce.codec, all_reduce.size, round_, self._ticket)
+        words, lengths = append_lengths(
+            all_reduce.codec, all_reduce.size, round_, self._ticket, not_finite=all_reduce.context.not_finite
+        )
+        all_reduce.lengths_sent = lengths is not None
+        return words, lengths
 
     def _encode(self) -> bool:
         for all_reduce in self._queue:
@@ -290,18 +313,22 @@ class AllReduceScheduler:
 
     def _resume(self, all_reduce: AllReduce) -> None:
         """Hand the aggregates to the codec, which decodes them and makes its next rounds."""
-        aggregates = []
-        for one in all_reduce.started:
-            assert one.result is not None
-            words, contributors = one.result
-            known = functools.partial(_unchanged, contributors)
-            aggregates.append(self._aggregate(all_reduce.codec, one.round, one.lengths, words, known))
+        started, all_reduce.started = all_reduce.started, []
+        all_reduce.lengths_sent = True
+
+        def step() -> Round | RoundGroup:
+            aggregates = []
+            for one in started:
+                assert one.result is not None
+                words, contributors = one.result
+                known = functools.partial(_unchanged, contributors)
+                aggregates.append(self._aggregate(all_reduce.codec, one.round, one.lengths, words, known))
+            return all_reduce.steps.send(tuple(aggregates) if all_reduce.grouped else aggregates[0])
+
         # After the sums that the next rounds depend on, most of the work is encoding those rounds.
-        ends = all_reduce.num_rounds >= all_reduce.max_rounds or any(one.round.last() for one in all_reduce.started)
-        all_reduce.started.clear()
-        reply = tuple(aggregates) if all_reduce.grouped else aggregates[0]
+        ends = all_reduce.num_rounds >= all_reduce.max_rounds or any(one.round.last() for one in started)
         with self.phases.decode if ends else self.phases.encode:
-            self._advance(all_reduce, functools.partial(all_reduce.steps.send, reply))
+            self._advance(all_reduce, step)
 
     def _aggregate(
         self,
@@ -329,10 +356,36 @@ class AllReduceScheduler:
         try:
             made = step()
         except StopIteration as stop:
-            all_reduce.result = stop.value
-            self._queue.remove(all_reduce)
-            return
-        self._take(all_reduce, made)
+            self._finish(all_reduce, stop.value)
+        except UnencodableError as error:
+            self._handle_not_finite(all_reduce, error)
+        else:
+            self._take(all_reduce, made)
+
+    def _handle_not_finite(self, all_reduce: AllReduce, error: UnencodableError) -> None:
+        """Start again with zeros, before the first round; after a round, end the all-reduce, as all workers do."""
+        if all_reduce.num_rounds:
+            all_reduce.steps.close()
+            what = (all_reduce.cause or error).what
+            if self._raise_not_finite:
+                raise NotFiniteError(what, "Skip the step, or lower the loss scale.") from error
+            logger.warning("Worker %d gets NaN, as all others. %s", self._ticket.worker, what)
+            self._finish(all_reduce, all_reduce.not_finite_result())
+        elif all_reduce.cause is not None:
+            raise error
+        else:
+            all_reduce.start_again(error)
+            self._advance(all_reduce, functools.partial(next, all_reduce.steps))
+
+    def _finish(self, all_reduce: AllReduce, result: Result) -> None:
+        if all_reduce.cause is not None and not result.not_finite and not self._ticket.quorum:
+            raise NotFiniteError(
+                f"A vector of worker {self._ticket.worker} is not finite, and codec {all_reduce.codec.name} has not "
+                "told the other workers.",
+                "Give the codec a first round with room for the lengths, or let it read CodecContext.not_finite.",
+            )
+        all_reduce.result = result
+        self._queue.remove(all_reduce)
 
     def _take(self, all_reduce: AllReduce, made: Round | RoundGroup) -> None:
         """Queue the rounds that a codec has yielded."""

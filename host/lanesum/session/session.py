@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, overload
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +19,7 @@ from lanesum._internal.offload import Offload
 from lanesum.codecs.base import Codec, CodecContext, Part, Result, is_tensor
 from lanesum.codecs.fixed import FixedPoint
 from lanesum.errors import ConfigurationError
+from lanesum.keep_alive import KeepAlive
 from lanesum.session.all_reduce import AllReduce
 from lanesum.session.handle import AllReduceHandle
 from lanesum.session.observer import RoundObserver
@@ -30,6 +33,10 @@ from lanesum.transport.sockets import WrapSocket
 if TYPE_CHECKING:
     import torch
 
+NonFinite: TypeAlias = Literal["mean", "raise"]
+#: Time for which a worker waits for others that live but are busy: that of PyTorch's process groups with NCCL.
+DEFAULT_BUSY_S = 600.0
+
 
 class Session(Closing):
     """A worker's membership in an admitted job.
@@ -41,12 +48,18 @@ class Session(Closing):
         congestion: congestion control below that maximum: ``"aimd"``, ``"fixed"`` or a ``CongestionControl``.
         pacing: spread the packets of a window over a round trip instead of sending them at once.
         deadline_s: longest time without progress before AggregationTimeoutError, in seconds.
+        busy_s: as ``deadline_s``, where only workers are missing that live, as the controller says.
         observer: called after every round, in the calling thread.
+        non_finite: reaction to a NaN, an infinity or a value beyond the codec's range in the vector of some worker:
+            ``"mean"`` returns NaN on all workers, ``"raise"`` raises NotFiniteError on all of them.
         offload: ``"auto"``, ``"on"`` or ``"off"``: UDP segmentation offload, see ``UdpTransport``.
         wrap_socket: for tests, see ``UdpTransport``.
 
     All workers of a job must call ``all_reduce`` and ``all_reduce_async`` in the same order with arrays of the same
     size. A session is not safe for concurrent calls from several threads.
+
+    A session with a ticket from a controller keeps the job alive, and raises WorkerGoneError or SupersededError soon
+    after another worker has failed, or the job has begun anew.
     """
 
     def __init__(
@@ -58,10 +71,16 @@ class Session(Closing):
         congestion: str | CongestionControl = "aimd",
         pacing: bool = False,
         deadline_s: float = DEFAULT_DEADLINE_S,
+        busy_s: float = DEFAULT_BUSY_S,
         observer: RoundObserver | None = None,
+        non_finite: NonFinite = "mean",
         offload: Offload = "auto",
         wrap_socket: WrapSocket | None = None,
     ) -> None:
+        if non_finite not in get_args(NonFinite):
+            raise ConfigurationError(
+                f"Invalid non_finite={non_finite!r}: expected one of {', '.join(get_args(NonFinite))}."
+            )
         self.ticket = ticket
         self.codec = self.resolve_codec(codec)
         self._num_all_reduces = 0
@@ -74,10 +93,17 @@ class Session(Closing):
             offload=offload,
             wrap_socket=wrap_socket,
         )
-        self._scheduler = AllReduceScheduler(self._transport, observer)
+        self._scheduler = AllReduceScheduler(self._transport, observer, raise_not_finite=non_finite == "raise")
+        self._keep_alive = KeepAlive.of(ticket)
+        if self._keep_alive is not None:
+            self._transport.ask(self._keep_alive, busy_s)
+            self._keep_alive.listen(self._transport.interrupt)
+            if not self._keep_alive.shared:
+                weakref.finalize(self, self._keep_alive.abandon).atexit = False
         #: Maximum number of values for which ``all_reduce`` uses ``UdpTransport.gather``.
         self._max_gathered = 0
-        if type(self.codec) is FixedPoint and self.codec.workers == ticket.workers and observer is None:
+        plain = observer is None and non_finite == "mean"
+        if type(self.codec) is FixedPoint and self.codec.workers == ticket.workers and plain:
             self._max_gathered = self.codec.gathered // ticket.workers
 
     def resolve_codec(self, codec: str | Codec) -> Codec:
@@ -152,13 +178,15 @@ class Session(Closing):
             name: name of the tensor, for error messages and for error feedback.
 
         Returns:
-            A float32 array of the same shape, bit-identical on all workers. For a tensor, such a tensor on the same
+            A float32 array of the same shape, bit-identical on all workers; NaN if the array of a worker has a NaN or
+            an infinity. For a tensor, such a tensor on the same
             device, ready for work that the calling thread launches there.
 
         Raises:
             ConfigurationError: ``array`` is not dense or not floating-point.
-            CodecError: NaN or infinity, or too many workers for the codec's lanes; nothing was sent. The session ends
-                with it, because the other workers wait for this all-reduce.
+            NotFiniteError: with ``non_finite="raise"``; the session ends with it.
+            CodecError: too many workers for the codec's lanes. The session ends with it, because the other workers wait
+                for this all-reduce.
             AggregationTimeoutError: no progress until the deadline; names the missing workers where known.
             MismatchError: another worker reduces an array of another size, or with another codec.
             ResultGoneError: with a quorum, this worker is late and the result was evicted.
@@ -301,12 +329,12 @@ class Session(Closing):
                 raise _refuse_error_feedback(chosen)
             self._num_all_reduces += 1
             steps, ready, staging = tensors.make_steps(chosen, tensor, context)
-            return AllReduce(chosen, steps, tensor.numel(), names, ready, staging)
+            return AllReduce(chosen, tensor, context, steps, tensor.numel(), names, ready, staging)
         vector = _flat(np.asarray(array))
         if error_feedback is not None:
             raise _refuse_error_feedback(chosen)
         self._num_all_reduces += 1
-        return AllReduce(chosen, chosen.all_reduce(vector, context), vector.size, names)
+        return AllReduce(chosen, vector, context, chosen.all_reduce(vector, context), vector.size, names)
 
     def wake(self) -> None:
         """Interrupt ``AllReduceHandle.wait``, or the next call of it; the only method that any thread may call."""
@@ -329,12 +357,29 @@ class Session(Closing):
             MismatchError: another worker continues with an all-reduce. Absent workers raise nothing.
         """
         self._scheduler.finish_all()
-        return self._transport.leave(deadline_s)
+        try:
+            return self._transport.leave(deadline_s)
+        finally:
+            self.close()
+
+    def report_failure(self, error: BaseException) -> None:
+        """Tell the other workers, through the controller if there is one, that this one has failed."""
+        if self._keep_alive is not None:
+            self._keep_alive.report_failure(error)
 
     def close(self) -> None:
         """Release sockets and kept memory; idempotent. All-reduces in flight end with SessionClosedError."""
         self._transport.close()
+        if self._keep_alive is not None and not self._keep_alive.shared:
+            self._keep_alive.close()
         arrays.release_pooled()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self.report_failure(error)
+        self.close()
 
 
 def _flat(array: NDArray[Any]) -> NDArray[np.float32]:

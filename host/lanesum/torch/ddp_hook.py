@@ -75,6 +75,7 @@ def attach(model: torch.nn.Module, *, replicas: DeviceMesh | None = None, **opti
     try:
         wrapper.register_comm_hook(state, hook)
     except RuntimeError as error:
+        state._warn_unused.detach()
         state.close()
         raise _refused(str(error)) from error
     return state

@@ -147,6 +147,9 @@ class Follower:
         """Begin to receive the leader's result of a tensor, as long as ``vector``."""
         return SharedResult(self, vector)
 
+    def report_failure(self, error: BaseException) -> None:
+        """Do nothing: the leader finds out by the process group of the host."""
+
     def wake(self) -> None:
         self.interrupted.set()
 

@@ -31,8 +31,10 @@ class SparseRows:
             rows.astype(np.int64), num_rows=math.prod(self._sparse), width=math.prod(self._dense), workers=workers
         )
 
-    def tensor(self, values: torch.Tensor) -> torch.Tensor:
-        """Return the sum, a coalesced COO tensor of the rows of all workers."""
+    def tensor(self, values: torch.Tensor, *, not_finite: bool = False) -> torch.Tensor:
+        """Return the sum, a coalesced COO tensor of the rows of all workers; with ``not_finite``, of NaN."""
         indices = torch.from_numpy(np.stack(np.unravel_index(self.codec.union, self._sparse))).to(values.device)
+        if not_finite:  # the values are as many as those of this worker
+            values = values.new_full((self.codec.union.size * math.prod(self._dense),), math.nan)
         rows = values.view(self.codec.union.size, *self._dense)
         return torch.sparse_coo_tensor(indices, rows, self._shape, is_coalesced=True, check_invariants=False)

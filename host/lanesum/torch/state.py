@@ -12,6 +12,7 @@ import os
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
 from typing import Any, cast
 
 import torch
@@ -22,9 +23,11 @@ from lanesum._internal.closing import Closing
 from lanesum.codecs.base import Codec, Part
 from lanesum.codecs.registry import DEFAULT_CODEC
 from lanesum.errors import ConfigurationError
-from lanesum.join import DEFAULT_WAIT_S, KeepAlive, controller_address, join, wait_for_others
+from lanesum.join import DEFAULT_WAIT_S, join, wait_for_others
+from lanesum.keep_alive import KeepAlive
 from lanesum.launch.run_folder import RunFolder
 from lanesum.session import RoundObserver, Session
+from lanesum.session.session import DEFAULT_BUSY_S, NonFinite
 from lanesum.torch import checkpoint
 from lanesum.torch.admission import admitted_job, release
 from lanesum.torch.communication_thread import CommunicationThread
@@ -33,6 +36,7 @@ from lanesum.torch.hierarchy import Follower, HostGroup
 from lanesum.torch.parameters import NUMBERED, parameter_names
 from lanesum.torch.stats import HookStats, open_range, warn_unused
 from lanesum.torch.tensor_all_reduce import TensorAllReduce
+from lanesum.transport import JobTicket
 from lanesum.transport.congestion import CongestionControl
 from lanesum.transport.constants import DEFAULT_DEADLINE_S, DEFAULT_WINDOW
 from lanesum.transport.errors import SessionClosedError
@@ -76,7 +80,6 @@ class State(Closing):
     ) -> None:
         self.session = session
         self.host = host
-        self.keep_alive: KeepAlive | None = None
         self._after_leave: Callable[[], None] | None = None
         self.codec: Codec = session.codec if codec is None else session.resolve_codec(codec)
         self.error: Exception | None = None
@@ -122,31 +125,34 @@ class State(Closing):
         congestion: str | CongestionControl = "aimd",
         pacing: bool = False,
         deadline_s: float = DEFAULT_DEADLINE_S,
+        busy_s: float = DEFAULT_BUSY_S,
         observer: RoundObserver | None = None,
+        non_finite: NonFinite = "mean",
         wait_s: float = DEFAULT_WAIT_S,
+        take_over: bool = False,
         group: dist.ProcessGroup | None = None,
         hierarchical: bool = False,
         local_group: dist.ProcessGroup | None = None,
     ) -> State:
         """Join a job, wait for its other workers, and return a state for it.
 
-        ``controller``, ``job`` and ``worker`` are those of :func:`lanesum.join.join`. Where they are None, it reads the
-        environment: LANESUM_CONTROLLER, LANESUM_JOB, RANK, or LANESUM_TICKET. If no job is named, one is admitted for
-        the ranks of the process group; ``admit`` and its exceptions are those of
+        ``controller``, ``job``, ``worker`` and ``take_over`` are those of :func:`lanesum.join.join`. Where they are
+        None, it reads the environment: LANESUM_CONTROLLER, LANESUM_JOB, RANK, or LANESUM_TICKET. If no job is named,
+        one is admitted for the ranks of the process group; ``admit`` and its exceptions are those of
         :func:`lanesum.torch.admission.admitted_job`. A ``codec`` that is None is that of the job, else LANESUM_CODEC,
-        else ``thc``. ``window``, ``congestion``, ``pacing``, ``deadline_s`` and ``observer`` are those of
-        :class:`lanesum.session.Session`, the rest of the constructor.
-
-        With a controller, a thread keeps the job alive until the state is closed.
+        else ``thc``. ``window``, ``congestion``, ``pacing``, ``deadline_s``, ``busy_s``, ``observer`` and
+        ``non_finite`` are those of :class:`lanesum.session.Session`, the rest of the constructor.
 
         ``group`` has the ranks of the job, in the order of its workers; all ranks by default. With ``hierarchical`` the
         job has one worker for each host: the ranks that torchrun started on a host reduce to the first of them, through
         a process group, and receive its result. ``local_group`` names these ranks otherwise.
 
         Raises:
+            ConfigurationError: without ``worker``, this rank and the size of its process group are not the number of
+                this worker and the size of the job.
             LanesumError: the exceptions of these functions. With a controller, also those of
                 :func:`lanesum.join.wait_for_others`: a worker has not joined within ``wait_s`` seconds, or uses another
-                codec.
+                codec, or another version of lanesum or PyTorch. An error on one rank is raised on all of them.
         """
         host = HostGroup(local_group, wait_s) if hierarchical or local_group is not None else None
         if host is not None and not host.leads:
@@ -155,30 +161,35 @@ class State(Closing):
         with contextlib.nullcontext() if host is None else host.leading() as leaders:
             group = group if host is None else leaders
             job = admitted_job(controller, job, codec, admit=admit, group=group)
-            worker = dist.get_rank(group) if worker is None and group is not None else worker
-            ticket = join(controller=controller, job=job, worker=worker)
-            session = Session(
-                ticket,
-                codec=codec or ticket.codec or os.environ.get(environment.CODEC) or DEFAULT_CODEC,
-                window=window,
-                congestion=congestion,
-                pacing=pacing,
-                deadline_s=deadline_s,
-                observer=observer,
-            )
-            state = cls(session, error_feedback=error_feedback, model=model, host=host)
-            address = controller_address(controller)
-            if address is not None:
-                try:
-                    wait_for_others(ticket, address, description=state.codec.describe(), timeout_s=wait_s)
-                except BaseException:
-                    state._warn_unused.detach()
-                    state.close()
-                    raise
-                state.keep_alive = KeepAlive(ticket, address)
-                state.keep_alive.start()
-                if job is not None:
-                    state._after_leave = functools.partial(release, address, job)
+            ranked = worker is None
+            worker = dist.get_rank(group) if ranked and group is not None else worker
+            ticket = join(controller=controller, job=job, worker=worker, take_over=take_over)
+            opened: KeepAlive | Session | None = KeepAlive.of(ticket)
+            try:
+                if ranked:
+                    _check_group(ticket, getattr(model, "process_group", None) if group is None else group)
+                opened = session = Session(
+                    ticket,
+                    codec=codec or ticket.codec or os.environ.get(environment.CODEC) or DEFAULT_CODEC,
+                    window=window,
+                    congestion=congestion,
+                    pacing=pacing,
+                    deadline_s=deadline_s,
+                    busy_s=busy_s,
+                    observer=observer,
+                    non_finite=non_finite,
+                )
+                if ticket.controller:
+                    described, facts = session.describe(), {"torch": str(torch.__version__)}
+                    wait_for_others(ticket, ticket.controller, description=described, facts=facts, timeout_s=wait_s)
+                state = cls(session, error_feedback=error_feedback, model=model, host=host)
+            except BaseException as error:
+                if opened is not None:
+                    opened.report_failure(error)
+                    opened.close()
+                raise
+            if ticket.controller and job is not None:
+                state._after_leave = functools.partial(release, ticket.controller, job)
         return cls._remembered(state, None if host is not None else group)
 
     @staticmethod
@@ -337,8 +348,6 @@ class State(Closing):
         if self.error is None:
             self._warn_unused()
             self.error = SessionClosedError("This State is closed.", "Make a new State and register it again.")
-        if self.keep_alive is not None:
-            self.keep_alive.close()
         self.session.close()
         self._thread.stop()
         self._write_stats()
@@ -360,6 +369,27 @@ class State(Closing):
             stats = self.stats
             own = {"steps": self._num_steps, "packets_sent": stats.transport.packets_sent}
             self._run_folder.write_stats(self.session.ticket.worker, stats.as_dict() | own)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self.session.report_failure(error)
+        self.close()
+
+
+def _check_group(ticket: JobTicket, group: dist.ProcessGroup | None) -> None:
+    """Raise ConfigurationError if ``group``, or the default process group, is not that of the job."""
+    if not dist.is_initialized():
+        return
+    size, rank = dist.get_world_size(group), dist.get_rank(group)
+    if (size, rank) != (ticket.workers, ticket.worker):
+        raise ConfigurationError(
+            f"Rank {rank} of a process group of {size} has joined job {ticket.job} as worker {ticket.worker} of "
+            f"{ticket.workers}.",
+            "Start as many ranks as the job has workers, or admit the job for as many workers as there are ranks; rank "
+            "n is worker n unless worker is given.",
+        )
 
 
 def raise_after_backward(check: Callable[[], None]) -> None:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import logging
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -34,6 +35,11 @@ class HookStats:
     network_s: float
     decode_s: float
     transport: TransportStats
+
+    @property
+    def version(self) -> str:
+        """Version of lanesum."""
+        return importlib.metadata.version("lanesum")
 
     def as_dict(self) -> dict[str, float]:
         """Return the figures that a training logs, flat and as numbers only.

@@ -145,7 +145,8 @@ class TensorAllReduce:
                 self._result = self._handle.codec_result()
             residual = self._result.residual
             self._state._skipped = self._result.skipped or self._state._skipped
-            if self._feedback is not None:
+            # Without a sum, the next step gets the residuals of the last one.
+            if self._feedback is not None and not self._result.not_finite:
                 assert residual is not None
                 self._feedback.store(cast(torch.Tensor, residual), self._parts)
         return self._result
@@ -159,14 +160,16 @@ class TensorAllReduce:
     def _summed(self, result: Result) -> torch.Tensor:
         values = cast(torch.Tensor, result.values)
         if self._rows is not None:
-            return self._rows.tensor(values).to(self._tensor.dtype)
+            return self._rows.tensor(values, not_finite=result.not_finite).to(self._tensor.dtype)
         values = values.view(self._tensor.shape)
         # DDP accepts another tensor than the buffer, which saves a copy on a device.
         return values if self.staged and values.dtype == self._tensor.dtype else self._tensor.copy_(values)
 
     def _fail(self, error: Exception) -> None:
         # The first failure is the cause. Later ones, and those after close(), follow from it.
-        self._state.error = self._state.error or error
+        if self._state.error is None:
+            self._state.error = error
+            self._state.session.report_failure(error)
         try:
             # PyTorch annotates the parameter as a result.
             self._future.set_exception(self._state.error)  # type: ignore[arg-type]

@@ -33,6 +33,30 @@ class SessionClosedError(TransportError):
     """The session was closed, or an earlier all-reduce failed and left its rounds out of step with the job."""
 
 
+class WorkerGoneError(TransportError):
+    """Another worker has failed, died or left, so the job cannot go on. The controller has reported it.
+
+    Attributes:
+        worker: its number.
+        host: its host, as the topology names it.
+        kind: ``failed``, ``lost`` (no process answers any more) or ``left``.
+        cause: its own words; empty if it died.
+    """
+
+    def __init__(self, job: str, worker: int, host: str, kind: str, cause: str) -> None:
+        event = {"failed": f"has failed: {cause}", "left": f"has left: {cause}"}.get(
+            kind, "is lost: its process has ended without a report, or its machine does not answer"
+        )
+        super().__init__(
+            f"Worker {worker} ({host}) of job {job!r} {event.rstrip('.')}.",
+            "Read its log, mend the cause, and start all workers again.",
+        )
+        self.worker = worker
+        self.host = host
+        self.kind = kind
+        self.cause = cause
+
+
 class ResultGoneError(TransportError):
     """A quorum continued without this worker, so long ago that the server has evicted the result."""
 

@@ -55,6 +55,7 @@ class JobTicket:
         quorum: contributions that complete a chunk; 0 means all workers'.
         places: (rack, bit) of every worker by its number; empty with one level, where a worker's bit is its number.
         codec: name of the codec for which the job was admitted; None if it has none.
+        controller: ``host:port`` of the controller through which a session keeps the job alive; empty for none.
     """
 
     job: int
@@ -72,6 +73,7 @@ class JobTicket:
     quorum: int = 0
     places: tuple[tuple[int, int], ...] = ()
     codec: str | None = None
+    controller: str = ""
 
     def __post_init__(self) -> None:
         limits = {

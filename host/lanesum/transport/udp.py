@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Collection, Sequence
 from types import TracebackType
 from typing import Protocol
 
@@ -56,6 +57,16 @@ def _use(ticket: JobTicket) -> None:
                 "Join the job again for a new one.",
             )
         _used.add(key)
+
+
+class Peers(Protocol):
+    """Knowledge about the other workers of the job, and words to them."""
+
+    def are_alive(self, workers: Collection[int]) -> bool:
+        """Return True if these workers are known to live."""
+
+    def report_failure(self, error: BaseException) -> None:
+        """Tell the others of an exception that ends this worker's part."""
 
 
 class CompletedRound(Protocol):
@@ -158,6 +169,9 @@ class UdpTransport:
             self._sockets.close()
             raise
         self._failure: LanesumError | None = None  # raised between calls, for the next one
+        self._interruption: LanesumError | None = None  # raised instead of a timeout
+        self._peers: Peers | None = None
+        self._busy_s = 0.0
         self._lock = threading.Lock()
         self._service_thread = ServiceThread(self._lock, self._service)
 
@@ -165,6 +179,16 @@ class UdpTransport:
         if isinstance(self._rounds, NativeRoundSequence) and not wrapped:
             return NativeWorkerLoop(self.ticket, self._rounds, self._sockets, offload)
         return PythonWorkerLoop(self.ticket, self._rounds, self._sockets)
+
+    def ask(self, peers: Peers, busy_s: float) -> None:
+        """Use the knowledge of ``peers``: wait up to ``busy_s`` seconds for missing workers that live."""
+        self._peers, self._busy_s = peers, busy_s
+
+    def interrupt(self, error: LanesumError, patience_s: float) -> None:
+        """Raise ``error`` in this or the next wait, after ``patience_s`` without progress; for any thread."""
+        self._interruption = error
+        self._deadline_s = min(self._deadline_s, patience_s)
+        self._loop.wake()
 
     @property
     def stats(self) -> TransportStats:
@@ -197,11 +221,11 @@ class UdpTransport:
                     state = done
                     self._in_flight += 1
                     if not in_time:
-                        raise self._timeout_error(state)
+                        self._wait_for_busy([RoundInFlight(state, None)])
             self._complete(state)
             return state
-        except BaseException:
-            self._abandon_rounds()
+        except BaseException as error:
+            self._abandon_rounds(error)
             raise
 
     def gather(
@@ -227,11 +251,11 @@ class UdpTransport:
                     return values, None
                 self._in_flight += 1
                 if not in_time:
-                    raise self._timeout_error(state)
+                    self._wait_for_busy([RoundInFlight(state, None)])
             self._complete(state)
             return values, state
-        except BaseException:
-            self._abandon_rounds()
+        except BaseException as error:
+            self._abandon_rounds(error)
             raise
 
     def _complete(self, state: AnyRoundState) -> None:
@@ -242,10 +266,10 @@ class UdpTransport:
         with _Exclusive(self):
             self._finish(state)
 
-    def _abandon_rounds(self) -> None:
+    def _abandon_rounds(self, error: BaseException) -> None:
         """Handle an exception in a call that runs a whole round: its caller has no handle to finish it."""
         if self._in_flight:
-            self.abandon()
+            self.abandon(error)
 
     @property
     def can_begin(self) -> bool:
@@ -308,12 +332,32 @@ class UdpTransport:
     def wait(self, rounds: Sequence[RoundInFlight]) -> None:
         """Send and receive until one of the rounds is ready or complete, or ``wake`` is called.
 
-        Raises AggregationTimeoutError after the deadline without progress of any round.
+        Raises AggregationTimeoutError after the deadline without progress of any round, or after ``busy_s`` if the
+        missing workers live; and the error of ``interrupt``.
         """
         with _Exclusive(self):
             if not self._run(rounds):
-                waiting = (one.state for one in rounds if not one.state.complete)
-                raise self._timeout_error(next(waiting, rounds[0].state))
+                self._wait_for_busy(rounds)
+
+    def _wait_for_busy(self, rounds: Sequence[RoundInFlight]) -> None:
+        """Wait on, after the deadline, as long as the aggregation point answers and the missing workers live."""
+        begun = time.monotonic() - self._deadline_s
+        answers = -1
+        while True:
+            waiting = (one.state for one in rounds if not one.state.complete)
+            error = self._timeout_error(next(waiting, rounds[0].state))
+            answers, before = self._rounds.stats.pending_replies, answers
+            if (
+                self._peers is None
+                or not isinstance(error, AggregationTimeoutError)
+                or not error.missing
+                or answers == before
+                or time.monotonic() - begun > self._busy_s
+                or not self._peers.are_alive(error.missing)
+            ):
+                raise error
+            if self._run(rounds):
+                return
 
     def _run(self, rounds: Sequence[RoundInFlight]) -> bool:
         """Run the loop until one of the rounds is ready or complete; return False after the deadline."""
@@ -380,8 +424,8 @@ class UdpTransport:
         except OSError:
             return  # another thread closes the transport
 
-    def _timeout_error(self, state: AnyRoundState) -> AggregationTimeoutError:
-        return timeout_error(
+    def _timeout_error(self, state: AnyRoundState) -> LanesumError:
+        return self._interruption or timeout_error(
             self.ticket,
             state.epoch,
             self._deadline_s,
@@ -390,9 +434,11 @@ class UdpTransport:
             answered=state.answered,
         )
 
-    def abandon(self) -> None:
-        """Allow no more rounds: this worker is out of step with the others."""
+    def abandon(self, error: BaseException | None = None) -> None:
+        """Allow no more rounds: this worker is out of step with the others, who are told the ``error``."""
         self._usable = False
+        if error is not None and self._peers is not None:
+            self._peers.report_failure(error)
 
     def close(self) -> None:
         """Close the sockets; idempotent."""

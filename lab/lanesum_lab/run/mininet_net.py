@@ -23,6 +23,8 @@ from lanesum_lab.run.link_rate import WIRE_OVERHEAD
 from lanesum_lab.run.plan import mininet_path
 from lanesum_switch.faults.topology_names import switch_links
 
+_BURST_BYTES = 15_000  # of links with a rate of their own, as Mininet has it
+
 
 class NetworkError(LanesumError):
     """Mininet could not build the network."""
@@ -49,11 +51,15 @@ class Relay:
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """End of a link: an interface of a node that sends at a limited rate."""
+    """End of a link: an interface of a node that sends at a limited rate.
+
+    Attributes:
+        order: order for ``tc`` that sets the rate.
+    """
 
     node: str
     interface: str
-    rate_mbit: float
+    order: str
 
 
 class MininetNetwork:
@@ -175,21 +181,18 @@ def _add_links(
                 interface = cable
             options |= {f"port{number}": port, f"intfName{number}": interface}
         made = net.addLink(*(name for name, _ in link.parts()), cls=link_module.Link, **options)
-        rate = link.rate_mbit or link_mbit
-        if rate is not None:
-            ends += [_End(end.node.name, end.name, rate) for end in (made.intf1, made.intf2)]
+        for end in (made.intf1, made.intf2):
+            if link.rate_mbit is not None:
+                ends.append(_End(end.node.name, end.name, htb_rate(end.name, link.rate_mbit, burst=_BURST_BYTES)))
+            elif link_mbit is not None:
+                ends.append(_End(end.node.name, end.name, htb_rate(end.name, link_mbit, overhead=WIRE_OVERHEAD)))
     return relays, ends
 
 
 def _limit(network: MininetNetwork, ends: Sequence[_End]) -> None:
     """Limit the rates of all ``ends``. Mininet's own limits print a warning of ``tc`` as an error."""
     for node in sorted({end.node for end in ends}):
-        orders = [
-            order
-            for end in ends
-            if end.node == node
-            for order in (htb_root(end.interface), htb_rate(end.interface, end.rate_mbit, overhead=WIRE_OVERHEAD))
-        ]
+        orders = [order for end in ends if end.node == node for order in (htb_root(end.interface), end.order)]
         done = subprocess.run(
             network.command(node, ["tc", "-batch", "-"]), input="\n".join(orders), capture_output=True, text=True
         )

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from lanesum import codecs
-from lanesum.codecs import Codec, CodecContext, CodecError, NotFiniteError, Part
+from lanesum.codecs import Codec, CodecContext, CodecError, Part, UnencodableError
 from lanesum.codecs.base import Vector, as_stateful
 from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.protocol.lanes import LaneOp
@@ -151,10 +151,10 @@ def test_value_that_is_not_finite_is_refused(name: str, past: int, complete: boo
             steps = job[1].all_reduce(vectors[1], context)
             try:
                 next(steps)
-            except CodecError as error:
+            except UnencodableError as error:
                 assert f"tensor 't': element {index} is {bad}, and 1 of {size}" in str(error)
                 continue
-            with pytest.raises(NotFiniteError, match="'t'"):
+            with pytest.raises(UnencodableError, match="'t'"):
                 reduce(job, vectors, round=past, complete=complete)
 
 
@@ -164,10 +164,10 @@ def test_value_that_is_not_finite_is_named_by_its_parameter(name: str) -> None:
     context = CodecContext(workers=1, worker=0, tensor="t", parts=(Part("a", 0, 60), Part("b", 60, 100)))
     try:
         next(build(name).all_reduce(x, context))
-    except CodecError as error:
+    except UnencodableError as error:
         assert "tensor 'b': element 10 is nan" in str(error)
     else:
-        with pytest.raises(NotFiniteError, match="'b'"):
+        with pytest.raises(UnencodableError, match="'b'"):
             simulate(build(name, 1), [x], parts=context.parts)
 
 

@@ -22,6 +22,7 @@ from lanesum.codecs import (
     RoundGroup,
     Rule,
     TopK,
+    UnencodableError,
 )
 from lanesum.codecs.base import Vector
 from lanesum.errors import ConfigurationError
@@ -139,9 +140,10 @@ def test_error_feedback_is_by_parameter_and_outlives_new_buckets() -> None:
         next(codec[0].all_reduce(np.ones(10, np.float32), CodecContext(workers=2, worker=0, parts=(other,))))
 
 
+@pytest.mark.parametrize(("reaction", "error"), [("mean", UnencodableError), ("raise", NotFiniteError)])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_raise_is_for_all_workers_and_names_the_parameter(bad: float) -> None:
-    job = job_of(2)
+def test_raise_is_for_all_workers_and_names_the_parameter(bad: float, reaction: str, error: type[CodecError]) -> None:
+    job = job_of(2, not_finite=reaction)
     vectors = gradients(0, 2)
     vectors[1][PARTS[2].start + 5] = bad
     replies: list[Any] = []
@@ -154,7 +156,7 @@ def test_raise_is_for_all_workers_and_names_the_parameter(bad: float) -> None:
         for one, other in zip(replies[0][1].rounds, replies[1][1].rounds, strict=True)
     )
     for steps, _ in replies:
-        with pytest.raises(NotFiniteError, match="'weight'"):
+        with pytest.raises(error, match="'weight'"):
             steps.send(summed)
 
 

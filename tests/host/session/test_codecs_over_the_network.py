@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from lanesum import codecs
-from lanesum.codecs import THC, CodecError
+from lanesum.codecs import THC, NotFiniteError
 from lanesum.errors import ConfigurationError
 from lanesum.server import AggregationServer, ServerJob
 from lanesum.session import Session
@@ -103,19 +103,66 @@ def test_all_reduce_of_non_finite_value_names_it(name: str, bad: float, size: in
     with AggregationServer((LOCALHOST, 0)) as server:
         (ticket,) = tickets_for(server, 1, code_table=table)
         server.aggregator.admit(ServerJob.from_tickets([ticket]))
-        # A policy raises on all workers and names the parameter. Other codecs name the element and send nothing.
+        # A policy names the parameter, other codecs also the element.
         place = "gradient of 'layer1'" if name == "policy" else "'layer1': element 37 is -?(nan|inf)"
-        with Session(ticket, codec=codec) as session, pytest.raises(CodecError, match=place):
+        with Session(ticket, codec=codec, non_finite="raise") as session, pytest.raises(NotFiniteError, match=place):
             session.all_reduce(x, name="layer1")
 
 
-def test_all_reduce_of_float64_beyond_float32_raises() -> None:
+@pytest.mark.parametrize("bad", [np.nan, 1e30])  # the second one is beyond the range of fp16
+@pytest.mark.parametrize("name", codecs.names())
+def test_non_finite_value_is_mean_of_all_workers(name: str, bad: float) -> None:
+    """As PyTorch's GradScaler expects: every worker skips the step, and the next steps are not affected."""
+    made = [codecs.get(name, workers=WORKERS) for _ in range(WORKERS)]
+    adds = not made[0].traits.keeps_error_feedback and not made[0].traits.nearly_exact
+    with AggregationServer((LOCALHOST, 0)) as server:
+        tickets = job(server, made[0])
+
+        def work(session: Session) -> list[np.ndarray]:
+            worker = session.ticket.worker
+            codec = codecs.ErrorFeedback(made[worker]) if adds else made[worker]
+            results = []
+            for size in (50, 9000):
+                x = gradient(worker, size)
+                vectors = [x, x, np.full_like(x, bad) if worker == 1 else x, x, x]
+                tensor = f"layer{size}"
+                handles = [session.all_reduce_async(one, codec=codec, average=True, name=tensor) for one in vectors]
+                results += [handle.result() for handle in handles]
+            return results
+
+        results = run_workers(tickets, work, codec="fixed")
+    for number, (first, *others) in enumerate(zip(*results, strict=True)):
+        assert all(other.tobytes() == first.tobytes() for other in others)
+        if number % 5 != 2:
+            assert np.isfinite(first).all(), "error feedback has no NaN"
+        else:
+            assert np.isnan(first).all() == (np.isnan(bad) or name == "fp16")
+
+
+def test_non_finite_value_raises_on_all_if_configured() -> None:
+    for size in (50, 9000):
+        with AggregationServer((LOCALHOST, 0)) as server:
+            tickets = job(server, codecs.get("fixed", workers=WORKERS))
+
+            def work(session: Session, size: int = size) -> np.ndarray:
+                bad = np.nan if session.ticket.worker == 1 else 1
+                return session.all_reduce(np.full(size, bad, np.float32), name="layer1")
+
+            outcomes = run_workers(tickets, work, codec="fixed", non_finite="raise", errors=True)
+        assert [type(outcome) for outcome in outcomes] == [NotFiniteError] * WORKERS
+        assert "'layer1': element 0 is nan" in str(outcomes[1])
+
+
+def test_invalid_reaction_to_non_finite_values_is_refused() -> None:
+    with AggregationServer((LOCALHOST, 0)) as server:
+        (ticket,) = tickets_for(server, 1)
+        with pytest.raises(ConfigurationError, match="Invalid non_finite='skip': expected one of mean, raise"):
+            Session(ticket, non_finite="skip")  # type: ignore[arg-type]
+
+
+def test_all_reduce_of_float64_beyond_float32_is_not_finite() -> None:
     with AggregationServer((LOCALHOST, 0)) as server:
         (ticket,) = tickets_for(server, 1)
         server.aggregator.admit(ServerJob.from_tickets([ticket]))
-        with (
-            Session(ticket, codec="fixed") as session,
-            np.errstate(over="ignore"),
-            pytest.raises(CodecError, match="element 1 is inf"),
-        ):
-            session.all_reduce(np.array([1, 1e39]))
+        with Session(ticket, codec="fixed") as session, np.errstate(over="ignore"):
+            assert np.isnan(session.all_reduce(np.array([1, 1e39]))).all()

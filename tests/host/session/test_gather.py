@@ -136,7 +136,7 @@ def test_small_all_reduce_after_one_in_flight_keeps_order(server: AggregationSer
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
 def test_gather_of_non_finite_value_raises(server: AggregationServer, wrong: float) -> None:
     (ticket,) = admitted(server, 1)
-    with Session(ticket, codec="fixed") as session:
+    with Session(ticket, codec="fixed", non_finite="raise") as session:
         values = np.ones(40, np.float32)
         values[33] = wrong
         with pytest.raises(CodecError, match="bias"):

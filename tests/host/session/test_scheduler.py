@@ -142,7 +142,7 @@ def test_error_ends_all_in_flight(server: AggregationServer) -> None:
 def test_vector_that_cannot_be_encoded_ends_session(server: AggregationServer) -> None:
     (ticket,) = tickets_for(server, 1)
     server.aggregator.admit(ServerJob.from_tickets([ticket]))
-    with Session(ticket, codec=codec("thc", 1)) as session:
+    with Session(ticket, codec=codec("thc", 1), non_finite="raise") as session:
         good = session.all_reduce_async(np.ones(30, np.float32))
         bad = session.all_reduce_async(np.full(30, np.nan, np.float32))
         with pytest.raises(CodecError, match="not finite"):

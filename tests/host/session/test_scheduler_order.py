@@ -69,7 +69,7 @@ class Transport:
     def poll(self) -> None:
         pass
 
-    def abandon(self) -> None:
+    def abandon(self, error: BaseException | None = None) -> None:
         pass
 
     def finish(self, flight: Flight) -> tuple[np.ndarray, np.ndarray]:
@@ -90,7 +90,7 @@ class Job:
         context = CodecContext(
             workers=1, worker=0, tensor=tensor, round=self._numbers["all"], complete=True, in_pieces=True
         )
-        all_reduce = AllReduce(self.codec, self.codec.all_reduce(x, context), x.size, (tensor,))
+        all_reduce = AllReduce(self.codec, x, context, self.codec.all_reduce(x, context), x.size, (tensor,))
         self.scheduler.submit(all_reduce)
         return all_reduce
 

@@ -196,12 +196,12 @@ def test_second_session_with_same_ticket_is_refused() -> None:
             Session(ticket, codec="fixed")
 
 
-def test_non_finite_vector_ends_session() -> None:
+def test_non_finite_vector_ends_session_that_raises() -> None:
     """Otherwise the next all-reduce would replace this one, for which the other workers wait."""
     with AggregationServer((LOCALHOST, 0)) as server:
         (ticket,) = tickets_for(server, 1)
         server.aggregator.admit(ServerJob.from_tickets([ticket]))
-        with Session(ticket, codec="fixed") as session:
+        with Session(ticket, codec="fixed", non_finite="raise") as session:
             with pytest.raises(CodecError, match="nan"):
                 session.all_reduce(np.array([1, np.nan], np.float32))
             with pytest.raises(SessionClosedError):

@@ -106,7 +106,9 @@ def test_non_finite_value_is_named() -> None:
         server.aggregator.admit(ServerJob.from_tickets(tickets))
         bad = np.array([0, np.nan] * 2000, np.float32)
         with pytest.raises(CodecError, match="'layer1': element 1 is nan"):
-            run_workers(tickets, lambda session: session.all_reduce(bad, name="layer1"), codec="auto")
+            run_workers(
+                tickets, lambda session: session.all_reduce(bad, name="layer1"), codec="auto", non_finite="raise"
+            )
 
 
 @pytest.mark.parametrize("codec", ["sketch", "union", "auto"])

@@ -211,22 +211,43 @@ def test_backward_after_close_raises(ranks: Ranks) -> None:
             assert message.startswith("SessionClosedError: This State is closed.")
 
 
-def poisoned_backward(ticket: JobTicket) -> str:
-    trained = Trained(ticket, "thc", deadline_s=1.0)
-    batch = batch_of(trained.rank, 0)
-    if trained.rank == 1:
-        batch[0, 0] = float("nan")
+def poisoned_steps(ticket: JobTicket, codec: str, non_finite: Any) -> tuple[list[float], list[str], str]:
+    """Return the loss scale and the digest of the model after each step; the second one has a NaN on one rank."""
+    trained = Trained(ticket, codec, non_finite=non_finite)
+    scaler = torch.amp.GradScaler("cpu", init_scale=8.0)
+    scales, digests = [], []
     with trained.state:
-        try:
-            trained.model(batch).square().mean().backward()
-        except Exception as error:
-            return f"{type(error).__name__}: {error}"
-    return ""
+        for number in range(4):
+            batch = batch_of(trained.rank, number)
+            if trained.rank == 1 and number == 1:
+                batch[0, 0] = float("nan")
+            trained.optimizer.zero_grad()
+            try:
+                scaler.scale(trained.model(batch).square().mean()).backward()
+            except Exception as error:
+                return scales, digests, f"{type(error).__name__}: {error}"
+            scaler.step(trained.optimizer)
+            scaler.update()
+            scales.append(scaler.get_scale())
+            digests.append(digest(trained.model))
+        memory = trained.state.state_dict()["memory"]
+        assert all(residual.isfinite().all() for residual in memory.values())
+    return scales, digests, ""
 
 
-def test_not_a_number_on_one_worker_ends_both(ranks: Ranks) -> None:
-    """Its error names the element; the error of the other worker names the missing one."""
+@pytest.mark.parametrize("codec", ["fixed", "thc", "auto", "policy"])
+def test_not_a_number_on_one_worker_skips_both_steps(ranks: Ranks, codec: str) -> None:
+    with served_job(2, codec) as tickets:
+        first, second = ranks.run(poisoned_steps, tickets, codec, "mean")
+    assert first == second
+    scales, digests, error = first
+    assert not error
+    assert scales == [8.0, 4.0, 4.0, 4.0]
+    assert digests[0] == digests[1] and len(set(digests)) == 3
+
+
+def test_not_a_number_raises_on_both_if_configured(ranks: Ranks) -> None:
     with served_job(2, "thc") as tickets:
-        waited, poisoned = ranks.run(poisoned_backward, tickets)
-    assert poisoned.startswith("CodecError: Cannot encode tensor '0.weight': element 0 is nan")
-    assert waited.startswith("AggregationTimeoutError:") and "still missing: worker 1" in waited
+        (_, _, told), (_, _, poisoned) = ranks.run(poisoned_steps, tickets, "thc", "raise")
+    assert poisoned.startswith("NotFiniteError: Cannot encode tensor '4.bias': element 0 is nan")
+    assert told.startswith("NotFiniteError:") and "a vector of worker 1 is not finite" in told

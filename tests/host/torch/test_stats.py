@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import logging
 import subprocess
@@ -54,6 +55,7 @@ def test_dictionary_is_flat_numbers_that_agree_with_counts(session: Session) -> 
         assert state.stats.as_dict()["ratio"] == 0
         average(state, FakeBucket(torch.randn(SIZE), parameters(SIZE)))
         figures, transport = state.stats.as_dict(), state.stats.transport
+        assert state.stats.version == importlib.metadata.version("lanesum")
     assert json.loads(json.dumps(figures)) == figures
     assert all(isinstance(one, int | float) for one in figures.values())
     assert (figures["buckets"], figures["bytes_fp32"]) == (1, 4 * SIZE)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from lanesum.codecs import CodecError, ErrorFeedback, get
+from lanesum.codecs import ErrorFeedback, NotFiniteError, get
 from lanesum.errors import ConfigurationError
 from lanesum.gpu import staging, tensors
 from lanesum.session import Session
@@ -197,8 +197,17 @@ def test_lanesum_gpu_off_disables_kernels(device: FakeDevice, monkeypatch: pytes
         staging.mode()
 
 
-def test_not_a_number_on_device_is_named(device: FakeDevice) -> None:
-    with served_job(1, "fixed") as (ticket,), Session(ticket, codec="fixed") as session:
-        with pytest.raises(CodecError, match="element 2 is nan"):
-            session.all_reduce(torch.tensor([1.0, 2.0, float("nan")]))
-        assert session.stats.packets_sent == 0
+@pytest.mark.parametrize("codec", ["fixed", "none"])  # without kernels for devices
+@pytest.mark.parametrize("size", [3, 5000])
+def test_not_a_number_on_device_is_the_result(device: FakeDevice, codec: str, size: int) -> None:
+    with served_job(1, codec) as (ticket,), Session(ticket, codec=codec) as session:
+        bad = torch.ones(size)
+        bad[2] = float("nan")
+        assert session.all_reduce(bad).isnan().all()
+        assert session.all_reduce(torch.ones(size)).isfinite().all()
+    with (
+        served_job(1, codec) as (ticket,),
+        Session(ticket, codec=codec, non_finite="raise") as session,
+        pytest.raises(NotFiniteError, match="element 2 is nan"),
+    ):
+        session.all_reduce(bad)

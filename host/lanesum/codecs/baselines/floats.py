@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum.codecs.base import CodecContext, CodecError, Result, RoundShape, Steps, Vector, Words
+from lanesum.codecs.base import CodecContext, Result, RoundShape, Steps, UnencodableError, Vector, Words
 from lanesum.codecs.baselines.checks import checked_workers, finite_vector
 from lanesum.codecs.baselines.fields import field_words, pack_fields, unpack_fields
 from lanesum.codecs.gathered import gather, gathered_shape, sum_in_order
@@ -36,7 +36,7 @@ class GatheredFloats:
     """Values in a floating-point format, gathered, and added by each worker.
 
     Error of the value of one worker: none for fp32; half a unit in the last place for fp16 (2**-11 of the value, and at
-    most 2**-25 below 2**-14) and bf16 (2**-8). A value outside the range of fp16 or bf16 raises CodecError.
+    most 2**-25 below 2**-14) and bf16 (2**-8). A value outside the range of fp16 or bf16 counts as infinite.
 
     Wire: ``workers`` times the bits of the values, uplink and downlink.
     """
@@ -71,7 +71,7 @@ class GatheredFloats:
         own = self.decoded(message, vector.size)
         if not np.isfinite(own).all():
             index = int(np.argmin(np.isfinite(own)))
-            raise CodecError(
+            raise UnencodableError(
                 f"Element {index} of tensor {context.tensor!r}, {vector[index]}, is more than {self.format} holds.",
                 "Nothing of it was sent: lower the loss scale, or use a codec with scales.",
             )

@@ -15,7 +15,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum.codecs.base import NOTHING_SENT, CodecContext, CodecError, Result, Round, RoundShape, Steps, Vector
+from lanesum.codecs.base import (
+    NOTHING_SENT,
+    CodecContext,
+    Result,
+    Round,
+    RoundShape,
+    Steps,
+    UnencodableError,
+    Vector,
+)
 from lanesum.codecs.baselines.checks import checked_workers, finite_vector
 from lanesum.codecs.baselines.fields import field_words, pack_fields, unpack_fields
 from lanesum.codecs.gathered import gather, gathered_shape, rounded, summed
@@ -151,7 +160,7 @@ class Levels:
         with np.errstate(over="ignore"):
             scales = norms.astype(np.float32)
         if not np.isfinite(scales).all():
-            raise CodecError(
+            raise UnencodableError(
                 f"A norm of tensor {context.tensor!r} is {norms.max():.3g}, more than float32 holds.",
                 NOTHING_SENT,
             )

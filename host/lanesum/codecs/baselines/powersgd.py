@@ -26,6 +26,7 @@ from lanesum.codecs.base import (
     Result,
     RoundShape,
     Steps,
+    UnencodableError,
     Vector,
     followed,
 )
@@ -188,7 +189,7 @@ class PowerSGD:
 
 
 def _refuse_large(values: Vector, key: str) -> None:
-    """Raise CodecError if a product of ``values`` with orthonormal columns may exceed half the range of float32.
+    """Raise UnencodableError if a product of ``values`` with orthonormal columns may exceed half the range of float32.
 
     The norm of the product is at most that of ``values``. The other half is for rounding.
     """
@@ -197,7 +198,7 @@ def _refuse_large(values: Vector, key: str) -> None:
         return
     norm = math.sqrt(float(np.sum(np.square(values, dtype=np.float64))))
     if norm > limit:
-        raise CodecError(
+        raise UnencodableError(
             f"The norm of parameter {key!r} is {norm:.3g}: its factors would exceed float32.",
             NOTHING_SENT,
         )

@@ -26,6 +26,7 @@ from lanesum.codecs.base import (
     Round,
     RoundGroup,
     RoundShape,
+    UnencodableError,
     Vector,
     Words,
     always,
@@ -61,7 +62,7 @@ class SparseReduction:
     """All-reduce of one vector, which is not empty.
 
     ``exponent``: of the expected unit, where the plan has a sketch. ``peak``: largest integer of a worker's value.
-    Raises CodecError if a value is not finite.
+    Raises UnencodableError if a value is not finite.
 
     :class:`lanesum.gpu.sketch.DeviceReduction` has the same rounds, index and keys. It overrides the methods that
     handle values: ``_scan``, and those after ``_encode_cells``.
@@ -76,6 +77,8 @@ class SparseReduction:
             round_seed(context.seed, context.round, use) for use in (_SKETCH, _FILTER)
         )
         self._own, self._largest = self._scan()
+        if context.not_finite:
+            self._largest = INFINITY_BITS
         self._index = np.zeros(plan.index_words, np.uint32)
         self._cells = self._new_cells(0 if self._expected is None else plan.cells.count * plan.block)
         self._keys = self._missing = np.empty(0, np.uint32)
@@ -268,7 +271,7 @@ def _checked_magnitude(words: Words, header: Words, context: CodecContext) -> fl
             "Load the same checkpoint on all of them, or none, and reduce the same tensors in the same order.",
         )
     if words[0] >= INFINITY_BITS:
-        raise CodecError("The aggregate of the scale round is not a non-negative float.")
+        raise UnencodableError(f"Tensor {context.tensor!r} is not finite at some worker.")
     return float(words[:1].view(np.float32)[0])
 
 

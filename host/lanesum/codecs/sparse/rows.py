@@ -21,6 +21,7 @@ from lanesum.codecs.base import (
     Steps,
     Vector,
     checked_words,
+    refuse_not_finite,
 )
 from lanesum.codecs.fixed import FixedPoint
 from lanesum.codecs.sparse.plan import DENSE_BLOCK
@@ -73,6 +74,8 @@ class RowUnion:
             raise CodecError(f"{x.size} values are not {self._rows.size} rows of {self._width} values.")
         if not self._num_rows * self._width:
             return Result(x.copy())
+        if not np.isfinite(x).all():
+            refuse_not_finite(x, context)
         mask = np.zeros(-(-self._num_rows // WORD_BITS) * WORD_BITS, np.bool_)
         mask[self._rows] = True
         index = np.packbits(mask, bitorder="little").view("<u4").astype(np.uint32, copy=False)

@@ -1,0 +1,144 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Liveness of workers: open streams, and workers that have failed, died or left.
+
+A worker with an open stream lives. The stream of a process that ends is closed by its operating system, and that of a
+machine that does not answer by gRPC's pings. Nothing of this is stored: workers open their streams again after a
+restart of the controller.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from lanesum.rpc import controller as rpc
+
+#: Time in which a worker whose stream has ended may open another one.
+RECONNECT_S = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A worker that is gone: ``kind`` of ``lanesum.rpc.controller.GONE_KINDS``, and its own words."""
+
+    kind: str
+    cause: str
+
+
+class Watch:
+    """Stream of one worker: yields the state of its incarnation whenever that has changed.
+
+    Args:
+        key: job, tag and worker.
+        read: returns the state.
+    """
+
+    def __init__(self, key: tuple[int, int, int], read: Callable[[], dict[str, Any]]) -> None:
+        self.key = key
+        self._read = read
+        self._changed = threading.Event()
+        self._closed = False
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        last = None
+        while True:
+            self._changed.clear()
+            if self._closed:
+                return
+            answer = self._read()
+            if answer != last:
+                yield answer
+            if answer["state"] in rpc.OVER:
+                return
+            last = answer
+            self._changed.wait()
+
+    def wake(self) -> None:
+        """Read the state again."""
+        self._changed.set()
+
+    def close(self) -> None:
+        """End the stream."""
+        self._closed = True
+        self.wake()
+
+
+class Liveness:
+    """Liveness of the workers of all jobs. Not thread-safe: the controller's lock protects every call.
+
+    Args:
+        clock: monotonic seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._watches: list[Watch] = []
+        self._silent_since: dict[tuple[int, int, int], float] = {}  # workers without a stream, which had one
+        self._gone: dict[tuple[int, int], dict[int, Gone]] = {}
+
+    def open(self, watch: Watch) -> None:
+        """Add the stream of a worker, which lives now, even if it seemed lost."""
+        job, tag, worker = watch.key
+        self._watches.append(watch)
+        self._silent_since.pop(watch.key, None)
+        gone = self.gone(job, tag)
+        if worker in gone and gone[worker].kind == rpc.LOST:
+            del gone[worker]
+
+    def close(self, watch: Watch) -> None:
+        """Remove a stream; its worker has ``RECONNECT_S`` to open another one."""
+        watch.close()
+        if watch in self._watches:
+            self._watches.remove(watch)
+            job, tag, worker = watch.key
+            if not self.is_alive(*watch.key) and worker not in self.gone(job, tag):
+                self._silent_since[watch.key] = self._clock()
+
+    def is_alive(self, job: int, tag: int, worker: int) -> bool:
+        """Return True if the worker has an open stream."""
+        return any(watch.key == (job, tag, worker) for watch in self._watches)
+
+    def is_gone(self, job: int, tag: int, worker: int) -> bool:
+        """Return True if the worker had a stream or gave a report, and is no longer there."""
+        return worker in self.gone(job, tag) or (job, tag, worker) in self._silent_since
+
+    def gone(self, job: int, tag: int) -> dict[int, Gone]:
+        """Return the workers of an incarnation that are gone."""
+        return self._gone.get((job, tag), {})
+
+    def report(self, job: int, tag: int, worker: int, gone: Gone) -> bool:
+        """Store that a worker is gone, and wake the others; return False if that was known."""
+        if worker in self.gone(job, tag):
+            return False
+        self._gone.setdefault((job, tag), {})[worker] = gone
+        self._silent_since.pop((job, tag, worker), None)
+        self.wake(job)
+        return True
+
+    def take_lost(self) -> list[tuple[int, int, int]]:
+        """Return the workers (job, tag, number) whose streams have not come back in time, each once."""
+        now = self._clock()
+        lost = [key for key, since in self._silent_since.items() if now - since >= RECONNECT_S]
+        for key in lost:
+            del self._silent_since[key]
+        return lost
+
+    def alive(self) -> Iterable[tuple[int, int, int]]:
+        """Return all workers (job, tag, number) with an open stream."""
+        return {watch.key for watch in self._watches}
+
+    def wake(self, job: int) -> None:
+        """Let the workers of a job, of all its incarnations, read their states again."""
+        for watch in self._watches:
+            if watch.key[0] == job:
+                watch.wake()
+
+    def forget(self, job: int, tag: int) -> None:
+        """Forget an incarnation that has ended; its workers read that."""
+        self._gone.pop((job, tag), None)
+        for key in [key for key in self._silent_since if key[:2] == (job, tag)]:
+            del self._silent_since[key]
+        self.wake(job)

@@ -1,0 +1,262 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Liveness of a job's workers: a stream from the controller keeps the job alive, and brings the failures of the others.
+
+The controller notices the end of a process at once, because its stream ends. A worker that fails reports the cause
+first: on an error of a session, on an exception that ends the script, and at the end of the script.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import secrets
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Collection
+from typing import Any
+
+from lanesum._internal.closing import Serving
+from lanesum.errors import LanesumError
+from lanesum.rpc import controller as rpc
+from lanesum.rpc.json_grpc import NoAnswerError, Stream
+from lanesum.transport.errors import (
+    AggregationTimeoutError,
+    MismatchError,
+    SessionClosedError,
+    WorkerGoneError,
+)
+from lanesum.transport.ticket import JobTicket
+
+DEFAULT_KEEP_ALIVE_S = 5.0  # far below a usual lease
+#: Time without a packet after which a wait for workers that are gone ends. A worker that has left may have sent all
+#: that is needed, so lost packets get the time for a retransmission.
+PATIENCE_S = {rpc.FAILED: 0.25, rpc.LOST: 0.25, rpc.LEFT: 1.0}
+_RETRY_S = 0.1
+_REPORT_TIMEOUT_S = 5.0
+_STOP_TIMEOUT_S = 1.0
+_RANDOM = secrets.token_hex(8)
+# Errors that all workers raise by themselves, or because of another worker.
+_NOT_REPORTED = (AggregationTimeoutError, MismatchError, SessionClosedError, WorkerGoneError)
+
+#: Takes the error that ends a job, and how long a wait for packets may still take without progress, in seconds.
+Listener = Callable[[LanesumError, float], object]
+
+
+class SupersededError(rpc.ControllerError):
+    """The ticket is void: the job has begun anew, or was removed."""
+
+
+def claimant() -> str:
+    """Return text that identifies this process; forks get another one."""
+    return f"{_RANDOM}-{os.getpid()}"
+
+
+def call(controller: str, method: str, ticket: JobTicket, timeout_s: float, **more: Any) -> dict[str, Any]:
+    """Call the controller about the incarnation and the worker of ``ticket``. Raises ControllerError."""
+    return rpc.call(controller, method, {**_about(ticket), **more}, timeout_s)
+
+
+def _about(ticket: JobTicket) -> dict[str, Any]:
+    return {"job": ticket.job, "tag": ticket.tag, "worker": ticket.worker}
+
+
+def ending(ticket: JobTicket, answer: dict[str, Any]) -> tuple[LanesumError, float] | None:
+    """Return the error for a job that cannot go on, by the controller's ``answer``, and the patience; else None."""
+    if answer.get("state") in rpc.OVER:
+        why = rpc.one_line(answer.get("why") or "the job has begun a new incarnation, or was removed")
+        return (
+            SupersededError(f"The ticket of worker {ticket.worker} of job {ticket.job} is void: {why}.", "Join again."),
+            PATIENCE_S[rpc.FAILED],
+        )
+    gone: dict[int, WorkerGoneError] = {}
+    for one in answer.get("gone") or ():
+        worker, kind = one["worker"], one["kind"]
+        if worker in range(ticket.workers) and worker != ticket.worker and kind in rpc.GONE_KINDS:
+            host, cause, job = (rpc.one_line(text) for text in (one["host"], one["cause"], answer["job"]))
+            gone.setdefault(worker, WorkerGoneError(job, worker, host, kind, cause))
+    if ticket.workers - len(gone) >= (ticket.quorum or ticket.workers):
+        return None
+    first = min(gone.values(), key=lambda error: rpc.GONE_KINDS.index(error.kind))
+    return first, PATIENCE_S[first.kind]
+
+
+class KeepAlive(Serving):
+    """Background thread that keeps a job alive, and tells its session of workers that are gone.
+
+    Use as a context manager, or call ``start`` and ``close``. A stream that ends is opened again, so a restart of the
+    controller disturbs no job.
+
+    Args:
+        ticket: ticket of this worker.
+        controller: ``host:port`` of the controller.
+        interval_s: time between two calls where the controller answers with no stream, in seconds.
+
+    Attributes:
+        shared: its owner is not the session.
+    """
+
+    def __init__(self, ticket: JobTicket, controller: str, interval_s: float = DEFAULT_KEEP_ALIVE_S) -> None:
+        self.shared = False
+        self._ticket = ticket
+        self._controller = controller
+        self._interval_s = interval_s
+        self._process = os.getpid()
+        self._over = threading.Event()
+        self._stop = threading.Event()
+        self._lock = threading.Lock()
+        self._listener: Callable[[], Listener | None] = lambda: None
+        self._ending: tuple[LanesumError, float] | None = None
+        self._reported = False
+        self._stream: Stream | None = None
+        self._connected = False  # as far as is known
+        self._thread = threading.Thread(target=self._run, name="lanesum-keep-alive", daemon=True)
+
+    @classmethod
+    def of(cls, ticket: JobTicket) -> KeepAlive | None:
+        """Return the keep-alive of ``ticket`` in this process, a new one if needed; None without a controller."""
+        for one in list(_open):
+            if one._ticket == ticket and not one._stop.is_set():
+                return one
+        if not ticket.controller:
+            return None
+        made = cls(ticket, ticket.controller)
+        made.start()
+        return made
+
+    @property
+    def superseded(self) -> bool:
+        """The job has a new incarnation, or was removed: the ticket is void."""
+        return self._over.is_set()
+
+    def check(self, timeout_s: float = rpc.DEFAULT_TIMEOUT_S) -> str:
+        """Return ``waiting``, ``ready``, ``mismatch``, ``superseded`` or ``removed``. Raises ControllerError."""
+        answer = call(self._controller, rpc.KEEPALIVE, self._ticket, timeout_s)
+        self._take(answer)
+        return str(answer["state"])
+
+    def are_alive(self, workers: Collection[int]) -> bool:
+        """Return True if the controller answers now, and says that these workers live."""
+        try:
+            answer = call(self._controller, rpc.KEEPALIVE, self._ticket, _REPORT_TIMEOUT_S, about=sorted(workers))
+        except LanesumError:
+            return False
+        return answer.get("alive") is True
+
+    def listen(self, listener: Listener) -> None:
+        """Call ``listener``, a bound method, once the job cannot go on; at once if that is known already.
+
+        Only a weak reference is kept, so a session that is never closed can be collected.
+        """
+        with self._lock:
+            self._listener, ending = weakref.WeakMethod(listener), self._ending
+        if ending is not None:
+            listener(*ending)
+
+    def report_failure(self, error: BaseException) -> None:
+        """Tell the other workers that this one has failed, once, if it is the cause."""
+        if not isinstance(error, _NOT_REPORTED):
+            self._report(rpc.FAILED, f"{type(error).__name__}: {error}")
+
+    def _report(self, kind: str, cause: str) -> None:
+        with self._lock:
+            if self._reported or self._ending is not None or self._process != os.getpid():
+                return
+            self._reported = True
+        # Without an answer the controller finds out by the end of the stream.
+        with contextlib.suppress(LanesumError, RuntimeError):
+            cause = rpc.one_line(cause)
+            call(
+                self._controller,
+                rpc.REPORT,
+                self._ticket,
+                _REPORT_TIMEOUT_S,
+                claimant=claimant(),
+                kind=kind,
+                cause=cause,
+            )
+
+    def _take(self, answer: dict[str, Any]) -> None:
+        if answer.get("state") in rpc.OVER:
+            self._over.set()
+        try:
+            ending_now = ending(self._ticket, answer)
+        except (TypeError, KeyError):  # no controller answers so
+            return
+        with self._lock:
+            if ending_now is None or self._stop.is_set():
+                return
+            self._ending, listener = ending_now, self._listener()
+        if listener is not None:
+            listener(*ending_now)
+
+    def _run(self) -> None:
+        while not self._stop.is_set() and not self.superseded:
+            pause_s = _RETRY_S
+            try:
+                self._watch()
+            except NoAnswerError:
+                # The call waits until the controller is up.
+                with contextlib.suppress(LanesumError):
+                    self.check(self._interval_s)
+            except LanesumError:
+                pause_s = self._interval_s
+                with contextlib.suppress(LanesumError):
+                    self.check(self._interval_s)
+            self._stop.wait(pause_s)
+
+    def _watch(self) -> None:
+        message = {**_about(self._ticket), "claimant": claimant()}
+        with Stream(self._controller, rpc.SERVICE, rpc.WATCH, message) as stream:
+            self._stream = stream
+            if not self._stop.is_set():
+                self._connected = True
+                try:
+                    for answer in stream:
+                        self._take(answer)
+                finally:
+                    self._connected = False
+
+    def start(self) -> None:
+        """Start the thread."""
+        if not _hooks:
+            _hooks.append(sys.excepthook)
+            sys.excepthook = _report_unhandled
+            atexit.register(_report_exit)
+        _open.add(self)
+        self._thread.start()
+
+    def abandon(self) -> None:
+        """Stop without a report and without a wait, for a session that was never closed."""
+        self._stop.set()
+        if self._stream is not None:
+            self._stream.close()
+
+    def close(self, *, why: str | None = "it has closed its session") -> None:
+        """Stop the thread, and tell the others ``why`` unless it is None; takes at most six seconds. Idempotent."""
+        if why is not None and self._connected and not self._stop.is_set():
+            self._report(rpc.LEFT, why)
+        self.abandon()
+        # The interpreter should not end while the thread is in a call.
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join(_STOP_TIMEOUT_S)
+
+
+_open: weakref.WeakSet[KeepAlive] = weakref.WeakSet()
+_hooks: list[Callable[..., object]] = []  # the hook that was installed before
+
+
+def _report_unhandled(kind: type[BaseException], error: BaseException, trace: Any) -> None:
+    """Report an exception that ends the script; then it is printed as usual."""
+    for one in list(_open):
+        if not one._stop.is_set():
+            one.report_failure(error)
+    _hooks[0](kind, error, trace)
+
+
+def _report_exit() -> None:
+    for one in list(_open):
+        if one._process == os.getpid():
+            one.close(why="its process has ended")
