@@ -185,7 +185,7 @@ def test_subgroup_without_a_job_uses_gloo_and_says_so(four_ranks: Ranks) -> None
 
 def typed_failure(rank: int, variables: dict[str, str]) -> list[str]:
     with environment(variables):
-        group = lanesum_group(pg_options={"deadline_s": 1.0})
+        group = lanesum_group(pg_options={"deadline_s": 1.0, "busy_s": 1.0})
         net = DistributedDataParallel(nn.Linear(4, 4), process_group=group)
         dist.all_reduce(torch.ones(1), group=group)
         texts = []
