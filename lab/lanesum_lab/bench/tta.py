@@ -240,9 +240,11 @@ def time_to(tests: Sequence[dict[str, float]], target: float) -> float | None:
 
     The loss must also be at most the target at the end: a minimum in between does not count.
     """
-    if tests[-1]["loss"] > target:
+    # A loss that is not a number is at most nothing.
+    above = [number for number, test in enumerate(tests) if not test["loss"] <= target]
+    if above and above[-1] == len(tests) - 1:
         return None
-    last = max((number for number, test in enumerate(tests) if test["loss"] > target), default=-1)
+    last = above[-1] if above else -1
     reached = tests[last + 1]
     if last < 0:
         return reached["train_s"]
@@ -257,7 +259,8 @@ def _figure(settings: Settings, rate: float | None, by: str, pairs: Sequence[tup
     for seed, (own, gloo) in zip(settings.seeds, pairs, strict=True):
         target = gloo["tests"][-1]["loss"] * (1 + settings.tolerance)
         reached, base = (time_to(one["tests"], target) for one in (own, gloo))
-        assert base is not None
+        if base is None:
+            raise BenchError(f"The training by {GLOO} with seed {seed} diverged.", "Lower the learning rate by --lr.")
         beside.append(own["tests"][-1]["loss"] / gloo["tests"][-1]["loss"] - 1)
         if reached is not None:
             times.append(reached)
