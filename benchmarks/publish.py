@@ -287,15 +287,8 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
         *("--steps", "20", "--test-every", "4", "--rates", "1000"),
     ),
     "tta-switch": (
-        "tta",
-        "--job",
-        "digits",
-        "--case",
-        "switch",
-        "--rates",
-        "10",
-        "--by",
-        "alone,gloo-fp16,thc-paper,thc",
+        *("tta", "--job", "digits", "--case", "switch", "--rates", "10", "--by", "alone,gloo-fp16,thc-paper,thc"),
+        *("--steps", "55", "--test-every", "11", "--tolerance", "0.02"),
     ),
     "tta-loopback": (
         *("tta", "--job", "bytes", "--case", "loopback", "--by", "alone,gloo-fp16,fixed,auto,thc"),

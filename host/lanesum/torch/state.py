@@ -109,6 +109,8 @@ class State(Closing):
         self._busy_s = 0.0
         # Also at the end of a process that does not close the state.
         self._warn_unused = weakref.finalize(self, warn_unused, session.ticket.worker, session.ticket.job)
+        if host is not None and not host.leads:
+            self._warn_unused.detach()  # its leader warns
 
     @classmethod
     def join(

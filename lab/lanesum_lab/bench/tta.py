@@ -240,9 +240,11 @@ def time_to(tests: Sequence[dict[str, float]], target: float) -> float | None:
 
     The loss must also be at most the target at the end: a minimum in between does not count.
     """
-    if tests[-1]["loss"] > target:
+    # A loss that is not a number is at most nothing.
+    above = [number for number, test in enumerate(tests) if not test["loss"] <= target]
+    if above and above[-1] == len(tests) - 1:
         return None
-    last = max((number for number, test in enumerate(tests) if test["loss"] > target), default=-1)
+    last = above[-1] if above else -1
     reached = tests[last + 1]
     if last < 0:
         return reached["train_s"]
@@ -257,7 +259,8 @@ def _figure(settings: Settings, rate: float | None, by: str, pairs: Sequence[tup
     for seed, (own, gloo) in zip(settings.seeds, pairs, strict=True):
         target = gloo["tests"][-1]["loss"] * (1 + settings.tolerance)
         reached, base = (time_to(one["tests"], target) for one in (own, gloo))
-        assert base is not None
+        if base is None:
+            raise BenchError(f"The training by {GLOO} with seed {seed} diverged.", "Lower the learning rate by --lr.")
         beside.append(own["tests"][-1]["loss"] / gloo["tests"][-1]["loss"] - 1)
         if reached is not None:
             times.append(reached)
@@ -341,5 +344,5 @@ def winners(result: dict[str, Any]) -> Iterator[str]:
         some = [one for one in result["figures"] if one["rate_mbit"] == rate and one["to_target_s"] is not None]
         ranked = sorted(some, key=lambda one: one["to_target_s"]["median"])
         first = ranked[0]
-        faster = f"{first['times_gloo']['median']:.2f} times as fast as {GLOO}"
-        yield f"{links_name(first)}: {first['by']} is first at the target, {faster}."
+        faster = f", {first['times_gloo']['median']:.2f} times as fast as {GLOO}"
+        yield f"{links_name(first)}: {first['by']} is first at the target{'' if first['by'] == GLOO else faster}."

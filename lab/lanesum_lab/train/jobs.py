@@ -78,7 +78,7 @@ JOBS = {
             load=source_text.ByteTask,
             steps=400,
             batch=8,
-            lr=0.1,
+            lr=0.02,
             test_every=20,
         ),
         TrainingJob(

@@ -114,13 +114,15 @@ def test_failed_join_of_a_leader_raises_on_all_ranks(four_ranks: Ranks) -> None:
 
 
 def missing_host(rank: int, variables: dict[str, str]) -> list[str]:
-    """The second host takes no part in the second step."""
+    """The second host ends after the first step."""
     texts = []
     model = DistributedDataParallel(net())
     with environment({**variables, **as_torchrun(rank, [2, 2])}):
         state = lanesum.torch.attach(model, hierarchical=True, codec="fixed", deadline_s=1.0, busy_s=1.0)
     model(torch.ones(1, 32)).sum().backward()
     dist.barrier()
+    if rank >= 2:
+        state.close()
     for _ in range(2 if rank < 2 else 0):
         try:
             state.all_reduce(torch.ones(100)).wait()
@@ -136,7 +138,7 @@ def test_failure_of_a_leader_raises_on_its_host(four_ranks: Ranks) -> None:
         leader, follower, *_ = four_ranks.run(missing_host, list(range(RANKS)), variables)
     assert len(leader) == len(follower) == 2
     for text in (*leader, *follower):
-        assert text.startswith("AggregationTimeoutError") and "worker 1" in text
+        assert text == leader[0] and "worker 1" in text.lower()
 
 
 def sparse_or_unknown_ranks(rank: int, variables: dict[str, str]) -> list[str]:
@@ -147,6 +149,7 @@ def sparse_or_unknown_ranks(rank: int, variables: dict[str, str]) -> list[str]:
                 state.all_reduce(torch.ones(3).to_sparse())
             except LanesumError as error:
                 texts.append(str(error))
+            dist.barrier()  # no leader leaves before the other one has joined
         os.environ.pop("LOCAL_RANK")
         try:
             lanesum.torch.State.join(hierarchical=True)

@@ -155,6 +155,14 @@ def test_time_to_target_ignores_a_minimum_before_the_end() -> None:
     assert tta.time_to(tests, 2.0) == pytest.approx(3.5)
     assert tta.time_to(tests[:3], 2.0) is None
     assert tta.time_to(tests, 5.0) == 1.0
+    assert tta.time_to([*tests, {"loss": float("nan"), "train_s": 5.0}], 2.0) is None
+
+
+@needs_torch
+def test_diverged_gloo_is_an_error(invented: Invented, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(invented, "train", lambda by, _: ([record([4.0, float("nan")])], Wire(0, 0)))
+    with pytest.raises(BenchError, match="gloo with seed 1 diverged"):
+        tta.run(dataclasses.replace(SETTINGS, steps=4), tmp_path)
 
 
 def test_differing_replicas_end_the_benchmark() -> None:
