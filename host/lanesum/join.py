@@ -294,11 +294,11 @@ def wait_for_others(
                 f"The workers of job {ticket.job} differ: {_differences(answer['descriptions'])}.",
                 "Give all workers the same codec, parameters and versions, and join again.",
             )
+        if state == "ready":
+            return
         over = ending(ticket, answer)
         if over is not None:
             raise over[0]
-        if state == "ready":
-            return
         if time.monotonic() > deadline:
             raise NotReadyError(
                 f"Workers at {', '.join(answer['for'])} have not joined job {ticket.job} within {timeout_s:g} s.",

@@ -24,7 +24,6 @@ from lanesum.codecs.base import (
     Steps,
     UnencodableError,
 )
-from lanesum.codecs.baselines import DGC, QSGD, GatheredFloats, PowerSGD, SignVote, TernGrad
 from lanesum.codecs.error_feedback import ErrorFeedback
 from lanesum.codecs.fixed import FixedPoint
 from lanesum.codecs.policy import Policy
@@ -36,8 +35,6 @@ from lanesum.codecs.thc_paper import PaperTHC
 from lanesum.codecs.traits import CodecTraits
 
 __all__ = [
-    "DGC",
-    "QSGD",
     "THC",
     "Aggregate",
     "Auto",
@@ -48,24 +45,20 @@ __all__ = [
     "CodecTraits",
     "ErrorFeedback",
     "FixedPoint",
-    "GatheredFloats",
     "Members",
     "NotFiniteError",
     "PaperTHC",
     "Part",
     "Policy",
-    "PowerSGD",
     "Result",
     "Round",
     "RoundGroup",
     "RoundShape",
     "Rule",
-    "SignVote",
     "Sketch",
     "SparseCodec",
     "StatefulCodec",
     "Steps",
-    "TernGrad",
     "TopK",
     "UnencodableError",
     "Union",

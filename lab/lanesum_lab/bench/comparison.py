@@ -21,6 +21,7 @@ from lanesum import codecs
 from lanesum.codecs import Aggregate, Codec, CodecContext, RoundGroup
 from lanesum.codecs.base import Vector, Words
 from lanesum.protocol.lanes import WORD_BITS
+from lanesum_lab.baselines import DGC
 from lanesum_lab.bench.devices import Device
 from lanesum_lab.bench.figures import spread
 from lanesum_lab.bench.process_group import join_alone
@@ -172,7 +173,7 @@ def _error(values: Vector, vectors: Sequence[Vector]) -> float:
 def _forget_unsent(job: Sequence[Codec]) -> None:
     """Drop the values that ``dgc`` would send in later all-reduces, because the error is that of one all-reduce."""
     for one in job:
-        if isinstance(one, codecs.DGC):
+        if isinstance(one, DGC):
             one.load_state_dict({**one.state_dict(), "unsent": {}, "velocity": {}})
 
 

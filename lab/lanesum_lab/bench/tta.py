@@ -344,5 +344,5 @@ def winners(result: dict[str, Any]) -> Iterator[str]:
         some = [one for one in result["figures"] if one["rate_mbit"] == rate and one["to_target_s"] is not None]
         ranked = sorted(some, key=lambda one: one["to_target_s"]["median"])
         first = ranked[0]
-        faster = f"{first['times_gloo']['median']:.2f} times as fast as {GLOO}"
-        yield f"{links_name(first)}: {first['by']} is first at the target, {faster}."
+        faster = f", {first['times_gloo']['median']:.2f} times as fast as {GLOO}"
+        yield f"{links_name(first)}: {first['by']} is first at the target{'' if first['by'] == GLOO else faster}."

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.codecs.base import CodecError, Vector, Words
-from lanesum.codecs.baselines.fields import bits_to_words, pack_bits, unpack_bits, words_to_bits
 from lanesum.codecs.kernels.reference import FLOAT32_MAX
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import WORD_BITS
+from lanesum_lab.baselines.fields import bits_to_words, pack_bits, unpack_bits, words_to_bits
 
 # Gain and unit are the upper halves of float32 values.
 _HALF_BITS = 16

@@ -27,7 +27,6 @@ from lanesum.codecs.base import (
     followed,
     watched,
 )
-from lanesum.codecs.baselines.checks import checked_workers, finite_vector
 from lanesum.codecs.fixed import FixedPoint
 from lanesum.codecs.gathered import summed
 from lanesum.codecs.parameter_state import ParameterCounts, parts_of
@@ -35,6 +34,7 @@ from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import WORD_BYTES
+from lanesum_lab.baselines.checks import checked_workers, finite_vector
 from lanesum_lab.lgc.guard import Guard
 from lanesum_lab.lgc.latents import LatentCodes
 from lanesum_lab.lgc.network import WINDOW, Architecture, Network

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.codecs.base import Words
-from lanesum.codecs.baselines.fields import field_words, pack_fields, unpack_fields
 from lanesum.codecs.kernels.reference import FLOAT32_MAX
 from lanesum.errors import ConfigurationError
+from lanesum_lab.baselines.fields import field_words, pack_fields, unpack_fields
 
 Real = NDArray[np.float64]
 

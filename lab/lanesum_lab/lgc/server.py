@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.codecs.base import CodecContext, CodecError, Round, RoundGroup, RoundShape, Vector, Words
-from lanesum.codecs.baselines.floats import BF16_MAX, GatheredFloats
 from lanesum.codecs.gathered import gather, gathered_shape, gathering, sum_in_order, summed
 from lanesum.codecs.registry import register
 from lanesum.protocol.lanes import LaneOp
+from lanesum_lab.baselines.floats import BF16_MAX, GatheredFloats
 from lanesum_lab.lgc.guard import GUARD_WORDS
 from lanesum_lab.lgc.innovation import Innovation
 from lanesum_lab.lgc.instance import (

@@ -10,20 +10,8 @@ from typing import Any
 import pytest
 
 from lanesum import codecs
-from lanesum.codecs import (
-    QSGD,
-    THC,
-    Auto,
-    ErrorFeedback,
-    FixedPoint,
-    GatheredFloats,
-    PaperTHC,
-    PowerSGD,
-    SignVote,
-    Sketch,
-    TernGrad,
-    Union,
-)
+from lanesum.codecs import THC, Auto, ErrorFeedback, FixedPoint, PaperTHC, Sketch, Union
+from lanesum_lab.baselines import QSGD, GatheredFloats, PowerSGD, SignVote, TernGrad
 
 # A value other than the default for every parameter that changes what words mean.
 OTHERS: dict[type, dict[str, dict[str, Any]]] = {

@@ -11,10 +11,11 @@ from typing import Any
 
 import torch
 
-from lanesum.codecs import CodecContext, GatheredFloats, Result, Steps
+from lanesum.codecs import CodecContext, Result, Steps
 from lanesum.gpu.staging import staging_for
 from lanesum.session import Session
 from lanesum.transport import JobTicket
+from lanesum_lab.baselines import GatheredFloats
 
 Work = Callable[[Session], Any]
 

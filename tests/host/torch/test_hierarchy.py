@@ -118,7 +118,7 @@ def missing_host(rank: int, variables: dict[str, str]) -> list[str]:
     texts = []
     model = DistributedDataParallel(net())
     with environment({**variables, **as_torchrun(rank, [2, 2])}):
-        state = lanesum.torch.attach(model, hierarchical=True, codec="fixed", deadline_s=1.0)
+        state = lanesum.torch.attach(model, hierarchical=True, codec="fixed", deadline_s=1.0, busy_s=1.0)
     model(torch.ones(1, 32)).sum().backward()
     dist.barrier()
     if rank >= 2:

@@ -25,8 +25,6 @@ from lanesum.codecs.base import (
     UnencodableError,
     Vector,
 )
-from lanesum.codecs.baselines.checks import checked_workers, finite_vector
-from lanesum.codecs.baselines.fields import field_words, pack_fields, unpack_fields
 from lanesum.codecs.gathered import gather, gathered_shape, rounded, summed
 from lanesum.codecs.kernels.philox import Stream, random_words, uniforms
 from lanesum.codecs.norms import non_negative
@@ -34,6 +32,8 @@ from lanesum.codecs.registry import register
 from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
+from lanesum_lab.baselines.checks import checked_workers, finite_vector
+from lanesum_lab.baselines.fields import field_words, pack_fields, unpack_fields
 
 Norm = Literal["max", "l2"]
 ScaleOwner = Literal["own", "shared"]

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lanesum.codecs import DGC, CodecError, Part
+from lanesum.codecs import CodecError, Part
+from lanesum_lab.baselines import DGC
 from lanesum_lab.codec_simulation import simulate
-from tests.host.codecs.baseline_vectors import drawn
+from tests.lab.baselines.vectors import drawn
 
 SIZE, WORKERS = 300, 3
 

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.codecs.base import CodecContext, CodecError, Result, RoundShape, Steps, Vector
-from lanesum.codecs.baselines.checks import checked_workers, finite_vector
 from lanesum.codecs.parameter_state import ParameterCounts, ParameterVectors, parts_of
 from lanesum.codecs.registry import register
 from lanesum.codecs.sparse.topk import TopK
 from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
+from lanesum_lab.baselines.checks import checked_workers, finite_vector
 
 # Number of densities of the warm-up: the fifth root of the last one, the square of that root, and so on.
 _LEVELS = 5

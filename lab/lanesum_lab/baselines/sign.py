@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.codecs.base import CodecContext, CodecError, Result, Round, RoundShape, Steps, Vector
-from lanesum.codecs.baselines.checks import checked_workers, finite_vector
-from lanesum.codecs.baselines.fields import field_words, pack_fields, unpack_fields
 from lanesum.codecs.gathered import summed
 from lanesum.codecs.norms import non_negative
 from lanesum.codecs.registry import register
 from lanesum.codecs.traits import CodecTraits
 from lanesum.protocol.lanes import LaneOp
+from lanesum_lab.baselines.checks import checked_workers, finite_vector
+from lanesum_lab.baselines.fields import field_words, pack_fields, unpack_fields
 
 
 class SignVote:

@@ -30,7 +30,6 @@ from lanesum.codecs.base import (
     Vector,
     followed,
 )
-from lanesum.codecs.baselines.checks import checked_workers, finite_vector
 from lanesum.codecs.error_feedback import checked_memory
 from lanesum.codecs.fixed import FixedPoint
 from lanesum.codecs.kernels.philox import Stream, random_words, uniforms
@@ -39,6 +38,7 @@ from lanesum.codecs.parameter_state import parts_of
 from lanesum.codecs.registry import register
 from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
+from lanesum_lab.baselines.checks import checked_workers, finite_vector
 
 Matrix = NDArray[np.float32]
 

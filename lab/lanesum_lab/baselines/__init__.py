@@ -8,10 +8,10 @@ not optimized for speed.
 
 from __future__ import annotations
 
-from lanesum.codecs.baselines.dgc import DGC
-from lanesum.codecs.baselines.floats import GatheredFloats
-from lanesum.codecs.baselines.levels import QSGD, TernGrad
-from lanesum.codecs.baselines.powersgd import PowerSGD
-from lanesum.codecs.baselines.sign import SignVote
+from lanesum_lab.baselines.dgc import DGC
+from lanesum_lab.baselines.floats import GatheredFloats
+from lanesum_lab.baselines.levels import QSGD, TernGrad
+from lanesum_lab.baselines.powersgd import PowerSGD
+from lanesum_lab.baselines.sign import SignVote
 
 __all__ = ["DGC", "QSGD", "GatheredFloats", "PowerSGD", "SignVote", "TernGrad"]

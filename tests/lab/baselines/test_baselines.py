@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from lanesum import codecs
 from lanesum.codecs import Aggregate, CodecContext, CodecError, ErrorFeedback, Part, Round
-from lanesum.codecs.baselines.fields import (
+from lanesum.errors import ConfigurationError
+from lanesum_lab.baselines.fields import (
     bits_to_words,
     field_words,
     pack_bits,
@@ -22,10 +23,9 @@ from lanesum.codecs.baselines.fields import (
     unpack_fields,
     words_to_bits,
 )
-from lanesum.errors import ConfigurationError
 from lanesum_lab.codec_simulation import simulate
-from tests.host.codecs.baseline_vectors import NAMES, drawn
 from tests.host.codecs.samples import nmse
+from tests.lab.baselines.vectors import NAMES, drawn
 
 SIZE = 1 << 18
 KINDS = ("Gaussian", "Laplace", "log-normal")

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lanesum.codecs import Aggregate, CodecContext, CodecError, ErrorFeedback, Part, PowerSGD, Round
-from lanesum.codecs.baselines.powersgd import orthonormal
+from lanesum.codecs import Aggregate, CodecContext, CodecError, ErrorFeedback, Part, Round
+from lanesum_lab.baselines import PowerSGD
+from lanesum_lab.baselines.powersgd import orthonormal
 from lanesum_lab.bench.process_group import join_alone
 from lanesum_lab.codec_simulation import simulate
-from tests.host.codecs.baseline_vectors import drawn
 from tests.host.codecs.samples import nmse
+from tests.lab.baselines.vectors import drawn
 
 has_torch = importlib.util.find_spec("torch") is not None
 
