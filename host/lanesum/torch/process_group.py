@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, cast
 
@@ -28,6 +28,19 @@ _DEVICES = ["cpu", "cuda"]
 _DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 _log = logging.getLogger(__name__)
+
+
+def _delegated(name: str) -> Callable[..., Any]:
+    """Return a method that calls the one of gloo and NCCL.
+
+    PyTorch 2.13 runs inherited ones of these methods with Python's global lock held. A thread of gloo that waits for
+    the lock would then never give way.
+    """
+
+    def method(group: LanesumProcessGroup, *args: Any, **options: Any) -> Any:
+        return getattr(group._others, name)(*args, **options)
+
+    return method
 
 
 class LanesumProcessGroup(dist.ProcessGroup):
@@ -57,16 +70,36 @@ class LanesumProcessGroup(dist.ProcessGroup):
         self._options = dict(options or {})
         self._state: State | None = None
         self._delegates = size == 1
+        kinds = dist.ProcessGroup.BackendType
+        self._others = dist.ProcessGroup(store, rank, size)
         gloo = dist.ProcessGroupGloo(dist.PrefixStore("gloo/", store), rank, size, timeout)
-        gloo._set_sequence_number_for_group()
-        self._register_backend(torch.device("cpu"), dist.ProcessGroup.BackendType.GLOO, gloo)
-        self._set_default_backend(dist.ProcessGroup.BackendType.GLOO)
+        self._register("cpu", kinds.GLOO, gloo)
         if torch.cuda.is_available() and dist.is_nccl_available():
             nccl_options = dist.ProcessGroupNCCL.Options()
             nccl_options._timeout = timeout
             nccl = dist.ProcessGroupNCCL(dist.PrefixStore("nccl/", store), rank, size, nccl_options)
-            nccl._set_sequence_number_for_group()
-            self._register_backend(torch.device("cuda"), dist.ProcessGroup.BackendType.NCCL, nccl)
+            self._register("cuda", kinds.NCCL, nccl)
+        for group in (self, self._others):
+            group._set_default_backend(kinds.GLOO)
+
+    def _register(self, device: str, kind: Any, backend: Any) -> None:
+        backend._set_sequence_number_for_group()
+        for group in (self, self._others):
+            group._register_backend(torch.device(device), kind, backend)
+
+    allgather = _delegated("allgather")
+    allgather_into_tensor_coalesced = _delegated("allgather_into_tensor_coalesced")
+    all_gather_single_coalesced = _delegated("all_gather_single_coalesced")
+    allreduce_coalesced = _delegated("allreduce_coalesced")
+    alltoall_base = _delegated("alltoall_base")
+    all_to_all_single = _delegated("all_to_all_single")
+    barrier = _delegated("barrier")
+    broadcast = _delegated("broadcast")
+    reduce_scatter = _delegated("reduce_scatter")
+    reduce_scatter_tensor_coalesced = _delegated("reduce_scatter_tensor_coalesced")
+    reduce_scatter_single_coalesced = _delegated("reduce_scatter_single_coalesced")
+    send = _delegated("send")
+    recv = _delegated("recv")
 
     def getBackendName(self) -> str:
         """Return the name of the backend."""
@@ -89,11 +122,11 @@ class LanesumProcessGroup(dist.ProcessGroup):
         (tensor,) = tensors
         average = opts.reduceOp == dist.ReduceOp.AVG
         if not (average or opts.reduceOp == dist.ReduceOp.SUM) or not self._serves(tensor):
-            return super().allreduce(tensors, opts)
+            return self._others.allreduce(tensors, opts)
         try:
             state = self._joined()
             if state is None:
-                return super().allreduce(tensors, opts)
+                return self._others.allreduce(tensors, opts)
             tensor = tensor.detach()
             return AllReduceWork(tensor, state.all_reduce(tensor, average=average, name="all_reduce"))
         except LanesumError as error:

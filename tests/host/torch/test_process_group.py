@@ -98,6 +98,23 @@ def other_collectives(rank: int, variables: dict[str, str]) -> None:
         dist.destroy_process_group(group)
 
 
+def many_gathers(rank: int, variables: dict[str, str]) -> int:
+    with environment(variables):
+        group = lanesum_group()
+        objects: list[Any] = [None] * RANKS
+        for number in range(200):
+            dist.all_gather_object(objects, [rank, number], group=group)
+            assert objects == [[other, number] for other in range(RANKS)]
+        dist.destroy_process_group(group)
+    return rank
+
+
+def test_many_collectives_of_gloo_do_not_block(four_ranks: Ranks) -> None:
+    """With Python's lock held in a call, one of gloo's threads and the call can wait for each other."""
+    with controlled(RANKS) as (_, variables):
+        assert four_ranks.run(many_gathers, list(range(RANKS)), variables) == list(range(RANKS))
+
+
 def test_other_collectives_go_through_gloo(four_ranks: Ranks) -> None:
     with controlled(RANKS) as (_, variables):
         four_ranks.run(other_collectives, list(range(RANKS)), variables)
