@@ -35,6 +35,7 @@ DEFAULT_KEEP_ALIVE_S = 5.0  # far below a usual lease
 #: that is needed, so lost packets get the time for a retransmission.
 PATIENCE_S = {rpc.FAILED: 0.25, rpc.LOST: 0.25, rpc.LEFT: 1.0}
 _RETRY_S = 0.1
+_START_S = 2.0
 _REPORT_TIMEOUT_S = 5.0
 _STOP_TIMEOUT_S = 1.0
 _RANDOM = secrets.token_hex(8)
@@ -112,6 +113,7 @@ class KeepAlive(Serving):
         self._reported = False
         self._stream: Stream | None = None
         self._connected = False  # as far as is known
+        self._answered = threading.Event()  # the first stream is open, or has failed
         self._thread = threading.Thread(target=self._run, name="lanesum-keep-alive", daemon=True)
 
     @classmethod
@@ -215,18 +217,21 @@ class KeepAlive(Serving):
                 self._connected = True
                 try:
                     for answer in stream:
+                        self._answered.set()
                         self._take(answer)
                 finally:
                     self._connected = False
+                    self._answered.set()
 
     def start(self) -> None:
-        """Start the thread."""
+        """Start the thread; wait at most two seconds for its stream, by which the end of this process shows."""
         if not _hooks:
             _hooks.append(sys.excepthook)
             sys.excepthook = _report_unhandled
             atexit.register(_report_exit)
         _open.add(self)
         self._thread.start()
+        self._answered.wait(_START_S)
 
     def abandon(self) -> None:
         """Stop without a report and without a wait, for a session that was never closed."""

@@ -119,6 +119,11 @@ class Workers(contextlib.ExitStack):
         return read
 
 
+def test_session_that_begins_has_its_stream(controller: Controller, address: str) -> None:
+    with Session(join(controller=address, job="a", worker=0), codec="fixed"):
+        assert [worker for _, _, worker in controller._liveness.alive()] == [0]
+
+
 @pytest.mark.parametrize(
     ("deed", "says"),
     [

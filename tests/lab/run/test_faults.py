@@ -124,7 +124,7 @@ def test_killed_worker_is_named_by_the_other_worker(tmp_path: Path) -> None:
     assert result.returncode == 1
     output = " ".join((result.stdout + result.stderr).split())
     assert "After w2 had been killed as planned" in output
-    assert "still missing: worker 1" in output
+    assert "Worker 1 (w2) of job 'main' is lost" in output
     assert not (tmp_path / "report.json").exists()
 
 
