@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import json
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -173,7 +172,7 @@ def _fleet(folder: Path, settings: Settings) -> Iterator[tuple[Fleet, _Slow]]:
         out=folder,
     )
     with mininet_network(plan.topology) as network, Supervisor(folder / "logs") as supervisor:
-        _offloads_off(network)
+        network.switch_offloads_off()
         fleet = Fleet(plan, Scratch(folder), supervisor, at=network.command, interfaces=network.switch_interfaces)
         try:
             for control in CONTROLS:
@@ -187,12 +186,6 @@ def _fleet(folder: Path, settings: Settings) -> Iterator[tuple[Fleet, _Slow]]:
             yield fleet, _Slow(network, switch, network.switch_interfaces(switch)[port])
         finally:
             fleet.close()
-
-
-def _offloads_off(network: MininetNetwork) -> None:
-    for node, interfaces in network.interfaces().items():
-        command = [sys.executable, "-m", "lanesum_lab.run.offloads", *interfaces]
-        subprocess.run(network.command(node, command), check=True, capture_output=True)
 
 
 def _figure(control: str, bulk: bool, runs: Sequence[_Run], chunks: int) -> dict[str, Any]:

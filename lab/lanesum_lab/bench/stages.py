@@ -9,7 +9,6 @@ import itertools
 import json
 import secrets
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -220,9 +219,7 @@ def _switch_stage(
         out=folder,
     )
     network = stack.enter_context(mininet_network(plan.topology))
-    for node, interfaces in network.interfaces().items():
-        offloads = [sys.executable, "-m", "lanesum_lab.run.offloads", *interfaces]
-        subprocess.run(network.command(node, offloads), check=True, capture_output=True)
+    network.switch_offloads_off()
     supervisor = stack.enter_context(Supervisor(logs))
     fleet = Fleet(plan, Scratch(folder), supervisor, at=network.command, interfaces=network.switch_interfaces)
     return SwitchStage(fleet, network, folder, job=job, limit=limit)

@@ -15,7 +15,7 @@ from lanesum.rpc import controller as rpc
 from lanesum.rpc import json_grpc
 from lanesum_lab.run import commands
 from lanesum_lab.run.commands import Scratch
-from lanesum_lab.run.mininet_net import MininetNetwork, NetworkError, mininet_network
+from lanesum_lab.run.mininet_net import MininetNetwork, mininet_network
 from lanesum_lab.run.outcome import Outcome
 from lanesum_lab.run.plan import RunPlan
 from lanesum_lab.run.steps import Stage
@@ -38,7 +38,7 @@ def run(plan: RunPlan, supervisor: Supervisor) -> Outcome:
     ):
         scratch = Scratch(Path(folder))
         try:
-            _offloads_off(network)
+            network.switch_offloads_off()
             for relay in network.relays:
                 command = commands.relay_command(plan, scratch, relay.lower, relay.upper, "--link", relay.link)
                 supervisor.start(f"relay-{relay.link}", network.command(relay.node, command))
@@ -68,15 +68,6 @@ def run(plan: RunPlan, supervisor: Supervisor) -> Outcome:
         finally:
             # Before the network goes: a process in a namespace that is gone can only fail.
             supervisor.close()
-
-
-def _offloads_off(network: MininetNetwork) -> None:
-    """A switch that reads whole frames must see real ones: no segments of 60 kB, no checksums left for a NIC."""
-    for node, interfaces in network.interfaces().items():
-        command = [sys.executable, "-m", "lanesum_lab.run.offloads", *interfaces]
-        result = subprocess.run(network.command(node, command), capture_output=True, text=True)
-        if result.returncode != 0:
-            raise NetworkError(f"Cannot switch off the offloads at {node}: {result.stderr.strip()}.")
 
 
 def _call_at(

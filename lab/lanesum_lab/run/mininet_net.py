@@ -91,6 +91,17 @@ class MininetNetwork:
             found[switch] = [*self.switch_interfaces(switch).values(), *gaps]
         return found
 
+    def switch_offloads_off(self) -> None:
+        """Let switches see the frames of a link: no segments of 60 kB, no checksums left for a NIC.
+
+        Raises NetworkError.
+        """
+        for node, interfaces in self.interfaces().items():
+            command = [sys.executable, "-m", "lanesum_lab.run.offloads", *interfaces]
+            result = subprocess.run(self.command(node, command), capture_output=True, text=True)
+            if result.returncode != 0:
+                raise NetworkError(f"Cannot switch off the offloads at {node}: {result.stderr.strip()}.")
+
 
 def _interface(switch: str, port: int) -> str:
     return f"{switch}-eth{port}"
