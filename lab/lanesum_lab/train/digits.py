@@ -12,7 +12,6 @@ after the training. Each rank writes ``rank-N.json`` into the folder. Rank 0 als
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
 import os
 import sys
@@ -21,24 +20,21 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-import torch
 import torch.distributed as dist
 from rich.console import Console
 
 import lanesum.torch
-from lanesum.errors import ConfigurationError, LanesumError
+from lanesum.errors import ConfigurationError
 from lanesum.join import take_ticket
 from lanesum.session import Session
 from lanesum.transport.constants import DEFAULT_DEADLINE_S
 from lanesum_lab.train.ending import end_process
+from lanesum_lab.train.group import run_in_group
 from lanesum_lab.train.loop import Curve, Settings, train
 from lanesum_lab.train.recorded_sums import RecordedSumCheck
 from lanesum_lab.train.report import Report
 from lanesum_lab.train.task import DigitsTask
 from lanesum_lab.train.traffic import Traffic
-
-# Longer than the transport's deadline: its error names the missing workers, the process group's does not.
-_GROUP_TIMEOUT_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,24 +84,16 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one rank; return the exit code: 0, or another one if a sum was wrong or an error ended the run."""
     options = arguments(argv)
-    if "RANK" not in os.environ:
-        print("This is one rank of a job: start it with torchrun --nproc-per-node=N -m ...", file=sys.stderr)
-        return ConfigurationError.exit_code
-    # One thread per rank: the ranks share the cores of the machine.
-    torch.set_num_threads(1)
-    dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=_GROUP_TIMEOUT_S))
-    try:
+
+    def run() -> int:
         record = run_rank(options)
         report = _gather(options, record)
         if not report.correct and record.rank == 0:
             what = f"{report.sums_wrong:,} of {report.sums_checked:,} sums were wrong"
             print(f"{what}; replicas identical: {report.detail['replicas_identical']}.", file=sys.stderr, flush=True)
         return 0 if report.correct else 1
-    except LanesumError as error:
-        print(f"rank {dist.get_rank()}: {error}", file=sys.stderr, flush=True)
-        return error.exit_code
-    finally:
-        dist.destroy_process_group()
+
+    return run_in_group(run, "torchrun --nproc-per-node=N")
 
 
 def run_rank(options: argparse.Namespace) -> RankRecord:

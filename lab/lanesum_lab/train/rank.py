@@ -11,30 +11,24 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import datetime
 import json
-import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
 import torch.distributed as dist
 
 import lanesum.torch
-from lanesum.errors import ConfigurationError, LanesumError
+from lanesum.errors import ConfigurationError
 from lanesum.join import take_ticket
 from lanesum.session import Session
 from lanesum_lab.train.checkpoints import Checkpoints
 from lanesum_lab.train.curve import Curve
 from lanesum_lab.train.ending import end_process
+from lanesum_lab.train.group import run_in_group
 from lanesum_lab.train.jobs import JOBS, find
 from lanesum_lab.train.loop import Settings, train
 from lanesum_lab.train.methods import PEERS, applies_momentum, check_method, lanesum_hook, make_codec
-
-# Longer than the transport's deadline: its error names the missing workers, the process group's does not.
-_GROUP_TIMEOUT_S = 120.0
 
 
 def parser() -> argparse.ArgumentParser:
@@ -59,20 +53,12 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one rank; return the exit code."""
     options = parser().parse_args(argv)
-    if "RANK" not in os.environ:
-        print("This is one rank of a job: start it with `lanesum train` or torchrun.", file=sys.stderr)
-        return ConfigurationError.exit_code
-    # One thread per rank: the ranks share the cores of the machine.
-    torch.set_num_threads(1)
-    dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=_GROUP_TIMEOUT_S))
-    try:
+
+    def run() -> int:
         run_rank(options)
         return 0
-    except LanesumError as error:
-        print(f"rank {dist.get_rank()}: {error}", file=sys.stderr, flush=True)
-        return error.exit_code
-    finally:
-        dist.destroy_process_group()
+
+    return run_in_group(run, "`lanesum train` or torchrun")
 
 
 def run_rank(options: argparse.Namespace) -> Curve:

@@ -1,0 +1,38 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Process group of the ranks of a training job."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import sys
+from collections.abc import Callable
+
+import torch
+import torch.distributed as dist
+
+from lanesum.errors import ConfigurationError, LanesumError
+
+# Longer than the transport's deadline: its error names the missing workers, the process group's does not.
+_TIMEOUT_S = 120.0
+
+
+def run_in_group(run: Callable[[], int], starter: str) -> int:
+    """Run one rank over gloo and return its exit code, that of a ``LanesumError`` included.
+
+    ``starter`` names what starts the ranks, for the message where RANK is not set.
+    """
+    if "RANK" not in os.environ:
+        print(f"This is one rank of a job: start it with {starter}.", file=sys.stderr)
+        return ConfigurationError.exit_code
+    # One thread per rank: the ranks share the cores of the machine.
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=_TIMEOUT_S))
+    try:
+        return run()
+    except LanesumError as error:
+        print(f"rank {dist.get_rank()}: {error}", file=sys.stderr, flush=True)
+        return error.exit_code
+    finally:
+        dist.destroy_process_group()
