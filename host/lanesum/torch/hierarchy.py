@@ -197,7 +197,7 @@ class SharedResult:
 
 def _ranks_of_torchrun() -> list[int]:
     text = [os.environ.get(name, "") for name in ("LOCAL_RANK", "LOCAL_WORLD_SIZE")]
-    if not all(one.isdigit() for one in text):
+    if not all(one.isdecimal() for one in text):
         raise ConfigurationError(
             "LOCAL_RANK and LOCAL_WORLD_SIZE do not say which ranks are on this host.",
             "Start the script under torchrun, or pass local_group.",
