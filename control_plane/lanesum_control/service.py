@@ -9,6 +9,7 @@ from typing import Any
 
 from lanesum._internal.closing import Serving
 from lanesum.rpc import controller as rpc
+from lanesum.rpc.caller import Caller
 from lanesum.rpc.json_grpc import Handler, JsonService
 from lanesum_control.controller import AdmittedJob, Controller
 from lanesum_control.errors import AdmissionError
@@ -81,7 +82,7 @@ class ControllerService(Serving):
         self._service = JsonService(address, rpc.SERVICE, handlers, owner="controller", streams=streams)
         self.port = self._service.port
 
-    def _join(self, message: dict[str, Any]) -> dict[str, Any]:
+    def _join(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         """Join. ``worker``: number or host.
 
         Optional: ``claimant``, ``origin``, ``description``, ``after``, ``take_over``.
@@ -94,7 +95,7 @@ class ControllerService(Serving):
         ticket = self._controller.join(_name(message), _worker(message), taken, after=after, take_over=take_over)
         return {"ticket": ticket.to_json(), "host": self._controller.job(_name(message)).request.workers[ticket.worker]}
 
-    def _state(self, message: dict[str, Any]) -> dict[str, Any]:
+    def _state(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         """Return the state of ``worker`` with a ticket of ``job`` and ``tag``.
 
         Optional: ``claimant``, ``description``, ``about``.
@@ -105,7 +106,9 @@ class ControllerService(Serving):
         claimant, description = _text(message, "claimant"), _text(message, "description")
         return self._controller.state(*_ticket(message), claimant, description, about)
 
-    def _watch(self, message: dict[str, Any], on_end: Callable[[Callable[[], None]], bool]) -> Iterator[dict[str, Any]]:
+    def _watch(
+        self, message: dict[str, Any], _caller: Caller, on_end: Callable[[Callable[[], None]], bool]
+    ) -> Iterator[dict[str, Any]]:
         """Return the states of ``worker`` with a ticket of ``job`` and ``tag`` of ``claimant``, as they change."""
         watch = self._controller.watch(*_ticket(message), _text(message, "claimant") or "")
         try:
@@ -114,7 +117,7 @@ class ControllerService(Serving):
         finally:
             self._controller.unwatch(watch)
 
-    def _report(self, message: dict[str, Any]) -> dict[str, Any]:
+    def _report(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         """Store that ``worker`` of ``claimant`` fails or leaves: ``kind`` and ``cause``."""
         kind = message.get("kind")
         if kind not in (rpc.FAILED, rpc.LEFT):
@@ -123,7 +126,7 @@ class ControllerService(Serving):
         self._controller.report(*_ticket(message), _text(message, "claimant") or "", gone)
         return {}
 
-    def _admit(self, message: dict[str, Any]) -> dict[str, Any]:
+    def _admit(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         """Admit a job of the other fields; ``take_over``: in the place of one of this name.
 
         ``addresses``, those of the workers' processes, may take the place of ``workers``.
@@ -138,26 +141,26 @@ class ControllerService(Serving):
         request = JobRequest.from_message({**fields, "workers": []})
         return job_message(self._controller.admit_at(addresses, request, take_over=take_over))
 
-    def _remove(self, message: dict[str, Any]) -> dict[str, Any]:
+    def _remove(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         self._controller.remove(_name(message))
         return {}
 
-    def _resize(self, message: dict[str, Any]) -> dict[str, Any]:
+    def _resize(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         return job_message(self._controller.resize(_name(message), _number(message, "slots")))
 
-    def _leave(self, message: dict[str, Any]) -> dict[str, Any]:
+    def _leave(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         return job_message(self._controller.leave(_name(message), _worker(message)))
 
-    def _extend(self, message: dict[str, Any]) -> dict[str, Any]:
+    def _extend(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         return job_message(self._controller.extend(_name(message), str(message.get("host"))))
 
-    def _jobs(self, _message: dict[str, Any]) -> dict[str, Any]:
+    def _jobs(self, _message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         return {"jobs": [job_message(job) for job in self._controller.jobs()]}
 
-    def _counters(self, _message: dict[str, Any]) -> dict[str, Any]:
+    def _counters(self, _message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         return self._controller.counters()
 
-    def _events(self, message: dict[str, Any]) -> dict[str, Any]:
+    def _events(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         """Return the events after number ``since``."""
         since = _number(message, "since") if "since" in message else 0
         return {"events": [event.to_message() for event in self._controller.events.since(since)]}

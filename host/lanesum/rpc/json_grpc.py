@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 from lanesum._internal.closing import Closing, Serving
 from lanesum.errors import ConfigurationError, LanesumError, MissingToolError
+from lanesum.rpc.caller import Caller
 
 # A list of all jobs with a thousand members each exceeds the default limit of gRPC, 4 MiB.
 MAX_MESSAGE_BYTES = 64 << 20
@@ -39,10 +40,11 @@ _OPTIONS = [
 _MAX_ENCODED_BYTES = 7 << 10
 _MAX_CHARACTER_BYTES = 12  # of one character, percent-encoded
 
-# Takes a message and returns one. The caller receives a LanesumError of it as a RefusedCallError.
-Handler = Callable[[dict[str, Any]], dict[str, Any]]
-# Takes a message, and a function that registers a callback for the end of the stream; returns the stream's messages.
-StreamHandler = Callable[[dict[str, Any], Callable[[Callable[[], None]], bool]], Iterator[dict[str, Any]]]
+# Takes a message and its caller, and returns a message. The caller receives a LanesumError of it as a RefusedCallError.
+Handler = Callable[[dict[str, Any], Caller], dict[str, Any]]
+# Takes a message, its caller, and a function that registers a callback for the end of the stream; returns the stream's
+# messages.
+StreamHandler = Callable[[dict[str, Any], Caller, Callable[[Callable[[], None]], bool]], Iterator[dict[str, Any]]]
 
 
 class RefusedCallError(LanesumError):
@@ -205,6 +207,10 @@ def _decoded(data: bytes, context: Any) -> dict[str, Any]:
         raise AssertionError("abort raises") from error
 
 
+def _caller(context: Any) -> Caller:
+    return Caller(source=context.peer())
+
+
 def _refuse(error: LanesumError, context: Any) -> None:
     context.abort(import_grpc().StatusCode.FAILED_PRECONDITION, _cut(str(error)))
 
@@ -213,7 +219,7 @@ def _method(handler: Handler) -> Any:
     def handle(data: bytes, context: Any) -> bytes:
         message = _decoded(data, context)
         try:
-            return encode(handler(message))
+            return encode(handler(message, _caller(context)))
         except LanesumError as error:
             _refuse(error, context)
         raise AssertionError("abort raises")
@@ -227,7 +233,7 @@ def _stream_method(handler: StreamHandler, free: threading.Semaphore) -> Any:
         if not free.acquire(blocking=False):
             _refuse(RefusedCallError(f"All {MAX_STREAMS} streams are in use."), context)
         try:
-            yield from map(encode, handler(message, context.add_callback))
+            yield from map(encode, handler(message, _caller(context), context.add_callback))
         except LanesumError as error:
             _refuse(error, context)
         finally:

@@ -13,6 +13,7 @@ from lanesum._internal.closing import Serving
 from lanesum._internal.offload import Offload
 from lanesum._internal.udp_socket import Address
 from lanesum.errors import ConfigurationError
+from lanesum.rpc.caller import Caller
 from lanesum.rpc.json_grpc import Handler, JsonService
 from lanesum.server.jobs import ServerJob
 from lanesum.server.udp import AggregationServer
@@ -49,15 +50,15 @@ class ServerService(Serving):
         self._service = JsonService(address, SERVICE, handlers, owner="aggregation server")
         self.port = self._service.port
 
-    def _admit(self, message: dict[str, Any]) -> dict[str, Any]:
+    def _admit(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         self._server.admit(ServerJob.from_json(_field(message, "job", str)))
         return {}
 
-    def _remove(self, message: dict[str, Any]) -> dict[str, Any]:
+    def _remove(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         self._server.remove(_field(message, "job", int))
         return {}
 
-    def _status(self, _message: dict[str, Any]) -> dict[str, Any]:
+    def _status(self, _message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         return self._server.status().to_message()
 
     def start(self) -> None:

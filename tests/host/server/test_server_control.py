@@ -112,7 +112,9 @@ def test_invalid_bytes_are_refused(running: Running, data: bytes) -> None:
 def test_status_of_another_service_raises() -> None:
     replies: list[dict[str, Any]] = [{}, {"jobs": 5}, {"jobs": ["x"]}, {"jobs": [], "address": 1}]
     answering = iter(replies)
-    with json_grpc.JsonService(f"{LOCALHOST}:0", SERVICE, {STATUS: lambda _: next(answering)}, owner="test") as service:
+    with json_grpc.JsonService(
+        f"{LOCALHOST}:0", SERVICE, {STATUS: lambda *_: next(answering)}, owner="test"
+    ) as service:
         remote = RemoteServer(f"{LOCALHOST}:{service.port}", timeout_s=60)
         for _ in replies:
             with pytest.raises(ServerError, match="cannot be read"):

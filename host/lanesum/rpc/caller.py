@@ -1,0 +1,32 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Callers of a service: name, role and address."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+
+class Role(enum.StrEnum):
+    """Rights of a caller: everything; its own jobs; one place in one job."""
+
+    OPERATOR = "operator"
+    TENANT = "tenant"
+    WORKER = "worker"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Caller of a service.
+
+    ``name`` is that of its token or certificate, empty where the service asks for none; ``source`` is its address.
+    """
+
+    name: str = ""
+    role: Role = Role.OPERATOR
+    source: str = ""
+
+
+#: The process itself, and every peer of a service that asks for no identity.
+ANYBODY = Caller()
