@@ -147,14 +147,14 @@ class ControllerService(Serving):
         self._controller.remove(_name(message))
         return {}
 
-    def _resize(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
-        return job_message(self._controller.resize(_name(message), _number(message, "slots")))
+    def _resize(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        return job_message(self._controller.resize(_name(message), _number(message, "slots"), caller))
 
     def _leave(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         return job_message(self._controller.leave(_name(message), _worker(message)))
 
-    def _extend(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
-        return job_message(self._controller.extend(_name(message), str(message.get("host"))))
+    def _extend(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        return job_message(self._controller.extend(_name(message), str(message.get("host")), caller))
 
     def _jobs(self, _message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         return {"jobs": [job_message(job) for job in self._controller.jobs()]}

@@ -26,7 +26,8 @@ _SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL);
 CREATE TABLE jobs (
     number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, multicast_group INTEGER NOT NULL,
-    admission INTEGER NOT NULL, request TEXT NOT NULL, owner TEXT NOT NULL
+    admission INTEGER NOT NULL, request TEXT NOT NULL, owner TEXT NOT NULL,
+    limited INTEGER NOT NULL
 );
 CREATE TABLE incarnations (
     job INTEGER PRIMARY KEY REFERENCES jobs ON DELETE CASCADE,
@@ -121,7 +122,8 @@ class Store(Closing):
         """Return all jobs, oldest first."""
         with self._typed_errors():
             rows = self._db.execute(
-                "SELECT number, multicast_group, admission, request, owner, tag, epoch, seed, slots, servers, looks_up"
+                "SELECT number, multicast_group, admission, request, owner, limited, tag, epoch, seed, slots,"
+                " servers, looks_up"
                 " FROM jobs JOIN incarnations ON job = number ORDER BY admission"
             ).fetchall()
             taken = self._db.execute("SELECT job, worker, claimant, origin, description FROM tickets").fetchall()
@@ -134,8 +136,9 @@ class Store(Closing):
                     JobRequest.from_message(json.loads(request)),
                     Incarnation(tag, epoch, int(seed), slots, _addresses(servers), bool(looks_up)),
                     owner,
+                    bool(limited),
                 )
-                for number, group, order, request, owner, tag, epoch, seed, slots, servers, looks_up in rows
+                for number, group, order, request, owner, limited, tag, epoch, seed, slots, servers, looks_up in rows
             }
         except (ValueError, TypeError, AdmissionError) as error:
             raise StoreError(f"The state file {self._path} is broken: {error}.", "Restore a copy.") from error
@@ -170,9 +173,17 @@ class Store(Closing):
         request, now = job.request, job.incarnation
         with self._transaction():
             self._db.execute(
-                "INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?)"
+                "INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?)"
                 " ON CONFLICT (number) DO UPDATE SET request = excluded.request",
-                (job.number, request.name, job.group, job.order, json.dumps(request.to_message()), job.owner),
+                (
+                    job.number,
+                    request.name,
+                    job.group,
+                    job.order,
+                    json.dumps(request.to_message()),
+                    job.owner,
+                    job.limited,
+                ),
             )
             self._db.execute(
                 "INSERT OR REPLACE INTO incarnations VALUES (?, ?, ?, ?, ?, ?, ?)",
