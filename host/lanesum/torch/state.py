@@ -174,8 +174,9 @@ class State(Closing):
             ticket = join(controller=controller, job=job, worker=worker, take_over=take_over)
             opened: KeepAlive | Session | None = KeepAlive.of(ticket)
             try:
+                of_ranks = getattr(model, "process_group", None) if group is None else group
                 if ranked:
-                    _check_group(ticket, getattr(model, "process_group", None) if group is None else group)
+                    _check_group(ticket, of_ranks)
                 opened = session = Session(
                     ticket,
                     codec=codec or ticket.codec or os.environ.get(environment.CODEC) or DEFAULT_CODEC,
@@ -190,7 +191,7 @@ class State(Closing):
                 if ticket.controller:
                     described, facts = session.describe(), {"torch": str(torch.__version__)}
                     wait_for_others(ticket, ticket.controller, description=described, facts=facts, timeout_s=wait_s)
-                other = _alternative(session, group) if ranked and host is None else None
+                other = _alternative(session, of_ranks) if ranked and host is None else None
                 state = cls(session, error_feedback=error_feedback, model=model, host=host, alternative=other)
             except BaseException as error:
                 if opened is not None:
