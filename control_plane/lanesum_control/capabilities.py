@@ -66,7 +66,7 @@ class Capabilities:
     faults: bool = False
     one_pass: bool = True
     recirculation_pipes: frozenset[int] | None = None
-    sizes: Mapping[str, int] = field(default_factory=dict, hash=False)
+    sizes: Mapping[str, int] = field(default_factory=dict, compare=False)
 
     @classmethod
     def of(cls, names: P4InfoNames) -> Capabilities:

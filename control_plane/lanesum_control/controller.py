@@ -23,7 +23,7 @@ from typing import Any
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, UDP_PORT
 from lanesum.rpc import controller as rpc
-from lanesum.rpc.caller import ANYBODY, Caller, Role
+from lanesum.rpc.caller import UNAUTHENTICATED, Caller, Role
 from lanesum.rpc.json_grpc import MAX_STREAMS
 from lanesum.server import ServerJob
 from lanesum.server.client import ServerError
@@ -120,7 +120,7 @@ class Controller:
 
     # Admission.
 
-    def admit(self, request: JobRequest, *, take_over: bool = False, caller: Caller = ANYBODY) -> AdmittedJob:
+    def admit(self, request: JobRequest, *, take_over: bool = False, caller: Caller = UNAUTHENTICATED) -> AdmittedJob:
         """Admit a job: assign identifiers, and install it on the servers and on the switches with capacity.
 
         A job of the same name is removed first if all of its workers are gone, or with ``take_over``: its workers are
@@ -136,7 +136,12 @@ class Controller:
             return self._admit(request, take_over, caller)
 
     def admit_at(
-        self, addresses: Sequence[str], request: JobRequest, *, take_over: bool = False, caller: Caller = ANYBODY
+        self,
+        addresses: Sequence[str],
+        request: JobRequest,
+        *,
+        take_over: bool = False,
+        caller: Caller = UNAUTHENTICATED,
     ) -> AdmittedJob:
         """Admit a job whose workers have these addresses, see ``Network.hosts_of``; the rest as ``admit``."""
         self._count_attempt(caller)
@@ -200,7 +205,7 @@ class Controller:
             self._servers.forget(job.number)
             self.events.add(name, why)
 
-    def resize(self, name: str, slots: int, caller: Caller = ANYBODY) -> AdmittedJob:
+    def resize(self, name: str, slots: int, caller: Caller = UNAUTHENTICATED) -> AdmittedJob:
         """Change the demand of a running job. Its workers keep their number of slots; the server sums the contributions
         beyond the slots of a switch.
 
@@ -353,7 +358,7 @@ class Controller:
             request = replace(job.request, workers=hosts[:gone] + hosts[gone + 1 :])
             return self._admitted(self._restart(job, request, f"{hosts[gone]} left"))
 
-    def extend(self, name: str, host: str, caller: Caller = ANYBODY) -> AdmittedJob:
+    def extend(self, name: str, host: str, caller: Caller = UNAUTHENTICATED) -> AdmittedJob:
         """Continue with one more worker at ``host``, in a new incarnation. Raises UnknownJobError, AdmissionError."""
         self._count_attempt(caller)
         with self._changing.held_for(self._owner(name)):

