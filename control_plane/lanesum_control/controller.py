@@ -18,6 +18,7 @@ from typing import Any
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, UDP_PORT
 from lanesum.rpc import controller as rpc
+from lanesum.rpc.caller import ANYBODY, Caller
 from lanesum.server import ServerJob
 from lanesum.server.client import ServerError
 from lanesum.transport.ticket import JobTicket
@@ -51,9 +52,9 @@ class Controller:
         servers: aggregation servers, as many as the network names. The order does not matter; events and counters
             number them by it.
         switches: controlled switches by name; other switches of the network only route.
-        store: persistent state; in memory if None.
+        store: persistent state with the events; in memory if None.
         accumulator_words: words per packet of the switches' program.
-        events: log of all events of switches, servers and jobs.
+        events: log of all events of switches, servers and jobs, in ``store``.
         clock: monotonic seconds, for leases.
         connect_timeout_s: time to wait for every switch; an unreachable switch is used once it returns.
 
@@ -74,7 +75,8 @@ class Controller:
         connect_timeout_s: float = 0.0,
     ) -> None:
         self.network = network
-        self.events = EventLog() if events is None else events
+        self._store = Store() if store is None else store
+        self.events = EventLog(self._store) if events is None else events
         servers = servers if isinstance(servers, Sequence) else [servers]
         if len(servers) != len(network.servers):
             raise ConfigurationError(
@@ -83,7 +85,6 @@ class Controller:
                 "Name the control address of each of them (lanesum controller --server).",
             )
         self._servers = ServerLinks(servers, self.events)
-        self._store = Store() if store is None else store
         self._accumulator_words = accumulator_words
         self._clock = clock
         self._lock = threading.RLock()
@@ -105,7 +106,7 @@ class Controller:
 
     # Admission.
 
-    def admit(self, request: JobRequest, *, take_over: bool = False) -> AdmittedJob:
+    def admit(self, request: JobRequest, *, take_over: bool = False, by: Caller = ANYBODY) -> AdmittedJob:
         """Admit a job: assign identifiers, and install it on the servers and on the switches with capacity.
 
         A job of the same name is removed first if all of its workers are gone, or with ``take_over``: its workers are
@@ -120,7 +121,7 @@ class Controller:
             request.check(self.network, self._accumulator_words)
             request.code_table()
             if request.name in self._jobs:
-                self._make_room(self._jobs[request.name], take_over)
+                self._make_room(self._jobs[request.name], take_over, by)
             request = self._with_port(request.with_ops(self._accumulator_words))
             number, order = self._store.new_numbers()
             job = Job(number, self._free_group(), order, request, self._incarnation(request, number))
@@ -134,17 +135,20 @@ class Controller:
             self._jobs[request.name] = job
             self._job_seen[number] = self._clock()
             self._carry_out(planned)
-            self.events.add(request.name, f"admitted as job {number}{self._left_out_words(job)}")
+            self.events.add(request.name, f"admitted as job {number}{self._left_out_words(job)}", by)
             return self._admitted(job)
 
-    def admit_at(self, addresses: Sequence[str], request: JobRequest, *, take_over: bool = False) -> AdmittedJob:
+    def admit_at(
+        self, addresses: Sequence[str], request: JobRequest, *, take_over: bool = False, by: Caller = ANYBODY
+    ) -> AdmittedJob:
         """Admit a job whose workers have these addresses, see ``Network.hosts_of``; the rest as ``admit``."""
         with self._lock:
             others = [job.request for job in self._jobs.values() if job.request.name != request.name]
             busy = {host for other in others for host in other.workers}
-            return self.admit(replace(request, workers=self.network.hosts_of(addresses, busy)), take_over=take_over)
+            request = replace(request, workers=self.network.hosts_of(addresses, busy))
+            return self.admit(request, take_over=take_over, by=by)
 
-    def remove(self, name: str, why: str = "removed") -> None:
+    def remove(self, name: str, why: str = "removed", by: Caller = ANYBODY) -> None:
         """Remove the job everywhere and free its slots. Raises UnknownJobError."""
         with self._lock:
             job = self._job(name)
@@ -156,9 +160,9 @@ class Controller:
             self._forget(job)
             self._carry_out(planned)
             self._servers.forget(job.number)
-            self.events.add(name, why)
+            self.events.add(name, why, by)
 
-    def resize(self, name: str, slots: int) -> AdmittedJob:
+    def resize(self, name: str, slots: int, by: Caller = ANYBODY) -> AdmittedJob:
         """Change the demand of a running job. Its workers keep their number of slots; the server sums the contributions
         beyond the slots of a switch.
 
@@ -170,7 +174,7 @@ class Controller:
             request.check(self.network, self._accumulator_words)
             changed = replace(job, request=request)
             self._commit(changed, self._planned(changed=changed))
-            self.events.add(name, f"resized to {slots} slots")
+            self.events.add(name, f"resized to {slots} slots", by)
             return self._admitted(changed)
 
     # Workers.
@@ -179,10 +183,11 @@ class Controller:
         self,
         name: str,
         worker: int | str,
-        by: Taken = _THIS_PROCESS,
+        taken: Taken = _THIS_PROCESS,
         *,
         after: int | None = None,
         take_over: bool = False,
+        by: Caller = ANYBODY,
     ) -> JobTicket:
         """Return the ticket of one worker, for one session.
 
@@ -192,9 +197,10 @@ class Controller:
         Args:
             name: name of the job.
             worker: its number, or its host.
-            by: the claimant.
+            taken: the claimant.
             after: tag of the incarnation that this process was in before.
             take_over: take the place of a process that is this worker and lives.
+            by: the caller.
 
         Raises:
             UnknownJobError: no such job.
@@ -203,17 +209,19 @@ class Controller:
         """
         with self._lock:
             job = self._job(name)
-            claim = Claim(worker_number(job, worker), by, after, take_over)
+            claim = Claim(worker_number(job, worker), taken, after, take_over)
             silent_s = self._clock() - self._worker_seen.get((job.number, claim.worker), self._job_seen[job.number])
             key = (job.number, job.incarnation.tag, claim.worker)
             alive, gone = self._liveness.is_alive(*key), self._liveness.is_gone(*key)
             verdict = judge(job, claim, silent_s=silent_s, alive=alive, gone=gone)
             if verdict is Verdict.RESTART:
                 did = "took over" if take_over and alive else "began again"
-                job = self._restart(job, job.request, f"worker {claim.worker} of {by.origin} {did}")
+                job = self._restart(job, job.request, f"worker {claim.worker} of {taken.origin} {did}", by)
             if verdict is not Verdict.AGAIN:
-                self._store.take(job.number, claim.worker, by)
-                job.incarnation.taken[claim.worker] = by
+                with self._store.transaction():
+                    self._store.take(job.number, claim.worker, taken)
+                    self.events.add(name, f"ticket of worker {claim.worker} taken: {taken.origin}", by)
+                job.incarnation.taken[claim.worker] = taken
             self._sign_of_life(job, claim.worker)
             return self._tickets(job)[claim.worker]
 
@@ -272,19 +280,20 @@ class Controller:
         with self._lock:
             self._liveness.close(watch)
 
-    def report(self, number: int, tag: int, worker: int, claimant: str, gone: Gone) -> None:
+    def report(self, number: int, tag: int, worker: int, claimant: str, gone: Gone, by: Caller = ANYBODY) -> None:
         """Store that a worker fails or leaves, and tell the others. A process with a void ticket is ignored."""
         with self._lock:
             job = next((job for job in self._jobs.values() if job.number == number), None)
             if job is not None and readiness(job, tag=tag, worker=worker, claimant=claimant)["state"] not in rpc.OVER:
-                self._note_gone(job, worker, gone)
+                self._note_gone(job, worker, gone, by)
 
-    def _note_gone(self, job: Job, worker: int, gone: Gone) -> None:
+    def _note_gone(self, job: Job, worker: int, gone: Gone, by: Caller = ANYBODY) -> None:
         if self._liveness.report(job.number, job.incarnation.tag, worker, gone):
             cause = f": {gone.cause}" if gone.cause else ""
-            self.events.add(job.request.name, f"worker {worker} ({job.request.workers[worker]}) {gone.kind}{cause}")
+            what = f"worker {worker} ({job.request.workers[worker]}) {gone.kind}{cause}"
+            self.events.add(job.request.name, what, by)
 
-    def leave(self, name: str, worker: int | str) -> AdmittedJob:
+    def leave(self, name: str, worker: int | str, by: Caller = ANYBODY) -> AdmittedJob:
         """Continue without a worker, in a new incarnation; numbers close up. Raises UnknownJobError, AdmissionError."""
         with self._lock:
             job = self._job(name)
@@ -293,14 +302,14 @@ class Controller:
             if len(hosts) == 1:
                 raise AdmissionError(f"{hosts[0]} is the last worker of job {name!r}.", "Remove the job.")
             request = replace(job.request, workers=hosts[:gone] + hosts[gone + 1 :])
-            return self._admitted(self._restart(job, request, f"{hosts[gone]} left"))
+            return self._admitted(self._restart(job, request, f"{hosts[gone]} left", by))
 
-    def extend(self, name: str, host: str) -> AdmittedJob:
+    def extend(self, name: str, host: str, by: Caller = ANYBODY) -> AdmittedJob:
         """Continue with one more worker at ``host``, in a new incarnation. Raises UnknownJobError, AdmissionError."""
         with self._lock:
             job = self._job(name)
             request = replace(job.request, workers=(*job.request.workers, host))
-            return self._admitted(self._restart(job, request, f"{host} joined"))
+            return self._admitted(self._restart(job, request, f"{host} joined", by))
 
     def expire(self) -> None:
         """Report the workers that are lost, renew the leases of those that live, and remove jobs without any."""
@@ -424,21 +433,21 @@ class Controller:
 
     def _job(self, name: str) -> Job:
         if name not in self._jobs:
-            before = next((event.what for event in reversed(self.events.since()) if event.whom == name), None)
+            before = self.events.latest_of(name)
             raise UnknownJobError(
                 f"No job {name!r} is admitted; there is {', '.join(sorted(self._jobs)) or 'none'}."
-                + (f" It was {before}." if before is not None else ""),
+                + (f" It was {before.what}." if before is not None else ""),
                 "Admit it first (lanesum job admit).",
             )
         return self._jobs[name]
 
-    def _make_room(self, job: Job, take_over: bool) -> None:
+    def _make_room(self, job: Job, take_over: bool, by: Caller) -> None:
         """Remove a job whose name another one takes. Raises AdmissionError if it is in use."""
         name, tag, taken = job.request.name, job.incarnation.tag, job.incarnation.taken
         if take_over:
-            self.remove(name, "removed: another run took over")
+            self.remove(name, "removed: another run took over", by)
         elif taken and all(self._liveness.is_gone(job.number, tag, worker) for worker in taken):
-            self.remove(name, "removed: all of its workers are gone, and it is admitted again")
+            self.remove(name, "removed: all of its workers are gone, and it is admitted again", by)
         else:
             alive = [
                 f"{host} ({taken[worker].origin})"
@@ -462,7 +471,7 @@ class Controller:
         used = {job.group for job in self._jobs.values()}
         return next(group for group in range(1, len(used) + 2) if group not in used)
 
-    def _restart(self, job: Job, request: JobRequest, why: str) -> Job:
+    def _restart(self, job: Job, request: JobRequest, why: str, by: Caller = ANYBODY) -> Job:
         """Start a new incarnation with ``request`` instead of the old one. Raises the errors of ``admit``."""
         request.check(self.network, self._accumulator_words)
         request.code_table()
@@ -471,7 +480,7 @@ class Controller:
         again = replace(job, request=request, incarnation=self._incarnation(request, job.number))
         self._commit(again, self._planned(changed=again))
         self._end(job, f"job {request.name!r} has a new incarnation: {why}")
-        self.events.add(request.name, f"new incarnation: {why}")
+        self.events.add(request.name, f"new incarnation: {why}", by)
         return again
 
     def _incarnation(self, request: JobRequest, number: int) -> Incarnation:
