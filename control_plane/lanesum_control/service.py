@@ -92,7 +92,8 @@ class ControllerService(Serving):
                 return handler(message, caller)
             except LanesumError as error:
                 job = message.get("name" if method == rpc.ADMIT else "job")
-                self._controller.events.refused(str(job)[: rpc.MAX_TEXT], f"{method}: {error.what}", caller)
+                whom = job if isinstance(job, str) else "controller"
+                self._controller.events.refused(whom, f"{method}: {error.what}", caller)
                 raise
 
         return handle

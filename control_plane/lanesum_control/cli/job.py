@@ -20,7 +20,6 @@ from lanesum import environment
 from lanesum.errors import ConfigurationError
 from lanesum.rpc import controller as rpc
 from lanesum_control.cli.typer_main import typer_main
-from lanesum_control.events import Event
 
 app = typer.Typer(help="Admit, list and remove jobs at a running controller.", no_args_is_help=True)
 
@@ -153,6 +152,8 @@ def events(
     as_json: Json = False,
 ) -> None:
     """Print the events of switches, servers and jobs, with the callers that caused them."""
+    from lanesum_control.events import Event
+
     found = _events(controller, {} if since is None else _since(since, time.time()))
     if as_json:
         _print(list(found))
