@@ -76,20 +76,14 @@ class EventLog:
     def add(self, whom: str, what: str, by: Caller = ANYBODY) -> None:
         """Store an event that ``by`` caused. Inside a transaction of the store the event is part of it.
 
-        If it cannot be stored, for example on a full disk, it is only logged, because a repair must go on.
+        Otherwise it does not wait for the disk. If it cannot be stored, for example on a full disk, it is only logged,
+        because a repair must go on.
         """
-        self._add(whom, what, by, sync=by != ANYBODY)
-
-    def refused(self, whom: str, what: str, by: Caller) -> None:
-        """Store a refused call. It does not wait for the disk, so that refusals cannot delay admissions."""
-        self._add(whom, f"refused: {what}", by, sync=False)
-
-    def _add(self, whom: str, what: str, by: Caller, *, sync: bool) -> None:
         now, whom, what, actor, source = self._clock(), *map(one_line, (whom, what, by.name, by.source))
         # A caller without identity has a new port for every call.
         party = actor or source.rpartition(":")[0]
         try:
-            number = self._store.add_event(now, whom, what, actor, source, party, sync=sync)
+            number = self._store.add_event(now, whom, what, actor, source, party)
         except StoreError as error:
             logger.error("An event is not in the state file: %s", error)
             number = 0
@@ -103,9 +97,9 @@ class EventLog:
         """Return the last ``limit`` events, oldest first."""
         return self._events("ORDER BY number DESC LIMIT ?", limit)[::-1]
 
-    def latest_of(self, whom: str) -> Event | None:
-        """Return the last event of a switch, server or job."""
-        found = self._events("WHERE whom = ? ORDER BY number DESC LIMIT 1", one_line(whom))
+    def removal_of(self, job: str) -> Event | None:
+        """Return the event of the last removal of a job."""
+        found = self._events("WHERE whom = ? AND what LIKE 'removed%' ORDER BY number DESC LIMIT 1", one_line(job))
         return found[0] if found else None
 
     def _events(self, condition: str, *values: object) -> list[Event]:

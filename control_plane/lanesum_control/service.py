@@ -34,6 +34,7 @@ def job_message(admitted: AdmittedJob) -> dict[str, Any]:
     return {
         "name": request.name,
         "job": admitted.number,
+        "owner": admitted.owner,
         "workers": list(request.workers),
         "joined": [request.workers[worker] for worker in sorted(admitted.joined)],
         "slots": request.slots,
@@ -93,7 +94,7 @@ class ControllerService(Serving):
             except LanesumError as error:
                 job = message.get("name" if method == rpc.ADMIT else "job")
                 whom = job if isinstance(job, str) else "controller"
-                self._controller.events.refused(whom, f"{method}: {error.what}", caller)
+                self._controller.events.add(whom, f"refused: {method}: {error.what}", caller)
                 raise
 
         return handle
@@ -109,7 +110,7 @@ class ControllerService(Serving):
         after = None if message.get("after") is None else _number(message, "after")
         take_over = message.get("take_over") is True
         ticket = self._controller.join(
-            _name(message), _worker(message), taken, after=after, take_over=take_over, by=caller
+            _name(message), _worker(message), taken, after=after, take_over=take_over, caller=caller
         )
         return {"ticket": ticket.to_json(), "host": self._controller.job(_name(message)).request.workers[ticket.worker]}
 
@@ -153,14 +154,15 @@ class ControllerService(Serving):
         take_over = fields.pop("take_over", False) is True
         addresses = fields.pop("addresses", None)
         if addresses is None:
-            return job_message(self._controller.admit(JobRequest.from_message(fields), take_over=take_over, by=caller))
+            request = JobRequest.from_message(fields)
+            return job_message(self._controller.admit(request, take_over=take_over, caller=caller))
         if not isinstance(addresses, list) or not all(isinstance(one, str) for one in addresses):
             raise AdmissionError(f"addresses = {addresses!r} is no list of IPv4 addresses.")
         request = JobRequest.from_message({**fields, "workers": []})
-        return job_message(self._controller.admit_at(addresses, request, take_over=take_over, by=caller))
+        return job_message(self._controller.admit_at(addresses, request, take_over=take_over, caller=caller))
 
     def _remove(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
-        self._controller.remove(_name(message), by=caller)
+        self._controller.remove(_name(message), caller=caller)
         return {}
 
     def _resize(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:

@@ -21,14 +21,15 @@ CREATE TABLE events (
     number INTEGER PRIMARY KEY AUTOINCREMENT, time REAL NOT NULL, whom TEXT NOT NULL, what TEXT NOT NULL,
     actor TEXT NOT NULL, source TEXT NOT NULL, party TEXT NOT NULL
 );
-CREATE INDEX events_of_party ON events (party, number);
+CREATE INDEX events_by_party ON events (party, number);
+CREATE INDEX events_by_subject ON events (whom, number);
 """
 _TABLES = (
     """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL);
 CREATE TABLE jobs (
     number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, multicast_group INTEGER NOT NULL,
-    admission INTEGER NOT NULL, request TEXT NOT NULL
+    admission INTEGER NOT NULL, request TEXT NOT NULL, owner TEXT NOT NULL DEFAULT ''
 );
 CREATE TABLE incarnations (
     job INTEGER PRIMARY KEY REFERENCES jobs ON DELETE CASCADE,
@@ -50,7 +51,7 @@ INSERT INTO meta VALUES ('next_job', 1), ('next_admission', 1);
     + _EVENTS
 )
 # Statements that turn a file of a version into one of the next version.
-_MIGRATIONS = {3: _EVENTS}
+_MIGRATIONS = {3: "ALTER TABLE jobs ADD COLUMN owner TEXT NOT NULL DEFAULT '';" + _EVENTS}
 OLDEST_VERSION = min(_MIGRATIONS)
 
 

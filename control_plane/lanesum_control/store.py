@@ -102,12 +102,9 @@ class Store(Closing):
             self._db.execute("COMMIT")
 
     @contextlib.contextmanager
-    def _synchronous(self, sync: bool) -> Iterator[None]:
-        """Wait for the disk at the end of a transaction or not. SQLite ignores the change inside of one."""
+    def _without_sync(self) -> Iterator[None]:
+        """Do not wait for the disk at the end of a transaction. Without effect inside of one."""
         with self._typed_errors():
-            if sync or self._db.in_transaction:
-                yield
-                return
             self._db.execute("PRAGMA synchronous = NORMAL")
             try:
                 yield
@@ -122,7 +119,7 @@ class Store(Closing):
         """Return all jobs, oldest first."""
         with self._typed_errors():
             rows = self._db.execute(
-                "SELECT number, multicast_group, admission, request, tag, epoch, seed, slots, servers, looks_up"
+                "SELECT number, multicast_group, admission, request, owner, tag, epoch, seed, slots, servers, looks_up"
                 " FROM jobs JOIN incarnations ON job = number ORDER BY admission"
             ).fetchall()
             taken = self._db.execute("SELECT job, worker, claimant, origin, description FROM tickets").fetchall()
@@ -134,8 +131,9 @@ class Store(Closing):
                     order,
                     JobRequest.from_message(json.loads(request)),
                     Incarnation(tag, epoch, int(seed), slots, _addresses(servers), bool(looks_up)),
+                    owner,
                 )
-                for number, group, order, request, tag, epoch, seed, slots, servers, looks_up in rows
+                for number, group, order, request, owner, tag, epoch, seed, slots, servers, looks_up in rows
             }
         except (ValueError, TypeError, AdmissionError) as error:
             raise StoreError(f"The state file {self._path} is broken: {error}.", "Restore a copy.") from error
@@ -170,8 +168,9 @@ class Store(Closing):
         request, now = job.request, job.incarnation
         with self.transaction():
             self._db.execute(
-                "INSERT INTO jobs VALUES (?, ?, ?, ?, ?) ON CONFLICT (number) DO UPDATE SET request = excluded.request",
-                (job.number, request.name, job.group, job.order, json.dumps(request.to_message())),
+                "INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?)"
+                " ON CONFLICT (number) DO UPDATE SET request = excluded.request",
+                (job.number, request.name, job.group, job.order, json.dumps(request.to_message()), job.owner),
             )
             self._db.execute(
                 "INSERT OR REPLACE INTO incarnations VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -214,14 +213,12 @@ class Store(Closing):
             self._db.execute("DELETE FROM jobs WHERE number = ?", (job,))
             self._replace_ranges(ranges)
 
-    def add_event(
-        self, time: float, whom: str, what: str, actor: str, source: str, party: str, *, sync: bool = True
-    ) -> int:
+    def add_event(self, time: float, whom: str, what: str, actor: str, source: str, party: str) -> int:
         """Store an event, and return its number. Beyond ``MAX_EVENTS`` the oldest of the busiest party are deleted.
 
-        Without ``sync`` it is on disk only after the next change, and a power failure before may lose it.
+        Outside of a transaction it does not wait for the disk: a power failure loses it, unless a change followed.
         """
-        with self._synchronous(sync), self.transaction():
+        with self._without_sync(), self.transaction():
             number = self._db.execute(
                 "INSERT INTO events (time, whom, what, actor, source, party) VALUES (?, ?, ?, ?, ?, ?)",
                 (time, whom, what, actor, source, party),
