@@ -18,7 +18,7 @@ from typing import Any
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, UDP_PORT
 from lanesum.rpc import controller as rpc
-from lanesum.rpc.caller import ANYBODY, Caller
+from lanesum.rpc.caller import UNAUTHENTICATED, Caller
 from lanesum.server import ServerJob
 from lanesum.server.client import ServerError
 from lanesum.transport.ticket import JobTicket
@@ -106,7 +106,7 @@ class Controller:
 
     # Admission.
 
-    def admit(self, request: JobRequest, *, take_over: bool = False, caller: Caller = ANYBODY) -> AdmittedJob:
+    def admit(self, request: JobRequest, *, take_over: bool = False, caller: Caller = UNAUTHENTICATED) -> AdmittedJob:
         """Admit a job: assign identifiers, and install it on the servers and on the switches with capacity.
 
         A job of the same name is removed first if all of its workers are gone, or with ``take_over``: its workers are
@@ -139,7 +139,12 @@ class Controller:
             return self._admitted(job)
 
     def admit_at(
-        self, addresses: Sequence[str], request: JobRequest, *, take_over: bool = False, caller: Caller = ANYBODY
+        self,
+        addresses: Sequence[str],
+        request: JobRequest,
+        *,
+        take_over: bool = False,
+        caller: Caller = UNAUTHENTICATED,
     ) -> AdmittedJob:
         """Admit a job whose workers have these addresses, see ``Network.hosts_of``; the rest as ``admit``."""
         with self._lock:
@@ -148,7 +153,7 @@ class Controller:
             request = replace(request, workers=self.network.hosts_of(addresses, busy))
             return self.admit(request, take_over=take_over, caller=caller)
 
-    def remove(self, name: str, why: str = "removed", caller: Caller = ANYBODY) -> None:
+    def remove(self, name: str, why: str = "removed", caller: Caller = UNAUTHENTICATED) -> None:
         """Remove the job everywhere and free its slots. Raises UnknownJobError."""
         with self._lock:
             job = self._job(name)
@@ -163,7 +168,7 @@ class Controller:
             self._carry_out(planned)
             self._servers.forget(job.number)
 
-    def resize(self, name: str, slots: int, caller: Caller = ANYBODY) -> AdmittedJob:
+    def resize(self, name: str, slots: int, caller: Caller = UNAUTHENTICATED) -> AdmittedJob:
         """Change the demand of a running job. Its workers keep their number of slots; the server sums the contributions
         beyond the slots of a switch.
 
@@ -187,7 +192,7 @@ class Controller:
         *,
         after: int | None = None,
         take_over: bool = False,
-        caller: Caller = ANYBODY,
+        caller: Caller = UNAUTHENTICATED,
     ) -> JobTicket:
         """Return the ticket of one worker, for one session.
 
@@ -280,20 +285,22 @@ class Controller:
         with self._lock:
             self._liveness.close(watch)
 
-    def report(self, number: int, tag: int, worker: int, claimant: str, gone: Gone, caller: Caller = ANYBODY) -> None:
+    def report(
+        self, number: int, tag: int, worker: int, claimant: str, gone: Gone, caller: Caller = UNAUTHENTICATED
+    ) -> None:
         """Store that a worker fails or leaves, and tell the others. A process with a void ticket is ignored."""
         with self._lock:
             job = next((job for job in self._jobs.values() if job.number == number), None)
             if job is not None and readiness(job, tag=tag, worker=worker, claimant=claimant)["state"] not in rpc.OVER:
                 self._note_gone(job, worker, gone, caller)
 
-    def _note_gone(self, job: Job, worker: int, gone: Gone, caller: Caller = ANYBODY) -> None:
+    def _note_gone(self, job: Job, worker: int, gone: Gone, caller: Caller = UNAUTHENTICATED) -> None:
         if self._liveness.report(job.number, job.incarnation.tag, worker, gone):
             cause = f": {gone.cause}" if gone.cause else ""
             what = f"worker {worker} ({job.request.workers[worker]}) {gone.kind}{cause}"
             self.events.add(job.request.name, what, caller)
 
-    def leave(self, name: str, worker: int | str, caller: Caller = ANYBODY) -> AdmittedJob:
+    def leave(self, name: str, worker: int | str, caller: Caller = UNAUTHENTICATED) -> AdmittedJob:
         """Continue without a worker, in a new incarnation; numbers close up. Raises UnknownJobError, AdmissionError."""
         with self._lock:
             job = self._job(name)
@@ -304,7 +311,7 @@ class Controller:
             request = replace(job.request, workers=hosts[:gone] + hosts[gone + 1 :])
             return self._admitted(self._restart(job, request, f"{hosts[gone]} left", caller))
 
-    def extend(self, name: str, host: str, caller: Caller = ANYBODY) -> AdmittedJob:
+    def extend(self, name: str, host: str, caller: Caller = UNAUTHENTICATED) -> AdmittedJob:
         """Continue with one more worker at ``host``, in a new incarnation. Raises UnknownJobError, AdmissionError."""
         with self._lock:
             job = self._job(name)
@@ -471,7 +478,7 @@ class Controller:
         used = {job.group for job in self._jobs.values()}
         return next(group for group in range(1, len(used) + 2) if group not in used)
 
-    def _restart(self, job: Job, request: JobRequest, why: str, caller: Caller = ANYBODY) -> Job:
+    def _restart(self, job: Job, request: JobRequest, why: str, caller: Caller = UNAUTHENTICATED) -> Job:
         """Start a new incarnation with ``request`` instead of the old one. Raises the errors of ``admit``."""
         request.check(self.network, self._accumulator_words)
         request.code_table()

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from lanesum.rpc.caller import ANYBODY, Caller
+from lanesum.rpc.caller import UNAUTHENTICATED, Caller
 from lanesum.rpc.controller import one_line
 from lanesum_control.errors import StoreError
 from lanesum_control.store import Store
@@ -73,7 +73,7 @@ class EventLog:
         self._clock = clock
         self._listener = listener
 
-    def add(self, whom: str, what: str, by: Caller = ANYBODY) -> None:
+    def add(self, whom: str, what: str, by: Caller = UNAUTHENTICATED) -> None:
         """Store an event that ``by`` caused. Inside a transaction of the store the event is part of it.
 
         Otherwise it does not wait for the disk. If it cannot be stored, for example on a full disk, it is only logged,
