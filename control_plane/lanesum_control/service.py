@@ -9,6 +9,7 @@ from typing import Any
 
 from lanesum._internal.closing import Serving
 from lanesum.errors import LanesumError
+from lanesum.protocol.spec import VERSION
 from lanesum.rpc import controller as rpc
 from lanesum.rpc.caller import Caller
 from lanesum.rpc.json_grpc import Handler, JsonService
@@ -22,6 +23,7 @@ from lanesum_control.model import Role
 # Length of a text of a worker, which may describe a codec with many rules; number of workers in one question.
 _MAX_TEXT = 1 << 16
 _MAX_ABOUT = 1024
+_FIRST_PROTOCOL = 2  # of workers that name no version
 
 
 def job_message(admitted: AdmittedJob) -> dict[str, Any]:
@@ -102,8 +104,14 @@ class ControllerService(Serving):
     def _join(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """Join. ``worker``: number or host.
 
-        Optional: ``claimant``, ``origin``, ``description``, ``after``, ``take_over``.
+        Optional: ``claimant``, ``origin``, ``description``, ``after``, ``take_over``, ``protocol``.
         """
+        protocol = message.get("protocol", _FIRST_PROTOCOL)
+        if protocol != VERSION:
+            raise AdmissionError(
+                f"The worker uses protocol version {protocol!r}, and the controller version {VERSION}.",
+                "Install the same version of lanesum at all hosts.",
+            )
         claimant = _text(message, "claimant") or ""
         origin = rpc.one_line(_text(message, "origin") or "an unknown process")
         taken = Taken(claimant, origin, _text(message, "description"))

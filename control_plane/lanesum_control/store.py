@@ -105,6 +105,9 @@ class Store(Closing):
     def _without_sync(self) -> Iterator[None]:
         """Do not wait for the disk at the end of a transaction. Without effect inside of one."""
         with self._typed_errors():
+            if self._db.in_transaction:
+                yield
+                return
             self._db.execute("PRAGMA synchronous = NORMAL")
             try:
                 yield
