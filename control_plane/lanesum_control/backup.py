@@ -80,5 +80,3 @@ def restore(backup: Path, state: Path) -> int:
 def _remove(part: Path) -> None:
     for suffix in (*_SQLITE_FILES, ".lock"):
         part.with_name(part.name + suffix).unlink(missing_ok=True)
-    for kept in part.parent.glob(f"{part.name}.schema-*"):
-        kept.unlink()

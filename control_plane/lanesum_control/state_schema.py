@@ -82,15 +82,11 @@ def version_of(db: sqlite3.Connection, path: Path | None) -> int | None:
 def prepare(db: sqlite3.Connection, path: Path | None) -> None:
     """Create the tables of an empty file, and migrate those of an earlier version. All changes commit together.
 
-    A file of an earlier version is kept as ``FILE.schema-VERSION``. Raises SchemaError, StoreError.
+    Raises SchemaError.
     """
     version = version_of(db, path)
     if version == SCHEMA_VERSION:
         return
-    if version is not None and path is not None:
-        kept = path.with_name(f"{path.name}.schema-{version}")
-        kept.unlink(missing_ok=True)
-        save_copy(db, kept)
     db.execute("BEGIN IMMEDIATE")
     try:
         for script in [_TABLES] if version is None else [_MIGRATIONS[one] for one in range(version, SCHEMA_VERSION)]:

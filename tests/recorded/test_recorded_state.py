@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from lanesum_control.backup import back_up, restore
 from lanesum_control.errors import SchemaError, StoreError
 from lanesum_control.events import EventLog
 from lanesum_control.state_schema import OLDEST_VERSION, SCHEMA_VERSION
@@ -71,15 +72,16 @@ def test_migrated_file_has_the_tables_of_a_new_one(version: int, tmp_path: Path)
     assert tables(path) == tables(tmp_path / "new.db")
 
 
-def test_migration_keeps_a_copy_of_the_earlier_version(tmp_path: Path) -> None:
-    path = recorded(OLDEST_VERSION, tmp_path)
+def test_backup_of_an_earlier_version_is_restored(tmp_path: Path) -> None:
+    path, copy, again = recorded(OLDEST_VERSION, tmp_path), tmp_path / "copy", tmp_path / "again"
     before = dump(path)
-    Store(path).close()
-    kept = path.with_name(f"state.db.schema-{OLDEST_VERSION}")
-    assert dump(kept) == before
-    assert kept.stat().st_mode & 0o077 == 0
-    Store(path).close()
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["state.db", "state.db.lock", kept.name]
+    back_up(path, copy)
+    assert dump(copy) == dump(path) == before
+    assert restore(copy, again) == 2
+    assert dump(copy) == before
+    with Store(again) as store:
+        assert [job.request.name for job in store.jobs()] == ["a", "b"]
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["again", "again.lock", "copy", "state.db"]
 
 
 def test_failed_migration_changes_nothing(tmp_path: Path) -> None:
