@@ -74,7 +74,7 @@ class Store(Closing):
         with self._mutex:
             try:
                 yield
-            except sqlite3.OperationalError as error:
+            except (sqlite3.OperationalError, sqlite3.ProgrammingError) as error:
                 locked = "locked" in str(error)
                 next_step = (
                     "Another controller has it open: stop that one." if locked else "Check folder and permissions."

@@ -139,7 +139,7 @@ def _json(value: object) -> str:
     return json.dumps(value, indent=1) + "\n"
 
 
-#: How the file of each present version is made.
+#: Functions that return the files of the present versions.
 PRESENT: dict[str, Callable[[Path], str]] = {
     f"state-{SCHEMA_VERSION}.sql": state_file,
     f"server-{VERSION}.json": server_file,
