@@ -60,9 +60,9 @@ class Controller:
         servers: aggregation servers, as many as the network names. The order does not matter; events and counters
             number them by it.
         switches: controlled switches by name; other switches of the network only route.
-        store: persistent state; in memory if None.
+        store: persistent state with the events; in memory if None.
         accumulator_words: words per packet of the switches' program.
-        events: log of all events of switches, servers and jobs.
+        events: log of all events of switches, servers and jobs, in ``store``.
         clock: monotonic seconds, for leases.
         connect_timeout_s: time to wait for every switch; an unreachable switch is used once it returns.
         quota: quota of every tenant.
@@ -85,7 +85,8 @@ class Controller:
         quota: TenantQuota = DEFAULT_QUOTA,
     ) -> None:
         self.network = network
-        self.events = EventLog() if events is None else events
+        self._store = Store() if store is None else store
+        self.events = EventLog(self._store) if events is None else events
         servers = servers if isinstance(servers, Sequence) else [servers]
         if len(servers) != len(network.servers):
             raise ConfigurationError(
@@ -94,7 +95,6 @@ class Controller:
                 "Name the control address of each of them (lanesum controller --server).",
             )
         self._servers = ServerLinks(servers, self.events)
-        self._store = Store() if store is None else store
         self._accumulator_words = accumulator_words
         self._clock = clock
         self._quota = quota
@@ -168,14 +168,16 @@ class Controller:
         self._servers.admit(self._server_job(job, planned))
         try:
             planned = self._apply(jobs, planned, strict=job)
+            what = f"admitted as job {number}{self._left_out_words(job, planned)}"
             with self._lock:
-                self._store.save(job, planned.ranges)
+                with self._store.transaction():
+                    self._store.save(job, planned.ranges)
+                    self.events.add(request.name, what, caller)
                 self._job_seen[number] = self._clock()
                 self._publish(jobs, planned)
         except BaseException:
             self._withdraw(job)
             raise
-        self.events.add(request.name, f"admitted as job {number}{self._left_out_words(job)}")
         return self._admitted(job)
 
     def _count_attempt(self, caller: Caller) -> None:
@@ -189,7 +191,7 @@ class Controller:
         jobs[request.name] = request
         check_tenant(self._quota, tenant, [len(one.workers) for one in jobs.values()], MAX_STREAMS)
 
-    def remove(self, name: str, why: str = "removed") -> None:
+    def remove(self, name: str, why: str = "removed", caller: Caller = UNAUTHENTICATED) -> None:
         """Remove the job everywhere and free its slots. Raises UnknownJobError."""
         with self._changing.held_for(self._owner(name)):
             job = self._job(name)
@@ -197,13 +199,14 @@ class Controller:
             jobs = {one: other for one, other in self._jobs.items() if one != name}
             planned = self._planned(jobs)
             with self._lock:
-                self._store.remove(job.number, planned.ranges)
+                with self._store.transaction():
+                    self._store.remove(job.number, planned.ranges)
+                    self.events.add(name, why, caller)
                 self._publish(jobs, planned)
                 self._end(job, f"job {name!r} was {why}")
                 self._forget(job)
             self._carry_out()
             self._servers.forget(job.number)
-            self.events.add(name, why)
 
     def resize(self, name: str, slots: int, caller: Caller = UNAUTHENTICATED) -> AdmittedJob:
         """Change the demand of a running job. Its workers keep their number of slots; the server sums the contributions
@@ -217,8 +220,7 @@ class Controller:
             request = replace(job.request, slots=slots)
             request.check(self.network, self._accumulator_words)
             changed = replace(job, request=request)
-            self._commit(changed, strict=True)
-            self.events.add(name, f"resized to {slots} slots")
+            self._commit(changed, f"resized to {slots} slots", caller, strict=True)
             return self._admitted(changed)
 
     # Workers.
@@ -231,6 +233,7 @@ class Controller:
         *,
         after: int | None = None,
         take_over: bool = False,
+        caller: Caller = UNAUTHENTICATED,
     ) -> JobTicket:
         """Return the ticket of one worker, for one session.
 
@@ -243,6 +246,7 @@ class Controller:
             by: the claimant.
             after: tag of the incarnation that this process was in before.
             take_over: take the place of a process that is this worker and lives.
+            caller: sender of the call.
 
         Raises:
             UnknownJobError: no such job.
@@ -252,15 +256,15 @@ class Controller:
         with self._lock:
             job, claim, verdict, alive = self._judged(name, worker, by, after, take_over)
             if verdict is not Verdict.RESTART:
-                return self._hand_out(job, claim, verdict)
+                return self._hand_out(job, claim, verdict, caller)
         with self._changing.held_for(job.owner):
             with self._lock:
                 job, claim, verdict, alive = self._judged(name, worker, by, after, take_over)
             if verdict is Verdict.RESTART:
                 did = "took over" if take_over and alive else "began again"
-                self._restart(job, job.request, f"worker {claim.worker} of {by.origin} {did}")
+                self._restart(job, job.request, f"worker {claim.worker} of {by.origin} {did}", caller)
             # Another process may have taken the new ticket meanwhile.
-            return self.join(name, worker, by, after=after)
+            return self.join(name, worker, by, after=after, caller=caller)
 
     def _judged(
         self, name: str, worker: int | str, by: Taken, after: int | None, take_over: bool
@@ -273,9 +277,12 @@ class Controller:
         alive, gone = self._liveness.is_alive(*key), self._liveness.is_gone(*key)
         return job, claim, judge(job, claim, silent_s=silent_s, alive=alive, gone=gone), alive
 
-    def _hand_out(self, job: Job, claim: Claim, verdict: Verdict) -> JobTicket:
+    def _hand_out(self, job: Job, claim: Claim, verdict: Verdict, caller: Caller) -> JobTicket:
         if verdict is not Verdict.AGAIN:
-            self._store.take(job.number, claim.worker, claim.taken)
+            with self._store.transaction():
+                self._store.take(job.number, claim.worker, claim.taken)
+                what = f"ticket of worker {claim.worker} taken: {claim.taken.origin}"
+                self.events.add(job.request.name, what, caller)
             job.incarnation.taken[claim.worker] = claim.taken
         self._sign_of_life(job, claim.worker)
         return self._tickets(job)[claim.worker]
@@ -335,19 +342,22 @@ class Controller:
         with self._lock:
             self._liveness.close(watch)
 
-    def report(self, number: int, tag: int, worker: int, claimant: str, gone: Gone) -> None:
+    def report(
+        self, number: int, tag: int, worker: int, claimant: str, gone: Gone, caller: Caller = UNAUTHENTICATED
+    ) -> None:
         """Store that a worker fails or leaves, and tell the others. A process with a void ticket is ignored."""
         with self._lock:
             job = self._numbered(number)
             if job is not None and readiness(job, tag=tag, worker=worker, claimant=claimant)["state"] not in rpc.OVER:
-                self._note_gone(job, worker, gone)
+                self._note_gone(job, worker, gone, caller)
 
-    def _note_gone(self, job: Job, worker: int, gone: Gone) -> None:
+    def _note_gone(self, job: Job, worker: int, gone: Gone, caller: Caller = UNAUTHENTICATED) -> None:
         if self._liveness.report(job.number, job.incarnation.tag, worker, gone):
             cause = f": {gone.cause}" if gone.cause else ""
-            self.events.add(job.request.name, f"worker {worker} ({job.request.workers[worker]}) {gone.kind}{cause}")
+            what = f"worker {worker} ({job.request.workers[worker]}) {gone.kind}{cause}"
+            self.events.add(job.request.name, what, caller)
 
-    def leave(self, name: str, worker: int | str) -> AdmittedJob:
+    def leave(self, name: str, worker: int | str, caller: Caller = UNAUTHENTICATED) -> AdmittedJob:
         """Continue without a worker, in a new incarnation; numbers close up. Raises UnknownJobError, AdmissionError."""
         with self._changing.held_for(self._owner(name)):
             job = self._job(name)
@@ -356,7 +366,7 @@ class Controller:
             if len(hosts) == 1:
                 raise AdmissionError(f"{hosts[0]} is the last worker of job {name!r}.", "Remove the job.")
             request = replace(job.request, workers=hosts[:gone] + hosts[gone + 1 :])
-            return self._admitted(self._restart(job, request, f"{hosts[gone]} left"))
+            return self._admitted(self._restart(job, request, f"{hosts[gone]} left", caller))
 
     def extend(self, name: str, host: str, caller: Caller = UNAUTHENTICATED) -> AdmittedJob:
         """Continue with one more worker at ``host``, in a new incarnation. Raises UnknownJobError, AdmissionError."""
@@ -364,7 +374,7 @@ class Controller:
         with self._changing.held_for(self._owner(name)):
             job = self._job(name)
             request = replace(job.request, workers=(*job.request.workers, host))
-            return self._admitted(self._restart(job, request, f"{host} joined", strict=True))
+            return self._admitted(self._restart(job, request, f"{host} joined", caller, strict=True))
 
     def expire(self) -> None:
         """Report the workers that are lost, renew the leases of those that live, and remove jobs without any."""
@@ -492,10 +502,10 @@ class Controller:
 
     def _job(self, name: str) -> Job:
         if name not in self._jobs:
-            before = next((event.what for event in reversed(self.events.since()) if event.whom == name), None)
+            before = self.events.removal_of(name)
             raise UnknownJobError(
                 f"No job {name!r} is admitted; there is {', '.join(sorted(self._jobs)) or 'none'}."
-                + (f" It was {before}." if before is not None else ""),
+                + (f" It was {before.what}." if before is not None else ""),
                 "Admit it first (lanesum job admit).",
             )
         return self._jobs[name]
@@ -522,9 +532,9 @@ class Controller:
                 if self._liveness.is_alive(job.number, tag, worker)
             ]
         if take_over:
-            self.remove(name, "removed: another run took over")
+            self.remove(name, "removed: another run took over", caller)
         elif are_gone:
-            self.remove(name, "removed: all of its workers are gone, and it is admitted again")
+            self.remove(name, "removed: all of its workers are gone, and it is admitted again", caller)
         else:
             lives = f" {len(alive)} of its workers live: {', '.join(alive[:4])}." if alive else ""
             raise AdmissionError(
@@ -543,7 +553,9 @@ class Controller:
         used = {job.group for job in self._jobs.values()}
         return next(group for group in range(1, len(used) + 2) if group not in used)
 
-    def _restart(self, job: Job, request: JobRequest, why: str, *, strict: bool = False) -> Job:
+    def _restart(
+        self, job: Job, request: JobRequest, why: str, caller: Caller = UNAUTHENTICATED, *, strict: bool = False
+    ) -> Job:
         """Start a new incarnation with ``request`` instead of the old one.
 
         ``strict``: refuse a quota that cannot be met, instead of leaving out the switch. Raises the errors of
@@ -554,10 +566,9 @@ class Controller:
         if request.port in self._taken_ports(request):
             request = self._with_port(replace(request, udp_port=None))
         again = replace(job, request=request, incarnation=self._incarnation(request, job.number))
-        self._commit(again, strict=strict)
+        self._commit(again, f"new incarnation: {why}", caller, strict=strict)
         with self._lock:
             self._end(job, f"job {request.name!r} has a new incarnation: {why}")
-        self.events.add(request.name, f"new incarnation: {why}")
         return again
 
     def _incarnation(self, request: JobRequest, number: int) -> Incarnation:
@@ -611,15 +622,17 @@ class Controller:
             )
         return replace(request, udp_port=free)
 
-    def _commit(self, job: Job, *, strict: bool) -> None:
-        """Replace an existing job."""
+    def _commit(self, job: Job, what: str, caller: Caller, *, strict: bool) -> None:
+        """Replace an existing job; ``what`` is the event."""
         old = self._job(job.request.name)
         jobs = {**self._jobs, job.request.name: job}
         if strict and job.limited:
             self._check_tenant(job.owner, job.request)
         planned = self._planned(jobs, strict=job if strict else None)
         with self._lock:
-            self._store.save(job, planned.ranges)
+            with self._store.transaction():
+                self._store.save(job, planned.ranges)
+                self.events.add(job.request.name, what, caller)
             self._publish(jobs, planned)
             for worker in range(len(old.request.workers)):
                 self._worker_seen.pop((job.number, worker), None)
@@ -723,11 +736,11 @@ class Controller:
         placement = (self._plan if planned is None else planned).placements[job.number]
         return tickets(job, placement, self.network, self._accumulator_words)
 
-    def _left_out_words(self, job: Job) -> str:
-        request, placement = job.request, self._plan.placements[job.number]
+    def _left_out_words(self, job: Job, planned: Plan) -> str:
+        request, placement = job.request, planned.placements[job.number]
         words = [f"; {switch} is left out: {why}" for switch, why in placement.left_out.items()]
         for assignment in placement.assignments:
-            summed = self._plan.ops[job.number, assignment.switch]
+            summed = planned.ops[job.number, assignment.switch]
             others = [op.name for op in job.ops() if op not in summed]
             if others:
                 words.append(f"; {assignment.switch} leaves {', '.join(others)} to the server")
