@@ -206,8 +206,8 @@ def test_admissions_of_one_tenant_delay_other_by_one_turn(monkeypatch: pytest.Mo
     admitted: list[str] = []
     add = controller.events.add
 
-    def note(whom: str, text: str) -> None:
-        add(whom, text)
+    def note(whom: str, text: str, by: Caller) -> None:
+        add(whom, text, by)
         if text.startswith("admitted"):
             admitted.append(whom)
 

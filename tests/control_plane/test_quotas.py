@@ -153,13 +153,11 @@ def test_resize_and_extension_beyond_a_share_change_nothing() -> None:
 
 def test_resize_of_older_job_never_takes_guarantee_of_younger() -> None:
     controller, _ = started(slots=100)
-    controller.admit(request("older", slots=60, quota=20))
+    controller.admit(request("older", slots=60))
+    controller.resize("older", 20)
     controller.admit(request("younger", slots=60))
-    with pytest.raises(QuotaError, match="other jobs use 60 of 100 guaranteed slots, and the job needs 50"):
-        controller._commit(
-            replace(controller._jobs["older"], request=replace(controller._jobs["older"].request, quota=50)),
-            strict=True,
-        )
+    with pytest.raises(QuotaError, match="other jobs use 60 of 100 guaranteed slots, and the job needs 60"):
+        controller.resize("older", 60)
     assert controller.job("younger").left_out == {}
 
 
