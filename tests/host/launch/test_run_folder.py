@@ -75,3 +75,6 @@ def test_files_that_no_rank_has_written_are_left_out(data: bytes, tmp_path: Path
     assert folder.stats() == [{"steps": 3, "packets_sent": 2}, {}]
     assert folder.first_failure() is None
     assert Status(folder).summary().startswith("3 steps")
+
+    folder.write_stats(1, {**counts, "group_steps": 4})
+    assert status.summary().endswith(", 4 steps averaged by the process group")
