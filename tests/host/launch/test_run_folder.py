@@ -60,6 +60,8 @@ def test_status_adds_up_bytes_and_names_savings(tmp_path: Path) -> None:
     assert status.summary() == line
     folder.write_stats(0, {**counts, "bytes_up": 9_000_000})
     assert "9.5 MB sent instead of 8 MB as float32, 2 ret" in status.summary()
+    folder.write_stats(1, {**counts, "group_steps": 4})
+    assert status.summary().endswith(", 4 steps averaged by the process group")
 
 
 @pytest.mark.parametrize(
@@ -75,6 +77,3 @@ def test_files_that_no_rank_has_written_are_left_out(data: bytes, tmp_path: Path
     assert folder.stats() == [{"steps": 3, "packets_sent": 2}, {}]
     assert folder.first_failure() is None
     assert Status(folder).summary().startswith("3 steps")
-
-    folder.write_stats(1, {**counts, "group_steps": 4})
-    assert status.summary().endswith(", 4 steps averaged by the process group")
