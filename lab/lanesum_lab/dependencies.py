@@ -119,18 +119,18 @@ def _is_allowed(expression: str, allowed: frozenset[str]) -> bool:
 
 
 def _is_expression(name: str) -> bool:
-    return bool(metadata.metadata(name).get("License-Expression"))
+    return bool(metadata.metadata(name).json.get("license_expression"))
 
 
 def _stated_licence(name: str) -> str:
     """Return the licence as the metadata of an installed package has it."""
     try:
-        found = metadata.metadata(name)
+        found = metadata.metadata(name).json
     except metadata.PackageNotFoundError:
         return ""
-    classifiers = [one.rpartition(" :: ")[2] for one in found.get_all("Classifier", []) if one.startswith("License ::")]
-    line = (found.get("License") or "").strip().partition("\n")[0]
-    return str(found.get("License-Expression") or " ".join([*classifiers, line]).strip())
+    classifiers = [one.rpartition(" :: ")[2] for one in found.get("classifier", []) if one.startswith("License ::")]
+    line = str(found.get("license", "")).strip().partition("\n")[0]
+    return str(found.get("license_expression") or " ".join([*classifiers, line]).strip())
 
 
 def changed_files(names: Iterable[str]) -> Iterator[str]:
