@@ -247,7 +247,7 @@ class Policy:
         for part in parts:
             size = part.stop - part.start
             if words := self._sample_words(part.key, size):
-                at = np.arange(min(_SAMPLES, size), dtype=np.uint64)
+                at: NDArray[np.integer] = np.arange(min(_SAMPLES, size), dtype=np.uint64)
                 if size > _SAMPLES:
                     # Multiples of the golden ratio are spread evenly, and have no period of rows or columns.
                     at = (at + np.uint64(context.round * _SAMPLES)) * np.uint64(0x9E3779B1) % 2**32 * size >> 32

@@ -262,7 +262,7 @@ def test_residual_of_a_dense_codec_is_not_sent_as_floats() -> None:
     np.testing.assert_allclose(tensor.received + tensor.job[0].memory("t"), tensor.sent, atol=1e-4)
 
 
-def test_denser_gradient_now_and_then_costs_little_more_than_sparse_ones() -> None:
+def test_denser_gradient_now_and_then_costs_little() -> None:
     tensor = Tensor(workers=1)
     bits = [tensor.reduce(0.06 if number % 8 == 7 else 0.03)[1] for number in range(34)][2:]
     assert np.mean(bits) < 3
@@ -283,7 +283,7 @@ def test_choice_is_by_the_union_of_all_workers() -> None:
     assert [tensor.reduce(0.045)[0] for _ in range(4)] == ["thc", "auto", "auto", "auto"]
 
 
-def test_union_near_the_limit_does_not_change_the_codec_every_time() -> None:
+def test_union_near_the_limit_keeps_the_codec() -> None:
     tensor = Tensor(workers=1)
     limit = dict(tensor.job[0]._options("t", tensor.size))[1]
     assert limit == pytest.approx((6 - 1) / 32, abs=0.01)

@@ -364,7 +364,7 @@ def test_forecast_leaves_one_outlier_out() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_dense_all_reduce_does_not_make_the_next_ones_dense(kind: type[Any]) -> None:
+def test_one_dense_all_reduce_leaves_the_next_ones_sparse(kind: type[Any]) -> None:
     job = [kind(workers=1)]
     rng = np.random.default_rng(1)
     bits = []

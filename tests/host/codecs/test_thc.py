@@ -105,7 +105,7 @@ def test_estimates_of_one_vector_are_unbiased_over_rounds() -> None:
 
 @pytest.mark.parametrize("scales", [(1.0, 1.0, 1.0), (1.0, 0.7, 0.4)], ids=["equal-norms", "different-norms"])
 @pytest.mark.parametrize("bits", [3, 4, 5, 8])
-def test_mean_over_rounds_converges_with_the_square_root_of_their_number(bits: int, scales: tuple[float, ...]) -> None:
+def test_mean_of_rounds_converges_with_their_square_root(bits: int, scales: tuple[float, ...]) -> None:
     vectors = [np.float32(scale) * gaussian(worker, 16_384) for worker, scale in enumerate(scales)]
     truth = np.mean(vectors, axis=0, dtype=np.float64)
     total, errors, rounds = np.zeros(truth.size), {}, (16, 256)
