@@ -29,7 +29,8 @@ _TABLES = (
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL);
 CREATE TABLE jobs (
     number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, multicast_group INTEGER NOT NULL,
-    admission INTEGER NOT NULL, request TEXT NOT NULL, owner TEXT NOT NULL DEFAULT ''
+    admission INTEGER NOT NULL, request TEXT NOT NULL, owner TEXT NOT NULL DEFAULT '',
+    limited INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE incarnations (
     job INTEGER PRIMARY KEY REFERENCES jobs ON DELETE CASCADE,
@@ -51,7 +52,11 @@ INSERT INTO meta VALUES ('next_job', 1), ('next_admission', 1);
     + _EVENTS
 )
 # Statements that turn a file of a version into one of the next version.
-_MIGRATIONS = {3: "ALTER TABLE jobs ADD COLUMN owner TEXT NOT NULL DEFAULT '';" + _EVENTS}
+_OWNERS = """
+ALTER TABLE jobs ADD COLUMN owner TEXT NOT NULL DEFAULT '';
+ALTER TABLE jobs ADD COLUMN limited INTEGER NOT NULL DEFAULT 0;
+"""
+_MIGRATIONS = {3: _OWNERS + _EVENTS}
 OLDEST_VERSION = min(_MIGRATIONS)
 
 

@@ -4,7 +4,7 @@
 
 It is one SQLite file, for one controller; ``lanesum_control.state_schema`` has its tables. A change is committed before
 it takes effect at a switch or server. A committed change without effect is repaired from here when the controller
-restarts.
+restarts. Admissions are committed last: one that was cut short leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -123,7 +123,8 @@ class Store(Closing):
         """Return all jobs, oldest first."""
         with self._typed_errors():
             rows = self._db.execute(
-                "SELECT number, multicast_group, admission, request, owner, tag, epoch, seed, slots, servers, looks_up"
+                "SELECT number, multicast_group, admission, request, owner, limited, tag, epoch, seed, slots,"
+                " servers, looks_up"
                 " FROM jobs JOIN incarnations ON job = number ORDER BY admission"
             ).fetchall()
             taken = self._db.execute("SELECT job, worker, claimant, origin, description FROM tickets").fetchall()
@@ -136,8 +137,9 @@ class Store(Closing):
                     JobRequest.from_message(json.loads(request)),
                     Incarnation(tag, epoch, int(seed), slots, _addresses(servers), bool(looks_up)),
                     owner,
+                    bool(limited),
                 )
-                for number, group, order, request, owner, tag, epoch, seed, slots, servers, looks_up in rows
+                for number, group, order, request, owner, limited, tag, epoch, seed, slots, servers, looks_up in rows
             }
             for number, worker, claimant, origin, description in taken:
                 if number not in jobs:
@@ -174,9 +176,17 @@ class Store(Closing):
         request, now = job.request, job.incarnation
         with self.transaction():
             self._db.execute(
-                "INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?)"
+                "INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?)"
                 " ON CONFLICT (number) DO UPDATE SET request = excluded.request",
-                (job.number, request.name, job.group, job.order, json.dumps(request.to_message()), job.owner),
+                (
+                    job.number,
+                    request.name,
+                    job.group,
+                    job.order,
+                    json.dumps(request.to_message()),
+                    job.owner,
+                    job.limited,
+                ),
             )
             self._db.execute(
                 "INSERT OR REPLACE INTO incarnations VALUES (?, ?, ?, ?, ?, ?, ?)",
