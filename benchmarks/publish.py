@@ -131,6 +131,11 @@ def nmse_table(result: dict[str, Any]) -> str:
     return "\n".join([*_markdown(nmse.COLUMNS, shown), "", _averaged(result)])
 
 
+def rounds_table(result: dict[str, Any]) -> str:
+    """Return the error of the mean of several rounds."""
+    return "\n".join([*_markdown(nmse.ROUNDS_COLUMNS, nmse.mean_rows(result)), "", f"Measured {_machine(result)}."])
+
+
 def codec_table(result: dict[str, Any]) -> str:
     """Return the processor time of ``thc``."""
     return "\n".join([*_markdown(codec.COLUMNS, codec.rows(result)), "", _on_one_machine(result)])
@@ -271,6 +276,7 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "server figures": ("server.json", PAGE, server_tables),
     "transport figures": ("transport.json", PAGE, transport_tables),
     "error figures": ("nmse.json", "docs/codecs.md", nmse_table),
+    "bias figures": ("nmse.json", "docs/codecs.md", rounds_table),
     "sparse figures": ("sparse.json", "docs/codecs.md", sparse_table),
     "codec figures": ("codec.json", "docs/codecs.md", codec_table),
     "codec comparison": ("codec-comparison.json", "docs/codecs.md", comparison_table),
