@@ -114,6 +114,26 @@ def verify(db: sqlite3.Connection, path: Path | None) -> None:
         raise StoreError(f"{path} is broken: {verdict}.", "Restore a backup, or move it away to begin anew.")
 
 
+def verify_types(db: sqlite3.Connection, path: Path | None) -> None:
+    """Check the types of all values of a file of the present version: SQLite stores any. Raises StoreError."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as wanted:
+        wanted.executescript(_TABLES)
+        tables = wanted.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+        ).fetchall()
+        columns = [(table, *column) for (table,) in tables for column in wanted.execute(f"PRAGMA table_info({table})")]
+    for table, _, column, declared, not_null, _, is_key in columns:
+        allowed = [declared.lower(), *(["integer"] if declared == "REAL" else [])]
+        allowed += [] if not_null or is_key else ["null"]
+        names = ", ".join(f"'{name}'" for name in allowed)
+        found = db.execute(f"SELECT typeof({column}) FROM {table} WHERE typeof({column}) NOT IN ({names})").fetchone()
+        if found is not None:
+            raise StoreError(
+                f"{path} is broken: {column} of {table} has a value of type {found[0]}, not {declared.lower()}.",
+                "Restore a backup, or move it away to begin anew.",
+            )
+
+
 def create_private(path: Path) -> None:
     """Create a file that only its owner can read. Raises StoreError if it exists or cannot be created."""
     try:

@@ -24,7 +24,7 @@ from lanesum._internal.udp_socket import Address
 from lanesum_control.allocation import SlotRange
 from lanesum_control.errors import AdmissionError, StoreError
 from lanesum_control.jobs import Incarnation, Job, JobRequest, Taken
-from lanesum_control.state_schema import prepare, verify, version_of
+from lanesum_control.state_schema import prepare, verify, verify_types, version_of
 
 #: Events that a state file keeps, at most; at most about 20 MB.
 MAX_EVENTS = 20_000
@@ -68,6 +68,7 @@ class Store(Closing):
         self._db.execute("PRAGMA synchronous = FULL")
         verify(self._db, self._path)
         prepare(self._db, self._path)
+        verify_types(self._db, self._path)
 
     @contextlib.contextmanager
     def _typed_errors(self) -> Iterator[None]:
@@ -140,10 +141,12 @@ class Store(Closing):
                 )
                 for number, group, order, request, owner, limited, tag, epoch, seed, slots, servers, looks_up in rows
             }
-        except (ValueError, TypeError, AdmissionError) as error:
-            raise StoreError(f"The state file {self._path} is broken: {error}.", "Restore a copy.") from error
-        for number, worker, claimant, origin, description in taken:
-            jobs[number].incarnation.taken[worker] = Taken(claimant, origin, description)
+            for number, worker, claimant, origin, description in taken:
+                if number not in jobs:
+                    raise ValueError(f"a ticket is of job {number}, which has no incarnation")
+                jobs[number].incarnation.taken[worker] = Taken(claimant, origin, description)
+        except (ValueError, TypeError, RecursionError, AdmissionError) as error:
+            raise StoreError(f"The state file {self._path} is broken: {error}.", "Restore a backup.") from error
         return list(jobs.values())
 
     def ranges(self) -> dict[str, dict[int, SlotRange]]:
