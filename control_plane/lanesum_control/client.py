@@ -23,10 +23,11 @@ from typing import Any
 import grpc
 from google.protobuf import text_format
 from google.rpc import code_pb2, status_pb2
-from p4.v1 import p4runtime_pb2
+from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
 from p4runtime_sh import p4runtime as shell
 
 from lanesum._internal.closing import Closing
+from lanesum.rpc import tls
 from lanesum_control.errors import NotPrimaryError, PipelineError, SwitchUnreachableError, SwitchWriteError
 from lanesum_control.p4info import P4InfoNames
 from lanesum_control.pipelines import CompiledPipeline
@@ -53,7 +54,7 @@ shell.logging.setLevel(logging.CRITICAL + 1)
 
 
 def wait_until_listening(address: str, timeout_s: float) -> None:
-    """Wait until ``host:port`` or ``unix:path`` accepts connections.
+    """Wait until ``host:port``, ``plaintext:host:port`` or ``unix:path`` accepts connections.
 
     Raises SwitchUnreachableError after ``timeout_s``.
     """
@@ -76,18 +77,35 @@ def _try_connect(address: str) -> None:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
             probe.connect(address.removeprefix("unix:"))
         return
-    host, _, port = address.rpartition(":")
+    host, _, port = address.removeprefix(tls.PLAINTEXT).rpartition(":")
     if not port.isdecimal():
         raise SwitchUnreachableError(f"{address!r} is no P4Runtime address.", "Give host:port or unix:path.")
     with socket.create_connection((host, int(port)), timeout=1.0):
         pass
 
 
+class _Client(shell.P4RuntimeClient):  # type: ignore[misc]
+    """Client of p4runtime-shell with the identity of this process, whose own one reads its certificates differently."""
+
+    def __init__(self, device_id: int, address: str, election_id: tuple[int, int]) -> None:
+        self.device_id, self.election_id, self.role_name = device_id, election_id, None
+        self.channel = tls.channel(address)
+        self.stub = p4runtime_pb2_grpc.P4RuntimeStub(self.channel)
+        try:
+            self.set_up_stream()
+        except SystemExit as error:
+            if self.stream.done() and self.stream.code() not in _GONE:
+                raise SwitchUnreachableError(
+                    f"The switch at {address} refused a session: {self.stream.details()}"
+                ) from error
+            raise
+
+
 class SwitchConnection(Closing):
     """Primary P4Runtime client of one switch. Use as a context manager, or call ``close``.
 
     Args:
-        address: ``host:port`` or ``unix:path`` of the switch's gRPC server.
+        address: address of the switch's gRPC server, as ``lanesum.rpc.tls.channel`` has it.
         device_id: P4Runtime device id of the switch.
         election_id: (high, low); the highest one is primary.
         timeout_s: time to wait for the server.
@@ -109,8 +127,10 @@ class SwitchConnection(Closing):
         output = io.StringIO()
         try:
             with contextlib.redirect_stdout(output):
-                self._client: Any = shell.P4RuntimeClient(device_id, address, election_id)
+                self._client: Any = _Client(device_id, address, election_id)
         except SystemExit as error:
+            if why := tls.problem(address):
+                raise SwitchUnreachableError(f"No TLS session with the switch at {address} begins: {why}") from error
             raise SwitchUnreachableError(
                 f"The server at {address} accepted no P4Runtime session for device {device_id} as {election_id}.",
                 "Check the device id, and that no other controller uses the same election id.",

@@ -5,12 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from lanesum._internal.closing import Serving
 from lanesum.rpc import controller as rpc
 from lanesum.rpc.caller import Caller
 from lanesum.rpc.json_grpc import Handler, JsonService
+from lanesum_control.access import Access, sees
 from lanesum_control.controller import AdmittedJob, Controller
 from lanesum_control.errors import AdmissionError
 from lanesum_control.jobs import JobRequest, Taken
@@ -20,6 +21,8 @@ from lanesum_control.model import Role
 # Length of a text of a worker, which may describe a codec with many rules; number of workers in one question.
 _MAX_TEXT = 1 << 16
 _MAX_ABOUT = 1024
+
+_Answer = TypeVar("_Answer")
 
 
 def job_message(admitted: AdmittedJob) -> dict[str, Any]:
@@ -57,13 +60,17 @@ def job_message(admitted: AdmittedJob) -> dict[str, Any]:
 
 
 class ControllerService(Serving):
-    """Serves ``controller`` at ``address`` (``host:port``; port 0 selects one, see ``port``).
+    """Serves ``controller`` at ``address`` (``host:port`` or ``unix:path``; port 0 selects one, see ``port``).
 
-    Raises ConfigurationError if the port is in use.
+    ``access``: rights of callers; all may call everything if None. ``credentials``: for TLS; None for plain text. Raises
+    ConfigurationError if the port is in use.
     """
 
-    def __init__(self, controller: Controller, address: str) -> None:
+    def __init__(
+        self, controller: Controller, address: str, *, access: Access | None = None, credentials: Any = None
+    ) -> None:
         self._controller = controller
+        self._access = Access(controller.present) if access is None else access
         handlers: dict[str, Handler] = {
             rpc.JOIN: self._join,
             rpc.READY: self._state,
@@ -79,8 +86,23 @@ class ControllerService(Serving):
             rpc.EVENTS: self._events,
         }
         streams = {rpc.WATCH: self._watch}
-        self._service = JsonService(address, rpc.SERVICE, handlers, owner="controller", streams=streams)
+        self._service = JsonService(
+            address,
+            rpc.SERVICE,
+            {method: self._checked(method, handler) for method, handler in handlers.items()},
+            owner="controller",
+            streams={method: self._checked(method, handler) for method, handler in streams.items()},
+            credentials=credentials,
+            authenticate=self._access.authenticate,
+        )
         self.port = self._service.port
+
+    def _checked(self, method: str, handler: Callable[..., _Answer]) -> Callable[..., _Answer]:
+        def handle(message: dict[str, Any], caller: Caller, *more: Any) -> _Answer:
+            self._access.check(caller, method, message)
+            return handler(message, caller, *more)
+
+        return handle
 
     def _join(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         """Join. ``worker``: number or host.
@@ -154,8 +176,9 @@ class ControllerService(Serving):
     def _extend(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         return job_message(self._controller.extend(_name(message), str(message.get("host"))))
 
-    def _jobs(self, _message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
-        return {"jobs": [job_message(job) for job in self._controller.jobs()]}
+    def _jobs(self, _message: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        jobs = self._controller.jobs()
+        return {"jobs": [job_message(job) for job in jobs if sees(caller, job.request.name, job.owner)]}
 
     def _counters(self, _message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         return self._controller.counters()

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from lanesum._internal.closing import Closing
+from lanesum._internal.private_files import make_private
 from lanesum._internal.udp_socket import Address
 from lanesum_control.allocation import SlotRange
 from lanesum_control.errors import AdmissionError, StoreError
@@ -56,6 +57,14 @@ class Store(Closing):
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
+        # Tags and hashes of tokens are for the controller alone.
+        if path is not None:
+            try:
+                make_private(path)
+            except OSError as error:
+                raise StoreError(
+                    f"Cannot use the state file {path}: {error.strerror}.", "Check folder and permissions."
+                ) from error
         # Transactions begin explicitly; the connection holds the lock of the file for its whole life.
         with self._typed_errors():
             self._db = sqlite3.connect(":memory:" if path is None else path, isolation_level=None, timeout=0.2,

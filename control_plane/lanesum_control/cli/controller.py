@@ -14,7 +14,7 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
 from lanesum.rpc import controller as rpc
 from lanesum.server.service import DEFAULT_CONTROL
-from lanesum_control.cli.options import Loopback, Topology
+from lanesum_control.cli.options import Insecure, Loopback, Tls, Topology
 from lanesum_control.cli.typer_main import typer_main
 from lanesum_control.model import DEFAULT_MARK_ABOVE
 
@@ -62,9 +62,17 @@ def controller(
         typer.Option(help="With --tofino: recirculation port, repeatable; by default the chip's own."),
     ] = None,
     loopback: Loopback = False,
+    tls: Tls = None,
+    client_certs: Annotated[
+        bool, typer.Option(help="With --tls: refuse callers without a certificate; else they need a token.")
+    ] = True,
+    tokens: Annotated[Path | None, typer.Option(help="Tokens of operators and tenants (lanesum token).")] = None,
+    insecure: Insecure = False,
 ) -> None:
     """Push the P4 program to the switches, admit jobs, hand out tickets, and repair restarted parts."""
+    from lanesum.rpc.tls import UNIX, credentials_for
     from lanesum.server.client import RemoteServer
+    from lanesum_control.access import Access
     from lanesum_control.client import DEFAULT_CONNECT_TIMEOUT_S
     from lanesum_control.controller import Controller
     from lanesum_control.events import EventLog
@@ -74,8 +82,15 @@ def controller(
     from lanesum_control.pipelines import bmv2_pipeline, tofino_pipeline
     from lanesum_control.service import ControllerService
     from lanesum_control.store import Store
+    from lanesum_control.tokens import TokenFile
     from lanesum_control.topology import load
 
+    known = None if tokens is None else TokenFile(tokens)
+    mutual = tls is not None and client_certs
+    identified = mutual or known is not None
+    credentials = credentials_for(
+        "controller", listen, tls, insecure=insecure, mutual=mutual, identified=identified
+    )
     network = load(topology)
     if tofino is None and (device_config is not None or recirculation):
         raise ConfigurationError("--device-config and --recirculation are for --tofino.", "Name a profile with it.")
@@ -101,8 +116,9 @@ def controller(
             events=EventLog(listener=lambda event: typer.echo(event.line())),
             connect_timeout_s=DEFAULT_CONNECT_TIMEOUT_S,
         )
+        access = Access(jobs.present, known, closed=identified and not listen.startswith(UNIX))
         try:
-            with Monitor(jobs), ControllerService(jobs, listen):
+            with Monitor(jobs), ControllerService(jobs, listen, access=access, credentials=credentials):
                 wait_for_signal()
         finally:
             jobs.close()

@@ -71,7 +71,7 @@ def start(supervisor: Supervisor, block: Block, folder: Path, switch: str, worke
     topology.write_text(json.dumps(_topology(block, workers)))
     behind = switch != "none"
     control, p4runtime = f"unix:{folder}/server.sock", f"unix:{folder}/switch.sock"
-    controller = f"{block.host(_CONTROLLER)}:{rpc.DEFAULT_PORT}"
+    controller = f"unix:{folder}/controller.sock"  # only the user of this launch enters the folder
     network = ["--topology", str(topology), "--loopback"]
     if behind:
         supervisor.start("switch", _command("switch", *network, "--p4runtime", p4runtime))
