@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Access to the controller: who calls, and which calls and jobs are open to them.
 
-A token comes first, then the certificate. Workers have the token of their job. On a unix socket, whose permissions say who
-may connect, callers without a token are operators; so they are at a controller that has neither TLS with certificates
-of clients nor tokens.
+A token comes first, then the certificate. Workers have the token of their job. Callers without a token are operators on
+a unix socket, whose permissions say who may connect, and at a controller with neither tokens nor mutual TLS.
 """
 
 from __future__ import annotations
@@ -64,17 +63,18 @@ class Access:
         if caller.role is Role.OPERATOR:
             return
         who = described(caller)
-        if method not in _CALLS[caller.role] or message.get("take_over") and caller.role is Role.WORKER:
+        takes_over = caller.role is Role.WORKER and bool(message.get("take_over"))
+        if method not in _CALLS[caller.role] or takes_over:
             raise tls.AccessError(f"{who} may not call {method}.", "Call with the token of an operator or tenant.")
         about = message.get("name" if method == rpc.ADMIT else "job")
         if about is None:
             return
         job = next((job for job in self._jobs() if about in (job.request.name, job.number)), None)
-        # A worker of a job that has ended may learn that; so may everyone, because there is no secret in it.
+        # That a job has ended is no secret; its workers have a void token then.
         if job is None and (method == rpc.ADMIT or type(about) is int):
             return
         if job is None or not sees(caller, job.request.name, job.owner):
-            raise tls.AccessError(f"{who} has no job {about!r}.", "Name another job, or call with the token of its owner.")
+            raise tls.AccessError(f"{who} has no job {about!r}.", "Name another job, or use the token of its owner.")
 
 
 def sees(caller: Caller, job: str, owner: str) -> bool:

@@ -29,7 +29,7 @@ AUTHORITY_FOLDER = "ca"
 AUTHORITY_DAYS = 3650
 DEFAULT_DAYS = 365
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
-#: Folders that a new authority has besides its own, and their roles as callers. Servers and switches call nobody.
+#: Folders that a new authority has besides its own, and their roles as callers. Servers and switches are not callers.
 PARTS: dict[str, Role | None] = {
     "controller": Role.OPERATOR,
     "server": None,
@@ -64,7 +64,7 @@ class Authority:
         except (ValueError, TypeError, UnsupportedAlgorithm) as error:
             raise ConfigurationError(f"The certificate authority in {own} cannot be read: {error}.") from error
         if not isinstance(key, ec.EllipticCurvePrivateKey):
-            raise ConfigurationError(f"{own / 'ca.key'} is no key on an elliptic curve.", "lanesum certs init makes one.")
+            raise ConfigurationError(f"{own / 'ca.key'} is no key on an elliptic curve.", "lanesum certs makes one.")
         self._key = key
 
     @classmethod
@@ -133,9 +133,7 @@ class Authority:
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
             .add_extension(x509.SubjectAlternativeName(names), critical=False)
-            .add_extension(
-                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False
-            )
+            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False)
             .sign(self._key, hashes.SHA256())
         )
         folder = self._folder / name
@@ -155,9 +153,9 @@ def init(folder: Path, hosts: Iterable[str] = (), days: float = DEFAULT_DAYS) ->
     ]
 
 
-def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, days: float) -> (
-    x509.CertificateBuilder
-):
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, days: float
+) -> x509.CertificateBuilder:
     now = datetime.datetime.now(datetime.UTC)
     end = now + datetime.timedelta(days=days)
     return (

@@ -62,8 +62,9 @@ def job_message(admitted: AdmittedJob) -> dict[str, Any]:
 class ControllerService(Serving):
     """Serves ``controller`` at ``address`` (``host:port`` or ``unix:path``; port 0 selects one, see ``port``).
 
-    ``access``: rights of callers; all may call everything if None. ``credentials``: for TLS; None for plain text. Raises
-    ConfigurationError if the port is in use.
+    ``access``: rights of callers; all may call everything if None. ``credentials``: for TLS; None for plain text.
+
+    Raises ConfigurationError if the port is in use.
     """
 
     def __init__(

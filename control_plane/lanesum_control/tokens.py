@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tokens of callers: random text that its owner keeps in a file, and whose hash the controller knows.
+"""Tokens of callers: random text in a file of its owner; the controller has the hash.
 
 A token file has one line for each caller: name, role, and the SHA-256 of the token. A token has 256 random bits, so its
 hash needs no salt.

@@ -156,7 +156,7 @@ def test_caller_without_valid_token_has_no_rights(address: str, files: Path, act
 
 
 def test_every_method_has_a_role() -> None:
-    """A new method is open to nobody but operators until somebody decides."""
+    """A new method is open to operators alone until it is added here."""
     methods = {value for name, value in vars(rpc).items() if name.isupper() and isinstance(value, str)}
     called = methods - {rpc.SERVICE, *rpc.OVER, *rpc.GONE_KINDS}
     assert called == OPERATOR_CALLS | TENANT_CALLS | WORKER_CALLS
@@ -194,9 +194,7 @@ def test_two_identities_in_a_certificate_are_none() -> None:
     assert Access(list, closed=True).authenticate({}, {"peer_uri": both}) == UNKNOWN
 
 
-def test_token_file_is_read_again_and_keeps_its_callers_while_broken(
-    files: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_token_file_that_breaks_keeps_its_callers(files: Path, capfd: pytest.CaptureFixture[str]) -> None:
     known = tokens.TokenFile(files / "tokens")
     token = (files / "alice").read_text().strip()
     assert known.caller(token) == Caller("alice", Role.TENANT)
@@ -251,8 +249,9 @@ def test_token_commands_add_list_and_remove(tmp_path: Path) -> None:
     added = invoke(["token", "add", file, "alice", "--out", str(tmp_path / "alice")])
     assert added.exit_code == 0 and added.output == ""
     assert invoke(["token", "list", file]).output == "alice tenant\n"
-    assert "cannot be the worker" in invoke(
-        ["token", "add", file, "x", "--role", "worker", "--out", str(tmp_path / "x")]
-    ).output
+    assert (
+        "cannot be the worker"
+        in invoke(["token", "add", file, "x", "--role", "worker", "--out", str(tmp_path / "x")]).output
+    )
     assert invoke(["token", "remove", file, "alice"]).exit_code == 0
     assert "has no caller 'alice'" in invoke(["token", "remove", file, "alice"]).output

@@ -74,7 +74,7 @@ def test_issue_with_invalid_host_is_refused(tmp_path: Path, host: str) -> None:
 
 def test_certificate_for_nothing_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="needs a role or a host"):
-        certs.Authority.create(tmp_path).issue("nobody")
+        certs.Authority.create(tmp_path).issue("empty")
 
 
 @pytest.mark.parametrize("text", [b"", b"no key", b"\xff\x00"])

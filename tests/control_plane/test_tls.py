@@ -97,7 +97,7 @@ def controller_at(act_as: ActAs) -> Iterator[Start]:
     [
         ("old", "controller", "it refuses the certificate in .*/old, which has expired, or is of another authority"),
         ("server", "controller", "it refuses the certificate in .*/server"),
-        ("nothing", "controller", "it asks for a certificate of this process, and .*/nothing has none"),
+        ("nothing", "controller", "it asks for a certificate, and .*/nothing has none"),
         ("foreign", "controller", "its certificate is not valid here: unable to get local issuer certificate"),
         ("operator", "foreign", "its certificate is not valid here: unable to get local issuer certificate"),
         ("operator", "old", "its certificate is not valid here: certificate has expired"),
@@ -131,7 +131,7 @@ def test_certificate_and_token_of_a_job_join_it(
     act_as(folder / "operator")
     rpc.call(address, rpc.ADMIT, {"name": "a", "workers": ["w1"], "worker_token": tokens.token_hash(token)})
     act_as(folder / "worker")
-    with pytest.raises(rpc.ControllerError, match="A caller without a token, .* has no job 'a'"):
+    with pytest.raises(rpc.ControllerError, match=r"A caller without a token, .* has no job 'a'"):
         Membership.join(controller=address, job="a", worker=0)
     tokens.write_token(tmp_path / "token", token)
     monkeypatch.setenv(environment.TOKEN_FILE, str(tmp_path / "token"))
@@ -236,15 +236,15 @@ def test_local_address_needs_no_tls(address: str) -> None:
 
 @pytest.mark.parametrize("address", ["0.0.0.0:1", "[::]:1", "10.19.0.1:1", "example.org:1", "128.0.0.1:1", ":1"])
 def test_exposed_address_needs_tls_or_consent(address: str, capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(ConfigurationError, match=rf"Everybody who reaches {re.escape(address)} .* accept --insecure"):
+    with pytest.raises(ConfigurationError, match=rf"All hosts that reach {re.escape(address)} .* accept --insecure"):
         tls.credentials_for("controller", address, None, insecure=False)
     assert tls.credentials_for("controller", address, None, insecure=True) is None
-    assert "warning: Everybody who reaches" in capfd.readouterr().err
+    assert "warning: All hosts that reach" in capfd.readouterr().err
 
 
 def test_exposed_address_with_tls_needs_identified_callers(folder: Path, act_as: ActAs) -> None:
     act_as(folder / "operator")  # the command replaces it
-    with pytest.raises(ConfigurationError, match="does not identify its callers"):
+    with pytest.raises(ConfigurationError, match="does not identify callers"):
         tls.credentials_for(
             "controller", "10.0.0.1:1", folder / "controller", insecure=False, mutual=False, identified=False
         )
@@ -261,7 +261,7 @@ def test_exposed_address_with_tls_needs_identified_callers(folder: Path, act_as:
 )
 def test_command_refuses_an_exposed_address(command: list[str]) -> None:
     refused = invoke(command)
-    assert refused.exit_code == 2 and "Everybody who reaches 0.0.0.0:0 can use the" in refused.output
+    assert refused.exit_code == 2 and "All hosts that reach 0.0.0.0:0 can use the" in refused.output
 
 
 @pytest.mark.parametrize("lacking", ["ca.crt", "tls.crt", "tls.key"])
@@ -285,7 +285,7 @@ def test_token_never_leaves_the_host_unencrypted(tmp_path: Path, monkeypatch: py
     tokens.write_token(tmp_path / "token", token)
     monkeypatch.setenv(environment.TOKEN_FILE, str(tmp_path / "token"))
     for address in ("10.0.0.9:1", "plaintext:10.0.0.9:1", "controller:1"):
-        with pytest.raises(ConfigurationError, match="would travel to .* unencrypted") as caught:
+        with pytest.raises(ConfigurationError, match=r"would travel to .* unencrypted") as caught:
             rpc.call(address, rpc.JOBS, {})
         assert token not in str(caught.value)
     for address in ("127.0.0.1:1", "unix:/x", "plaintext:127.0.0.1:1"):

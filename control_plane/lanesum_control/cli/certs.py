@@ -15,9 +15,7 @@ from lanesum_control.cli.typer_main import typer_main
 app = typer.Typer(help="Make a certificate authority for a lab, and issue certificates.", no_args_is_help=True)
 
 Folder = Annotated[Path, typer.Argument(help="Folder of the authority, with one folder for each certificate.")]
-Host = Annotated[
-    list[str] | None, typer.Option(help="Host name or address at which a service is called; repeatable.")
-]
+Host = Annotated[list[str] | None, typer.Option(help="Host name or address at which a service is called; repeatable.")]
 Days = Annotated[int, typer.Option(min=1, help="Days until the certificates expire.")]
 
 

@@ -88,9 +88,7 @@ def controller(
     known = None if tokens is None else TokenFile(tokens)
     mutual = tls is not None and client_certs
     identified = mutual or known is not None
-    credentials = credentials_for(
-        "controller", listen, tls, insecure=insecure, mutual=mutual, identified=identified
-    )
+    credentials = credentials_for("controller", listen, tls, insecure=insecure, mutual=mutual, identified=identified)
     network = load(topology)
     if tofino is None and (device_config is not None or recirculation):
         raise ConfigurationError("--device-config and --recirculation are for --tofino.", "Name a profile with it.")

@@ -61,7 +61,7 @@ def call(
     *,
     connect_s: float | None = None,
 ) -> dict[str, Any]:
-    """Call the controller at ``host:port`` or ``unix:path``; wait until it is up, at most ``connect_s`` or ``timeout_s`` seconds.
+    """Call the controller; wait until it is up, at most ``connect_s`` or ``timeout_s`` seconds.
 
     Raises:
         UnreachableError: the controller did not answer in time.

@@ -114,7 +114,7 @@ def problem(address: str) -> str:
             if session.recv(1):
                 return ""
             if not (folder / CERTIFICATE).exists():
-                return f"it asks for a certificate of this process, and {folder} has none. Issue one (lanesum certs issue)."
+                return f"it asks for a certificate, and {folder} has none. Issue one (lanesum certs issue)."
             return (
                 f"it refuses the certificate in {folder}, which has expired, or is of another authority, or is not for "
                 "callers; its log says why. Issue a new one (lanesum certs issue)."
@@ -167,8 +167,9 @@ def server_credentials(folder: Path, *, mutual: bool = True) -> Any:
     return grpc.dynamic_ssl_server_credentials(first, reload, require_client_authentication=mutual)
 
 
-def credentials_for(service: str, address: str, folder: Path | None, *, insecure: bool, mutual: bool = True,
-                    identified: bool = True) -> Any:
+def credentials_for(
+    service: str, address: str, folder: Path | None, *, insecure: bool, mutual: bool = True, identified: bool = True
+) -> Any:
     """Return the credentials of a service that this process runs; None for a unix socket, or without a folder.
 
     The process calls other services with the same folder.
@@ -190,7 +191,7 @@ def credentials_for(service: str, address: str, folder: Path | None, *, insecure
         # gRPC reports handshakes that fail at this level only.
         os.environ.setdefault("GRPC_VERBOSITY", "INFO")
     if not is_local(address) and (folder is None or not identified):
-        what = f"Everybody who reaches {address} can use the {service}: it has no TLS, or does not identify its callers."
+        what = f"All hosts that reach {address} can use the {service}: it has no TLS, or does not identify callers."
         if not insecure:
             raise ConfigurationError(
                 what,
