@@ -13,7 +13,7 @@ from typing import Any
 
 from lanesum.rpc import controller as rpc
 from lanesum.rpc import tls
-from lanesum.rpc.caller import ANYBODY, Caller, Role
+from lanesum.rpc.caller import UNAUTHENTICATED, Caller, Role
 from lanesum_control.jobs import Job
 from lanesum_control.tokens import TokenFile, token_hash
 
@@ -39,7 +39,7 @@ class Access:
     ) -> None:
         self._jobs = jobs
         self._tokens = tokens
-        self._other = UNKNOWN if closed else ANYBODY
+        self._other = UNKNOWN if closed else UNAUTHENTICATED
 
     def authenticate(self, metadata: Mapping[str, Any], auth_context: Mapping[str, Any]) -> Caller:
         """Return the caller of a call with this metadata and gRPC authentication context. Does not block."""

@@ -15,7 +15,7 @@ from lanesum import environment
 from lanesum.errors import ConfigurationError
 from lanesum.join import Membership, join
 from lanesum.rpc import controller as rpc
-from lanesum.rpc.caller import ANYBODY, Caller, Role
+from lanesum.rpc.caller import UNAUTHENTICATED, Caller, Role
 from lanesum_control import tokens
 from lanesum_control.access import UNKNOWN, Access
 from lanesum_control.controller import Controller
@@ -174,7 +174,7 @@ def test_every_method_has_a_role() -> None:
 @pytest.mark.parametrize(
     ("closed", "uri", "expected"),
     [
-        (False, None, ANYBODY),
+        (False, None, UNAUTHENTICATED),
         (True, None, UNKNOWN),
         (True, b"spiffe://lanesum/operator/root", Caller("root", Role.OPERATOR)),
         (True, b"spiffe://lanesum/tenant/alice", Caller("alice", Role.TENANT)),
