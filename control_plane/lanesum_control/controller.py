@@ -18,6 +18,7 @@ from typing import Any
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, UDP_PORT
 from lanesum.rpc import controller as rpc
+from lanesum.rpc.caller import ANYBODY, Caller
 from lanesum.server import ServerJob
 from lanesum.server.client import ServerError
 from lanesum.transport.ticket import JobTicket
@@ -105,11 +106,11 @@ class Controller:
 
     # Admission.
 
-    def admit(self, request: JobRequest, *, take_over: bool = False) -> AdmittedJob:
+    def admit(self, request: JobRequest, *, take_over: bool = False, caller: Caller = ANYBODY) -> AdmittedJob:
         """Admit a job: assign identifiers, and install it on the servers and on the switches with capacity.
 
         A job of the same name is removed first if all of its workers are gone, or with ``take_over``: its workers are
-        told so.
+        told so. ``caller`` owns the job.
 
         Raises:
             AdmissionError: unknown host, name in use, a quota that cannot be met (QuotaError).
@@ -123,7 +124,7 @@ class Controller:
                 self._make_room(self._jobs[request.name], take_over)
             request = self._with_port(request.with_ops(self._accumulator_words))
             number, order = self._store.new_numbers()
-            job = Job(number, self._free_group(), order, request, self._incarnation(request, number))
+            job = Job(number, self._free_group(), order, request, self._incarnation(request, number), caller.name)
             planned = self._planned(changed=job)
             self._store.save(job, planned.ranges)
             try:
@@ -137,12 +138,15 @@ class Controller:
             self.events.add(request.name, f"admitted as job {number}{self._left_out_words(job)}")
             return self._admitted(job)
 
-    def admit_at(self, addresses: Sequence[str], request: JobRequest, *, take_over: bool = False) -> AdmittedJob:
+    def admit_at(
+        self, addresses: Sequence[str], request: JobRequest, *, take_over: bool = False, caller: Caller = ANYBODY
+    ) -> AdmittedJob:
         """Admit a job whose workers have these addresses, see ``Network.hosts_of``; the rest as ``admit``."""
         with self._lock:
             others = [job.request for job in self._jobs.values() if job.request.name != request.name]
             busy = {host for other in others for host in other.workers}
-            return self.admit(replace(request, workers=self.network.hosts_of(addresses, busy)), take_over=take_over)
+            request = replace(request, workers=self.network.hosts_of(addresses, busy))
+            return self.admit(request, take_over=take_over, caller=caller)
 
     def remove(self, name: str, why: str = "removed") -> None:
         """Remove the job everywhere and free its slots. Raises UnknownJobError."""
@@ -625,6 +629,7 @@ class Controller:
         return AdmittedJob(
             request=job.request,
             number=job.number,
+            owner=job.owner,
             tickets=self._tickets(job),
             joined=frozenset(job.incarnation.taken),
             switch_jobs={one.switch: self._plan.switch_job(wanted, one) for one in placement.assignments},

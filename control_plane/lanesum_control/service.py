@@ -35,6 +35,7 @@ def job_message(admitted: AdmittedJob) -> dict[str, Any]:
     return {
         "name": request.name,
         "job": admitted.number,
+        "owner": admitted.owner,
         "workers": list(request.workers),
         "joined": [request.workers[worker] for worker in sorted(admitted.joined)],
         "slots": request.slots,
@@ -149,7 +150,7 @@ class ControllerService(Serving):
         self._controller.report(*_ticket(message), _text(message, "claimant") or "", gone)
         return {}
 
-    def _admit(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
+    def _admit(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """Admit a job of the other fields; ``take_over``: in the place of one of this name.
 
         ``addresses``, those of the workers' processes, may take the place of ``workers``.
@@ -158,11 +159,12 @@ class ControllerService(Serving):
         take_over = fields.pop("take_over", False) is True
         addresses = fields.pop("addresses", None)
         if addresses is None:
-            return job_message(self._controller.admit(JobRequest.from_message(fields), take_over=take_over))
+            request = JobRequest.from_message(fields)
+            return job_message(self._controller.admit(request, take_over=take_over, caller=caller))
         if not isinstance(addresses, list) or not all(isinstance(one, str) for one in addresses):
             raise AdmissionError(f"addresses = {addresses!r} is no list of IPv4 addresses.")
         request = JobRequest.from_message({**fields, "workers": []})
-        return job_message(self._controller.admit_at(addresses, request, take_over=take_over))
+        return job_message(self._controller.admit_at(addresses, request, take_over=take_over, caller=caller))
 
     def _remove(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         self._controller.remove(_name(message))

@@ -21,13 +21,13 @@ from lanesum_control.allocation import SlotRange
 from lanesum_control.errors import AdmissionError, StoreError
 from lanesum_control.jobs import Incarnation, Job, JobRequest, Taken
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 _MAX_JOB = 0xFFFF
 _SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL);
 CREATE TABLE jobs (
     number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, multicast_group INTEGER NOT NULL,
-    admission INTEGER NOT NULL, request TEXT NOT NULL
+    admission INTEGER NOT NULL, request TEXT NOT NULL, owner TEXT NOT NULL
 );
 CREATE TABLE incarnations (
     job INTEGER PRIMARY KEY REFERENCES jobs ON DELETE CASCADE,
@@ -130,7 +130,7 @@ class Store(Closing):
         """Return all jobs, oldest first."""
         with self._typed_errors():
             rows = self._db.execute(
-                "SELECT number, multicast_group, admission, request, tag, epoch, seed, slots, servers, looks_up"
+                "SELECT number, multicast_group, admission, request, owner, tag, epoch, seed, slots, servers, looks_up"
                 " FROM jobs JOIN incarnations ON job = number ORDER BY admission"
             ).fetchall()
             taken = self._db.execute("SELECT job, worker, claimant, origin, description FROM tickets").fetchall()
@@ -142,8 +142,9 @@ class Store(Closing):
                     order,
                     JobRequest.from_message(json.loads(request)),
                     Incarnation(tag, epoch, int(seed), slots, _addresses(servers), bool(looks_up)),
+                    owner,
                 )
-                for number, group, order, request, tag, epoch, seed, slots, servers, looks_up in rows
+                for number, group, order, request, owner, tag, epoch, seed, slots, servers, looks_up in rows
             }
         except (ValueError, TypeError, AdmissionError) as error:
             raise StoreError(f"The state file {self._path} is broken: {error}.", "Restore a copy.") from error
@@ -178,8 +179,9 @@ class Store(Closing):
         request, now = job.request, job.incarnation
         with self._transaction():
             self._db.execute(
-                "INSERT INTO jobs VALUES (?, ?, ?, ?, ?) ON CONFLICT (number) DO UPDATE SET request = excluded.request",
-                (job.number, request.name, job.group, job.order, json.dumps(request.to_message())),
+                "INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?)"
+                " ON CONFLICT (number) DO UPDATE SET request = excluded.request",
+                (job.number, request.name, job.group, job.order, json.dumps(request.to_message()), job.owner),
             )
             self._db.execute(
                 "INSERT OR REPLACE INTO incarnations VALUES (?, ?, ?, ?, ?, ?, ?)",

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from lanesum.rpc.caller import Caller, Role
 from lanesum_control.allocation import SlotRange
 from lanesum_control.errors import StoreError
 from lanesum_control.jobs import Taken
@@ -23,7 +24,7 @@ def test_controller_that_starts_again_has_lost_nothing(tmp_path: Path) -> None:
         controller = site.start(store=store)
         controller.admit(request("gone"))
         controller.admit(request("a", slots=90, quota=5, quorum=3, priority=2, lease_s=7.5, seed=(1 << 64) - 1))
-        controller.admit(request("b", slots=10, best_effort=True))
+        controller.admit(request("b", slots=10, best_effort=True), caller=Caller("blue", Role.TENANT))
         controller.remove("gone")
         tickets = [controller.join("b", worker, Taken(f"p{worker}", "x", "thc")) for worker in (0, 1)]
         controller.leave("a", "w1")
@@ -35,6 +36,7 @@ def test_controller_that_starts_again_has_lost_nothing(tmp_path: Path) -> None:
     with Store(state) as store:
         again = site.start(store=store)
         assert again.jobs() == before
+        assert [job.owner for job in before] == ["", "blue"]
         assert {name: switch.jobs for name, switch in site.switches.items()} == held
         assert site.told() == ["s0: reconcile", "s1: reconcile", "s2: reconcile"], "nothing that runs is touched"
         assert what(again, "s1") == ["connected: no differences"]

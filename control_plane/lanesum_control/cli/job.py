@@ -138,16 +138,16 @@ def list_jobs(controller: Controller = _ADDRESS, as_json: Json = False) -> None:
     if as_json:
         _print(jobs)
         return
-    table = Table("name", "job", "workers", "switch", "slots", "as")
+    table = Table("name", "job", "owner", "workers", "switch", "slots", "as")
     for job in jobs:
         rows = [
             (switch, f"{at['slot_base']}..{at['slot_base'] + at['slots'] - 1}", at["role"].lower() or "only level")
             for switch, at in job["placement"].items()
         ]
         rows += [(switch, "-", f"left out: {why}") for switch, why in job["left_out"].items()]
-        first = (job["name"], str(job["job"]), ", ".join(job["workers"]))
+        first = (job["name"], str(job["job"]), job["owner"] or "-", ", ".join(job["workers"]))
         for number, row in enumerate(rows or [("", "", "")]):
-            table.add_row(*(("", "", "") if number else first), *row)
+            table.add_row(*([""] * len(first) if number else first), *row)
     Console().print(table)
 
 
