@@ -13,9 +13,7 @@ import functools
 import io
 import logging
 import queue
-import socket
 import threading
-import time
 from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any
@@ -35,7 +33,6 @@ from lanesum_control.pipelines import CompiledPipeline
 DEFAULT_DEVICE_ID = 1
 DEFAULT_ELECTION_ID = (0, 1)
 DEFAULT_CONNECT_TIMEOUT_S = 10.0
-_RETRY_S = 0.05
 # The errors of all updates of a request travel in gRPC metadata, which has a limit.
 _UPDATES_PER_REQUEST = 64
 # A switch that stops answering while its socket is open must not block the controller.
@@ -51,37 +48,6 @@ shell.threading = SimpleNamespace(Thread=functools.partial(threading.Thread, dae
 # It logs errors through the root logger that this module raises.
 shell.logging = logging.getLogger("lanesum_control.p4runtime_sh")
 shell.logging.setLevel(logging.CRITICAL + 1)
-
-
-def wait_until_listening(address: str, timeout_s: float) -> None:
-    """Wait until ``host:port``, ``plaintext:host:port`` or ``unix:path`` accepts connections.
-
-    Raises SwitchUnreachableError after ``timeout_s``.
-    """
-    deadline = time.monotonic() + timeout_s
-    while True:
-        try:
-            _try_connect(address)
-            return
-        except OSError as error:
-            if time.monotonic() >= deadline:
-                raise SwitchUnreachableError(
-                    f"No P4Runtime server answers at {address} ({error.strerror or error}).",
-                    "Start the switch (lanesum switch, or simple_switch_grpc), or correct the address.",
-                ) from error
-        time.sleep(_RETRY_S)
-
-
-def _try_connect(address: str) -> None:
-    if address.startswith("unix:"):
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-            probe.connect(address.removeprefix("unix:"))
-        return
-    host, _, port = address.removeprefix(tls.PLAINTEXT).rpartition(":")
-    if not port.isdecimal():
-        raise SwitchUnreachableError(f"{address!r} is no P4Runtime address.", "Give host:port or unix:path.")
-    with socket.create_connection((host, int(port)), timeout=1.0):
-        pass
 
 
 class _Client(shell.P4RuntimeClient):  # type: ignore[misc]
@@ -123,7 +89,13 @@ class SwitchConnection(Closing):
     ) -> None:
         self.address = address
         self.names: P4InfoNames | None = None
-        wait_until_listening(address, timeout_s)
+        try:
+            tls.wait_until_listening(address, timeout_s)
+        except OSError as error:
+            raise SwitchUnreachableError(
+                f"No P4Runtime server answers at {address} ({error.strerror or error}).",
+                "Start the switch (lanesum switch, or simple_switch_grpc), or correct the address.",
+            ) from error
         output = io.StringIO()
         try:
             with contextlib.redirect_stdout(output):

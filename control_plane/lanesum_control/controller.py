@@ -18,7 +18,7 @@ from typing import Any
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, UDP_PORT
 from lanesum.rpc import controller as rpc
-from lanesum.rpc.caller import ANYBODY, Caller
+from lanesum.rpc.caller import UNAUTHENTICATED, Caller
 from lanesum.server import ServerJob
 from lanesum.server.client import ServerError
 from lanesum.transport.ticket import JobTicket
@@ -106,7 +106,7 @@ class Controller:
 
     # Admission.
 
-    def admit(self, request: JobRequest, *, take_over: bool = False, caller: Caller = ANYBODY) -> AdmittedJob:
+    def admit(self, request: JobRequest, *, take_over: bool = False, caller: Caller = UNAUTHENTICATED) -> AdmittedJob:
         """Admit a job: assign identifiers, and install it on the servers and on the switches with capacity.
 
         A job of the same name is removed first if all of its workers are gone, or with ``take_over``: its workers are
@@ -139,7 +139,12 @@ class Controller:
             return self._admitted(job)
 
     def admit_at(
-        self, addresses: Sequence[str], request: JobRequest, *, take_over: bool = False, caller: Caller = ANYBODY
+        self,
+        addresses: Sequence[str],
+        request: JobRequest,
+        *,
+        take_over: bool = False,
+        caller: Caller = UNAUTHENTICATED,
     ) -> AdmittedJob:
         """Admit a job whose workers have these addresses, see ``Network.hosts_of``; the rest as ``admit``."""
         with self._lock:

@@ -36,7 +36,7 @@ _OPTIONS = [
     ("grpc.http2.max_pings_without_data", 0),
     ("grpc.http2.min_ping_interval_without_data_ms", 1000),
 ]
-# Time without a connection, or without an answer, after which a call looks for a problem of TLS.
+# Time without an answer after which a call looks for a problem of TLS.
 _HANDSHAKE_S = 0.5
 # Refusals quote the refused value. gRPC sends them percent-encoded in headers: above 8 KiB it refuses a random share of
 # all answers, and above 16 KiB all of them.
@@ -86,17 +86,17 @@ def call(
         NoAnswerError: no answer in time, or the service ended meanwhile.
     """
     grpc = import_grpc()
+    if connect_s is not None and connect_s < timeout_s:
+        try:
+            # A channel whose state was watched takes 0.2 s to close.
+            tls.wait_until_listening(address, connect_s)
+        except OSError as error:
+            raise NoAnswerError(f"No connection to {address} within {connect_s:g} s.") from error
     with tls.channel(address, _OPTIONS) as channel:
-        if connect_s is not None and connect_s < timeout_s:
-            try:
-                _result(grpc.channel_ready_future(channel), address, connect_s)
-            except grpc.FutureTimeoutError as error:
-                _check_handshake(address)
-                raise NoAnswerError(f"No connection to {address} within {connect_s:g} s.") from error
         stub = channel.unary_unary(f"/{service}/{method}", encode, decode)
         pending = stub.future(message, timeout=timeout_s, wait_for_ready=True, metadata=tls.metadata(address))
         try:
-            return _result(pending, address, None)
+            return _result(pending, address)
         except grpc.RpcError as error:
             typed = _typed(error, f"No answer from {address} within {timeout_s:g} s.")
             if isinstance(typed, NoAnswerError):
@@ -104,14 +104,14 @@ def call(
             raise typed from error
 
 
-def _result(pending: Any, address: str, timeout_s: float | None) -> Any:
-    """Return the result of a future; a handshake that fails ends the wait. Raises RefusedCallError."""
+def _result(pending: Any, address: str) -> Any:
+    """Return the answer of a call; a handshake that fails ends the wait. Raises RefusedCallError."""
     try:
-        return pending.result(_HANDSHAKE_S if timeout_s is None else min(_HANDSHAKE_S, timeout_s))
+        return pending.result(_HANDSHAKE_S)
     except import_grpc().FutureTimeoutError:
         if tls.folder_for(address) is not None:
             _check_handshake(address)
-    return pending.result(None if timeout_s is None else max(0.0, timeout_s - _HANDSHAKE_S))
+    return pending.result()
 
 
 def _check_handshake(address: str) -> None:

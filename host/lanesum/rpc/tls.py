@@ -15,6 +15,7 @@ import re
 import socket
 import ssl
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ AUTHORIZATION, BEARER = "authorization", "Bearer "
 _IDENTITY = re.compile(r"spiffe://lanesum/(operator|tenant|worker)/([A-Za-z0-9._-]+)")
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{1,512}")
 _PROBE_S = 2.0
+_RETRY_S = 0.05
 _NEXT_STEP = f"Check the folder that {environment.TLS} names, and the hosts of the service's certificate."
 
 
@@ -101,12 +103,12 @@ def problem(address: str) -> str:
     if address.startswith(UNIX):
         return ""
     folder = folder_for(address)
-    host, _, port = address.removeprefix(PLAINTEXT).rpartition(":")
+    host = address.removeprefix(PLAINTEXT).rpartition(":")[0].strip("[]")
     try:
         context = _context(folder, ssl.PROTOCOL_TLS_CLIENT)
         with (
-            socket.create_connection((host.strip("[]"), int(port)), _PROBE_S) as plain,
-            context.wrap_socket(plain, server_hostname=host.strip("[]")) as session,
+            _connection(address, _PROBE_S) as plain,
+            context.wrap_socket(plain, server_hostname=host) as session,
         ):
             if folder is None:
                 return f"it expects TLS. Set {environment.TLS} to a folder of lanesum certs."
@@ -125,8 +127,41 @@ def problem(address: str) -> str:
         if folder is None:
             return ""
         return f"it does not use TLS ({error.reason}). Start it with --tls, or call {PLAINTEXT}{address}."
-    except (OSError, ValueError):
+    except (OSError, ValueError, OverflowError):
         return ""
+
+
+def wait_until_listening(address: str, timeout_s: float) -> None:
+    """Wait until a service accepts connections.
+
+    Raises:
+        OSError: of the last attempt, after ``timeout_s``.
+        ConfigurationError: the address is malformed.
+    """
+    deadline = time.monotonic() + timeout_s
+    while True:
+        try:
+            _connection(address, max(0.1, deadline - time.monotonic())).close()
+            return
+        except (ValueError, OverflowError) as error:
+            raise ConfigurationError(f"{address!r} is no address.", "Give host:port or unix:path.") from error
+        except OSError:
+            if time.monotonic() >= deadline:
+                raise
+        time.sleep(_RETRY_S)
+
+
+def _connection(address: str, timeout_s: float) -> socket.socket:
+    if not address.startswith(UNIX):
+        host, _, port = address.removeprefix(PLAINTEXT).rpartition(":")
+        return socket.create_connection((host.strip("[]"), int(port)), timeout_s)
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connection.connect(address.removeprefix(UNIX))
+    except OSError:
+        connection.close()
+        raise
+    return connection
 
 
 # Services.
