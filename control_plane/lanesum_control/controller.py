@@ -268,16 +268,20 @@ class Controller:
                 answer["alive"] = all(self._liveness.is_alive(number, tag, one) for one in about)
             return answer
 
-    def watch(self, number: int, tag: int, worker: int, claimant: str) -> Watch:
-        """Return a stream of the states of an incarnation for one of its workers, which lives until ``unwatch``."""
+    def watch(
+        self, number: int, tag: int, worker: int, claimant: str, wake: Callable[[], None] = lambda: None
+    ) -> Watch:
+        """Return a stream of the states of an incarnation for one of its workers, which lives until its end.
+
+        ``wake`` is called when there may be a new state; it must not block.
+        """
         with self._lock:
-            watch = Watch((number, tag, worker), lambda: self.state(number, tag, worker, claimant))
+            watch = Watch((number, tag, worker), lambda: self.state(number, tag, worker, claimant), wake, self._unwatch)
             if self.state(number, tag, worker, claimant)["state"] not in rpc.OVER:
                 self._liveness.open(watch)
             return watch
 
-    def unwatch(self, watch: Watch) -> None:
-        """End a stream; idempotent."""
+    def _unwatch(self, watch: Watch) -> None:
         with self._lock:
             self._liveness.close(watch)
 

@@ -4,13 +4,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from lanesum._internal.closing import Serving
 from lanesum.rpc import controller as rpc
 from lanesum.rpc.caller import Caller
-from lanesum.rpc.json_grpc import Handler, JsonService
+from lanesum.rpc.serving import Handler, JsonService, Messages
 from lanesum_control.access import Access, sees
 from lanesum_control.controller import AdmittedJob, Controller
 from lanesum_control.errors import AdmissionError
@@ -88,12 +88,15 @@ class ControllerService(Serving):
             rpc.EVENTS: self._events,
         }
         streams = {rpc.WATCH: self._watch}
+        # These change the plan of all jobs under one lock: more threads would only wait for it.
+        slow = (rpc.ADMIT, rpc.REMOVE, rpc.RESIZE, rpc.LEAVE, rpc.EXTEND)
         self._service = JsonService(
             address,
             rpc.SERVICE,
             {method: self._checked(method, handler) for method, handler in handlers.items()},
             owner="controller",
             streams={method: self._checked(method, handler) for method, handler in streams.items()},
+            slow=slow,
             credentials=credentials,
             authenticate=self._access.authenticate,
         )
@@ -130,16 +133,9 @@ class ControllerService(Serving):
         claimant, description = _text(message, "claimant"), _text(message, "description")
         return self._controller.state(*_ticket(message), claimant, description, about)
 
-    def _watch(
-        self, message: dict[str, Any], _caller: Caller, on_end: Callable[[Callable[[], None]], bool]
-    ) -> Iterator[dict[str, Any]]:
+    def _watch(self, message: dict[str, Any], _caller: Caller, wake: Callable[[], None]) -> Messages:
         """Return the states of ``worker`` with a ticket of ``job`` and ``tag`` of ``claimant``, as they change."""
-        watch = self._controller.watch(*_ticket(message), _text(message, "claimant") or "")
-        try:
-            if on_end(lambda: self._controller.unwatch(watch)):
-                yield from watch
-        finally:
-            self._controller.unwatch(watch)
+        return self._controller.watch(*_ticket(message), _text(message, "claimant") or "", wake)
 
     def _report(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         """Store that ``worker`` of ``claimant`` fails or leaves: ``kind`` and ``cause``."""

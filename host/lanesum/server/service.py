@@ -14,7 +14,7 @@ from lanesum._internal.offload import Offload
 from lanesum._internal.udp_socket import Address
 from lanesum.errors import ConfigurationError
 from lanesum.rpc.caller import Caller
-from lanesum.rpc.json_grpc import Handler, JsonService
+from lanesum.rpc.serving import Handler, JsonService
 from lanesum.rpc.tls import operators_only
 from lanesum.server.jobs import ServerJob
 from lanesum.server.udp import AggregationServer
