@@ -90,6 +90,7 @@ class Authority:
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
             .sign(key, hashes.SHA256())
         )
+        make_private_folder(folder)
         make_private_folder(own)
         write_private(own / "ca.key", _key_text(key))
         write_private(own / AUTHORITY, certificate.public_bytes(serialization.Encoding.PEM))

@@ -223,8 +223,9 @@ def credentials_for(
     """
     if folder is not None:
         os.environ[environment.TLS] = str(folder)
-        # gRPC reports handshakes that fail at this level only.
-        os.environ.setdefault("GRPC_VERBOSITY", "INFO")
+        # gRPC reports handshakes that fail at this level only. The level of the parent may be that of import_grpc.
+        if os.environ.get("GRPC_VERBOSITY", "ERROR") == "ERROR":
+            os.environ["GRPC_VERBOSITY"] = "INFO"
     if not is_local(address) and (folder is None or not identified):
         what = f"All hosts that reach {address} can use the {service}: it has no TLS, or does not identify callers."
         if not insecure:
