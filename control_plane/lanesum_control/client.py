@@ -62,7 +62,7 @@ class _Client(shell.P4RuntimeClient):  # type: ignore[misc]
         except SystemExit as error:
             if self.stream.done() and self.stream.code() not in _GONE:
                 raise SwitchUnreachableError(
-                    f"The switch at {address} refused a session: {self.stream.details()}"
+                    f"The switch at {address} refused a session: {self.stream.details()}."
                 ) from error
             raise
 

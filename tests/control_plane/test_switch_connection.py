@@ -112,14 +112,16 @@ def test_connect_without_server_or_address_fails() -> None:
         SwitchConnection("127.0.0.1:1", timeout_s=0.2)
     with pytest.raises(SwitchUnreachableError, match="No P4Runtime server answers at unix:/nonexistent"):
         SwitchConnection("unix:/nonexistent", timeout_s=0.2)
-    for address in ("nonsense", "127.0.0.1:\u00b2", "127.0.0.1:70000"):
+    for address in ("nonsense", "127.0.0.1:\u00b2"):
         with pytest.raises(ConfigurationError, match="is no address"):
             SwitchConnection(address, timeout_s=0.2)
 
 
 def test_second_controllers(address: str) -> None:
     with SwitchConnection(address, election_id=(0, 5)):
-        with pytest.raises(SwitchUnreachableError, match="no other controller uses the same election id"):
+        with pytest.raises(
+            SwitchUnreachableError, match="refused a session: Another controller has election id 5: use a different one"
+        ):
             SwitchConnection(address, election_id=(0, 5))
         with pytest.raises(NotPrimaryError, match="Another controller is primary"):
             SwitchConnection(address, election_id=(0, 4))

@@ -200,7 +200,7 @@ def test_switch_takes_orders_of_operators_alone(folder: Path, act_as: ActAs) -> 
         with SwitchConnection(server.address) as connection:
             assert connection.is_primary()
         act_as(folder / "worker")
-        with pytest.raises(SwitchUnreachableError, match="worker is a worker; this service is for operators"):
+        with pytest.raises(SwitchUnreachableError, match="refused a session: worker is a worker; this service is"):
             SwitchConnection(server.address)
         act_as(folder / "foreign")
         with pytest.raises(SwitchUnreachableError, match=r"No TLS session .* unable to get local issuer certificate"):
