@@ -8,19 +8,27 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from lanesum._internal.closing import Serving
+from lanesum.errors import LanesumError
+from lanesum.protocol.spec import VERSION
 from lanesum.rpc import controller as rpc
-from lanesum.rpc.caller import Caller
+from lanesum.rpc.caller import Caller, Role
 from lanesum.rpc.serving import Handler, JsonService, Messages
 from lanesum_control.access import Access, sees
 from lanesum_control.controller import AdmittedJob, Controller
 from lanesum_control.errors import AdmissionError
+from lanesum_control.events import MAX_ANSWERED
 from lanesum_control.jobs import JobRequest, Taken
 from lanesum_control.liveness import Gone
-from lanesum_control.model import Role
+from lanesum_control.model import Role as SwitchRole
 
 # Length of a text of a worker, which may describe a codec with many rules; number of workers in one question.
 _MAX_TEXT = 1 << 16
 _MAX_ABOUT = 1024
+_FIRST_PROTOCOL = 2  # of workers that name no version
+
+# These change the plan of all jobs under one lock: more threads would only wait for it.
+_CHANGES = (rpc.ADMIT, rpc.REMOVE, rpc.RESIZE, rpc.LEAVE, rpc.EXTEND)
+_AUDITED = (rpc.JOIN, *_CHANGES)
 
 _Answer = TypeVar("_Answer")
 
@@ -48,10 +56,10 @@ def job_message(admitted: AdmittedJob) -> dict[str, Any]:
         "ops": [op.name for op in first.ops],
         "placement": {
             switch: {
-                "role": " ".join(str(role.name) for role in Role if role in job.role),
+                "role": " ".join(str(role.name) for role in SwitchRole if role in job.role),
                 "slot_base": job.slot_base,
                 "slots": job.slot_count,
-                "shared": Role.SHARED in job.role,
+                "shared": SwitchRole.SHARED in job.role,
                 "group": job.group,
             }
             for switch, job in admitted.switch_jobs.items()
@@ -88,38 +96,53 @@ class ControllerService(Serving):
             rpc.EVENTS: self._events,
         }
         streams = {rpc.WATCH: self._watch}
-        # These change the plan of all jobs under one lock: more threads would only wait for it.
-        slow = (rpc.ADMIT, rpc.REMOVE, rpc.RESIZE, rpc.LEAVE, rpc.EXTEND)
         self._service = JsonService(
             address,
             rpc.SERVICE,
-            {method: self._checked(method, handler) for method, handler in handlers.items()},
+            {method: self._guarded(method, handler) for method, handler in handlers.items()},
             owner="controller",
-            streams={method: self._checked(method, handler) for method, handler in streams.items()},
-            slow=slow,
+            streams={method: self._guarded(method, handler) for method, handler in streams.items()},
+            slow=_CHANGES,
             credentials=credentials,
             authenticate=self._access.authenticate,
         )
         self.port = self._service.port
 
-    def _checked(self, method: str, handler: Callable[..., _Answer]) -> Callable[..., _Answer]:
+    def _guarded(self, method: str, handler: Callable[..., _Answer]) -> Callable[..., _Answer]:
+        """Return ``handler`` for callers with access, with an event for every call of ``_AUDITED`` that is refused."""
+
         def handle(message: dict[str, Any], caller: Caller, *more: Any) -> _Answer:
-            self._access.check(caller, method, message)
-            return handler(message, caller, *more)
+            try:
+                self._access.check(caller, method, message)
+                return handler(message, caller, *more)
+            except LanesumError as error:
+                if method in _AUDITED:
+                    job = message.get("name" if method == rpc.ADMIT else "job")
+                    whom = job if isinstance(job, str) else "controller"
+                    self._controller.events.add(whom, f"refused: {method}: {error.what}", caller)
+                raise
 
         return handle
 
-    def _join(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
+    def _join(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """Join. ``worker``: number or host.
 
-        Optional: ``claimant``, ``origin``, ``description``, ``after``, ``take_over``.
+        Optional: ``claimant``, ``origin``, ``description``, ``after``, ``take_over``, ``protocol``.
         """
+        protocol = message.get("protocol", _FIRST_PROTOCOL)
+        if protocol != VERSION:
+            raise AdmissionError(
+                f"The worker uses protocol version {protocol!r}, and the controller version {VERSION}.",
+                "Install the same version of lanesum at all hosts.",
+            )
         claimant = _text(message, "claimant") or ""
         origin = rpc.one_line(_text(message, "origin") or "an unknown process")
         taken = Taken(claimant, origin, _text(message, "description"))
         after = None if message.get("after") is None else _number(message, "after")
         take_over = message.get("take_over") is True
-        ticket = self._controller.join(_name(message), _worker(message), taken, after=after, take_over=take_over)
+        ticket = self._controller.join(
+            _name(message), _worker(message), taken, after=after, take_over=take_over, caller=caller
+        )
         return {"ticket": ticket.to_json(), "host": self._controller.job(_name(message)).request.workers[ticket.worker]}
 
     def _state(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
@@ -137,13 +160,13 @@ class ControllerService(Serving):
         """Return the states of ``worker`` with a ticket of ``job`` and ``tag`` of ``claimant``, as they change."""
         return self._controller.watch(*_ticket(message), _text(message, "claimant") or "", wake)
 
-    def _report(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
+    def _report(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """Store that ``worker`` of ``claimant`` fails or leaves: ``kind`` and ``cause``."""
         kind = message.get("kind")
         if kind not in (rpc.FAILED, rpc.LEFT):
             raise AdmissionError(f"kind = {kind!r} is neither {rpc.FAILED!r} nor {rpc.LEFT!r}.")
         gone = Gone(kind, rpc.one_line(message.get("cause")))
-        self._controller.report(*_ticket(message), _text(message, "claimant") or "", gone)
+        self._controller.report(*_ticket(message), _text(message, "claimant") or "", gone, caller)
         return {}
 
     def _admit(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
@@ -162,18 +185,18 @@ class ControllerService(Serving):
         request = JobRequest.from_message({**fields, "workers": []})
         return job_message(self._controller.admit_at(addresses, request, take_over=take_over, caller=caller))
 
-    def _remove(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
-        self._controller.remove(_name(message))
+    def _remove(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        self._controller.remove(_name(message), caller=caller)
         return {}
 
-    def _resize(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
-        return job_message(self._controller.resize(_name(message), _number(message, "slots")))
+    def _resize(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        return job_message(self._controller.resize(_name(message), _number(message, "slots"), caller))
 
-    def _leave(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
-        return job_message(self._controller.leave(_name(message), _worker(message)))
+    def _leave(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        return job_message(self._controller.leave(_name(message), _worker(message), caller))
 
-    def _extend(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
-        return job_message(self._controller.extend(_name(message), str(message.get("host"))))
+    def _extend(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        return job_message(self._controller.extend(_name(message), str(message.get("host")), caller))
 
     def _jobs(self, _message: dict[str, Any], caller: Caller) -> dict[str, Any]:
         jobs = self._controller.jobs()
@@ -182,10 +205,29 @@ class ControllerService(Serving):
     def _counters(self, _message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         return self._controller.counters()
 
-    def _events(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
-        """Return the events after number ``since``."""
+    def _events(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        """Return the first ``MAX_ANSWERED`` events after number ``since``, and not before the time ``since_s``.
+
+        Operators get all events, tenants those of their present jobs.
+
+        ``more`` is True if others follow. Without both fields, the answer has the last events.
+        """
+        log, of = self._controller.events, None
+        if caller.role is not Role.OPERATOR:
+            of = [job.request.name for job in self._controller.present() if sees(caller, job.request.name, job.owner)]
+        if "since" not in message and "since_s" not in message:
+            return {"events": [event.to_message() for event in log.latest(of=of)], "more": False}
+        since_s = message.get("since_s", 0.0)
+        if not isinstance(since_s, int | float) or isinstance(since_s, bool):
+            raise AdmissionError(f"since_s = {since_s!r} is no time in seconds.")
         since = _number(message, "since") if "since" in message else 0
-        return {"events": [event.to_message() for event in self._controller.events.since(since)]}
+        if abs(since) >= 1 << 63:
+            raise AdmissionError(f"since = {since} is no number of an event.")
+        found = log.since(since, since_s=since_s, limit=MAX_ANSWERED + 1, of=of)
+        return {
+            "events": [event.to_message() for event in found[:MAX_ANSWERED]],
+            "more": len(found) > MAX_ANSWERED,
+        }
 
     def start(self) -> None:
         self._service.start()

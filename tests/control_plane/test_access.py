@@ -255,3 +255,15 @@ def test_token_commands_add_list_and_remove(tmp_path: Path) -> None:
     )
     assert invoke(["token", "remove", file, "alice"]).exit_code == 0
     assert "has no caller 'alice'" in invoke(["token", "remove", file, "alice"]).output
+
+
+def test_tenant_reads_the_events_of_its_jobs_alone(address: str, files: Path, act_as: Any) -> None:
+    act_as("alice")
+    admit(address, files, "a", "w1")
+    act_as("bob")
+    assert rpc.call(address, rpc.EVENTS, {})["events"] == []
+    admit(address, files, "b", "w2")
+    for message in ({}, {"since": 0}):
+        assert {event["whom"] for event in rpc.call(address, rpc.EVENTS, message)["events"]} == {"b"}
+    act_as("root")
+    assert {event["whom"] for event in rpc.call(address, rpc.EVENTS, {})["events"]} >= {"a", "b"}

@@ -28,9 +28,3 @@ def write_private(path: Path, data: bytes) -> None:
         new.replace(path)
     except OSError as error:
         raise ConfigurationError(f"Cannot write {path}: {error.strerror}.") from error
-
-
-def make_private(path: Path) -> None:
-    """Create the file ``path`` if it does not exist, and take all rights of others to it. Raises OSError."""
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-    path.chmod(path.stat().st_mode & 0o700)
