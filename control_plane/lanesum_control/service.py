@@ -82,7 +82,7 @@ class ControllerService(Serving):
         # These change the plan of all jobs under one lock: more threads would only wait for it.
         slow = (rpc.ADMIT, rpc.REMOVE, rpc.RESIZE, rpc.LEAVE, rpc.EXTEND)
         self._service = JsonService(address, rpc.SERVICE, handlers, owner="controller", streams=streams, slow=slow)
-        self.port = self._service.port
+        self.address, self.port = self._service.address, self._service.port
 
     def _join(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         """Join. ``worker``: number or host.
