@@ -85,12 +85,12 @@ class RawPeer:
             if not kinds or found[0] in kinds:
                 return found
 
-    def status(self, stream: int = 1, timeout_s: float = 60.0) -> int | None:
-        """Return the status with which the server ends a call; None if it closes the connection."""
+    def status(self, stream: int | None = None, timeout_s: float = 60.0) -> int | None:
+        """Return the status with which the server ends a call, or any call; None if it closes the connection."""
         name = b"grpc-status"
         while (found := self.next_frame(HEADERS, timeout_s=timeout_s)) is not None:
             _, flags, of, payload = found
-            if of == stream and flags & END_STREAM and name in payload:
+            if stream in (None, of) and flags & END_STREAM and name in payload:
                 at = payload.index(name) + len(name)
                 return int(payload[at + 1 : at + 1 + payload[at]])
         return None

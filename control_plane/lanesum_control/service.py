@@ -106,7 +106,7 @@ class ControllerService(Serving):
             credentials=credentials,
             authenticate=self._access.authenticate,
         )
-        self.port = self._service.port
+        self.address, self.port = self._service.address, self._service.port
 
     def _guarded(self, method: str, handler: Callable[..., _Answer]) -> Callable[..., _Answer]:
         """Return ``handler`` for callers with access, with an event for every call of ``_AUDITED`` that is refused."""

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from lanesum.cli.signals import wait_for_signal
+from lanesum.cli.signals import raise_file_limit, serve_until_signal
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
 from lanesum.rpc import controller as rpc
@@ -107,6 +107,7 @@ def controller(
                 f"--words {words} is not what {tofino} has: {pipeline.accumulator_words}.", "Leave --words out."
             )
     addresses = _switch_addresses(network.switches(), switch or [])
+    raise_file_limit()
     with Store(state) as store:
         jobs = Controller(
             Network.of(network, loopback=loopback),
@@ -122,8 +123,11 @@ def controller(
         )
         access = Access(jobs.present, known, closed=identified and not listen.startswith(UNIX))
         try:
-            with Monitor(jobs), ControllerService(jobs, listen, access=access, credentials=credentials):
-                wait_for_signal()
+            with (
+                Monitor(jobs),
+                ControllerService(jobs, listen, access=access, credentials=credentials) as service,
+            ):
+                serve_until_signal(f"controller at {service.address}")
         finally:
             jobs.close()
 

@@ -14,7 +14,7 @@ from lanesum import environment
 from lanesum._internal.offload import Offload
 from lanesum._internal.udp_socket import Address
 from lanesum.cli.arguments import ArgumentParser
-from lanesum.cli.signals import wait_for_signal
+from lanesum.cli.signals import raise_file_limit, serve_until_signal
 from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.protocol.spec import UDP_PORT
 from lanesum.rpc import tls
@@ -95,6 +95,7 @@ def main(argv: Sequence[str]) -> int:
     else:
         address = _in_topology(options.topology, options.host, options.loopback, options.behind_switch)
     credentials = tls.credentials_for("control service", options.control, options.tls, insecure=options.insecure)
+    raise_file_limit()
     with serve(
         address,
         options.control,
@@ -102,8 +103,9 @@ def main(argv: Sequence[str]) -> int:
         threads=options.threads,
         offload=options.offload,
         credentials=credentials,
-    ):
-        wait_for_signal()
+    ) as (server, service):
+        ip, port = server.address
+        serve_until_signal(f"server at {ip}:{port}, for controllers at {service.address}")
     return 0
 
 

@@ -140,7 +140,13 @@ class Call:
         except BaseException:
             threads.release()
             raise
-        running.add_done_callback(lambda done: (threads.release(), done.cancelled() or done.exception()))
+
+        def release(done: asyncio.Future[_Result]) -> None:
+            threads.release()
+            if not done.cancelled():
+                done.exception()  # the call may have ended, so that nobody else looks at it
+
+        running.add_done_callback(release)
         return await asyncio.shield(running)
 
     async def send(self, data: bytes) -> None:

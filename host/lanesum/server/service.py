@@ -36,11 +36,12 @@ class ServerService(Serving):
 
     Args:
         server: the server to control.
-        address: address to listen at, ``host:port`` or ``unix:path``; port 0 selects a free one.
+        address: address to listen at, ``host:port`` or ``unix:PATH``; port 0 selects a free one.
         credentials: for TLS, with which only operators may call; None for plain text.
 
     Attributes:
-        port: the port it listens at.
+        address: the address it listens at.
+        port: its port.
 
     Raises:
         ConfigurationError: the port is taken.
@@ -57,7 +58,7 @@ class ServerService(Serving):
             credentials=credentials,
             authenticate=None if credentials is None else operators_only,
         )
-        self.port = self._service.port
+        self.address, self.port = self._service.address, self._service.port
 
     def _admit(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         self._server.admit(ServerJob.from_json(_field(message, "job", str)))

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from lanesum.cli.signals import wait_for_signal
+from lanesum.cli.signals import raise_file_limit, serve_until_signal
 from lanesum.errors import ConfigurationError
 from lanesum_control.cli.options import Insecure, Loopback, Tls, Topology
 from lanesum_control.cli.typer_main import typer_main
@@ -82,6 +82,7 @@ def switch(
         if loopback
         else interface_ports(network, here, dict(map(_interface, interface or [])), injected)
     )
+    raise_file_limit()
     with (
         PortRunner(device, ports) as runner,
         P4RuntimeServer(
@@ -92,9 +93,9 @@ def switch(
             spare=lambda: kind(seed=seed, queue_depth=depth),
             credentials=credentials,
             authenticate=None if credentials is None else operators_only,
-        ),
+        ) as server,
     ):
-        wait_for_signal()
+        serve_until_signal(f"switch {here}, P4Runtime at {server.address}")
 
 
 def _read(program: Path) -> bytes:

@@ -156,19 +156,13 @@ def test_call_beyond_the_silent_ones_ends_the_oldest() -> None:
 
 def test_call_beyond_the_waiting_ones_is_refused() -> None:
     limits = Limits(waiting=3, threads_of_caller=1)
-    with running(limits) as site, grpc.insecure_channel(site.address) as channel:
-        method = channel.unary_unary(f"/{SERVICE}/Wait")
-        waiting = [method.future(b"{}") for _ in range(3)]
-        with pytest.raises(grpc.RpcError) as failure:
-            while True:  # until the three others have arrived
-                method(b"{}", timeout=0.2)
-        while code_of(failure) == CODES.DEADLINE_EXCEEDED:
-            with pytest.raises(grpc.RpcError) as failure:
-                method(b"{}", timeout=0.2)
-        assert code_of(failure) == CODES.UNAVAILABLE
+    with running(limits) as site, peers(site.address, 1, b"") as (peer,):
+        for stream in (1, 3, 5, 7):
+            peer.send(headers(f"/{SERVICE}/Wait".encode(), stream) + message(b"{}", stream))
+        assert peer.status() == CODES.UNAVAILABLE.value[0]
         site.release.set()
-        assert [one.result(WAIT_S) for one in waiting] == [encode({"waited": True})] * 3
-        assert method(b"{}", timeout=WAIT_S) == encode({"waited": True})
+        assert [peer.status() for _ in range(3)] == [CODES.OK.value[0]] * 3
+        assert site.call("Wait") == {"waited": True}
 
 
 def test_slow_methods_leave_threads_to_the_others() -> None:
