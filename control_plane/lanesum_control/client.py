@@ -50,7 +50,7 @@ shell.logging = logging.getLogger("lanesum_control.p4runtime_sh")
 shell.logging.setLevel(logging.CRITICAL + 1)
 
 
-class _Client(shell.P4RuntimeClient):  # type: ignore[misc]
+class _Client(shell.P4RuntimeClient):
     """Client of p4runtime-shell with the identity of this process, whose own one reads its certificates differently."""
 
     def __init__(self, device_id: int, address: str, election_id: tuple[int, int]) -> None:

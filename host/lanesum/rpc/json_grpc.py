@@ -79,7 +79,8 @@ def call(
         stub = channel.unary_unary(f"/{service}/{method}", encode, decode)
         pending = stub.future(message, timeout=timeout_s, wait_for_ready=True, metadata=tls.metadata(address))
         try:
-            return _result(pending, address)
+            reply: dict[str, Any] = _result(pending, address)
+            return reply
         except grpc.RpcError as error:
             typed = _typed(error, f"No answer from {address} within {timeout_s:g} s.")
             if isinstance(typed, NoAnswerError):

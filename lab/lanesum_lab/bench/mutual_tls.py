@@ -30,7 +30,6 @@ from lanesum.join import Membership
 from lanesum.launch.supervisor import Supervisor
 from lanesum.rpc import controller as rpc
 from lanesum.session import Session
-from lanesum_control import certs
 from lanesum_lab.targets.embedded import lanesum_command
 
 WORKERS = 2
@@ -68,6 +67,8 @@ class Measured:
 
 def measure(settings: Settings) -> dict[str, Measured]:
     """Return the times without TLS (``plain``) and with it (``mutual``)."""
+    from lanesum_control import certs
+
     measured = {name: Measured([], []) for name in ("plain", "mutual")}
     with tempfile.TemporaryDirectory(prefix="lanesum-") as folder:
         certs.init(Path(folder) / "certs")
