@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
 from lanesum.errors import LanesumError
-from lanesum.rpc.caller import ANYBODY, Caller
+from lanesum.rpc.caller import UNAUTHENTICATED, Caller
 from lanesum.rpc.json_grpc import import_grpc
 from lanesum.rpc.limits import Limits, Share, Shares
 
@@ -56,7 +56,7 @@ class Call:
         self._opened = self._received = self._streams = False
         self.evicted = False
         self.metadata: dict[str, Any] = dict(event.invocation_metadata)
-        self.caller: Caller = replace(ANYBODY, source=unquote(event.call.peer().decode(errors="replace")))
+        self.caller: Caller = replace(UNAUTHENTICATED, source=unquote(event.call.peer().decode(errors="replace")))
         self.ended = self._start(cygrpc().ReceiveCloseOnServerOperation(0))
 
     def auth_context(self) -> dict[str, Sequence[bytes]]:
