@@ -72,6 +72,17 @@ class P4InfoNames:
             raise PipelineError(f"The switch's program has no register {name}.", "Push the pipeline again.")
         return int(self._registers[name].size)
 
+    def table_size(self, name: str) -> int:
+        """Return the number of entries of a table. Raises PipelineError."""
+        return int(self._table(name).size)
+
+    def param_bits(self, action: str, name: str) -> int:
+        """Return the width of a parameter. Raises PipelineError."""
+        found = [param for param in self._action(action).params if param.name == name]
+        if not found:
+            raise PipelineError(f"Action {action} has no parameter {name}.", "Push the pipeline again.")
+        return int(found[0].bitwidth)
+
     def _table(self, name: str) -> Any:
         if name not in self._tables:
             raise PipelineError(
