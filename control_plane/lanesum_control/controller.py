@@ -24,7 +24,7 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, UDP_PORT
 from lanesum.rpc import controller as rpc
 from lanesum.rpc.caller import UNAUTHENTICATED, Caller, Role
-from lanesum.rpc.json_grpc import MAX_STREAMS
+from lanesum.rpc.limits import MAX_STREAMS
 from lanesum.server import ServerJob
 from lanesum.server.client import ServerError
 from lanesum.transport.ticket import JobTicket

@@ -65,8 +65,13 @@ class Watch:
         self._last = answer
         return answer if changed else None
 
+    def end(self) -> None:
+        """Let the stream end; for the controller."""
+        self.ended = True
+        self.wake()
+
     def close(self) -> None:
-        """End the stream; idempotent."""
+        """End the stream at the controller; idempotent."""
         self._unwatch(self)
 
 
@@ -90,7 +95,7 @@ class Liveness:
         streams = [one for one in self._watches if one.key == watch.key]
         for oldest in streams[:-STREAMS_PER_WORKER]:
             self._watches.remove(oldest)
-            oldest.close()
+            oldest.end()
         self._silent_since.pop(watch.key, None)
         gone = self.gone(job, tag)
         if worker in gone and gone[worker].kind == rpc.LOST:
@@ -98,8 +103,7 @@ class Liveness:
 
     def close(self, watch: Watch) -> None:
         """Remove a stream; its worker has ``RECONNECT_S`` to open another one."""
-        watch.ended = True
-        watch.wake()
+        watch.end()
         if watch in self._watches:
             self._watches.remove(watch)
             job, tag, worker = watch.key

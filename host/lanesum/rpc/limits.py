@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from lanesum.rpc.caller import Caller
 
+#: Streams that a service answers at once.
+MAX_STREAMS = 2048
 _MAX_IDLE_SHARES = 4096
 
 
@@ -40,7 +42,7 @@ class Limits:
     calls: int = 8192
     silent: int = 64
     waiting: int = 256
-    streams: int = 2048
+    streams: int = MAX_STREAMS
     streams_of_caller: int = 1024
     rate: float = 1000.0
     burst: int = 2000

@@ -70,7 +70,7 @@ class Devices:
             return self._devices.setdefault(device_id, Device(device_id))
 
     def release(self, device: Device) -> None:
-        """Forget a device that nobody holds any more."""
+        """Forget a device once no stream holds it."""
         with self._lock:
             self._streams[device.device_id] -= 1
             if self._streams[device.device_id] == 0:
