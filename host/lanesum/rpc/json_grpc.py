@@ -41,6 +41,10 @@ class NoAnswerError(LanesumError):
     """No answer arrived in time; the service may have carried out the call."""
 
 
+class NoConnectionError(NoAnswerError):
+    """There was no connection in time, so the service has not received the call."""
+
+
 def encode(message: dict[str, Any]) -> bytes:
     """Return a message as JSON."""
     return json.dumps(message).encode()
@@ -74,7 +78,7 @@ def call(
             # A channel whose state was watched takes 0.2 s to close.
             tls.wait_until_listening(address, connect_s)
         except OSError as error:
-            raise NoAnswerError(f"No connection to {address} within {connect_s:g} s.") from error
+            raise NoConnectionError(f"No connection to {address} within {connect_s:g} s.") from error
     with tls.channel(address, OPTIONS) as channel:
         stub = channel.unary_unary(f"/{service}/{method}", encode, decode)
         pending = stub.future(message, timeout=timeout_s, wait_for_ready=True, metadata=tls.metadata(address))
