@@ -38,6 +38,10 @@ class NoAnswerError(LanesumError):
     """No answer arrived in time; the service may have carried out the call."""
 
 
+class NoConnectionError(NoAnswerError):
+    """There was no connection in time, so the service has not received the call."""
+
+
 def encode(message: dict[str, Any]) -> bytes:
     """Return a message as JSON."""
     return json.dumps(message).encode()
@@ -82,7 +86,7 @@ def call(
             try:
                 grpc.channel_ready_future(channel).result(timeout=connect_s)
             except grpc.FutureTimeoutError as error:
-                raise NoAnswerError(f"No connection to {address} within {connect_s:g} s.") from error
+                raise NoConnectionError(f"No connection to {address} within {connect_s:g} s.") from error
         stub = channel.unary_unary(f"/{service}/{method}", encode, decode)
         try:
             reply: dict[str, Any] = stub(message, timeout=timeout_s, wait_for_ready=True)
