@@ -31,6 +31,9 @@ SERVICE = "p4.v1.P4Runtime"
 # version reported by PI f96af95
 API_VERSION = "1.3.0"
 
+# A packet, and its metadata. Messages of streams are parsed in the event loop, which a large one would hold.
+MAX_STREAM_MESSAGE_BYTES = 1 << 16
+
 
 class P4RuntimeService:
     """Maps RPCs to devices, and StatusError to gRPC status.
@@ -63,9 +66,8 @@ class P4RuntimeService:
         return p4rt.WriteResponse()
 
     async def _read(self, call: Call) -> None:
-        request = await _receive(call, p4rt.ReadRequest)
-        assert request is not None
-        found, failure = await _run(call, lambda: self._entities(request))
+        data = await call.receive()
+        found, failure = await _run(call, lambda: self._entities(_parsed(p4rt.ReadRequest, data)))
         # One message with all entities, also in front of an error.
         await call.send(found)
         if failure is not None:
@@ -130,17 +132,15 @@ def _refused(error: StatusError) -> RefusedError:
     return RefusedError(error.grpc_code, error.message, ((DETAILS_KEY, error.packed()),))
 
 
-async def _receive(call: Call, kind: Any) -> Any | None:
-    """Return the next message of the call; None after the last one."""
-    data = await call.receive()
+def _parsed(kind: Any, data: bytes | None) -> Any:
     try:
-        return None if data is None else kind.FromString(data)
+        return kind.FromString(data or b"")
     except DecodeError as error:
         raise RefusedError(grpc.StatusCode.INTERNAL, f"The message is no {kind.DESCRIPTOR.full_name}.") from error
 
 
 async def _run(call: Call, function: Callable[[], Any]) -> Any:
-    # All wait for the lock of the pipeline: a thread for each would only wait, and packet-outs would have none.
+    # All wait for the lock of the pipeline: more threads would only wait, and packet-outs would have none.
     try:
         return await call.run(function, slow=True)
     except StatusError as error:
@@ -149,8 +149,8 @@ async def _run(call: Call, function: Callable[[], Any]) -> Any:
 
 def _unary(kind: Any, function: Callable[[Any], Any]) -> CallHandler:
     async def handle(call: Call) -> bytes:
-        request = await _receive(call, kind)
-        answer: bytes = await _run(call, lambda: function(kind() if request is None else request).SerializeToString())
+        data = await call.receive()
+        answer: bytes = await _run(call, lambda: function(_parsed(kind, data)).SerializeToString())
         return answer
 
     return handle
@@ -167,11 +167,11 @@ class _Stream:
     async def read(self, call: Call) -> None:
         """Handle all requests, then close the connection. Raises RefusedError."""
         try:
-            request = await _receive(call, p4rt.StreamMessageRequest)
+            data = await call.receive(MAX_STREAM_MESSAGE_BYTES)
             call.become_stream()
-            while request is not None:
-                await self._handle(call, request)
-                request = await _receive(call, p4rt.StreamMessageRequest)
+            while data is not None:
+                await self._handle(call, _parsed(p4rt.StreamMessageRequest, data))
+                data = await call.receive(MAX_STREAM_MESSAGE_BYTES)
         except StatusError as error:
             raise _refused(error) from error
         finally:
