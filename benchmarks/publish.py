@@ -185,7 +185,7 @@ def quality_table(result: dict[str, Any]) -> str:
         (
             one["by"],
             shown(one["final_loss"], 4),
-            shown({name: 100 * value for name, value in one["beside_gloo"].items()}),
+            shown({name: 100 * value for name, value in one["beside_gloo"].items()}, 3),
         )
         for one in result["figures"]
     ]
@@ -286,6 +286,8 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "time to accuracy of sparse gradients": ("tta-sparse.json", PAGE, tta_table),
     "time to accuracy through a switch": ("tta-switch.json", PAGE, tta_table),
     "time to accuracy on loopback": ("tta-loopback.json", PAGE, tta_table),
+    "final loss on bytes": ("quality-bytes.json", PAGE, quality_table),
+    "final loss on words": ("quality-words.json", PAGE, quality_table),
 }
 # Pictures of the documents: the result that each shows, and the function that draws it.
 PICTURES: dict[str, tuple[str, Callable[[dict[str, Any], Path], None]]] = {
