@@ -121,6 +121,15 @@ def test_registers_beyond_the_total_are_refused_before_they_are_allocated() -> N
         EmbeddedSwitch().load(json.dumps(program).encode())
 
 
+def test_wide_registers_beyond_the_total_state_are_refused() -> None:
+    """Packets would fill the cells with large values later."""
+    wide = {"size": 600_000, "bitwidth": 2048}
+    program = json.loads((PROGRAMS / "lanes.json").read_text())
+    program["register_arrays"].append({**program["register_arrays"][0], **wide, "name": "wide"})
+    with pytest.raises(InvalidArgumentError, match="'wide' has 600000 cells of 2048 bits: .* 134217728 bytes of state"):
+        EmbeddedSwitch().load(json.dumps(program).encode())
+
+
 def test_program_nested_too_deeply_is_refused() -> None:
     with pytest.raises(InvalidArgumentError):
         EmbeddedSwitch().load(b"[" * 100_000)
