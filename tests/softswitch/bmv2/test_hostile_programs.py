@@ -126,7 +126,9 @@ def test_wide_registers_beyond_the_total_state_are_refused() -> None:
     wide = {"size": 600_000, "bitwidth": 2048}
     program = json.loads((PROGRAMS / "lanes.json").read_text())
     program["register_arrays"].append({**program["register_arrays"][0], **wide, "name": "wide"})
-    with pytest.raises(InvalidArgumentError, match=r"'wide' has 600000 cells of 2048 bits: .* 134217728 bytes of state"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"'wide' has 600000 cells of 2048 bits: .* 134217728 bytes of state"
+    ):
         EmbeddedSwitch().load(json.dumps(program).encode())
 
 
