@@ -13,9 +13,7 @@ import functools
 import io
 import logging
 import queue
-import socket
 import threading
-import time
 from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any
@@ -23,10 +21,11 @@ from typing import Any
 import grpc
 from google.protobuf import text_format
 from google.rpc import code_pb2, status_pb2
-from p4.v1 import p4runtime_pb2
+from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
 from p4runtime_sh import p4runtime as shell
 
 from lanesum._internal.closing import Closing
+from lanesum.rpc import tls
 from lanesum_control.errors import NotPrimaryError, PipelineError, SwitchUnreachableError, SwitchWriteError
 from lanesum_control.p4info import P4InfoNames
 from lanesum_control.pipelines import CompiledPipeline
@@ -34,7 +33,6 @@ from lanesum_control.pipelines import CompiledPipeline
 DEFAULT_DEVICE_ID = 1
 DEFAULT_ELECTION_ID = (0, 1)
 DEFAULT_CONNECT_TIMEOUT_S = 10.0
-_RETRY_S = 0.05
 # The errors of all updates of a request travel in gRPC metadata, which has a limit.
 _UPDATES_PER_REQUEST = 64
 # A switch that stops answering while its socket is open must not block the controller.
@@ -52,42 +50,28 @@ shell.logging = logging.getLogger("lanesum_control.p4runtime_sh")
 shell.logging.setLevel(logging.CRITICAL + 1)
 
 
-def wait_until_listening(address: str, timeout_s: float) -> None:
-    """Wait until ``host:port`` or ``unix:path`` accepts connections.
+class _Client(shell.P4RuntimeClient):
+    """Client of p4runtime-shell with the identity of this process, whose own one reads its certificates differently."""
 
-    Raises SwitchUnreachableError after ``timeout_s``.
-    """
-    deadline = time.monotonic() + timeout_s
-    while True:
+    def __init__(self, device_id: int, address: str, election_id: tuple[int, int]) -> None:
+        self.device_id, self.election_id, self.role_name = device_id, election_id, None
+        self.channel = tls.channel(address)
+        self.stub = p4runtime_pb2_grpc.P4RuntimeStub(self.channel)
         try:
-            _try_connect(address)
-            return
-        except OSError as error:
-            if time.monotonic() >= deadline:
+            self.set_up_stream()
+        except SystemExit as error:
+            if self.stream.done() and self.stream.code() not in _GONE:
                 raise SwitchUnreachableError(
-                    f"No P4Runtime server answers at {address} ({error.strerror or error}).",
-                    "Start the switch (lanesum switch, or simple_switch_grpc), or correct the address.",
+                    f"The switch at {address} refused a session: {self.stream.details()}."
                 ) from error
-        time.sleep(_RETRY_S)
-
-
-def _try_connect(address: str) -> None:
-    if address.startswith("unix:"):
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-            probe.connect(address.removeprefix("unix:"))
-        return
-    host, _, port = address.rpartition(":")
-    if not port.isdecimal():
-        raise SwitchUnreachableError(f"{address!r} is no P4Runtime address.", "Give host:port or unix:path.")
-    with socket.create_connection((host, int(port)), timeout=1.0):
-        pass
+            raise
 
 
 class SwitchConnection(Closing):
     """Primary P4Runtime client of one switch. Use as a context manager, or call ``close``.
 
     Args:
-        address: ``host:port`` or ``unix:path`` of the switch's gRPC server.
+        address: address of the switch's gRPC server, as ``lanesum.rpc.tls.channel`` has it.
         device_id: P4Runtime device id of the switch.
         election_id: (high, low); the highest one is primary.
         timeout_s: time to wait for the server.
@@ -105,12 +89,20 @@ class SwitchConnection(Closing):
     ) -> None:
         self.address = address
         self.names: P4InfoNames | None = None
-        wait_until_listening(address, timeout_s)
+        try:
+            tls.wait_until_listening(address, timeout_s)
+        except OSError as error:
+            raise SwitchUnreachableError(
+                f"No P4Runtime server answers at {address} ({error.strerror or error}).",
+                "Start the switch (lanesum switch, or simple_switch_grpc), or correct the address.",
+            ) from error
         output = io.StringIO()
         try:
             with contextlib.redirect_stdout(output):
-                self._client: Any = shell.P4RuntimeClient(device_id, address, election_id)
+                self._client: Any = _Client(device_id, address, election_id)
         except SystemExit as error:
+            if why := tls.problem(address):
+                raise SwitchUnreachableError(f"No TLS session with the switch at {address} begins: {why}") from error
             raise SwitchUnreachableError(
                 f"The server at {address} accepted no P4Runtime session for device {device_id} as {election_id}.",
                 "Check the device id, and that no other controller uses the same election id.",
