@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import resource
 import selectors
 import socket
 import statistics
@@ -26,7 +25,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lanesum.cli.signals import READY
+from lanesum.cli.signals import READY, raise_file_limit
 from lanesum.keep_alive import KeepAlive, claimant
 from lanesum.launch.supervisor import Supervisor
 from lanesum.protocol.spec import VERSION
@@ -95,8 +94,7 @@ class Holder:
 
 def attack(address: str, idle: int, slow: int) -> None:
     """Hold connections until the end of standard input; print their number every second, as JSON."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    raise_file_limit()
     holder = Holder(address, idle, slow)
     ended = threading.Event()
     threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
