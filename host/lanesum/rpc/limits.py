@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from lanesum.rpc.caller import Caller
 
-#: Streams that a service answers at once.
-MAX_STREAMS = 2048
+#: Streams that a service answers at once: for jobs of 1,024 workers of two tenants, two for each worker.
+MAX_STREAMS = 4096
 _MAX_IDLE_SHARES = 4096
 
 

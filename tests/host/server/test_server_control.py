@@ -121,7 +121,7 @@ def test_status_of_another_service_raises() -> None:
             why = "uses protocol version 3, and this controller 2" if "protocol" in reply else ""
             with pytest.raises(ServerError, match=f"cannot be read: .*{why}"):
                 remote.status()
-        with pytest.raises(ServerError, match="not found"):
+        with pytest.raises(ServerError, match="Run the same version of lanesum at both ends"):
             remote.remove(1)
 
 
