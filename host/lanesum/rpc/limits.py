@@ -21,7 +21,7 @@ class Limits:
     """Bounds of a server. A caller is a name at an address.
 
     Attributes:
-        connections: open connections, and at most half of the files that the process may open.
+        connections: open connections, and at most seven eighths of the files that the process may open.
         calls: open calls.
         silent: calls of one caller whose message has not arrived; one more ends the oldest.
         waiting: calls of one caller whose message has arrived, without streams; one more is refused.
