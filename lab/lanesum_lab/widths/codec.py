@@ -122,8 +122,9 @@ class WidthTHC:
         self._flat_codec = None
         if self._flat is not None:
             self._flat_codec = THC(workers=workers, bits=self._flat.bits, block=_FLAT_BLOCK, lookup=lookup)
-        # Normal vectors have the flat plan.
-        self.traits = CodecTraits(max_nmse=1.0 if self._flat_codec is None else self._flat_codec.traits.max_nmse)
+        # Normal vectors have the flat plan. The number of rounds is known after the norms.
+        max_nmse = 1.0 if self._flat_codec is None else self._flat_codec.traits.max_nmse
+        self.traits = CodecTraits(max_nmse=max_nmse, depends_on_past_sums=True)
 
     @property
     def code_table(self) -> NDArray[np.uint8] | None:
