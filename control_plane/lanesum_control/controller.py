@@ -93,6 +93,7 @@ class Controller:
         self._job_seen = dict.fromkeys((job.number for job in self._jobs.values()), clock())
         self._worker_seen: dict[tuple[int, int], float] = {}
         self._liveness = Liveness(clock)
+        self._leases_changed: Callable[[], None] = lambda: None
         self._ended: dict[tuple[int, int], str] = {}  # why an incarnation, by job and tag, has ended
         self._plan = self._planned(self._store.ranges())
         for name in self.switches:
@@ -133,6 +134,7 @@ class Controller:
                 raise
             self._jobs[request.name] = job
             self._job_seen[number] = self._clock()
+            self._leases_changed()
             self._carry_out(planned)
             self.events.add(request.name, f"admitted as job {number}{self._left_out_words(job)}")
             return self._admitted(job)
@@ -270,7 +272,10 @@ class Controller:
     def unwatch(self, watch: Watch) -> None:
         """End a stream; idempotent."""
         with self._lock:
-            self._liveness.close(watch)
+            job = next((job for job in self._jobs.values() if job.number == watch.key[0]), None)
+            if self._liveness.close(watch) and job is not None and job.incarnation.tag == watch.key[1]:
+                self._sign_of_life(job, watch.key[2])
+                self._leases_changed()
 
     def report(self, number: int, tag: int, worker: int, claimant: str, gone: Gone) -> None:
         """Store that a worker fails or leaves, and tell the others. A process with a void ticket is ignored."""
@@ -302,8 +307,11 @@ class Controller:
             request = replace(job.request, workers=(*job.request.workers, host))
             return self._admitted(self._restart(job, request, f"{host} joined"))
 
-    def expire(self) -> None:
-        """Report the workers that are lost, renew the leases of those that live, and remove jobs without any."""
+    def expire(self) -> float | None:
+        """Report the workers that are lost, renew the leases of those that live, and remove jobs without any.
+
+        Returns the seconds until the next lease ends; None if there is no lease.
+        """
         with self._lock:
             now = self._clock()
             present = {(job.number, job.incarnation.tag): job for job in self._jobs.values()}
@@ -315,9 +323,12 @@ class Controller:
                     self._sign_of_life(present[number, tag], worker)
             for job in list(self._jobs.values()):
                 lease_s = job.request.lease_s
-                if lease_s and now - self._job_seen[job.number] > lease_s:
+                if lease_s and now > self._job_seen[job.number] + lease_s:
                     why = f"removed: no sign of life for {lease_s:g} s, its lease (lanesum job admit --lease)"
                     self.remove(job.request.name, why)
+            leases = [(job.number, job.request.lease_s) for job in self._jobs.values() if job.request.lease_s]
+            ends = [*self._liveness.deadlines(), *(self._job_seen[number] + lease_s for number, lease_s in leases)]
+            return max(0.0, min(ends) - now) if ends else None
 
     # Outages.
 
@@ -365,12 +376,37 @@ class Controller:
                     self._restart(job, job.request, f"the {name} lost what it had decided")
             server.teach(status, {job.number: self._server_job(job, self._plan) for job in self._jobs.values()})
 
+    def audit_switch(self, name: str) -> None:
+        """Read back the state of a switch, and repair it if it is not the desired one.
+
+        The stream of a session shows nothing of writes with its own election id, or from outside of P4Runtime.
+        """
+        with self._lock:
+            wanted = None if name in self._fleet.down else self._desired(self._plan)[name]
+        if wanted is not None and not self._fleet.agrees(name, wanted):
+            self._repair(name)
+
     def repair(self) -> None:
         """Read back the state of every switch, and repair differences from the desired state."""
+        for name in self._fleet.names:
+            self._repair(name)
+
+    def _repair(self, name: str) -> None:
         with self._lock:
-            for name in self._fleet.names:
-                if name not in self._fleet.down:
-                    self._fleet.settle(name, self._desired(self._plan)[name])
+            if name not in self._fleet.down:
+                self._fleet.settle(name, self._desired(self._plan)[name])
+
+    def watch_switch(self, name: str, changed: Callable[[], None]) -> None:
+        """Call ``changed``, from any thread, when ``check_switch`` has to run."""
+        self._fleet.watch(name, changed)
+
+    def watch_server(self, name: str, changed: Callable[[], None]) -> None:
+        """Call ``changed``, from any thread, when ``check_server`` has to run."""
+        self._servers[name].watch(changed)
+
+    def watch_leases(self, changed: Callable[[], None]) -> None:
+        """Call ``changed``, from any thread, when ``expire`` has to run sooner than it returned."""
+        self._leases_changed = changed
 
     # Queries.
 
@@ -419,6 +455,8 @@ class Controller:
         """Disconnect from the switches; the jobs remain on them, and in the store."""
         with self._lock:
             self._fleet.close()
+            for name in self.servers:
+                self._servers[name].close()
 
     # Implementation.
 

@@ -64,7 +64,6 @@ def controller(
     loopback: Loopback = False,
 ) -> None:
     """Push the P4 program to the switches, admit jobs, hand out tickets, and repair restarted parts."""
-    from lanesum.server.client import RemoteServer
     from lanesum_control.client import DEFAULT_CONNECT_TIMEOUT_S
     from lanesum_control.controller import Controller
     from lanesum_control.events import EventLog
@@ -75,6 +74,7 @@ def controller(
     from lanesum_control.service import ControllerService
     from lanesum_control.store import Store
     from lanesum_control.topology import load
+    from lanesum_control.watched_server import WatchedServer
 
     network = load(topology)
     if tofino is None and (device_config is not None or recirculation):
@@ -91,7 +91,7 @@ def controller(
     with Store(state) as store:
         jobs = Controller(
             Network.of(network, loopback=loopback),
-            [RemoteServer(address) for address in _server_addresses(server or [DEFAULT_CONTROL])],
+            [WatchedServer(address) for address in _server_addresses(server or [DEFAULT_CONTROL])],
             {
                 name: RemoteSwitch(address, pipeline, mark_above or None, recirculation or None)
                 for name, address in addresses.items()

@@ -27,7 +27,7 @@ MAX_STREAMS = 2048
 # gRPC pings the other end of an idle stream after the first time, and closes the stream if the answer takes longer than
 # the second. No Python code takes part, so a process that is busy in one long call still answers.
 _PING_AFTER_S, _PING_TIMEOUT_S = 5, 15
-_OPTIONS = [
+OPTIONS = [
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
     ("grpc.keepalive_time_ms", 1000 * _PING_AFTER_S),
     ("grpc.keepalive_timeout_ms", 1000 * _PING_TIMEOUT_S),
@@ -94,7 +94,7 @@ def call(
         NoAnswerError: no answer in time, or the service ended meanwhile.
     """
     grpc = import_grpc()
-    with grpc.insecure_channel(address, options=_OPTIONS) as channel:
+    with grpc.insecure_channel(address, options=OPTIONS) as channel:
         if connect_s is not None and connect_s < timeout_s:
             try:
                 grpc.channel_ready_future(channel).result(timeout=connect_s)
@@ -124,7 +124,7 @@ class Stream(Closing):
 
     def __init__(self, address: str, service: str, method: str, message: dict[str, Any]) -> None:
         self._address = address
-        self._channel = import_grpc().insecure_channel(address, options=_OPTIONS)
+        self._channel = import_grpc().insecure_channel(address, options=OPTIONS)
         self._call = self._channel.unary_stream(f"/{service}/{method}", encode, decode)(message)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -171,7 +171,7 @@ class JsonService(Serving):
         methods.update({name: _stream_method(handler, free) for name, handler in (streams or {}).items()})
         threads = futures.ThreadPoolExecutor(_THREADS + (MAX_STREAMS if streams else 0))
         # With the option a second process would share the port silently.
-        self._server = grpc.server(threads, options=[*_OPTIONS, ("grpc.so_reuseport", 0)])
+        self._server = grpc.server(threads, options=[*OPTIONS, ("grpc.so_reuseport", 0)])
         self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, methods),))
         try:
             self.port: int = self._server.add_insecure_port(address)

@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,8 +23,11 @@ SERVICE = "lanesum.v1.AggregationServer"
 ADMIT = "Admit"
 REMOVE = "Remove"
 STATUS = "Status"
+WATCH = "Watch"  # answers with a stream
 DEFAULT_CONTROL_PORT = 50552
 DEFAULT_CONTROL = f"127.0.0.1:{DEFAULT_CONTROL_PORT}"
+
+_WATCH_GAP_S = 0.25  # between two messages of a stream
 
 _Value = TypeVar("_Value", int, str)
 
@@ -47,16 +51,45 @@ class ServerService(Serving):
     def __init__(self, server: AggregationServer, address: str) -> None:
         self._server = server
         handlers: dict[str, Handler] = {ADMIT: self._admit, REMOVE: self._remove, STATUS: self._status}
-        self._service = JsonService(address, SERVICE, handlers, owner="aggregation server")
+        self._watches: list[threading.Event] = []
+        streams = {WATCH: self._watch}
+        self._service = JsonService(address, SERVICE, handlers, owner="aggregation server", streams=streams)
         self.port = self._service.port
 
     def _admit(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         self._server.admit(ServerJob.from_json(_field(message, "job", str)))
+        self._tell()
         return {}
 
     def _remove(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         self._server.remove(_field(message, "job", int))
+        self._tell()
         return {}
+
+    def _watch(
+        self, _message: dict[str, Any], _caller: Caller, on_end: Callable[[Callable[[], None]], bool]
+    ) -> Iterator[dict[str, Any]]:
+        """Return a message now, and one after changes of the jobs; the stream lasts as long as this server."""
+        changed, ended = threading.Event(), threading.Event()
+
+        def end() -> None:
+            ended.set()
+            changed.set()
+
+        self._watches.append(changed)
+        try:
+            lasts = on_end(end)
+            while lasts and not ended.is_set():
+                changed.clear()
+                yield {}
+                ended.wait(_WATCH_GAP_S)
+                changed.wait()
+        finally:
+            self._watches.remove(changed)
+
+    def _tell(self) -> None:
+        for changed in self._watches:
+            changed.set()
 
     def _status(self, _message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         return self._server.status().to_message()
