@@ -382,7 +382,7 @@ class Controller:
         The stream of a session shows nothing of writes with its own election id, or from outside of P4Runtime.
         """
         with self._lock:
-            wanted = None if name in self._fleet.down else self._desired(self._plan)[name]
+            wanted = None if name in self._fleet.down else self._desired_at(name)
         if wanted is not None and not self._fleet.agrees(name, wanted):
             self._repair(name)
 
@@ -394,7 +394,7 @@ class Controller:
     def _repair(self, name: str) -> None:
         with self._lock:
             if name not in self._fleet.down:
-                self._fleet.settle(name, self._desired(self._plan)[name])
+                self._fleet.settle(name, self._desired_at(name))
 
     def watch_switch(self, name: str, changed: Callable[[], None]) -> None:
         """Call ``changed``, from any thread, when ``check_switch`` has to run."""
@@ -607,6 +607,9 @@ class Controller:
         wanted = [job.wanted() for job in self._jobs.values()]
         return {name: planned.at(name, wanted) for name in self._fleet.names}
 
+    def _desired_at(self, name: str) -> dict[int, Any]:
+        return self._plan.at(name, [job.wanted() for job in self._jobs.values()])
+
     def _carry_out(self, planned: Plan) -> None:
         """Apply a stored plan to the switches; a refused job is planned again without that switch."""
         while True:
@@ -630,7 +633,7 @@ class Controller:
         done = self._fleet.connect(name, timeout_s)
         if done is not None:
             with self._lock:
-                self._fleet.settle(name, self._desired(self._plan)[name], done)
+                self._fleet.settle(name, self._desired_at(name), done)
 
     def _server_job(self, job: Job, planned: Plan) -> ServerJob:
         # An outage does not change whether a switch ever sends sums.

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from lanesum._internal.closing import Serving
 from lanesum_control.controller import Controller
-from lanesum_control.event_loop import event_loop
+from lanesum_control.event_loop import event_loop, run
 
 DEFAULT_INTERVAL_S = 0.25
 # Mean time between two audits of all switches together: of the program, and of the entries.
@@ -56,9 +56,12 @@ class Monitor(Serving):
 
     def close(self) -> None:
         """Stop checking; idempotent."""
-        for part in self._parts:
-            part.close()
+        run(self._stop())
         self._pool.shutdown()
+
+    async def _stop(self) -> None:
+        for part in self._parts:
+            part.stop()
 
 
 class _Part:
@@ -81,7 +84,7 @@ class _Part:
         self._check, self._watch, self._interval_s, self._pool = check, watch, interval_s, pool
         self._loop = event_loop()
         self._timer: asyncio.TimerHandle | None = None
-        self._is_running = self._is_due_again = self._is_closed = False
+        self._is_running = self._is_due_again = self._is_stopped = False
 
     def start(self) -> None:
         self._watch(self.wake)
@@ -91,12 +94,14 @@ class _Part:
         """Run the check soon. From any thread."""
         self._loop.call_soon_threadsafe(self._run)
 
-    def close(self) -> None:
-        """Begin no check any more."""
-        self._is_closed = True
+    def stop(self) -> None:
+        """Begin no check any more. In the event loop."""
+        self._is_stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
 
     def _run(self) -> None:
-        if self._is_closed:
+        if self._is_stopped:
             return
         if self._is_running:
             self._is_due_again = True
