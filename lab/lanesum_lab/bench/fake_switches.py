@@ -105,7 +105,7 @@ class FakeSwitch(p4runtime_pb2_grpc.P4RuntimeServicer):
         for number, news in self._streams.items():
             message = p4rt.StreamMessageResponse()
             message.arbitration.status.code = code_pb2.OK if number == primary else code_pb2.ALREADY_EXISTS
-            if newcomer in (None, news, self._streams.get(primary)):
+            if newcomer in (None, news) or newcomer is self._streams[max(self._streams)]:
                 news.put_nowait(message)
 
 
