@@ -32,6 +32,7 @@ from lanesum_lab.bench import (
     tta,
     tta_report,
 )
+from lanesum_lab.bench.figures import text as shown
 from lanesum_lab.generate import replace_generated
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -173,6 +174,24 @@ def tta_table(result: dict[str, Any]) -> str:
     )
 
 
+def quality_table(result: dict[str, Any]) -> str:
+    """Return the final loss by every method, beside that of gloo with the same seeds."""
+    rows = [
+        (
+            one["by"],
+            shown(one["final_loss"], 4),
+            shown({name: 100 * value for name, value in one["beside_gloo"].items()}),
+        )
+        for one in result["figures"]
+    ]
+    words = (
+        f"{result['workers']} workers train a {result['what']}; {result['steps']} steps of {result['batch']} samples "
+        f"per worker. Medians over {len(result['seeds'])} seeds (smallest to largest). "
+        f"Commit {', '.join(result['commits'])}."
+    )
+    return "\n".join([*_markdown(("by", "final loss", "beside gloo, %"), rows), "", words])
+
+
 def tta_summary_table(result: dict[str, Any]) -> str:
     """Return the time to the target of every method, a column for each rate."""
     figures: dict[str, list[dict[str, Any]]] = {}
@@ -284,7 +303,7 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
     "tta": ("tta", "--steps", "24", "--test-every", "2"),
     "tta-sparse": (
         *("tta", "--job", "words-sparse", "--by", "alone,gloo-fp16,two-shot-8,topk,union,auto,thc"),
-        *("--steps", "20", "--test-every", "4", "--rates", "1000"),
+        *("--steps", "60", "--test-every", "6", "--rates", "1000"),
     ),
     "tta-switch": (
         *("tta", "--job", "digits", "--case", "switch", "--rates", "10", "--by", "alone,gloo-fp16,thc-paper,thc"),
@@ -294,6 +313,13 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
         *("tta", "--job", "bytes", "--case", "loopback", "--by", "alone,gloo-fp16,fixed,auto,thc"),
         *("--steps", "40", "--test-every", "10"),
     ),
+    **{
+        f"quality-{job}": (
+            *("tta", "--job", job, "--case", "loopback", "--by", "thc"),
+            *("--seeds", "5", "--steps", "120", "--test-every", "40", "--out", "out/quality"),
+        )
+        for job in ("bytes", "words")
+    },
     "allreduce-workers": ("allreduce", "--workers", "2,4,8,16", "--values", "4000000", "--repeats", "3"),
 }
 

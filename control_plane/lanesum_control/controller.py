@@ -18,6 +18,7 @@ from typing import Any
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, UDP_PORT
 from lanesum.rpc import controller as rpc
+from lanesum.rpc.caller import UNAUTHENTICATED, Caller
 from lanesum.server import ServerJob
 from lanesum.server.client import ServerError
 from lanesum.transport.ticket import JobTicket
@@ -51,9 +52,9 @@ class Controller:
         servers: aggregation servers, as many as the network names. The order does not matter; events and counters
             number them by it.
         switches: controlled switches by name; other switches of the network only route.
-        store: persistent state; in memory if None.
+        store: persistent state with the events; in memory if None.
         accumulator_words: words per packet of the switches' program.
-        events: log of all events of switches, servers and jobs.
+        events: log of all events of switches, servers and jobs, in ``store``.
         clock: monotonic seconds, for leases.
         connect_timeout_s: time to wait for every switch; an unreachable switch is used once it returns.
 
@@ -74,7 +75,8 @@ class Controller:
         connect_timeout_s: float = 0.0,
     ) -> None:
         self.network = network
-        self.events = EventLog() if events is None else events
+        self._store = Store() if store is None else store
+        self.events = EventLog(self._store) if events is None else events
         servers = servers if isinstance(servers, Sequence) else [servers]
         if len(servers) != len(network.servers):
             raise ConfigurationError(
@@ -83,7 +85,6 @@ class Controller:
                 "Name the control address of each of them (lanesum controller --server).",
             )
         self._servers = ServerLinks(servers, self.events)
-        self._store = Store() if store is None else store
         self._accumulator_words = accumulator_words
         self._clock = clock
         self._lock = threading.RLock()
@@ -106,11 +107,11 @@ class Controller:
 
     # Admission.
 
-    def admit(self, request: JobRequest, *, take_over: bool = False) -> AdmittedJob:
+    def admit(self, request: JobRequest, *, take_over: bool = False, caller: Caller = UNAUTHENTICATED) -> AdmittedJob:
         """Admit a job: assign identifiers, and install it on the servers and on the switches with capacity.
 
         A job of the same name is removed first if all of its workers are gone, or with ``take_over``: its workers are
-        told so.
+        told so. ``caller`` owns the job.
 
         Raises:
             AdmissionError: unknown host, name in use, a quota that cannot be met (QuotaError).
@@ -121,10 +122,10 @@ class Controller:
             request.check(self.network, self._accumulator_words)
             request.code_table()
             if request.name in self._jobs:
-                self._make_room(self._jobs[request.name], take_over)
+                self._make_room(self._jobs[request.name], take_over, caller)
             request = self._with_port(request.with_ops(self._accumulator_words))
             number, order = self._store.new_numbers()
-            job = Job(number, self._free_group(), order, request, self._incarnation(request, number))
+            job = Job(number, self._free_group(), order, request, self._incarnation(request, number), caller.name)
             planned = self._planned(changed=job)
             self._store.save(job, planned.ranges)
             try:
@@ -136,31 +137,40 @@ class Controller:
             self._job_seen[number] = self._clock()
             self._leases_changed()
             self._carry_out(planned)
-            self.events.add(request.name, f"admitted as job {number}{self._left_out_words(job)}")
+            self.events.add(request.name, f"admitted as job {number}{self._left_out_words(job)}", caller)
             return self._admitted(job)
 
-    def admit_at(self, addresses: Sequence[str], request: JobRequest, *, take_over: bool = False) -> AdmittedJob:
+    def admit_at(
+        self,
+        addresses: Sequence[str],
+        request: JobRequest,
+        *,
+        take_over: bool = False,
+        caller: Caller = UNAUTHENTICATED,
+    ) -> AdmittedJob:
         """Admit a job whose workers have these addresses, see ``Network.hosts_of``; the rest as ``admit``."""
         with self._lock:
             others = [job.request for job in self._jobs.values() if job.request.name != request.name]
             busy = {host for other in others for host in other.workers}
-            return self.admit(replace(request, workers=self.network.hosts_of(addresses, busy)), take_over=take_over)
+            request = replace(request, workers=self.network.hosts_of(addresses, busy))
+            return self.admit(request, take_over=take_over, caller=caller)
 
-    def remove(self, name: str, why: str = "removed") -> None:
+    def remove(self, name: str, why: str = "removed", caller: Caller = UNAUTHENTICATED) -> None:
         """Remove the job everywhere and free its slots. Raises UnknownJobError."""
         with self._lock:
             job = self._job(name)
             self._refused.clear()  # other jobs may fit now
             planned = self._planned(without=job)
-            self._store.remove(job.number, planned.ranges)
+            with self._store.transaction():
+                self._store.remove(job.number, planned.ranges)
+                self.events.add(name, why, caller)
             del self._jobs[name]
             self._end(job, f"job {name!r} was {why}")
             self._forget(job)
             self._carry_out(planned)
             self._servers.forget(job.number)
-            self.events.add(name, why)
 
-    def resize(self, name: str, slots: int) -> AdmittedJob:
+    def resize(self, name: str, slots: int, caller: Caller = UNAUTHENTICATED) -> AdmittedJob:
         """Change the demand of a running job. Its workers keep their number of slots; the server sums the contributions
         beyond the slots of a switch.
 
@@ -171,8 +181,7 @@ class Controller:
             request = replace(job.request, slots=slots)
             request.check(self.network, self._accumulator_words)
             changed = replace(job, request=request)
-            self._commit(changed, self._planned(changed=changed))
-            self.events.add(name, f"resized to {slots} slots")
+            self._commit(changed, self._planned(changed=changed), f"resized to {slots} slots", caller)
             return self._admitted(changed)
 
     # Workers.
@@ -185,6 +194,7 @@ class Controller:
         *,
         after: int | None = None,
         take_over: bool = False,
+        caller: Caller = UNAUTHENTICATED,
     ) -> JobTicket:
         """Return the ticket of one worker, for one session.
 
@@ -197,6 +207,7 @@ class Controller:
             by: the claimant.
             after: tag of the incarnation that this process was in before.
             take_over: take the place of a process that is this worker and lives.
+            caller: sender of the call.
 
         Raises:
             UnknownJobError: no such job.
@@ -212,9 +223,11 @@ class Controller:
             verdict = judge(job, claim, silent_s=silent_s, alive=alive, gone=gone)
             if verdict is Verdict.RESTART:
                 did = "took over" if take_over and alive else "began again"
-                job = self._restart(job, job.request, f"worker {claim.worker} of {by.origin} {did}")
+                job = self._restart(job, job.request, f"worker {claim.worker} of {by.origin} {did}", caller)
             if verdict is not Verdict.AGAIN:
-                self._store.take(job.number, claim.worker, by)
+                with self._store.transaction():
+                    self._store.take(job.number, claim.worker, by)
+                    self.events.add(name, f"ticket of worker {claim.worker} taken: {by.origin}", caller)
                 job.incarnation.taken[claim.worker] = by
             self._sign_of_life(job, claim.worker)
             return self._tickets(job)[claim.worker]
@@ -277,19 +290,22 @@ class Controller:
                 self._sign_of_life(job, watch.key[2])
                 self._leases_changed()
 
-    def report(self, number: int, tag: int, worker: int, claimant: str, gone: Gone) -> None:
+    def report(
+        self, number: int, tag: int, worker: int, claimant: str, gone: Gone, caller: Caller = UNAUTHENTICATED
+    ) -> None:
         """Store that a worker fails or leaves, and tell the others. A process with a void ticket is ignored."""
         with self._lock:
             job = next((job for job in self._jobs.values() if job.number == number), None)
             if job is not None and readiness(job, tag=tag, worker=worker, claimant=claimant)["state"] not in rpc.OVER:
-                self._note_gone(job, worker, gone)
+                self._note_gone(job, worker, gone, caller)
 
-    def _note_gone(self, job: Job, worker: int, gone: Gone) -> None:
+    def _note_gone(self, job: Job, worker: int, gone: Gone, caller: Caller = UNAUTHENTICATED) -> None:
         if self._liveness.report(job.number, job.incarnation.tag, worker, gone):
             cause = f": {gone.cause}" if gone.cause else ""
-            self.events.add(job.request.name, f"worker {worker} ({job.request.workers[worker]}) {gone.kind}{cause}")
+            what = f"worker {worker} ({job.request.workers[worker]}) {gone.kind}{cause}"
+            self.events.add(job.request.name, what, caller)
 
-    def leave(self, name: str, worker: int | str) -> AdmittedJob:
+    def leave(self, name: str, worker: int | str, caller: Caller = UNAUTHENTICATED) -> AdmittedJob:
         """Continue without a worker, in a new incarnation; numbers close up. Raises UnknownJobError, AdmissionError."""
         with self._lock:
             job = self._job(name)
@@ -298,14 +314,14 @@ class Controller:
             if len(hosts) == 1:
                 raise AdmissionError(f"{hosts[0]} is the last worker of job {name!r}.", "Remove the job.")
             request = replace(job.request, workers=hosts[:gone] + hosts[gone + 1 :])
-            return self._admitted(self._restart(job, request, f"{hosts[gone]} left"))
+            return self._admitted(self._restart(job, request, f"{hosts[gone]} left", caller))
 
-    def extend(self, name: str, host: str) -> AdmittedJob:
+    def extend(self, name: str, host: str, caller: Caller = UNAUTHENTICATED) -> AdmittedJob:
         """Continue with one more worker at ``host``, in a new incarnation. Raises UnknownJobError, AdmissionError."""
         with self._lock:
             job = self._job(name)
             request = replace(job.request, workers=(*job.request.workers, host))
-            return self._admitted(self._restart(job, request, f"{host} joined"))
+            return self._admitted(self._restart(job, request, f"{host} joined", caller))
 
     def expire(self) -> float | None:
         """Report the workers that are lost, renew the leases of those that live, and remove jobs without any.
@@ -462,21 +478,21 @@ class Controller:
 
     def _job(self, name: str) -> Job:
         if name not in self._jobs:
-            before = next((event.what for event in reversed(self.events.since()) if event.whom == name), None)
+            before = self.events.removal_of(name)
             raise UnknownJobError(
                 f"No job {name!r} is admitted; there is {', '.join(sorted(self._jobs)) or 'none'}."
-                + (f" It was {before}." if before is not None else ""),
+                + (f" It was {before.what}." if before is not None else ""),
                 "Admit it first (lanesum job admit).",
             )
         return self._jobs[name]
 
-    def _make_room(self, job: Job, take_over: bool) -> None:
+    def _make_room(self, job: Job, take_over: bool, caller: Caller) -> None:
         """Remove a job whose name another one takes. Raises AdmissionError if it is in use."""
         name, tag, taken = job.request.name, job.incarnation.tag, job.incarnation.taken
         if take_over:
-            self.remove(name, "removed: another run took over")
+            self.remove(name, "removed: another run took over", caller)
         elif taken and all(self._liveness.is_gone(job.number, tag, worker) for worker in taken):
-            self.remove(name, "removed: all of its workers are gone, and it is admitted again")
+            self.remove(name, "removed: all of its workers are gone, and it is admitted again", caller)
         else:
             alive = [
                 f"{host} ({taken[worker].origin})"
@@ -500,16 +516,15 @@ class Controller:
         used = {job.group for job in self._jobs.values()}
         return next(group for group in range(1, len(used) + 2) if group not in used)
 
-    def _restart(self, job: Job, request: JobRequest, why: str) -> Job:
+    def _restart(self, job: Job, request: JobRequest, why: str, caller: Caller = UNAUTHENTICATED) -> Job:
         """Start a new incarnation with ``request`` instead of the old one. Raises the errors of ``admit``."""
         request.check(self.network, self._accumulator_words)
         request.code_table()
         if self._clashing(request):
             request = self._with_port(replace(request, udp_port=None))
         again = replace(job, request=request, incarnation=self._incarnation(request, job.number))
-        self._commit(again, self._planned(changed=again))
+        self._commit(again, self._planned(changed=again), f"new incarnation: {why}", caller)
         self._end(job, f"job {request.name!r} has a new incarnation: {why}")
-        self.events.add(request.name, f"new incarnation: {why}")
         return again
 
     def _incarnation(self, request: JobRequest, number: int) -> Incarnation:
@@ -557,10 +572,12 @@ class Controller:
         candidates = (replace(request, udp_port=port) for port in (UDP_PORT, *_MORE_PORTS))
         return next(candidate for candidate in candidates if not self._clashing(candidate))
 
-    def _commit(self, job: Job, planned: Plan) -> None:
-        """Replace an existing job."""
+    def _commit(self, job: Job, planned: Plan, what: str, caller: Caller) -> None:
+        """Replace an existing job; ``what`` is the event."""
         old = self._job(job.request.name)
-        self._store.save(job, planned.ranges)
+        with self._store.transaction():
+            self._store.save(job, planned.ranges)
+            self.events.add(job.request.name, what, caller)
         self._jobs[job.request.name] = job
         for worker in range(len(old.request.workers)):
             self._worker_seen.pop((job.number, worker), None)
@@ -662,6 +679,7 @@ class Controller:
         return AdmittedJob(
             request=job.request,
             number=job.number,
+            owner=job.owner,
             tickets=self._tickets(job),
             joined=frozenset(job.incarnation.taken),
             switch_jobs={one.switch: self._plan.switch_job(wanted, one) for one in placement.assignments},

@@ -206,13 +206,18 @@ class Incarnation:
 
 @dataclass(slots=True)
 class Job:
-    """A job and its present incarnation. ``order`` grows with every admission; ``group`` is its multicast group."""
+    """A job and its present incarnation.
+
+    ``order`` grows with every admission; ``group`` is its multicast group; ``owner`` is the name of the caller that
+    admitted it.
+    """
 
     number: int
     group: int
     order: int
     request: JobRequest
     incarnation: Incarnation
+    owner: str = ""
 
     @property
     def started(self) -> bool:
@@ -266,6 +271,7 @@ class AdmittedJob:
     Attributes:
         request: the user's request.
         number: job identifier in packets.
+        owner: name of the caller that admitted it; empty if it gave none.
         tickets: one per worker, of the present incarnation.
         joined: workers that have taken their tickets.
         switch_jobs: entry of each switch; a switch whose part the server does has none.
@@ -274,6 +280,7 @@ class AdmittedJob:
 
     request: JobRequest
     number: int
+    owner: str
     tickets: tuple[JobTicket, ...]
     joined: frozenset[int]
     switch_jobs: Mapping[str, SwitchJob]

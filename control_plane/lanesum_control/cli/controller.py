@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""``lanesum controller``: run the controller."""
+"""``lanesum controller``: run the controller, and back up and restore its state."""
 
 from __future__ import annotations
 
@@ -18,8 +18,12 @@ from lanesum_control.cli.options import Loopback, Topology
 from lanesum_control.cli.typer_main import typer_main
 from lanesum_control.model import DEFAULT_MARK_ABOVE
 
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
+
+@app.callback(invoke_without_command=True)
 def controller(
+    context: typer.Context,
     topology: Topology = "star4",
     switch: Annotated[
         list[str] | None,
@@ -36,7 +40,7 @@ def controller(
         ),
     ] = None,
     listen: Annotated[str, typer.Option(help="Address for workers: host:port.")] = f"127.0.0.1:{rpc.DEFAULT_PORT}",
-    state: Annotated[Path | None, typer.Option(help="File that outlives the controller; else in memory only.")] = None,
+    state: Annotated[Path | None, typer.Option(help="File of jobs and events; else in memory only.")] = None,
     words: Annotated[
         int | None,
         typer.Option(
@@ -64,6 +68,8 @@ def controller(
     loopback: Loopback = False,
 ) -> None:
     """Push the P4 program to the switches, admit jobs, hand out tickets, and repair restarted parts."""
+    if context.invoked_subcommand is not None:
+        return
     from lanesum_control.client import DEFAULT_CONNECT_TIMEOUT_S
     from lanesum_control.controller import Controller
     from lanesum_control.events import EventLog
@@ -98,7 +104,7 @@ def controller(
             },
             store=store,
             accumulator_words=pipeline.accumulator_words,
-            events=EventLog(listener=lambda event: typer.echo(event.line())),
+            events=EventLog(store, listener=lambda event: typer.echo(event.line())),
             connect_timeout_s=DEFAULT_CONNECT_TIMEOUT_S,
         )
         try:
@@ -106,6 +112,28 @@ def controller(
                 wait_for_signal()
         finally:
             jobs.close()
+
+
+@app.command()
+def backup(
+    state: Annotated[Path, typer.Argument(help="File of --state; a controller may be using it.")],
+    out: Annotated[Path, typer.Argument(help="File to write; it must not exist.")],
+) -> None:
+    """Write a consistent copy of a controller's state, also while the controller runs."""
+    from lanesum_control.backup import back_up
+
+    back_up(state, out)
+
+
+@app.command()
+def restore(
+    backup: Annotated[Path, typer.Argument(help="File that lanesum controller backup wrote.")],
+    state: Annotated[Path, typer.Argument(help="File to write for --state; it must not exist.")],
+) -> None:
+    """Write a state file from a backup; every job begins a new incarnation."""
+    from lanesum_control.backup import restore as restore_state
+
+    typer.echo(f"{restore_state(backup, state)} jobs restored to {state}")
 
 
 def _server_addresses(options: list[str]) -> list[str]:
@@ -136,4 +164,4 @@ def _switch_addresses(names: list[str], options: list[str]) -> dict[str, str]:
     return addresses
 
 
-main = typer_main("controller", controller)
+main = typer_main("controller", app)

@@ -4,16 +4,20 @@
 
 from __future__ import annotations
 
+import datetime
 import json
+import re
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from lanesum import environment
+from lanesum.errors import ConfigurationError
 from lanesum.rpc import controller as rpc
 from lanesum_control.cli.typer_main import typer_main
 
@@ -23,6 +27,7 @@ Controller = Annotated[str, typer.Option(help="host:port of the controller.", en
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 _ADDRESS = f"127.0.0.1:{rpc.DEFAULT_PORT}"
 _TIMEOUT_S = 5.0
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def _print(message: object) -> None:
@@ -121,33 +126,65 @@ def list_jobs(controller: Controller = _ADDRESS, as_json: Json = False) -> None:
     if as_json:
         _print(jobs)
         return
-    table = Table("name", "job", "workers", "switch", "slots", "as")
+    table = Table("name", "job", "owner", "workers", "switch", "slots", "as")
     for job in jobs:
         rows = [
             (switch, f"{at['slot_base']}..{at['slot_base'] + at['slots'] - 1}", at["role"].lower() or "only level")
             for switch, at in job["placement"].items()
         ]
         rows += [(switch, "-", f"left out: {why}") for switch, why in job["left_out"].items()]
-        first = (job["name"], str(job["job"]), ", ".join(job["workers"]))
+        first = (job["name"], str(job["job"]), job["owner"] or "-", ", ".join(job["workers"]))
         for number, row in enumerate(rows or [("", "", "")]):
-            table.add_row(*(("", "", "") if number else first), *row)
+            table.add_row(*([""] * len(first) if number else first), *row)
     Console().print(table)
 
 
 @app.command()
 def events(
     controller: Controller = _ADDRESS,
-    since: Annotated[int, typer.Option(help="Only events after this number.")] = 0,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            help="All events after this number, or since a time: 2026-01-31T14:30, or 90s, 15m, 2h, 7d ago. "
+            "Without it the last thousand."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Print the events of switches, servers and jobs."""
-    found = rpc.call(controller, rpc.EVENTS, {"since": since}, _TIMEOUT_S)["events"]
+    """Print the events of switches, servers and jobs, with the callers that caused them."""
+    from lanesum_control.events import Event
+
+    found = _events(controller, {} if since is None else _since(since, time.time()))
     if as_json:
-        _print(found)
+        _print(list(found))
         return
     for event in found:
-        when = time.strftime("%H:%M:%S", time.localtime(event["time"]))
-        typer.echo(f"{event['number']:>5} {when} {event['whom']}: {event['what']}")
+        typer.echo(f"{event['number']:>5} {Event.from_message(event).line()}")
+
+
+def _events(controller: str, asked: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    more = True
+    while more:
+        answer = rpc.call(controller, rpc.EVENTS, asked, _TIMEOUT_S)
+        yield from answer["events"]
+        more = bool(answer["more"])
+        if more:
+            asked = {"since": answer["events"][-1]["number"]}
+
+
+def _since(text: str, now: float) -> dict[str, Any]:
+    """Return the fields of a question for events. Raises ConfigurationError."""
+    if text.isdecimal() and text.isascii() and len(text) < 19:
+        return {"since": int(text)}
+    if ago := re.fullmatch(r"(\d{1,9})([smhd])", text, re.ASCII):
+        return {"since_s": now - int(ago[1]) * _SECONDS[ago[2]]}
+    try:
+        return {"since_s": datetime.datetime.fromisoformat(text).timestamp()}  # local time without a time zone
+    except (ValueError, OverflowError, OSError) as error:
+        raise ConfigurationError(
+            f"--since {text!r} is no number and no time.",
+            "Give the number of an event, a time such as 2026-01-31T14:30, or 15m for 15 minutes ago.",
+        ) from error
 
 
 @app.command()

@@ -31,7 +31,6 @@ from lanesum.codecs.policy_rules import Rule
 from lanesum.codecs.registry import for_job, get, names, register
 from lanesum.codecs.sparse import Auto, Choice, Sketch, SparseCodec, TopK, Union
 from lanesum.codecs.thc import THC
-from lanesum.codecs.thc_paper import PaperTHC
 from lanesum.codecs.traits import CodecTraits
 
 __all__ = [
@@ -47,7 +46,6 @@ __all__ = [
     "FixedPoint",
     "Members",
     "NotFiniteError",
-    "PaperTHC",
     "Part",
     "Policy",
     "Result",

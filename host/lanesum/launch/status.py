@@ -56,11 +56,14 @@ class Status:
         sent, plain, again = total["bytes_up"], total["bytes_fp32"], total["retransmissions"]
         saved = f", {1 - sent / plain:.0%} saved" if sent < plain else ""
         chunks = {who: total[f"chunks_by_{who}"] for who in ("switch", "server")}
+        steps = max(one.get("steps", 0.0) for one in stats)
+        others = max(one.get("group_steps", 0.0) for one in stats)
         shares = [f"{who} {count / sum(chunks.values()):.0%}" for who, count in chunks.items() if count]
         return (
-            f"{max(one.get('steps', 0.0) for one in stats):.0f} steps, {_bytes(sent)} sent instead of {_bytes(plain)} "
+            f"{steps:.0f} steps, {_bytes(sent)} sent instead of {_bytes(plain)} "
             f"as float32{saved}, {again:.0f} retransmissions ({again / max(total['packets_sent'], 1):.1%})"
             + (f", summed by {' and '.join(shares)}" if shares else "")
+            + (f", {others:.0f} steps averaged by the process group" if others else "")
         )
 
     def _show(self, line: str) -> None:

@@ -29,4 +29,4 @@ class Caller:
 
 
 #: The process itself, and every peer of a service that asks for no identity.
-ANYBODY = Caller()
+UNAUTHENTICATED = Caller()

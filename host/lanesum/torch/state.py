@@ -34,6 +34,7 @@ from lanesum.torch.communication_thread import CommunicationThread
 from lanesum.torch.error_feedback import ErrorFeedbackState
 from lanesum.torch.hierarchy import Follower, HostGroup
 from lanesum.torch.parameters import NUMBERED, parameter_names
+from lanesum.torch.path_choice import PathChoice
 from lanesum.torch.stats import HookStats, open_range, warn_unused
 from lanesum.torch.tensor_all_reduce import TensorAllReduce
 from lanesum.transport import JobTicket
@@ -59,6 +60,8 @@ class State(Closing):
         model: module or DDP wrapper that names the parameters in checkpoints. Without it they are numbered in the order
             in which DDP first shows them, which is the same in every run of a model.
         host: ranks of this host that share the session of their leader.
+        alternative: process group of the workers. It averages the buckets of DDP instead of lanesum where that makes
+            steps shorter; see :mod:`lanesum.torch.path_choice`.
 
     Attributes:
         error: the exception of the first bucket that failed, or None.
@@ -77,9 +80,11 @@ class State(Closing):
         error_feedback: bool | None = None,
         model: torch.nn.Module | None = None,
         host: HostGroup | None = None,
+        alternative: dist.ProcessGroup | None = None,
     ) -> None:
         self.session = session
         self.host = host
+        self._choice = None if alternative is None else PathChoice(alternative)
         self._after_leave: Callable[[], None] | None = None
         self.codec: Codec = session.codec if codec is None else session.resolve_codec(codec)
         self.error: Exception | None = None
@@ -142,8 +147,9 @@ class State(Closing):
         None, it reads the environment: LANESUM_CONTROLLER, LANESUM_JOB, RANK, or LANESUM_TICKET. If no job is named,
         one is admitted for the ranks of the process group; ``admit`` and its exceptions are those of
         :func:`lanesum.torch.admission.admitted_job`. A ``codec`` that is None is that of the job, else LANESUM_CODEC,
-        else ``thc``. ``window``, ``congestion``, ``pacing``, ``deadline_s``, ``busy_s``, ``observer`` and
-        ``non_finite`` are those of :class:`lanesum.session.Session`, the rest of the constructor.
+        else ``thc``. With ``auto``, the process group of the ranks is the ``alternative``. ``window``, ``congestion``,
+        ``pacing``, ``deadline_s``, ``busy_s``, ``observer`` and ``non_finite`` are those of
+        :class:`lanesum.session.Session`, the rest of the constructor.
 
         ``group`` has the ranks of the job, in the order of its workers; all ranks by default. With ``hierarchical`` the
         job has one worker for each host: the ranks that torchrun started on a host reduce to the first of them, through
@@ -168,8 +174,9 @@ class State(Closing):
             ticket = join(controller=controller, job=job, worker=worker, take_over=take_over)
             opened: KeepAlive | Session | None = KeepAlive.of(ticket)
             try:
+                of_ranks = getattr(model, "process_group", None) if group is None else group
                 if ranked:
-                    _check_group(ticket, getattr(model, "process_group", None) if group is None else group)
+                    _check_group(ticket, of_ranks)
                 opened = session = Session(
                     ticket,
                     codec=codec or ticket.codec or os.environ.get(environment.CODEC) or DEFAULT_CODEC,
@@ -184,7 +191,8 @@ class State(Closing):
                 if ticket.controller:
                     described, facts = session.describe(), {"torch": str(torch.__version__)}
                     wait_for_others(ticket, ticket.controller, description=described, facts=facts, timeout_s=wait_s)
-                state = cls(session, error_feedback=error_feedback, model=model, host=host)
+                other = _alternative(session, of_ranks) if ranked and host is None else None
+                state = cls(session, error_feedback=error_feedback, model=model, host=host, alternative=other)
             except BaseException as error:
                 if opened is not None:
                     opened.report_failure(error)
@@ -212,12 +220,19 @@ class State(Closing):
         session = self.session
         phases = session.phases
         seconds = (self._busy_s, phases.encode.seconds, phases.network.seconds, phases.decode.seconds)
-        return HookStats(self._num_buckets, self._num_elements, *seconds, session.stats)
+        chosen, group_steps = ("", 0) if self._choice is None else (self._choice.summary, self._choice.group_steps)
+        return HookStats(self._num_buckets, self._num_elements, *seconds, session.stats, group_steps, chosen)
 
     def submit(self, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
         """Start averaging ``bucket``; see :func:`lanesum.torch.hook`."""
-        parts = self._parts(bucket.parameters())
         self._num_steps += bucket.is_last()
+        if self._choice is not None and self.error is None:
+            averaged = self._choice.all_reduce(bucket)
+            if averaged is not None:
+                self._warn_unused.detach()
+                self._write_now_and_then()
+                return averaged
+        parts = self._parts(bucket.parameters())
         return self.all_reduce(bucket.buffer(), name=f"bucket {bucket.index()}", parts=parts)
 
     def all_reduce(
@@ -361,6 +376,10 @@ class State(Closing):
         now = time.perf_counter()
         self._busy_s += now - self._busy_since
         self._busy_since = now
+        self._write_now_and_then()
+
+    def _write_now_and_then(self) -> None:
+        now = time.perf_counter()
         if now - self._written_at > _WRITE_S:
             self._written_at = now
             self._write_stats()
@@ -392,6 +411,14 @@ def _check_group(ticket: JobTicket, group: dist.ProcessGroup | None) -> None:
             "Start as many ranks as the job has workers, or admit the job for as many workers as there are ranks; rank "
             "n is worker n unless worker is given.",
         )
+
+
+def _alternative(session: Session, group: dist.ProcessGroup | None) -> dist.ProcessGroup | None:
+    """Return the process group of the ranks for the codec ``auto``, unless lanesum itself reduces there."""
+    if session.codec.name != "auto" or not dist.is_initialized():
+        return None
+    group = cast(dist.ProcessGroup, dist.group.WORLD) if group is None else group
+    return None if "lanesum" in dist.get_backend_config(group) else group
 
 
 def raise_after_backward(check: Callable[[], None]) -> None:

@@ -26,6 +26,8 @@ class HookStats:
         busy_s: seconds in which at least one bucket was in flight: encode, send, wait, decode.
         encode_s, network_s, decode_s: the shares of the phases in it, see :mod:`lanesum.session.phases`.
         transport: packets, bytes and retransmissions.
+        group_steps: number of steps that the process group averaged, with the codec ``auto``.
+        chosen: what ``auto`` has chosen between lanesum and the process group, in words; empty without a choice.
     """
 
     buckets: int
@@ -35,6 +37,8 @@ class HookStats:
     network_s: float
     decode_s: float
     transport: TransportStats
+    group_steps: int = 0
+    chosen: str = ""
 
     @property
     def version(self) -> str:
@@ -63,6 +67,7 @@ class HookStats:
             "retransmissions": transport.retransmissions,
             "chunks_by_switch": transport.chunks - transport.server_results,
             "chunks_by_server": transport.server_results,
+            "group_steps": self.group_steps,
         }
 
 

@@ -3,7 +3,7 @@
 """Baselines: published codecs behind the same interface, for comparisons.
 
 Messages that can be added are summed; others are gathered (:mod:`lanesum.codecs.gathered`). The code uses NumPy and is
-not optimized for speed.
+not optimized for speed, except that of ``thc-paper``, which uses the kernels of ``thc``.
 """
 
 from __future__ import annotations
@@ -13,5 +13,6 @@ from lanesum_lab.baselines.floats import GatheredFloats
 from lanesum_lab.baselines.levels import QSGD, TernGrad
 from lanesum_lab.baselines.powersgd import PowerSGD
 from lanesum_lab.baselines.sign import SignVote
+from lanesum_lab.baselines.thc_paper import PaperTHC
 
-__all__ = ["DGC", "QSGD", "GatheredFloats", "PowerSGD", "SignVote", "TernGrad"]
+__all__ = ["DGC", "QSGD", "GatheredFloats", "PaperTHC", "PowerSGD", "SignVote", "TernGrad"]

@@ -23,11 +23,12 @@ from typing import Any
 import numpy as np
 
 from lanesum._internal.native import availability
-from lanesum.codecs import THC, Aggregate, CodecContext, PaperTHC
+from lanesum.codecs import THC, Aggregate, CodecContext
 from lanesum.codecs.base import Codec, Round, RoundGroup, Vector
 from lanesum.codecs.kernels.packing import lane_contribution
 from lanesum.codecs.thc import kernels
 from lanesum.errors import ConfigurationError
+from lanesum_lab.baselines.thc_paper import PaperTHC
 from lanesum_lab.bench import comparison
 from lanesum_lab.bench.devices import Device, device
 from lanesum_lab.bench.figures import spread, text

@@ -24,9 +24,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum.codecs import THC, Codec, PaperTHC
+from lanesum.codecs import THC, Codec
 from lanesum.errors import ConfigurationError
 from lanesum_lab.baselines import QSGD
+from lanesum_lab.baselines.thc_paper import PaperTHC
 from lanesum_lab.bench.machine import machine
 from lanesum_lab.codec_simulation import simulate
 

@@ -127,6 +127,8 @@ class Trainer:
         return Trained(dataclasses.asdict(curve), cpu_seconds() - before, stats.busy_s, stats.transport.retransmissions)
 
     def _state(self, task: Training, steps: int) -> Any:
+        import torch.distributed as dist
+
         import lanesum.torch
         from lanesum.join import join
         from lanesum.session import Session
@@ -144,7 +146,7 @@ class Trainer:
             offload=task.offload,
             deadline_s=_DEADLINE_S,
         )
-        return lanesum.torch.State(session)
+        return lanesum.torch.State(session, alternative=dist.group.WORLD if task.by == "auto" else None)
 
 
 def main(arguments: list[str]) -> None:

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from lanesum import codecs
-from lanesum.codecs import THC, Auto, ErrorFeedback, FixedPoint, PaperTHC, Sketch, Union
+from lanesum.codecs import THC, Auto, ErrorFeedback, FixedPoint, Sketch, Union
 from lanesum_lab.baselines import QSGD, GatheredFloats, PowerSGD, SignVote, TernGrad
+from lanesum_lab.baselines.thc_paper import PaperTHC
 
 # A value other than the default for every parameter that changes what words mean.
 OTHERS: dict[type, dict[str, dict[str, Any]]] = {

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from lanesum import codecs
-from lanesum.codecs import THC, PaperTHC
+from lanesum.codecs import THC
+from lanesum_lab.baselines.thc_paper import PaperTHC
 from lanesum_lab.lgc import RingLGC, ServerLGC
 from tests.paths import ROOT
 

@@ -15,8 +15,8 @@ from lanesum.codecs import (
     CodecError,
     ErrorFeedback,
     FixedPoint,
-    PaperTHC,
 )
+from lanesum_lab.baselines.thc_paper import PaperTHC
 from lanesum_lab.codec_simulation import simulate
 
 

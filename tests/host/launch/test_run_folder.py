@@ -60,3 +60,5 @@ def test_status_adds_up_bytes_and_names_savings(tmp_path: Path) -> None:
     assert status.summary() == line
     folder.write_stats(0, {**counts, "bytes_up": 9_000_000})
     assert "9.5 MB sent instead of 8 MB as float32, 2 ret" in status.summary()
+    folder.write_stats(1, {**counts, "group_steps": 4})
+    assert status.summary().endswith(", 4 steps averaged by the process group")

@@ -16,7 +16,7 @@ from hypothesis.extra import numpy as hnp
 
 from lanesum import codecs
 from lanesum._internal.native import VARIABLE
-from lanesum.codecs import Aggregate, Codec, CodecContext, CodecError, PaperTHC
+from lanesum.codecs import Aggregate, Codec, CodecContext, CodecError
 from lanesum.codecs.kernels import dispatch as kernels
 from lanesum.codecs.kernels import reference
 from lanesum.codecs.kernels.arguments import BlockUnits, LaneContributors, RandomKey, Rotation, Scale
@@ -24,7 +24,8 @@ from lanesum.codecs.kernels.hadamard import hadamard_transform
 from lanesum.codecs.kernels.packing import lane_contribution
 from lanesum.codecs.kernels.philox import Stream, random_words, sign_words
 from lanesum.codecs.kernels.reference import FLOAT32_MAX
-from lanesum.codecs.thc_paper.tables import PUBLISHED
+from lanesum_lab.baselines.thc_paper import PaperTHC
+from lanesum_lab.baselines.thc_paper.tables import PUBLISHED
 from lanesum_lab.codec_simulation import simulate
 from tests.host.codecs.samples import floats, sample
 

@@ -22,13 +22,13 @@ from lanesum.codecs.base import Codec
 from lanesum.codecs.error_feedback import ErrorFeedback
 from lanesum.codecs.fixed import FixedPoint
 from lanesum.codecs.thc.codec import THC
-from lanesum.codecs.thc_paper.codec import PaperTHC
 from lanesum.protocol import Header, Kind, LaneOp, Packet
 from lanesum.server import AggregationServer, ServerJob
 from lanesum.session import Session
 from lanesum.transport import JobTicket
 from lanesum.transport.errors import AggregationTimeoutError, SessionClosedError
 from lanesum.transport.native_rounds import NativeRoundSequence
+from lanesum_lab.baselines.thc_paper.codec import PaperTHC
 
 LOCALHOST = "127.0.0.1"
 SIZE = 20_000  # values of five pieces

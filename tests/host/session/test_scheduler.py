@@ -13,13 +13,13 @@ import pytest
 from lanesum.codecs import CodecContext, CodecError, CodecTraits, Part, Policy, Result, Round, RoundShape, Rule, Steps
 from lanesum.codecs.base import Codec
 from lanesum.codecs.fixed import FixedPoint
-from lanesum.codecs.thc_paper.codec import PaperTHC
 from lanesum.errors import ConfigurationError
 from lanesum.protocol import LaneOp
 from lanesum.server import AggregationServer, ServerJob
 from lanesum.session import AllReduceHandle, ObservedRound, Session
 from lanesum.session.scheduler import AllReduceScheduler
 from lanesum.transport.errors import AggregationTimeoutError, MismatchError, SessionClosedError
+from lanesum_lab.baselines.thc_paper.codec import PaperTHC
 from tests.host.session.workers import LOCALHOST, random_loss, run_workers, tickets_for
 
 pytestmark = pytest.mark.usefixtures("implementation")

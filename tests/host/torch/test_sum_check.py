@@ -9,12 +9,13 @@ import pytest
 import torch.distributed as dist
 
 import lanesum.torch
-from lanesum.codecs import FixedPoint, PaperTHC
+from lanesum.codecs import FixedPoint
 from lanesum.codecs.base import Aggregate, Round
 from lanesum.codecs.kernels.packing import lane_contribution
 from lanesum.errors import ConfigurationError
 from lanesum.protocol import LaneOp
 from lanesum.session import ObservedRound
+from lanesum_lab.baselines.thc_paper import PaperTHC
 from tests.host.torch.ranks import Ranks
 
 WORDS = 990  # whole groups of any operation

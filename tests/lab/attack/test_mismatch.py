@@ -19,7 +19,6 @@ import pytest
 from lanesum import codecs, join
 from lanesum.codecs.base import Codec
 from lanesum.codecs.thc.codec import THC
-from lanesum.codecs.thc_paper.codec import PaperTHC
 from lanesum.errors import ConfigurationError
 from lanesum.join import DescriptionMismatchError
 from lanesum.rpc import controller as rpc
@@ -30,6 +29,7 @@ from lanesum_control.controller import Controller
 from lanesum_control.network import Network
 from lanesum_control.service import ControllerService
 from lanesum_control.topology import load
+from lanesum_lab.baselines.thc_paper.codec import PaperTHC
 
 pytestmark = pytest.mark.usefixtures("implementation")
 

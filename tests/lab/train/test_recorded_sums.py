@@ -14,11 +14,12 @@ import pytest
 import torch.distributed as dist
 
 import lanesum.torch
-from lanesum.codecs import FixedPoint, PaperTHC
+from lanesum.codecs import FixedPoint
 from lanesum.codecs.base import Aggregate, Round
 from lanesum.codecs.kernels.packing import lane_contribution
 from lanesum.protocol import LaneOp
 from lanesum.session import ObservedRound
+from lanesum_lab.baselines.thc_paper import PaperTHC
 from lanesum_lab.train.recorded_sums import RecordedSumCheck
 from tests.host.torch.ranks import Ranks
 from tests.host.torch.test_sum_check import WORDS, own_words

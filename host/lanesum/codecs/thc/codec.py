@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """``thc``: Tensor Homomorphic Compression with shared dithers and a norm for every block.
 
-As in the paper (:mod:`lanesum.codecs.thc_paper.codec`), all workers rotate their vectors in the same way. The rotated
-coordinates are nearly normal, and are rounded to a common grid of small integers, which a switch can add. The
-differences from the paper reduce the error or the work:
+As in the paper (Li et al., NSDI 2024; codec ``thc-paper`` of lanesum-lab), all workers rotate their vectors in the same
+way. The rotated coordinates are nearly normal, and are rounded to a common grid of small integers, which a switch can
+add. The differences from the paper reduce the error or the work:
 
 - The vector is cut into blocks of 4096, each with its own norm and rotation. So the range of the grid follows the scale
   of each block, and a block fits the first-level cache.

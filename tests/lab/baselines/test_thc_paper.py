@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from lanesum import codecs
-from lanesum.codecs import Aggregate, CodecContext, CodecError, PaperTHC
+from lanesum.codecs import Aggregate, CodecContext, CodecError
 from lanesum.codecs.kernels.packing import lane_contribution, unpack_codes, unpack_lanes
-from lanesum.codecs.thc_paper.tables import PUBLISHED
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
+from lanesum_lab.baselines.thc_paper import PaperTHC
+from lanesum_lab.baselines.thc_paper.tables import PUBLISHED
 from lanesum_lab.codec_simulation import simulate
 from tests.host.codecs.samples import gaussian, nmse, rotate_orthonormally, signs
 from tests.host.codecs.thc_vectors import check_sum, finite, vectors_of_scales

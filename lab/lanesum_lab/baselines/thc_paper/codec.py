@@ -12,7 +12,7 @@ a chunk of 2**20 has one norm, it is padded with zeros to a power of two, and al
 Differences from the artifact:
 
 - Rounding is direct, without a fine grid.
-- The table is the exact optimum (:mod:`lanesum.codecs.thc_paper.tables`).
+- The table is the exact optimum (:mod:`lanesum_lab.baselines.thc_paper.tables`).
 - Random bits and the order of operations are the same on every machine.
 - Each chunk is scaled by a power of two before the transform, so no float32 magnitude overflows or underflows.
 """
@@ -47,12 +47,12 @@ from lanesum.codecs.base import (
 from lanesum.codecs.kernels.packing import CODES_PER_WORD, LANE_MAX, LANES_PER_WORD
 from lanesum.codecs.norms import checked_peaks, norms_of
 from lanesum.codecs.registry import register
-from lanesum.codecs.thc_paper.chunks import Chunk, ChunkCoder
-from lanesum.codecs.thc_paper.tables import best_table, clamping_error, rounding_variance, support_limit
 from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import CODE_TABLE_ENTRIES
+from lanesum_lab.baselines.thc_paper.chunks import Chunk, ChunkCoder
+from lanesum_lab.baselines.thc_paper.tables import best_table, clamping_error, rounding_variance, support_limit
 
 #: Length of the independent transforms of ``rotation="block"``: ten butterfly stages, as the artifact ships.
 BLOCK = 1024

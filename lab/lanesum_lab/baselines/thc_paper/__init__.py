@@ -2,6 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``thc-paper`` and ``thc-uniform``: Tensor Homomorphic Compression as published (NSDI 2024)."""
 
-from lanesum.codecs.thc_paper.codec import PaperTHC
+from lanesum_lab.baselines.thc_paper.codec import PaperTHC
 
 __all__ = ["PaperTHC"]

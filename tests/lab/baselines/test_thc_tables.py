@@ -10,7 +10,8 @@ import math
 import numpy as np
 import pytest
 
-from lanesum.codecs.thc_paper.tables import (
+from lanesum.errors import ConfigurationError
+from lanesum_lab.baselines.thc_paper.tables import (
     PUBLISHED,
     best_table,
     choose_table,
@@ -18,7 +19,6 @@ from lanesum.codecs.thc_paper.tables import (
     rounding_variance,
     support_limit,
 )
-from lanesum.errors import ConfigurationError
 
 LIMITS = {16: 1.862732, 32: 2.153875, 64: 2.417559, 128: 2.660067, 256: 2.885635, 512: 3.097269, 1024: 3.297193}
 

@@ -1,0 +1,127 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Choice between lanesum and the process group: measured steps, the choice, and two ranks that agree on it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import cast
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+import lanesum.torch
+from lanesum.session import Session
+from lanesum.torch import path_choice
+from lanesum.torch.path_choice import MEASURED_STEPS, WARM_UP_STEPS, PathChoice
+from lanesum.transport import JobTicket
+from tests.host.torch.buckets import FakeBucket
+from tests.host.torch.ranks import Ranks, served_job
+
+BEFORE_CHOICE = WARM_UP_STEPS + 2 * MEASURED_STEPS
+
+
+@dataclass
+class Steps:
+    """Steps of a training whose time depends on the way that averages them."""
+
+    choice: PathChoice
+    now: float
+    by_lanesum_s: float
+    by_group_s: float
+
+    def take(self, count: int) -> list[bool]:
+        """Take steps of two buckets; return for each whether the group averaged it."""
+        taken = []
+        for _ in range(count):
+            ways = set()
+            for index in range(2):
+                bucket = FakeBucket(torch.ones(4))
+                bucket.index = lambda index=index: index  # type: ignore[method-assign, misc]
+                ways.add(self.choice.all_reduce(cast(dist.GradBucket, bucket)) is not None)
+            (by_group,) = ways
+            self.now += self.by_group_s if by_group else self.by_lanesum_s
+            taken.append(by_group)
+        return taken
+
+
+@pytest.fixture(scope="module")
+def group() -> Iterator[dist.ProcessGroup]:
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    yield cast(dist.ProcessGroup, dist.group.WORLD)
+    dist.destroy_process_group()
+
+
+def steps(group: dist.ProcessGroup, by_lanesum_s: float, by_group_s: float) -> Steps:
+    found = Steps(PathChoice(group, clock=lambda: found.now), 0.0, by_lanesum_s, by_group_s)
+    return found
+
+
+@pytest.mark.parametrize(("by_group_s", "by_group"), [(0.9, True), (1.0, True), (1.1, False)])
+def test_choice_takes_the_way_with_shorter_steps(
+    group: dist.ProcessGroup, by_group_s: float, by_group: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    some = steps(group, 1.0, by_group_s)
+    with caplog.at_level(logging.INFO, logger="lanesum"):
+        assert some.take(BEFORE_CHOICE) == WARM_UP_STEPS * [False] + MEASURED_STEPS * [False, True]
+        assert some.choice.summary == ""
+        assert some.take(20) == 20 * [by_group]
+    name = "gloo" if by_group else "lanesum"
+    assert some.choice.summary == f"{name} is faster here"
+    assert (
+        f"{name} is faster here: a step takes 1000.0 ms by lanesum, {1000 * by_group_s:.1f} ms by gloo." in caplog.text
+    )
+    assert some.choice.group_steps == MEASURED_STEPS + 20 * by_group
+
+
+def test_one_slow_step_does_not_change_the_choice(group: dist.ProcessGroup) -> None:
+    some = steps(group, 1.0, 0.5)
+    some.take(WARM_UP_STEPS + 2)
+    some.now += 60  # a checkpoint after a step of the group
+    some.take(2 * MEASURED_STEPS - 2)
+    assert some.take(3) == 3 * [True]
+
+
+def test_choice_is_measured_again(group: dist.ProcessGroup, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(path_choice, "PERIOD_STEPS", 20)
+    some = steps(group, 1.0, 0.5)
+    assert some.take(WARM_UP_STEPS + 20)[-1]
+    some.by_group_s = 2.0
+    assert some.take(2 * MEASURED_STEPS) == MEASURED_STEPS * [False, True]
+    assert some.take(14) == 14 * [False]
+
+
+def _train(ticket: JobTicket) -> tuple[list[float], list[float], str, int, int]:
+    """Train; return the parameters of this rank and those of a plain DDP, and what averaged them."""
+    results = []
+    with lanesum.torch.State(Session(ticket, codec="auto"), alternative=dist.group.WORLD) as state:
+        for hooked in (True, False):
+            torch.manual_seed(1)
+            model = DistributedDataParallel(nn.Linear(8, 2))
+            if hooked:
+                model.register_comm_hook(state, lanesum.torch.hook)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            torch.manual_seed(10 + ticket.worker)
+            for _ in range(BEFORE_CHOICE + 3):
+                optimizer.zero_grad()
+                model(torch.randn(4, 8)).square().mean().backward()
+                optimizer.step()
+            results.append(nn.utils.parameters_to_vector(model.parameters()).tolist())
+        state.leave()
+        stats = state.stats
+    return *results, stats.chosen, stats.group_steps, stats.buckets
+
+
+def test_ranks_agree_and_average_as_plain_ddp(ranks: Ranks) -> None:
+    with served_job(2, "auto") as tickets:
+        (first, plain, chosen, group_steps, buckets), (second, _, other, *_) = ranks.run(_train, tickets)
+    assert first == second
+    assert first == pytest.approx(plain, rel=1e-5)
+    assert chosen == other != ""
+    assert group_steps == MEASURED_STEPS + 3 * ("gloo" in chosen)
+    assert buckets == BEFORE_CHOICE + 3 - group_steps
