@@ -64,7 +64,7 @@ class SessionSearch:
             self._changed()
 
     def close(self) -> None:
-        """End the search, and a session that nobody has taken."""
+        """End the search, and a session that was not taken."""
         self._task.cancel()
         if self._found is not None:
             run(self._found.close())

@@ -250,7 +250,7 @@ def test_controller_that_starts_again_disturbs_nothing(process: Process) -> None
     forgetful.close()
 
 
-def test_agrees_is_false_after_a_write_with_the_same_election_id(remote: RemoteSwitch) -> None:
+def test_agrees_is_false_after_write_with_the_same_election_id(remote: RemoteSwitch) -> None:
     jobs = [job()]
     remote.reconcile(HOSTS, jobs)
     assert remote.agrees(HOSTS, jobs)

@@ -12,7 +12,7 @@ from lanesum_lab.bench import supervision
 
 
 @pytest.mark.long
-def test_every_damage_is_repaired_but_for_that_of_a_slow_audit() -> None:
+def test_every_damage_with_an_event_is_repaired() -> None:
     result = supervision.run(dataclasses.replace(supervision.QUICK, switches=(2,), limit_s=30.0, damages=_FAST))
     assert [one["whole"] for one in result["repairs"]] == [True] * len(_FAST)
     (cpu,) = result["cpu"]
