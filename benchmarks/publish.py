@@ -131,6 +131,11 @@ def nmse_table(result: dict[str, Any]) -> str:
     return "\n".join([*_markdown(nmse.COLUMNS, shown), "", _averaged(result)])
 
 
+def rounds_table(result: dict[str, Any]) -> str:
+    """Return the error of the mean of several rounds."""
+    return "\n".join([*_markdown(nmse.ROUNDS_COLUMNS, nmse.mean_rows(result)), "", f"Measured {_machine(result)}."])
+
+
 def codec_table(result: dict[str, Any]) -> str:
     """Return the processor time of ``thc``."""
     return "\n".join([*_markdown(codec.COLUMNS, codec.rows(result)), "", _on_one_machine(result)])
@@ -180,7 +185,7 @@ def quality_table(result: dict[str, Any]) -> str:
         (
             one["by"],
             shown(one["final_loss"], 4),
-            shown({name: 100 * value for name, value in one["beside_gloo"].items()}),
+            shown({name: 100 * value for name, value in one["beside_gloo"].items()}, 3),
         )
         for one in result["figures"]
     ]
@@ -271,6 +276,7 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "server figures": ("server.json", PAGE, server_tables),
     "transport figures": ("transport.json", PAGE, transport_tables),
     "error figures": ("nmse.json", "docs/codecs.md", nmse_table),
+    "bias figures": ("nmse.json", "docs/codecs.md", rounds_table),
     "sparse figures": ("sparse.json", "docs/codecs.md", sparse_table),
     "codec figures": ("codec.json", "docs/codecs.md", codec_table),
     "codec comparison": ("codec-comparison.json", "docs/codecs.md", comparison_table),
@@ -280,6 +286,8 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "time to accuracy of sparse gradients": ("tta-sparse.json", PAGE, tta_table),
     "time to accuracy through a switch": ("tta-switch.json", PAGE, tta_table),
     "time to accuracy on loopback": ("tta-loopback.json", PAGE, tta_table),
+    "final loss on bytes": ("quality-bytes.json", PAGE, quality_table),
+    "final loss on words": ("quality-words.json", PAGE, quality_table),
 }
 # Pictures of the documents: the result that each shows, and the function that draws it.
 PICTURES: dict[str, tuple[str, Callable[[dict[str, Any], Path], None]]] = {

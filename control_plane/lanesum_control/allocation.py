@@ -89,7 +89,7 @@ def allocate(capacity: Mapping[str, int], claims: Sequence[Claim], held: Ranges)
         here = [claim for claim in _by_priority(claims) if switch in claim.switches]
         wanted = {claim.job: counts[claim.job] for claim in here if not claim.shared}
         result[switch] = _arrange(slots, wanted, held.get(switch, {}))
-    _share(capacity, claims, result)
+    _share(capacity, claims, result, held)
     return result
 
 
@@ -183,23 +183,38 @@ def _pack(wanted: Mapping[int, int], held: Mapping[int, SlotRange]) -> dict[int,
     return packed
 
 
-def _share(capacity: Mapping[str, int], claims: Sequence[Claim], result: dict[str, dict[int, SlotRange]]) -> None:
-    """Assign the pool: the longest free fragment of every switch, from its start on, cyclically."""
+def _share(
+    capacity: Mapping[str, int], claims: Sequence[Claim], result: dict[str, dict[int, SlotRange]], held: Ranges
+) -> None:
+    """Assign the pool: the longest free fragment of every switch, from its start on, cyclically.
+
+    A job keeps its range while it fits, because every move costs writes at the switches.
+    """
     pools = {
         switch: max(_gaps(slots, result[switch].values()), key=lambda gap: gap.count, default=SlotRange(0, 0))
         for switch, slots in capacity.items()
     }
-    handed = dict.fromkeys(capacity, 0)
+    handed = {switch: pool.base for switch, pool in pools.items()}
     for claim in _by_priority(claim for claim in claims if claim.shared):
         count = min([claim.slots, *(pools[switch].count for switch in claim.switches)])
         if count == 0:
             continue
+        before = {switch: held.get(switch, {}).get(claim.job) for switch in claim.switches}
+        stays = all(
+            one is not None
+            and one.shared
+            and one.count == count
+            and pools[at].base <= one.base
+            and one.end <= pools[at].end
+            for at, one in before.items()
+        )
         for switch in claim.switches:
-            pool = pools[switch]
-            if handed[switch] + count > pool.count:
-                handed[switch] = 0
-            result[switch][claim.job] = SlotRange(pool.base + handed[switch], count, shared=True)
-            handed[switch] += count
+            pool, one = pools[switch], before[switch]
+            base = one.base if stays and one is not None else handed[switch]
+            if base + count > pool.end:
+                base = pool.base
+            result[switch][claim.job] = SlotRange(base, count, shared=True)
+            handed[switch] = base + count
 
 
 def steps(

@@ -18,6 +18,8 @@ from lanesum.rpc import controller as rpc
 
 #: Time in which a worker whose stream has ended may open another one.
 RECONNECT_S = 0.3
+#: Open streams of one worker, at most: a new one may open before the end of the old one is detected.
+STREAMS_PER_WORKER = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +82,13 @@ class Liveness:
         self._gone: dict[tuple[int, int], dict[int, Gone]] = {}
 
     def open(self, watch: Watch) -> None:
-        """Add the stream of a worker, which lives now, even if it seemed lost."""
+        """Add the stream of a worker, which lives now, even if it seemed lost. Its oldest stream ends if needed."""
         job, tag, worker = watch.key
         self._watches.append(watch)
+        streams = [one for one in self._watches if one.key == watch.key]
+        for oldest in streams[:-STREAMS_PER_WORKER]:
+            self._watches.remove(oldest)
+            oldest.close()
         self._silent_since.pop(watch.key, None)
         gone = self.gone(job, tag)
         if worker in gone and gone[worker].kind == rpc.LOST:

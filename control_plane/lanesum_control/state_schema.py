@@ -29,7 +29,8 @@ _TABLES = (
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL);
 CREATE TABLE jobs (
     number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, multicast_group INTEGER NOT NULL,
-    admission INTEGER NOT NULL, request TEXT NOT NULL, owner TEXT NOT NULL DEFAULT ''
+    admission INTEGER NOT NULL, request TEXT NOT NULL, owner TEXT NOT NULL DEFAULT '',
+    limited INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE incarnations (
     job INTEGER PRIMARY KEY REFERENCES jobs ON DELETE CASCADE,
@@ -51,7 +52,11 @@ INSERT INTO meta VALUES ('next_job', 1), ('next_admission', 1);
     + _EVENTS
 )
 # Statements that turn a file of a version into one of the next version.
-_MIGRATIONS = {3: "ALTER TABLE jobs ADD COLUMN owner TEXT NOT NULL DEFAULT '';" + _EVENTS}
+_OWNERS = """
+ALTER TABLE jobs ADD COLUMN owner TEXT NOT NULL DEFAULT '';
+ALTER TABLE jobs ADD COLUMN limited INTEGER NOT NULL DEFAULT 0;
+"""
+_MIGRATIONS = {3: _OWNERS + _EVENTS}
 OLDEST_VERSION = min(_MIGRATIONS)
 
 
@@ -107,6 +112,26 @@ def verify(db: sqlite3.Connection, path: Path | None) -> None:
         verdict = verdict if dangling is None else f"an entry of {dangling[0]} belongs to no job"
     if verdict != "ok":
         raise StoreError(f"{path} is broken: {verdict}.", "Restore a backup, or move it away to begin anew.")
+
+
+def verify_types(db: sqlite3.Connection, path: Path | None) -> None:
+    """Check the types of all values of a file of the present version: SQLite stores any. Raises StoreError."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as wanted:
+        wanted.executescript(_TABLES)
+        tables = wanted.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+        ).fetchall()
+        columns = [(table, *column) for (table,) in tables for column in wanted.execute(f"PRAGMA table_info({table})")]
+    for table, _, column, declared, not_null, _, is_key in columns:
+        allowed = [declared.lower(), *(["integer"] if declared == "REAL" else [])]
+        allowed += [] if not_null or is_key else ["null"]
+        names = ", ".join(f"'{name}'" for name in allowed)
+        found = db.execute(f"SELECT typeof({column}) FROM {table} WHERE typeof({column}) NOT IN ({names})").fetchone()
+        if found is not None:
+            raise StoreError(
+                f"{path} is broken: {column} of {table} has a value of type {found[0]}, not {declared.lower()}.",
+                "Restore a backup, or move it away to begin anew.",
+            )
 
 
 def create_private(path: Path) -> None:

@@ -4,7 +4,7 @@
 
 It is one SQLite file, for one controller; ``lanesum_control.state_schema`` has its tables. A change is committed before
 it takes effect at a switch or server. A committed change without effect is repaired from here when the controller
-restarts.
+restarts. Admissions are committed last: one that was cut short leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from lanesum._internal.udp_socket import Address
 from lanesum_control.allocation import SlotRange
 from lanesum_control.errors import AdmissionError, StoreError
 from lanesum_control.jobs import Incarnation, Job, JobRequest, Taken
-from lanesum_control.state_schema import prepare, verify, version_of
+from lanesum_control.state_schema import prepare, verify, verify_types, version_of
 
 #: Events that a state file keeps, at most; at most about 20 MB.
 MAX_EVENTS = 20_000
@@ -68,6 +68,7 @@ class Store(Closing):
         self._db.execute("PRAGMA synchronous = FULL")
         verify(self._db, self._path)
         prepare(self._db, self._path)
+        verify_types(self._db, self._path)
 
     @contextlib.contextmanager
     def _typed_errors(self) -> Iterator[None]:
@@ -122,7 +123,8 @@ class Store(Closing):
         """Return all jobs, oldest first."""
         with self._typed_errors():
             rows = self._db.execute(
-                "SELECT number, multicast_group, admission, request, owner, tag, epoch, seed, slots, servers, looks_up"
+                "SELECT number, multicast_group, admission, request, owner, limited, tag, epoch, seed, slots,"
+                " servers, looks_up"
                 " FROM jobs JOIN incarnations ON job = number ORDER BY admission"
             ).fetchall()
             taken = self._db.execute("SELECT job, worker, claimant, origin, description FROM tickets").fetchall()
@@ -135,13 +137,16 @@ class Store(Closing):
                     JobRequest.from_message(json.loads(request)),
                     Incarnation(tag, epoch, int(seed), slots, _addresses(servers), bool(looks_up)),
                     owner,
+                    bool(limited),
                 )
-                for number, group, order, request, owner, tag, epoch, seed, slots, servers, looks_up in rows
+                for number, group, order, request, owner, limited, tag, epoch, seed, slots, servers, looks_up in rows
             }
-        except (ValueError, TypeError, AdmissionError) as error:
-            raise StoreError(f"The state file {self._path} is broken: {error}.", "Restore a copy.") from error
-        for number, worker, claimant, origin, description in taken:
-            jobs[number].incarnation.taken[worker] = Taken(claimant, origin, description)
+            for number, worker, claimant, origin, description in taken:
+                if number not in jobs:
+                    raise ValueError(f"a ticket is of job {number}, which has no incarnation")
+                jobs[number].incarnation.taken[worker] = Taken(claimant, origin, description)
+        except (ValueError, TypeError, RecursionError, AdmissionError) as error:
+            raise StoreError(f"The state file {self._path} is broken: {error}.", "Restore a backup.") from error
         return list(jobs.values())
 
     def ranges(self) -> dict[str, dict[int, SlotRange]]:
@@ -171,9 +176,17 @@ class Store(Closing):
         request, now = job.request, job.incarnation
         with self.transaction():
             self._db.execute(
-                "INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?)"
+                "INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?)"
                 " ON CONFLICT (number) DO UPDATE SET request = excluded.request",
-                (job.number, request.name, job.group, job.order, json.dumps(request.to_message()), job.owner),
+                (
+                    job.number,
+                    request.name,
+                    job.group,
+                    job.order,
+                    json.dumps(request.to_message()),
+                    job.owner,
+                    job.limited,
+                ),
             )
             self._db.execute(
                 "INSERT OR REPLACE INTO incarnations VALUES (?, ?, ?, ?, ?, ?, ?)",

@@ -315,7 +315,7 @@ def take_ticket(ticket_file: Path) -> JobTicket:
     used = ticket_file.with_name(ticket_file.name + ".used")
     try:
         ticket_file.rename(used)
-        return JobTicket.from_json(used.read_text())
+        return JobTicket.from_json(used.read_bytes())
     except FileNotFoundError as error:
         if used.exists():
             raise ConfigurationError(

@@ -121,3 +121,38 @@ def test_change_that_fails_changes_nothing() -> None:
             store.save(job, {})
         assert not store.jobs()[0].incarnation.taken
         assert store.ranges() == {"s1": {1: SlotRange(0, 40)}}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE jobs SET multicast_group = 'x'",
+        "UPDATE jobs SET admission = x'00'",
+        "UPDATE jobs SET request = '[1]'",
+        "UPDATE jobs SET request = '{\"name\": 5}'",
+        f"UPDATE jobs SET request = '{'[' * 50_000}'",
+        "UPDATE jobs SET request = CAST(x'ff' AS TEXT)",
+        "UPDATE incarnations SET tag = 1.5",
+        "UPDATE incarnations SET seed = 'many'",
+        "UPDATE incarnations SET servers = '[1, 2]'",
+        "UPDATE incarnations SET slots = 'x'",
+        "DELETE FROM incarnations",
+        "UPDATE tickets SET worker = 'first'",
+        "UPDATE ranges SET base = 'x'",
+        "UPDATE meta SET value = 'x' WHERE name = 'next_job'",
+        "ALTER TABLE jobs DROP COLUMN request",
+        "DROP TABLE ranges",
+    ],
+)
+def test_state_file_with_wrong_value_is_refused(change: str, tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    with Store(path) as store:
+        controller = Site().start(store=store)
+        controller.admit(request("a"))
+        controller.join("a", 0, Taken("p", "x", "thc"))
+    db = sqlite3.connect(path)
+    with db:
+        db.execute(change)
+    db.close()
+    with pytest.raises(StoreError, match=r"state\.db"), Store(path) as store:
+        Site().start(store=store)

@@ -17,6 +17,7 @@ from lanesum.server.service import DEFAULT_CONTROL
 from lanesum_control.cli.options import Loopback, Topology
 from lanesum_control.cli.typer_main import typer_main
 from lanesum_control.model import DEFAULT_MARK_ABOVE
+from lanesum_control.quotas import DEFAULT_QUOTA, TenantQuota
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -65,6 +66,13 @@ def controller(
         list[int] | None,
         typer.Option(help="With --tofino: recirculation port, repeatable; by default the chip's own."),
     ] = None,
+    tenant_share: Annotated[
+        float, typer.Option(help="Part of each switch's slots and table entries that one tenant may use, at most.")
+    ] = DEFAULT_QUOTA.share,
+    tenant_jobs: Annotated[int, typer.Option(help="Jobs of one tenant, at most.")] = DEFAULT_QUOTA.jobs,
+    tenant_admissions: Annotated[
+        int, typer.Option(help="Admissions, resizes and extensions of one tenant per minute, at most.")
+    ] = DEFAULT_QUOTA.admissions_per_minute,
     loopback: Loopback = False,
 ) -> None:
     """Push the P4 program to the switches, admit jobs, hand out tickets, and repair restarted parts."""
@@ -106,6 +114,7 @@ def controller(
             accumulator_words=pipeline.accumulator_words,
             events=EventLog(store, listener=lambda event: typer.echo(event.line())),
             connect_timeout_s=DEFAULT_CONNECT_TIMEOUT_S,
+            quota=TenantQuota(tenant_share, tenant_jobs, tenant_admissions),
         )
         try:
             with Monitor(jobs), ControllerService(jobs, listen):

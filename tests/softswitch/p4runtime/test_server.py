@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
 from p4.v1 import p4runtime_pb2 as p4rt
 
@@ -243,6 +244,32 @@ def test_push_invalid_device_config_is_refused(client: Client, small: Program) -
         assert "BMv2 JSON" in message_of(client, config)
     # No program is installed.
     assert client.pipeline() == p4rt.ForwardingPipelineConfig()
+
+
+def nested(depth: int) -> bytes:
+    """Return a WriteRequest with P4Data within P4Data; Python's own parser of protobuf recurses."""
+
+    def field(number: int, content: bytes) -> bytes:
+        size, out = len(content), bytearray([number << 3 | 2])
+        while size > 0x7F:
+            out.append(size & 0x7F | 0x80)
+            size >>= 7
+        return bytes([*out, size]) + content
+
+    data = b""
+    for _ in range(depth):
+        data = field(4, field(1, data))  # P4Data.tuple, P4StructLike.members
+    register = field(11, field(3, data))  # Entity.register_entry, RegisterEntry.data
+    return field(4, field(2, register))  # WriteRequest.updates, Update.entity
+
+
+def test_message_nested_too_deeply_is_refused(client: Client, small: Program) -> None:
+    assert p4rt.WriteRequest.FromString(nested(9)).updates[0].entity.register_entry.data.tuple.members
+    for depth in (50, 1000, 5000):
+        with pytest.raises(grpc.RpcError) as raised:
+            client.channel.unary_unary("/p4.v1.P4Runtime/Write")(nested(depth), timeout=60)
+        assert raised.value.code() is not grpc.StatusCode.DEADLINE_EXCEEDED
+    assert client.push(small.config()) == OK
 
 
 def test_failed_push_keeps_the_pipeline(client: Client, small: Program, everything: Program) -> None:
