@@ -25,7 +25,7 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, UDP_PORT
 from lanesum.rpc import controller as rpc
 from lanesum.rpc.caller import UNAUTHENTICATED, Caller, Role
-from lanesum.rpc.json_grpc import MAX_STREAMS
+from lanesum.rpc.limits import MAX_STREAMS
 from lanesum.server import ServerJob
 from lanesum.server.client import ServerError
 from lanesum.transport.ticket import JobTicket
@@ -332,16 +332,20 @@ class Controller:
                 answer["alive"] = all(self._liveness.is_alive(number, tag, one) for one in about)
             return answer
 
-    def watch(self, number: int, tag: int, worker: int, claimant: str) -> Watch:
-        """Return a stream of the states of an incarnation for one of its workers, which lives until ``unwatch``."""
+    def watch(
+        self, number: int, tag: int, worker: int, claimant: str, wake: Callable[[], None] = lambda: None
+    ) -> Watch:
+        """Return a stream of the states of an incarnation for one of its workers, which lives until its end.
+
+        ``wake`` is called when there may be a new state; it must not block.
+        """
         with self._lock:
-            watch = Watch((number, tag, worker), lambda: self.state(number, tag, worker, claimant))
+            watch = Watch((number, tag, worker), lambda: self.state(number, tag, worker, claimant), wake, self._unwatch)
             if self.state(number, tag, worker, claimant)["state"] not in rpc.OVER:
                 self._liveness.open(watch)
             return watch
 
-    def unwatch(self, watch: Watch) -> None:
-        """End a stream; idempotent."""
+    def _unwatch(self, watch: Watch) -> None:
         with self._lock:
             job = next((job for job in self._jobs.values() if job.number == watch.key[0]), None)
             if self._liveness.close(watch) and job is not None and job.incarnation.tag == watch.key[1]:

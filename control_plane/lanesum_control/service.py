@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from lanesum._internal.closing import Serving
@@ -12,7 +12,7 @@ from lanesum.errors import LanesumError
 from lanesum.protocol.spec import VERSION
 from lanesum.rpc import controller as rpc
 from lanesum.rpc.caller import Caller
-from lanesum.rpc.json_grpc import Handler, JsonService
+from lanesum.rpc.serving import Handler, JsonService, Messages
 from lanesum_control.controller import AdmittedJob, Controller
 from lanesum_control.errors import AdmissionError
 from lanesum_control.events import MAX_ANSWERED
@@ -84,8 +84,10 @@ class ControllerService(Serving):
             rpc.EVENTS: self._events,
         }
         streams = {rpc.WATCH: self._watch}
-        self._service = JsonService(address, rpc.SERVICE, handlers, owner="controller", streams=streams)
-        self.port = self._service.port
+        # These change the plan of all jobs under one lock: more threads would only wait for it.
+        slow = (rpc.ADMIT, rpc.REMOVE, rpc.RESIZE, rpc.LEAVE, rpc.EXTEND)
+        self._service = JsonService(address, rpc.SERVICE, handlers, owner="controller", streams=streams, slow=slow)
+        self.address, self.port = self._service.address, self._service.port
 
     def _audited(self, method: str, handler: Handler) -> Handler:
         """Return ``handler`` with an event for every call that it refuses."""
@@ -133,16 +135,9 @@ class ControllerService(Serving):
         claimant, description = _text(message, "claimant"), _text(message, "description")
         return self._controller.state(*_ticket(message), claimant, description, about)
 
-    def _watch(
-        self, message: dict[str, Any], _caller: Caller, on_end: Callable[[Callable[[], None]], bool]
-    ) -> Iterator[dict[str, Any]]:
+    def _watch(self, message: dict[str, Any], _caller: Caller, wake: Callable[[], None]) -> Messages:
         """Return the states of ``worker`` with a ticket of ``job`` and ``tag`` of ``claimant``, as they change."""
-        watch = self._controller.watch(*_ticket(message), _text(message, "claimant") or "")
-        try:
-            if on_end(lambda: self._controller.unwatch(watch)):
-                yield from watch
-        finally:
-            self._controller.unwatch(watch)
+        return self._controller.watch(*_ticket(message), _text(message, "claimant") or "", wake)
 
     def _report(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """Store that ``worker`` of ``claimant`` fails or leaves: ``kind`` and ``cause``."""

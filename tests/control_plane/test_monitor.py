@@ -118,7 +118,7 @@ def test_lost_worker_is_reported_without_an_interval() -> None:
     controller.admit(request(workers=2, lease_s=0))
     ticket = controller.join("a", 0)
     with Monitor(controller, interval_s=NEVER_S):
-        controller.unwatch(controller.watch(ticket.job, ticket.tag, 0, ""))
+        controller.watch(ticket.job, ticket.tag, 0, "").close()
         wait_until(lambda: "worker 0 (w1) lost" in what(controller, "a"))
 
 
@@ -152,7 +152,7 @@ def test_expire_returns_the_time_to_the_loss_of_a_worker(site: Site) -> None:
     watch = controller.watch(ticket.job, ticket.tag, 0, "")
     assert controller.expire() == 120
     site.clock.now += 119
-    controller.unwatch(watch)
+    watch.close()
     assert controller.expire() == pytest.approx(0.3)
     site.clock.now += 0.3
     assert controller.expire() == pytest.approx(119.7), "the lease counts from the end of the stream"
@@ -168,6 +168,6 @@ def test_leases_have_an_event_for_each_earlier_deadline(site: Site) -> None:
     ticket = controller.join("a", 0)
     watch = controller.watch(ticket.job, ticket.tag, 0, "")
     assert events == ["lease"]
-    controller.unwatch(watch)
-    controller.unwatch(watch)
+    watch.close()
+    watch.close()
     assert events == ["lease", "lease"]

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from lanesum.cli.signals import wait_for_signal
+from lanesum.cli.signals import raise_file_limit, serve_until_signal
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
 from lanesum.rpc import controller as rpc
@@ -102,6 +102,7 @@ def controller(
                 f"--words {words} is not what {tofino} has: {pipeline.accumulator_words}.", "Leave --words out."
             )
     addresses = _switch_addresses(network.switches(), switch or [])
+    raise_file_limit()
     with Store(state) as store:
         jobs = Controller(
             Network.of(network, loopback=loopback),
@@ -117,8 +118,8 @@ def controller(
             quota=TenantQuota(tenant_share, tenant_jobs, tenant_admissions),
         )
         try:
-            with Monitor(jobs), ControllerService(jobs, listen):
-                wait_for_signal()
+            with Monitor(jobs), ControllerService(jobs, listen) as service:
+                serve_until_signal(f"controller at {service.address}")
         finally:
             jobs.close()
 

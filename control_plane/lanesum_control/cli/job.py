@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import json
 import re
 import time
@@ -26,7 +27,9 @@ app = typer.Typer(help="Admit, list and remove jobs at a running controller.", n
 Controller = Annotated[str, typer.Option(help="host:port of the controller.", envvar=environment.CONTROLLER)]
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 _ADDRESS = f"127.0.0.1:{rpc.DEFAULT_PORT}"
-_TIMEOUT_S = 5.0
+
+#: Call the controller. A change may wait for others, and for a switch that does not answer.
+_call = functools.partial(rpc.call, connect_s=rpc.CONNECT_S)
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -78,13 +81,13 @@ def admit(
     }
     if lease is not None:
         message["lease_s"] = lease
-    _print(rpc.call(controller, rpc.ADMIT, message, _TIMEOUT_S))
+    _print(_call(controller, rpc.ADMIT, message))
 
 
 @app.command()
 def remove(name: str, controller: Controller = _ADDRESS) -> None:
     """Remove a job from servers and switches."""
-    rpc.call(controller, rpc.REMOVE, {"job": name}, _TIMEOUT_S)
+    _call(controller, rpc.REMOVE, {"job": name})
 
 
 @app.command()
@@ -92,7 +95,7 @@ def resize(
     name: str, slots: Annotated[int, typer.Argument(help="Requested slots.")], controller: Controller = _ADDRESS
 ) -> None:
     """Give a running job more or fewer slots, and print its allocation."""
-    _print(rpc.call(controller, rpc.RESIZE, {"job": name, "slots": slots}, _TIMEOUT_S))
+    _print(_call(controller, rpc.RESIZE, {"job": name, "slots": slots}))
 
 
 @app.command()
@@ -102,7 +105,7 @@ def leave(
     controller: Controller = _ADDRESS,
 ) -> None:
     """Continue without a worker: the others join again."""
-    _print(rpc.call(controller, rpc.LEAVE, {"job": name, "worker": _worker(worker)}, _TIMEOUT_S))
+    _print(_call(controller, rpc.LEAVE, {"job": name, "worker": _worker(worker)}))
 
 
 @app.command()
@@ -112,7 +115,7 @@ def join(
     controller: Controller = _ADDRESS,
 ) -> None:
     """Continue with one more worker: the others join again, and it joins, too."""
-    _print(rpc.call(controller, rpc.EXTEND, {"job": name, "host": host}, _TIMEOUT_S))
+    _print(_call(controller, rpc.EXTEND, {"job": name, "host": host}))
 
 
 def _worker(text: str) -> int | str:
@@ -122,7 +125,7 @@ def _worker(text: str) -> int | str:
 @app.command("list")
 def list_jobs(controller: Controller = _ADDRESS, as_json: Json = False) -> None:
     """List all jobs: workers, and the slots of every switch that sums for them, or the reason why it does not."""
-    jobs = rpc.call(controller, rpc.JOBS, {}, _TIMEOUT_S)["jobs"]
+    jobs = _call(controller, rpc.JOBS, {})["jobs"]
     if as_json:
         _print(jobs)
         return
@@ -165,7 +168,7 @@ def events(
 def _events(controller: str, asked: dict[str, Any]) -> Iterator[dict[str, Any]]:
     more = True
     while more:
-        answer = rpc.call(controller, rpc.EVENTS, asked, _TIMEOUT_S)
+        answer = _call(controller, rpc.EVENTS, asked)
         yield from answer["events"]
         more = bool(answer["more"])
         if more:
@@ -195,9 +198,8 @@ def ticket(
     out: Annotated[Path | None, typer.Option(help="File to write; standard output when not given.")] = None,
 ) -> None:
     """Write one worker's ticket, for LANESUM_TICKET."""
-    text = rpc.call(
-        controller, rpc.JOIN, {"job": name, "worker": _worker(worker), "origin": "lanesum job ticket"}, _TIMEOUT_S
-    )["ticket"]
+    message = {"job": name, "worker": _worker(worker), "origin": "lanesum job ticket"}
+    text = _call(controller, rpc.JOIN, message)["ticket"]
     if out is None:
         typer.echo(text)
     else:
@@ -207,7 +209,7 @@ def ticket(
 @app.command()
 def counters(controller: Controller = _ADDRESS) -> None:
     """Print the packet counters as JSON: of every switch, of the servers, and of all switches together."""
-    _print(rpc.call(controller, rpc.COUNTERS, {}, _TIMEOUT_S))
+    _print(_call(controller, rpc.COUNTERS, {}))
 
 
 main = typer_main("job", app)

@@ -32,12 +32,12 @@ from lanesum.codecs.base import (
     Steps,
     UnencodableError,
     Vector,
-    Words,
     as_stateful,
     checked_vector,
     checked_words,
 )
 from lanesum.codecs.fixed import FixedPoint
+from lanesum.codecs.kernels.packing import pack_mask, unpack_mask
 from lanesum.codecs.parameter_state import ParameterCounts, ParameterVectors, parts_of
 from lanesum.codecs.policy_rules import DEFAULT_RULES, Rule
 from lanesum.codecs.registry import for_job, register
@@ -140,8 +140,9 @@ class Policy:
         """Return the rounds of a vector that is one parameter without past all-reduces."""
         if size == 0:
             return ()
-        support = (RoundShape(LaneOp.OR, words),) if (words := self._sample_words("", size)) else ()
-        return RoundShape(LaneOp.MAX, 1), *support, *self._codecs[self._choose("", size)].shapes(size)
+        support = RoundShape(LaneOp.OR, -(-min(_SAMPLES, size) // WORD_BITS))
+        first = (RoundShape(LaneOp.MAX, 1), *((support,) if len(self._options("", size)) > 1 else ()))
+        return *first, *self._codecs[self._choose("", size)].shapes(size)
 
     def codec_for(self, parameter: str, size: int) -> Codec:
         """Return the codec of the next gradient of ``parameter``, of ``size`` values; the same on all workers."""
@@ -179,10 +180,6 @@ class Policy:
         # A value of the union is a word uplink and downlink, and the index is at most a bit of every value.
         return min(limit, max(0.0, (bits / 2 - 1) / WORD_BITS))
 
-    def _sample_words(self, parameter: str, size: int) -> int:
-        """Return the words of the round ``support`` for a parameter: 0 if no rule depends on its density."""
-        return -(-min(_SAMPLES, size) // WORD_BITS) if len(self._options(parameter, size)) > 1 else 0
-
     def _sends_zeros(self, number: int) -> bool:
         """Return True if an all-reduce must not add a memory, which has no zeros, to a sparse gradient."""
         return number != _WARM and self.rules[number].limited and not self._remembers(number)
@@ -201,9 +198,10 @@ class Policy:
         parts = parts_of(context, vector.size)
         vector, bad = self._finite(vector, parts)
         first = [Round(LaneOp.MAX, np.array([bad], np.uint32), label="guard")]
-        support = self._support(vector, parts, context)
-        if support.size:
-            first.append(Round(LaneOp.OR, support, label="support"))
+        sampled = self._sampled(parts, context.round)
+        if sampled:
+            mask = vector[np.concatenate(list(sampled.values()))] != 0
+            first.append(Round(LaneOp.OR, pack_mask(mask), label="support"))
         chosen = {part.key: self._choose(part.key, part.stop - part.start) for part in parts}
         # The memory is independent of the codec that left it. It is not added to a gradient that is sent without its
         # zeros: the codec of dense gradients sums it once apart, and what that leaves waits for the next dense one.
@@ -212,10 +210,11 @@ class Policy:
         for part in parts:
             number, size = chosen[part.key], part.stop - part.start
             groups[number].append((part, vector[part.start : part.stop]))
-            used = self._used.get(part.key, number)
-            if used != number and self._sends_zeros(number) and self._remembers(used):
-                kept = self._memory.of((Part(part.key, 0, size),), size)
-                groups[self._options(part.key, size)[-1][0]].append((part, kept))
+            dense, _ = self._options(part.key, size)[-1]
+            # A codec that leaves most of a vector, such as topk, sums the memory every time.
+            left = self._remembers(self._used.get(part.key, number)) or self._codecs[dense].traits.max_nmse >= 1
+            if left and self._sends_zeros(number) and self._remembers(dense):
+                groups[dense].append((part, self._memory.of((Part(part.key, 0, size),), size)))
 
         running: dict[int, Steps] = {}
         results: dict[int, Result] = {}
@@ -229,8 +228,11 @@ class Policy:
             for steps in running.values():
                 steps.close()
             return self._refused(parts[min(int(told[0]), len(parts)) - 1].key, vector, context)
-        if support.size:
-            support = checked_words(replies[1], RoundShape(LaneOp.OR, support.size))
+        densities: dict[str, float] = {}
+        if sampled:
+            mask = unpack_mask(checked_words(replies[1], RoundShape(LaneOp.OR, first[1].words.size)), mask.size)
+            ends = np.cumsum([at.size for at in sampled.values()])
+            densities = {key: float(of.mean()) for key, of in zip(sampled, np.split(mask, ends), strict=False)}
         replies = replies[len(first) :]
         while waiting:
             _distribute(replies, running, waiting, results)
@@ -238,32 +240,19 @@ class Policy:
                 replies = yield _together([], waiting)
         self._counts.add(parts)
         self._used.update(chosen)
-        self._keep_densities(parts, support)
+        self._density.update(densities)
         return self._finish(vector, context, groups, results)
 
-    def _support(self, vector: Vector, parts: Sequence[Part], context: CodecContext) -> Words:
-        """Return a mask of the nonzero values among a sample of each parameter that has rules by density."""
-        found = [np.empty(0, np.uint32)]
-        for part in parts:
-            size = part.stop - part.start
-            if words := self._sample_words(part.key, size):
-                at: NDArray[np.integer] = np.arange(min(_SAMPLES, size), dtype=np.uint64)
-                if size > _SAMPLES:
-                    # Multiples of the golden ratio are spread evenly, and have no period of rows or columns.
-                    at = (at + np.uint64(context.round * _SAMPLES)) * np.uint64(0x9E3779B1) % 2**32 * size >> 32
-                mask = np.zeros(words * WORD_BITS, np.bool_)
-                mask[: at.size] = vector[part.start : part.stop][at] != 0
-                found.append(np.packbits(mask, bitorder="little").view("<u4").astype(np.uint32))
-        return np.concatenate(found)
-
-    def _keep_densities(self, parts: Sequence[Part], support: Words) -> None:
-        start = 0
-        for part in parts:
-            size = part.stop - part.start
-            if words := self._sample_words(part.key, size):
-                found = int(np.bitwise_count(support[start : start + words]).sum())
-                self._density[part.key] = found / min(_SAMPLES, size)
-                start += words
+    def _sampled(self, parts: Sequence[Part], number: int) -> dict[str, NDArray[np.integer]]:
+        """Return the places of a sample of every parameter that has rules by density, in all-reduce ``number``."""
+        # Multiples of the golden ratio are spread evenly, and have no period of rows or columns.
+        turns = (np.arange(_SAMPLES, dtype=np.uint64) + np.uint64(number * _SAMPLES)) * np.uint64(0x9E3779B1) % 2**32
+        sizes = {part: part.stop - part.start for part in parts}
+        return {
+            part.key: part.start + (np.arange(size) if size <= _SAMPLES else (turns * size >> 32).astype(np.intp))
+            for part, size in sizes.items()
+            if len(self._options(part.key, size)) > 1
+        }
 
     def _finite(self, vector: Vector, parts: Sequence[Part]) -> tuple[Vector, int]:
         """Return the vector to send, and 1 + the index of the last non-finite part, or 0 for none to announce."""

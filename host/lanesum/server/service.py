@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,7 +14,7 @@ from lanesum._internal.offload import Offload
 from lanesum._internal.udp_socket import Address
 from lanesum.errors import ConfigurationError
 from lanesum.rpc.caller import Caller
-from lanesum.rpc.json_grpc import Handler, JsonService
+from lanesum.rpc.serving import Handler, JsonService, Messages
 from lanesum.server.jobs import ServerJob
 from lanesum.server.udp import AggregationServer
 
@@ -27,8 +26,6 @@ WATCH = "Watch"  # answers with a stream
 DEFAULT_CONTROL_PORT = 50552
 DEFAULT_CONTROL = f"127.0.0.1:{DEFAULT_CONTROL_PORT}"
 
-_WATCH_GAP_S = 0.25  # between two messages of a stream
-
 _Value = TypeVar("_Value", int, str)
 
 
@@ -39,10 +36,11 @@ class ServerService(Serving):
 
     Args:
         server: the server to control.
-        address: address to listen at, ``host:port``; port 0 selects a free one.
+        address: address to listen at, ``host:port`` or ``unix:PATH``; port 0 selects a free one.
 
     Attributes:
-        port: the port it listens at.
+        address: the address it listens at.
+        port: its port.
 
     Raises:
         ConfigurationError: the port is taken.
@@ -51,10 +49,10 @@ class ServerService(Serving):
     def __init__(self, server: AggregationServer, address: str) -> None:
         self._server = server
         handlers: dict[str, Handler] = {ADMIT: self._admit, REMOVE: self._remove, STATUS: self._status}
-        self._watches: list[threading.Event] = []
+        self._watches: list[_JobsWatch] = []
         streams = {WATCH: self._watch}
         self._service = JsonService(address, SERVICE, handlers, owner="aggregation server", streams=streams)
-        self.port = self._service.port
+        self.address, self.port = self._service.address, self._service.port
 
     def _admit(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         self._server.admit(ServerJob.from_json(_field(message, "job", str)))
@@ -66,30 +64,15 @@ class ServerService(Serving):
         self._tell()
         return {}
 
-    def _watch(
-        self, _message: dict[str, Any], _caller: Caller, on_end: Callable[[Callable[[], None]], bool]
-    ) -> Iterator[dict[str, Any]]:
-        """Return a message now, and one after changes of the jobs; the stream lasts as long as this server."""
-        changed, ended = threading.Event(), threading.Event()
-
-        def end() -> None:
-            ended.set()
-            changed.set()
-
-        self._watches.append(changed)
-        try:
-            lasts = on_end(end)
-            while lasts and not ended.is_set():
-                changed.clear()
-                yield {}
-                ended.wait(_WATCH_GAP_S)
-                changed.wait()
-        finally:
-            self._watches.remove(changed)
+    def _watch(self, _message: dict[str, Any], _caller: Caller, wake: Callable[[], None]) -> Messages:
+        """Return a stream with a message now, and one after changes of the jobs; it lasts as long as this server."""
+        watch = _JobsWatch(wake, self._watches)
+        self._watches.append(watch)
+        return watch
 
     def _tell(self) -> None:
-        for changed in self._watches:
-            changed.set()
+        for watch in list(self._watches):
+            watch.tell()
 
     def _status(self, _message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         return self._server.status().to_message()
@@ -101,6 +84,26 @@ class ServerService(Serving):
     def close(self) -> None:
         """Stop listening; the server keeps its jobs. Idempotent."""
         self._service.close()
+
+
+class _JobsWatch:
+    """A stream with one empty message for all changes since the last one; in ``watches`` until its end."""
+
+    def __init__(self, wake: Callable[[], None], watches: list[_JobsWatch]) -> None:
+        self.ended, self._changed = False, True
+        self._wake, self._watches = wake, watches
+
+    def tell(self) -> None:
+        self._changed = True
+        self._wake()
+
+    def poll(self) -> dict[str, Any] | None:
+        changed, self._changed = self._changed, False
+        return {} if changed else None
+
+    def close(self) -> None:
+        if self in self._watches:
+            self._watches.remove(self)
 
 
 def _field(message: dict[str, Any], name: str, kind: type[_Value]) -> _Value:

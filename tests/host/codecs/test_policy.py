@@ -275,6 +275,21 @@ def test_one_dense_gradient_costs_one_dense_round() -> None:
     assert [name for name, _, _ in bits[5:]] == ["auto", "thc", "auto", "auto", "auto"]
 
 
+def test_memory_of_topk_is_sent_beside_sparse_gradients() -> None:
+    rules = (Rule("sketch", max_density=0.1), Rule(TopK(workers=1, density=0.1)))
+    policy = Policy(workers=1, rules=rules)
+    x = np.random.default_rng(1).standard_normal(5000, np.float32)
+    norms = []
+    for number in range(9):
+        sent = x if number == 0 else np.zeros_like(x)
+        simulate([policy], [sent], tensor="t", round=number)
+        kept = policy.memory("t")
+        assert kept is not None
+        norms.append(float(np.linalg.norm(kept)))
+    assert policy.codec_for("t", x.size).name == "sketch"
+    assert norms == sorted(norms, reverse=True) and norms[-1] < 0.1 * norms[0]
+
+
 def test_choice_is_by_the_union_of_all_workers() -> None:
     # Eight workers with 4.5 % each, at different places, have a union of 31 %: 11 bits per value for auto.
     tensor = Tensor(workers=8)
