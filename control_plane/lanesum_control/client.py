@@ -15,12 +15,12 @@ from google.rpc import status_pb2
 from p4.v1 import p4runtime_pb2
 
 from lanesum._internal.closing import Closing
-from lanesum.rpc.json_grpc import import_grpc
+from lanesum.rpc.tls import import_grpc
 from lanesum_control.errors import NotPrimaryError, PipelineError, SwitchUnreachableError, SwitchWriteError
 from lanesum_control.event_loop import run
 from lanesum_control.p4info import P4InfoNames
 from lanesum_control.pipelines import CompiledPipeline
-from lanesum_control.session import Session
+from lanesum_control.session import GONE, Session
 
 grpc = import_grpc()
 DEFAULT_DEVICE_ID = 1
@@ -31,7 +31,6 @@ _UPDATES_PER_REQUEST = 64
 # A switch that stops answering while its socket is open must not block the controller.
 _RPC_TIMEOUT_S = 15.0
 _PUSH_TIMEOUT_S = 120.0
-_GONE = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
 _NOT_PRIMARY = grpc.StatusCode.PERMISSION_DENIED
 _NO_PROGRAM = grpc.StatusCode.FAILED_PRECONDITION
 
@@ -40,7 +39,7 @@ class SwitchConnection(Closing):
     """Primary P4Runtime client of one switch. Use as a context manager, or call ``close``.
 
     Args:
-        address: ``host:port`` or ``unix:path`` of the switch's gRPC server.
+        address: address of the switch's gRPC server, as ``lanesum.rpc.tls.channel`` has it.
         device_id: P4Runtime device id of the switch.
         election_id: (high, low); the highest one is primary.
         timeout_s: time to wait for the server.
@@ -90,7 +89,7 @@ class SwitchConnection(Closing):
         try:
             self._call("SetForwardingPipelineConfig", request, _PUSH_TIMEOUT_S)
         except grpc.RpcError as error:
-            if error.code() in _GONE:
+            if error.code() in GONE:
                 raise self._gone(error) from error
             raise PipelineError(
                 f"The switch at {self.address} refused {pipeline.json_path.name}: {error.details().rstrip('.')}.",
@@ -113,7 +112,7 @@ class SwitchConnection(Closing):
         try:
             answer = self._call("GetForwardingPipelineConfig", request)
         except grpc.RpcError as error:
-            if error.code() in _GONE:
+            if error.code() in GONE:
                 raise self._gone(error) from error
             return False  # it runs no program yet
         config = p4runtime_pb2.GetForwardingPipelineConfigResponse.FromString(answer).config
@@ -165,7 +164,7 @@ class SwitchConnection(Closing):
             return []
         except grpc.RpcError as error:
             details = _update_errors(error)
-            if details is None and error.code() in (*_GONE, _NO_PROGRAM):
+            if details is None and error.code() in (*GONE, _NO_PROGRAM):
                 raise self._gone(error) from error
             if details is None and error.code() == _NOT_PRIMARY:
                 raise NotPrimaryError(

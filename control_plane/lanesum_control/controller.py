@@ -501,6 +501,10 @@ class Controller:
         with self._lock:
             return self._admitted(self._job(name))
 
+    def present(self) -> list[Job]:
+        """Return the admitted jobs; without a lock, so that it never waits."""
+        return list(self._jobs.values())
+
     def jobs(self) -> list[AdmittedJob]:
         with self._lock:
             return [self._admitted(job) for job in self._jobs.values()]

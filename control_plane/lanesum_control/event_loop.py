@@ -9,6 +9,8 @@ import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from lanesum.rpc.tls import PLAINTEXT, UNIX
+
 _Result = TypeVar("_Result")
 _lock = threading.Lock()
 _loops: list[asyncio.AbstractEventLoop] = []
@@ -30,10 +32,10 @@ def run(work: Coroutine[Any, Any, _Result]) -> _Result:
 
 
 async def listening(address: str) -> None:
-    """Return if ``host:port`` or ``unix:path`` accepts connections. Raises OSError."""
-    if address.startswith("unix:"):
-        _, writer = await asyncio.open_unix_connection(address.removeprefix("unix:"))
+    """Return if ``address`` accepts connections. Raises OSError, ValueError if it is malformed."""
+    if address.startswith(UNIX):
+        _, writer = await asyncio.open_unix_connection(address.removeprefix(UNIX))
     else:
-        host, _, port = address.rpartition(":")
-        _, writer = await asyncio.wait_for(asyncio.open_connection(host, int(port)), 1.0)
+        host, _, port = address.removeprefix(PLAINTEXT).rpartition(":")
+        _, writer = await asyncio.wait_for(asyncio.open_connection(host.strip("[]"), int(port)), 1.0)
     writer.close()

@@ -16,12 +16,15 @@ from collections.abc import Callable, Iterator
 from google.rpc import code_pb2
 from p4.v1 import p4runtime_pb2
 
-from lanesum.rpc.json_grpc import import_grpc
+from lanesum.errors import ConfigurationError
+from lanesum.rpc import tls
 from lanesum_control.errors import SwitchUnreachableError
 from lanesum_control.event_loop import listening
 
-grpc = import_grpc()
+grpc = tls.import_grpc()
 _SERVICE = "/p4.v1.P4Runtime"
+#: Statuses of a call that had no answer.
+GONE = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
 _ARBITRATION_S = 2.0
 _CLOSE_S = 0.5
 _RETRY_S = 0.05
@@ -48,9 +51,9 @@ class Session:
         self.is_open, self.is_primary, self.was_primary = True, False, False
         self._changed = changed
         self._end = ""
-        self._is_closed = False
+        self._is_closed = self._is_refused = False
         self._news = asyncio.Event()
-        self._channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
+        self._channel = tls.channel(address, _OPTIONS, asynchronous=True)
         self._stream = self._channel.stream_stream(
             f"{_SERVICE}/StreamChannel",
             p4runtime_pb2.StreamMessageRequest.SerializeToString,
@@ -77,7 +80,7 @@ class Session:
             timeout_s: time to wait for the server.
             changed: called in the event loop after each change of ``is_open`` and ``is_primary``.
 
-        Raises SwitchUnreachableError.
+        Raises SwitchUnreachableError; ConfigurationError if the address or a certificate cannot be used.
         """
         await _wait_until_listening(address, timeout_s)
         session = cls(address, device_id, election_id, changed)
@@ -90,13 +93,22 @@ class Session:
             raise
         if not session.is_open:
             await session.close()
-            raise SwitchUnreachableError(
-                f"The server at {address} accepted no P4Runtime session for device {device_id} as {election_id}: "
-                f"{session._end.rstrip('.')}.",
-                "Check the device id, and that no other controller uses the same election id.",
-            )
+            raise await session._refusal()
         session.was_primary = session.is_primary
         return session
+
+    async def _refusal(self) -> SwitchUnreachableError:
+        """Return the error about a session that did not begin."""
+        if self._is_refused:
+            return SwitchUnreachableError(f"The switch at {self.address} refused a session: {self._end.rstrip('.')}.")
+        why = await asyncio.to_thread(tls.problem, self.address)
+        if why:
+            return SwitchUnreachableError(f"No TLS session with the switch at {self.address} begins: {why}")
+        return SwitchUnreachableError(
+            f"The server at {self.address} accepted no P4Runtime session for device {self.device_id} as "
+            f"{self.election_id}: {self._end.rstrip('.')}.",
+            "Check the device id.",
+        )
 
     async def _arbitrate(self) -> None:
         request = p4runtime_pb2.StreamMessageRequest()
@@ -114,7 +126,8 @@ class Session:
                     self._set_primary(message.arbitration.status.code == code_pb2.OK)
             self._fail("the server ended the stream")
         except grpc.RpcError as error:
-            self._fail(f"{error.code().name} {error.details()}")
+            self._is_refused = error.code() not in GONE
+            self._fail(error.details() or error.code().name)
         except asyncio.CancelledError:
             self._fail("closed")
 
@@ -177,14 +190,14 @@ class Session:
 
 
 async def _wait_until_listening(address: str, timeout_s: float) -> None:
-    """Wait until the address accepts connections. Raises SwitchUnreachableError."""
-    if not address.startswith("unix:") and not _is_port(address.rpartition(":")[2]):
-        raise SwitchUnreachableError(f"{address!r} is no P4Runtime address.", "Give host:port or unix:path.")
+    """Wait until the address accepts connections. Raises SwitchUnreachableError, ConfigurationError."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout_s
     while True:
         try:
             return await listening(address)
+        except (ValueError, OverflowError) as error:
+            raise ConfigurationError(f"{address!r} is no address.", "Give host:port or unix:path.") from error
         except OSError as error:
             if loop.time() >= deadline:
                 why = os.strerror(error.errno) if error.errno else "no answer"
@@ -193,7 +206,3 @@ async def _wait_until_listening(address: str, timeout_s: float) -> None:
                     "Start the switch (lanesum switch, or simple_switch_grpc), or correct the address.",
                 ) from error
         await asyncio.sleep(_RETRY_S)
-
-
-def _is_port(text: str) -> bool:
-    return text.isdecimal() and text.isascii() and int(text) < 1 << 16

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from lanesum.errors import LanesumError
 from lanesum_control.client import not_primary
 from lanesum_control.errors import ControlError, SwitchUnreachableError
 from lanesum_control.event_loop import event_loop, run
@@ -44,8 +45,8 @@ class SessionSearch:
                 if not session.is_primary:
                     self._report(not_primary(session.address))
                 await self._become_primary(session)
-            except ControlError as error:
-                self._report(error)
+            except LanesumError as error:
+                self._report(error if isinstance(error, ControlError) else _unusable(error))
                 await asyncio.sleep(pause_s)
                 pause_s = min(_LONGEST_S, 1.5 * pause_s)
         self._changed()
@@ -68,3 +69,7 @@ class SessionSearch:
         self._task.cancel()
         if self._found is not None:
             run(self._found.close())
+
+
+def _unusable(error: LanesumError) -> SwitchUnreachableError:
+    return SwitchUnreachableError(error.what, error.next_step)

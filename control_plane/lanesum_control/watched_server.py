@@ -10,12 +10,14 @@ from collections.abc import Callable
 from concurrent.futures import Future
 
 from lanesum._internal.closing import Closing
-from lanesum.rpc.json_grpc import OPTIONS, import_grpc
+from lanesum.errors import ConfigurationError
+from lanesum.rpc import tls
+from lanesum.rpc.json_grpc import OPTIONS
 from lanesum.server.client import RemoteServer, ServerStatus, ServerUnreachableError
 from lanesum.server.service import SERVICE, WATCH
 from lanesum_control.event_loop import event_loop, listening
 
-grpc = import_grpc()
+grpc = tls.import_grpc()
 _RETRY_S = 0.25
 _GAP_S = 0.25  # many jobs may change at once
 
@@ -61,9 +63,10 @@ class WatchedServer(RemoteServer, Closing):
     async def _follow(self, changed: Callable[[], None]) -> bool:
         """Call ``changed`` for the messages of one stream, and once if there is none. Return True if there is one."""
         had_message = False
-        with contextlib.suppress(grpc.RpcError):
-            async with grpc.aio.insecure_channel(self.address, options=OPTIONS) as channel:
-                async for _ in channel.unary_stream(f"/{SERVICE}/{WATCH}")(b"{}"):
+        with contextlib.suppress(grpc.RpcError, ConfigurationError):  # ``status`` has the reason
+            async with tls.channel(self.address, OPTIONS, asynchronous=True) as channel:
+                stream = channel.unary_stream(f"/{SERVICE}/{WATCH}")(b"{}", metadata=tls.metadata(self.address))
+                async for _ in stream:
                     if not had_message or not self._is_due:
                         asyncio.get_running_loop().call_later(_GAP_S if had_message else 0.0, self._tell, changed)
                         self._is_due = had_message = True

@@ -14,8 +14,8 @@ from urllib.parse import quote, unquote
 
 from lanesum.errors import LanesumError
 from lanesum.rpc.caller import UNAUTHENTICATED, Caller
-from lanesum.rpc.json_grpc import import_grpc
 from lanesum.rpc.limits import Limits, Share, Shares
+from lanesum.rpc.tls import import_grpc
 
 # Refusals quote the refused value. gRPC sends them percent-encoded in headers: above 8 KiB it refuses a random share of
 # all answers, and above 16 KiB all of them.

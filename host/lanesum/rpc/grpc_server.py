@@ -26,8 +26,9 @@ from lanesum._internal.closing import Serving
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.rpc.caller import Caller
 from lanesum.rpc.calls import Call, RefusedError, cygrpc, resolve
-from lanesum.rpc.json_grpc import OPTIONS, import_grpc
+from lanesum.rpc.json_grpc import OPTIONS
 from lanesum.rpc.limits import Limits, Shares
+from lanesum.rpc.tls import import_grpc
 
 logger = logging.getLogger(__name__)
 

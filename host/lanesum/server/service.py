@@ -15,6 +15,7 @@ from lanesum._internal.udp_socket import Address
 from lanesum.errors import ConfigurationError
 from lanesum.rpc.caller import Caller
 from lanesum.rpc.serving import Handler, JsonService, Messages
+from lanesum.rpc.tls import operators_only
 from lanesum.server.jobs import ServerJob
 from lanesum.server.udp import AggregationServer
 
@@ -37,6 +38,7 @@ class ServerService(Serving):
     Args:
         server: the server to control.
         address: address to listen at, ``host:port`` or ``unix:PATH``; port 0 selects a free one.
+        credentials: for TLS, with which only operators may call; None for plain text.
 
     Attributes:
         address: the address it listens at.
@@ -46,12 +48,19 @@ class ServerService(Serving):
         ConfigurationError: the port is taken.
     """
 
-    def __init__(self, server: AggregationServer, address: str) -> None:
+    def __init__(self, server: AggregationServer, address: str, credentials: Any = None) -> None:
         self._server = server
         handlers: dict[str, Handler] = {ADMIT: self._admit, REMOVE: self._remove, STATUS: self._status}
         self._watches: list[_JobsWatch] = []
-        streams = {WATCH: self._watch}
-        self._service = JsonService(address, SERVICE, handlers, owner="aggregation server", streams=streams)
+        self._service = JsonService(
+            address,
+            SERVICE,
+            handlers,
+            owner="aggregation server",
+            streams={WATCH: self._watch},
+            credentials=credentials,
+            authenticate=None if credentials is None else operators_only,
+        )
         self.address, self.port = self._service.address, self._service.port
 
     def _admit(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
@@ -121,21 +130,23 @@ def serve(
     *,
     threads: int | None = None,
     offload: Offload = "auto",
+    credentials: Any = None,
 ) -> Iterator[tuple[AggregationServer, ServerService]]:
     """Run the aggregation server and its control service while the context lasts.
 
     Args:
         udp_address: IPv4 address and port that packets are addressed to.
-        control_address: ``host:port`` for controllers.
+        control_address: ``host:port`` or ``unix:path`` for controllers.
         journal_folder: see ``Aggregator``.
         threads: see ``AggregationServer``.
         offload: see ``AggregationServer``.
+        credentials: see ``ServerService``.
 
     Raises:
         ConfigurationError: a port is taken, or an argument is invalid.
     """
     with (
         AggregationServer(udp_address, journal_folder=journal_folder, threads=threads, offload=offload) as server,
-        ServerService(server, control_address) as service,
+        ServerService(server, control_address, credentials) as service,
     ):
         yield server, service
