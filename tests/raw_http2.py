@@ -35,6 +35,10 @@ def message(data: bytes, stream: int = 1) -> bytes:
     return frame(DATA, END_STREAM, stream, b"\0" + struct.pack(">I", len(data)) + data)
 
 
+#: Begins HTTP/2; with a table of headers of no bytes, so that the server sends their names as text.
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(SETTINGS, 0, 0, struct.pack(">HI", _HEADER_TABLE_SIZE, 0))
+
+
 class RawPeer:
     """A connection to a gRPC server at ``host:port``. Use as a context manager.
 
@@ -48,10 +52,9 @@ class RawPeer:
         self._socket = socket.create_connection((host, int(port)))
         self._bytes = b""
         if preface:
-            settings = struct.pack(">HI", _HEADER_TABLE_SIZE, 0)  # so that names of headers are sent as text
-            if window is not None:
-                settings += struct.pack(">HI", _INITIAL_WINDOW_SIZE, window)
-            self.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(SETTINGS, 0, 0, settings))
+            self.send(PREFACE)
+        if window is not None:
+            self.send(frame(SETTINGS, 0, 0, struct.pack(">HI", _INITIAL_WINDOW_SIZE, window)))
 
     def __enter__(self) -> RawPeer:
         return self

@@ -26,9 +26,10 @@ _MAX_TEXT = 1 << 16
 _MAX_ABOUT = 1024
 _FIRST_PROTOCOL = 2  # of workers that name no version
 
-# These change the plan of all jobs under one lock: more threads would only wait for it.
+# These may wait for the lock under which changes take turns: more threads would only wait for it.
 _CHANGES = (rpc.ADMIT, rpc.REMOVE, rpc.RESIZE, rpc.LEAVE, rpc.EXTEND)
-_AUDITED = (rpc.JOIN, *_CHANGES)
+# The others are frequent, and only of use with a ticket.
+_AUDITED = (rpc.JOIN, *_CHANGES, rpc.JOBS, rpc.COUNTERS, rpc.EVENTS)
 
 _Answer = TypeVar("_Answer")
 
@@ -102,7 +103,7 @@ class ControllerService(Serving):
             {method: self._guarded(method, handler) for method, handler in handlers.items()},
             owner="controller",
             streams={method: self._guarded(method, handler) for method, handler in streams.items()},
-            slow=_CHANGES,
+            slow=_AUDITED,
             credentials=credentials,
             authenticate=self._access.authenticate,
         )

@@ -144,7 +144,7 @@ class Call:
         def release(done: asyncio.Future[_Result]) -> None:
             threads.release()
             if not done.cancelled():
-                done.exception()  # the call may have ended, so that nobody else looks at it
+                done.exception()  # if the call has ended, no other code reads it
 
         running.add_done_callback(release)
         return await asyncio.shield(running)

@@ -86,7 +86,7 @@ class GrpcServer(Serving):
             "grpc.so_reuseport": 0,  # with it, a second process would share the port silently
             "grpc.max_receive_message_length": limits.message_bytes,
             "grpc.max_send_message_length": -1,
-            "grpc.max_allowed_incoming_connections": max(1, min(limits.connections, files // 2)),
+            "grpc.max_allowed_incoming_connections": max(1, min(limits.connections, files - files // 8)),
             "grpc.max_concurrent_streams": limits.streams_of_caller + limits.waiting,
             "grpc.server_handshake_timeout_ms": int(1000 * limits.handshake_s),
             "grpc.max_connection_idle_ms": int(1000 * limits.idle_s),

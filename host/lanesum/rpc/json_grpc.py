@@ -112,6 +112,8 @@ def _typed(error: Any, no_answer: str) -> LanesumError:
     codes = import_grpc().StatusCode
     if error.code() in (codes.DEADLINE_EXCEEDED, codes.UNAVAILABLE, codes.CANCELLED):
         return NoAnswerError(no_answer)
+    if error.code() == codes.UNIMPLEMENTED:
+        return RefusedCallError("It has no such method or service.", "Run the same version of lanesum at both ends.")
     return RefusedCallError(error.details() or error.code().name)
 
 

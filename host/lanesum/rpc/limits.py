@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from lanesum.rpc.caller import Caller
 
-#: Streams that a service answers at once.
-MAX_STREAMS = 2048
+#: Streams that a service answers at once: for jobs of 1,024 workers of two tenants, two for each worker.
+MAX_STREAMS = 4096
 _MAX_IDLE_SHARES = 4096
 
 
@@ -21,7 +21,7 @@ class Limits:
     """Bounds of a server. A caller is a name at an address.
 
     Attributes:
-        connections: open connections, and at most half of the files that the process may open.
+        connections: open connections, and at most seven eighths of the files that the process may open.
         calls: open calls.
         silent: calls of one caller whose message has not arrived; one more ends the oldest.
         waiting: calls of one caller whose message has arrived, without streams; one more is refused.
