@@ -222,10 +222,12 @@ def steps(
 ) -> tuple[dict[int, SlotRange], dict[int, SlotRange]]:
     """Return the writes at one switch that lead from ``old`` to ``new``, for jobs in both.
 
-    Returns (cuts, growths), each job -> range. Write all cuts before any growth. Remove jobs that have ended before
-    both, and add new jobs after both. A job whose range stays is in neither.
+    Returns (cuts, growths), each job -> range. Write all cuts before any growth, and the growths in their order. Remove
+    jobs that have ended before both, and add new jobs after both. A job whose range stays is in neither.
     """
     changed = [job for job in old if job in new and old[job] != new[job]]
-    kept = {job: old[job].common(new[job]) for job in changed}
-    cuts = {job: kept[job] for job in changed if kept[job] != old[job]}
-    return cuts, {job: new[job] for job in changed if kept[job] != new[job]}
+    # No job owns slots of the pool, so a range there moves in one write, before others grow into its slots.
+    moves = [job for job in changed if old[job].shared and new[job].shared and old[job].count == new[job].count]
+    kept = {job: old[job].common(new[job]) for job in changed if job not in moves}
+    cuts = {job: one for job, one in kept.items() if one != old[job]}
+    return cuts, {job: new[job] for job in [*moves, *kept] if kept.get(job) != new[job]}

@@ -9,8 +9,7 @@ restart of the controller.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,41 +30,49 @@ class Gone:
 
 
 class Watch:
-    """Stream of one worker: yields the state of its incarnation whenever that has changed.
+    """Stream of one worker: the state of its incarnation whenever that has changed.
 
     Args:
         key: job, tag and worker.
         read: returns the state.
+        wake: called, in any thread, when the state may have changed, and at the end.
+        unwatch: ends the stream at the controller.
+
+    Attributes:
+        ended: no further state will come.
     """
 
-    def __init__(self, key: tuple[int, int, int], read: Callable[[], dict[str, Any]]) -> None:
+    def __init__(
+        self,
+        key: tuple[int, int, int],
+        read: Callable[[], dict[str, Any]],
+        wake: Callable[[], None],
+        unwatch: Callable[[Watch], None],
+    ) -> None:
         self.key = key
-        self._read = read
-        self._changed = threading.Event()
-        self._closed = False
+        self.wake = wake
+        self.ended = False
+        self._read, self._unwatch = read, unwatch
+        self._last: dict[str, Any] | None = None
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        last = None
-        while True:
-            self._changed.clear()
-            if self._closed:
-                return
-            answer = self._read()
-            if answer != last:
-                yield answer
-            if answer["state"] in rpc.OVER:
-                return
-            last = answer
-            self._changed.wait()
+    def poll(self) -> dict[str, Any] | None:
+        """Return the state; None if it is the last one again."""
+        if self.ended:
+            return None
+        answer = self._read()
+        self.ended = answer["state"] in rpc.OVER
+        changed = answer != self._last
+        self._last = answer
+        return answer if changed else None
 
-    def wake(self) -> None:
-        """Read the state again."""
-        self._changed.set()
+    def end(self) -> None:
+        """Let the stream end; for the controller."""
+        self.ended = True
+        self.wake()
 
     def close(self) -> None:
-        """End the stream."""
-        self._closed = True
-        self.wake()
+        """End the stream at the controller; idempotent."""
+        self._unwatch(self)
 
 
 class Liveness:
@@ -88,20 +95,22 @@ class Liveness:
         streams = [one for one in self._watches if one.key == watch.key]
         for oldest in streams[:-STREAMS_PER_WORKER]:
             self._watches.remove(oldest)
-            oldest.close()
+            oldest.end()
         self._silent_since.pop(watch.key, None)
         gone = self.gone(job, tag)
         if worker in gone and gone[worker].kind == rpc.LOST:
             del gone[worker]
 
-    def close(self, watch: Watch) -> None:
-        """Remove a stream; its worker has ``RECONNECT_S`` to open another one."""
-        watch.close()
-        if watch in self._watches:
-            self._watches.remove(watch)
-            job, tag, worker = watch.key
-            if not self.is_alive(*watch.key) and worker not in self.gone(job, tag):
-                self._silent_since[watch.key] = self._clock()
+    def close(self, watch: Watch) -> bool:
+        """Remove a stream; its worker has ``RECONNECT_S`` to open another one. Return False if it was removed."""
+        watch.end()
+        if watch not in self._watches:
+            return False
+        self._watches.remove(watch)
+        job, tag, worker = watch.key
+        if not self.is_alive(*watch.key) and worker not in self.gone(job, tag):
+            self._silent_since[watch.key] = self._clock()
+        return True
 
     def is_alive(self, job: int, tag: int, worker: int) -> bool:
         """Return True if the worker has an open stream."""
@@ -127,10 +136,14 @@ class Liveness:
     def take_lost(self) -> list[tuple[int, int, int]]:
         """Return the workers (job, tag, number) whose streams have not come back in time, each once."""
         now = self._clock()
-        lost = [key for key, since in self._silent_since.items() if now - since >= RECONNECT_S]
+        lost = [key for key, since in self._silent_since.items() if now >= since + RECONNECT_S]
         for key in lost:
             del self._silent_since[key]
         return lost
+
+    def deadlines(self) -> Iterable[float]:
+        """Return the times from which on ``take_lost`` returns a worker."""
+        return [since + RECONNECT_S for since in self._silent_since.values()]
 
     def alive(self) -> Iterable[tuple[int, int, int]]:
         """Return all workers (job, tag, number) with an open stream."""

@@ -183,7 +183,7 @@ def test_keep_alives_and_joins_do_not_wait_for_slow_admission(monkeypatch: pytes
         ticket = controller.join("running", 0, Taken("p", "x"))
         watch = controller.watch(ticket.job, ticket.tag, 0, "p")
         answers.append(controller.state(ticket.job, ticket.tag, 0, "p", "thc"))
-        controller.unwatch(watch)
+        watch.close()
         controller.expire()
         answers.append([job.request.name for job in controller.jobs()])
         answers.append(controller.counters()["packets"])

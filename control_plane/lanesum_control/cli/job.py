@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import json
 import re
 import time
@@ -17,8 +18,10 @@ from rich.console import Console
 from rich.table import Table
 
 from lanesum import environment
+from lanesum._internal.private_files import write_private
 from lanesum.errors import ConfigurationError
 from lanesum.rpc import controller as rpc
+from lanesum_control import tokens
 from lanesum_control.cli.typer_main import typer_main
 
 app = typer.Typer(help="Admit, list and remove jobs at a running controller.", no_args_is_help=True)
@@ -26,7 +29,9 @@ app = typer.Typer(help="Admit, list and remove jobs at a running controller.", n
 Controller = Annotated[str, typer.Option(help="host:port of the controller.", envvar=environment.CONTROLLER)]
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 _ADDRESS = f"127.0.0.1:{rpc.DEFAULT_PORT}"
-_TIMEOUT_S = 5.0
+
+#: Call the controller. A change may wait for others, and for a switch that does not answer.
+_call = functools.partial(rpc.call, connect_s=rpc.CONNECT_S)
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -58,6 +63,9 @@ def admit(
     lease: Annotated[
         float | None, typer.Option(help="Seconds without a sign of life until the job is removed; 0: never.")
     ] = None,
+    worker_token: Annotated[
+        Path | None, typer.Option(help="File for a new token, which the workers name in LANESUM_TOKEN_FILE.")
+    ] = None,
     take_over: Annotated[
         bool, typer.Option("--take-over", help="Remove a job of this name first, even if its workers live.")
     ] = False,
@@ -78,13 +86,25 @@ def admit(
     }
     if lease is not None:
         message["lease_s"] = lease
-    _print(rpc.call(controller, rpc.ADMIT, message, _TIMEOUT_S))
+    if worker_token is None:
+        _print(_call(controller, rpc.ADMIT, message))
+        return
+    token = tokens.new_token()
+    message["worker_token"] = tokens.token_hash(token)
+    # An earlier job may use the file until this one is admitted.
+    new = worker_token.with_name(f"{worker_token.name}.new")
+    tokens.write_token(new, token)
+    try:
+        _print(_call(controller, rpc.ADMIT, message))
+        new.replace(worker_token)
+    finally:
+        new.unlink(missing_ok=True)
 
 
 @app.command()
 def remove(name: str, controller: Controller = _ADDRESS) -> None:
     """Remove a job from servers and switches."""
-    rpc.call(controller, rpc.REMOVE, {"job": name}, _TIMEOUT_S)
+    _call(controller, rpc.REMOVE, {"job": name})
 
 
 @app.command()
@@ -92,7 +112,7 @@ def resize(
     name: str, slots: Annotated[int, typer.Argument(help="Requested slots.")], controller: Controller = _ADDRESS
 ) -> None:
     """Give a running job more or fewer slots, and print its allocation."""
-    _print(rpc.call(controller, rpc.RESIZE, {"job": name, "slots": slots}, _TIMEOUT_S))
+    _print(_call(controller, rpc.RESIZE, {"job": name, "slots": slots}))
 
 
 @app.command()
@@ -102,7 +122,7 @@ def leave(
     controller: Controller = _ADDRESS,
 ) -> None:
     """Continue without a worker: the others join again."""
-    _print(rpc.call(controller, rpc.LEAVE, {"job": name, "worker": _worker(worker)}, _TIMEOUT_S))
+    _print(_call(controller, rpc.LEAVE, {"job": name, "worker": _worker(worker)}))
 
 
 @app.command()
@@ -112,7 +132,7 @@ def join(
     controller: Controller = _ADDRESS,
 ) -> None:
     """Continue with one more worker: the others join again, and it joins, too."""
-    _print(rpc.call(controller, rpc.EXTEND, {"job": name, "host": host}, _TIMEOUT_S))
+    _print(_call(controller, rpc.EXTEND, {"job": name, "host": host}))
 
 
 def _worker(text: str) -> int | str:
@@ -122,7 +142,7 @@ def _worker(text: str) -> int | str:
 @app.command("list")
 def list_jobs(controller: Controller = _ADDRESS, as_json: Json = False) -> None:
     """List all jobs: workers, and the slots of every switch that sums for them, or the reason why it does not."""
-    jobs = rpc.call(controller, rpc.JOBS, {}, _TIMEOUT_S)["jobs"]
+    jobs = _call(controller, rpc.JOBS, {})["jobs"]
     if as_json:
         _print(jobs)
         return
@@ -165,7 +185,7 @@ def events(
 def _events(controller: str, asked: dict[str, Any]) -> Iterator[dict[str, Any]]:
     more = True
     while more:
-        answer = rpc.call(controller, rpc.EVENTS, asked, _TIMEOUT_S)
+        answer = _call(controller, rpc.EVENTS, asked)
         yield from answer["events"]
         more = bool(answer["more"])
         if more:
@@ -195,19 +215,18 @@ def ticket(
     out: Annotated[Path | None, typer.Option(help="File to write; standard output when not given.")] = None,
 ) -> None:
     """Write one worker's ticket, for LANESUM_TICKET."""
-    text = rpc.call(
-        controller, rpc.JOIN, {"job": name, "worker": _worker(worker), "origin": "lanesum job ticket"}, _TIMEOUT_S
-    )["ticket"]
+    message = {"job": name, "worker": _worker(worker), "origin": "lanesum job ticket"}
+    text = _call(controller, rpc.JOIN, message)["ticket"]
     if out is None:
         typer.echo(text)
     else:
-        out.write_text(text + "\n")
+        write_private(out, f"{text}\n".encode())
 
 
 @app.command()
 def counters(controller: Controller = _ADDRESS) -> None:
     """Print the packet counters as JSON: of every switch, of the servers, and of all switches together."""
-    _print(rpc.call(controller, rpc.COUNTERS, {}, _TIMEOUT_S))
+    _print(_call(controller, rpc.COUNTERS, {}))
 
 
 main = typer_main("job", app)
