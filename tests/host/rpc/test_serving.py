@@ -258,7 +258,7 @@ def test_connections_are_limited_and_end_when_idle() -> None:
         assert site.call(a=1) == {"a": 1}
 
 
-def test_host_with_most_connections_leaves_room_for_others() -> None:
+def test_one_host_leaves_connections_to_others() -> None:
     """It has all connections but two; those with a call, and as many of the newest as its share, stay open."""
     limits = Limits(connections=16)
     with running(limits) as site, contextlib.ExitStack() as stack:
