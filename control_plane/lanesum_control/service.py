@@ -28,7 +28,8 @@ _FIRST_PROTOCOL = 2  # of workers that name no version
 
 # These may wait for the lock under which changes take turns: more threads would only wait for it.
 _CHANGES = (rpc.ADMIT, rpc.REMOVE, rpc.RESIZE, rpc.LEAVE, rpc.EXTEND)
-_AUDITED = (rpc.JOIN, *_CHANGES)
+# The others are frequent, and only of use with a ticket.
+_AUDITED = (rpc.JOIN, *_CHANGES, rpc.JOBS, rpc.COUNTERS, rpc.EVENTS)
 
 _Answer = TypeVar("_Answer")
 

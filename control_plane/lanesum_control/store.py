@@ -81,7 +81,7 @@ class Store(Closing):
                     "Another controller has it open: stop that one." if locked else "Check folder and permissions."
                 )
                 raise StoreError(f"Cannot use the state file {self._path}: {error}.", next_step) from error
-            except sqlite3.DatabaseError as error:
+            except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
                 raise StoreError(
                     f"The state file {self._path} is broken: {error}.",
                     "Restore a backup, or move it away to begin anew.",

@@ -268,3 +268,24 @@ def test_tenant_reads_the_events_of_its_jobs_alone(address: str, files: Path, ac
         assert {event["whom"] for event in rpc.call(address, rpc.EVENTS, message)["events"]} == {"b"}
     act_as("root")
     assert {event["whom"] for event in rpc.call(address, rpc.EVENTS, {})["events"]} >= {"a", "b"}
+
+
+def test_refused_calls_are_events_with_caller_and_source(
+    address: str, controller: Controller, files: Path, act_as: Any
+) -> None:
+    act_as("alice")
+    admit(address, files, "a", "w1")
+    (files / "wrong").write_text("no-such-token")
+    for name, method in (("bob", rpc.REMOVE), ("wrong", rpc.JOBS), (None, rpc.EVENTS), ("bob", rpc.COUNTERS)):
+        act_as(name)
+        with pytest.raises(rpc.ControllerError):
+            rpc.call(address, method, {"job": "a"})
+    refused = [event for event in controller.events.since() if event.what.startswith("refused: ")]
+    assert [(event.whom, event.what.split(":")[1].strip(), event.actor) for event in refused] == [
+        ("a", rpc.REMOVE, "bob"),
+        ("a", rpc.JOBS, ""),
+        ("a", rpc.EVENTS, ""),
+        ("a", rpc.COUNTERS, "bob"),
+    ]
+    assert all(event.source.startswith("ipv4:127.0.0.1") for event in refused)
+    assert not any("no-such-token" in event.line() for event in controller.events.since())
