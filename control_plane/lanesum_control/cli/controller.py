@@ -73,6 +73,9 @@ def controller(
     tenant_admissions: Annotated[
         int, typer.Option(help="Admissions, resizes and extensions of one tenant per minute, at most.")
     ] = DEFAULT_QUOTA.admissions_per_minute,
+    tenant_packets: Annotated[
+        int, typer.Option(help="Packets in flight of one tenant's jobs, slots times workers of each, at most.")
+    ] = DEFAULT_QUOTA.packets,
     loopback: Loopback = False,
     tls: Tls = None,
     client_certs: Annotated[
@@ -85,7 +88,6 @@ def controller(
     if context.invoked_subcommand is not None:
         return
     from lanesum.rpc.tls import UNIX, credentials_for
-    from lanesum.server.client import RemoteServer
     from lanesum_control.access import Access
     from lanesum_control.client import DEFAULT_CONNECT_TIMEOUT_S
     from lanesum_control.controller import Controller
@@ -98,6 +100,7 @@ def controller(
     from lanesum_control.store import Store
     from lanesum_control.tokens import TokenFile
     from lanesum_control.topology import load
+    from lanesum_control.watched_server import WatchedServer
 
     known = None if tokens is None else TokenFile(tokens)
     mutual = tls is not None and client_certs
@@ -119,7 +122,7 @@ def controller(
     with Store(state) as store:
         jobs = Controller(
             Network.of(network, loopback=loopback),
-            [RemoteServer(address) for address in _server_addresses(server or [DEFAULT_CONTROL])],
+            [WatchedServer(address) for address in _server_addresses(server or [DEFAULT_CONTROL])],
             {
                 name: RemoteSwitch(address, pipeline, mark_above or None, recirculation or None)
                 for name, address in addresses.items()
@@ -128,7 +131,7 @@ def controller(
             accumulator_words=pipeline.accumulator_words,
             events=EventLog(store, listener=lambda event: typer.echo(event.line())),
             connect_timeout_s=DEFAULT_CONNECT_TIMEOUT_S,
-            quota=TenantQuota(tenant_share, tenant_jobs, tenant_admissions),
+            quota=TenantQuota(tenant_share, tenant_jobs, tenant_admissions, tenant_packets),
         )
         access = Access(jobs.present, known, closed=identified and not listen.startswith(UNIX))
         try:
