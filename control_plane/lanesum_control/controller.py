@@ -482,6 +482,10 @@ class Controller:
             if name not in self._fleet.down:
                 self._fleet.settle(name, self._desired_at(name))
 
+    async def switch_unchanged(self, name: str) -> bool:
+        """Return False if ``check_switch`` has to run. In the event loop."""
+        return await self._fleet.unchanged(name)
+
     def watch_switch(self, name: str, changed: Callable[[], None]) -> None:
         """Call ``changed``, from any thread, when ``check_switch`` has to run."""
         self._fleet.watch(name, changed)
