@@ -103,7 +103,7 @@ class ControllerService(Serving):
             {method: self._guarded(method, handler) for method, handler in handlers.items()},
             owner="controller",
             streams={method: self._guarded(method, handler) for method, handler in streams.items()},
-            slow=_AUDITED,
+            slow=(rpc.JOIN, *_CHANGES),
             credentials=credentials,
             authenticate=self._access.authenticate,
         )
