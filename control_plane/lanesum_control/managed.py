@@ -11,7 +11,7 @@ from lanesum_control.capabilities import Capabilities
 from lanesum_control.client import DEFAULT_CONNECT_TIMEOUT_S, SwitchConnection
 from lanesum_control.controlled_switch import ControlledSwitch
 from lanesum_control.errors import SwitchUnreachableError
-from lanesum_control.model import HostPort, SwitchJob
+from lanesum_control.model import PLAIN_STATION, HostPort, Station, SwitchJob
 from lanesum_control.pipelines import CompiledPipeline
 from lanesum_control.reconcile import reconcile
 from lanesum_control.switch import P4RuntimeSwitch
@@ -59,7 +59,8 @@ class RemoteSwitch:
     """P4Runtime switch at ``address`` that runs ``pipeline``. Satisfies ``ManagedSwitch``.
 
     ``mark_above``: the switch sets ECN on packets to a port while this many packets wait there. ``recirculation``:
-    recirculation ports of a chip; None for its default ones. Raises ConfigurationError for any other port.
+    recirculation ports of a chip; None for its default ones. ``station``: its own address and the class of its answers.
+    Raises ConfigurationError for any other port.
     """
 
     def __init__(
@@ -68,10 +69,12 @@ class RemoteSwitch:
         pipeline: CompiledPipeline,
         mark_above: int | None = None,
         recirculation: Iterable[int] | None = None,
+        station: Station = PLAIN_STATION,
     ) -> None:
         self.address = address
         self._recirculation = recirculation_ports(pipeline, recirculation)
         self._mark_above = mark_above
+        self._station = station
         self._pipeline = pipeline
         self._cookie = pipeline.cookie()
         self._connection: SwitchConnection | None = None
@@ -106,7 +109,10 @@ class RemoteSwitch:
         except BaseException:
             connection.close()
             raise
-        self._connection, self._device = connection, P4RuntimeSwitch(connection, names, self._recirculation)
+        self._connection, self._device = (
+            connection,
+            P4RuntimeSwitch(connection, names, self._recirculation, self._station),
+        )
         return done
 
     def check(self) -> None:

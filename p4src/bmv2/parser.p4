@@ -19,24 +19,34 @@ parser PacketParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
     state start {
         packet.extract(hdr.ethernet);
         transition select(hdr.ethernet.ether_type) {
-            ETHERTYPE_IPV4: parse_ipv4;
-            ETHERTYPE_ARP: parse_arp;
-            default: accept;
+            SELECT_ETHER_TYPE
         }
     }
 
-    state parse_arp {
-        packet.extract(hdr.arp);
-        transition accept;
-    }
+    PARSE_ARP
+    PARSE_TAG
 
     state parse_ipv4 {
         packet.extract(hdr.ipv4);
         // With options, or in a fragment, the UDP header is not at its usual offset: such packets are only routed.
         transition select(hdr.ipv4.ihl, MORE_FRAGMENTS, hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {
             (5, 0, 0, IP_PROTOCOL_UDP): parse_udp;
+            (5, _, 0, _): parse_other;
             default: accept;
         }
+    }
+
+    // ICMP messages quote the first eight bytes.
+    state parse_other {
+        transition select(hdr.ipv4.total_length >= IPV4_HEADER_BYTES + ICMP_HEADER_BYTES) {
+            true: parse_datagram;
+            default: accept;
+        }
+    }
+
+    state parse_datagram {
+        packet.extract(hdr.datagram);
+        transition accept;
     }
 
     state parse_udp {
