@@ -235,16 +235,23 @@ def _other_ip_version(attacker: Attacker, rng: random.Random) -> bytes:
     return patched(attacker.captured_frame(rng), ETHERNET_BYTES, rng.choice((b"\x65", b"\x55", b"\x40", b"\x44")))
 
 
-def _arp(attacker: Attacker, rng: random.Random) -> bytes:
-    """Make requests with addresses of other hosts, probes, and unsolicited replies."""
-    traffic = attacker.traffic
-    hosts = [*traffic.workers, traffic.server, attacker.own]
-    claimed, target = rng.choice(hosts), rng.choice(hosts)
-    fixed = b"\x00\x01\x08\x00\x06\x04" + rng.choice((1, 2, 3, 0xFFFF)).to_bytes(2, "big")
-    addresses = (
-        attacker.own.mac + rng.choice((0, claimed.ip)).to_bytes(4, "big") + bytes(6) + target.ip.to_bytes(4, "big")
-    )
-    return b"\xff" * 6 + attacker.own.mac + ETHERTYPE_ARP.to_bytes(2, "big") + fixed + addresses
+def _arp(attacker: Attacker, rng: random.Random, operation: int = 1, target: Host | None = None) -> bytes:
+    """Make a request for another host; the sender is a probe's, the attacker or another host."""
+    others = [*attacker.traffic.workers, attacker.traffic.server]
+    claimed = rng.choice((0, attacker.own.ip, rng.choice(others).ip))
+    fixed = b"\x00\x01\x08\x00\x06\x04" + operation.to_bytes(2, "big")
+    addresses = attacker.own.mac + claimed.to_bytes(4, "big") + bytes(6)
+    asked = rng.choice(others) if target is None else target
+    frame = b"\xff" * 6 + attacker.own.mac + ETHERTYPE_ARP.to_bytes(2, "big") + fixed + addresses
+    return frame + asked.ip.to_bytes(4, "big")
+
+
+def _arp_for_itself(attacker: Attacker, rng: random.Random) -> bytes:
+    return _arp(attacker, rng, target=attacker.own)
+
+
+def _unsolicited_arp(attacker: Attacker, rng: random.Random) -> bytes:
+    return _arp(attacker, rng, rng.choice((2, 3, 0xFFFF)))
 
 
 def _malformed_arp(attacker: Attacker, rng: random.Random) -> bytes:
@@ -419,7 +426,9 @@ ATTACKS: dict[str, Attack] = {
     "truncated": Attack(_truncated, ("drop_malformed",)),
     "other_ip_version": Attack(_other_ip_version, ("drop_malformed",)),
     "short_arp": Attack(_short_arp, ("drop_malformed",)),
-    "arp": Attack(_arp, ("answer_arp",)),
+    "arp": Attack(_arp, ("answer_arp", "replied")),
+    "arp_for_itself": Attack(_arp_for_itself, ("answer_arp", "drop_same_port")),
+    "unsolicited_arp": Attack(_unsolicited_arp, ("answer_arp", "drop_unknown_host")),
     "corrupt_header": Attack(_corrupt_header, ("drop_corrupt",)),
     "corrupt_words": Attack(_corrupt_words, ("drop_corrupt",)),
     "malformed_arp": Attack(_malformed_arp, ("drop_malformed",)),
