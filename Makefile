@@ -41,13 +41,13 @@ PASSES ?= 1
 # Processes that run tests in parallel (pytest-xdist). 0 runs all tests in one process; auto is 0 without root.
 TEST_PROCESSES ?= auto
 
-# Seconds of each program under the sanitizers, and of all fuzzers together.
+# Seconds of each program under the sanitizers, and of each target that fuzzes.
 SANITIZE_SECONDS ?= 30
 FUZZ_SECONDS ?= 600
 FUZZ_SEED ?= 1
 
-.PHONY: help run test test-quick test-code lint format setup p4 tofino tofino-try generate soak bench native-sanitize fuzz fuzz-programs \
-	model clean
+.PHONY: help run test test-quick test-code lint format setup p4 tofino tofino-try generate soak bench native-sanitize audit \
+	fuzz fuzz-programs fuzz-files fuzz-grpc fuzz-udp model clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 17
@@ -108,6 +108,18 @@ fuzz: $(READY_TO_TEST) ## fuzz the native server and worker (FUZZ_SECONDS= FUZZ_
 
 fuzz-programs: $(READY_TO_TEST) ## fuzz the loaders of switch programs (FUZZ_SECONDS= FUZZ_SEED=)
 	$(BIN)/python -m tests.softswitch.bmv2.mutants --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
+
+fuzz-files: $(READY_TO_TEST) ## fuzz the readers of all other files: tickets, topologies, state, P4Info ... (FUZZ_SECONDS= FUZZ_SEED=)
+	$(BIN)/python -m tests.fuzz.files --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
+
+fuzz-grpc: $(READY_TO_TEST) ## fuzz bodies to controller, server and P4Runtime (FUZZ_SECONDS= FUZZ_SEED=)
+	$(BIN)/python -m tests.fuzz.bodies --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
+
+fuzz-udp: $(READY_TO_TEST) ## fuzz packets to server, workers and switch while a job sums (FUZZ_SECONDS= FUZZ_SEED=)
+	$(BIN)/python -m tests.fuzz.datagrams --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
+
+audit: $(READY_TO_TEST) ## compare pinned and installed packages with the review in dependencies.toml, without a network
+	@$(BIN)/python -m lanesum_lab.dependencies
 
 model: $(READY_TO_RUN) ## check the Promela models exhaustively (needs spin and gcc on PATH)
 	@$(BIN)/python models/check.py

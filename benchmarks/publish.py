@@ -32,6 +32,7 @@ from lanesum_lab.bench import (
     tta,
     tta_report,
 )
+from lanesum_lab.bench.figures import text as shown
 from lanesum_lab.generate import replace_generated
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -130,6 +131,11 @@ def nmse_table(result: dict[str, Any]) -> str:
     return "\n".join([*_markdown(nmse.COLUMNS, shown), "", _averaged(result)])
 
 
+def rounds_table(result: dict[str, Any]) -> str:
+    """Return the error of the mean of several rounds."""
+    return "\n".join([*_markdown(nmse.ROUNDS_COLUMNS, nmse.mean_rows(result)), "", f"Measured {_machine(result)}."])
+
+
 def codec_table(result: dict[str, Any]) -> str:
     """Return the processor time of ``thc``."""
     return "\n".join([*_markdown(codec.COLUMNS, codec.rows(result)), "", _on_one_machine(result)])
@@ -171,6 +177,24 @@ def tta_table(result: dict[str, Any]) -> str:
     return "\n".join(
         [*table, "", *(f"- {one}" for one in tta.winners(result)), "", *parts, "", tta_report.conditions(result)]
     )
+
+
+def quality_table(result: dict[str, Any]) -> str:
+    """Return the final loss by every method, beside that of gloo with the same seeds."""
+    rows = [
+        (
+            one["by"],
+            shown(one["final_loss"], 4),
+            shown({name: 100 * value for name, value in one["beside_gloo"].items()}, 3),
+        )
+        for one in result["figures"]
+    ]
+    words = (
+        f"{result['workers']} workers train a {result['what']}; {result['steps']} steps of {result['batch']} samples "
+        f"per worker. Medians over {len(result['seeds'])} seeds (smallest to largest). "
+        f"Commit {', '.join(result['commits'])}."
+    )
+    return "\n".join([*_markdown(("by", "final loss", "beside gloo, %"), rows), "", words])
 
 
 def tta_summary_table(result: dict[str, Any]) -> str:
@@ -252,6 +276,7 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "server figures": ("server.json", PAGE, server_tables),
     "transport figures": ("transport.json", PAGE, transport_tables),
     "error figures": ("nmse.json", "docs/codecs.md", nmse_table),
+    "bias figures": ("nmse.json", "docs/codecs.md", rounds_table),
     "sparse figures": ("sparse.json", "docs/codecs.md", sparse_table),
     "codec figures": ("codec.json", "docs/codecs.md", codec_table),
     "codec comparison": ("codec-comparison.json", "docs/codecs.md", comparison_table),
@@ -261,6 +286,8 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "time to accuracy of sparse gradients": ("tta-sparse.json", PAGE, tta_table),
     "time to accuracy through a switch": ("tta-switch.json", PAGE, tta_table),
     "time to accuracy on loopback": ("tta-loopback.json", PAGE, tta_table),
+    "final loss on bytes": ("quality-bytes.json", PAGE, quality_table),
+    "final loss on words": ("quality-words.json", PAGE, quality_table),
 }
 # Pictures of the documents: the result that each shows, and the function that draws it.
 PICTURES: dict[str, tuple[str, Callable[[dict[str, Any], Path], None]]] = {
@@ -284,7 +311,7 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
     "tta": ("tta", "--steps", "24", "--test-every", "2"),
     "tta-sparse": (
         *("tta", "--job", "words-sparse", "--by", "alone,gloo-fp16,two-shot-8,topk,union,auto,thc"),
-        *("--steps", "20", "--test-every", "4", "--rates", "1000"),
+        *("--steps", "60", "--test-every", "6", "--rates", "1000"),
     ),
     "tta-switch": (
         *("tta", "--job", "digits", "--case", "switch", "--rates", "10", "--by", "alone,gloo-fp16,thc-paper,thc"),
@@ -294,6 +321,13 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
         *("tta", "--job", "bytes", "--case", "loopback", "--by", "alone,gloo-fp16,fixed,auto,thc"),
         *("--steps", "40", "--test-every", "10"),
     ),
+    **{
+        f"quality-{job}": (
+            *("tta", "--job", job, "--case", "loopback", "--by", "thc"),
+            *("--seeds", "5", "--steps", "120", "--test-every", "40", "--out", "out/quality"),
+        )
+        for job in ("bytes", "words")
+    },
     "allreduce-workers": ("allreduce", "--workers", "2,4,8,16", "--values", "4000000", "--repeats", "3"),
 }
 

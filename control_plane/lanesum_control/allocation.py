@@ -89,7 +89,7 @@ def allocate(capacity: Mapping[str, int], claims: Sequence[Claim], held: Ranges)
         here = [claim for claim in _by_priority(claims) if switch in claim.switches]
         wanted = {claim.job: counts[claim.job] for claim in here if not claim.shared}
         result[switch] = _arrange(slots, wanted, held.get(switch, {}))
-    _share(capacity, claims, result)
+    _share(capacity, claims, result, held)
     return result
 
 
@@ -183,23 +183,38 @@ def _pack(wanted: Mapping[int, int], held: Mapping[int, SlotRange]) -> dict[int,
     return packed
 
 
-def _share(capacity: Mapping[str, int], claims: Sequence[Claim], result: dict[str, dict[int, SlotRange]]) -> None:
-    """Assign the pool: the longest free fragment of every switch, from its start on, cyclically."""
+def _share(
+    capacity: Mapping[str, int], claims: Sequence[Claim], result: dict[str, dict[int, SlotRange]], held: Ranges
+) -> None:
+    """Assign the pool: the longest free fragment of every switch, from its start on, cyclically.
+
+    A job keeps its range while it fits, because every move costs writes at the switches.
+    """
     pools = {
         switch: max(_gaps(slots, result[switch].values()), key=lambda gap: gap.count, default=SlotRange(0, 0))
         for switch, slots in capacity.items()
     }
-    handed = dict.fromkeys(capacity, 0)
+    handed = {switch: pool.base for switch, pool in pools.items()}
     for claim in _by_priority(claim for claim in claims if claim.shared):
         count = min([claim.slots, *(pools[switch].count for switch in claim.switches)])
         if count == 0:
             continue
+        before = {switch: held.get(switch, {}).get(claim.job) for switch in claim.switches}
+        stays = all(
+            one is not None
+            and one.shared
+            and one.count == count
+            and pools[at].base <= one.base
+            and one.end <= pools[at].end
+            for at, one in before.items()
+        )
         for switch in claim.switches:
-            pool = pools[switch]
-            if handed[switch] + count > pool.count:
-                handed[switch] = 0
-            result[switch][claim.job] = SlotRange(pool.base + handed[switch], count, shared=True)
-            handed[switch] += count
+            pool, one = pools[switch], before[switch]
+            base = one.base if stays and one is not None else handed[switch]
+            if base + count > pool.end:
+                base = pool.base
+            result[switch][claim.job] = SlotRange(base, count, shared=True)
+            handed[switch] = base + count
 
 
 def steps(
@@ -207,10 +222,12 @@ def steps(
 ) -> tuple[dict[int, SlotRange], dict[int, SlotRange]]:
     """Return the writes at one switch that lead from ``old`` to ``new``, for jobs in both.
 
-    Returns (cuts, growths), each job -> range. Write all cuts before any growth. Remove jobs that have ended before
-    both, and add new jobs after both. A job whose range stays is in neither.
+    Returns (cuts, growths), each job -> range. Write all cuts before any growth, and the growths in their order. Remove
+    jobs that have ended before both, and add new jobs after both. A job whose range stays is in neither.
     """
     changed = [job for job in old if job in new and old[job] != new[job]]
-    kept = {job: old[job].common(new[job]) for job in changed}
-    cuts = {job: kept[job] for job in changed if kept[job] != old[job]}
-    return cuts, {job: new[job] for job in changed if kept[job] != new[job]}
+    # No job owns slots of the pool, so a range there moves in one write, before others grow into its slots.
+    moves = [job for job in changed if old[job].shared and new[job].shared and old[job].count == new[job].count]
+    kept = {job: old[job].common(new[job]) for job in changed if job not in moves}
+    cuts = {job: one for job, one in kept.items() if one != old[job]}
+    return cuts, {job: new[job] for job in [*moves, *kept] if kept.get(job) != new[job]}

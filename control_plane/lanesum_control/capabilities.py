@@ -9,8 +9,8 @@ to the server; a switch forwards such packets like any others.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from lanesum.protocol.lanes import LaneOp
@@ -24,8 +24,14 @@ if TYPE_CHECKING:
 OWNER_REGISTER = "IngressPipeline.slots.slot_owner"
 OWNER_WORD_TABLE = "IngressPipeline.slots.owner"
 RECIRCULATION = "IngressPipeline.slots.recirculation"
+MEMBER = "IngressPipeline.membership.member"
+ADMIT = "IngressPipeline.membership.admit"  # its action
+DESCEND = "IngressPipeline.descend.descend"
 LOOKUP = "IngressPipeline.lanes.lookup"
 ICMP = "IngressPipeline.icmp.icmp"
+RECEIVER = "EgressPipeline.receiver.receiver"
+JOB_TABLES = (MEMBER, DESCEND, LOOKUP, RECEIVER)  # by job; multicast groups besides
+GROUPS = "multicast groups"
 FAULT = "IngressPipeline.faults.fault"
 NEXT_PASS = "IngressPipeline.passes.next_pass"
 
@@ -53,6 +59,7 @@ class Capabilities:
         one_pass: contributions take one pipeline pass: they are counted once, and verified before they have an effect.
         recirculation_pipes: pipes that can recirculate, as contributions of several passes require; None if not
             required.
+        sizes: entries by last name of each table of ``JOB_TABLES``, and of ``GROUPS``; not limited where missing.
     """
 
     ops: frozenset[LaneOp] = frozenset(LaneOp)
@@ -62,6 +69,7 @@ class Capabilities:
     faults: bool = False
     one_pass: bool = True
     recirculation_pipes: frozenset[int] | None = None
+    sizes: Mapping[str, int] = field(default_factory=dict, compare=False)
 
     @classmethod
     def of(cls, names: P4InfoNames) -> Capabilities:
@@ -76,6 +84,10 @@ class Capabilities:
             icmp=names.has_table(ICMP),
             faults=names.has_table(FAULT),
             one_pass=not names.has_table(NEXT_PASS),
+            sizes={
+                **{name.rpartition(".")[2]: names.table_size(name) for name in JOB_TABLES if names.has_table(name)},
+                GROUPS: (1 << names.param_bits(ADMIT, "group")) - 1,  # 0 is no group
+            },
         )
 
     def recirculating_at(self, ports: Iterable[int]) -> Capabilities:

@@ -3,12 +3,17 @@
 """Controller: admits jobs, hands out tickets, and keeps switches and servers in the state that the jobs require.
 
 Every operation has the same steps: change the desired state, write it to the store, and apply it to servers and
-switches.
+switches. Only an admission is stored last, so that it leaves nothing behind if the controller ends before.
+
+Two locks protect the state. Changes take turns under the outer one, which is held while they are carried out. The inner
+one protects the values in memory and their copies in the store. It is never held during a call of a switch or server:
+keep-alives do not wait for changes.
 """
 
 from __future__ import annotations
 
 import collections
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,13 +23,16 @@ from typing import Any
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, UDP_PORT
 from lanesum.rpc import controller as rpc
+from lanesum.rpc.caller import UNAUTHENTICATED, Caller, Role
+from lanesum.rpc.limits import MAX_STREAMS
 from lanesum.server import ServerJob
 from lanesum.server.client import ServerError
 from lanesum.transport.ticket import JobTicket
 from lanesum_control.capabilities import owner_word
 from lanesum_control.controlled_server import SERVER, ControlledServer, ServerLinks, packets_as_of_a_switch
-from lanesum_control.errors import AdmissionError, ControlError, UnknownJobError
+from lanesum_control.errors import AdmissionError, ControlError, QuotaError, StoreError, UnknownJobError
 from lanesum_control.events import EventLog
+from lanesum_control.fair_lock import FairLock
 from lanesum_control.fleet import Fleet
 from lanesum_control.jobs import AdmittedJob, Incarnation, Job, JobRequest, Taken, tickets
 from lanesum_control.joining import Claim, Verdict, judge, readiness, worker_number
@@ -32,6 +40,7 @@ from lanesum_control.liveness import Gone, Liveness, Watch
 from lanesum_control.managed import ManagedSwitch
 from lanesum_control.network import Network
 from lanesum_control.planning import Plan, plan
+from lanesum_control.quotas import DEFAULT_QUOTA, AdmissionRate, TenantQuota, check_tenant
 from lanesum_control.store import Store
 
 __all__ = ["AdmittedJob", "Controller", "JobRequest", "worker_names"]
@@ -51,11 +60,12 @@ class Controller:
         servers: aggregation servers, as many as the network names. The order does not matter; events and counters
             number them by it.
         switches: controlled switches by name; other switches of the network only route.
-        store: persistent state; in memory if None.
+        store: persistent state with the events; in memory if None.
         accumulator_words: words per packet of the switches' program.
-        events: log of all events of switches, servers and jobs.
+        events: log of all events of switches, servers and jobs, in ``store``.
         clock: monotonic seconds, for leases.
         connect_timeout_s: time to wait for every switch; an unreachable switch is used once it returns.
+        quota: quota of every tenant.
 
     Jobs in the store with other servers begin a new incarnation. Raises NotPrimaryError and PipelineError for a switch
     that cannot be controlled, ConfigurationError for a wrong number of servers, StoreError.
@@ -72,9 +82,11 @@ class Controller:
         events: EventLog | None = None,
         clock: Callable[[], float] = time.monotonic,
         connect_timeout_s: float = 0.0,
+        quota: TenantQuota = DEFAULT_QUOTA,
     ) -> None:
         self.network = network
-        self.events = EventLog() if events is None else events
+        self._store = Store() if store is None else store
+        self.events = EventLog(self._store) if events is None else events
         servers = servers if isinstance(servers, Sequence) else [servers]
         if len(servers) != len(network.servers):
             raise ConfigurationError(
@@ -83,18 +95,21 @@ class Controller:
                 "Name the control address of each of them (lanesum controller --server).",
             )
         self._servers = ServerLinks(servers, self.events)
-        self._store = Store() if store is None else store
         self._accumulator_words = accumulator_words
         self._clock = clock
-        self._lock = threading.RLock()
-        self._jobs = {job.request.name: job for job in self._store.jobs()}
+        self._quota = quota
+        self._rate = AdmissionRate(quota.admissions_per_minute, clock)
+        self._changing = FairLock()
+        self._lock = threading.RLock()  # taken inside ``_changing``, never around it
+        # Job by name; both are replaced together, under both locks.
+        self._jobs: Mapping[str, Job] = {job.request.name: job for job in self._store.jobs()}
         self._fleet = Fleet(network, switches or {}, self.events)
         self._refused: dict[tuple[int, str], str] = {}
         self._job_seen = dict.fromkeys((job.number for job in self._jobs.values()), clock())
         self._worker_seen: dict[tuple[int, int], float] = {}
         self._liveness = Liveness(clock)
         self._ended: dict[tuple[int, int], str] = {}  # why an incarnation, by job and tag, has ended
-        self._plan = self._planned(self._store.ranges())
+        self._plan = self._planned(self._jobs, self._store.ranges())
         for name in self.switches:
             self._connect(name, connect_timeout_s)
         for name in self.servers:
@@ -105,72 +120,107 @@ class Controller:
 
     # Admission.
 
-    def admit(self, request: JobRequest, *, take_over: bool = False) -> AdmittedJob:
+    def admit(self, request: JobRequest, *, take_over: bool = False, caller: Caller = UNAUTHENTICATED) -> AdmittedJob:
         """Admit a job: assign identifiers, and install it on the servers and on the switches with capacity.
 
         A job of the same name is removed first if all of its workers are gone, or with ``take_over``: its workers are
-        told so.
+        told so. ``caller`` owns the job.
 
         Raises:
             AdmissionError: unknown host, name in use, a quota that cannot be met (QuotaError).
             ConfigurationError: unknown codec, or more workers than its lanes hold.
             UnservedError: an aggregation server is unreachable or refuses the job; then nothing of the job remains.
         """
-        with self._lock:
-            request.check(self.network, self._accumulator_words)
-            request.code_table()
-            if request.name in self._jobs:
-                self._make_room(self._jobs[request.name], take_over)
-            request = self._with_port(request.with_ops(self._accumulator_words))
-            number, order = self._store.new_numbers()
-            job = Job(number, self._free_group(), order, request, self._incarnation(request, number))
-            planned = self._planned(changed=job)
-            self._store.save(job, planned.ranges)
-            try:
-                self._servers.admit(self._server_job(job, planned))
-            except BaseException:
-                self._store.remove(number, self._plan.ranges)
-                raise
-            self._jobs[request.name] = job
-            self._job_seen[number] = self._clock()
-            self._carry_out(planned)
-            self.events.add(request.name, f"admitted as job {number}{self._left_out_words(job)}")
-            return self._admitted(job)
+        self._count_attempt(caller)
+        with self._changing.held_for(caller.name):
+            return self._admit(request, take_over, caller)
 
-    def admit_at(self, addresses: Sequence[str], request: JobRequest, *, take_over: bool = False) -> AdmittedJob:
+    def admit_at(
+        self,
+        addresses: Sequence[str],
+        request: JobRequest,
+        *,
+        take_over: bool = False,
+        caller: Caller = UNAUTHENTICATED,
+    ) -> AdmittedJob:
         """Admit a job whose workers have these addresses, see ``Network.hosts_of``; the rest as ``admit``."""
-        with self._lock:
+        self._count_attempt(caller)
+        with self._changing.held_for(caller.name):
             others = [job.request for job in self._jobs.values() if job.request.name != request.name]
             busy = {host for other in others for host in other.workers}
-            return self.admit(replace(request, workers=self.network.hosts_of(addresses, busy)), take_over=take_over)
+            request = replace(request, workers=self.network.hosts_of(addresses, busy))
+            return self._admit(request, take_over, caller)
 
-    def remove(self, name: str, why: str = "removed") -> None:
-        """Remove the job everywhere and free its slots. Raises UnknownJobError."""
+    def _admit(self, request: JobRequest, take_over: bool, caller: Caller) -> AdmittedJob:
+        request.check(self.network, self._accumulator_words)
+        request.code_table()
+        if request.name in self._jobs:
+            self._make_room(self._jobs[request.name], take_over, caller)
+        limited = caller.role is not Role.OPERATOR
+        if limited:
+            self._check_tenant(caller.name, request)
+        request = self._with_port(request.with_ops(self._accumulator_words))
         with self._lock:
+            number, order = self._store.new_numbers()
+        job = Job(number, self._free_group(), order, request, self._incarnation(request, number), caller.name, limited)
+        jobs = {**self._jobs, request.name: job}
+        planned = self._planned(jobs, strict=job)
+        self._servers.admit(self._server_job(job, planned))
+        try:
+            planned = self._apply(jobs, planned, strict=job)
+            what = f"admitted as job {number}{self._left_out_words(job, planned)}"
+            with self._lock:
+                with self._store.transaction():
+                    self._store.save(job, planned.ranges)
+                    self.events.add(request.name, what, caller)
+                self._job_seen[number] = self._clock()
+                self._publish(jobs, planned)
+        except BaseException:
+            self._withdraw(job)
+            raise
+        return self._admitted(job)
+
+    def _count_attempt(self, caller: Caller) -> None:
+        if caller.role is not Role.OPERATOR:
+            with self._lock:
+                self._rate.take(caller.name)
+
+    def _check_tenant(self, tenant: str, request: JobRequest) -> None:
+        """Check the jobs of a tenant with a new or changed one. Raises AdmissionError if they exceed its quota."""
+        jobs = {job.request.name: job.request for job in self._jobs.values() if job.limited and job.owner == tenant}
+        jobs[request.name] = request
+        check_tenant(self._quota, tenant, [len(one.workers) for one in jobs.values()], MAX_STREAMS)
+
+    def remove(self, name: str, why: str = "removed", caller: Caller = UNAUTHENTICATED) -> None:
+        """Remove the job everywhere and free its slots. Raises UnknownJobError."""
+        with self._changing.held_for(self._owner(name)):
             job = self._job(name)
             self._refused.clear()  # other jobs may fit now
-            planned = self._planned(without=job)
-            self._store.remove(job.number, planned.ranges)
-            del self._jobs[name]
-            self._end(job, f"job {name!r} was {why}")
-            self._forget(job)
-            self._carry_out(planned)
+            jobs = {one: other for one, other in self._jobs.items() if one != name}
+            planned = self._planned(jobs)
+            with self._lock:
+                with self._store.transaction():
+                    self._store.remove(job.number, planned.ranges)
+                    self.events.add(name, why, caller)
+                self._publish(jobs, planned)
+                self._end(job, f"job {name!r} was {why}")
+                self._forget(job)
+            self._carry_out()
             self._servers.forget(job.number)
-            self.events.add(name, why)
 
-    def resize(self, name: str, slots: int) -> AdmittedJob:
+    def resize(self, name: str, slots: int, caller: Caller = UNAUTHENTICATED) -> AdmittedJob:
         """Change the demand of a running job. Its workers keep their number of slots; the server sums the contributions
         beyond the slots of a switch.
 
         Raises UnknownJobError, AdmissionError.
         """
-        with self._lock:
+        self._count_attempt(caller)
+        with self._changing.held_for(self._owner(name)):
             job = self._job(name)
             request = replace(job.request, slots=slots)
             request.check(self.network, self._accumulator_words)
             changed = replace(job, request=request)
-            self._commit(changed, self._planned(changed=changed))
-            self.events.add(name, f"resized to {slots} slots")
+            self._commit(changed, f"resized to {slots} slots", caller, strict=True)
             return self._admitted(changed)
 
     # Workers.
@@ -183,6 +233,7 @@ class Controller:
         *,
         after: int | None = None,
         take_over: bool = False,
+        caller: Caller = UNAUTHENTICATED,
     ) -> JobTicket:
         """Return the ticket of one worker, for one session.
 
@@ -195,6 +246,7 @@ class Controller:
             by: the claimant.
             after: tag of the incarnation that this process was in before.
             take_over: take the place of a process that is this worker and lives.
+            caller: sender of the call.
 
         Raises:
             UnknownJobError: no such job.
@@ -202,20 +254,38 @@ class Controller:
             ServerError: a server is unreachable or refuses the job.
         """
         with self._lock:
-            job = self._job(name)
-            claim = Claim(worker_number(job, worker), by, after, take_over)
-            silent_s = self._clock() - self._worker_seen.get((job.number, claim.worker), self._job_seen[job.number])
-            key = (job.number, job.incarnation.tag, claim.worker)
-            alive, gone = self._liveness.is_alive(*key), self._liveness.is_gone(*key)
-            verdict = judge(job, claim, silent_s=silent_s, alive=alive, gone=gone)
+            job, claim, verdict, alive = self._judged(name, worker, by, after, take_over)
+            if verdict is not Verdict.RESTART:
+                return self._hand_out(job, claim, verdict, caller)
+        with self._changing.held_for(job.owner):
+            with self._lock:
+                job, claim, verdict, alive = self._judged(name, worker, by, after, take_over)
             if verdict is Verdict.RESTART:
                 did = "took over" if take_over and alive else "began again"
-                job = self._restart(job, job.request, f"worker {claim.worker} of {by.origin} {did}")
-            if verdict is not Verdict.AGAIN:
-                self._store.take(job.number, claim.worker, by)
-                job.incarnation.taken[claim.worker] = by
-            self._sign_of_life(job, claim.worker)
-            return self._tickets(job)[claim.worker]
+                self._restart(job, job.request, f"worker {claim.worker} of {by.origin} {did}", caller)
+            # Another process may have taken the new ticket meanwhile.
+            return self.join(name, worker, by, after=after, caller=caller)
+
+    def _judged(
+        self, name: str, worker: int | str, by: Taken, after: int | None, take_over: bool
+    ) -> tuple[Job, Claim, Verdict, bool]:
+        """Return the job, the claim, its verdict, and True if the present claimant lives."""
+        job = self._job(name)
+        claim = Claim(worker_number(job, worker), by, after, take_over)
+        silent_s = self._clock() - self._worker_seen.get((job.number, claim.worker), self._job_seen[job.number])
+        key = (job.number, job.incarnation.tag, claim.worker)
+        alive, gone = self._liveness.is_alive(*key), self._liveness.is_gone(*key)
+        return job, claim, judge(job, claim, silent_s=silent_s, alive=alive, gone=gone), alive
+
+    def _hand_out(self, job: Job, claim: Claim, verdict: Verdict, caller: Caller) -> JobTicket:
+        if verdict is not Verdict.AGAIN:
+            with self._store.transaction():
+                self._store.take(job.number, claim.worker, claim.taken)
+                what = f"ticket of worker {claim.worker} taken: {claim.taken.origin}"
+                self.events.add(job.request.name, what, caller)
+            job.incarnation.taken[claim.worker] = claim.taken
+        self._sign_of_life(job, claim.worker)
+        return self._tickets(job)[claim.worker]
 
     def state(
         self,
@@ -234,7 +304,7 @@ class Controller:
         ``alive`` if all workers of ``about`` have streams.
         """
         with self._lock:
-            job = next((job for job in self._jobs.values() if job.number == number), None)
+            job = self._numbered(number)
             answer = readiness(job, tag=tag, worker=worker, claimant=claimant)
             # A process with a void ticket must not extend the lease of the job.
             if job is None or answer["state"] == "superseded":
@@ -259,53 +329,60 @@ class Controller:
                 answer["alive"] = all(self._liveness.is_alive(number, tag, one) for one in about)
             return answer
 
-    def watch(self, number: int, tag: int, worker: int, claimant: str) -> Watch:
-        """Return a stream of the states of an incarnation for one of its workers, which lives until ``unwatch``."""
+    def watch(
+        self, number: int, tag: int, worker: int, claimant: str, wake: Callable[[], None] = lambda: None
+    ) -> Watch:
+        """Return a stream of the states of an incarnation for one of its workers, which lives until its end.
+
+        ``wake`` is called when there may be a new state; it must not block.
+        """
         with self._lock:
-            watch = Watch((number, tag, worker), lambda: self.state(number, tag, worker, claimant))
+            watch = Watch((number, tag, worker), lambda: self.state(number, tag, worker, claimant), wake, self._unwatch)
             if self.state(number, tag, worker, claimant)["state"] not in rpc.OVER:
                 self._liveness.open(watch)
             return watch
 
-    def unwatch(self, watch: Watch) -> None:
-        """End a stream; idempotent."""
+    def _unwatch(self, watch: Watch) -> None:
         with self._lock:
             self._liveness.close(watch)
 
-    def report(self, number: int, tag: int, worker: int, claimant: str, gone: Gone) -> None:
+    def report(
+        self, number: int, tag: int, worker: int, claimant: str, gone: Gone, caller: Caller = UNAUTHENTICATED
+    ) -> None:
         """Store that a worker fails or leaves, and tell the others. A process with a void ticket is ignored."""
         with self._lock:
-            job = next((job for job in self._jobs.values() if job.number == number), None)
+            job = self._numbered(number)
             if job is not None and readiness(job, tag=tag, worker=worker, claimant=claimant)["state"] not in rpc.OVER:
-                self._note_gone(job, worker, gone)
+                self._note_gone(job, worker, gone, caller)
 
-    def _note_gone(self, job: Job, worker: int, gone: Gone) -> None:
+    def _note_gone(self, job: Job, worker: int, gone: Gone, caller: Caller = UNAUTHENTICATED) -> None:
         if self._liveness.report(job.number, job.incarnation.tag, worker, gone):
             cause = f": {gone.cause}" if gone.cause else ""
-            self.events.add(job.request.name, f"worker {worker} ({job.request.workers[worker]}) {gone.kind}{cause}")
+            what = f"worker {worker} ({job.request.workers[worker]}) {gone.kind}{cause}"
+            self.events.add(job.request.name, what, caller)
 
-    def leave(self, name: str, worker: int | str) -> AdmittedJob:
+    def leave(self, name: str, worker: int | str, caller: Caller = UNAUTHENTICATED) -> AdmittedJob:
         """Continue without a worker, in a new incarnation; numbers close up. Raises UnknownJobError, AdmissionError."""
-        with self._lock:
+        with self._changing.held_for(self._owner(name)):
             job = self._job(name)
             gone = worker_number(job, worker)
             hosts = job.request.workers
             if len(hosts) == 1:
                 raise AdmissionError(f"{hosts[0]} is the last worker of job {name!r}.", "Remove the job.")
             request = replace(job.request, workers=hosts[:gone] + hosts[gone + 1 :])
-            return self._admitted(self._restart(job, request, f"{hosts[gone]} left"))
+            return self._admitted(self._restart(job, request, f"{hosts[gone]} left", caller))
 
-    def extend(self, name: str, host: str) -> AdmittedJob:
+    def extend(self, name: str, host: str, caller: Caller = UNAUTHENTICATED) -> AdmittedJob:
         """Continue with one more worker at ``host``, in a new incarnation. Raises UnknownJobError, AdmissionError."""
-        with self._lock:
+        self._count_attempt(caller)
+        with self._changing.held_for(self._owner(name)):
             job = self._job(name)
             request = replace(job.request, workers=(*job.request.workers, host))
-            return self._admitted(self._restart(job, request, f"{host} joined"))
+            return self._admitted(self._restart(job, request, f"{host} joined", caller, strict=True))
 
     def expire(self) -> None:
         """Report the workers that are lost, renew the leases of those that live, and remove jobs without any."""
         with self._lock:
-            now = self._clock()
             present = {(job.number, job.incarnation.tag): job for job in self._jobs.values()}
             for number, tag, worker in self._liveness.take_lost():
                 if (number, tag) in present:
@@ -313,11 +390,17 @@ class Controller:
             for number, tag, worker in self._liveness.alive():
                 if (number, tag) in present:
                     self._sign_of_life(present[number, tag], worker)
-            for job in list(self._jobs.values()):
-                lease_s = job.request.lease_s
-                if lease_s and now - self._job_seen[job.number] > lease_s:
+            expired = [job for job in self._jobs.values() if self._is_expired(job)]
+        for job in expired:
+            with self._changing.held_for(job.owner):
+                if job.number in self._job_seen and self._is_expired(job):
+                    lease_s = job.request.lease_s
                     why = f"removed: no sign of life for {lease_s:g} s, its lease (lanesum job admit --lease)"
                     self.remove(job.request.name, why)
+
+    def _is_expired(self, job: Job) -> bool:
+        lease_s = job.request.lease_s
+        return bool(lease_s) and self._clock() - self._job_seen[job.number] > lease_s
 
     # Outages.
 
@@ -332,15 +415,15 @@ class Controller:
             problem = self._fleet.probe(name)
             if problem is None:
                 return
-            with self._lock:
+            with self._changing.held_for(name):
                 self._fleet.lost(name, problem)
         try:
             self._connect(name, 0.0)
         except ControlError as error:  # controlled by another controller, or it refuses the program: retry later
-            with self._lock:
+            with self._changing.held_for(name):
                 self._fleet.unusable(name, error)
             return
-        with self._lock:
+        with self._changing.held_for(name):
             if name not in self._fleet.down:
                 self._replan()  # jobs that were left out may fit now
 
@@ -355,10 +438,10 @@ class Controller:
         try:
             status = server.look()
         except ServerError as error:
-            with self._lock:
+            with self._changing.held_for(name):
                 server.lost(error)
             return
-        with self._lock:
+        with self._changing.held_for(name):
             if server.forgot_decisions(status):
                 # No chunk may be decided twice under the same tag.
                 for job in [job for job in self._jobs.values() if job.request.threshold]:
@@ -367,10 +450,10 @@ class Controller:
 
     def repair(self) -> None:
         """Read back the state of every switch, and repair differences from the desired state."""
-        with self._lock:
+        with self._changing.held_for():
             for name in self._fleet.names:
                 if name not in self._fleet.down:
-                    self._fleet.settle(name, self._desired(self._plan)[name])
+                    self._fleet.settle(name, self._desired(self._jobs, self._plan)[name])
 
     # Queries.
 
@@ -391,8 +474,7 @@ class Controller:
             by decision, at
         all switches together, or at the servers if there is no switch.
         """
-        with self._lock:
-            switches = self._fleet.decisions()
+        switches = self._fleet.decisions()
         found = self._servers.look()
         total: collections.Counter[str] = collections.Counter()
         for counts in switches.values():
@@ -417,34 +499,47 @@ class Controller:
 
     def close(self) -> None:
         """Disconnect from the switches; the jobs remain on them, and in the store."""
-        with self._lock:
+        with self._changing.held_for():
             self._fleet.close()
 
     # Implementation.
 
     def _job(self, name: str) -> Job:
         if name not in self._jobs:
-            before = next((event.what for event in reversed(self.events.since()) if event.whom == name), None)
+            before = self.events.removal_of(name)
             raise UnknownJobError(
                 f"No job {name!r} is admitted; there is {', '.join(sorted(self._jobs)) or 'none'}."
-                + (f" It was {before}." if before is not None else ""),
+                + (f" It was {before.what}." if before is not None else ""),
                 "Admit it first (lanesum job admit).",
             )
         return self._jobs[name]
 
-    def _make_room(self, job: Job, take_over: bool) -> None:
+    def _owner(self, name: str) -> str:
+        """Return the owner of a job; changes of an unknown one fail later."""
+        with self._lock:
+            job = self._jobs.get(name)
+        return "" if job is None else job.owner
+
+    def _numbered(self, number: int) -> Job | None:
+        return next((job for job in self._jobs.values() if job.number == number), None)
+
+    def _make_room(self, job: Job, take_over: bool, caller: Caller) -> None:
         """Remove a job whose name another one takes. Raises AdmissionError if it is in use."""
         name, tag, taken = job.request.name, job.incarnation.tag, job.incarnation.taken
-        if take_over:
-            self.remove(name, "removed: another run took over")
-        elif taken and all(self._liveness.is_gone(job.number, tag, worker) for worker in taken):
-            self.remove(name, "removed: all of its workers are gone, and it is admitted again")
-        else:
+        if caller.role is not Role.OPERATOR and caller.name != job.owner:
+            raise AdmissionError(f"Job name {name!r} is in use by another tenant.", "Choose another name.")
+        with self._lock:
+            are_gone = bool(taken) and all(self._liveness.is_gone(job.number, tag, worker) for worker in taken)
             alive = [
                 f"{host} ({taken[worker].origin})"
                 for worker, host in enumerate(job.request.workers)
                 if self._liveness.is_alive(job.number, tag, worker)
             ]
+        if take_over:
+            self.remove(name, "removed: another run took over", caller)
+        elif are_gone:
+            self.remove(name, "removed: all of its workers are gone, and it is admitted again", caller)
+        else:
             lives = f" {len(alive)} of its workers live: {', '.join(alive[:4])}." if alive else ""
             raise AdmissionError(
                 f"Job {name!r} is admitted already.{lives}",
@@ -462,16 +557,22 @@ class Controller:
         used = {job.group for job in self._jobs.values()}
         return next(group for group in range(1, len(used) + 2) if group not in used)
 
-    def _restart(self, job: Job, request: JobRequest, why: str) -> Job:
-        """Start a new incarnation with ``request`` instead of the old one. Raises the errors of ``admit``."""
+    def _restart(
+        self, job: Job, request: JobRequest, why: str, caller: Caller = UNAUTHENTICATED, *, strict: bool = False
+    ) -> Job:
+        """Start a new incarnation with ``request`` instead of the old one.
+
+        ``strict``: refuse a quota that cannot be met, instead of leaving out the switch. Raises the errors of
+        ``admit``.
+        """
         request.check(self.network, self._accumulator_words)
         request.code_table()
-        if self._clashing(request):
+        if request.port in self._taken_ports(request):
             request = self._with_port(replace(request, udp_port=None))
         again = replace(job, request=request, incarnation=self._incarnation(request, job.number))
-        self._commit(again, self._planned(changed=again))
-        self._end(job, f"job {request.name!r} has a new incarnation: {why}")
-        self.events.add(request.name, f"new incarnation: {why}")
+        self._commit(again, f"new incarnation: {why}", caller, strict=strict)
+        with self._lock:
+            self._end(job, f"job {request.name!r} has a new incarnation: {why}")
         return again
 
     def _incarnation(self, request: JobRequest, number: int) -> Incarnation:
@@ -488,47 +589,60 @@ class Controller:
             f"Job {request.name!r}: none of {_TAG_DRAWS} random tags tells it from the other jobs.", "Try again."
         )
 
-    def _clashing(self, request: JobRequest) -> list[str]:
-        """Return the hosts whose port another job or a server uses: their packets could not be distinguished."""
-        taken = {
-            host
-            for job in self._jobs.values()
-            if job.request.name != request.name and job.request.port == request.port
-            for host in job.request.workers
-        }
-        ports = zip(self.network.server_hosts, self.network.servers, strict=True)
-        taken |= {host for host, (_, port) in ports if port == request.port}
-        return sorted(taken & set(request.workers))
+    def _taken_ports(self, request: JobRequest) -> dict[int, list[str]]:
+        """Return the ports that other jobs and servers have at hosts of ``request``, with these hosts: their packets
+        could not be distinguished.
+        """
+        others = [job.request for job in self._jobs.values() if job.request.name != request.name]
+        used = {(other.port, host) for other in others for host in other.workers}
+        used |= {(port, host) for host, (_, port) in zip(self.network.server_hosts, self.network.servers, strict=True)}
+        taken: dict[int, list[str]] = {}
+        for port, host in sorted(used):
+            if host in request.workers:
+                taken.setdefault(port, []).append(host)
+        return taken
 
     def _with_port(self, request: JobRequest) -> JobRequest:
         """Return the request with a free UDP port at every host.
 
-        Raises AdmissionError for a requested one that is not free.
+        Raises AdmissionError for a requested one that is not free, or if there is none.
         """
         one_port = self.network.one_port and bool(self.switches)
+        taken = self._taken_ports(request)
         if request.udp_port is not None or one_port:
-            if clashing := self._clashing(request):
+            if request.port in taken:
                 raise AdmissionError(
-                    f"Job {request.name!r}: another job sends from UDP port {request.port} of {', '.join(clashing)}, "
-                    "or a server has it.",
+                    f"Job {request.name!r}: another job sends from UDP port {request.port} of "
+                    f"{', '.join(taken[request.port])}, or a server has it.",
                     "On loopback a host takes part in one job."
                     if one_port
                     else "Give another port, or none: then a free one is chosen.",
                 )
             return request
-        candidates = (replace(request, udp_port=port) for port in (UDP_PORT, *_MORE_PORTS))
-        return next(candidate for candidate in candidates if not self._clashing(candidate))
+        free = next((port for port in (UDP_PORT, *_MORE_PORTS) if port not in taken), None)
+        if free is None:
+            raise AdmissionError(
+                f"Job {request.name!r}: its hosts {', '.join(request.workers)} have no UDP port left.", "Remove a job."
+            )
+        return replace(request, udp_port=free)
 
-    def _commit(self, job: Job, planned: Plan) -> None:
-        """Replace an existing job."""
+    def _commit(self, job: Job, what: str, caller: Caller, *, strict: bool) -> None:
+        """Replace an existing job; ``what`` is the event."""
         old = self._job(job.request.name)
-        self._store.save(job, planned.ranges)
-        self._jobs[job.request.name] = job
-        for worker in range(len(old.request.workers)):
-            self._worker_seen.pop((job.number, worker), None)
+        jobs = {**self._jobs, job.request.name: job}
+        if strict and job.limited:
+            self._check_tenant(job.owner, job.request)
+        planned = self._planned(jobs, strict=job if strict else None)
+        with self._lock:
+            with self._store.transaction():
+                self._store.save(job, planned.ranges)
+                self.events.add(job.request.name, what, caller)
+            self._publish(jobs, planned)
+            for worker in range(len(old.request.workers)):
+                self._worker_seen.pop((job.number, worker), None)
         if job.incarnation.tag != old.incarnation.tag:
             self._servers.tell(self._server_job(job, planned))
-        self._carry_out(planned)
+        self._carry_out()
 
     def _forget(self, job: Job) -> None:
         self._job_seen.pop(job.number, None)
@@ -539,23 +653,18 @@ class Controller:
         self._job_seen[job.number] = self._worker_seen[job.number, worker] = self._clock()
 
     def _planned(
-        self, held: Mapping[str, Any] | None = None, *, changed: Job | None = None, without: Job | None = None
+        self, jobs: Mapping[str, Job], held: Mapping[str, Any] | None = None, *, strict: Job | None = None
     ) -> Plan:
-        """Return the plan of the desired state; ``changed`` replaces or adds a job, and has a right to its quota.
+        """Return the plan of ``jobs``, which has ``held`` or the present ranges as far as possible.
 
-        Raises AdmissionError if ``changed`` cannot be placed.
+        Raises AdmissionError if a job cannot be placed, or the quota of ``strict`` cannot be met.
         """
-        jobs = {job.number: job for job in self._jobs.values()}
-        if changed is not None:
-            jobs[changed.number] = changed
-        if without is not None:
-            del jobs[without.number]
         ranges = self._plan.ranges if held is None else held
-        wanted = [job.wanted(strict=job is changed) for job in jobs.values()]
-        reasons = self._unavailable(jobs, ranges)
-        return plan(self.network, self._fleet.capacity, wanted, ranges, reasons, self._fleet.capabilities)
+        wanted = [job.wanted(strict=job is strict) for job in jobs.values()]
+        reasons = self._unavailable([job.number for job in jobs.values()], ranges)
+        return plan(self.network, self._fleet.capacity, wanted, ranges, reasons, self._fleet.capabilities, self._quota)
 
-    def _unavailable(self, jobs: Mapping[int, Job], held: Mapping[str, Any]) -> dict[tuple[int, str], str]:
+    def _unavailable(self, jobs: Sequence[int], held: Mapping[str, Any]) -> dict[tuple[int, str], str]:
         reasons = dict(self._refused)
         for switch in self.network.switches:
             for number in jobs:
@@ -565,34 +674,62 @@ class Controller:
                     reasons[number, switch] = f"it cannot be reached: {self._fleet.down[switch]}"
         return reasons
 
-    def _desired(self, planned: Plan) -> dict[str, dict[int, Any]]:
-        wanted = [job.wanted() for job in self._jobs.values()]
+    def _desired(self, jobs: Mapping[str, Job], planned: Plan) -> dict[str, dict[int, Any]]:
+        wanted = [job.wanted() for job in jobs.values()]
         return {name: planned.at(name, wanted) for name in self._fleet.names}
 
-    def _carry_out(self, planned: Plan) -> None:
-        """Apply a stored plan to the switches; a refused job is planned again without that switch."""
-        while True:
-            self._plan = planned
-            refusals = self._fleet.apply(self._desired(planned))
-            if not refusals:
-                return
+    def _apply(self, jobs: Mapping[str, Job], planned: Plan, *, strict: Job | None = None) -> Plan:
+        """Apply a plan of ``jobs`` to the switches. Return the applied one: a job that a switch refuses is planned
+        again without that switch.
+
+        Raises QuotaError if a switch refuses ``strict``, whose quota it would have to guarantee.
+        """
+        while refusals := self._fleet.apply(self._desired(jobs, planned)):
             for refusal in refusals:
+                if strict is not None and refusal.job == strict.number and strict.request.guaranteed:
+                    raise QuotaError(
+                        f"A quota of {strict.request.guaranteed} slots cannot be met at {refusal.switch}: "
+                        f"{refusal.why}.",
+                        "Remove a job, or ask for no quota (lanesum job admit --best-effort).",
+                        job=refusal.job,
+                        switch=refusal.switch,
+                    )
                 self._refused[refusal.job, refusal.switch] = refusal.why
                 self.events.add(refusal.switch, f"job {refusal.job}: {refusal.why}")
-            planned = self._planned()
-            self._store.save_ranges(planned.ranges)
+            planned = self._planned(jobs, planned.ranges)
+        return planned
+
+    def _publish(self, jobs: Mapping[str, Job], planned: Plan) -> None:
+        self._jobs, self._plan = jobs, planned
+
+    def _carry_out(self) -> None:
+        """Apply the present plan, and store the changes that switches force."""
+        applied = self._apply(self._jobs, self._plan)
+        if applied is not self._plan:
+            with self._lock:
+                self._publish(self._jobs, applied)
+                self._store.save_ranges(applied.ranges)
+
+    def _withdraw(self, job: Job) -> None:
+        """Remove what servers and switches have of a job whose admission failed."""
+        self._servers.forget(job.number)
+        self._refused = {pair: why for pair, why in self._refused.items() if pair[0] != job.number}
+        with contextlib.suppress(StoreError):  # the caller learns of the failed admission
+            self._carry_out()
 
     def _replan(self) -> None:
         """Plan again after a change of switches or jobs."""
-        planned = self._planned()
-        self._store.save_ranges(planned.ranges)
-        self._carry_out(planned)
+        planned = self._planned(self._jobs)
+        with self._lock:
+            self._store.save_ranges(planned.ranges)
+            self._publish(self._jobs, planned)
+        self._carry_out()
 
     def _connect(self, name: str, timeout_s: float) -> None:
         done = self._fleet.connect(name, timeout_s)
         if done is not None:
-            with self._lock:
-                self._fleet.settle(name, self._desired(self._plan)[name], done)
+            with self._changing.held_for(name):
+                self._fleet.settle(name, self._desired(self._jobs, self._plan)[name], done)
 
     def _server_job(self, job: Job, planned: Plan) -> ServerJob:
         # An outage does not change whether a switch ever sends sums.
@@ -603,11 +740,11 @@ class Controller:
         placement = (self._plan if planned is None else planned).placements[job.number]
         return tickets(job, placement, self.network, self._accumulator_words)
 
-    def _left_out_words(self, job: Job) -> str:
-        request, placement = job.request, self._plan.placements[job.number]
+    def _left_out_words(self, job: Job, planned: Plan) -> str:
+        request, placement = job.request, planned.placements[job.number]
         words = [f"; {switch} is left out: {why}" for switch, why in placement.left_out.items()]
         for assignment in placement.assignments:
-            summed = self._plan.ops[job.number, assignment.switch]
+            summed = planned.ops[job.number, assignment.switch]
             others = [op.name for op in job.ops() if op not in summed]
             if others:
                 words.append(f"; {assignment.switch} leaves {', '.join(others)} to the server")
@@ -621,6 +758,7 @@ class Controller:
         return AdmittedJob(
             request=job.request,
             number=job.number,
+            owner=job.owner,
             tickets=self._tickets(job),
             joined=frozenset(job.incarnation.taken),
             switch_jobs={one.switch: self._plan.switch_job(wanted, one) for one in placement.assignments},

@@ -48,5 +48,16 @@ class StoreError(ControlError):
     """The controller's state file has another version, is broken, or is in use."""
 
 
+class SchemaError(StoreError):
+    """The file is no state file, or has a schema version that this controller does not read.
+
+    ``found`` is the version; None for a file of another program.
+    """
+
+    def __init__(self, what: str, next_step: str = "", *, found: int | None = None) -> None:
+        super().__init__(what, next_step)
+        self.found = found
+
+
 class UnknownJobError(ControlError):
     """No such job is admitted."""

@@ -1,64 +1,106 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Event log: time, subject, event and repair."""
+"""Event log and audit log: time, subject, event, and the caller that caused it, in the controller's state file."""
 
 from __future__ import annotations
 
-import collections
-import threading
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-_KEPT = 1000
+from lanesum.rpc.caller import UNAUTHENTICATED, Caller
+from lanesum.rpc.controller import one_line
+from lanesum_control.errors import StoreError
+from lanesum_control.store import Store
+
+MAX_ANSWERED = 1000  # events of one answer
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
     """An event.
 
-    ``number`` grows by one; ``time`` is in seconds since 1970; ``whom`` is a switch, ``server`` or a job.
+    Attributes:
+        number: grows with every event, also over restarts of the controller; 0 if the event could not be stored.
+        time: seconds since 1970.
+        whom: a switch, a server, a job, or ``controller``.
+        what: the event, one line.
+        actor: name of the caller that caused it; empty for the controller itself and for callers without identity.
+        source: address of that caller; empty for the controller itself.
     """
 
     number: int
     time: float
     whom: str
     what: str
+    actor: str = ""
+    source: str = ""
 
     def to_message(self) -> dict[str, Any]:
         return asdict(self)
 
+    @classmethod
+    def from_message(cls, message: dict[str, Any]) -> Event:
+        """Read the fields of ``to_message``; unknown ones of a later version are ignored."""
+        return cls(**{name: message[name] for name in cls.__dataclass_fields__ if name in message})
+
     def line(self) -> str:
-        """Return one line of text: local time, subject and event."""
-        return f"{time.strftime('%H:%M:%S', time.localtime(self.time))} {self.whom}: {self.what}"
+        """Return one line of text: local time, subject, event and caller."""
+        when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self.time))
+        by = " at ".join(filter(None, (self.actor, self.source)))
+        return f"{when} {self.whom}: {self.what}{f' (by {by})' if by else ''}"
 
 
 class EventLog:
-    """The last thousand events. Thread-safe.
+    """Events in ``store``, which keeps a bounded number of them. Thread-safe.
 
     Args:
+        store: state of the controller.
         clock: returns seconds since 1970.
         listener: called for every event, for a log on the terminal.
     """
 
     def __init__(
-        self, clock: Callable[[], float] = time.time, listener: Callable[[Event], None] = lambda _event: None
+        self,
+        store: Store,
+        clock: Callable[[], float] = time.time,
+        listener: Callable[[Event], None] = lambda _event: None,
     ) -> None:
+        self._store = store
         self._clock = clock
         self._listener = listener
-        self._events: collections.deque[Event] = collections.deque(maxlen=_KEPT)
-        self._next = 1
-        self._lock = threading.Lock()
 
-    def add(self, whom: str, what: str) -> None:
-        with self._lock:
-            event = Event(self._next, self._clock(), whom, what)
-            self._next += 1
-            self._events.append(event)
-        self._listener(event)
+    def add(self, whom: str, what: str, by: Caller = UNAUTHENTICATED) -> None:
+        """Store an event that ``by`` caused. Inside a transaction of the store the event is part of it.
 
-    def since(self, number: int = 0) -> list[Event]:
-        """Return the events after ``number``, oldest first."""
-        with self._lock:
-            return [event for event in self._events if event.number > number]
+        Otherwise it does not wait for the disk. If it cannot be stored, for example on a full disk, it is only logged,
+        because a repair must go on.
+        """
+        now, whom, what, actor, source = self._clock(), *map(one_line, (whom, what, by.name, by.source))
+        # A caller without identity has a new port for every call.
+        party = actor or source.rpartition(":")[0]
+        try:
+            number = self._store.add_event(now, whom, what, actor, source, party)
+        except StoreError as error:
+            logger.error("An event is not in the state file: %s", error)
+            number = 0
+        self._listener(Event(number, now, whom, what, actor, source))
+
+    def since(self, number: int = 0, *, since_s: float = 0.0, limit: int = -1) -> list[Event]:
+        """Return the events after ``number`` and not before ``since_s``, oldest first; at most the first ``limit``."""
+        return self._events("WHERE number > ? AND time >= ? ORDER BY number LIMIT ?", number, since_s, limit)
+
+    def latest(self, limit: int = MAX_ANSWERED) -> list[Event]:
+        """Return the last ``limit`` events, oldest first."""
+        return self._events("ORDER BY number DESC LIMIT ?", limit)[::-1]
+
+    def removal_of(self, job: str) -> Event | None:
+        """Return the event of the last removal of a job."""
+        found = self._events("WHERE whom = ? AND what LIKE 'removed%' ORDER BY number DESC LIMIT 1", one_line(job))
+        return found[0] if found else None
+
+    def _events(self, condition: str, *values: object) -> list[Event]:
+        return [Event(*row) for row in self._store.events(condition, values)]

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import secrets
 from collections.abc import Mapping
@@ -121,10 +122,7 @@ class JobRequest:
 
         Raises ConfigurationError: unknown codec, or more workers than its lanes hold.
         """
-        if self.codec is None:
-            return None
-        table = codecs.for_job(self.codec, workers=len(self.workers), lookup=looks_up).code_table
-        return None if table is None else table.tobytes()
+        return None if self.codec is None else _code_table(self.codec, len(self.workers), looks_up)
 
     def to_message(self) -> dict[str, Any]:
         """Return the request as JSON fields."""
@@ -150,6 +148,12 @@ class JobRequest:
             raise AdmissionError(f"Not a job request: {'; '.join(wrong)}.") from error
         except (KeyError, TypeError, ValueError) as error:
             raise AdmissionError(f"Not a job request: {error!r}.") from error
+
+
+@functools.lru_cache(maxsize=1024)  # every plan asks for the tables of all jobs
+def _code_table(codec: str, workers: int, looks_up: bool) -> bytes | None:
+    table = codecs.for_job(codec, workers=workers, lookup=looks_up).code_table
+    return None if table is None else table.tobytes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,13 +210,19 @@ class Incarnation:
 
 @dataclass(slots=True)
 class Job:
-    """A job and its present incarnation. ``order`` grows with every admission; ``group`` is its multicast group."""
+    """A job and its present incarnation.
+
+    ``order`` grows with every admission; ``group`` is its multicast group; ``owner`` is the name of the caller that
+    admitted it; ``limited``: the owner is a tenant, whose quota holds.
+    """
 
     number: int
     group: int
     order: int
     request: JobRequest
     incarnation: Incarnation
+    owner: str = ""
+    limited: bool = False
 
     @property
     def started(self) -> bool:
@@ -255,6 +265,7 @@ class Job:
             quota=min(self.request.guaranteed, self.incarnation.slots),
             priority=self.request.priority,
             order=self.order,
+            tenant=self.owner if self.limited else None,
             strict=strict,
         )
 
@@ -266,6 +277,7 @@ class AdmittedJob:
     Attributes:
         request: the user's request.
         number: job identifier in packets.
+        owner: name of the caller that admitted it; empty if it gave none.
         tickets: one per worker, of the present incarnation.
         joined: workers that have taken their tickets.
         switch_jobs: entry of each switch; a switch whose part the server does has none.
@@ -274,6 +286,7 @@ class AdmittedJob:
 
     request: JobRequest
     number: int
+    owner: str
     tickets: tuple[JobTicket, ...]
     joined: frozenset[int]
     switch_jobs: Mapping[str, SwitchJob]

@@ -9,8 +9,7 @@ restart of the controller.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +17,8 @@ from lanesum.rpc import controller as rpc
 
 #: Time in which a worker whose stream has ended may open another one.
 RECONNECT_S = 0.3
+#: Open streams of one worker, at most: a new one may open before the end of the old one is detected.
+STREAMS_PER_WORKER = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,41 +30,49 @@ class Gone:
 
 
 class Watch:
-    """Stream of one worker: yields the state of its incarnation whenever that has changed.
+    """Stream of one worker: the state of its incarnation whenever that has changed.
 
     Args:
         key: job, tag and worker.
         read: returns the state.
+        wake: called, in any thread, when the state may have changed, and at the end.
+        unwatch: ends the stream at the controller.
+
+    Attributes:
+        ended: no further state will come.
     """
 
-    def __init__(self, key: tuple[int, int, int], read: Callable[[], dict[str, Any]]) -> None:
+    def __init__(
+        self,
+        key: tuple[int, int, int],
+        read: Callable[[], dict[str, Any]],
+        wake: Callable[[], None],
+        unwatch: Callable[[Watch], None],
+    ) -> None:
         self.key = key
-        self._read = read
-        self._changed = threading.Event()
-        self._closed = False
+        self.wake = wake
+        self.ended = False
+        self._read, self._unwatch = read, unwatch
+        self._last: dict[str, Any] | None = None
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        last = None
-        while True:
-            self._changed.clear()
-            if self._closed:
-                return
-            answer = self._read()
-            if answer != last:
-                yield answer
-            if answer["state"] in rpc.OVER:
-                return
-            last = answer
-            self._changed.wait()
+    def poll(self) -> dict[str, Any] | None:
+        """Return the state; None if it is the last one again."""
+        if self.ended:
+            return None
+        answer = self._read()
+        self.ended = answer["state"] in rpc.OVER
+        changed = answer != self._last
+        self._last = answer
+        return answer if changed else None
 
-    def wake(self) -> None:
-        """Read the state again."""
-        self._changed.set()
+    def end(self) -> None:
+        """Let the stream end; for the controller."""
+        self.ended = True
+        self.wake()
 
     def close(self) -> None:
-        """End the stream."""
-        self._closed = True
-        self.wake()
+        """End the stream at the controller; idempotent."""
+        self._unwatch(self)
 
 
 class Liveness:
@@ -80,9 +89,13 @@ class Liveness:
         self._gone: dict[tuple[int, int], dict[int, Gone]] = {}
 
     def open(self, watch: Watch) -> None:
-        """Add the stream of a worker, which lives now, even if it seemed lost."""
+        """Add the stream of a worker, which lives now, even if it seemed lost. Its oldest stream ends if needed."""
         job, tag, worker = watch.key
         self._watches.append(watch)
+        streams = [one for one in self._watches if one.key == watch.key]
+        for oldest in streams[:-STREAMS_PER_WORKER]:
+            self._watches.remove(oldest)
+            oldest.end()
         self._silent_since.pop(watch.key, None)
         gone = self.gone(job, tag)
         if worker in gone and gone[worker].kind == rpc.LOST:
@@ -90,7 +103,7 @@ class Liveness:
 
     def close(self, watch: Watch) -> None:
         """Remove a stream; its worker has ``RECONNECT_S`` to open another one."""
-        watch.close()
+        watch.end()
         if watch in self._watches:
             self._watches.remove(watch)
             job, tag, worker = watch.key

@@ -52,8 +52,11 @@ class P4InfoNames:
 
     @classmethod
     def from_text(cls, text: str) -> P4InfoNames:
-        """Read the text form that p4c writes."""
-        return cls(text_format.Parse(text, p4info_pb2.P4Info(), allow_unknown_field=True))
+        """Read the text form that p4c writes. Raises PipelineError for any other text."""
+        try:
+            return cls(text_format.Parse(text, p4info_pb2.P4Info(), allow_unknown_field=True))
+        except (text_format.ParseError, RecursionError) as error:
+            raise PipelineError(f"The P4Info is malformed: {error}.", "Build it again: make p4 tofino.") from error
 
     @property
     def actions(self) -> tuple[str, ...]:
@@ -68,6 +71,17 @@ class P4InfoNames:
         if name not in self._registers:
             raise PipelineError(f"The switch's program has no register {name}.", "Push the pipeline again.")
         return int(self._registers[name].size)
+
+    def table_size(self, name: str) -> int:
+        """Return the number of entries of a table. Raises PipelineError."""
+        return int(self._table(name).size)
+
+    def param_bits(self, action: str, name: str) -> int:
+        """Return the width of a parameter. Raises PipelineError."""
+        found = [param for param in self._action(action).params if param.name == name]
+        if not found:
+            raise PipelineError(f"Action {action} has no parameter {name}.", "Push the pipeline again.")
+        return int(found[0].bitwidth)
 
     def _table(self, name: str) -> Any:
         if name not in self._tables:
@@ -108,9 +122,16 @@ class P4InfoNames:
         return entry
 
     def table_name(self, number: int) -> str:
-        """Return the full name of a table number."""
-        name: str = self._tables_by_id[number].preamble.name
-        return name
+        """Return the full name of a table number. Raises PipelineError for a number that the P4Info lacks."""
+        return str(self._table_of(number).preamble.name)
+
+    def _table_of(self, number: int) -> Any:
+        if number not in self._tables_by_id:
+            raise PipelineError(
+                f"The switch has an entry of table {number}, which this controller's program lacks.",
+                "It runs another program or version: let the controller push its own pipeline.",
+            )
+        return self._tables_by_id[number]
 
     def wildcard(self, table: str, *, counters: bool = True) -> p4runtime_pb2.TableEntry:
         """Return a read request for all entries of a table, with their counters unless excluded."""
@@ -120,20 +141,27 @@ class P4InfoNames:
         return entry
 
     def read(self, entry: p4runtime_pb2.TableEntry) -> EntryRead:
-        """Convert a table entry from the switch to names."""
-        table = self._tables_by_id[entry.table_id]
+        """Convert a table entry from the switch to names. Raises PipelineError for numbers that the P4Info lacks."""
+        table = self._table_of(entry.table_id)
         names = {field.id: field.name for field in table.match_fields}
-        match = {}
-        for key in entry.match:
-            kind = key.WhichOneof("field_match_type")
-            match[names[key.field_id]] = int.from_bytes(getattr(key, kind).value if kind != "range" else b"\0", "big")
         action = self._actions_by_id.get(entry.action.action.action_id)
         params = {param.id: param.name for param in action.params} if action else {}
+        match = {}
+        for key in entry.match:
+            value = getattr(getattr(key, key.WhichOneof("field_match_type") or "exact"), "value", b"")
+            match[names.get(key.field_id, "")] = int.from_bytes(value, "big")
+        given = {params.get(p.param_id, ""): int.from_bytes(p.value, "big") for p in entry.action.action.params}
+        if "" in match or "" in given:
+            raise PipelineError(
+                f"The switch has an entry of table {table.preamble.name} with a field or parameter that this "
+                "controller's program lacks.",
+                "It runs another program or version: let the controller push its own pipeline.",
+            )
         return EntryRead(
             table.preamble.name,
             match,
             action.preamble.name if action else "",
-            {params[p.param_id]: int.from_bytes(p.value, "big") for p in entry.action.action.params},
+            given,
             entry.counter_data.packet_count,
             entry.counter_data.byte_count,
         )

@@ -13,6 +13,7 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
 from lanesum_control import resources
 from lanesum_control.capabilities import Capabilities, slots_of
+from lanesum_control.errors import PipelineError
 from lanesum_control.manifest import BUILDS, Bmv2Build
 from lanesum_control.p4info import P4InfoNames
 from lanesum_control.tofino.chips import PIPES
@@ -51,8 +52,11 @@ class CompiledPipeline:
 
     @functools.cached_property
     def p4info(self) -> str:
-        """The P4Info, as text."""
-        return self.p4info_path.read_text()
+        """The P4Info, as text. Raises PipelineError for a file that is no text."""
+        try:
+            return self.p4info_path.read_text()
+        except (OSError, ValueError) as error:
+            raise PipelineError(f"Cannot read the P4Info {self.p4info_path}: {error}.") from error
 
     @functools.cached_property
     def names(self) -> P4InfoNames:
@@ -128,6 +132,9 @@ def tofino_pipeline(profile: str, device_config: Path | None = None) -> Compiled
         return CompiledPipeline(built.accumulator_words, printed, p4info, built.chip)
     if not device_config.is_file():
         raise ConfigurationError(f"Missing device config {device_config}.", "Build it with `make tofino`.")
-    contents = device_config.read_bytes()
+    try:
+        contents = device_config.read_bytes()
+    except OSError as error:
+        raise ConfigurationError(f"Cannot read the device config {device_config}: {error.strerror}.") from error
     pipes = check_device_config(contents, profile, folder, device_config).pipes or range(PIPES)
     return CompiledPipeline(built.accumulator_words, device_config, p4info, built.chip, tuple(pipes), contents)

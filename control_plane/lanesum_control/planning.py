@@ -14,6 +14,7 @@ from lanesum_control.errors import QuotaError
 from lanesum_control.model import Role, SwitchJob
 from lanesum_control.network import Network
 from lanesum_control.placement import Assignment, Placement, place
+from lanesum_control.quotas import DEFAULT_QUOTA, SLOTS, TenantQuota, Usage, needs
 
 Ops = Mapping[tuple[int, str], tuple[LaneOp, ...]]  # job and switch -> operations that it sums there
 
@@ -30,6 +31,7 @@ class Wanted:
         quorum: contributions that complete a result; 0 means all.
         udp_port: source port of the workers.
         slots, quota, priority, order: see ``Claim``.
+        tenant: owner of the job, whose quota limits it; None if nothing but the switches does.
         strict: a quota that cannot be met is an error; otherwise the switch is left out.
     """
 
@@ -41,6 +43,7 @@ class Wanted:
     quota: int
     priority: int
     order: int
+    tenant: str | None = None
     strict: bool = False
 
     @property
@@ -92,8 +95,9 @@ def plan(
     held: Ranges,
     unavailable: Mapping[tuple[int, str], str],
     capabilities: Mapping[str, Capabilities] = {},
+    quota: TenantQuota = DEFAULT_QUOTA,
 ) -> Plan:
-    """Place all jobs and give them slots.
+    """Place all jobs and give them slots and table entries: first the jobs with a quota, then those without.
 
     Args:
         network: hosts, switches and links.
@@ -102,37 +106,96 @@ def plan(
         held: present ranges.
         unavailable: (job, switch) pairs that are excluded, with the reason.
         capabilities: capabilities by switch; all for switches without an entry.
+        quota: quota of every tenant.
 
     Raises:
         QuotaError: the quota of a ``strict`` job cannot be met.
         AdmissionError: a job's workers do not fit the bitmaps of a packet.
     """
-    reasons = dict(unavailable)
-    strict = {job.number for job in jobs if job.strict}
+    reasons: dict[int, dict[str, str]] = {job.number: {} for job in jobs}
+    for (number, switch), why in unavailable.items():
+        reasons[number][switch] = why
+    # Later ones never take anything from earlier ones.
+    ranked = sorted(jobs, key=lambda job: (job.quota == 0, job.strict, job.order))
     while True:
-        placements = {job.number: _place(job, network, reasons) for job in jobs}
-        ops = {(job.number, one): do for job in jobs for one, do in _ops(job, placements, capabilities).items()}
-        unfit = _unfit(jobs, placements, ops, capabilities)
-        if unfit:
-            reasons.update(unfit)
-            continue
+        parts = {
+            name: _Part(capabilities.get(name, EVERYTHING), capacity.get(name, 0), quota) for name in network.switches
+        }
+        placements, ops = {}, {}
+        for job in ranked:
+            placements[job.number], summed = _fit(job, network, reasons[job.number], parts)
+            ops.update({(job.number, switch): these for switch, these in summed.items()})
         claims = [_claim(job, placements[job.number]) for job in jobs]
-        try:
-            ranges = allocate(capacity, claims, held)
-        except QuotaError as error:
-            if error.job in strict:
-                raise
-            reasons[error.job, error.switch] = error.what.removesuffix(".")
-            continue
+        ranges = allocate(capacity, claims, held)
         without = [(c.job, switch) for c in claims for switch in c.switches if c.job not in ranges[switch]]
         if not without:
             return Plan(placements, ranges, ops)
-        reasons.update(dict.fromkeys(without, NO_SLOTS))
+        for number, switch in without:
+            reasons[number][switch] = NO_SLOTS
 
 
-def _ops(
-    job: Wanted, placements: Mapping[int, Placement], capabilities: Mapping[str, Capabilities]
-) -> dict[str, tuple[LaneOp, ...]]:
+class _Part:
+    """The jobs of one switch that are placed so far."""
+
+    def __init__(self, capabilities: Capabilities, slots: int, quota: TenantQuota) -> None:
+        self.capabilities = capabilities
+        self._usage = Usage({**capabilities.sizes, SLOTS: slots}, quota)
+        self._tags: list[tuple[int, int]] = []
+
+    def why_not(self, job: Wanted, assignment: Assignment) -> str | None:
+        """Return the reason why the switch's program cannot take the job beside the others; None if it can."""
+        does = self.capabilities
+        why = does.why_not_ports(host.port for member in assignment.members for host in member.hosts)
+        why = why or does.why_not_owner(job.base.job, job.base.tag, self._tags)
+        return why or (None if does.of_these(job.base.ops) else "its program sums none of the job's operations")
+
+    def why_full(self, job: Wanted, assignment: Assignment, ops: tuple[LaneOp, ...]) -> str | None:
+        """Return the reason why the job does not fit into tables and slots; None if it does."""
+        return self._usage.why_not(_needs(job, assignment, ops), job.tenant)
+
+    def add(self, job: Wanted, assignment: Assignment, ops: tuple[LaneOp, ...]) -> None:
+        self._usage.add(_needs(job, assignment, ops), job.tenant)
+        self._tags.append((job.base.job, job.base.tag))
+
+
+def _needs(job: Wanted, assignment: Assignment, ops: tuple[LaneOp, ...]) -> dict[str, int]:
+    looks_up = job.base.code_table is not None and any(op.shape.lookup for op in ops)
+    return {SLOTS: job.quota, **needs(assignment, looks_up=looks_up)}
+
+
+def _fit(
+    job: Wanted, network: Network, reasons: Mapping[str, str], parts: Mapping[str, _Part]
+) -> tuple[Placement, dict[str, tuple[LaneOp, ...]]]:
+    """Place a job beside those before it; return its placement, and its operations by switch."""
+    unavailable = dict(reasons)
+    while True:
+        placement = place(job.hosts, network, quorum=job.quorum, udp_port=job.udp_port, unavailable=unavailable)
+        ops = _ops(job, placement, parts)
+        unfit: dict[str, str] = {}
+        for assignment in placement.assignments:
+            name = assignment.switch
+            why = parts[name].why_not(job, assignment)
+            if why is None and not ops[name] and not unfit:
+                why = "the racks' switches sum none of the job's operations in common"
+            if why is None:
+                why = parts[name].why_full(job, assignment, ops[name])
+                if why is not None and job.strict and job.quota:
+                    raise QuotaError(
+                        f"A quota of {job.quota} slots cannot be met at {name}: {why}.",
+                        "Remove a job, ask for fewer slots, or for no quota (lanesum job admit --best-effort).",
+                        job=job.number,
+                        switch=name,
+                    )
+            if why is not None:
+                unfit[name] = why
+        if not unfit:
+            for assignment in placement.assignments:
+                parts[assignment.switch].add(job, assignment, ops[assignment.switch])
+            return placement, ops
+        unavailable.update(unfit)
+
+
+def _ops(job: Wanted, placement: Placement, parts: Mapping[str, _Part]) -> dict[str, tuple[LaneOp, ...]]:
     """Return the operations of a job by switch.
 
     The upper switch receives sums of racks. It leaves to the server what one rack's switch leaves to the server,
@@ -140,46 +203,13 @@ def _ops(
     """
     done: dict[str, tuple[LaneOp, ...]] = {}
     left = set(job.base.ops)
-    for assignment in placements[job.number].assignments:  # racks first
-        does = capabilities.get(assignment.switch, EVERYTHING)
+    for assignment in placement.assignments:  # racks first
         wanted = job.base.ops
         if Role.UPPER in assignment.role:
             wanted = tuple(op for op in wanted if op in left)
-        done[assignment.switch] = does.of_these(wanted)
+        done[assignment.switch] = parts[assignment.switch].capabilities.of_these(wanted)
         left &= set(done[assignment.switch])
     return done
-
-
-def _unfit(
-    jobs: Sequence[Wanted],
-    placements: Mapping[int, Placement],
-    ops: Ops,
-    capabilities: Mapping[str, Capabilities],
-) -> dict[tuple[int, str], str]:
-    """Return jobs that a switch's program cannot take, with the reason; of two conflicting jobs the younger one."""
-    unfit: dict[tuple[int, str], str] = {}
-    there: dict[str, list[tuple[int, int]]] = {}  # switch -> jobs and tags
-    for job in sorted(jobs, key=lambda job: job.order):
-        for assignment in placements[job.number].assignments:
-            name = assignment.switch
-            does = capabilities.get(name, EVERYTHING)
-            others = there.setdefault(name, [])
-            why = does.why_not_ports(host.port for member in assignment.members for host in member.hosts)
-            why = why or does.why_not_owner(job.base.job, job.base.tag, others)
-            if not does.of_these(job.base.ops):
-                why = "its program sums none of the job's operations"
-            elif not ops[job.number, name] and not any(number == job.number for number, _ in unfit):
-                why = "the racks' switches sum none of the job's operations in common"
-            if why:
-                unfit[job.number, name] = why
-            else:
-                others.append((job.base.job, job.base.tag))
-    return unfit
-
-
-def _place(job: Wanted, network: Network, reasons: Mapping[tuple[int, str], str]) -> Placement:
-    unavailable = {switch: why for (number, switch), why in reasons.items() if number == job.number}
-    return place(job.hosts, network, quorum=job.quorum, udp_port=job.udp_port, unavailable=unavailable)
 
 
 def _claim(job: Wanted, placement: Placement) -> Claim:

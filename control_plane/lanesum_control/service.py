@@ -4,15 +4,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from lanesum._internal.closing import Serving
+from lanesum.errors import LanesumError
+from lanesum.protocol.spec import VERSION
 from lanesum.rpc import controller as rpc
 from lanesum.rpc.caller import Caller
-from lanesum.rpc.json_grpc import Handler, JsonService
+from lanesum.rpc.serving import Handler, JsonService, Messages
 from lanesum_control.controller import AdmittedJob, Controller
 from lanesum_control.errors import AdmissionError
+from lanesum_control.events import MAX_ANSWERED
 from lanesum_control.jobs import JobRequest, Taken
 from lanesum_control.liveness import Gone
 from lanesum_control.model import Role
@@ -20,6 +23,7 @@ from lanesum_control.model import Role
 # Length of a text of a worker, which may describe a codec with many rules; number of workers in one question.
 _MAX_TEXT = 1 << 16
 _MAX_ABOUT = 1024
+_FIRST_PROTOCOL = 2  # of workers that name no version
 
 
 def job_message(admitted: AdmittedJob) -> dict[str, Any]:
@@ -32,6 +36,7 @@ def job_message(admitted: AdmittedJob) -> dict[str, Any]:
     return {
         "name": request.name,
         "job": admitted.number,
+        "owner": admitted.owner,
         "workers": list(request.workers),
         "joined": [request.workers[worker] for worker in sorted(admitted.joined)],
         "slots": request.slots,
@@ -65,34 +70,58 @@ class ControllerService(Serving):
     def __init__(self, controller: Controller, address: str) -> None:
         self._controller = controller
         handlers: dict[str, Handler] = {
-            rpc.JOIN: self._join,
+            rpc.JOIN: self._audited(rpc.JOIN, self._join),
             rpc.READY: self._state,
             rpc.KEEPALIVE: self._state,
             rpc.REPORT: self._report,
-            rpc.ADMIT: self._admit,
-            rpc.REMOVE: self._remove,
-            rpc.RESIZE: self._resize,
-            rpc.LEAVE: self._leave,
-            rpc.EXTEND: self._extend,
+            rpc.ADMIT: self._audited(rpc.ADMIT, self._admit),
+            rpc.REMOVE: self._audited(rpc.REMOVE, self._remove),
+            rpc.RESIZE: self._audited(rpc.RESIZE, self._resize),
+            rpc.LEAVE: self._audited(rpc.LEAVE, self._leave),
+            rpc.EXTEND: self._audited(rpc.EXTEND, self._extend),
             rpc.JOBS: self._jobs,
             rpc.COUNTERS: self._counters,
             rpc.EVENTS: self._events,
         }
         streams = {rpc.WATCH: self._watch}
-        self._service = JsonService(address, rpc.SERVICE, handlers, owner="controller", streams=streams)
-        self.port = self._service.port
+        # These change the plan of all jobs under one lock: more threads would only wait for it.
+        slow = (rpc.ADMIT, rpc.REMOVE, rpc.RESIZE, rpc.LEAVE, rpc.EXTEND)
+        self._service = JsonService(address, rpc.SERVICE, handlers, owner="controller", streams=streams, slow=slow)
+        self.address, self.port = self._service.address, self._service.port
 
-    def _join(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
+    def _audited(self, method: str, handler: Handler) -> Handler:
+        """Return ``handler`` with an event for every call that it refuses."""
+
+        def handle(message: dict[str, Any], caller: Caller) -> dict[str, Any]:
+            try:
+                return handler(message, caller)
+            except LanesumError as error:
+                job = message.get("name" if method == rpc.ADMIT else "job")
+                whom = job if isinstance(job, str) else "controller"
+                self._controller.events.add(whom, f"refused: {method}: {error.what}", caller)
+                raise
+
+        return handle
+
+    def _join(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """Join. ``worker``: number or host.
 
-        Optional: ``claimant``, ``origin``, ``description``, ``after``, ``take_over``.
+        Optional: ``claimant``, ``origin``, ``description``, ``after``, ``take_over``, ``protocol``.
         """
+        protocol = message.get("protocol", _FIRST_PROTOCOL)
+        if protocol != VERSION:
+            raise AdmissionError(
+                f"The worker uses protocol version {protocol!r}, and the controller version {VERSION}.",
+                "Install the same version of lanesum at all hosts.",
+            )
         claimant = _text(message, "claimant") or ""
         origin = rpc.one_line(_text(message, "origin") or "an unknown process")
         taken = Taken(claimant, origin, _text(message, "description"))
         after = None if message.get("after") is None else _number(message, "after")
         take_over = message.get("take_over") is True
-        ticket = self._controller.join(_name(message), _worker(message), taken, after=after, take_over=take_over)
+        ticket = self._controller.join(
+            _name(message), _worker(message), taken, after=after, take_over=take_over, caller=caller
+        )
         return {"ticket": ticket.to_json(), "host": self._controller.job(_name(message)).request.workers[ticket.worker]}
 
     def _state(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
@@ -106,27 +135,20 @@ class ControllerService(Serving):
         claimant, description = _text(message, "claimant"), _text(message, "description")
         return self._controller.state(*_ticket(message), claimant, description, about)
 
-    def _watch(
-        self, message: dict[str, Any], _caller: Caller, on_end: Callable[[Callable[[], None]], bool]
-    ) -> Iterator[dict[str, Any]]:
+    def _watch(self, message: dict[str, Any], _caller: Caller, wake: Callable[[], None]) -> Messages:
         """Return the states of ``worker`` with a ticket of ``job`` and ``tag`` of ``claimant``, as they change."""
-        watch = self._controller.watch(*_ticket(message), _text(message, "claimant") or "")
-        try:
-            if on_end(lambda: self._controller.unwatch(watch)):
-                yield from watch
-        finally:
-            self._controller.unwatch(watch)
+        return self._controller.watch(*_ticket(message), _text(message, "claimant") or "", wake)
 
-    def _report(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
+    def _report(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """Store that ``worker`` of ``claimant`` fails or leaves: ``kind`` and ``cause``."""
         kind = message.get("kind")
         if kind not in (rpc.FAILED, rpc.LEFT):
             raise AdmissionError(f"kind = {kind!r} is neither {rpc.FAILED!r} nor {rpc.LEFT!r}.")
         gone = Gone(kind, rpc.one_line(message.get("cause")))
-        self._controller.report(*_ticket(message), _text(message, "claimant") or "", gone)
+        self._controller.report(*_ticket(message), _text(message, "claimant") or "", gone, caller)
         return {}
 
-    def _admit(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
+    def _admit(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """Admit a job of the other fields; ``take_over``: in the place of one of this name.
 
         ``addresses``, those of the workers' processes, may take the place of ``workers``.
@@ -135,24 +157,25 @@ class ControllerService(Serving):
         take_over = fields.pop("take_over", False) is True
         addresses = fields.pop("addresses", None)
         if addresses is None:
-            return job_message(self._controller.admit(JobRequest.from_message(fields), take_over=take_over))
+            request = JobRequest.from_message(fields)
+            return job_message(self._controller.admit(request, take_over=take_over, caller=caller))
         if not isinstance(addresses, list) or not all(isinstance(one, str) for one in addresses):
             raise AdmissionError(f"addresses = {addresses!r} is no list of IPv4 addresses.")
         request = JobRequest.from_message({**fields, "workers": []})
-        return job_message(self._controller.admit_at(addresses, request, take_over=take_over))
+        return job_message(self._controller.admit_at(addresses, request, take_over=take_over, caller=caller))
 
-    def _remove(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
-        self._controller.remove(_name(message))
+    def _remove(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        self._controller.remove(_name(message), caller=caller)
         return {}
 
-    def _resize(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
-        return job_message(self._controller.resize(_name(message), _number(message, "slots")))
+    def _resize(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        return job_message(self._controller.resize(_name(message), _number(message, "slots"), caller))
 
-    def _leave(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
-        return job_message(self._controller.leave(_name(message), _worker(message)))
+    def _leave(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        return job_message(self._controller.leave(_name(message), _worker(message), caller))
 
-    def _extend(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
-        return job_message(self._controller.extend(_name(message), str(message.get("host"))))
+    def _extend(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        return job_message(self._controller.extend(_name(message), str(message.get("host")), caller))
 
     def _jobs(self, _message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         return {"jobs": [job_message(job) for job in self._controller.jobs()]}
@@ -161,9 +184,24 @@ class ControllerService(Serving):
         return self._controller.counters()
 
     def _events(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
-        """Return the events after number ``since``."""
+        """Return the first ``MAX_ANSWERED`` events after number ``since``, and not before the time ``since_s``.
+
+        ``more`` is True if others follow. Without both fields, the answer has the last events.
+        """
+        log = self._controller.events
+        if "since" not in message and "since_s" not in message:
+            return {"events": [event.to_message() for event in log.latest()], "more": False}
+        since_s = message.get("since_s", 0.0)
+        if not isinstance(since_s, int | float) or isinstance(since_s, bool):
+            raise AdmissionError(f"since_s = {since_s!r} is no time in seconds.")
         since = _number(message, "since") if "since" in message else 0
-        return {"events": [event.to_message() for event in self._controller.events.since(since)]}
+        if abs(since) >= 1 << 63:
+            raise AdmissionError(f"since = {since} is no number of an event.")
+        found = log.since(since, since_s=since_s, limit=MAX_ANSWERED + 1)
+        return {
+            "events": [event.to_message() for event in found[:MAX_ANSWERED]],
+            "more": len(found) > MAX_ANSWERED,
+        }
 
     def start(self) -> None:
         self._service.start()

@@ -1,110 +1,99 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Persistent state of the controller: jobs, incarnations, taken tickets, slot ranges. One SQLite file, one controller.
+"""Persistent state of the controller: jobs, incarnations, taken tickets, slot ranges, events.
 
-A change is committed before it takes effect at a switch or server. A committed change without effect is repaired from
-here when the controller restarts.
+It is one SQLite file, for one controller; ``lanesum_control.state_schema`` has its tables. A change is committed before
+it takes effect at a switch or server. A committed change without effect is repaired from here when the controller
+restarts. Admissions are committed last: one that was cut short leaves nothing behind.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
+import os
 import sqlite3
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from lanesum._internal.closing import Closing
 from lanesum._internal.udp_socket import Address
 from lanesum_control.allocation import SlotRange
 from lanesum_control.errors import AdmissionError, StoreError
 from lanesum_control.jobs import Incarnation, Job, JobRequest, Taken
+from lanesum_control.state_schema import prepare, verify, verify_types, version_of
 
-SCHEMA_VERSION = 3
+#: Events that a state file keeps, at most; at most about 20 MB.
+MAX_EVENTS = 20_000
+_EVICTED = 100  # at a time, because each deletion looks for the party with the most events
 _MAX_JOB = 0xFFFF
-_SCHEMA = """
-CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL);
-CREATE TABLE jobs (
-    number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, multicast_group INTEGER NOT NULL,
-    admission INTEGER NOT NULL, request TEXT NOT NULL
-);
-CREATE TABLE incarnations (
-    job INTEGER PRIMARY KEY REFERENCES jobs ON DELETE CASCADE,
-    tag INTEGER NOT NULL, epoch INTEGER NOT NULL, seed TEXT NOT NULL, slots INTEGER NOT NULL,
-    servers TEXT NOT NULL, looks_up INTEGER NOT NULL
-);
-CREATE TABLE tickets (
-    job INTEGER NOT NULL REFERENCES jobs ON DELETE CASCADE, worker INTEGER NOT NULL,
-    claimant TEXT NOT NULL, origin TEXT NOT NULL, description TEXT,
-    PRIMARY KEY (job, worker)
-);
-CREATE TABLE ranges (
-    switch TEXT NOT NULL, job INTEGER NOT NULL REFERENCES jobs ON DELETE CASCADE,
-    base INTEGER NOT NULL, slots INTEGER NOT NULL, shared INTEGER NOT NULL,
-    PRIMARY KEY (switch, job)
-);
-INSERT INTO meta VALUES ('next_job', 1), ('next_admission', 1);
-"""
 
 
 class Store(Closing):
-    """Opens or creates ``path``; None keeps the state in memory.
+    """Opens or creates ``path``; None keeps the state in memory. Thread-safe.
 
-    Raises StoreError for a file of another version, a broken or foreign file, or one that another controller has open.
-    Not thread-safe: the controller's lock protects every call.
+    Only the owner can read the file. Write-ahead logging lets another process copy it meanwhile; ``FILE.lock`` keeps a
+    second controller out.
+
+    Raises SchemaError for a file of another version or program; StoreError for a broken file, or one that another
+    controller has open.
     """
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
-        # Transactions begin explicitly; the connection holds the lock of the file for its whole life.
-        with self._typed_errors():
-            self._db = sqlite3.connect(":memory:" if path is None else path, isolation_level=None, timeout=0.2,
-                                       check_same_thread=False)  # fmt: skip
+        self._mutex = threading.RLock()
+        self._lock_file = -1 if path is None else _locked(path)
         try:
+            # Transactions begin explicitly.
             with self._typed_errors():
-                self._open()
+                self._db = sqlite3.connect(":memory:" if path is None else path, isolation_level=None, timeout=2.0,
+                                           check_same_thread=False)  # fmt: skip
+            try:
+                with self._typed_errors():
+                    self._open()
+            except StoreError:
+                self._db.close()
+                raise
         except StoreError:
-            self._db.close()
+            self._unlock()
             raise
 
     def _open(self) -> None:
-        self._db.execute("PRAGMA locking_mode = EXCLUSIVE")
+        version_of(self._db, self._path)  # before anything is written
+        self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA foreign_keys = ON")
         self._db.execute("PRAGMA synchronous = FULL")
-        with self._transaction():
-            tables = {name for (name,) in self._db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-            if not tables:
-                for statement in filter(str.strip, _SCHEMA.split(";")):
-                    self._db.execute(statement)
-                self._db.execute("INSERT INTO meta VALUES ('schema', ?)", (SCHEMA_VERSION,))
-        found = self._meta("schema") if "meta" in tables or not tables else None
-        if found != SCHEMA_VERSION:
-            what = "is no state file of a controller" if found is None else f"has version {found} of the state"
-            raise StoreError(
-                f"{self._path} {what}; this controller reads version {SCHEMA_VERSION}.",
-                "Move it away to begin anew, or use the controller that wrote it.",
-            )
-        (verdict,) = self._db.execute("PRAGMA quick_check").fetchone()
-        if verdict != "ok":
-            raise StoreError(f"{self._path} is broken: {verdict}.", "Move it away to begin anew, or restore a copy.")
+        verify(self._db, self._path)
+        prepare(self._db, self._path)
+        verify_types(self._db, self._path)
 
     @contextlib.contextmanager
     def _typed_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.OperationalError as error:
-            locked = "locked" in str(error)
-            next_step = "Another controller has it open: stop that one." if locked else "Check folder and permissions."
-            raise StoreError(f"Cannot use the state file {self._path}: {error}.", next_step) from error
-        except sqlite3.DatabaseError as error:
-            raise StoreError(
-                f"The state file {self._path} is broken: {error}.", "Move it away to begin anew, or restore a copy."
-            ) from error
+        with self._mutex:
+            try:
+                yield
+            except (sqlite3.OperationalError, sqlite3.ProgrammingError) as error:
+                locked = "locked" in str(error)
+                next_step = (
+                    "Another controller has it open: stop that one." if locked else "Check folder and permissions."
+                )
+                raise StoreError(f"Cannot use the state file {self._path}: {error}.", next_step) from error
+            except sqlite3.DatabaseError as error:
+                raise StoreError(
+                    f"The state file {self._path} is broken: {error}.",
+                    "Restore a backup, or move it away to begin anew.",
+                ) from error
 
     @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
-        """Commit all changes together, or none."""
+    def transaction(self) -> Iterator[None]:
+        """Commit all changes of the block together, or none. A block inside another one belongs to it."""
         with self._typed_errors():
+            if self._db.in_transaction:
+                yield
+                return
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -112,6 +101,19 @@ class Store(Closing):
                 self._db.execute("ROLLBACK")
                 raise
             self._db.execute("COMMIT")
+
+    @contextlib.contextmanager
+    def _without_sync(self) -> Iterator[None]:
+        """Do not wait for the disk at the end of a transaction. Without effect inside of one."""
+        with self._typed_errors():
+            if self._db.in_transaction:
+                yield
+                return
+            self._db.execute("PRAGMA synchronous = NORMAL")
+            try:
+                yield
+            finally:
+                self._db.execute("PRAGMA synchronous = FULL")
 
     def _meta(self, name: str) -> int | None:
         row = self._db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
@@ -121,7 +123,8 @@ class Store(Closing):
         """Return all jobs, oldest first."""
         with self._typed_errors():
             rows = self._db.execute(
-                "SELECT number, multicast_group, admission, request, tag, epoch, seed, slots, servers, looks_up"
+                "SELECT number, multicast_group, admission, request, owner, limited, tag, epoch, seed, slots,"
+                " servers, looks_up"
                 " FROM jobs JOIN incarnations ON job = number ORDER BY admission"
             ).fetchall()
             taken = self._db.execute("SELECT job, worker, claimant, origin, description FROM tickets").fetchall()
@@ -133,13 +136,17 @@ class Store(Closing):
                     order,
                     JobRequest.from_message(json.loads(request)),
                     Incarnation(tag, epoch, int(seed), slots, _addresses(servers), bool(looks_up)),
+                    owner,
+                    bool(limited),
                 )
-                for number, group, order, request, tag, epoch, seed, slots, servers, looks_up in rows
+                for number, group, order, request, owner, limited, tag, epoch, seed, slots, servers, looks_up in rows
             }
-        except (ValueError, TypeError, AdmissionError) as error:
-            raise StoreError(f"The state file {self._path} is broken: {error}.", "Restore a copy.") from error
-        for number, worker, claimant, origin, description in taken:
-            jobs[number].incarnation.taken[worker] = Taken(claimant, origin, description)
+            for number, worker, claimant, origin, description in taken:
+                if number not in jobs:
+                    raise ValueError(f"a ticket is of job {number}, which has no incarnation")
+                jobs[number].incarnation.taken[worker] = Taken(claimant, origin, description)
+        except (ValueError, TypeError, RecursionError, AdmissionError) as error:
+            raise StoreError(f"The state file {self._path} is broken: {error}.", "Restore a backup.") from error
         return list(jobs.values())
 
     def ranges(self) -> dict[str, dict[int, SlotRange]]:
@@ -152,7 +159,7 @@ class Store(Closing):
 
     def new_numbers(self) -> tuple[int, int]:
         """Return an unused job identifier, and the next number in the order of admission; neither is reused soon."""
-        with self._transaction():
+        with self.transaction():
             used = {number for (number,) in self._db.execute("SELECT number FROM jobs")}
             if len(used) >= _MAX_JOB:
                 raise StoreError(f"All {_MAX_JOB} job identifiers are in use.", "Remove a job.")
@@ -167,10 +174,19 @@ class Store(Closing):
     def save(self, job: Job, ranges: Mapping[str, Mapping[int, SlotRange]]) -> None:
         """Store a job with its request, the tickets of ``job.incarnation``, and all slot ranges."""
         request, now = job.request, job.incarnation
-        with self._transaction():
+        with self.transaction():
             self._db.execute(
-                "INSERT INTO jobs VALUES (?, ?, ?, ?, ?) ON CONFLICT (number) DO UPDATE SET request = excluded.request",
-                (job.number, request.name, job.group, job.order, json.dumps(request.to_message())),
+                "INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?)"
+                " ON CONFLICT (number) DO UPDATE SET request = excluded.request",
+                (
+                    job.number,
+                    request.name,
+                    job.group,
+                    job.order,
+                    json.dumps(request.to_message()),
+                    job.owner,
+                    job.limited,
+                ),
             )
             self._db.execute(
                 "INSERT OR REPLACE INTO incarnations VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -184,7 +200,7 @@ class Store(Closing):
 
     def take(self, job: int, worker: int, taken: Taken) -> None:
         """Store the claimant of a ticket."""
-        with self._transaction():
+        with self.transaction():
             self._insert_ticket(job, worker, taken)
 
     def _insert_ticket(self, job: int, worker: int, taken: Taken) -> None:
@@ -195,7 +211,7 @@ class Store(Closing):
 
     def save_ranges(self, ranges: Mapping[str, Mapping[int, SlotRange]]) -> None:
         """Replace all slot ranges."""
-        with self._transaction():
+        with self.transaction():
             self._replace_ranges(ranges)
 
     def _replace_ranges(self, ranges: Mapping[str, Mapping[int, SlotRange]]) -> None:
@@ -209,12 +225,67 @@ class Store(Closing):
 
     def remove(self, job: int, ranges: Mapping[str, Mapping[int, SlotRange]]) -> None:
         """Delete a job and its data, and replace all slot ranges."""
-        with self._transaction():
+        with self.transaction():
             self._db.execute("DELETE FROM jobs WHERE number = ?", (job,))
             self._replace_ranges(ranges)
 
+    def add_event(self, time: float, whom: str, what: str, actor: str, source: str, party: str) -> int:
+        """Store an event, and return its number. Beyond ``MAX_EVENTS`` the oldest of the busiest party are deleted.
+
+        Outside of a transaction it does not wait for the disk: a power failure loses it, unless a change followed.
+        """
+        with self._without_sync(), self.transaction():
+            number = self._db.execute(
+                "INSERT INTO events (time, whom, what, actor, source, party) VALUES (?, ?, ?, ?, ?, ?)",
+                (time, whom, what, actor, source, party),
+            ).lastrowid
+            (count,) = self._db.execute("SELECT count(*) FROM events").fetchone()
+            if count > MAX_EVENTS:
+                self._db.execute(
+                    "DELETE FROM events WHERE number IN (SELECT number FROM events"
+                    " WHERE party = (SELECT party FROM events GROUP BY party ORDER BY count(*) DESC LIMIT 1)"
+                    " ORDER BY number LIMIT ?)",
+                    (count - MAX_EVENTS + _EVICTED,),
+                )
+        assert number is not None
+        return number
+
+    def events(self, condition: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+        """Return the rows (number, time, whom, what, actor, source) of ``SELECT ... FROM events`` and ``condition``."""
+        with self._typed_errors():
+            query = f"SELECT number, time, whom, what, actor, source FROM events {condition}"
+            return self._db.execute(query, values).fetchall()
+
     def close(self) -> None:
-        self._db.close()
+        """Close the file; idempotent."""
+        with self._mutex:
+            self._db.close()
+            self._unlock()
+
+    def _unlock(self) -> None:
+        if self._lock_file >= 0:
+            os.close(self._lock_file)
+            self._lock_file = -1
+
+
+def _locked(path: Path) -> int:
+    """Create the file if there is none, make it private, and return the open file that is its lock."""
+    lock = -1
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        path.chmod(0o600)
+        lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(lock)
+        raise StoreError(
+            f"Cannot use the state file {path}: it is locked.", "Another controller has it open: stop that one."
+        ) from error
+    except OSError as error:
+        raise StoreError(
+            f"Cannot use the state file {path}: {error.strerror}.", "Check folder and permissions."
+        ) from error
+    return lock
 
 
 def _addresses(text: str) -> tuple[Address, ...]:

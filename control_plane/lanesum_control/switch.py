@@ -8,7 +8,18 @@ from collections.abc import Iterable
 
 from p4.v1 import p4runtime_pb2
 
-from lanesum_control.capabilities import ICMP, LOOKUP, RECIRCULATION, Capabilities, slots_of
+from lanesum_control.capabilities import (
+    ADMIT,
+    DESCEND,
+    ICMP,
+    JOB_TABLES,
+    LOOKUP,
+    MEMBER,
+    RECEIVER,
+    RECIRCULATION,
+    Capabilities,
+    slots_of,
+)
 from lanesum_control.client import SwitchConnection
 from lanesum_control.errors import NotOfferedError, SwitchWriteError
 from lanesum_control.model import (
@@ -32,16 +43,12 @@ DELETE = p4runtime_pb2.Update.DELETE
 
 _INGRESS = "IngressPipeline"
 _EGRESS = "EgressPipeline"
-# Tables that the controller writes.
-MEMBER = f"{_INGRESS}.membership.member"
-DESCEND = f"{_INGRESS}.descend.descend"
+# Tables that the controller writes, besides ``JOB_TABLES``.
 ORIGIN = f"{_INGRESS}.origin.origin"
 FORWARD = f"{_INGRESS}.forward.forward"
 ARP = f"{_INGRESS}.arp.arp"
 STATION = f"{_INGRESS}.station.station"
-RECEIVER = f"{_EGRESS}.receiver.receiver"
 CONGESTION = f"{_EGRESS}.congestion.congestion"
-JOB_TABLES = (MEMBER, DESCEND, LOOKUP, RECEIVER)  # by job; multicast groups besides
 HOST_TABLES = (FORWARD, ARP, ORIGIN)  # by IPv4 address
 OWN_TABLES = (STATION, RECIRCULATION)  # of the switch itself
 # Tables with constant entries, whose counters show the decisions about packets.
@@ -297,7 +304,7 @@ class P4RuntimeSwitch:
                     "tag": job.tag,
                     "aggregate": int(member.aggregate),
                 },
-                f"{_INGRESS}.membership.admit",
+                ADMIT,
                 {
                     "worker": 1 << member.worker,
                     "slot_base": job.slot_base,

@@ -24,6 +24,10 @@ class FileModel(BaseModel):
 
 Model = TypeVar("Model", bound=BaseModel)
 
+# A topology of 1,024 workers has 100,000 characters and 12,000 values.
+_MAX_CHARACTERS = 1 << 20
+_MAX_VALUES = 1 << 17
+
 
 def wrong(message: str, *path: str | int) -> PydanticCustomError:
     """Return an error for validators about the node at ``path``, found in a check of the whole file."""
@@ -47,7 +51,8 @@ def load(
     """Load a shipped file by its name in ``known``, or another file. Raises ``error``, which names the ``kind``."""
     path = known.get(str(name_or_path), Path(name_or_path))
     try:
-        text = path.read_text()
+        with path.open() as file:
+            text = file.read(_MAX_CHARACTERS + 1)
     except (OSError, ValueError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) else "it is not text"
         raise error(
@@ -70,7 +75,11 @@ def parse(
         context: context for the model's validators.
     """
     try:
+        if len(text) > _MAX_CHARACTERS:
+            raise ValueError(f"it has more than {_MAX_CHARACTERS} characters")
         root = yaml.compose(text, Loader=yaml.SafeLoader)
+        if root is not None and _num_values(root, {}) > _MAX_VALUES:
+            raise ValueError(f"with its aliases it has more than {_MAX_VALUES} values")
         data = yaml.safe_load(text)
     except yaml.MarkedYAMLError as problem:
         line = problem.problem_mark.line + 1 if problem.problem_mark else 1
@@ -91,6 +100,16 @@ def parse(
             message = detail["msg"].removeprefix("Value error, ")
             problems.append(f"{source}:{line}: {f'{where}: ' if where else ''}{message}")
         raise error("; ".join(problems) + ".") from problem
+
+
+def _num_values(node: yaml.Node, known: dict[int, int]) -> int:
+    """Return the number of values of a node, an alias as often as it occurs; a node within itself exceeds any limit."""
+    if id(node) not in known:
+        known[id(node)] = _MAX_VALUES
+        items = node.value if isinstance(node, yaml.CollectionNode) else []
+        children = [one for pair in items for one in pair] if isinstance(node, yaml.MappingNode) else items
+        known[id(node)] = 1 + sum(_num_values(child, known) for child in children)
+    return known[id(node)]
 
 
 def _line(node: yaml.Node, location: tuple[int | str, ...]) -> int:

@@ -18,6 +18,7 @@ from lanesum._internal.closing import Closing
 from lanesum.errors import ConfigurationError
 from lanesum.keep_alive import DEFAULT_KEEP_ALIVE_S, KeepAlive, call, claimant, ending
 from lanesum.launch.run_folder import RunFolder
+from lanesum.protocol.spec import VERSION
 from lanesum.rpc import controller as rpc
 from lanesum.transport.ticket import JobTicket
 
@@ -224,6 +225,7 @@ def _take(
         "description": _described(description, {}),
         "after": after,
         "take_over": take_over,
+        "protocol": VERSION,
     }
     # A worker that comes back waits for a controller that restarts; a new one with a wrong address fails soon.
     reply = rpc.call(controller, rpc.JOIN, message, timeout_s, connect_s=rpc.CONNECT_S if after is None else None)
@@ -313,7 +315,7 @@ def take_ticket(ticket_file: Path) -> JobTicket:
     used = ticket_file.with_name(ticket_file.name + ".used")
     try:
         ticket_file.rename(used)
-        return JobTicket.from_json(used.read_text())
+        return JobTicket.from_json(used.read_bytes())
     except FileNotFoundError as error:
         if used.exists():
             raise ConfigurationError(

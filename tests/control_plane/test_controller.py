@@ -82,7 +82,7 @@ def test_slots_are_given_again_and_numbers_are_not(controller: Controller, site:
     first = controller.admit(request("a"))
     b = controller.admit(request("b")).switch_jobs["s1"]
     assert (b.slot_base, b.group) == (40, 2)
-    with pytest.raises(QuotaError, match="40 slots cannot be met at s1: 80 of 100 are guaranteed to 2 other jobs"):
+    with pytest.raises(QuotaError, match="40 slots cannot be met at s1: other jobs use 80 of 100 guaranteed slots"):
         controller.admit(request("c"))
     c = controller.admit(request("c", slots=20)).switch_jobs["s1"]
     assert c.slot_base == 80
@@ -165,7 +165,7 @@ def test_resize_without_a_new_incarnation(controller: Controller, site: Site) ->
         (replace(request(), workers=("w1", "w1")), "names a host twice"),
         (replace(request(), workers=("w1", "x9")), "unknown hosts: x9"),
         (request(slots=0), "slots = 0 is not between 1 and"),
-        (request(slots=101), "A quota of 101 slots cannot be met at s1: 0 of 100 are guaranteed to 0 other jobs, 100"),
+        (request(slots=101), "A quota of 101 slots cannot be met at s1: other jobs use 0 of 100 guaranteed slots"),
         (request(quota=41), "quota = 41 is not between 0 and 40"),
         (request(quorum=5), "quorum = 5 is not between 0 and 4"),
         (request(lease_s=-1), "lease_s = -1 is not between"),
@@ -235,7 +235,7 @@ def test_table8_needs_a_code_table(controller: Controller) -> None:
 
 def test_switch_that_refuses_is_left_out(controller: Controller, site: Site) -> None:
     site.switches["s1"].full = True
-    admitted = controller.admit(request())
+    admitted = controller.admit(request(quota=0))
     assert admitted.left_out == {"s1": "it refused the job: The table is full"}
     assert admitted.number in site.server.jobs
     site.switches["s1"].full = False
@@ -249,7 +249,7 @@ def test_rack_that_refuses_takes_the_upper_switch_with_it() -> None:
     site = Site("tree2x2")
     controller = site.start()
     site.switches["s2"].full = True
-    admitted = controller.admit(request())
+    admitted = controller.admit(request(quota=0))
     assert admitted.switch_jobs.keys() == {"s1"}
     assert {name for name, switch in site.switches.items() if switch.jobs} == {"s1"}
     assert admitted.left_out["s0"] == "its results would lack the workers at s2"
@@ -330,9 +330,7 @@ def test_quota_that_a_returning_switch_cannot_meet() -> None:
     site.switches["s1"].away = False
     controller.check_switch("s1")
     assert controller.job("one").switch_jobs.keys() == {"s1"}
-    assert controller.job("other").left_out == {
-        "s1": "A quota of 60 slots cannot be met at s1: 60 of 100 are guaranteed to 1 other jobs, 40 are left"
-    }
+    assert controller.job("other").left_out == {"s1": "other jobs use 60 of 100 guaranteed slots, and the job needs 60"}
 
 
 def test_server_that_started_again_learns_all_jobs(controller: Controller, site: Site) -> None:

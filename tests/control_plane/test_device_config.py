@@ -205,18 +205,28 @@ def test_check_other_description_is_refused_other_order_accepted(tmp_path: Path)
     tofino_pipeline("tofino1-w32", tmp_path / "by_chance.bin")
 
     schema["tables"][0]["size"] = schema["tables"][0].get("size", 0) + 1
-    for bfrt in (json.dumps(schema).encode(), b"{}", b"no JSON", b"[]", b'{"tables": [{}]}'):
+    for bfrt in (json.dumps(schema).encode(), b"{}", b"no JSON", b"[]", b'{"tables": [{}]}', b"[" * 100_000):
         other = dataclasses.replace(whole, bfrt=bfrt)
         assert "its bf-rt description is not the one that belongs to this P4Info" in refusal(
             "tofino1-w32", other.for_stratum(), tmp_path
         )
 
 
-@pytest.mark.parametrize("context", [b"{}", b"no JSON", b"[]", b'{"tables": [1]}', b"\xff", b'{"tables": {}}'])
+DEEP = b"[" * 100_000
+
+
+@pytest.mark.parametrize("context", [b"{}", b"no JSON", b"[]", b'{"tables": [1]}', b"\xff", b'{"tables": {}}', DEEP])
 def test_check_foreign_context_is_refused(context: bytes, tmp_path: Path) -> None:
     other = dataclasses.replace(compiled("tofino1-w32"), context=context)
     assert refusal("tofino1-w32", other.for_pi(), tmp_path) == (
         "Device config packed.bin: its context.json is not one that the assembler writes. Build it again: make tofino."
+    )
+
+
+def test_check_pipe_beyond_the_chip_is_refused(tmp_path: Path) -> None:
+    other = dataclasses.replace(compiled("tofino1-w32"), pipes=(0, 129))
+    assert refusal("tofino1-w32", other.for_stratum(), tmp_path) == (
+        "Device config packed.bin runs on pipe 129, but a chip has pipes 0 to 3. Build it again: make tofino."
     )
 
 

@@ -4,12 +4,18 @@
 
 from __future__ import annotations
 
+import dataclasses
+from pathlib import Path
+
 import pytest
 from google.protobuf import text_format
 from p4.config.v1 import p4info_pb2
+from p4.v1 import p4runtime_pb2
 
 from lanesum.protocol.spec import BUILT_ACCUMULATOR_WORDS
+from lanesum_control.errors import PipelineError
 from lanesum_control.pipelines import bmv2_pipeline
+from lanesum_control.switch import CONGESTION
 
 
 @pytest.mark.parametrize("accumulator_words", BUILT_ACCUMULATOR_WORDS)
@@ -24,3 +30,30 @@ def test_every_table_counts_its_packets(accumulator_words: int) -> None:
     registers = {register.preamble.name for register in p4info.registers}
     assert {f"IngressPipeline.lanes.words_{i}" for i in range(accumulator_words)} <= registers
     assert f"IngressPipeline.lanes.words_{accumulator_words}" not in registers
+
+
+@pytest.mark.parametrize("data", [b"\xff\xfe", b"tables {", b"no P4Info", b"tables { preamble { id: -1 } }"])
+def test_p4info_file_of_other_contents_is_refused(data: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "own.txtpb"
+    path.write_bytes(data)
+    with pytest.raises(PipelineError, match="P4Info"):
+        _ = dataclasses.replace(bmv2_pipeline(), p4info_path=path).names
+
+
+def test_read_entry_of_another_program_is_refused() -> None:
+    """A switch answers with any numbers that it likes."""
+    names = bmv2_pipeline().names
+    entry = names.entry(CONGESTION, {"egress_port": 1}, "EgressPipeline.congestion.mark_above", {"depth": 5})
+    assert names.read(entry).params == {"depth": 5}
+    table, field, param = (p4runtime_pb2.TableEntry.FromString(entry.SerializeToString()) for _ in range(3))
+    table.table_id = 1
+    field.match[0].field_id = 77
+    param.action.action.params.add(param_id=5)
+    for foreign in (table, field, param):
+        with pytest.raises(PipelineError, match="lacks"):
+            names.read(foreign)
+    with pytest.raises(PipelineError, match="table 1, which this controller's program lacks"):
+        names.table_name(1)
+    empty = p4runtime_pb2.TableEntry(table_id=entry.table_id)
+    empty.match.add(field_id=entry.match[0].field_id)
+    assert names.read(empty).match == {"egress_port": 0}

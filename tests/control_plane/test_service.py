@@ -24,6 +24,7 @@ from lanesum.join import (
 from lanesum.keep_alive import KeepAlive, SupersededError
 from lanesum.protocol import LaneOp
 from lanesum.rpc import controller as rpc
+from lanesum.server import ServerJob
 from lanesum_control.cli.controller import _switch_addresses
 from lanesum_control.controller import Controller
 from lanesum_control.service import ControllerService
@@ -92,7 +93,7 @@ def test_admit_join_list_and_remove(address: str, monkeypatch: pytest.MonkeyPatc
     rpc.call(address, rpc.REMOVE, {"job": "a"})
     assert rpc.call(address, rpc.JOBS, {})["jobs"] == []
     said = [(event["whom"], event["what"]) for event in rpc.call(address, rpc.EVENTS, {})["events"]]
-    assert said[-2:] == [("a", "admitted as job 1"), ("a", "removed")]
+    assert said[-4] == ("a", "admitted as job 1") and said[-1] == ("a", "removed")
     last = rpc.call(address, rpc.EVENTS, {})["events"][-1]["number"]
     assert rpc.call(address, rpc.EVENTS, {"since": last})["events"] == []
 
@@ -113,6 +114,25 @@ def test_service_refusal_names_the_reason(address: str) -> None:
         rpc.call(address, rpc.ADMIT, {"name": "b", "workers": ["w1"], "slots": "many"})
     with pytest.raises(rpc.ControllerError, match="tag = None is no number"):
         rpc.call(address, rpc.READY, {"job": 1})
+
+
+def test_call_of_a_busy_controller_says_that_it_was_reached(
+    site: Site, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on, admit = threading.Event(), site.server.admit
+
+    def slow(job: ServerJob) -> None:
+        assert go_on.wait(60)
+        admit(job)
+
+    monkeypatch.setattr(site.server, "admit", slow)
+    message = {"name": "a", "workers": ["w1"], "slots": 8}
+    with pytest.raises(rpc.UnreachableError, match=r"was reached, but Admit got no answer.*lanesum job list"):
+        rpc.call(address, rpc.ADMIT, message, 2.0, connect_s=1.9)
+    assert rpc.call(address, rpc.JOBS, {})["jobs"] == []
+    go_on.set()
+    while not rpc.call(address, rpc.JOBS, {})["jobs"]:  # the test's time limit ends it
+        time.sleep(0.01)
 
 
 def test_ports_taken_and_controllers_that_are_not_there(

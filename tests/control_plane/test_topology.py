@@ -181,9 +181,17 @@ def test_missing_and_empty_files(tmp_path: Path) -> None:
         load(str(empty))
 
 
+REPEATED = b"a: &a [" + b"1," * 1000 + b"]\nb: &b [" + b"*a," * 1000 + b"]\nc: [" + b"*b," * 1000 + b"]"
+
+
 @pytest.mark.parametrize(
-    "content", [b"\xff\xfe", b'name: "\x00"', b"name: 2020-13-45", b"[" * 5000], ids=["bytes", "nul", "date", "deep"]
-)
+    "content",
+    [
+        b"\xff\xfe", b'name: "\x00"', b"name: 2020-13-45", b"[" * 5000, REPEATED, b"links: &a [*a]",
+        b"name: " + b"x" * (1 << 20),
+    ],
+    ids=["bytes", "nul", "date", "deep", "aliases", "itself", "long"],
+)  # fmt: skip
 def test_load_file_without_valid_yaml_raises_a_typed_error(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "broken.yaml"
     path.write_bytes(content)

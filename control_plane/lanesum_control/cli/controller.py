@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""``lanesum controller``: run the controller."""
+"""``lanesum controller``: run the controller, and back up and restore its state."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from lanesum.cli.signals import wait_for_signal
+from lanesum.cli.signals import raise_file_limit, serve_until_signal
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
 from lanesum.rpc import controller as rpc
@@ -17,9 +17,14 @@ from lanesum.server.service import DEFAULT_CONTROL
 from lanesum_control.cli.options import Loopback, Topology
 from lanesum_control.cli.typer_main import typer_main
 from lanesum_control.model import DEFAULT_MARK_ABOVE
+from lanesum_control.quotas import DEFAULT_QUOTA, TenantQuota
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
+@app.callback(invoke_without_command=True)
 def controller(
+    context: typer.Context,
     topology: Topology = "star4",
     switch: Annotated[
         list[str] | None,
@@ -36,7 +41,7 @@ def controller(
         ),
     ] = None,
     listen: Annotated[str, typer.Option(help="Address for workers: host:port.")] = f"127.0.0.1:{rpc.DEFAULT_PORT}",
-    state: Annotated[Path | None, typer.Option(help="File that outlives the controller; else in memory only.")] = None,
+    state: Annotated[Path | None, typer.Option(help="File of jobs and events; else in memory only.")] = None,
     words: Annotated[
         int | None,
         typer.Option(
@@ -71,9 +76,18 @@ def controller(
         list[int] | None,
         typer.Option(help="With --tofino: recirculation port, repeatable; by default the chip's own."),
     ] = None,
+    tenant_share: Annotated[
+        float, typer.Option(help="Part of each switch's slots and table entries that one tenant may use, at most.")
+    ] = DEFAULT_QUOTA.share,
+    tenant_jobs: Annotated[int, typer.Option(help="Jobs of one tenant, at most.")] = DEFAULT_QUOTA.jobs,
+    tenant_admissions: Annotated[
+        int, typer.Option(help="Admissions, resizes and extensions of one tenant per minute, at most.")
+    ] = DEFAULT_QUOTA.admissions_per_minute,
     loopback: Loopback = False,
 ) -> None:
     """Push the P4 program to the switches, admit jobs, hand out tickets, and repair restarted parts."""
+    if context.invoked_subcommand is not None:
+        return
     from lanesum.server.client import RemoteServer
     from lanesum_control.client import DEFAULT_CONNECT_TIMEOUT_S
     from lanesum_control.controller import Controller
@@ -99,6 +113,7 @@ def controller(
                 f"--words {words} is not what {tofino} has: {pipeline.accumulator_words}.", "Leave --words out."
             )
     addresses = _switch_addresses(network.switches(), switch or [])
+    raise_file_limit()
     with Store(state) as store:
         jobs = Controller(
             Network.of(network, loopback=loopback),
@@ -115,14 +130,37 @@ def controller(
             },
             store=store,
             accumulator_words=pipeline.accumulator_words,
-            events=EventLog(listener=lambda event: typer.echo(event.line())),
+            events=EventLog(store, listener=lambda event: typer.echo(event.line())),
             connect_timeout_s=DEFAULT_CONNECT_TIMEOUT_S,
+            quota=TenantQuota(tenant_share, tenant_jobs, tenant_admissions),
         )
         try:
-            with Monitor(jobs), ControllerService(jobs, listen):
-                wait_for_signal()
+            with Monitor(jobs), ControllerService(jobs, listen) as service:
+                serve_until_signal(f"controller at {service.address}")
         finally:
             jobs.close()
+
+
+@app.command()
+def backup(
+    state: Annotated[Path, typer.Argument(help="File of --state; a controller may be using it.")],
+    out: Annotated[Path, typer.Argument(help="File to write; it must not exist.")],
+) -> None:
+    """Write a consistent copy of a controller's state, also while the controller runs."""
+    from lanesum_control.backup import back_up
+
+    back_up(state, out)
+
+
+@app.command()
+def restore(
+    backup: Annotated[Path, typer.Argument(help="File that lanesum controller backup wrote.")],
+    state: Annotated[Path, typer.Argument(help="File to write for --state; it must not exist.")],
+) -> None:
+    """Write a state file from a backup; every job begins a new incarnation."""
+    from lanesum_control.backup import restore as restore_state
+
+    typer.echo(f"{restore_state(backup, state)} jobs restored to {state}")
 
 
 def _server_addresses(options: list[str]) -> list[str]:
@@ -153,4 +191,4 @@ def _switch_addresses(names: list[str], options: list[str]) -> dict[str, str]:
     return addresses
 
 
-main = typer_main("controller", controller)
+main = typer_main("controller", app)

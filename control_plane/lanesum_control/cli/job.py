@@ -4,16 +4,21 @@
 
 from __future__ import annotations
 
+import datetime
+import functools
 import json
+import re
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from lanesum import environment
+from lanesum.errors import ConfigurationError
 from lanesum.rpc import controller as rpc
 from lanesum_control.cli.typer_main import typer_main
 
@@ -22,7 +27,10 @@ app = typer.Typer(help="Admit, list and remove jobs at a running controller.", n
 Controller = Annotated[str, typer.Option(help="host:port of the controller.", envvar=environment.CONTROLLER)]
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 _ADDRESS = f"127.0.0.1:{rpc.DEFAULT_PORT}"
-_TIMEOUT_S = 5.0
+
+#: Call the controller. A change may wait for others, and for a switch that does not answer.
+_call = functools.partial(rpc.call, connect_s=rpc.CONNECT_S)
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def _print(message: object) -> None:
@@ -73,13 +81,13 @@ def admit(
     }
     if lease is not None:
         message["lease_s"] = lease
-    _print(rpc.call(controller, rpc.ADMIT, message, _TIMEOUT_S))
+    _print(_call(controller, rpc.ADMIT, message))
 
 
 @app.command()
 def remove(name: str, controller: Controller = _ADDRESS) -> None:
     """Remove a job from servers and switches."""
-    rpc.call(controller, rpc.REMOVE, {"job": name}, _TIMEOUT_S)
+    _call(controller, rpc.REMOVE, {"job": name})
 
 
 @app.command()
@@ -87,7 +95,7 @@ def resize(
     name: str, slots: Annotated[int, typer.Argument(help="Requested slots.")], controller: Controller = _ADDRESS
 ) -> None:
     """Give a running job more or fewer slots, and print its allocation."""
-    _print(rpc.call(controller, rpc.RESIZE, {"job": name, "slots": slots}, _TIMEOUT_S))
+    _print(_call(controller, rpc.RESIZE, {"job": name, "slots": slots}))
 
 
 @app.command()
@@ -97,7 +105,7 @@ def leave(
     controller: Controller = _ADDRESS,
 ) -> None:
     """Continue without a worker: the others join again."""
-    _print(rpc.call(controller, rpc.LEAVE, {"job": name, "worker": _worker(worker)}, _TIMEOUT_S))
+    _print(_call(controller, rpc.LEAVE, {"job": name, "worker": _worker(worker)}))
 
 
 @app.command()
@@ -107,7 +115,7 @@ def join(
     controller: Controller = _ADDRESS,
 ) -> None:
     """Continue with one more worker: the others join again, and it joins, too."""
-    _print(rpc.call(controller, rpc.EXTEND, {"job": name, "host": host}, _TIMEOUT_S))
+    _print(_call(controller, rpc.EXTEND, {"job": name, "host": host}))
 
 
 def _worker(text: str) -> int | str:
@@ -117,37 +125,69 @@ def _worker(text: str) -> int | str:
 @app.command("list")
 def list_jobs(controller: Controller = _ADDRESS, as_json: Json = False) -> None:
     """List all jobs: workers, and the slots of every switch that sums for them, or the reason why it does not."""
-    jobs = rpc.call(controller, rpc.JOBS, {}, _TIMEOUT_S)["jobs"]
+    jobs = _call(controller, rpc.JOBS, {})["jobs"]
     if as_json:
         _print(jobs)
         return
-    table = Table("name", "job", "workers", "switch", "slots", "as")
+    table = Table("name", "job", "owner", "workers", "switch", "slots", "as")
     for job in jobs:
         rows = [
             (switch, f"{at['slot_base']}..{at['slot_base'] + at['slots'] - 1}", at["role"].lower() or "only level")
             for switch, at in job["placement"].items()
         ]
         rows += [(switch, "-", f"left out: {why}") for switch, why in job["left_out"].items()]
-        first = (job["name"], str(job["job"]), ", ".join(job["workers"]))
+        first = (job["name"], str(job["job"]), job["owner"] or "-", ", ".join(job["workers"]))
         for number, row in enumerate(rows or [("", "", "")]):
-            table.add_row(*(("", "", "") if number else first), *row)
+            table.add_row(*([""] * len(first) if number else first), *row)
     Console().print(table)
 
 
 @app.command()
 def events(
     controller: Controller = _ADDRESS,
-    since: Annotated[int, typer.Option(help="Only events after this number.")] = 0,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            help="All events after this number, or since a time: 2026-01-31T14:30, or 90s, 15m, 2h, 7d ago. "
+            "Without it the last thousand."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Print the events of switches, servers and jobs."""
-    found = rpc.call(controller, rpc.EVENTS, {"since": since}, _TIMEOUT_S)["events"]
+    """Print the events of switches, servers and jobs, with the callers that caused them."""
+    from lanesum_control.events import Event
+
+    found = _events(controller, {} if since is None else _since(since, time.time()))
     if as_json:
-        _print(found)
+        _print(list(found))
         return
     for event in found:
-        when = time.strftime("%H:%M:%S", time.localtime(event["time"]))
-        typer.echo(f"{event['number']:>5} {when} {event['whom']}: {event['what']}")
+        typer.echo(f"{event['number']:>5} {Event.from_message(event).line()}")
+
+
+def _events(controller: str, asked: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    more = True
+    while more:
+        answer = _call(controller, rpc.EVENTS, asked)
+        yield from answer["events"]
+        more = bool(answer["more"])
+        if more:
+            asked = {"since": answer["events"][-1]["number"]}
+
+
+def _since(text: str, now: float) -> dict[str, Any]:
+    """Return the fields of a question for events. Raises ConfigurationError."""
+    if text.isdecimal() and text.isascii() and len(text) < 19:
+        return {"since": int(text)}
+    if ago := re.fullmatch(r"(\d{1,9})([smhd])", text, re.ASCII):
+        return {"since_s": now - int(ago[1]) * _SECONDS[ago[2]]}
+    try:
+        return {"since_s": datetime.datetime.fromisoformat(text).timestamp()}  # local time without a time zone
+    except (ValueError, OverflowError, OSError) as error:
+        raise ConfigurationError(
+            f"--since {text!r} is no number and no time.",
+            "Give the number of an event, a time such as 2026-01-31T14:30, or 15m for 15 minutes ago.",
+        ) from error
 
 
 @app.command()
@@ -158,9 +198,8 @@ def ticket(
     out: Annotated[Path | None, typer.Option(help="File to write; standard output when not given.")] = None,
 ) -> None:
     """Write one worker's ticket, for LANESUM_TICKET."""
-    text = rpc.call(
-        controller, rpc.JOIN, {"job": name, "worker": _worker(worker), "origin": "lanesum job ticket"}, _TIMEOUT_S
-    )["ticket"]
+    message = {"job": name, "worker": _worker(worker), "origin": "lanesum job ticket"}
+    text = _call(controller, rpc.JOIN, message)["ticket"]
     if out is None:
         typer.echo(text)
     else:
@@ -170,7 +209,7 @@ def ticket(
 @app.command()
 def counters(controller: Controller = _ADDRESS) -> None:
     """Print the packet counters as JSON: of every switch, of the servers, and of all switches together."""
-    _print(rpc.call(controller, rpc.COUNTERS, {}, _TIMEOUT_S))
+    _print(_call(controller, rpc.COUNTERS, {}))
 
 
 main = typer_main("job", app)

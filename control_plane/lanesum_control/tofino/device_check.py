@@ -13,8 +13,12 @@ from pathlib import Path
 
 from lanesum.errors import ConfigurationError
 from lanesum_control.tofino.bfrt import repeatable
+from lanesum_control.tofino.chips import PIPES
 from lanesum_control.tofino.device_config import Compiled
 from lanesum_control.tofino.resources import REPORT, Resources, measure, read_report
+
+# Errors of reading JSON that compiler and assembler did not write.
+_NOT_AS_WRITTEN = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 
 
 def check_device_config(data: bytes, profile: str, folder: Path, source: Path) -> Compiled:
@@ -27,6 +31,12 @@ def check_device_config(data: bytes, profile: str, folder: Path, source: Path) -
         compiled = Compiled.unpack(data)
     except ConfigurationError as error:
         raise ConfigurationError(f"Device config {source}: {error.what}", error.next_step) from None
+    beyond = [pipe for pipe in compiled.pipes if pipe not in range(PIPES)]
+    if beyond:
+        raise ConfigurationError(
+            f"Device config {source} runs on pipe {beyond[0]}, but a chip has pipes 0 to {PIPES - 1}.",
+            "Build it again: make tofino.",
+        )
     found = _resources_of(compiled, source)
     reports = read_report(folder / REPORT)
     if found != reports[profile]:
@@ -43,7 +53,7 @@ def check_device_config(data: bytes, profile: str, folder: Path, source: Path) -
 def _resources_of(compiled: Compiled, source: Path) -> Resources:
     try:
         return measure(json.loads(compiled.context))
-    except (ValueError, LookupError, TypeError, AttributeError):
+    except _NOT_AS_WRITTEN:
         raise ConfigurationError(
             f"Device config {source}: its context.json is not one that the assembler writes.",
             "Build it again: make tofino.",
@@ -72,5 +82,5 @@ def _refuse(found: Resources, reports: dict[str, Resources], profile: str, sourc
 def _same_description(bfrt: bytes, committed: Path) -> bool:
     try:
         return repeatable(json.loads(bfrt)) == json.loads(committed.read_text())
-    except (ValueError, LookupError, TypeError, AttributeError):
+    except _NOT_AS_WRITTEN:
         return False

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -36,8 +37,8 @@ class Token:
     stop: int
 
 
-def tokens(text: str) -> list[Token]:
-    """Return all tokens, followed by one of kind ``end``. Raises P4SyntaxError."""
+def tokens(text: str, max_tokens: float = math.inf) -> list[Token]:
+    """Return all tokens, followed by one of kind ``end``. Raises P4SyntaxError, also for more than ``max_tokens``."""
     found: list[Token] = []
     position, line = 0, 1
     while position < len(text):
@@ -46,6 +47,8 @@ def tokens(text: str) -> list[Token]:
             raise P4SyntaxError(f"Line {line} of the program has {text[position]!r}, which is no P4.")
         kind = match.lastgroup or ""
         if kind != "space":
+            if len(found) >= max_tokens:
+                raise P4SyntaxError(f"The program has more than {max_tokens} words and signs.")
             found.append(Token(kind, match.group(), line, position, match.end()))
         line += text.count("\n", position, match.end())
         position = match.end()

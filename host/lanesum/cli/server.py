@@ -12,7 +12,7 @@ from typing import get_args
 from lanesum._internal.offload import Offload
 from lanesum._internal.udp_socket import Address
 from lanesum.cli.arguments import ArgumentParser
-from lanesum.cli.signals import wait_for_signal
+from lanesum.cli.signals import raise_file_limit, serve_until_signal
 from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.protocol.spec import UDP_PORT
 from lanesum.server.service import DEFAULT_CONTROL, serve
@@ -80,8 +80,13 @@ def main(argv: Sequence[str]) -> int:
         address = _udp_address(options.listen)
     else:
         address = _in_topology(options.topology, options.host, options.loopback, options.behind_switch)
-    with serve(address, options.control, options.journal, threads=options.threads, offload=options.offload):
-        wait_for_signal()
+    raise_file_limit()
+    with serve(address, options.control, options.journal, threads=options.threads, offload=options.offload) as (
+        server,
+        service,
+    ):
+        ip, port = server.address
+        serve_until_signal(f"server at {ip}:{port}, for controllers at {service.address}")
     return 0
 
 

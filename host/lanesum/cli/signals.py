@@ -1,13 +1,31 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Signals of commands that run until they are stopped."""
+"""Commands that serve until they are stopped: their line on standard output, and their signals."""
 
 from __future__ import annotations
 
+import contextlib
+import resource
 import signal
 
+_MAX_FILES = 1 << 16
 
-def wait_for_signal() -> None:
-    """Block until SIGINT or SIGTERM arrives, which raises KeyboardInterrupt or SystemExit."""
+#: First words of the line on standard output with which a command says that it serves.
+READY = "lanesum is ready:"
+
+
+def raise_file_limit() -> None:
+    """Let this process open some ten thousand files, if it may: each connection to a service is one."""
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(now, min(most, _MAX_FILES)), most))
+
+
+def serve_until_signal(what: str) -> None:
+    """Print that this process serves now, as ``what`` and where; block until SIGINT or SIGTERM raises their exception.
+
+    A reader of standard output that has ended is no error.
+    """
+    with contextlib.suppress(BrokenPipeError):
+        print(READY, what, flush=True)
     while True:
         signal.pause()

@@ -8,6 +8,7 @@ It adds warm-up, error feedback by parameter, and a guard against gradients that
 from __future__ import annotations
 
 import itertools
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -36,17 +37,22 @@ from lanesum.codecs.base import (
     checked_words,
 )
 from lanesum.codecs.fixed import FixedPoint
+from lanesum.codecs.kernels.packing import pack_mask, unpack_mask
 from lanesum.codecs.parameter_state import ParameterCounts, ParameterVectors, parts_of
 from lanesum.codecs.policy_rules import DEFAULT_RULES, Rule
 from lanesum.codecs.registry import for_job, register
 from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
-from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.lanes import WORD_BITS, LaneOp
 
 NotFinite = Literal["mean", "raise", "skip", "zero"]
 _NOT_FINITE = ("mean", "raise", "skip", "zero")
 # Index of the warm-up codec; the codecs of the rules count from 0.
 _WARM = -1
+# Values of a parameter by which the density of the union of all workers is estimated, to about 0.01.
+_SAMPLES = 1024
+# A rule keeps a parameter up to a density so much beyond its limit, so estimates near the limit change nothing.
+_HYSTERESIS = 1.25
 
 
 class Policy:
@@ -120,8 +126,10 @@ class Policy:
             max_nmse=max(codec.traits.max_nmse for codec in self._codecs.values()),
         )
         self._memory, self._counts = ParameterVectors(), ParameterCounts()
-        # Of each parameter: the largest density of all workers in the last gradient.
+        # Of each parameter: the density of the union of all workers' last gradients, and the codec that summed them.
         self._density: dict[str, float] = {}
+        self._used: dict[str, int] = {}
+        self._known: dict[tuple[str, int], tuple[tuple[int, float], ...]] = {}
 
     def describe(self) -> str:
         """See :meth:`lanesum.codecs.base.Codec.describe`. Error feedback does not change the meaning of words."""
@@ -132,7 +140,9 @@ class Policy:
         """Return the rounds of a vector that is one parameter without past all-reduces."""
         if size == 0:
             return ()
-        return RoundShape(LaneOp.MAX, 2), *self._codecs[self._choose("", size)].shapes(size)
+        support = RoundShape(LaneOp.OR, -(-min(_SAMPLES, size) // WORD_BITS))
+        first = (RoundShape(LaneOp.MAX, 1), *((support,) if len(self._options("", size)) > 1 else ()))
+        return *first, *self._codecs[self._choose("", size)].shapes(size)
 
     def codec_for(self, parameter: str, size: int) -> Codec:
         """Return the codec of the next gradient of ``parameter``, of ``size`` values; the same on all workers."""
@@ -143,17 +153,42 @@ class Policy:
         return self._memory.get(parameter)
 
     def _choose(self, parameter: str, size: int) -> int:
-        if self._counts.of((Part(parameter, 0, size),)) >= self.warm_up:
-            for number, rule in enumerate(self.rules):
-                if rule.fits(parameter, size, self._density.get(parameter, 1.0)):
-                    return number
-        return _WARM
+        if self._counts.of((Part(parameter, 0, size),)) < self.warm_up:
+            return _WARM
+        density, used = self._density.get(parameter, 1.0), self._used.get(parameter)
+        options = self._options(parameter, size)
+        return next(number for number, limit in options if density <= limit * (_HYSTERESIS if used == number else 1))
+
+    def _options(self, parameter: str, size: int) -> tuple[tuple[int, float], ...]:
+        """Return the codecs of the matching rules, each with its largest density; the last one has no limit."""
+        options = self._known.get((parameter, size))
+        if options is None:
+            fits = [number for number, rule in enumerate(self.rules) if rule.fits(parameter, size)]
+            limited = list(itertools.takewhile(lambda number: self.rules[number].limited, fits))
+            dense = fits[len(limited)] if len(limited) < len(fits) else _WARM
+            options = (*((number, self._max_density(number, dense, size)) for number in limited), (dense, math.inf))
+            self._known[parameter, size] = options
+        return options
+
+    def _max_density(self, number: int, dense: int, size: int) -> float:
+        rule = self.rules[number]
+        limit = 1.0 if rule.max_density is None else rule.max_density
+        if not rule.if_fewer_bits:
+            return limit
+        shapes = self._codecs[dense].shapes(size)
+        bits = sum(shape.words + shape.result_words for shape in shapes) * WORD_BITS / max(1, size)
+        # A value of the union is a word uplink and downlink, and the index is at most a bit of every value.
+        return min(limit, max(0.0, (bits / 2 - 1) / WORD_BITS))
+
+    def _sends_zeros(self, number: int) -> bool:
+        """Return True if an all-reduce must not add a memory, which has no zeros, to a sparse gradient."""
+        return number != _WARM and self.rules[number].limited and not self._remembers(number)
 
     def all_reduce(self, x: Vector, context: CodecContext) -> Steps:
         """See :meth:`lanesum.codecs.base.Codec.all_reduce`.
 
-        The first group holds the round ``guard`` (MAX: non-finite parameter, nonzero values of each parameter) and the
-        first rounds of all codecs.
+        The first group holds the round ``guard`` (MAX: non-finite parameter), the round ``support`` (OR: nonzero values
+        of the parameters that have rules by density, a sample) and the first rounds of all codecs.
         """
         vector = checked_vector(x, context, self.workers)
         if self.error_feedback and context.keep_residual:
@@ -162,31 +197,62 @@ class Policy:
             return Result(vector.copy(), vector.copy() if context.keep_residual else None)
         parts = parts_of(context, vector.size)
         vector, bad = self._finite(vector, parts)
-        guard = np.array([bad, *(np.count_nonzero(vector[part.start : part.stop]) for part in parts)], np.uint32)
-        groups: dict[int, list[Part]] = defaultdict(list)
+        first = [Round(LaneOp.MAX, np.array([bad], np.uint32), label="guard")]
+        sampled = self._sampled(parts, context.round)
+        if sampled:
+            mask = vector[np.concatenate(list(sampled.values()))] != 0
+            first.append(Round(LaneOp.OR, pack_mask(mask), label="support"))
+        chosen = {part.key: self._choose(part.key, part.stop - part.start) for part in parts}
+        # The memory is independent of the codec that left it. It is not added to a gradient that is sent without its
+        # zeros: the codec of dense gradients sums it once apart, and what that leaves waits for the next dense one.
+        vector = self._memory.add_to(vector, [part for part in parts if not self._sends_zeros(chosen[part.key])])
+        groups: dict[int, list[tuple[Part, Vector]]] = defaultdict(list)
         for part in parts:
-            groups[self._choose(part.key, part.stop - part.start)].append(part)
-        # The memory is independent of the codec that left it.
-        vector = self._memory.add_to(vector, parts)
+            number, size = chosen[part.key], part.stop - part.start
+            groups[number].append((part, vector[part.start : part.stop]))
+            dense, _ = self._options(part.key, size)[-1]
+            # A codec that leaves most of a vector, such as topk, sums the memory every time.
+            left = self._remembers(self._used.get(part.key, number)) or self._codecs[dense].traits.max_nmse >= 1
+            if left and self._sends_zeros(number) and self._remembers(dense):
+                groups[dense].append((part, self._memory.of((Part(part.key, 0, size),), size)))
 
         running: dict[int, Steps] = {}
         results: dict[int, Result] = {}
         waiting: dict[int, Round | RoundGroup] = {}
         for number, members in groups.items():
-            running[number] = self._start(number, members, vector, context)
+            running[number] = self._start(number, members, context)
             _advance(number, running, waiting, results, None)
-        replies = yield _together([Round(LaneOp.MAX, guard, label="guard")], waiting)
-        told = checked_words(replies[0], RoundShape(LaneOp.MAX, guard.size))
+        replies = yield _together(first, waiting)
+        told = checked_words(replies[0], RoundShape(LaneOp.MAX, 1))
         if told[0]:
             for steps in running.values():
                 steps.close()
             return self._refused(parts[min(int(told[0]), len(parts)) - 1].key, vector, context)
-        replies = replies[1:]
+        densities: dict[str, float] = {}
+        if sampled:
+            mask = unpack_mask(checked_words(replies[1], RoundShape(LaneOp.OR, first[1].words.size)), mask.size)
+            ends = np.cumsum([at.size for at in sampled.values()])
+            densities = {key: float(of.mean()) for key, of in zip(sampled, np.split(mask, ends), strict=False)}
+        replies = replies[len(first) :]
         while waiting:
             _distribute(replies, running, waiting, results)
             if waiting:
                 replies = yield _together([], waiting)
-        return self._finish(vector, context, parts, groups, results, told[1:])
+        self._counts.add(parts)
+        self._used.update(chosen)
+        self._density.update(densities)
+        return self._finish(vector, context, groups, results)
+
+    def _sampled(self, parts: Sequence[Part], number: int) -> dict[str, NDArray[np.integer]]:
+        """Return the places of a sample of every parameter that has rules by density, in all-reduce ``number``."""
+        # Multiples of the golden ratio are spread evenly, and have no period of rows or columns.
+        turns = (np.arange(_SAMPLES, dtype=np.uint64) + np.uint64(number * _SAMPLES)) * np.uint64(0x9E3779B1) % 2**32
+        sizes = {part: part.stop - part.start for part in parts}
+        return {
+            part.key: part.start + (np.arange(size) if size <= _SAMPLES else (turns * size >> 32).astype(np.intp))
+            for part, size in sizes.items()
+            if len(self._options(part.key, size)) > 1
+        }
 
     def _finite(self, vector: Vector, parts: Sequence[Part]) -> tuple[Vector, int]:
         """Return the vector to send, and 1 + the index of the last non-finite part, or 0 for none to announce."""
@@ -211,49 +277,46 @@ class Policy:
         traits = self._codecs[number].traits
         return self.error_feedback and not (traits.nearly_exact or traits.keeps_error_feedback)
 
-    def _start(self, number: int, members: Sequence[Part], vector: Vector, context: CodecContext) -> Steps:
-        pieces = [vector[part.start : part.stop] for part in members]
+    def _start(self, number: int, members: Sequence[tuple[Part, Vector]], context: CodecContext) -> Steps:
         inner = replace(
             context,
             tensor=f"{context.tensor}/{number}",
             keep_residual=self._remembers(number) or context.keep_residual,
             parts=_side_by_side(members),
         )
-        return self._codecs[number].all_reduce(pieces[0] if len(pieces) == 1 else np.concatenate(pieces), inner)
+        vectors = [vector for _, vector in members]
+        return self._codecs[number].all_reduce(vectors[0] if len(vectors) == 1 else np.concatenate(vectors), inner)
 
     def _finish(
         self,
         vector: Vector,
         context: CodecContext,
-        parts: Sequence[Part],
-        groups: Mapping[int, Sequence[Part]],
+        groups: Mapping[int, Sequence[tuple[Part, Vector]]],
         results: Mapping[int, Result],
-        counts: NDArray[np.uint32],
     ) -> Result:
         values = np.zeros_like(vector)
         residual = np.zeros_like(vector) if context.keep_residual else None
         for number, members in groups.items():
             result, pieces = results[number], _side_by_side(members)
-            for part, piece in zip(members, pieces, strict=True):
-                values[part.start : part.stop] = result.values[piece.start : piece.stop]
+            for (part, _), piece in zip(members, pieces, strict=True):
+                # A parameter whose memory is summed apart has two results.
+                values[part.start : part.stop] += result.values[piece.start : piece.stop]
                 if residual is not None and result.residual is not None:
                     residual[part.start : part.stop] = result.residual[piece.start : piece.stop]
             if self._remembers(number) and result.residual is not None:
                 self._memory.keep(result.residual, pieces)
-            else:
+            elif not self._sends_zeros(number):
                 self._memory.forget(pieces)
-        self._counts.add(parts)
-        for part, count in zip(parts, counts.tolist(), strict=True):
-            self._density[part.key] = count / max(1, part.stop - part.start)
         return Result(values, residual)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return a copy of the state: this worker's memory, counts, densities, and the states of the codecs."""
+        """Return a copy of the state: this worker's memory, counts, densities, choices, states of codecs."""
         return {
             "codec": self.name,
             "memory": self._memory.state_dict(),
             "counts": self._counts.state_dict(),
             "densities": dict(self._density),
+            "used": dict(self._used),
             "codecs": {str(number): codec.state_dict() for number, codec in self._stateful().items()},
         }
 
@@ -267,24 +330,27 @@ class Policy:
         counts.load_state_dict(state.get("counts"))
         try:
             density = {str(key): float(one) for key, one in state["densities"].items()}
+            used = {str(key): int(one) for key, one in state["used"].items()}
             inner = {str(number): one for number, one in state["codecs"].items()}
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise CodecError(f"This is not the state of a policy: {error!r}.") from error
-        if set(inner) != set(stateful):
+        if set(inner) != set(stateful) or not set(used.values()) <= set(self._codecs):
             raise CodecError("This state is of a policy with other rules.", "Build the policy with the same rules.")
         for number, codec in stateful.items():
             codec.load_state_dict(inner[number])
-        self._memory, self._counts, self._density = memory, counts, density
+        self._memory, self._counts, self._density, self._used = memory, counts, density, used
 
     def _stateful(self) -> dict[int, StatefulCodec]:
         found = {number: as_stateful(codec) for number, codec in self._codecs.items()}
         return {number: codec for number, codec in found.items() if codec is not None}
 
 
-def _side_by_side(members: Sequence[Part]) -> tuple[Part, ...]:
+def _side_by_side(members: Sequence[tuple[Part, Vector]]) -> tuple[Part, ...]:
     """Return the parts of a vector that consists of the ``members`` alone."""
-    stops = list(itertools.accumulate(part.stop - part.start for part in members))
-    return tuple(Part(part.key, *ends) for part, ends in zip(members, itertools.pairwise([0, *stops]), strict=True))
+    stops = list(itertools.accumulate(vector.size for _, vector in members))
+    return tuple(
+        Part(part.key, *ends) for (part, _), ends in zip(members, itertools.pairwise([0, *stops]), strict=True)
+    )
 
 
 def _advance(

@@ -67,7 +67,12 @@ class Nodes:
 
 def _found(variables: Mapping[str, str]) -> dict[str, str]:
     """Return the machines as Slurm or Kubernetes name them. Raises ConfigurationError."""
-    if int(variables.get("SLURM_STEP_NUM_NODES") or variables.get("SLURM_JOB_NUM_NODES") or 1) > 1:
+    machines = variables.get("SLURM_STEP_NUM_NODES") or variables.get("SLURM_JOB_NUM_NODES") or "1"
+    if not machines.isdecimal():
+        raise ConfigurationError(
+            f"Slurm's number of machines {machines!r} is no number.", "Give --nnodes and --rdzv-endpoint HOST:PORT."
+        )
+    if int(machines) > 1:
         if variables.get("SLURM_STEP_NUM_TASKS") not in (None, variables.get("SLURM_STEP_NUM_NODES")):
             raise ConfigurationError(
                 f"Slurm started {variables['SLURM_STEP_NUM_TASKS']} tasks on "
@@ -76,7 +81,7 @@ def _found(variables: Mapping[str, str]) -> dict[str, str]:
             )
         first = first_host(variables.get("SLURM_STEP_NODELIST") or variables.get("SLURM_JOB_NODELIST", ""))
         return {
-            "nnodes": variables.get("SLURM_STEP_NUM_NODES") or variables["SLURM_JOB_NUM_NODES"],
+            "nnodes": machines,
             "node_rank": variables.get("SLURM_NODEID", "0"),
             "rdzv_endpoint": f"{first}:{_PORT}",
             "rdzv_id": variables.get("SLURM_JOB_ID", "slurm"),

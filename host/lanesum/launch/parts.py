@@ -8,7 +8,6 @@ import json
 import secrets
 import socket
 import sys
-import time
 from pathlib import Path
 
 from lanesum.cli.app import entry_point
@@ -19,8 +18,6 @@ from lanesum.rpc import controller as rpc
 
 SWITCHES = ("none", "embedded", "bmv2")
 
-_START_S = 60.0
-_TRY_S = 0.5
 _SECOND_OCTETS = range(64, 128)  # topologies for loopback use 127.0 and 127.19, switches 127.255
 _SERVER, _CONTROLLER, _CLAIM = 250, 251, 252  # last octets; workers have 1 to 32
 
@@ -63,9 +60,7 @@ def check(switch: str, workers: int) -> None:
 def start(supervisor: Supervisor, block: Block, folder: Path, switch: str, workers: int) -> str:
     """Start the parts; return the address of the controller.
 
-    Raises:
-        ProcessFailedError: a part ended.
-        UnreachableError: the controller does not answer.
+    Raises ProcessFailedError if a part ends, or the controller does not become ready.
     """
     topology = folder / "topology.json"
     topology.write_text(json.dumps(_topology(block, workers)))
@@ -79,16 +74,8 @@ def start(supervisor: Supervisor, block: Block, folder: Path, switch: str, worke
     supervisor.start("server", _command("server", "--listen", listen, "--control", control))
     switches = ["--switch", p4runtime] if behind else []
     command = _command("controller", *network, "--listen", controller, "--server", control, *switches)
-    supervisor.start("controller", command)
-    deadline = time.monotonic() + _START_S
-    while True:
-        supervisor.check()
-        try:
-            rpc.call(controller, rpc.JOBS, {}, _TRY_S)
-            return controller
-        except rpc.UnreachableError:
-            if time.monotonic() > deadline:
-                raise
+    supervisor.wait_ready(supervisor.start("controller", command))
+    return controller
 
 
 def _command(*arguments: str) -> list[str]:

@@ -36,8 +36,11 @@ class RunFolder:
             file.with_suffix(".new").replace(file)
 
     def stats(self) -> list[dict[str, float]]:
-        """Return the counts of all workers that have joined a job."""
-        return [json.loads(file.read_text()) for file in sorted(self.path.glob("worker-*.json"))]
+        """Return the counts of all workers that have joined a job, without values that are no counts."""
+        return [
+            {name: value for name, value in _read(file).items() if type(value) in (int, float) and 0 <= value < 1e300}
+            for file in sorted(self.path.glob("worker-*.json"))
+        ]
 
     def begin_attempt(self, number: int) -> None:
         """Keep the failures of a restart of all ranks apart from earlier ones."""
@@ -50,11 +53,17 @@ class RunFolder:
 
     def first_failure(self) -> dict[str, Any] | None:
         """Return ``rank`` and ``what`` of the first failure of the last attempt."""
-        try:
-            failure: dict[str, Any] = json.loads((self._attempt() / "failure.json").read_text())
-        except FileNotFoundError:
-            return None
-        return failure
+        failure = _read(self._attempt() / "failure.json")
+        return failure if failure.keys() >= {"rank", "what"} else None
 
     def _attempt(self) -> Path:
         return max(self.path.glob("attempt-*"), default=self.path)
+
+
+def _read(file: Path) -> dict[str, Any]:
+    """Return the object of a file; empty if the file is missing, or a rank was killed while it wrote."""
+    try:
+        found = json.loads(file.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -14,10 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lanesum._internal.closing import Closing
+from lanesum.cli.signals import READY
 from lanesum.errors import LanesumError
 from lanesum.launch import child as guarded
 
 _POLL_S = 0.05
+_READY_POLL_S = 0.02
+_READY_S = 60.0
 _GRACE_S = 5.0
 _LOG_TAIL_LINES = 15
 
@@ -122,6 +125,19 @@ class Supervisor(Closing):
                 raise ProcessFailedError(f"{', '.join(c.name for c in waiting)} did not end within {timeout_s:g} s.")
             time.sleep(_POLL_S)
 
+    def wait_ready(self, child: Child, timeout_s: float = _READY_S) -> None:
+        """Wait for the line with which a command says that it serves.
+
+        Raises ProcessFailedError if a process ends, or after ``timeout_s``.
+        """
+        assert child.log is not None
+        deadline = time.monotonic() + timeout_s
+        while READY not in child.log.read_text(errors="replace"):
+            self.check()
+            if time.monotonic() > deadline:
+                raise ProcessFailedError(f"{child.name} is not ready after {timeout_s:g} s. {_end_of(child.log)}")
+            time.sleep(_READY_POLL_S)
+
     def check(self, besides: Child | None = None) -> None:
         """Raise ProcessFailedError if a process ``besides`` this one has ended that was not killed on purpose."""
         for child in self._children:
@@ -135,8 +151,7 @@ class Supervisor(Closing):
         before = f"After {killed} had been killed as planned, " if killed else ""
         if child.log is None:
             return ProcessFailedError(f"{before}{child.name} {how}; see its messages above.")
-        tail = "\n".join(child.log.read_text(errors="replace").splitlines()[-_LOG_TAIL_LINES:])
-        return ProcessFailedError(f"{before}{child.name} {how}. The end of {child.log}:\n{tail}")
+        return ProcessFailedError(f"{before}{child.name} {how}. {_end_of(child.log)}")
 
     def close(self) -> None:
         """End all running processes in reverse order of their start. Idempotent."""
@@ -170,6 +185,11 @@ def _open(command: Sequence[str], environment: Mapping[str, str], log: Path | No
     finally:
         if output is not None:
             output.close()
+
+
+def _end_of(log: Path) -> str:
+    tail = "\n".join(log.read_text(errors="replace").splitlines()[-_LOG_TAIL_LINES:])
+    return f"The end of {log}:\n{tail}"
 
 
 def _signal(child: Child, number: signal.Signals) -> None:

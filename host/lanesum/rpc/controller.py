@@ -70,6 +70,11 @@ def call(
     try:
         return json_grpc.call(address, SERVICE, method, message, timeout_s, connect_s)
     except json_grpc.NoAnswerError as error:
+        if connect_s is not None and not isinstance(error, json_grpc.NoConnectionError):
+            raise UnreachableError(
+                f"The controller at {address} was reached, but {method} got no answer; the limit is {timeout_s:g} s.",
+                "It may still carry it out: look at its jobs (lanesum job list) before another attempt.",
+            ) from error
         raise UnreachableError(
             f"No controller answers at {address} within {min(timeout_s, connect_s or timeout_s):g} s.",
             "Start it (lanesum controller), correct the address, or start the script with lanesum launch.",

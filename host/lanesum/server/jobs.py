@@ -179,7 +179,7 @@ class ServerJob:
             if not isinstance(fields["on_switches"], bool):
                 raise TypeError("on_switches is neither true nor false")
             return cls(**fields)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ConfigurationError(f"Not a job for the server: {error!r}.") from error
 
 

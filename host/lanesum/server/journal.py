@@ -23,7 +23,7 @@ from lanesum.aggregation.slots import Owner
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.packet import Packet, PacketError
 from lanesum.protocol.spec import HEADER_BYTES, WORD_BYTES
-from lanesum.server.jobs import ServerJob
+from lanesum.server.jobs import MAX_KEPT_RESULTS, ServerJob
 from lanesum.server.member_table import MemberTable
 from lanesum.server.quorum_results import ChunkId, QuorumResult
 
@@ -84,7 +84,8 @@ class Journal:
     def _capacity_in_file(self, job: ServerJob) -> int:
         """Return the capacity of the ring. An existing one keeps it, because it determines the index of a number."""
         capacity, rest = divmod(os.fstat(self._file).st_size, self._record_bytes)
-        return capacity if not rest and capacity > 2 * job.slots else job.result_capacity + 1
+        kept = not rest and 2 * job.slots < capacity <= MAX_KEPT_RESULTS + 1
+        return capacity if kept else job.result_capacity + 1
 
     def write(self, result: QuorumResult) -> None:
         """Write the record of a result. Raises OSError if it was not written completely."""

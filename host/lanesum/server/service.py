@@ -14,7 +14,7 @@ from lanesum._internal.offload import Offload
 from lanesum._internal.udp_socket import Address
 from lanesum.errors import ConfigurationError
 from lanesum.rpc.caller import Caller
-from lanesum.rpc.json_grpc import Handler, JsonService
+from lanesum.rpc.serving import Handler, JsonService
 from lanesum.server.jobs import ServerJob
 from lanesum.server.udp import AggregationServer
 
@@ -35,10 +35,11 @@ class ServerService(Serving):
 
     Args:
         server: the server to control.
-        address: address to listen at, ``host:port``; port 0 selects a free one.
+        address: address to listen at, ``host:port`` or ``unix:PATH``; port 0 selects a free one.
 
     Attributes:
-        port: the port it listens at.
+        address: the address it listens at.
+        port: its port.
 
     Raises:
         ConfigurationError: the port is taken.
@@ -48,7 +49,7 @@ class ServerService(Serving):
         self._server = server
         handlers: dict[str, Handler] = {ADMIT: self._admit, REMOVE: self._remove, STATUS: self._status}
         self._service = JsonService(address, SERVICE, handlers, owner="aggregation server")
-        self.port = self._service.port
+        self.address, self.port = self._service.address, self._service.port
 
     def _admit(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         self._server.admit(ServerJob.from_json(_field(message, "job", str)))

@@ -9,6 +9,7 @@ from typing import Any
 
 from lanesum._internal.udp_socket import Address
 from lanesum.errors import LanesumError
+from lanesum.protocol.spec import VERSION
 from lanesum.server.jobs import ServerJob
 
 
@@ -45,11 +46,14 @@ class ServerStatus:
             "decisions": self.decisions,
             "refused": self.refused,
             "broken": self.broken,
+            "protocol": VERSION,
         }
 
     @classmethod
     def from_message(cls, message: dict[str, Any]) -> ServerStatus:
         """Read the output of ``to_message``. Raises ValueError for any other message."""
+        if message.get("protocol") not in (None, VERSION):
+            raise ValueError(f"it uses protocol version {message['protocol']}, and this controller {VERSION}")
         try:
             jobs = [ServerJob.from_json(text) for text in message["jobs"]]
             ip, port = message["address"]

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import socket
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -32,6 +33,16 @@ def name_racks(places: Iterable[tuple[int, int, int]]) -> bool:
     They do if one worker's place is not just its number. Workers and server use the same rule.
     """
     return any((rack, bit) != (0, worker) for worker, rack, bit in places)
+
+
+def _is_address(address: Address) -> bool:
+    """Return True for an IPv4 address as text, with a port."""
+    ip, port = address
+    try:
+        socket.inet_pton(socket.AF_INET, ip)
+    except (OSError, TypeError):
+        return False
+    return type(port) is int and 0 <= port <= 0xFFFF
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,11 +96,12 @@ class JobTicket:
             "slots": (1, MAX_SLOTS),
             "accumulator_words": (2, MAX_WORDS),
             "quorum": (0, self.workers),
+            "seed": (0, (1 << 64) - 1),
         }
         for name, (low, high) in limits.items():
             value = getattr(self, name)
-            if not low <= value <= high:
-                raise ConfigurationError(f"Job ticket: {name} = {value}: expected {low} to {high}.")
+            if type(value) is not int or not low <= value <= high:
+                raise ConfigurationError(f"Job ticket: {name} = {value!r}: expected {low} to {high}.")
         if not self.ops:
             object.__setattr__(self, "ops", carried_by(self.accumulator_words))
         check_carried("Job ticket", self.ops, self.accumulator_words)
@@ -97,6 +109,10 @@ class JobTicket:
         if not 1 <= len(self.servers) <= MAX_SERVERS or len(set(self.servers)) != len(self.servers):
             raise ConfigurationError(
                 f"Job ticket: servers = {list(self.servers)}: expected 1 to {MAX_SERVERS} different addresses."
+            )
+        if not all(map(_is_address, (*self.servers, self.local))):
+            raise ConfigurationError(
+                f"Job ticket: servers = {list(self.servers)}, local = {self.local}: expected IPv4 addresses and ports."
             )
         if self.code_table is not None and len(self.code_table) != CODE_TABLE_ENTRIES:
             raise ConfigurationError(
@@ -110,7 +126,7 @@ class JobTicket:
             raise ConfigurationError(
                 f"Job ticket: places = {list(self.places)}: expected {self.workers} different places, one per worker."
             )
-        if any(not (0 <= rack < MAX_RACKS and 0 <= bit < MAX_WORKERS) for rack, bit in self.places):
+        if not all(rack in range(MAX_RACKS) and bit in range(MAX_WORKERS) for rack, bit in self.places):
             raise ConfigurationError(
                 f"Job ticket: places = {list(self.places)}: expected racks < {MAX_RACKS} and bits < {MAX_WORKERS}."
             )
@@ -151,7 +167,7 @@ class JobTicket:
         return json.dumps(fields)
 
     @classmethod
-    def from_json(cls, text: str) -> JobTicket:
+    def from_json(cls, text: str | bytes) -> JobTicket:
         """Return the ticket of ``to_json``. Raises ConfigurationError for other text."""
         try:
             fields = json.loads(text)
@@ -161,8 +177,10 @@ class JobTicket:
             table = fields["code_table"]
             fields["code_table"] = None if table is None else bytes.fromhex(table)
             fields["places"] = tuple((rack, bit) for rack, bit in fields["places"])
+            if not isinstance(fields["codec"], str | None) or not isinstance(fields["controller"], str):
+                raise TypeError("codec or controller is no text")
             return cls(**fields)
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise ConfigurationError(
                 f"Invalid job ticket: {error}.", "Pass the ticket unchanged, as the controller wrote it."
             ) from error

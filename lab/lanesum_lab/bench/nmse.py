@@ -4,7 +4,8 @@
 
 NMSE is ||estimate - mean||**2 / ||mean||**2, averaged over independent runs, with the standard error of that average.
 There is no error feedback, which would hide the loss of a round. Workers' vectors differ or are equal; recorded
-gradients are of one step each.
+gradients are of one step each. The mean of several rounds of the same vectors shows a bias: without one its root mean
+squared error falls with the square root of their number, a slope of -0.5 between logarithms.
 
 QSGD is the peer at equal bits: the codec ``qsgd``, whose codes cannot be added. Its bits are those of a worker's own
 message, without the words for the messages of others.
@@ -35,6 +36,8 @@ Vector = NDArray[np.float32]
 
 DIFFER, AGREE = "differ", "agree"
 _LAYERS = 16
+# Norms of the workers' vectors in the mean of several rounds; the largest one determines the step of a grid.
+_NORMS = (1.0, 0.8, 0.6, 0.4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +49,17 @@ class Settings:
         runs: number of averaged runs; half as many for recorded gradients, and at least one.
         workers: numbers of workers.
         recorded: also record gradients from training.
+        rounds: numbers of rounds of the same vectors whose mean is taken; the slope is that between the last two.
     """
 
     size: int = 65_536
     runs: int = 4
     workers: tuple[int, ...] = (1, 2, 4, 8, 16, 64)
     recorded: bool = True
+    rounds: tuple[int, ...] = (1, 16, 256)
 
 
-QUICK = Settings(size=8192, runs=2, workers=(1, 4))
+QUICK = Settings(size=8192, runs=2, workers=(1, 4), rounds=(1, 4, 16))
 
 
 def gaussian(rng: np.random.Generator, size: int) -> Vector:
@@ -110,10 +115,14 @@ SCHEMES: dict[str, Callable[[int], Codec | None]] = {
     "thc 8": _thc(8),
 }
 COLUMNS = ("vectors", "workers", "that", *SCHEMES)
+ROUNDS_COLUMNS = ("mean of rounds", *SCHEMES)
 
 
 def run(settings: Settings) -> dict[str, Any]:
-    """Measure; return a JSON-ready object with ``figures`` and ``left_out``: cases not measured, with the reasons."""
+    """Measure; return a JSON-ready object.
+
+    ``figures``: of one round; ``means``: of several; ``left_out``: cases not measured, with the reasons.
+    """
     max_workers = max(settings.workers)
     left_out: dict[str, str] = {}
     inputs: dict[str, list[list[Vector]]] = {}
@@ -134,6 +143,7 @@ def run(settings: Settings) -> dict[str, Any]:
         "size": settings.size,
         "runs": settings.runs,
         "figures": [figure for figure in figures if figure is not None],
+        "means": [_mean_of_rounds(scheme, settings) for scheme in SCHEMES],
         "left_out": left_out,
     }
 
@@ -175,6 +185,30 @@ def _figure(name: str, records: list[list[Vector]], workers: int, kind: str, sch
         "nmse": float(np.mean(errors)),
         "standard_error": spread,
     }
+
+
+def _mean_of_rounds(scheme: str, settings: Settings) -> dict[str, Any]:
+    rng = np.random.default_rng(2)
+    vectors = [np.float32(norm) * gaussian(rng, settings.size) for norm in _NORMS]
+    codec = SCHEMES[scheme](len(vectors))
+    assert codec is not None
+    truth = np.mean(vectors, axis=0, dtype=np.float64)
+    total, errors = np.zeros(settings.size), []
+    for number in range(settings.rounds[-1]):
+        total += simulate(codec, vectors, seed=7, round=number, alone=True).values
+        if number + 1 in settings.rounds:
+            errors.append(float(np.sum((total / (number + 1) - truth) ** 2) / np.sum(truth**2)))
+    (earlier, later), (first, last) = settings.rounds[-2:], errors[-2:]
+    slope = math.log(last / first) / 2 / math.log(later / earlier)
+    return {"by": scheme, "rounds": list(settings.rounds), "nmse": errors, "slope": slope}
+
+
+def mean_rows(result: dict[str, Any]) -> Iterable[tuple[str, ...]]:
+    """Return one row per number of rounds, and one with the slopes of the root mean squared error."""
+    means = {one["by"]: one for one in result["means"]}
+    for place, rounds in enumerate(means["paper"]["rounds"]):
+        yield str(rounds), *(_short(means[scheme]["nmse"][place]) for scheme in SCHEMES)
+    yield "slope of rms", *(f"{means[scheme]['slope']:.2f}" for scheme in SCHEMES)
 
 
 def rows(result: dict[str, Any]) -> Iterable[tuple[str, ...]]:

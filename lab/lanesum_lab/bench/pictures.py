@@ -11,12 +11,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from lanesum.codecs.registry import DEFAULT_CODEC
 from lanesum.errors import MissingToolError
 from lanesum_lab.bench.allreduce import case_name, method_name
 from lanesum_lab.bench.reducer import GLOO
 
 # Palette of Okabe and Ito: distinguishable in grey and for colour-blind readers.
 _COLORS = ("#999999", "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000")
+_DEFAULT_COLOR = "#B00000"  # of the default codec
 _MARKERS = "osD^v<>P"
 _FILLS = ("full", "none", "left", "bottom")
 # Smaller errors are not distinguished in a picture.
@@ -342,6 +344,8 @@ def tta(result: dict[str, Any], path: Path | BinaryIO) -> None:
 def _losses(against_time: Any, against_bytes: Any, figure: dict[str, Any], number: int) -> None:
     """Draw the test losses of method ``number``; all seeds are tested after the same steps."""
     style = {**_style(number), "linestyle": "-" if number < len(_COLORS) else "--"}
+    if figure["by"] == DEFAULT_CODEC:
+        style |= {"color": _DEFAULT_COLOR, "linestyle": "-"}
     tests = list(zip(*(run["tests"] for run in figure["runs"]), strict=True))
     losses = [[test["loss"] for test in some] for some in tests]
     mean = [sum(some) / len(some) for some in losses]

@@ -209,7 +209,8 @@ def nmse(
     if values is not None and values % 16:
         raise ConfigurationError(f"--values {values} is not a multiple of 16.", "16 layers share them.")
     settings = _settings(bench, quick, size=values, workers=_numbers(workers, "--workers"), runs=runs)
-    _show(bench.run(settings), [(bench.COLUMNS, bench.rows)], as_json, "nmse", picture)
+    tables = [(bench.COLUMNS, bench.rows), (bench.ROUNDS_COLUMNS, bench.mean_rows)]
+    _show(bench.run(settings), tables, as_json, "nmse", picture)
 
 
 @app.command()

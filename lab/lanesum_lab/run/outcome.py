@@ -60,8 +60,8 @@ class CounterTotals:
         """Read the counters of a process that is about to be killed; add an event if it does not answer."""
         try:
             if process == CONTROLLER:
-                self._events += self._ask(rpc.EVENTS, FINAL_STATUS_TIMEOUT_S)["events"]
-            elif process in self._servers:
+                return  # its events are in its state file
+            if process in self._servers:
                 status = self._server_status[process]()
                 self._servers[process]["decisions"].update(status.decisions)
                 self._servers[process]["refused"].update(status.refused)

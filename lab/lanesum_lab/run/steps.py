@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -24,7 +23,6 @@ from lanesum_switch.faults.plan import FaultPlan
 from lanesum_switch.faults.topology_names import CONTROLLER
 
 _CONTROLLER_START_S = 60.0
-_TRY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +95,13 @@ class Stage:
 
 
 def admit(supervisor: Supervisor, plan: RunPlan, controller: str, call: Any = rpc.call) -> dict[str, Any]:
-    """Admit the run's job as soon as the controller answers.
+    """Admit the run's job as soon as the controller is ready.
 
     Raises:
-        ProcessFailedError: a process ended meanwhile.
-        ControllerError: the controller refused, or did not answer for a minute.
+        ProcessFailedError: a process ended meanwhile, or the controller was not ready within a minute.
+        ControllerError: the controller refused, or did not answer.
     """
-    _wait_for_controller(supervisor, controller, call)
+    supervisor.wait_ready(supervisor.child(CONTROLLER), _CONTROLLER_START_S)
     message = {
         "name": commands.JOB,
         "workers": list(plan.workers),
@@ -115,18 +113,6 @@ def admit(supervisor: Supervisor, plan: RunPlan, controller: str, call: Any = rp
     # Call once with a long timeout: an attempt that timed out may still have been carried out.
     admitted: dict[str, Any] = call(controller, rpc.ADMIT, message, _CONTROLLER_START_S)
     return admitted
-
-
-def _wait_for_controller(supervisor: Supervisor, controller: str, call: Any) -> None:
-    deadline = time.monotonic() + _CONTROLLER_START_S
-    while True:
-        supervisor.check()
-        try:
-            call(controller, rpc.JOBS, {}, _TRY_S)
-            return
-        except rpc.UnreachableError:
-            if time.monotonic() > deadline:
-                raise
 
 
 def start_workers(stage: Stage) -> list[Child]:

@@ -29,9 +29,10 @@ from lanesum_switch.bmv2.fields import (
 from lanesum_switch.bmv2.limits import (
     MAX_BITS,
     MAX_CELLS,
-    MAX_PROGRAM_BYTES,
     MAX_STACK,
+    MAX_VALUES,
     MAX_VARBIT_BYTES,
+    check_text,
 )
 from lanesum_switch.bmv2.parser_loader import ParserLoader
 from lanesum_switch.bmv2.pipeline_loader import PipelineLoader
@@ -59,8 +60,10 @@ def load_program(text: bytes) -> ir.Program:
 
 def parse_json(text: bytes) -> Json:
     """Return the JSON of a program, without a check of its fields. Raises InvalidArgumentError for any other data."""
-    if len(text) > MAX_PROGRAM_BYTES:
-        raise InvalidArgumentError(f"The pipeline has {len(text)} bytes: a program has at most {MAX_PROGRAM_BYTES}.")
+    check_text(text)
+    num_values = text.count(b"{") + text.count(b"[") + text.count(b",")
+    if num_values > MAX_VALUES:
+        raise InvalidArgumentError(f"The BMv2 JSON has {num_values} values: a program has at most {MAX_VALUES}.")
     try:
         root = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from lanesum.cli.signals import wait_for_signal
+from lanesum.cli.signals import raise_file_limit, serve_until_signal
 from lanesum.errors import ConfigurationError
 from lanesum_control.cli.options import Loopback, Topology
 from lanesum_control.cli.typer_main import typer_main
@@ -78,6 +78,7 @@ def switch(
         if loopback
         else interface_ports(network, here, dict(map(_interface, interface or [])), injected)
     )
+    raise_file_limit()
     with (
         PortRunner(device, ports) as runner,
         P4RuntimeServer(
@@ -86,9 +87,9 @@ def switch(
             device_id=DEFAULT_DEVICE_ID,
             inject=runner.inject,
             spare=lambda: kind(seed=seed, queue_depth=depth),
-        ),
+        ) as server,
     ):
-        wait_for_signal()
+        serve_until_signal(f"switch {here}, P4Runtime at {server.address}")
 
 
 def _read(program: Path) -> bytes:

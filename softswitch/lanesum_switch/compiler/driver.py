@@ -19,7 +19,7 @@ from lanesum_switch.compiler.context import Context, Registers
 from lanesum_switch.compiler.expressions import Expressions
 from lanesum_switch.compiler.field_usage import FieldUsage
 from lanesum_switch.compiler.layout import Layout
-from lanesum_switch.compiler.python_source import Names, SourceWriter, check_size
+from lanesum_switch.compiler.python_source import Names, SourceWriter, check_source
 from lanesum_switch.compiler.v1model import V1ModelFunction
 from lanesum_switch.compiler.vectorizer import LaneVectorizer, Plan, banks_for
 from lanesum_switch.runtime.hashes import ones_complement_sum
@@ -143,7 +143,7 @@ def load_source(source: str, context: Context, environment: dict[str, Any]) -> C
         "log_message": _log_message,
     }
     filename = f"<p4 {context.program.name}>"
-    check_size(len(source))
+    check_source(source)
     try:
         code = compile(source, filename, "exec")
     except (SyntaxError, RecursionError, MemoryError, ValueError) as error:

@@ -12,11 +12,22 @@ from typing import Any
 from lanesum_switch.api import UnsupportedProgramError
 
 _MAX_HINT = 64  # characters of a program's name in an identifier
-MAX_SOURCE = 4 << 20  # characters of generated code: 64 times the largest committed program's; Python's tree takes 1 GB
+MAX_SOURCE = 1 << 20  # characters of generated code; 365,580 for the largest committed program, without vectors
+MAX_SOURCE_WORDS = (
+    1 << 16
+)  # names, numbers and signs; 63,955 for that program. Python's tree takes up to 560 bytes each
+_WORD = re.compile(r"\w+|[^\w\s]")
+
+
+def check_source(source: str) -> None:
+    """Raise UnsupportedProgramError for more generated code than a program may have."""
+    check_size(len(source))
+    if sum(1 for _ in _WORD.finditer(source)) > MAX_SOURCE_WORDS:
+        raise UnsupportedProgramError(f"The program needs more than {MAX_SOURCE_WORDS} words of generated code.")
 
 
 def check_size(size: int) -> None:
-    """Raise UnsupportedProgramError for more generated code than a program may have."""
+    """Raise UnsupportedProgramError for a longer text than generated code may have."""
     if size > MAX_SOURCE:
         raise UnsupportedProgramError(f"The program needs more than {MAX_SOURCE} characters of generated code.")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from p4.v1 import p4runtime_pb2 as p4rt
@@ -23,48 +24,40 @@ MAX_QUEUED = 1024
 
 
 class Connection:
-    """One open stream: its queue of outgoing messages, and its election id once it has one."""
+    """One open stream: its queue of outgoing messages, and its election id once it has one.
 
-    def __init__(self) -> None:
+    Args:
+        wake: called, in any thread, when there is a message, and at the end.
+
+    Attributes:
+        closed: no message follows those in the queue.
+        dropped: number of messages that found the queue full.
+    """
+
+    def __init__(self, wake: Callable[[], None] = lambda: None) -> None:
         self.election_id: int | None = None
+        self.closed = False
         self.dropped = 0
-        self._condition = threading.Condition()
+        self._wake = wake
         self._queue: deque[Any] = deque()
-        self._closed = False
-        self._error: StatusError | None = None
 
     def send(self, message: Any, *, must_arrive: bool = False) -> None:
-        with self._condition:
-            if self._closed:
-                return
-            if len(self._queue) >= MAX_QUEUED and not must_arrive:
-                self.dropped += 1
-                return
-            self._queue.append(message)
-            self._condition.notify()
+        if self.closed:
+            return
+        if len(self._queue) >= MAX_QUEUED and not must_arrive:
+            self.dropped += 1
+            return
+        self._queue.append(message)
+        self._wake()
 
-    def close(self, error: StatusError | None = None) -> None:
-        """End the stream after its queued messages, with the error, if any."""
-        with self._condition:
-            if not self._closed:
-                self._closed = True
-                self._error = error
-                self._condition.notify()
+    def close(self) -> None:
+        """End the stream after its queued messages."""
+        self.closed = True
+        self._wake()
 
-    def receive(self) -> Any | None:
-        """Return the next message for the client; None at the end of the stream.
-
-        Raises:
-            StatusError: the stream ends with this status.
-        """
-        with self._condition:
-            while not self._queue and not self._closed:
-                self._condition.wait()
-            if self._queue:
-                return self._queue.popleft()
-            if self._error is not None:
-                raise self._error
-            return None
+    def take(self) -> Any | None:
+        """Return the next message for the client; None if there is none now."""
+        return self._queue.popleft() if self._queue else None
 
 
 def election_id(message: Any) -> int:

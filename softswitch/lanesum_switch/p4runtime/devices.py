@@ -8,6 +8,7 @@ switch ever gets a pipeline.
 
 from __future__ import annotations
 
+import collections
 import threading
 from typing import Any
 
@@ -50,14 +51,27 @@ class Device:
 
 
 class Devices:
-    """Devices that clients have named so far."""
+    """The switch's device, and those for which streams arbitrate."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._devices: dict[int, Device] = {}
+        self._streams: collections.Counter[int] = collections.Counter()
 
     def get(self, device_id: int) -> Device:
+        """Return a device; a new one, which is not kept, for an unknown id."""
         with self._lock:
-            if device_id not in self._devices:
-                self._devices[device_id] = Device(device_id)
-            return self._devices[device_id]
+            return self._devices.get(device_id) or Device(device_id)
+
+    def hold(self, device_id: int) -> Device:
+        """Return a device, and keep it until its ``release``."""
+        with self._lock:
+            self._streams[device_id] += 1
+            return self._devices.setdefault(device_id, Device(device_id))
+
+    def release(self, device: Device) -> None:
+        """Forget a device once no stream holds it."""
+        with self._lock:
+            self._streams[device.device_id] -= 1
+            if self._streams[device.device_id] == 0:
+                del self._streams[device.device_id], self._devices[device.device_id]

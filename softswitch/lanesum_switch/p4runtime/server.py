@@ -4,35 +4,29 @@
 
 from __future__ import annotations
 
-import socket
+import functools
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from types import TracebackType
 from typing import Any
 
-import grpc
-from p4.v1 import p4runtime_pb2_grpc
-
-from lanesum.errors import ConfigurationError
+from lanesum._internal.closing import Serving
+from lanesum.rpc.grpc_server import Authenticate, GrpcServer
+from lanesum.rpc.limits import Limits
 from lanesum_switch.api import Switch
 from lanesum_switch.p4runtime.devices import Devices
 from lanesum_switch.p4runtime.idle import SWEEP_SECONDS
 from lanesum_switch.p4runtime.packet_io import Inject
 from lanesum_switch.p4runtime.pipeline import PipelineManager
 from lanesum_switch.p4runtime.scheduler import Scheduler
-from lanesum_switch.p4runtime.service import MAX_STREAMS, P4RuntimeService
+from lanesum_switch.p4runtime.service import P4RuntimeService
 
 DEFAULT_ADDRESS = "127.0.0.1:9559"
 
-# Pushes hold a whole compiled program.
-_MAX_MESSAGE_BYTES = 256 * 1024 * 1024
-
-# An open stream occupies a thread; the other threads serve the short RPCs.
-_THREADS = MAX_STREAMS + 16
+# A push holds a whole compiled program, of two megabytes for ours.
+LIMITS = Limits(message_bytes=64 << 20, silent=16, streams=64, streams_of_caller=48)
+_GRACE_S = 1.0
 
 
-class P4RuntimeServer:
+class P4RuntimeServer(Serving):
     """Serves one switch over P4Runtime.
 
     Args:
@@ -44,7 +38,9 @@ class P4RuntimeServer:
             with real ports passes the function of its ingress.
         spare: returns another switch of the same kind, for VERIFY_AND_SAVE, which needs two programs at a time. Without
             it that action answers UNIMPLEMENTED.
-        credentials: for TLS; None for plain text.
+        credentials: see ``GrpcServer``.
+        authenticate: see ``GrpcServer``.
+        limits: see ``GrpcServer``.
         idle_sweep_seconds: period of the search for expired entries; 1 s in BMv2.
 
     Raises:
@@ -60,13 +56,23 @@ class P4RuntimeServer:
         inject: Inject | None = None,
         spare: Callable[[], Switch] | None = None,
         credentials: Any = None,
+        authenticate: Authenticate | None = None,
+        limits: Limits = LIMITS,
         idle_sweep_seconds: float = SWEEP_SECONDS,
     ) -> None:
         self._requested = address
-        self._credentials = credentials
         self._scheduler = Scheduler()
-        self._devices = Devices()
-        device = self._devices.get(device_id)
+        devices = Devices()
+        device = devices.hold(device_id)
+        self._serve = functools.partial(
+            GrpcServer,
+            address,
+            P4RuntimeService(devices).handlers,
+            owner="P4Runtime server",
+            limits=limits,
+            credentials=credentials,
+            authenticate=authenticate,
+        )
         self._manager = PipelineManager(
             switch,
             self._scheduler,
@@ -76,100 +82,27 @@ class P4RuntimeServer:
             idle_sweep_seconds,
         )
         device.attach(self._manager)
-        self._server: Any = None
-        self._bound = address
+        self._server: GrpcServer | None = None
 
     @property
     def address(self) -> str:
         """Address of the server; after ``start`` with the port that port 0 selected."""
-        return self._bound
+        return self._requested if self._server is None else self._server.address
 
-    def start(self) -> P4RuntimeServer:
+    def start(self) -> None:
         """Listen and serve in background threads.
 
         Raises:
             ConfigurationError: the address is malformed or in use.
         """
-        if self._requested.startswith("unix:"):
-            _check_socket_free(self._requested)
-        else:
-            _check_port(self._requested)
-        server = grpc.server(
-            ThreadPoolExecutor(max_workers=_THREADS, thread_name_prefix="p4runtime"),
-            options=[
-                # With port reuse, a second server on the same port would start and silently share the clients.
-                ("grpc.so_reuseport", 0),
-                ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
-                ("grpc.max_send_message_length", -1),
-            ],
-        )
-        p4runtime_pb2_grpc.add_P4RuntimeServicer_to_server(P4RuntimeService(self._devices), server)
-        try:
-            if self._credentials is None:
-                port = server.add_insecure_port(self._requested)
-            else:
-                port = server.add_secure_port(self._requested, self._credentials)
-        except RuntimeError as error:
-            raise _cannot_listen(self._requested) from error
-        if port == 0:
-            raise _cannot_listen(self._requested)
-        if not self._requested.startswith("unix:"):
-            host, _, _ = self._requested.rpartition(":")
-            self._bound = f"{host}:{port}"
+        self._server = self._serve()
         self._scheduler.start()
-        server.start()
-        self._server = server
-        return self
+        self._server.start()
 
-    def wait(self, timeout: float | None = None) -> None:
-        """Wait until the server is stopped, or for that many seconds."""
+    def close(self) -> None:
+        """Stop listening, give open calls a moment, cancel them, and release the switch. Idempotent."""
         if self._server is not None:
-            self._server.wait_for_termination(timeout)
-
-    def stop(self, grace: float | None = 1.0) -> None:
-        """Stop listening, give open calls ``grace`` seconds, then cancel them. Idempotent."""
-        if self._server is None:
-            return
-        self._server.stop(grace).wait()
-        self._server = None
-        self._scheduler.stop()
-        self._manager.close()
-
-    def __enter__(self) -> P4RuntimeServer:
-        return self.start()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
-
-def _cannot_listen(address: str) -> ConfigurationError:
-    return ConfigurationError(
-        f"Cannot listen on {address} for P4Runtime.",
-        "Stop the process that uses it, or choose another address (host:port or unix:/path).",
-    )
-
-
-def _check_port(address: str) -> None:
-    """Check the port: gRPC reads a missing port as 443, and truncates one beyond 65535."""
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdecimal() or int(port) > 65535:
-        raise ConfigurationError(
-            f"{address!r} is not an address to listen on.", "Give host:port (port 0 takes a free one) or unix:/path."
-        )
-
-
-def _check_socket_free(address: str) -> None:
-    """Check the socket file: gRPC removes an existing one, even if another server listens on it."""
-    path = Path(address.removeprefix("unix:"))
-    if not path.is_socket():
-        if path.exists():
-            raise _cannot_listen(address)
-        return
-    with socket.socket(socket.AF_UNIX) as probe:
-        try:
-            probe.connect(str(path))
-        except OSError:
-            return
-    raise _cannot_listen(address)
+            self._server.close(_GRACE_S)
+            self._server = None
+            self._scheduler.stop()
+            self._manager.close()

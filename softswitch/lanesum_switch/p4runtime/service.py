@@ -1,18 +1,20 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The five RPCs of the ``p4.v1.P4Runtime`` service."""
+"""The six RPCs of the ``p4.v1.P4Runtime`` service."""
 
 from __future__ import annotations
 
-import logging
-import threading
-from collections.abc import Iterator
-from typing import Any, NoReturn
+import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import Any
 
 import grpc
+from google.protobuf.message import DecodeError
 from p4.v1 import p4runtime_pb2 as p4rt
-from p4.v1 import p4runtime_pb2_grpc
 
+from lanesum.rpc.calls import Call, RefusedError
+from lanesum.rpc.grpc_server import CallHandler
 from lanesum_switch.p4runtime.arbitration import Connection, election_id
 from lanesum_switch.p4runtime.devices import Device, Devices
 from lanesum_switch.p4runtime.read import read_entities
@@ -20,108 +22,100 @@ from lanesum_switch.p4runtime.status import (
     DETAILS_KEY,
     FAILED_PRECONDITION,
     PERMISSION_DENIED,
-    RESOURCE_EXHAUSTED,
-    UNKNOWN,
     StatusError,
 )
 from lanesum_switch.p4runtime.write import write_updates
 
-logger = logging.getLogger(__name__)
+SERVICE = "p4.v1.P4Runtime"
 
 # version reported by PI f96af95
 API_VERSION = "1.3.0"
 
-# Maximum of open streams, before or after arbitration. Each occupies a thread: more would starve the other RPCs.
-MAX_STREAMS = 48
+# A packet, and its metadata. Messages of streams are parsed in the event loop, which a large one would hold.
+MAX_STREAM_MESSAGE_BYTES = 1 << 16
 
 
-def _abort(context: Any, error: StatusError) -> NoReturn:
-    context.set_trailing_metadata(((DETAILS_KEY, error.packed()),))
-    context.abort(error.grpc_code, error.message)
-    raise AssertionError("abort always raises")
+class P4RuntimeService:
+    """Maps RPCs to devices, and StatusError to gRPC status.
 
-
-class P4RuntimeService(p4runtime_pb2_grpc.P4RuntimeServicer):
-    """Maps RPCs to devices, and StatusError to gRPC status."""
+    Attributes:
+        handlers: handlers by full method name.
+    """
 
     def __init__(self, devices: Devices) -> None:
         self._devices = devices
-        self._stream_slots = threading.BoundedSemaphore(MAX_STREAMS)
+        self.handlers: dict[str, CallHandler] = {
+            f"/{SERVICE}/Write": _unary(p4rt.WriteRequest, self._write),
+            f"/{SERVICE}/Read": self._read,
+            f"/{SERVICE}/SetForwardingPipelineConfig": _unary(
+                p4rt.SetForwardingPipelineConfigRequest, self._set_pipeline
+            ),
+            f"/{SERVICE}/GetForwardingPipelineConfig": _unary(
+                p4rt.GetForwardingPipelineConfigRequest, self._get_pipeline
+            ),
+            f"/{SERVICE}/Capabilities": _unary(p4rt.CapabilitiesRequest, _capabilities),
+            f"/{SERVICE}/StreamChannel": self._stream_channel,
+        }
 
-    def Write(self, request: Any, context: Any) -> Any:
+    def _write(self, request: Any) -> Any:
         device = self._devices.get(request.device_id)
-        try:
-            _check_primary(device, request)
-            manager = device.manager
-            with manager.lock:
-                write_updates(manager.current, request)
-        except StatusError as error:
-            _abort(context, error)
+        _check_primary(device, request)
+        manager = device.manager
+        with manager.lock:
+            write_updates(manager.current, request)
         return p4rt.WriteResponse()
 
-    def Read(self, request: Any, context: Any) -> Iterator[Any]:
-        device = self._devices.get(request.device_id)
+    async def _read(self, call: Call) -> None:
+        data = await call.receive()
+        found, failure = await _run(call, lambda: self._entities(_parsed(p4rt.ReadRequest, data)))
+        # One message with all entities, also in front of an error.
+        await call.send(found)
+        if failure is not None:
+            raise _refused(failure)
+
+    def _entities(self, request: Any) -> tuple[bytes, StatusError | None]:
+        manager = self._devices.get(request.device_id).manager
         response = p4rt.ReadResponse()
         failure = None
-        try:
-            manager = device.manager
-            with manager.lock:
-                pipeline = manager.current
-                try:
-                    read_entities(pipeline, request, response)
-                except StatusError as error:
-                    failure = error
-        except StatusError as error:
-            _abort(context, error)
-        # One message with all entities, also in front of an error.
-        yield response
-        if failure is not None:
-            _abort(context, failure)
+        with manager.lock:
+            pipeline = manager.current
+            try:
+                read_entities(pipeline, request, response)
+            except StatusError as error:
+                failure = error
+        return response.SerializeToString(), failure
 
-    def SetForwardingPipelineConfig(self, request: Any, context: Any) -> Any:
+    def _set_pipeline(self, request: Any) -> Any:
         device = self._devices.get(request.device_id)
-        try:
-            _check_primary(device, request)
-            device.set_pipeline(request.action, request.config)
-        except StatusError as error:
-            _abort(context, error)
+        _check_primary(device, request)
+        device.set_pipeline(request.action, request.config)
         return p4rt.SetForwardingPipelineConfigResponse()
 
-    def GetForwardingPipelineConfig(self, request: Any, context: Any) -> Any:
-        device = self._devices.get(request.device_id)
+    def _get_pipeline(self, request: Any) -> Any:
         response = p4rt.GetForwardingPipelineConfigResponse()
-        try:
-            response.config.CopyFrom(device.manager.get(request.response_type))
-        except StatusError as error:
-            _abort(context, error)
+        response.config.CopyFrom(self._devices.get(request.device_id).manager.get(request.response_type))
         return response
 
-    def Capabilities(self, request: Any, context: Any) -> Any:
-        return p4rt.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
+    async def _stream_channel(self, call: Call) -> None:
+        loop, changed = asyncio.get_running_loop(), asyncio.Event()
 
-    def StreamChannel(self, requests: Iterator[Any], context: Any) -> Iterator[Any]:
-        if not self._stream_slots.acquire(blocking=False):
-            _abort(context, StatusError(RESOURCE_EXHAUSTED, f"The server has {MAX_STREAMS} open streams already"))
-        try:
-            yield from self._stream(requests, context)
-        finally:
-            self._stream_slots.release()
+        def wake() -> None:
+            with contextlib.suppress(RuntimeError):  # the server has ended
+                loop.call_soon_threadsafe(changed.set)
 
-    def _stream(self, requests: Iterator[Any], context: Any) -> Iterator[Any]:
-        connection = Connection()
-        stream = _Stream(self._devices, connection)
-        # This generator writes and another thread reads; the end of the call wakes either.
-        context.add_callback(connection.close)
-        reader = threading.Thread(target=stream.read, args=(requests,), name="p4runtime-stream", daemon=True)
-        reader.start()
+        stream = _Stream(self._devices, Connection(wake))
+        reader = loop.create_task(stream.read(call))
         try:
-            while (message := connection.receive()) is not None:
-                yield message
-        except StatusError as error:
-            stream.leave()
-            _abort(context, error)
+            while not call.ended.done():
+                changed.clear()
+                while (message := stream.connection.take()) is not None:
+                    await call.send(message.SerializeToString())
+                if stream.connection.closed:
+                    await reader  # raises its error
+                    return
+                await changed.wait()
         finally:
-            connection.close()
+            reader.cancel()
             stream.leave()
 
 
@@ -130,61 +124,86 @@ def _check_primary(device: Device, request: Any) -> None:
         raise StatusError(PERMISSION_DENIED, f"You are not primary for device {device.device_id}")
 
 
+def _capabilities(_request: Any) -> Any:
+    return p4rt.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
+
+
+def _refused(error: StatusError) -> RefusedError:
+    return RefusedError(error.grpc_code, error.message, ((DETAILS_KEY, error.packed()),))
+
+
+def _parsed(kind: Any, data: bytes | None) -> Any:
+    try:
+        return kind.FromString(data or b"")
+    except DecodeError as error:
+        raise RefusedError(grpc.StatusCode.INTERNAL, f"The message is no {kind.DESCRIPTOR.full_name}.") from error
+
+
+async def _run(call: Call, function: Callable[[], Any]) -> Any:
+    # All wait for the lock of the pipeline: more threads would only wait, and packet-outs would have none.
+    try:
+        return await call.run(function, slow=True)
+    except StatusError as error:
+        raise _refused(error) from error
+
+
+def _unary(kind: Any, function: Callable[[Any], Any]) -> CallHandler:
+    async def handle(call: Call) -> bytes:
+        data = await call.receive()
+        answer: bytes = await _run(call, lambda: function(_parsed(kind, data)).SerializeToString())
+        return answer
+
+    return handle
+
+
 class _Stream:
     """The requests of one StreamChannel."""
 
     def __init__(self, devices: Devices, connection: Connection) -> None:
+        self.connection = connection
         self._devices = devices
-        self._connection = connection
         self._device: Device | None = None
-        # The writer may end while the reader arbitrates: a closed stream must not become primary.
-        self._lock = threading.Lock()
-        self._ended = False
 
-    def read(self, requests: Iterator[Any]) -> None:
+    async def read(self, call: Call) -> None:
+        """Handle all requests, then close the connection. Raises RefusedError."""
         try:
-            for request in requests:
-                self._handle(request)
+            data = await call.receive(MAX_STREAM_MESSAGE_BYTES)
+            call.become_stream()
+            while data is not None:
+                await self._handle(call, _parsed(p4rt.StreamMessageRequest, data))
+                data = await call.receive(MAX_STREAM_MESSAGE_BYTES)
         except StatusError as error:
-            self._connection.close(error)
-        except grpc.RpcError:
-            # The client has disconnected.
-            self._connection.close()
-        except Exception:
-            logger.exception("A stream ended by an error of the server")
-            self._connection.close(StatusError(UNKNOWN, "Internal error of the server"))
-        else:
-            self._connection.close()
+            raise _refused(error) from error
+        finally:
+            self.connection.close()
 
     def leave(self) -> None:
         """Remove the closed stream. Idempotent."""
-        with self._lock:
-            self._ended = True
-            if self._device is not None:
-                self._device.arbitration.remove(self._connection)
+        if self._device is not None:
+            self._device.arbitration.remove(self.connection)
+            self._devices.release(self._device)
 
-    def _handle(self, request: Any) -> None:
+    async def _handle(self, call: Call, request: Any) -> None:
         kind = request.WhichOneof("update")
         if kind == "arbitration":
-            with self._lock:
-                if not self._ended:
-                    self._arbitrate(request.arbitration)
+            self._arbitrate(request.arbitration)
             return
         # Before arbitration, and from backups, all other messages are ignored (specification, section 16.1).
-        if self._device is None or not self._device.arbitration.is_primary(self._connection):
+        device = self._device
+        if device is None or not device.arbitration.is_primary(self.connection):
             return
         if kind == "packet":
-            self._device.packet_out(request.packet)
+            await call.run(device.packet_out, request.packet)
         elif kind == "digest_ack":
-            self._device.digest_ack(request.digest_ack)
+            await call.run(device.digest_ack, request.digest_ack)
 
     def _arbitrate(self, message: Any) -> None:
         new_id = election_id(message.election_id)
         if self._device is None:
-            device = self._devices.get(message.device_id)
-            device.arbitration.add(self._connection, new_id)
+            device = self._devices.hold(message.device_id)
             self._device = device
+            device.arbitration.add(self.connection, new_id)
         elif self._device.device_id != message.device_id:
             raise StatusError(FAILED_PRECONDITION, "The device id of a stream cannot change")
         else:
-            self._device.arbitration.update(self._connection, new_id)
+            self._device.arbitration.update(self.connection, new_id)

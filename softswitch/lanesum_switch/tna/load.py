@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from lanesum_control.tofino.chips import TOFINO_1, TOFINO_2, Chip
 from lanesum_switch.api import InvalidArgumentError, UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
-from lanesum_switch.bmv2.limits import MAX_PROGRAM_BYTES
+from lanesum_switch.bmv2.limits import check_text
 from lanesum_switch.compiler.refusal import typed_refusal
 from lanesum_switch.tna import syntax as p4
 from lanesum_switch.tna.body import Binding
@@ -89,8 +89,7 @@ def load_text(config: bytes) -> TnaProgram:
 
     Raises InvalidArgumentError for invalid text, and UnsupportedProgramError for unsupported constructs.
     """
-    if len(config) > MAX_PROGRAM_BYTES:
-        raise InvalidArgumentError(f"The pipeline has {len(config)} bytes: a program has at most {MAX_PROGRAM_BYTES}.")
+    check_text(config)
     try:
         decoded = config.decode()
     except UnicodeDecodeError as error:

@@ -9,7 +9,7 @@ from typing import NoReturn, TypeVar
 
 from lanesum_control.tofino.lexer import P4SyntaxError, Token, number_of, tokens
 from lanesum_switch.api import InvalidArgumentError
-from lanesum_switch.bmv2.limits import MAX_BITS, MAX_NUMBER_BITS, MAX_STACK
+from lanesum_switch.bmv2.limits import MAX_BITS, MAX_NUMBER_BITS, MAX_STACK, MAX_WORDS
 from lanesum_switch.tna import syntax as p4
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ class Reader:
 
     def __init__(self, text: str) -> None:
         try:
-            self.tokens = tokens(text)
+            self.tokens = tokens(text, MAX_WORDS)
         except P4SyntaxError as error:
             raise InvalidArgumentError(error.what) from error
         self.at = 0

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import re
 import signal
 import subprocess
 import sys
@@ -167,16 +168,12 @@ def test_interrupted_command_has_the_status_of_shells(install: Install) -> None:
 
 @pytest.mark.parametrize(("sent", "status", "said"), [(signal.SIGTERM, 143, ""), (signal.SIGINT, 130, "interrupted")])
 def test_signal_ends_a_server_without_traceback(sent: signal.Signals, status: int, said: str) -> None:
-    program = (
-        "import sys, lanesum.cli.server as server\n"
-        "wait = server.wait_for_signal\n"
-        "server.wait_for_signal = lambda: (print('serves', flush=True), wait())\n"
-        "from lanesum.cli.app import main; sys.exit(main())"
-    )
-    command_line = [sys.executable, "-c", program, *SERVE]
+    command_line = [sys.executable, "-m", "lanesum.cli", *SERVE]
     with subprocess.Popen(command_line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
-        assert running.stdout.readline() == "serves\n"
+        address = r"127\.0\.0\.1:\d+"
+        ready = rf"lanesum is ready: server at {address}, for controllers at {address}\n"
+        assert re.fullmatch(ready, running.stdout.readline())
         running.send_signal(sent)
         _, errors = running.communicate(timeout=60)
     assert running.returncode == status

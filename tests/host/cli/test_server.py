@@ -8,6 +8,7 @@ import contextlib
 import importlib.metadata
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -25,12 +26,12 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     calls: list[tuple[Any, ...]] = []
 
     @contextlib.contextmanager
-    def serve(*arguments: Any, **options: Any) -> Iterator[None]:
+    def serve(*arguments: Any, **options: Any) -> Iterator[tuple[SimpleNamespace, SimpleNamespace]]:
         calls.append((*arguments, options))
-        yield
+        yield SimpleNamespace(address=arguments[0]), SimpleNamespace(address=arguments[1])
 
     monkeypatch.setattr(server, "serve", serve)
-    monkeypatch.setattr(server, "wait_for_signal", lambda: None)
+    monkeypatch.setattr(server, "serve_until_signal", lambda _: None)
     return calls
 
 

@@ -11,12 +11,26 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from lanesum.codecs import CodecError
-from lanesum.codecs.kernels.packing import lane_contribution, pack_codes, unpack_codes, unpack_lanes
+from lanesum.codecs.kernels.packing import (
+    lane_contribution,
+    pack_codes,
+    pack_mask,
+    unpack_codes,
+    unpack_lanes,
+    unpack_mask,
+)
 from lanesum.protocol.lanes import LaneOp
 from lanesum_lab.codec_simulation import aggregate
 
 TABLE = np.array([0, 3, 5, 7, 9, 11, 13, 14, 16, 17, 19, 21, 23, 25, 27, 30], dtype=np.uint8)
 code_arrays = st.integers(0, 20).flatmap(lambda words: hnp.arrays(np.uint8, 8 * words, elements=st.integers(0, 15)))
+
+
+def test_mask_is_packed_from_the_lowest_bit() -> None:
+    mask = np.zeros(70, np.bool_)
+    mask[[0, 33, 69]] = True
+    assert pack_mask(mask).tolist() == [1, 2, 32]
+    assert (unpack_mask(pack_mask(mask), 70) == mask).all() and pack_mask(mask[:0]).size == 0
 
 
 def test_worked_example() -> None:

@@ -211,9 +211,111 @@ def test_checkpoint_continues_with_the_same_bits() -> None:
         {**job[0].state_dict(), "memory": 3},
         {**job[0].state_dict(), "counts": {"a": -1}},
         {**job[0].state_dict(), "densities": {"a": None}},
+        {**job[0].state_dict(), "used": {"a": 7}},
     ):
         with pytest.raises(CodecError, match="state"):
             later[0].load_state_dict(wrong)
+
+
+class Tensor:
+    """One sparse tensor, summed by the default rules; bits per value of each all-reduce."""
+
+    def __init__(self, workers: int, size: int = 50_000) -> None:
+        self.workers, self.size = workers, size
+        self.job = [Policy(workers=workers) for _ in range(workers)]
+        self.rng = np.random.default_rng(5)
+        self.sent, self.received = np.zeros(size), np.zeros(size)
+        self.rounds = 0
+
+    def reduce(self, density: float) -> tuple[str, float, float]:
+        """Return codec and bits per value, uplink and downlink, of gradients with values at different places."""
+        codec = self.job[0].codec_for("t", self.size).name
+        vectors = [
+            np.where(self.rng.random(self.size) < density, self.rng.normal(size=self.size), 0).astype(np.float32)
+            for _ in range(self.workers)
+        ]
+        run = simulate(self.job, vectors, tensor="t", round=self.rounds)
+        self.rounds += 1
+        self.sent += np.mean(vectors, axis=0, dtype=np.float64)
+        self.received += run.values
+        up, down = (sum(shape[kind] for shape in self.words(run)) for kind in (0, 1))
+        return codec, up * 32 / self.size, down * 32 / self.size
+
+    @staticmethod
+    def words(run: Simulation) -> list[tuple[int, int]]:
+        return [(shape.words, shape.result_words) for shape in run.rounds]
+
+
+def test_residual_of_a_dense_codec_is_not_sent_as_floats() -> None:
+    tensor = Tensor(workers=1)
+    bits = [tensor.reduce(0.03) for _ in range(6)]
+    assert [name for name, _, _ in bits] == ["thc"] + ["auto"] * 5
+    # The memory of the first all-reduce is summed once more by thc, beside the first sparse one.
+    assert bits[1][1] < 4.1 + 2 and all(up < 4 for _, up, _ in bits[2:])
+    kept = tensor.job[0].memory("t")
+    assert kept is not None
+    # Nothing is lost: the rest, 1 % of one gradient, waits for the next dense all-reduce.
+    np.testing.assert_allclose(tensor.received + kept, tensor.sent, atol=1e-4)
+    assert np.linalg.norm(kept) < 0.02 * np.linalg.norm(tensor.sent)
+    tensor.reduce(1.0)
+    assert tensor.reduce(1.0)[0] == "thc"
+    np.testing.assert_allclose(tensor.received + tensor.job[0].memory("t"), tensor.sent, atol=1e-4)
+
+
+def test_denser_gradient_now_and_then_costs_little() -> None:
+    tensor = Tensor(workers=1)
+    bits = [tensor.reduce(0.06 if number % 8 == 7 else 0.03)[1] for number in range(34)][2:]
+    assert np.mean(bits) < 3
+
+
+def test_one_dense_gradient_costs_one_dense_round() -> None:
+    tensor = Tensor(workers=2)
+    bits = [tensor.reduce(1.0 if number == 5 else 0.03) for number in range(10)]
+    assert bits[5][1] > 32 and all(up < 8 for _, up, _ in (*bits[1:5], *bits[6:]))
+    assert [name for name, _, _ in bits[5:]] == ["auto", "thc", "auto", "auto", "auto"]
+
+
+def test_memory_of_topk_is_sent_beside_sparse_gradients() -> None:
+    rules = (Rule("sketch", max_density=0.1), Rule(TopK(workers=1, density=0.1)))
+    policy = Policy(workers=1, rules=rules)
+    x = np.random.default_rng(1).standard_normal(5000, np.float32)
+    norms = []
+    for number in range(9):
+        sent = x if number == 0 else np.zeros_like(x)
+        simulate([policy], [sent], tensor="t", round=number)
+        kept = policy.memory("t")
+        assert kept is not None
+        norms.append(float(np.linalg.norm(kept)))
+    assert policy.codec_for("t", x.size).name == "sketch"
+    assert norms == sorted(norms, reverse=True) and norms[-1] < 0.1 * norms[0]
+
+
+def test_choice_is_by_the_union_of_all_workers() -> None:
+    # Eight workers with 4.5 % each, at different places, have a union of 31 %: 11 bits per value for auto.
+    tensor = Tensor(workers=8)
+    assert [tensor.reduce(0.045)[0] for _ in range(4)] == ["thc"] * 4
+    tensor = Tensor(workers=2)
+    assert [tensor.reduce(0.045)[0] for _ in range(4)] == ["thc", "auto", "auto", "auto"]
+
+
+def test_union_near_the_limit_keeps_the_codec() -> None:
+    tensor = Tensor(workers=1)
+    limit = dict(tensor.job[0]._options("t", tensor.size))[1]
+    assert limit == pytest.approx((6 - 1) / 32, abs=0.01)
+    tensor.reduce(0.1)
+    found = [tensor.reduce(limit + 0.01 * (-1) ** number)[0] for number in range(12)]
+    assert set(found[1:]) == {"auto"}
+
+
+def test_density_is_estimated_from_a_sample_of_any_structure() -> None:
+    size, row = 1 << 17, 64
+    rows, columns = np.zeros((size // row, row), np.float32), np.zeros((size // row, row), np.float32)
+    rows[::10], columns[:, ::8] = 1, 1
+    for vector, density in ((rows, 0.1), (columns, 0.125), (np.zeros(size, np.float32), 0)):
+        for number in range(4):
+            policy = Policy(workers=1)
+            simulate([policy], [vector.reshape(-1)], tensor="t", round=number)
+            assert policy.state_dict()["densities"]["t"] == pytest.approx(density, abs=0.02)
 
 
 def test_policy_keeps_no_memory_around_error_feedback_codec() -> None:
@@ -267,7 +369,8 @@ def test_descriptions_tell_policies_apart() -> None:
             {"rules": (Rule("fixed", min_size=1),)},
             {"rules": (Rule("fixed", max_size=1),)},
             {"rules": (Rule("fixed", max_density=0.5),)},
+            {"rules": (Rule("fixed", if_fewer_bits=True),)},
         )
     }
-    assert len(lines) == 9
+    assert len(lines) == 10
     assert Policy(workers=2, error_feedback=False).describe() in lines

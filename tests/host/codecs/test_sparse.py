@@ -352,6 +352,29 @@ def test_values_that_cancel_are_counted() -> None:
     assert union_counts(nonzero_counts(values), 4096, 4, 20)[:3] == (80, 40, 20)
 
 
+def test_forecast_leaves_one_outlier_out() -> None:
+    def expected(*counts: int) -> int:
+        stats = TensorStats(counts=[(count,) * len(BLOCKS) for count in counts])
+        found = stats.expected()
+        assert found is not None
+        return found[0]
+
+    assert expected(100) == 100 and expected(3, 100) == expected(100, 3) == 3
+    assert expected(3, 4, 100, 3) == 4 and expected(3, 100, 3, 100) == 100 and expected(5, 6, 7, 8) == 8
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_dense_all_reduce_leaves_the_next_ones_sparse(kind: type[Any]) -> None:
+    job = [kind(workers=1)]
+    rng = np.random.default_rng(1)
+    bits = []
+    for number in range(8):
+        density = 1.0 if number == 3 else 0.03
+        x = np.where(rng.random(50_000) < density, rng.normal(size=50_000), 0).astype(np.float32)
+        bits.append(simulate(job, [x], tensor="t", round=number).uplink_words * 32 / x.size)
+    assert bits[3] > 32 and all(one < 3 for one in (*bits[:3], *bits[4:]))
+
+
 def test_units_fit_magnitudes() -> None:
     magnitudes = [1e-45, 1.0, 0.5, 0.75, 1e38, float(np.float32(3e-39)), *np.random.default_rng(1).random(50)]
     for magnitude, workers in itertools.product(magnitudes, (1, 2, 3, 7, 1024)):

@@ -55,6 +55,13 @@ def test_nodes_of_slurm_meet_at_first_machine() -> None:
         nodes(**SLURM, SLURM_STEP_NUM_NODES="3", SLURM_STEP_NUM_TASKS="12")
 
 
+@pytest.mark.parametrize("name", ["SLURM_JOB_NUM_NODES", "SLURM_STEP_NUM_NODES"])
+@pytest.mark.parametrize("value", ["three", "-2", "2.5", "1e3", "\u00b2"])
+def test_nodes_of_slurm_without_a_number_are_refused(name: str, value: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"number of machines {value!r} is no number. Give --nnodes"):
+        nodes(**{**SLURM, name: value})
+
+
 def test_nodes_of_kubernetes_variables_are_machines() -> None:
     found = nodes(WORLD_SIZE="2", RANK="1", MASTER_ADDR="job-0", MASTER_PORT="23456")
     assert set(found.options) == {

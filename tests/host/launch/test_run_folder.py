@@ -62,3 +62,18 @@ def test_status_adds_up_bytes_and_names_savings(tmp_path: Path) -> None:
     assert "9.5 MB sent instead of 8 MB as float32, 2 ret" in status.summary()
     folder.write_stats(1, {**counts, "group_steps": 4})
     assert status.summary().endswith(", 4 steps averaged by the process group")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"{", b"\xff", b"[1]", b"[" * 100_000, b'{"steps": "x", "bytes_up": null}', b'{"steps": NaN}', b"1" * 5000],
+)
+def test_files_that_no_rank_has_written_are_left_out(data: bytes, tmp_path: Path) -> None:
+    """A rank may be killed while it writes."""
+    folder = RunFolder(tmp_path)
+    folder.write_stats(0, {"steps": 3, "packets_sent": 2})
+    for name in ("worker-1.json", "failure.json"):
+        (tmp_path / name).write_bytes(data)
+    assert folder.stats() == [{"steps": 3, "packets_sent": 2}, {}]
+    assert folder.first_failure() is None
+    assert Status(folder).summary().startswith("3 steps")

@@ -10,7 +10,7 @@ import numpy as np
 
 from lanesum.aggregation.slots import Owner
 from lanesum.protocol import Header, Kind, Packet
-from lanesum.server.jobs import MemberIndex, ServerJob
+from lanesum.server.jobs import MAX_KEPT_RESULTS, MemberIndex, ServerJob
 from lanesum.server.journal import Journal
 from lanesum.server.member_table import MemberTable
 from lanesum.server.quorum_results import QuorumResultCache
@@ -38,4 +38,17 @@ def test_horizon_of_results_out_of_order_survives_restart(tmp_path: Path) -> Non
     journal, cache = open_cache(tmp_path)
     assert cache.is_evicted(Header(chunk=4)) and cache.is_evicted(Header(chunk=5))
     assert not cache.is_evicted(Header(chunk=6))
+    journal.close()
+
+
+def test_journal_larger_than_any_job_needs_is_begun_anew(tmp_path: Path) -> None:
+    """A sparse file takes no space, but reading it takes time and memory."""
+    journal, _ = open_cache(tmp_path)
+    journal.close()
+    (path,) = tmp_path.glob("*.journal")
+    record_bytes = path.stat().st_size // (journal.result_capacity + 1)
+    with path.open("r+b") as file:
+        file.truncate(record_bytes * (MAX_KEPT_RESULTS + 2))
+    journal, _ = open_cache(tmp_path)
+    assert journal.result_capacity == JOB.result_capacity
     journal.close()

@@ -13,6 +13,7 @@ import pytest
 
 from lanesum.errors import ConfigurationError
 from lanesum.rpc import json_grpc
+from lanesum.rpc.serving import JsonService
 from lanesum.server import AggregationServer
 from lanesum.server.client import RemoteServer, ServerError, ServerStatus, ServerUnreachableError
 from lanesum.server.service import ADMIT, REMOVE, SERVICE, STATUS, ServerService, serve
@@ -112,9 +113,7 @@ def test_invalid_bytes_are_refused(running: Running, data: bytes) -> None:
 def test_status_of_another_service_raises() -> None:
     replies: list[dict[str, Any]] = [{}, {"jobs": 5}, {"jobs": ["x"]}, {"jobs": [], "address": 1}]
     answering = iter(replies)
-    with json_grpc.JsonService(
-        f"{LOCALHOST}:0", SERVICE, {STATUS: lambda *_: next(answering)}, owner="test"
-    ) as service:
+    with JsonService(f"{LOCALHOST}:0", SERVICE, {STATUS: lambda *_: next(answering)}, owner="test") as service:
         remote = RemoteServer(f"{LOCALHOST}:{service.port}", timeout_s=60)
         for _ in replies:
             with pytest.raises(ServerError, match="cannot be read"):

@@ -252,7 +252,7 @@ def test_server_job_survives_json() -> None:
     assert ServerJob.from_json(served(flat(2), code_table=None).to_json()).code_table is None
 
 
-@pytest.mark.parametrize("text", ["", "5", "[]", "{}", "null", '{"job": 1}'])
+@pytest.mark.parametrize("text", ["", "5", "[]", "{}", "null", '{"job": 1}', "[" * 100_000])
 def test_from_json_of_other_text_raises(text: str) -> None:
     with pytest.raises(ConfigurationError, match="Not a job for the server"):
         ServerJob.from_json(text)

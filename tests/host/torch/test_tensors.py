@@ -15,6 +15,7 @@ from lanesum.codecs import ErrorFeedback, NotFiniteError, get
 from lanesum.errors import ConfigurationError
 from lanesum.gpu import staging, tensors
 from lanesum.session import Session
+from lanesum_lab.codec_simulation import simulate
 from tests.host.torch.device_codecs import AddsErrorFeedback, OnDevice, run
 from tests.host.torch.fake_device import LOST, FakeDevice
 from tests.host.torch.ranks import served_job
@@ -48,6 +49,19 @@ def test_tensors_of_host_have_sums_of_arrays(codec: str) -> None:
         assert type(array) is np.ndarray and type(tensor) is torch.Tensor
         assert array.shape == tuple(tensor.shape) == shape and tensor.dtype == torch.float32
         assert array.tobytes() == tensor.numpy().tobytes()
+
+
+@pytest.mark.parametrize("codec", ["thc", "union", "auto"])
+def test_codec_without_session_takes_tensors_of_host(codec: str) -> None:
+    """Kernels for devices are not required, neither for a first all-reduce nor for one with error feedback."""
+    kept: Any = {"thc": ErrorFeedback}.get(codec, lambda one: one)
+    arrays, those = kept(get(codec, workers=1)), kept(get(codec, workers=1))
+    for number in range(3):
+        sparse = vector(number, 5000) * (vector(10 + number, 5000) > 2)
+        options: Any = {"tensor": "t", "round": number}
+        expected = simulate(arrays, [sparse.numpy()], **options).values
+        found: Any = simulate(those, [sparse], **options).values  # type: ignore[list-item]
+        assert type(found) is torch.Tensor and found.numpy().tobytes() == expected.tobytes()
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])

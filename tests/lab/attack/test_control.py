@@ -23,7 +23,8 @@ from hypothesis import strategies as st
 
 from lanesum.rpc import controller as rpc
 from lanesum.rpc import json_grpc
-from lanesum.rpc.json_grpc import MAX_MESSAGE_BYTES, _cut
+from lanesum.rpc.calls import cut
+from lanesum.rpc.limits import Limits
 from lanesum.server import AggregationServer
 from lanesum.server import service as server_service
 from lanesum.server.service import ServerService
@@ -196,7 +197,7 @@ def test_services_malformed_bytes_are_refused(site: Site, data: bytes) -> None:
 def test_cut_refusal_fits_the_metadata_limit_of_grpc(character: str, length: int) -> None:
     """From 8 KiB on it refuses some, so that a call would fail only now and then."""
     text = f"The name {character * length} is too long. Use a shorter one."
-    kept = _cut(text)
+    kept = cut(text)
     assert len(quote(kept)) < 8000
     assert kept.startswith("The name ") and kept.endswith("Use a shorter one.")
     assert (kept == text) == (len(quote(text)) <= 7 << 10)
@@ -204,7 +205,7 @@ def test_cut_refusal_fits_the_metadata_limit_of_grpc(character: str, length: int
 
 def test_call_oversized_message_or_unknown_method_is_refused(site: Site) -> None:
     for service, method in ((rpc.SERVICE, rpc.READY), (server_service.SERVICE, server_service.STATUS)):
-        assert site.call(service, method, b" " * (MAX_MESSAGE_BYTES + 1)) == "RESOURCE_EXHAUSTED"
+        assert site.call(service, method, b" " * (Limits().message_bytes + 1)) == "RESOURCE_EXHAUSTED"
         assert site.call(service, "Shutdown", b"{}") == "UNIMPLEMENTED"
 
 

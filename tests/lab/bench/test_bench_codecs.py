@@ -27,7 +27,7 @@ has_torch = importlib.util.find_spec("torch") is not None
 
 
 def test_errors_of_drawn_vectors(tmp_path: Path) -> None:
-    result = nmse.run(nmse.Settings(size=4096, runs=2, workers=(1, 4, 64), recorded=False))
+    result = nmse.run(nmse.Settings(size=4096, runs=2, workers=(1, 4, 64), recorded=False, rounds=(1, 4, 32)))
     json.dumps(result)
     found = {(one["vectors"], one["workers"], one["that"], one["by"]): one for one in result["figures"]}
     one, same = found["Gaussian", 1, "differ", "thc 4"], found["Gaussian", 4, "agree", "thc 4"]
@@ -41,6 +41,10 @@ def test_errors_of_drawn_vectors(tmp_path: Path) -> None:
     rows = list(nmse.rows(result))
     assert len(rows) == 3 * 5 and all(len(row) == len(nmse.COLUMNS) for row in rows)
     assert sum(cell == "-" for cell in rows[-1]) == 4
+    slopes = {one["by"]: one["slope"] for one in result["means"]}
+    assert all(slopes[by] == pytest.approx(-0.5, abs=0.05) for by in ("thc 3", "thc 4", "thc 5", "thc 8"))
+    assert slopes["paper"] > -0.4
+    assert [row[0] for row in nmse.mean_rows(result)] == ["1", "4", "32", "slope of rms"]
     pictures.nmse(result, tmp_path / "nmse.png")
     assert (tmp_path / "nmse.png").stat().st_size > 10_000
 

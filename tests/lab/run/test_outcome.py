@@ -63,7 +63,7 @@ def test_counts_of_all_lives() -> None:
         processes.totals.before_kill(process)
     processes.switches["s1"] = {"claim": 7, "replay": 1}
     processes.decisions, processes.refused = {"replay": 3}, {}
-    processes.events = ["second"]
+    processes.events = ["first", "second"]  # the controller's state file keeps the first
     outcome = processes.totals.outcome(1.0, {})
     assert outcome.counters == {
         "packets": {"claim": 5 + 7 + 1, "replay": 1},

@@ -9,45 +9,43 @@ from typing import Any
 
 import pytest
 
+from lanesum.cli.signals import READY
 from lanesum.launch.supervisor import ProcessFailedError, Supervisor
 from lanesum.rpc import controller as rpc
 from lanesum_lab.run import steps
-from lanesum_lab.run.plan import make_plan
+from lanesum_lab.run.plan import RunPlan, make_plan
 
 
-class SlowController:
-    """Controller that starts late and takes two seconds to admit a job, also if the caller gives up earlier."""
-
-    def __init__(self) -> None:
-        self.silent = 3
-        self.jobs: list[str] = []
-
-    def call(self, address: str, method: str, message: dict[str, Any], timeout_s: float) -> dict[str, Any]:
-        if self.silent:
-            self.silent -= 1
-            raise rpc.UnreachableError(f"no controller at {address}")
-        if method == rpc.ADMIT:
-            if message["name"] in self.jobs:
-                raise rpc.ControllerError("admitted already")
-            self.jobs.append(message["name"])
-            if timeout_s < 2:
-                raise rpc.UnreachableError("no answer in time")
-        return {"name": message.get("name")}
+@pytest.fixture
+def plan(tmp_path: Path) -> RunPlan:
+    return make_plan(topology="loopback", runner=None, workers=2, codec="thc", epochs=1, out=tmp_path)
 
 
-def test_admit_with_slow_controller_admits_once(tmp_path: Path) -> None:
-    plan = make_plan(topology="loopback", runner=None, workers=2, codec="thc", epochs=1, out=tmp_path)
-    controller = SlowController()
+def test_admit_waits_for_the_line_of_the_controller(tmp_path: Path, plan: RunPlan) -> None:
+    """A call that times out may still be carried out, so the job is admitted by one call."""
+    calls: list[tuple[str, str]] = []
+
+    def call(address: str, method: str, message: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+        assert (tmp_path / "started").exists() and timeout_s > 10
+        calls.append((address, method))
+        return {"name": message["name"]}
+
     with Supervisor(tmp_path / "logs") as supervisor:
-        assert steps.admit(supervisor, plan, "127.0.0.1:1", controller.call)["name"] == controller.jobs[0]
-    assert len(controller.jobs) == 1
+        started = f"sleep 0.2; touch {tmp_path}/started; echo '{READY} controller'; exec sleep 60"
+        supervisor.start("controller", ["sh", "-c", started])
+        assert steps.admit(supervisor, plan, "127.0.0.1:1", call)["name"]
+    assert calls == [("127.0.0.1:1", rpc.ADMIT)]
 
 
-def test_admit_with_ended_process_fails_at_once(tmp_path: Path) -> None:
-    plan = make_plan(topology="loopback", runner=None, workers=2, codec="thc", epochs=1, out=tmp_path)
-    controller = SlowController()
-    controller.silent = 10**9
+def test_admit_with_ended_process_fails_at_once(tmp_path: Path, plan: RunPlan) -> None:
     with Supervisor(tmp_path / "logs") as supervisor:
         supervisor.start("controller", ["sh", "-c", "echo broken; exit 7"])
         with pytest.raises(ProcessFailedError, match="controller ended with exit code 7"):
-            steps.admit(supervisor, plan, "127.0.0.1:1", controller.call)
+            steps.admit(supervisor, plan, "127.0.0.1:1", rpc.call)
+
+
+def test_wait_ready_without_the_line_shows_the_log(tmp_path: Path) -> None:
+    with Supervisor(tmp_path / "logs") as supervisor:
+        child = supervisor.start("controller", ["sh", "-c", "echo still connecting; exec sleep 60"])
+        with pytest.raises(ProcessFailedError, match=r"not ready after 0\.5 s.*\n.*still connecting"):
+            supervisor.wait_ready(child, 0.5)

@@ -118,7 +118,7 @@ def test_registers_beyond_the_total_are_refused_before_they_are_allocated() -> N
     program["register_arrays"] = [
         {**program["register_arrays"][0], "name": f"r{i}", "size": MAX_CELLS} for i in range(2000)
     ] + program["register_arrays"]
-    with pytest.raises(InvalidArgumentError, match="at most 16777216 cells"):
+    with pytest.raises(InvalidArgumentError, match="at most 3145728 cells"):
         EmbeddedSwitch().load(json.dumps(program).encode())
 
 

@@ -5,10 +5,13 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
 from p4.v1 import p4runtime_pb2 as p4rt
 
@@ -16,7 +19,9 @@ from lanesum.errors import ConfigurationError
 from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.p4runtime import P4RuntimeServer
 from lanesum_switch.p4runtime.arbitration import MAX_QUEUED, Connection
-from lanesum_switch.p4runtime.service import MAX_STREAMS
+from lanesum_switch.p4runtime.devices import Devices
+from lanesum_switch.p4runtime.server import LIMITS
+from lanesum_switch.p4runtime.service import MAX_STREAM_MESSAGE_BYTES
 
 from .client import OK, Client, Outcome, Program, exact
 from .fake_switch import FakeSwitch
@@ -82,14 +87,15 @@ def test_unix_sockets(tmp_path: Path, small: Program) -> None:
         P4RuntimeServer(FakeSwitch(), f"unix:{tmp_path}/file").start()
 
 
-def test_stop_ends_open_streams_and_may_be_repeated(switch: FakeSwitch) -> None:
-    server = P4RuntimeServer(switch, "127.0.0.1:0", 1).start()
+def test_close_ends_open_streams_and_may_be_repeated(switch: FakeSwitch) -> None:
+    server = P4RuntimeServer(switch, "127.0.0.1:0", 1)
+    server.start()
     client = Client(server.address)
     stream = client.stream()
     stream.arbitrate(1)
     assert stream.role() == ("OK", 1)
-    server.stop(grace=0.1)
-    server.stop()
+    server.close()
+    server.close()
     assert isinstance(stream.get(), Outcome)
     assert switch.cpu_listener is None
     client.close()
@@ -137,25 +143,53 @@ def test_client_that_does_not_read_loses_packets_not_arbitration() -> None:
         connection.send(number)
     assert connection.dropped == 5
     connection.send("arbitration", must_arrive=True)
-    received = [connection.receive() for _ in range(MAX_QUEUED + 1)]
+    received = [connection.take() for _ in range(MAX_QUEUED + 1)]
     assert received == [*range(MAX_QUEUED), "arbitration"]
     connection.close()
-    assert connection.receive() is None
+    assert connection.take() is None
 
 
-def test_idle_streams_leave_room_for_other_calls(client: Client) -> None:
-    streams = [client.stream() for _ in range(MAX_STREAMS)]
-    for number, stream in enumerate(streams[:3]):
-        stream.arbitrate(number + 1)
-        assert stream.role() == ("OK", number + 1)
-    # Slots are taken as the calls arrive: a refusal shows that all are taken.
-    refused = client.stream()
-    while refused.silent(0.1):
-        refused.cancel()
-        refused = client.stream()
+def test_silent_streams_leave_room_for_others(client: Client) -> None:
+    """A stream without a message occupies no place for long: one more ends the oldest."""
+    silent = [client.stream() for _ in range(LIMITS.silent)]
+    speaking = client.stream()
+    speaking.arbitrate(1)
+    assert speaking.role() == ("OK", 1)
+    while not (ended := [stream for stream in silent if not stream.messages.empty()]):
+        time.sleep(0.01)
+    assert [stream.get() for stream in ended] == [Outcome("RESOURCE_EXHAUSTED")]
     assert client.stub.Capabilities(p4rt.CapabilitiesRequest(), timeout=5).p4runtime_api_version
-    for stream in streams:
-        stream.cancel()
+
+
+def test_stream_without_a_message_ends_in_time(switch: FakeSwitch) -> None:
+    with P4RuntimeServer(switch, "127.0.0.1:0", 1, limits=replace(LIMITS, message_s=0.2)) as server:
+        client = Client(server.address)
+        assert client.stream().get() == Outcome("DEADLINE_EXCEEDED")
+        speaking = client.stream()
+        speaking.arbitrate(1)
+        assert speaking.role() == ("OK", 1)
+        assert speaking.silent(0.5)
+        client.close()
+
+
+def test_stream_message_beyond_a_packet_is_refused(client: Client) -> None:
+    """Stream messages are read where all calls are: a large one would delay the others."""
+    stream = client.stream()
+    stream.arbitrate(1)
+    assert stream.role() == ("OK", 1)
+    stream.send(packet=p4rt.PacketOut(payload=bytes(MAX_STREAM_MESSAGE_BYTES)))
+    assert stream.get() == Outcome("RESOURCE_EXHAUSTED")
+
+
+def test_devices_keeps_only_what_a_stream_holds() -> None:
+    devices = Devices()
+    assert devices.get(2**64 - 1) is not devices.get(2**64 - 1)
+    held = devices.hold(7)
+    assert devices.hold(7) is devices.get(7) is held
+    devices.release(held)
+    assert devices.get(7) is held
+    devices.release(held)
+    assert devices.get(7) is not held
 
 
 def test_stream_that_ended_does_not_become_primary(client: Client) -> None:
@@ -243,6 +277,32 @@ def test_push_invalid_device_config_is_refused(client: Client, small: Program) -
         assert "BMv2 JSON" in message_of(client, config)
     # No program is installed.
     assert client.pipeline() == p4rt.ForwardingPipelineConfig()
+
+
+def nested(depth: int) -> bytes:
+    """Return a WriteRequest with P4Data within P4Data; Python's own parser of protobuf recurses."""
+
+    def field(number: int, content: bytes) -> bytes:
+        size, out = len(content), bytearray([number << 3 | 2])
+        while size > 0x7F:
+            out.append(size & 0x7F | 0x80)
+            size >>= 7
+        return bytes([*out, size]) + content
+
+    data = b""
+    for _ in range(depth):
+        data = field(4, field(1, data))  # P4Data.tuple, P4StructLike.members
+    register = field(11, field(3, data))  # Entity.register_entry, RegisterEntry.data
+    return field(4, field(2, register))  # WriteRequest.updates, Update.entity
+
+
+def test_message_nested_too_deeply_is_refused(client: Client, small: Program) -> None:
+    assert p4rt.WriteRequest.FromString(nested(9)).updates[0].entity.register_entry.data.tuple.members
+    for depth in (50, 1000, 5000):
+        with pytest.raises(grpc.RpcError) as raised:
+            client.channel.unary_unary("/p4.v1.P4Runtime/Write")(nested(depth), timeout=60)
+        assert raised.value.code() is not grpc.StatusCode.DEADLINE_EXCEEDED
+    assert client.push(small.config()) == OK
 
 
 def test_failed_push_keeps_the_pipeline(client: Client, small: Program, everything: Program) -> None:

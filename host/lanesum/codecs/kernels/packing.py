@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from lanesum.aggregation.combine import Words, expand
 from lanesum.codecs.base import CodecError
-from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.lanes import WORD_BITS, LaneOp
 from lanesum.protocol.spec import CODE_TABLE_ENTRIES
 
 #: Coordinates in one uplink word of EXPAND8 and TABLE8.
@@ -71,6 +71,20 @@ def pack(op: LaneOp, codes: NDArray[np.uint8]) -> Words:
         bits = groups[:, None, :]
     words: Words = np.bitwise_or.reduce(bits << shifts, axis=2)
     return words.reshape(-1)
+
+
+def pack_mask(mask: NDArray[np.bool_]) -> Words:
+    """Return a mask as words: element i is bit ``i % 32`` of word ``i // 32``."""
+    octets = np.zeros(-(-mask.size // WORD_BITS) * WORD_BITS // 8, np.uint8)
+    packed = np.packbits(mask, bitorder="little")
+    octets[: packed.size] = packed
+    return octets.view("<u4").astype(np.uint32, copy=False)
+
+
+def unpack_mask(words: Words, size: int) -> NDArray[np.bool_]:
+    """Return the mask of ``size`` elements that :func:`pack_mask` has packed."""
+    octets = words.astype("<u4", copy=False).view(np.uint8)
+    return np.unpackbits(octets, count=size, bitorder="little").view(np.bool_)
 
 
 def lanes_of(words: Words, lane_bits: int) -> NDArray[np.uint8] | NDArray[np.uint16]:

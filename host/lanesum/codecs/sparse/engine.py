@@ -177,11 +177,12 @@ class SparseCodec:
     def _on_device(self, x: Any, context: CodecContext) -> Steps:
         # PyTorch is installed: x is its tensor.
         from lanesum.gpu.sketch import DeviceReduction
+        from lanesum.gpu.staging import codec_accepts
         from lanesum.gpu.tensors import checked_tensor, copy_and_make_steps
 
         tensor = checked_tensor(x, context, self.workers)
         planned = self.planned_blocks(context, tensor.numel())
-        if planned is None:
+        if planned is None or not codec_accepts(self, tensor.device):
             return (yield from copy_and_make_steps(self, tensor, context))
         return (yield from self.by_blocks(DeviceReduction, tensor, tensor.numel(), *planned, context))
 

@@ -24,10 +24,11 @@ from lanesum.codecs.base import (
     refuse_not_finite,
 )
 from lanesum.codecs.fixed import FixedPoint
+from lanesum.codecs.kernels.packing import pack_mask, unpack_mask
 from lanesum.codecs.sparse.plan import DENSE_BLOCK
 from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
-from lanesum.protocol.lanes import WORD_BITS, LaneOp
+from lanesum.protocol.lanes import LaneOp
 
 
 class RowUnion:
@@ -76,13 +77,12 @@ class RowUnion:
             return Result(x.copy())
         if not np.isfinite(x).all():
             refuse_not_finite(x, context)
-        mask = np.zeros(-(-self._num_rows // WORD_BITS) * WORD_BITS, np.bool_)
+        mask = np.zeros(self._num_rows, np.bool_)
         mask[self._rows] = True
-        index = np.packbits(mask, bitorder="little").view("<u4").astype(np.uint32, copy=False)
+        index = pack_mask(mask)
         del mask
         reply: Aggregate = yield Round(LaneOp.OR, index, label="index")
-        words = checked_words(reply, RoundShape(LaneOp.OR, index.size)).astype("<u4", copy=False)
-        found = np.unpackbits(words.view(np.uint8), count=self._num_rows, bitorder="little")
+        found = unpack_mask(checked_words(reply, RoundShape(LaneOp.OR, index.size)), self._num_rows)
         if not found[self._rows].all():
             raise CodecError("The aggregate of the index round lacks rows of this worker.")
         self.union = np.flatnonzero(found)

@@ -20,6 +20,8 @@ from lanesum.codecs.sparse.plan import BLOCKS
 
 #: Number of past all-reduces. Their largest union and magnitude are the forecast for the next one.
 HISTORY_LENGTH = 4
+# A union this many times as large as any other one of the past is an exception, which the forecast leaves out.
+_OUTLIER = 1.5
 # The agreed unit fits values four times as large as the largest of the last ones. If the largest value is less than a
 # 64th of that limit, another round with a smaller unit costs less than the lost precision.
 _HEADROOM = 4.0
@@ -41,10 +43,14 @@ class TensorStats:
     magnitudes: list[float] = field(default_factory=list)
 
     def expected(self) -> tuple[int, ...] | None:
-        """Return the expected upper limits of the next counts; None without past sums."""
+        """Return the expected upper limits of the next counts, without a single outlier; None without past sums."""
         if not self.counts:
             return None
-        return tuple(max(column) for column in zip(*self.counts, strict=True))
+        limits = []
+        for column in zip(*self.counts, strict=True):
+            *_, second, largest = sorted((*column, column[0]) if len(column) == 1 else column)
+            limits.append(second if largest > _OUTLIER * second else largest)
+        return tuple(limits)
 
     def exponent(self, peak: int) -> int | None:
         """Return the exponent of the expected unit of the next values; None without past magnitudes."""

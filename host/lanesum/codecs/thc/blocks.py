@@ -219,8 +219,9 @@ class BlockCoder:
         """Return the factors from rotated blocks to positions in steps of 1/65536; 0 for blocks of zeros."""
         units = np.exp2(np.frexp(norms.astype(np.float64))[1])
         steps = UNIT * self.grid.granularity / (2 * self.grid.limit)
-        with np.errstate(divide="ignore"):
-            factors = np.clip(steps * units / peaks, _SMALLEST_FACTOR, _LARGEST_FACTOR)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gains = self.grid.gains(norms / peaks)
+            factors = np.clip(steps * units * gains / peaks, _SMALLEST_FACTOR, _LARGEST_FACTOR)
         return np.where(peaks > 0, factors, 0).astype(np.float32)
 
     def scales(self, size: int, peaks: Vector, divisor: int) -> Vector:

@@ -156,15 +156,17 @@ class THC:
         return backend.result(reply.included)
 
     def _backend(self, x: Any, context: CodecContext) -> Backend | None:
-        """Return the backend for ``x``; None for a device without kernels for blocks of this length."""
+        """Return the backend for ``x``; None for a device without kernels, or for longer blocks than theirs."""
         if not is_tensor(x):
             return HostBackend(self.coder, checked_vector(x, context, self.workers), context)
+        from lanesum.gpu.staging import codec_accepts
         from lanesum.gpu.tensors import checked_tensor
         from lanesum.gpu.thc import MAX_BLOCK as MAX_DEVICE_BLOCK
         from lanesum.gpu.thc import DeviceBackend
 
         x = checked_tensor(x, context, self.workers)
-        return DeviceBackend(self.coder, x, context) if self.block <= MAX_DEVICE_BLOCK else None
+        has_kernels = codec_accepts(self, x.device) and self.block <= MAX_DEVICE_BLOCK
+        return DeviceBackend(self.coder, x, context) if has_kernels else None
 
     def _on_host(self, x: Any, context: CodecContext) -> Steps:
         from lanesum.gpu.tensors import copy_and_make_steps, with_error_feedback

@@ -1,0 +1,235 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Asynchronous gRPC server: one event loop for all calls, and a bounded pool of threads for blocking code.
+
+A call needs a thread only once its message is there, and each bound has a share for one caller. The server uses the
+completion queue of grpcio, as grpcio's own servers do. ``grpc.aio`` has no call that ends another caller's call, and
+its server ends when a method name is no UTF-8 (grpcio 1.85); ``grpc.server`` has a thread for each open call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import logging
+import os
+import resource
+import socket
+import threading
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from lanesum._internal.closing import Serving
+from lanesum.errors import ConfigurationError, LanesumError
+from lanesum.rpc.caller import Caller
+from lanesum.rpc.calls import Call, RefusedError, cygrpc, resolve
+from lanesum.rpc.json_grpc import OPTIONS, import_grpc
+from lanesum.rpc.limits import Limits, Shares
+
+logger = logging.getLogger(__name__)
+
+_SERVING, _SERVICE_UNKNOWN = b"\x08\x01", b"\x08\x03"  # grpc.health.v1.HealthCheckResponse
+
+#: Takes a call; returns its answer, unless it has sent all. Runs in the event loop, so it must not block.
+CallHandler = Callable[[Call], Awaitable[bytes | None]]
+#: Takes the metadata of a call, and gRPC's authentication context with the certificate of the peer; returns the caller.
+#: Runs in the event loop. The peer receives a LanesumError of it with the status UNAUTHENTICATED.
+Authenticate = Callable[[Mapping[str, Any], Mapping[str, Sequence[bytes]]], Caller]
+
+
+class GrpcServer(Serving):
+    """gRPC server, with the standard health service. Use as a context manager, or call ``start`` and ``close``.
+
+    Args:
+        address: address to listen at, ``host:port`` or ``unix:PATH``; port 0 selects a free one.
+        handlers: handlers by full method name, ``/SERVICE/METHOD``.
+        owner: subject of the message if the address is taken.
+        limits: bounds.
+        credentials: ``grpc.ServerCredentials`` for TLS; None for plain text.
+        authenticate: identifies callers; without it, every caller may call everything.
+
+    Attributes:
+        address: the address, with the port that was selected.
+        port: the port; 0 for a socket file.
+
+    Raises:
+        ConfigurationError: the address is malformed, or cannot be listened at.
+        MissingToolError: grpc is not installed.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        handlers: Mapping[str, CallHandler],
+        *,
+        owner: str,
+        limits: Limits | None = None,
+        credentials: Any = None,
+        authenticate: Authenticate | None = None,
+    ) -> None:
+        self.limits = limits = limits or Limits()
+        self._codes = import_grpc().StatusCode
+        self._authenticate = authenticate
+        self._handlers = {name.encode(): handler for name, handler in handlers.items()}
+        self._open = {b"/grpc.health.v1.Health/Check": self._check, b"/grpc.health.v1.Health/Watch": self._watch}
+        self._healthy = {_health_request(name.split("/")[1]) for name in handlers} | {b""}
+        self._shares = Shares(limits)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._pools = {False: ThreadPoolExecutor(limits.threads), True: ThreadPoolExecutor(limits.slow_threads)}
+        files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        options = {
+            **dict(OPTIONS),
+            "grpc.so_reuseport": 0,  # with it, a second process would share the port silently
+            "grpc.max_receive_message_length": limits.message_bytes,
+            "grpc.max_send_message_length": -1,
+            "grpc.max_allowed_incoming_connections": max(1, min(limits.connections, files // 2)),
+            "grpc.max_concurrent_streams": limits.streams_of_caller + limits.waiting,
+            "grpc.server_handshake_timeout_ms": int(1000 * limits.handshake_s),
+            "grpc.max_connection_idle_ms": int(1000 * limits.idle_s),
+        }
+        self._queue = cygrpc().CompletionQueue()
+        self._server = cygrpc().Server(tuple(options.items()), False)
+        self._server.register_completion_queue(self._queue)
+        _check_address(address, owner)
+        own = None if credentials is None else credentials._credentials
+        mask = os.umask(0o177)  # of a socket file
+        try:
+            port = self._server.add_http2_port(address.encode(), *(() if own is None else (own,)))
+        except RuntimeError:
+            port = 0
+        finally:
+            os.umask(mask)
+        if port == 0:
+            raise _cannot_listen(address, owner)
+        self.port: int = 0 if address.startswith("unix:") else port
+        self.address = address if address.startswith("unix:") else f"{address.rpartition(':')[0]}:{port}"
+        self._loop = asyncio.new_event_loop()
+        self._threads: list[threading.Thread] = []
+
+    def start(self) -> None:
+        """Start to serve, in background threads."""
+        self._server.start()
+        for name, target in (("calls", self._loop.run_forever), ("events", self._poll)):
+            self._threads.append(threading.Thread(target=target, name=f"lanesum-{name}", daemon=True))
+            self._threads[-1].start()
+        asyncio.run_coroutine_threadsafe(self._accept(), self._loop)
+
+    def close(self, grace_s: float = 0.0) -> None:
+        """Stop listening, give open calls ``grace_s`` seconds, cancel them, wait for their handlers. Idempotent."""
+        if self._threads:
+            asyncio.run_coroutine_threadsafe(self._stop(grace_s), self._loop).result()
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            while self._threads:
+                self._threads.pop().join()
+            self._loop.close()
+        for pool in self._pools.values():
+            pool.shutdown()
+
+    async def _stop(self, grace_s: float) -> None:
+        down: asyncio.Future[Any] = self._loop.create_future()
+        self._server.shutdown(self._queue, functools.partial(resolve, down))
+        await asyncio.wait({down}, timeout=grace_s)
+        self._server.cancel_all_calls()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        await down
+        self._server.destroy()
+        self._queue.shutdown()
+
+    def _poll(self) -> None:
+        ended = cygrpc().CompletionType.queue_shutdown
+        while (event := self._queue.poll()).completion_type != ended:
+            self._loop.call_soon_threadsafe(event.tag, event)
+            del event  # a reference to the last event would keep its call
+
+    async def _accept(self) -> None:
+        while True:
+            arrived: asyncio.Future[Any] = self._loop.create_future()
+            self._server.request_call(self._queue, self._queue, functools.partial(resolve, arrived))
+            event = await arrived
+            if not event.success:  # the server ends
+                return
+            task = self._loop.create_task(self._serve(event))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+            del event, arrived, task
+
+    async def _serve(self, event: Any) -> None:
+        call = Call(event, self.limits, self._shares, self._pools)
+        task = asyncio.current_task()
+        assert task is not None
+        call.ended.add_done_callback(lambda ended: ended.result().batch_operations[0].cancelled() and task.cancel())
+        try:
+            await self._answer(call, event.call_details.method, task)
+        except asyncio.CancelledError:
+            if call.evicted:
+                text = f"This caller has {self.limits.silent} newer calls that wait for their message."
+                await call.finish(self._codes.RESOURCE_EXHAUSTED, text)
+        except RefusedError as error:
+            await call.finish(error.code, str(error), error.metadata)
+        except Exception:
+            logger.exception("A call ended by an error of the server")
+            await call.finish(self._codes.UNKNOWN, "Internal error of the server.")
+        finally:
+            call.leave()
+
+    async def _answer(self, call: Call, path: bytes, task: asyncio.Task[None]) -> None:
+        handler = self._open.get(path) or self._handlers.get(path)
+        if handler is None:
+            raise RefusedError(self._codes.UNIMPLEMENTED, "Method not found!")
+        if len(self._tasks) > self.limits.calls:
+            raise RefusedError(self._codes.UNAVAILABLE, f"The server has {self.limits.calls} open calls already.")
+        if self._authenticate is not None and path in self._handlers:
+            try:
+                known = self._authenticate(call.metadata, call.auth_context())
+            except LanesumError as error:
+                raise RefusedError(self._codes.UNAUTHENTICATED, str(error)) from error
+            call.caller = replace(known, source=call.caller.source)
+        await call.enter(task)
+        await call.finish(self._codes.OK, answer=await handler(call))
+
+    async def _check(self, call: Call) -> bytes:
+        if await call.receive() not in self._healthy:
+            raise RefusedError(self._codes.NOT_FOUND, "The server has no such service.")
+        await call.run(int)  # no answer while all threads are held
+        return _SERVING
+
+    async def _watch(self, call: Call) -> None:
+        known = await call.receive() in self._healthy
+        call.become_stream()
+        await call.send(_SERVING if known else _SERVICE_UNKNOWN)
+        await call.ended
+
+
+def _health_request(service: str) -> bytes:
+    """Return a ``grpc.health.v1.HealthCheckRequest`` with the name of a service."""
+    return b"\x0a" + bytes([len(service)]) + service.encode()
+
+
+def _cannot_listen(address: str, owner: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"The {owner} cannot listen at {address}.",
+        "Stop the process that uses it, or choose another address of this host (host:port or unix:PATH).",
+    )
+
+
+def _check_address(address: str, owner: str) -> None:
+    """Check what gRPC does not: it reads a missing port as 443, truncates one beyond 65535, and removes a socket file
+    at which another server listens.
+    """
+    if not address.startswith("unix:"):
+        host, _, port = address.rpartition(":")
+        if not host or not port.isdecimal() or int(port) > 65535:
+            raise ConfigurationError(
+                f"{address!r} is not an address to listen at.", "Give host:port (port 0 takes a free one) or unix:PATH."
+            )
+        return
+    path = Path(address.removeprefix("unix:"))
+    with socket.socket(socket.AF_UNIX) as probe:
+        if path.is_socket() and probe.connect_ex(str(path)) != 0:
+            return
+    if path.exists():
+        raise _cannot_listen(address, owner)

@@ -1,0 +1,327 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Services of JSON messages, with peers that hold what they can: calls, threads, streams, connections and answers."""
+
+from __future__ import annotations
+
+import contextlib
+import stat
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+
+from lanesum.errors import ConfigurationError, LanesumError
+from lanesum.rpc.caller import Caller, Role
+from lanesum.rpc.json_grpc import NoAnswerError, RefusedCallError, Stream, call, encode
+from lanesum.rpc.limits import Limits
+from lanesum.rpc.serving import JsonService
+from tests.raw_http2 import DATA, RST_STREAM, RawPeer, frame, headers, message
+
+SERVICE = "test.Service"
+PATH = f"/{SERVICE}/Echo".encode()
+CODES = grpc.StatusCode
+WAIT_S = 60.0
+
+
+class Counting:
+    """A stream of ``until`` messages."""
+
+    def __init__(self, until: int, wake: Callable[[], None]) -> None:
+        self.sent, self.until, self.wake = 0, until, wake
+        self.ended = False
+        self.closed = threading.Event()
+
+    def poll(self) -> dict[str, Any] | None:
+        self.sent += 1
+        self.ended = self.sent == self.until
+        self.wake()
+        return {"number": self.sent}
+
+    def close(self) -> None:
+        self.closed.set()
+
+
+class Open(Counting):
+    """A stream with one message, and no end."""
+
+    def poll(self) -> dict[str, Any] | None:
+        self.sent += 1
+        return {"number": 1} if self.sent == 1 else None
+
+
+class Site:
+    """A service whose method Wait answers once ``release`` is set."""
+
+    def __init__(self, limits: Limits | None = None, address: str = "127.0.0.1:0", **more: Any) -> None:
+        self.release = threading.Event()
+        self.opened: list[Counting] = []
+        self.callers: list[Caller] = []
+        handlers = {
+            "Echo": self._echo,
+            "Wait": lambda message, _: {"waited": self.release.wait(WAIT_S)},
+            "Slow": lambda message, _: {"waited": self.release.wait(WAIT_S)},
+            "Large": lambda message, _: {"text": "x" * message["length"]},
+            "Fail": self._fail,
+        }
+        streams = {"Count": self._count, "Open": self._open, "Refuse": self._fail}
+        self.service = JsonService(
+            address, SERVICE, handlers, owner="test", streams=streams, slow=("Slow",), limits=limits, **more
+        )
+        self.address = self.service.address
+
+    def _echo(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        self.callers.append(caller)
+        return message
+
+    @staticmethod
+    def _fail(message: dict[str, Any], *_: Any) -> Any:
+        if message.get("bug"):
+            raise RuntimeError("secret")
+        raise LanesumError("This is refused.", "Ask for something else.")
+
+    def _count(self, message: dict[str, Any], _: Caller, wake: Callable[[], None]) -> Counting:
+        self.opened.append(Counting(message["until"], wake))
+        return self.opened[-1]
+
+    def _open(self, message: dict[str, Any], _: Caller, wake: Callable[[], None]) -> Counting:
+        self.opened.append(Open(0, wake))
+        return self.opened[-1]
+
+    def call(self, method: str = "Echo", **message: Any) -> dict[str, Any]:
+        return call(self.address, SERVICE, method, message, WAIT_S)
+
+    def stream(self, method: str, **message: Any) -> Stream:
+        return Stream(self.address, SERVICE, method, message)
+
+
+@contextlib.contextmanager
+def running(limits: Limits | None = None, **more: Any) -> Iterator[Site]:
+    site = Site(limits, **more)
+    with site.service:
+        try:
+            yield site
+        finally:
+            site.release.set()
+
+
+@contextlib.contextmanager
+def peers(address: str, count: int, sent: bytes = headers(PATH), **more: Any) -> Iterator[list[RawPeer]]:
+    with contextlib.ExitStack() as stack:
+        found = [stack.enter_context(RawPeer(address, **more)) for _ in range(count)]
+        for peer in found:
+            peer.send(sent)
+        yield found
+
+
+def code_of(failure: pytest.ExceptionInfo[grpc.RpcError]) -> grpc.StatusCode:
+    code: grpc.StatusCode = failure.value.code()
+    return code
+
+
+def test_calls_without_a_message_hold_nothing_that_others_need() -> None:
+    """Eight of them once held all threads of the service."""
+    with running() as site, peers(site.address, 8) as silent:
+        for number in range(20):
+            assert site.call(number=number) == {"number": number}
+        assert site.stream("Count", until=2).__iter__().__next__() == {"number": 1}
+        for peer in silent:
+            with pytest.raises(TimeoutError):
+                peer.status(timeout_s=0.01)
+
+
+def test_call_without_a_message_ends_in_time() -> None:
+    with running(Limits(message_s=0.2)) as site, peers(site.address, 2) as silent:
+        assert [peer.status() for peer in silent] == [CODES.DEADLINE_EXCEEDED.value[0]] * 2
+        part = frame(DATA, 0, 1, b"\0\0\0\0\x02{")  # one byte of a message of two
+        with peers(site.address, 1, headers(PATH) + part) as slow:
+            assert slow[0].status() == CODES.DEADLINE_EXCEEDED.value[0]
+
+
+def test_call_beyond_the_silent_ones_ends_the_oldest() -> None:
+    with running(Limits(silent=3)) as site, peers(site.address, 1) as (peer,):
+        for stream in (3, 5, 7, 9):
+            peer.send(headers(PATH, stream))
+        for oldest in (1, 3):
+            assert peer.status(oldest) == CODES.RESOURCE_EXHAUSTED.value[0]
+        peer.send(message(b"{}", 5))
+        assert peer.status(5) == CODES.OK.value[0]
+        assert site.call(a=1) == {"a": 1}
+
+
+def test_call_beyond_the_waiting_ones_is_refused() -> None:
+    limits = Limits(waiting=3, threads_of_caller=1)
+    with running(limits) as site, peers(site.address, 1, b"") as (peer,):
+        for stream in (1, 3, 5, 7):
+            peer.send(headers(f"/{SERVICE}/Wait".encode(), stream) + message(b"{}", stream))
+        assert peer.status() == CODES.UNAVAILABLE.value[0]
+        site.release.set()
+        assert [peer.status() for _ in range(3)] == [CODES.OK.value[0]] * 3
+        assert site.call("Wait") == {"waited": True}
+
+
+def test_slow_methods_leave_threads_to_the_others() -> None:
+    with running() as site, ThreadPoolExecutor(12) as threads:
+        slow = [threads.submit(site.call, "Slow") for _ in range(12)]
+        assert site.call(a=1) == {"a": 1}
+        site.release.set()
+        assert [one.result(WAIT_S) for one in slow] == [{"waited": True}] * 12
+
+
+def test_calls_above_the_rate_are_delayed() -> None:
+    with running(Limits(rate=50.0, burst=5)) as site, grpc.insecure_channel(site.address) as channel:
+        method = channel.unary_unary(f"/{SERVICE}/Echo")
+        method(b"{}", wait_for_ready=True)
+        begin = time.monotonic()
+        for _ in range(15):
+            assert method(b"{}") == b"{}"
+        assert time.monotonic() - begin > 0.15
+
+
+def test_streams_need_no_threads_and_are_counted() -> None:
+    with running(Limits(streams_of_caller=40)) as site, contextlib.ExitStack() as stack:
+        before = threading.active_count()
+        channel = stack.enter_context(grpc.insecure_channel(site.address))
+        method = channel.unary_stream(f"/{SERVICE}/Open")
+        streams = [method(b"{}") for _ in range(40)]
+        for stream in streams:
+            assert next(stream) == encode({"number": 1})
+        assert threading.active_count() - before < 30
+        with pytest.raises(RefusedCallError, match="All 40 streams are in use"):
+            next(iter(site.stream("Open")))
+        streams[0].cancel()
+        while not any(one.closed.is_set() for one in site.opened):
+            time.sleep(0.01)
+        assert next(iter(stack.enter_context(site.stream("Count", until=1)))) == {"number": 1}
+
+
+def test_stream_has_all_messages_and_is_closed() -> None:
+    with running() as site:
+        assert [one["number"] for one in site.stream("Count", until=5)] == [1, 2, 3, 4, 5]
+        assert site.opened[0].closed.wait(WAIT_S)
+        with site.stream("Open") as stream:
+            assert next(iter(stream)) == {"number": 1}
+        assert site.opened[1].closed.wait(WAIT_S)
+        with pytest.raises(RefusedCallError, match="Ask for something else"):
+            next(iter(site.stream("Refuse")))
+
+
+def test_close_ends_streams_and_waits_for_handlers() -> None:
+    with running() as site:
+        stream = iter(site.stream("Open"))
+        assert next(stream) == {"number": 1}
+        with ThreadPoolExecutor(1) as threads:
+            waiting = threads.submit(site.call, "Wait")
+            while not waiting.running():
+                time.sleep(0.01)
+            threading.Timer(0.2, site.release.set).start()
+            site.service.close()
+            with pytest.raises((NoAnswerError, RefusedCallError)):
+                next(stream)
+            with contextlib.suppress(LanesumError):
+                waiting.result(WAIT_S)
+        assert site.opened[0].closed.is_set()
+        site.service.close()
+
+
+def test_method_name_that_is_no_text_is_refused_alone() -> None:
+    with running() as site:
+        for path in (b"/\xff\xfe/Echo", PATH + b"\xc3", b"/", b"\0"):
+            with peers(site.address, 1, headers(path) + message(b"{}")) as strange:
+                assert strange[0].status() in (CODES.UNIMPLEMENTED.value[0], None)
+        with peers(site.address, 1, headers(PATH, more=((b"x", b"\xff\xfe"),)) + message(b"{}")) as strange:
+            strange[0].status()
+        assert site.call(a=1) == {"a": 1}
+
+
+def test_answer_that_is_not_taken_is_dropped() -> None:
+    """The peer allows the server no byte of the answer."""
+    large = headers(f"/{SERVICE}/Large".encode()) + message(b'{"length": 1000000}')
+    with running(Limits(message_s=0.2)) as site, peers(site.address, 1, large, window=0) as deaf:
+        assert deaf[0].next_frame(RST_STREAM) is not None
+        assert site.call(a=1) == {"a": 1}
+
+
+def test_connections_are_limited_and_end_when_idle() -> None:
+    limits = Limits(connections=4, handshake_s=0.3, idle_s=0.3)
+    with running(limits) as site:
+        with peers(site.address, 4, b"") as idle, RawPeer(site.address) as refused:
+            assert refused.is_closed()
+            assert all(peer.is_closed() for peer in idle)
+        with peers(site.address, 1, b"", preface=False) as silent:
+            assert silent[0].is_closed()
+        assert site.call(a=1) == {"a": 1}
+
+
+def test_message_beyond_the_methods_length_is_refused() -> None:
+    with running(max_bytes={"Echo": 100}) as site:
+        assert site.call("Large", length=1, more="x" * 200)
+        with pytest.raises(RefusedCallError, match=r"has 2\d\d bytes, and the method takes 100"):
+            site.call(text="x" * 200)
+
+
+def test_refusals_and_bugs_are_told_apart() -> None:
+    with running() as site:
+        with pytest.raises(RefusedCallError, match="Ask for something else"):
+            site.call("Fail")
+        with pytest.raises(RefusedCallError, match="Internal error") as failure:
+            site.call("Fail", bug=True)
+        assert "secret" not in str(failure.value)
+        with pytest.raises(RefusedCallError, match="not found"):
+            site.call("Unknown")
+
+
+def test_health_is_that_of_the_protocol() -> None:
+    """Bytes of ``grpc.health.v1``: request {1: service}, response {1: SERVING = 1 or SERVICE_UNKNOWN = 3}."""
+    with running() as site, grpc.insecure_channel(site.address) as channel:
+        check = channel.unary_unary("/grpc.health.v1.Health/Check")
+        named = b"\x0a" + bytes([len(SERVICE)]) + SERVICE.encode()
+        assert check(b"", wait_for_ready=True) == check(named) == b"\x08\x01"
+        with pytest.raises(grpc.RpcError) as failure:
+            check(b"\x0a\x01x")
+        assert code_of(failure) == CODES.NOT_FOUND
+        watch = channel.unary_stream("/grpc.health.v1.Health/Watch")
+        assert next(watch(named)) == b"\x08\x01"
+        assert next(watch(b"\x0a\x01x")) == b"\x08\x03"
+
+
+def test_authenticate_names_the_caller() -> None:
+    def authenticate(metadata: Mapping[str, Any], auth_context: Mapping[str, Any]) -> Caller:
+        assert auth_context.get("transport_security_type", [b"insecure"]) == [b"insecure"]
+        if metadata.get("authorization") != "Bearer right":
+            raise LanesumError("The token is not known.", "Ask the operator for one.")
+        return Caller("alice", Role.TENANT)
+
+    with running(authenticate=authenticate) as site, grpc.insecure_channel(site.address) as channel:
+        method = channel.unary_unary(f"/{SERVICE}/Echo")
+        assert method(b"{}", metadata=(("authorization", "Bearer right"),), wait_for_ready=True) == b"{}"
+        (caller,) = site.callers
+        assert (caller.name, caller.role) == ("alice", Role.TENANT)
+        assert caller.source.startswith("ipv4:127.0.0.1:")
+        for metadata in ((), (("authorization", "Bearer wrong"),)):
+            with pytest.raises(grpc.RpcError, match="Ask the operator") as failure:
+                method(b"{}", metadata=metadata)
+            assert code_of(failure) == CODES.UNAUTHENTICATED
+        assert len(site.callers) == 1
+        assert channel.unary_unary("/grpc.health.v1.Health/Check")(b"") == b"\x08\x01"
+
+
+def test_socket_file_is_for_its_owner_and_one_server(tmp_path: Path) -> None:
+    address = f"unix:{tmp_path}/service.sock"
+    with running(address=address) as site:
+        assert site.address == address
+        assert stat.S_IMODE((tmp_path / "service.sock").stat().st_mode) == 0o600
+        assert site.call(a=1) == {"a": 1}
+        with pytest.raises(ConfigurationError, match="cannot listen"):
+            Site(address=address)
+
+
+@pytest.mark.parametrize("address", ["", "nowhere", "127.0.0.1", "127.0.0.1:", "127.0.0.1:99999", ":5"])
+def test_malformed_address_is_refused(address: str) -> None:
+    with pytest.raises(ConfigurationError, match="host:port"):
+        Site(address=address)
