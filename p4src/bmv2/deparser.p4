@@ -9,8 +9,7 @@ control PacketDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.ethernet);
         packet.emit(hdr.arp);
         packet.emit(hdr.ipv4);
-        packet.emit(hdr.icmp);
-        packet.emit(hdr.quoted);
+        packet.emit(hdr.report);
         packet.emit(hdr.udp);
         packet.emit(hdr.datagram);
         packet.emit(hdr.lanesum);

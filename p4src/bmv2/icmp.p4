@@ -62,8 +62,10 @@ control Icmp(INGRESS_PARAMETERS) {
               + (bit<32>) hdr.udp.checksum
             : (bit<32>) (hdr.datagram.type ++ hdr.datagram.code) + (bit<32>) hdr.datagram.checksum
               + (bit<32>) hdr.datagram.rest[31:16] + (bit<32>) hdr.datagram.rest[15:0]);
-        hdr.quoted.setValid();
-        hdr.quoted = hdr.ipv4;
+        hdr.report.setValid();
+        hdr.report.quoted = hdr.ipv4.version ++ hdr.ipv4.ihl ++ hdr.ipv4.dscp ++ hdr.ipv4.ecn ++ hdr.ipv4.total_length
+            ++ hdr.ipv4.identification ++ hdr.ipv4.flags ++ hdr.ipv4.fragment_offset ++ hdr.ipv4.ttl
+            ++ hdr.ipv4.protocol ++ hdr.ipv4.checksum ++ hdr.ipv4.source ++ hdr.ipv4.destination;
         send();
         hdr.ipv4.dscp = DSCP_NETWORK_CONTROL;
         hdr.ipv4.ecn = 0;
@@ -71,11 +73,10 @@ control Icmp(INGRESS_PARAMETERS) {
         hdr.ipv4.identification = 0;
         hdr.ipv4.flags = DO_NOT_FRAGMENT;
         hdr.ipv4.protocol = IP_PROTOCOL_ICMP;
-        hdr.icmp.setValid();
-        hdr.icmp.type = type;
-        hdr.icmp.code = code;
-        hdr.icmp.checksum = ~ones_complement_sum(sum[15:0], sum[31:16]);
-        hdr.icmp.rest = 0;
+        hdr.report.type = type;
+        hdr.report.code = code;
+        hdr.report.checksum = ~ones_complement_sum(sum[15:0], sum[31:16]);
+        hdr.report.rest = 0;
         hdr.lanesum.setInvalid();
         truncate(ICMP_FRAME_BYTES);
     }

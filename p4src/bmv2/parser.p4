@@ -3,10 +3,10 @@
 // Parser: all headers up to the lanesum header, and the payload where this program sums packets of that size.
 
 #define SELECT_AGGREGATE(op, action, uplink_words, state) \
-    (LANESUM_VERSION, KIND_CONTRIBUTION, FLAG_UPPER &&& FLAG_UPPER, OP_##op, ACCUMULATOR_WORDS): parse_lanes;
+    (OP_##op, ACCUMULATOR_WORDS, HAS(FLAG_UPPER)): parse_lanes;
 #define SELECT_CODES(op, action, uplink_words, state) \
-    (LANESUM_VERSION, KIND_CONTRIBUTION, 0 &&& FLAG_UPPER, OP_##op, uplink_words): state;
-#define SELECT_WORDS(op) (LANESUM_VERSION, KIND_CONTRIBUTION, _, OP_##op, ACCUMULATOR_WORDS): parse_lanes;
+    (OP_##op, uplink_words, 0 &&& FLAG_UPPER): state;
+#define SELECT_WORDS(op) (OP_##op, ACCUMULATOR_WORDS, _): parse_lanes;
 
 #define PARSE_UPLINK(header, name) \
     state name { \
@@ -63,12 +63,19 @@ parser PacketParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
 
     state parse_lanesum {
         packet.extract(hdr.lanesum);
-        // A sum of another switch (flag UPPER) has accumulator words as payload, whatever the operation.
-        transition select(hdr.lanesum.version, hdr.lanesum.kind, hdr.lanesum.flags, hdr.lanesum.op,
-                          hdr.lanesum.words) {
-            FOR_EACH_WIDENING_OP(SELECT_AGGREGATE)
-            FOR_EACH_WIDENING_OP(SELECT_CODES)
+        transition select(hdr.lanesum.version, hdr.lanesum.kind) {
+            (LANESUM_VERSION, KIND_CONTRIBUTION): parse_contribution;
+            default: accept;
+        }
+    }
+
+    // A sum of another switch (flag UPPER) has accumulator words as payload, whatever the operation. The most frequent
+    // packets are first, for targets that compare one after the other.
+    state parse_contribution {
+        transition select(hdr.lanesum.op, hdr.lanesum.words, hdr.lanesum.flags) {
             FOR_EACH_PLAIN_OP(SELECT_WORDS)
+            FOR_EACH_WIDENING_OP(SELECT_CODES)
+            FOR_EACH_WIDENING_OP(SELECT_AGGREGATE)
             default: accept;
         }
     }

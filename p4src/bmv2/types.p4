@@ -29,12 +29,20 @@ const verdict_t VERDICT_ICMP = 14;
 // Remove it, once the accumulator words are made of it or read from the registers.
 #define REMOVE_UPLINK(header, state) hdr.header.setInvalid();
 
+// ICMP message about a packet, with that packet's IPv4 header.
+header report_t {
+    bit<8>   type;
+    bit<8>   code;
+    bit<16>  checksum;
+    bit<32>  rest;
+    bit<160> quoted;
+}
+
 struct headers_t {
     ethernet_t ethernet;
     arp_t      arp;
     ipv4_t     ipv4;
-    icmp_t     icmp;     // of a message about a packet
-    ipv4_t     quoted;   // header of that packet
+    report_t   report;
     udp_t      udp;
     icmp_t     datagram; // first eight bytes behind the IPv4 header of other protocols than UDP
     lanesum_t  lanesum;
