@@ -47,7 +47,7 @@ FUZZ_SECONDS ?= 600
 FUZZ_SEED ?= 1
 
 .PHONY: help run test test-quick test-code lint format setup p4 tofino tofino-try generate soak bench native-sanitize audit \
-	fuzz fuzz-programs fuzz-files fuzz-grpc fuzz-udp model clean
+	fuzz hold fuzz-programs fuzz-files fuzz-grpc fuzz-udp model clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 17
@@ -105,6 +105,9 @@ native-sanitize: $(READY_TO_TEST) ## run the native extension under sanitizers (
 
 fuzz: $(READY_TO_TEST) ## fuzz the native server and worker (FUZZ_SECONDS= FUZZ_SEED=)
 	FUZZ_SEED=$(FUZZ_SEED) scripts/native $(VENV) fuzz $(FUZZ_SECONDS)
+
+hold: $(READY_TO_TEST) ## hold 10,000 idle and 1,000 slow connections to a controller while a job lives
+	$(BIN)/python -m tests.lab.attack.held --seconds 60
 
 fuzz-programs: $(READY_TO_TEST) ## fuzz the loaders of switch programs (FUZZ_SECONDS= FUZZ_SEED=)
 	$(BIN)/python -m tests.softswitch.bmv2.mutants --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)

@@ -35,23 +35,27 @@ def message(data: bytes, stream: int = 1) -> bytes:
     return frame(DATA, END_STREAM, stream, b"\0" + struct.pack(">I", len(data)) + data)
 
 
+#: Begins HTTP/2; with a table of headers of no bytes, so that the server sends their names as text.
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(SETTINGS, 0, 0, struct.pack(">HI", _HEADER_TABLE_SIZE, 0))
+
+
 class RawPeer:
     """A connection to a gRPC server at ``host:port``. Use as a context manager.
 
     Args:
         preface: begin HTTP/2; without it the server waits for the first byte.
         window: bytes of an answer that this peer accepts.
+        source: address of this peer.
     """
 
-    def __init__(self, address: str, *, preface: bool = True, window: int | None = None) -> None:
+    def __init__(self, address: str, *, preface: bool = True, window: int | None = None, source: str = "") -> None:
         host, _, port = address.rpartition(":")
-        self._socket = socket.create_connection((host, int(port)))
+        self._socket = socket.create_connection((host, int(port)), source_address=(source, 0))
         self._bytes = b""
         if preface:
-            settings = struct.pack(">HI", _HEADER_TABLE_SIZE, 0)  # so that names of headers are sent as text
-            if window is not None:
-                settings += struct.pack(">HI", _INITIAL_WINDOW_SIZE, window)
-            self.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(SETTINGS, 0, 0, settings))
+            self.send(PREFACE)
+        if window is not None:
+            self.send(frame(SETTINGS, 0, 0, struct.pack(">HI", _INITIAL_WINDOW_SIZE, window)))
 
     def __enter__(self) -> RawPeer:
         return self

@@ -30,7 +30,7 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
                 raise StoreError(f"{path} is empty.", "Name the file of lanesum controller --state.")
             verify(db, path)
             yield db
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         raise StoreError(f"Cannot read the state file {path}: {error}.", "Name another file.") from error
 
 

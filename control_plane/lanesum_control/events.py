@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -89,13 +89,19 @@ class EventLog:
             number = 0
         self._listener(Event(number, now, whom, what, actor, source))
 
-    def since(self, number: int = 0, *, since_s: float = 0.0, limit: int = -1) -> list[Event]:
-        """Return the events after ``number`` and not before ``since_s``, oldest first; at most the first ``limit``."""
-        return self._events("WHERE number > ? AND time >= ? ORDER BY number LIMIT ?", number, since_s, limit)
+    def since(
+        self, number: int = 0, *, since_s: float = 0.0, limit: int = -1, of: Sequence[str] | None = None
+    ) -> list[Event]:
+        """Return the events after ``number`` and not before ``since_s``, oldest first; at most the first ``limit``.
 
-    def latest(self, limit: int = MAX_ANSWERED) -> list[Event]:
-        """Return the last ``limit`` events, oldest first."""
-        return self._events("ORDER BY number DESC LIMIT ?", limit)[::-1]
+        ``of``: those of these switches, servers and jobs alone.
+        """
+        condition = f"WHERE number > ? AND time >= ? AND {_of(of)} ORDER BY number LIMIT ?"
+        return self._events(condition, number, since_s, *(of or ()), limit)
+
+    def latest(self, limit: int = MAX_ANSWERED, of: Sequence[str] | None = None) -> list[Event]:
+        """Return the last ``limit`` events, oldest first; ``of`` as for ``since``."""
+        return self._events(f"WHERE {_of(of)} ORDER BY number DESC LIMIT ?", *(of or ()), limit)[::-1]
 
     def removal_of(self, job: str) -> Event | None:
         """Return the event of the last removal of a job."""
@@ -104,3 +110,8 @@ class EventLog:
 
     def _events(self, condition: str, *values: object) -> list[Event]:
         return [Event(*row) for row in self._store.events(condition, values)]
+
+
+def _of(subjects: Sequence[str] | None) -> str:
+    """Return a condition with one parameter for each of the subjects; all events if None."""
+    return "TRUE" if subjects is None else f"whom IN ({', '.join('?' for _ in subjects)})"

@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -48,6 +49,7 @@ class JobRequest:
         quorum: contributions that complete a result; 0 means those of all workers.
         best_effort: use slots of the shared pool only, like a quota of 0.
         lease_s: seconds without a keep-alive after which the job is removed; 0 means never.
+        worker_token: SHA-256 of the token of the workers, as hexadecimal digits; empty for none.
     """
 
     name: str
@@ -62,6 +64,7 @@ class JobRequest:
     quorum: int = 0
     best_effort: bool = False
     lease_s: float = DEFAULT_LEASE_S
+    worker_token: str = ""
 
     @property
     def guaranteed(self) -> int:
@@ -101,6 +104,8 @@ class JobRequest:
                 check_carried(f"Job {self.name!r}", self.ops, accumulator_words)
             except ConfigurationError as error:
                 raise AdmissionError(error.what, error.next_step) from error
+        if not re.fullmatch("([0-9a-f]{64})?", self.worker_token):
+            raise AdmissionError(f"Job {self.name!r}: worker_token is no SHA-256 in hexadecimal digits.")
         limits = {
             "slots": (self.slots, 1, MAX_SLOTS),
             "quota": (self.guaranteed, 0, self.slots),

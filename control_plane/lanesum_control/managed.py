@@ -4,16 +4,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+import hashlib
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Protocol
 
 from lanesum_control.capabilities import Capabilities
-from lanesum_control.client import DEFAULT_CONNECT_TIMEOUT_S, SwitchConnection
+from lanesum_control.client import (
+    DEFAULT_CONNECT_TIMEOUT_S,
+    DEFAULT_DEVICE_ID,
+    DEFAULT_ELECTION_ID,
+    SwitchConnection,
+)
 from lanesum_control.controlled_switch import ControlledSwitch
 from lanesum_control.errors import SwitchUnreachableError
+from lanesum_control.event_loop import run
 from lanesum_control.model import PLAIN_STATION, HostPort, Station, SwitchJob
 from lanesum_control.pipelines import CompiledPipeline
-from lanesum_control.reconcile import reconcile
+from lanesum_control.reconcile import differs, everything, reconcile
+from lanesum_control.session import Session
+from lanesum_control.session_search import SessionSearch
 from lanesum_control.switch import P4RuntimeSwitch
 from lanesum_control.tofino.recirculation import check_ports, recirculation_ports
 
@@ -48,8 +57,20 @@ class ManagedSwitch(Protocol):
     def check(self) -> None:
         """Raise SwitchUnreachableError if it is gone, or is not the one that ``connect`` found."""
 
+    async def unchanged(self) -> bool:
+        """Return False if ``check`` may raise an error. In the event loop, where it costs less."""
+
     def reconcile(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> list[str]:
         """Make it hold exactly these jobs; return the differences in words."""
+
+    def agrees(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> bool:
+        """Return True if it holds exactly these jobs. Reads only; another thread may write meanwhile."""
+
+    def watch(self, changed: Callable[[], None]) -> None:
+        """From now on call ``changed``, from any thread, when ``check`` or ``connect`` may have another outcome.
+
+        ``connect`` does not wait from then on.
+        """
 
     def close(self) -> None:
         """Disconnect; its entries remain."""
@@ -79,6 +100,9 @@ class RemoteSwitch:
         self._cookie = pipeline.cookie()
         self._connection: SwitchConnection | None = None
         self._device: P4RuntimeSwitch | None = None
+        self._changed: Callable[[], None] | None = None
+        self._search: SessionSearch | None = None
+        self._agreed: object = None  # the state that the switch held at the last audit, and what it answered
 
     @property
     def slots(self) -> int:
@@ -99,8 +123,8 @@ class RemoteSwitch:
 
     def connect(self, timeout_s: float = DEFAULT_CONNECT_TIMEOUT_S) -> list[str]:
         """Connect; push the program only if the switch runs another one, so that running jobs are not disturbed."""
-        self.close()
-        connection = SwitchConnection(self.address, timeout_s=timeout_s)
+        self._disconnect()
+        connection = SwitchConnection.of(self._session(timeout_s))
         try:
             if connection.runs(self._cookie):
                 names, done = connection.use_names(self._pipeline), []
@@ -115,6 +139,23 @@ class RemoteSwitch:
         )
         return done
 
+    def _session(self, timeout_s: float) -> Session:
+        """Return a new session. Raises ControlError."""
+        if self._changed is None:
+            who = (DEFAULT_DEVICE_ID, DEFAULT_ELECTION_ID)
+            return run(Session.open(self.address, *who, timeout_s=timeout_s, changed=self._tell))
+        if self._search is None:
+            self._search = SessionSearch(self.address, DEFAULT_DEVICE_ID, DEFAULT_ELECTION_ID, self._tell)
+        session, self._search = self._search.take(), None
+        return session
+
+    def watch(self, changed: Callable[[], None]) -> None:
+        self._changed = changed
+
+    def _tell(self) -> None:
+        if self._changed is not None:
+            self._changed()
+
     def check(self) -> None:
         if self._connection is None:
             raise SwitchUnreachableError(f"The switch at {self.address} is not connected.", "Start it.")
@@ -123,10 +164,29 @@ class RemoteSwitch:
         if not self._connection.runs(self._cookie):
             raise SwitchUnreachableError(f"The switch at {self.address} has restarted without its program.")
 
+    async def unchanged(self) -> bool:
+        connection = self._connection
+        return connection is not None and await connection.unchanged()
+
     def reconcile(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> list[str]:
         return reconcile(self.device, hosts, jobs, self._mark_above)
 
+    def agrees(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> bool:
+        """Compare the answers of the switch with those of the last audit, and their contents only if they differ."""
+        device = self.device
+        answers = device.connection.read_answers(everything(device))
+        now = (list(hosts), list(jobs), hashlib.sha256(b"".join(answers)).digest())
+        if now != self._agreed and not differs(device, hosts, jobs, self._mark_above, answers):
+            self._agreed = now
+        return now == self._agreed
+
     def close(self) -> None:
+        search, self._search = self._search, None
+        if search is not None:
+            search.close()
+        self._disconnect()
+
+    def _disconnect(self) -> None:
         connection, self._connection, self._device = self._connection, None, None
         if connection is not None:
             connection.close()
@@ -160,6 +220,9 @@ class InProcessSwitch:
     def check(self) -> None:
         return
 
+    async def unchanged(self) -> bool:
+        return True
+
     def reconcile(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> list[str]:
         """Apply the state without reading it back: no other client can change it."""
         for host in hosts:
@@ -167,6 +230,12 @@ class InProcessSwitch:
                 self._device.add_host(host)
                 self._hosts.append(host)
         return []
+
+    def agrees(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> bool:
+        return True
+
+    def watch(self, changed: Callable[[], None]) -> None:
+        return
 
     def close(self) -> None:
         return

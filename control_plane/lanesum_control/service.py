@@ -5,25 +5,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from lanesum._internal.closing import Serving
 from lanesum.errors import LanesumError
 from lanesum.protocol.spec import VERSION
 from lanesum.rpc import controller as rpc
-from lanesum.rpc.caller import Caller
+from lanesum.rpc.caller import Caller, Role
 from lanesum.rpc.serving import Handler, JsonService, Messages
+from lanesum_control.access import Access, sees
 from lanesum_control.controller import AdmittedJob, Controller
 from lanesum_control.errors import AdmissionError
 from lanesum_control.events import MAX_ANSWERED
 from lanesum_control.jobs import JobRequest, Taken
 from lanesum_control.liveness import Gone
-from lanesum_control.model import Role
+from lanesum_control.model import Role as SwitchRole
 
 # Length of a text of a worker, which may describe a codec with many rules; number of workers in one question.
 _MAX_TEXT = 1 << 16
 _MAX_ABOUT = 1024
 _FIRST_PROTOCOL = 2  # of workers that name no version
+
+# These may wait for the lock under which changes take turns: more threads would only wait for it.
+_CHANGES = (rpc.ADMIT, rpc.REMOVE, rpc.RESIZE, rpc.LEAVE, rpc.EXTEND)
+# The others are frequent, and only of use with a ticket.
+_AUDITED = (rpc.JOIN, *_CHANGES, rpc.JOBS, rpc.COUNTERS, rpc.EVENTS)
+
+_Answer = TypeVar("_Answer")
 
 
 def job_message(admitted: AdmittedJob) -> dict[str, Any]:
@@ -49,10 +57,10 @@ def job_message(admitted: AdmittedJob) -> dict[str, Any]:
         "ops": [op.name for op in first.ops],
         "placement": {
             switch: {
-                "role": " ".join(str(role.name) for role in Role if role in job.role),
+                "role": " ".join(str(role.name) for role in SwitchRole if role in job.role),
                 "slot_base": job.slot_base,
                 "slots": job.slot_count,
-                "shared": Role.SHARED in job.role,
+                "shared": SwitchRole.SHARED in job.role,
                 "group": job.group,
             }
             for switch, job in admitted.switch_jobs.items()
@@ -62,43 +70,57 @@ def job_message(admitted: AdmittedJob) -> dict[str, Any]:
 
 
 class ControllerService(Serving):
-    """Serves ``controller`` at ``address`` (``host:port``; port 0 selects one, see ``port``).
+    """Serves ``controller`` at ``address`` (``host:port`` or ``unix:path``; port 0 selects one, see ``port``).
+
+    ``access``: rights of callers; all may call everything if None. ``credentials``: for TLS; None for plain text.
 
     Raises ConfigurationError if the port is in use.
     """
 
-    def __init__(self, controller: Controller, address: str) -> None:
+    def __init__(
+        self, controller: Controller, address: str, *, access: Access | None = None, credentials: Any = None
+    ) -> None:
         self._controller = controller
+        self._access = Access(controller.present) if access is None else access
         handlers: dict[str, Handler] = {
-            rpc.JOIN: self._audited(rpc.JOIN, self._join),
+            rpc.JOIN: self._join,
             rpc.READY: self._state,
             rpc.KEEPALIVE: self._state,
             rpc.REPORT: self._report,
-            rpc.ADMIT: self._audited(rpc.ADMIT, self._admit),
-            rpc.REMOVE: self._audited(rpc.REMOVE, self._remove),
-            rpc.RESIZE: self._audited(rpc.RESIZE, self._resize),
-            rpc.LEAVE: self._audited(rpc.LEAVE, self._leave),
-            rpc.EXTEND: self._audited(rpc.EXTEND, self._extend),
+            rpc.ADMIT: self._admit,
+            rpc.REMOVE: self._remove,
+            rpc.RESIZE: self._resize,
+            rpc.LEAVE: self._leave,
+            rpc.EXTEND: self._extend,
             rpc.JOBS: self._jobs,
             rpc.COUNTERS: self._counters,
             rpc.EVENTS: self._events,
         }
         streams = {rpc.WATCH: self._watch}
-        # These change the plan of all jobs under one lock: more threads would only wait for it.
-        slow = (rpc.ADMIT, rpc.REMOVE, rpc.RESIZE, rpc.LEAVE, rpc.EXTEND)
-        self._service = JsonService(address, rpc.SERVICE, handlers, owner="controller", streams=streams, slow=slow)
+        self._service = JsonService(
+            address,
+            rpc.SERVICE,
+            {method: self._guarded(method, handler) for method, handler in handlers.items()},
+            owner="controller",
+            streams={method: self._guarded(method, handler) for method, handler in streams.items()},
+            slow=_AUDITED,
+            credentials=credentials,
+            authenticate=self._access.authenticate,
+        )
         self.address, self.port = self._service.address, self._service.port
 
-    def _audited(self, method: str, handler: Handler) -> Handler:
-        """Return ``handler`` with an event for every call that it refuses."""
+    def _guarded(self, method: str, handler: Callable[..., _Answer]) -> Callable[..., _Answer]:
+        """Return ``handler`` for callers with access, with an event for every call of ``_AUDITED`` that is refused."""
 
-        def handle(message: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        def handle(message: dict[str, Any], caller: Caller, *more: Any) -> _Answer:
             try:
-                return handler(message, caller)
+                self._access.check(caller, method, message)
+                return handler(message, caller, *more)
             except LanesumError as error:
-                job = message.get("name" if method == rpc.ADMIT else "job")
-                whom = job if isinstance(job, str) else "controller"
-                self._controller.events.add(whom, f"refused: {method}: {error.what}", caller)
+                if method in _AUDITED:
+                    job = message.get("name" if method == rpc.ADMIT else "job")
+                    whom = job if isinstance(job, str) else "controller"
+                    self._controller.events.add(whom, f"refused: {method}: {error.what}", caller)
                 raise
 
         return handle
@@ -177,27 +199,32 @@ class ControllerService(Serving):
     def _extend(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
         return job_message(self._controller.extend(_name(message), str(message.get("host")), caller))
 
-    def _jobs(self, _message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
-        return {"jobs": [job_message(job) for job in self._controller.jobs()]}
+    def _jobs(self, _message: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        jobs = self._controller.jobs()
+        return {"jobs": [job_message(job) for job in jobs if sees(caller, job.request.name, job.owner)]}
 
     def _counters(self, _message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         return self._controller.counters()
 
-    def _events(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
+    def _events(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """Return the first ``MAX_ANSWERED`` events after number ``since``, and not before the time ``since_s``.
+
+        Operators get all events, tenants those of their present jobs.
 
         ``more`` is True if others follow. Without both fields, the answer has the last events.
         """
-        log = self._controller.events
+        log, of = self._controller.events, None
+        if caller.role is not Role.OPERATOR:
+            of = [job.request.name for job in self._controller.present() if sees(caller, job.request.name, job.owner)]
         if "since" not in message and "since_s" not in message:
-            return {"events": [event.to_message() for event in log.latest()], "more": False}
+            return {"events": [event.to_message() for event in log.latest(of=of)], "more": False}
         since_s = message.get("since_s", 0.0)
         if not isinstance(since_s, int | float) or isinstance(since_s, bool):
             raise AdmissionError(f"since_s = {since_s!r} is no time in seconds.")
         since = _number(message, "since") if "since" in message else 0
         if abs(since) >= 1 << 63:
             raise AdmissionError(f"since = {since} is no number of an event.")
-        found = log.since(since, since_s=since_s, limit=MAX_ANSWERED + 1)
+        found = log.since(since, since_s=since_s, limit=MAX_ANSWERED + 1, of=of)
         return {
             "events": [event.to_message() for event in found[:MAX_ANSWERED]],
             "more": len(found) > MAX_ANSWERED,

@@ -26,9 +26,9 @@ from lanesum_control.errors import AdmissionError, StoreError
 from lanesum_control.jobs import Incarnation, Job, JobRequest, Taken
 from lanesum_control.state_schema import prepare, verify, verify_types, version_of
 
-#: Events that a state file keeps, at most; at most about 20 MB.
+#: Events that a state file keeps, at most: 40 MB with the longest texts, and usually a tenth of it.
 MAX_EVENTS = 20_000
-_EVICTED = 100  # at a time, because each deletion looks for the party with the most events
+_EVICT_EVERY = 100  # events, because to count them takes some milliseconds
 _MAX_JOB = 0xFFFF
 
 
@@ -81,7 +81,7 @@ class Store(Closing):
                     "Another controller has it open: stop that one." if locked else "Check folder and permissions."
                 )
                 raise StoreError(f"Cannot use the state file {self._path}: {error}.", next_step) from error
-            except sqlite3.DatabaseError as error:
+            except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
                 raise StoreError(
                     f"The state file {self._path} is broken: {error}.",
                     "Restore a backup, or move it away to begin anew.",
@@ -239,16 +239,19 @@ class Store(Closing):
                 "INSERT INTO events (time, whom, what, actor, source, party) VALUES (?, ?, ?, ?, ?, ?)",
                 (time, whom, what, actor, source, party),
             ).lastrowid
-            (count,) = self._db.execute("SELECT count(*) FROM events").fetchone()
-            if count > MAX_EVENTS:
-                self._db.execute(
-                    "DELETE FROM events WHERE number IN (SELECT number FROM events"
-                    " WHERE party = (SELECT party FROM events GROUP BY party ORDER BY count(*) DESC LIMIT 1)"
-                    " ORDER BY number LIMIT ?)",
-                    (count - MAX_EVENTS + _EVICTED,),
-                )
-        assert number is not None
+            assert number is not None
+            if number % _EVICT_EVERY == 0:
+                self._evict_events()
         return number
+
+    def _evict_events(self) -> None:
+        (count,) = self._db.execute("SELECT count(*) FROM events").fetchone()
+        self._db.execute(
+            "DELETE FROM events WHERE number IN (SELECT number FROM events"
+            " WHERE party = (SELECT party FROM events GROUP BY party ORDER BY count(*) DESC LIMIT 1)"
+            " ORDER BY number LIMIT ?)",
+            (max(0, count - MAX_EVENTS + _EVICT_EVERY),),
+        )
 
     def events(self, condition: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
         """Return the rows (number, time, whom, what, actor, source) of ``SELECT ... FROM events`` and ``condition``."""

@@ -14,6 +14,10 @@ TICKET = "LANESUM_TICKET"
 CODEC = "LANESUM_CODEC"
 #: ``1``: admit the job that JOB names if the controller has none of this name.
 ADMIT = "LANESUM_ADMIT"
+#: Folder with ``ca.crt``, ``tls.crt`` and ``tls.key``: TLS for all calls, with this identity.
+TLS = "LANESUM_TLS"
+#: File with the token for calls to the controller.
+TOKEN_FILE = "LANESUM_TOKEN_FILE"
 #: Folder of the launch, set by ``lanesum launch``.
 RUN_FOLDER = "LANESUM_RUN_FOLDER"
 #: Process of torchrun, set by ``lanesum launch``.

@@ -33,7 +33,7 @@ EVERYTHING = (*PRODUCTION, "lanesum-lab[dev]")
 _PERMISSIVE = frozenset(
     (
         "0BSD", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "CC0-1.0",
-        "CNRI-Python", "ISC", "MIT", "MIT-CMU", "MPL-2.0", "PSF-2.0", "Zlib",
+        "CNRI-Python", "ISC", "MIT", "MIT-0", "MIT-CMU", "MPL-2.0", "PSF-2.0", "Zlib",
     )
 )  # fmt: skip
 # Packages of the laboratory alone, which are not distributed with lanesum.

@@ -102,7 +102,7 @@ def test_service_stores_the_source_of_calls_and_refusals(controller: Controller,
 
 def test_caller_with_many_events_does_not_displace_those_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "MAX_EVENTS", 50)
-    monkeypatch.setattr(store, "_EVICTED", 5)
+    monkeypatch.setattr(store, "_EVICT_EVERY", 5)
     with Store() as state:
         log = EventLog(state)
         log.add("a", "admitted", BLUE)

@@ -12,6 +12,7 @@ import pytest
 
 from lanesum.rpc.caller import Caller, Role
 from lanesum_control.allocation import SlotRange
+from lanesum_control.backup import back_up
 from lanesum_control.errors import StoreError
 from lanesum_control.jobs import Taken
 from lanesum_control.store import Store
@@ -156,3 +157,15 @@ def test_state_file_with_wrong_value_is_refused(change: str, tmp_path: Path) -> 
     db.close()
     with pytest.raises(StoreError, match=r"state\.db"), Store(path) as store:
         Site().start(store=store)
+
+
+@pytest.mark.parametrize(("old", "new"), [(b"TABLE meta", b"TABLE m\xfeta"), (b"schema", b"sch\xfema")])
+def test_state_file_with_bytes_that_are_no_text_is_refused(old: bytes, new: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    Store(path).close()
+    data = path.read_bytes()
+    assert old in data
+    path.write_bytes(data.replace(old, new))
+    for read in (Store, lambda path: back_up(path, tmp_path / "copy")):
+        with pytest.raises(StoreError, match=r"state\.db"):
+            read(path)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from p4.v1 import p4runtime_pb2
 
+from lanesum.errors import ConfigurationError
 from lanesum_control.client import SwitchConnection
 from lanesum_control.controlled_server import NoServer
 from lanesum_control.controller import Controller, JobRequest
@@ -112,13 +113,15 @@ def test_connect_without_server_or_address_fails() -> None:
     with pytest.raises(SwitchUnreachableError, match="No P4Runtime server answers at unix:/nonexistent"):
         SwitchConnection("unix:/nonexistent", timeout_s=0.2)
     for address in ("nonsense", "127.0.0.1:\u00b2"):
-        with pytest.raises(SwitchUnreachableError, match="is no P4Runtime address"):
+        with pytest.raises(ConfigurationError, match="is no address"):
             SwitchConnection(address, timeout_s=0.2)
 
 
 def test_second_controllers(address: str) -> None:
     with SwitchConnection(address, election_id=(0, 5)):
-        with pytest.raises(SwitchUnreachableError, match="no other controller uses the same election id"):
+        with pytest.raises(
+            SwitchUnreachableError, match="refused a session: Another controller has election id 5: use a different one"
+        ):
             SwitchConnection(address, election_id=(0, 5))
         with pytest.raises(NotPrimaryError, match="Another controller is primary"):
             SwitchConnection(address, election_id=(0, 4))
@@ -132,6 +135,17 @@ def test_push_pipeline_with_another_p4info_raises(address: str, tmp_path: Path) 
         wrong.write_text(good.p4info_path.read_text().replace("membership.member", "membership.guest"))
         with pytest.raises(PipelineError, match=r"refused bmv2-w64.json: .*guest"):
             connection.push_pipeline(dataclasses.replace(good, p4info_path=wrong))
+
+
+def test_refused_entry_of_a_job_names_no_tag(address: str) -> None:
+    with SwitchConnection(address) as connection:
+        switch = P4RuntimeSwitch.with_pipeline(connection, bmv2_pipeline())
+        job, _ = admit(switch)
+        assert connection.names is not None
+        entry = connection.names.entry(MEMBER, switch.entries(MEMBER)[0].match)
+        with pytest.raises(SwitchWriteError, match=r"membership.member .*'tag': '\(secret\)'") as caught:
+            connection.write([(INSERT, p4runtime_pb2.Entity(table_entry=entry))])
+    assert str(job.tag) not in str(caught.value) and f"{job.tag:x}" not in str(caught.value)
 
 
 def test_slots_come_from_the_p4info() -> None:

@@ -132,7 +132,19 @@ def test_commands_run(command: str) -> None:
     """
     words = shlex.split(command)
     if words[0] == "lanesum":
-        if words[1] in ("switch", "server", "controller", "run", "launch", "train", "job", "bench", "doctor"):
+        if words[1] in (
+            "switch",
+            "server",
+            "controller",
+            "run",
+            "launch",
+            "train",
+            "job",
+            "bench",
+            "doctor",
+            "certs",
+            "token",
+        ):
             check_options(words[1:])
             return
         words[:1] = [sys.executable, "-m", "lanesum.cli"]

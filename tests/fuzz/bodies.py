@@ -176,7 +176,7 @@ def _fields(message: Any) -> Iterator[tuple[Any, Any]]:
     """Yield all fields that are set, with their messages."""
     for field, value in message.ListFields():
         yield message, field
-        if field.message_type is not None:
+        if field.message_type is not None and not field.message_type.GetOptions().map_entry:
             for one in value if field.label == field.LABEL_REPEATED else (value,):
                 yield from _fields(one)
 
@@ -188,7 +188,9 @@ def vary(message: Any, rng: random.Random) -> None:
         return
     holder, field = rng.choice(found)
     value = getattr(holder, field.name)
-    if field.label == field.LABEL_REPEATED:
+    if field.message_type is not None and field.message_type.GetOptions().map_entry:
+        holder.ClearField(field.name)
+    elif field.label == field.LABEL_REPEATED:
         if value and rng.random() < 0.5:
             del value[rng.randrange(len(value))]
         else:

@@ -56,13 +56,13 @@ def udp_socket() -> socket.socket:
 
 
 class Relay:
-    """Workers and server with a relay between them, and a stranger."""
+    """Workers and server with a relay between them, and a outsider."""
 
     def __init__(self, stack: contextlib.ExitStack) -> None:
         self.server = stack.enter_context(AggregationServer((LOCALHOST, 0)))
         self.fronts = [stack.enter_context(contextlib.closing(udp_socket())) for _ in range(WORKERS)]
         self.backs = [stack.enter_context(contextlib.closing(udp_socket())) for _ in range(WORKERS)]
-        self.stranger = stack.enter_context(contextlib.closing(udp_socket()))
+        self.outsider = stack.enter_context(contextlib.closing(udp_socket()))
         own = [stack.enter_context(contextlib.closing(udp_socket())).getsockname() for _ in range(WORKERS)]
         tag = secrets.randbits(32)
         self.tickets = [
@@ -131,7 +131,7 @@ class Relay:
             mutant = mutated(rng.choice(self._seen), rng)[:_MAX_DATAGRAM]
             kind = rng.randrange(3)
             if kind == 0:
-                self._send(self.stranger, self.server.address, mutant)
+                self._send(self.outsider, self.server.address, mutant)
             else:
                 self._send(*self._path(kind == 1, rng.randrange(WORKERS)), self._foreign(mutant))
         return _MUTANTS

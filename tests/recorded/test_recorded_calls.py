@@ -7,7 +7,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from lanesum.rpc import controller as rpc
+from lanesum.rpc import json_grpc
 from lanesum.transport.ticket import JobTicket
 from lanesum_control.service import ControllerService
 from tests.control_plane.control_fakes import Site
@@ -40,3 +43,11 @@ def test_controller_answers_recorded_calls_with_the_same_fields() -> None:
                 assert (then.job, then.worker, then.slots, then.ops) == (now.job, now.worker, now.slots, now.ops)
                 tags[then.tag] = now.tag
     assert {call["method"] for call in CALLS} >= {rpc.ADMIT, rpc.JOIN, rpc.KEEPALIVE, rpc.REMOVE, rpc.EVENTS}
+
+
+def test_call_of_another_version_of_the_service_is_refused() -> None:
+    with ControllerService(Site().start(), "127.0.0.1:0") as running:
+        address = f"127.0.0.1:{running.port}"
+        for service, method in (("lanesum.v2.Controller", rpc.JOBS), (rpc.SERVICE, "Jobs2")):
+            with pytest.raises(json_grpc.RefusedCallError, match=r"no such method or service\. Run the same"):
+                json_grpc.call(address, service, method, {}, 60)

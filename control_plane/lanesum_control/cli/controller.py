@@ -14,7 +14,7 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
 from lanesum.rpc import controller as rpc
 from lanesum.server.service import DEFAULT_CONTROL
-from lanesum_control.cli.options import Loopback, Topology
+from lanesum_control.cli.options import Insecure, Loopback, Tls, Topology
 from lanesum_control.cli.typer_main import typer_main
 from lanesum_control.model import DEFAULT_MARK_ABOVE
 from lanesum_control.quotas import DEFAULT_QUOTA, TenantQuota
@@ -83,12 +83,22 @@ def controller(
     tenant_admissions: Annotated[
         int, typer.Option(help="Admissions, resizes and extensions of one tenant per minute, at most.")
     ] = DEFAULT_QUOTA.admissions_per_minute,
+    tenant_packets: Annotated[
+        int, typer.Option(help="Packets in flight of one tenant's jobs, slots times workers of each, at most.")
+    ] = DEFAULT_QUOTA.packets,
     loopback: Loopback = False,
+    tls: Tls = None,
+    client_certs: Annotated[
+        bool, typer.Option(help="With --tls: refuse callers without a certificate; else they need a token.")
+    ] = True,
+    tokens: Annotated[Path | None, typer.Option(help="Tokens of operators and tenants (lanesum token).")] = None,
+    insecure: Insecure = False,
 ) -> None:
     """Push the P4 program to the switches, admit jobs, hand out tickets, and repair restarted parts."""
     if context.invoked_subcommand is not None:
         return
-    from lanesum.server.client import RemoteServer
+    from lanesum.rpc.tls import UNIX, credentials_for
+    from lanesum_control.access import Access
     from lanesum_control.client import DEFAULT_CONNECT_TIMEOUT_S
     from lanesum_control.controller import Controller
     from lanesum_control.events import EventLog
@@ -99,8 +109,14 @@ def controller(
     from lanesum_control.pipelines import bmv2_pipeline, tofino_pipeline
     from lanesum_control.service import ControllerService
     from lanesum_control.store import Store
+    from lanesum_control.tokens import TokenFile
     from lanesum_control.topology import load
+    from lanesum_control.watched_server import WatchedServer
 
+    known = None if tokens is None else TokenFile(tokens)
+    mutual = tls is not None and client_certs
+    identified = mutual or known is not None
+    credentials = credentials_for("controller", listen, tls, insecure=insecure, mutual=mutual, identified=identified)
     network = load(topology)
     if tofino is None and (device_config is not None or recirculation):
         raise ConfigurationError("--device-config and --recirculation are for --tofino.", "Name a profile with it.")
@@ -117,7 +133,7 @@ def controller(
     with Store(state) as store:
         jobs = Controller(
             Network.of(network, loopback=loopback),
-            [RemoteServer(address) for address in _server_addresses(server or [DEFAULT_CONTROL])],
+            [WatchedServer(address) for address in _server_addresses(server or [DEFAULT_CONTROL])],
             {
                 name: RemoteSwitch(
                     address,
@@ -132,10 +148,14 @@ def controller(
             accumulator_words=pipeline.accumulator_words,
             events=EventLog(store, listener=lambda event: typer.echo(event.line())),
             connect_timeout_s=DEFAULT_CONNECT_TIMEOUT_S,
-            quota=TenantQuota(tenant_share, tenant_jobs, tenant_admissions),
+            quota=TenantQuota(tenant_share, tenant_jobs, tenant_admissions, tenant_packets),
         )
+        access = Access(jobs.present, known, closed=identified and not listen.startswith(UNIX))
         try:
-            with Monitor(jobs), ControllerService(jobs, listen) as service:
+            with (
+                Monitor(jobs),
+                ControllerService(jobs, listen, access=access, credentials=credentials) as service,
+            ):
                 serve_until_signal(f"controller at {service.address}")
         finally:
             jobs.close()

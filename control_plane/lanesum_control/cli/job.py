@@ -18,8 +18,10 @@ from rich.console import Console
 from rich.table import Table
 
 from lanesum import environment
+from lanesum._internal.private_files import write_private
 from lanesum.errors import ConfigurationError
 from lanesum.rpc import controller as rpc
+from lanesum_control import tokens
 from lanesum_control.cli.typer_main import typer_main
 
 app = typer.Typer(help="Admit, list and remove jobs at a running controller.", no_args_is_help=True)
@@ -61,6 +63,9 @@ def admit(
     lease: Annotated[
         float | None, typer.Option(help="Seconds without a sign of life until the job is removed; 0: never.")
     ] = None,
+    worker_token: Annotated[
+        Path | None, typer.Option(help="File for a new token, which the workers name in LANESUM_TOKEN_FILE.")
+    ] = None,
     take_over: Annotated[
         bool, typer.Option("--take-over", help="Remove a job of this name first, even if its workers live.")
     ] = False,
@@ -81,7 +86,19 @@ def admit(
     }
     if lease is not None:
         message["lease_s"] = lease
-    _print(_call(controller, rpc.ADMIT, message))
+    if worker_token is None:
+        _print(_call(controller, rpc.ADMIT, message))
+        return
+    token = tokens.new_token()
+    message["worker_token"] = tokens.token_hash(token)
+    # An earlier job may use the file until this one is admitted.
+    new = worker_token.with_name(f"{worker_token.name}.new")
+    tokens.write_token(new, token)
+    try:
+        _print(_call(controller, rpc.ADMIT, message))
+        new.replace(worker_token)
+    finally:
+        new.unlink(missing_ok=True)
 
 
 @app.command()
@@ -203,7 +220,7 @@ def ticket(
     if out is None:
         typer.echo(text)
     else:
-        out.write_text(text + "\n")
+        write_private(out, f"{text}\n".encode())
 
 
 @app.command()

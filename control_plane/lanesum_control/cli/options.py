@@ -4,9 +4,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from lanesum import environment
+
 Topology = Annotated[str, typer.Option(help="Shipped topology or YAML file.")]
 Loopback = Annotated[bool, typer.Option("--loopback", help="Hosts at their addresses below 127.0.0.0/8, over UDP.")]
+Tls = Annotated[
+    Path | None, typer.Option(envvar=environment.TLS, help="Folder with ca.crt, tls.crt and tls.key (lanesum certs).")
+]
+Insecure = Annotated[
+    bool, typer.Option("--insecure", help="Accept an address that others reach, without TLS and identified callers.")
+]

@@ -46,6 +46,8 @@ COMMANDS = {
     "switch": Command("lanesum-switch", "Run the embedded switch."),
     "controller": Command("lanesum-control", "Run the controller: program switches and admit jobs."),
     "job": Command("lanesum-control", "Admit, list, resize and remove jobs."),
+    "certs": Command("lanesum-control", "Make a certificate authority for a lab, and issue certificates."),
+    "token": Command("lanesum-control", "Give and withdraw tokens of operators and tenants."),
     "topology": Command("lanesum-control", "Check and show topology files."),
     "faults": Command("lanesum-switch", "Check and show fault plans."),
     "bench": Command("lanesum-lab", "Measure lanesum beside its peers."),

@@ -5,16 +5,19 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import get_args
 
+from lanesum import environment
 from lanesum._internal.offload import Offload
 from lanesum._internal.udp_socket import Address
 from lanesum.cli.arguments import ArgumentParser
 from lanesum.cli.signals import raise_file_limit, serve_until_signal
 from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.protocol.spec import UDP_PORT
+from lanesum.rpc import tls
 from lanesum.server.service import DEFAULT_CONTROL, serve
 
 # An entry point of this group finds a server's address in a topology file.
@@ -65,6 +68,17 @@ def parser() -> ArgumentParser:
         default="auto",
         help="hand the kernel joined packets; auto is off where a software switch may have to see each of them",
     )
+    folder = os.environ.get(environment.TLS)
+    options.add_argument(
+        "--tls",
+        type=Path,
+        metavar="FOLDER",
+        default=Path(folder) if folder else None,
+        help=f"ca.crt, tls.crt and tls.key of the control service (default: {environment.TLS})",
+    )
+    options.add_argument(
+        "--insecure", action="store_true", help="accept a control service that others reach, without TLS"
+    )
     return options
 
 
@@ -80,11 +94,16 @@ def main(argv: Sequence[str]) -> int:
         address = _udp_address(options.listen)
     else:
         address = _in_topology(options.topology, options.host, options.loopback, options.behind_switch)
+    credentials = tls.credentials_for("control service", options.control, options.tls, insecure=options.insecure)
     raise_file_limit()
-    with serve(address, options.control, options.journal, threads=options.threads, offload=options.offload) as (
-        server,
-        service,
-    ):
+    with serve(
+        address,
+        options.control,
+        options.journal,
+        threads=options.threads,
+        offload=options.offload,
+        credentials=credentials,
+    ) as (server, service):
         ip, port = server.address
         serve_until_signal(f"server at {ip}:{port}, for controllers at {service.address}")
     return 0

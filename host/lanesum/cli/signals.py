@@ -16,8 +16,8 @@ READY = "lanesum is ready:"
 
 def raise_file_limit() -> None:
     """Let this process open some ten thousand files, if it may: each connection to a service is one."""
-    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(now, min(most, _MAX_FILES)), most))
+    now, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(now, min(limit, _MAX_FILES)), limit))
 
 
 def serve_until_signal(what: str) -> None:

@@ -14,7 +14,6 @@ from lanesum.cli.app import entry_point
 from lanesum.errors import ConfigurationError
 from lanesum.launch.supervisor import Supervisor
 from lanesum.protocol.spec import MAX_WORKERS, UDP_PORT
-from lanesum.rpc import controller as rpc
 
 SWITCHES = ("none", "embedded", "bmv2")
 
@@ -66,7 +65,7 @@ def start(supervisor: Supervisor, block: Block, folder: Path, switch: str, worke
     topology.write_text(json.dumps(_topology(block, workers)))
     behind = switch != "none"
     control, p4runtime = f"unix:{folder}/server.sock", f"unix:{folder}/switch.sock"
-    controller = f"{block.host(_CONTROLLER)}:{rpc.DEFAULT_PORT}"
+    controller = f"unix:{folder}/controller.sock"  # only the user of this launch enters the folder
     network = ["--topology", str(topology), "--loopback"]
     if behind:
         supervisor.start("switch", _command("switch", *network, "--p4runtime", p4runtime))

@@ -14,8 +14,8 @@ from urllib.parse import quote, unquote
 
 from lanesum.errors import LanesumError
 from lanesum.rpc.caller import UNAUTHENTICATED, Caller
-from lanesum.rpc.json_grpc import import_grpc
 from lanesum.rpc.limits import Limits, Share, Shares
+from lanesum.rpc.tls import import_grpc
 
 # Refusals quote the refused value. gRPC sends them percent-encoded in headers: above 8 KiB it refuses a random share of
 # all answers, and above 16 KiB all of them.
@@ -144,7 +144,7 @@ class Call:
         def release(done: asyncio.Future[_Result]) -> None:
             threads.release()
             if not done.cancelled():
-                done.exception()  # the call may have ended, so that nobody else looks at it
+                done.exception()  # if the call has ended, no other code reads it
 
         running.add_done_callback(release)
         return await asyncio.shield(running)

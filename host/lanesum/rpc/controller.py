@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 from lanesum.errors import LanesumError
-from lanesum.rpc import json_grpc
+from lanesum.rpc import json_grpc, tls
 from lanesum.rpc.json_grpc import decode, encode
 
 SERVICE = "lanesum.v1.Controller"
@@ -61,7 +61,7 @@ def call(
     *,
     connect_s: float | None = None,
 ) -> dict[str, Any]:
-    """Call the controller at ``host:port``; wait until it is up, at most ``connect_s`` or ``timeout_s`` seconds.
+    """Call the controller; wait until it is up, at most ``connect_s`` or ``timeout_s`` seconds.
 
     Raises:
         UnreachableError: the controller did not answer in time.
@@ -84,8 +84,13 @@ def call(
 
 
 def address_towards(controller: str) -> str:
-    """Return the address of this host on its path to the controller; empty if there is no path."""
-    host, _, port = controller.rpartition(":")
+    """Return the address of this host on its path to the controller; empty if there is no path.
+
+    The controller of a unix socket is on loopback.
+    """
+    host, _, port = controller.removeprefix(tls.PLAINTEXT).rpartition(":")
+    if controller.startswith(tls.UNIX):
+        return "127.0.0.1"
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect((host, int(port)))

@@ -8,12 +8,13 @@ With JSON no generated code ties both ends to one version of protobuf.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from typing import Any
 
 from lanesum._internal.closing import Closing
-from lanesum.errors import LanesumError, MissingToolError
+from lanesum.errors import LanesumError
+from lanesum.rpc import tls
+from lanesum.rpc.tls import import_grpc
 
 # A list of all jobs with a thousand members each exceeds the default limit of gRPC, 4 MiB.
 MAX_MESSAGE_BYTES = 64 << 20
@@ -28,6 +29,8 @@ OPTIONS = [
     ("grpc.http2.max_pings_without_data", 0),
     ("grpc.http2.min_ping_interval_without_data_ms", 1000),
 ]
+# Time without an answer after which a call looks for a problem of TLS.
+_HANDSHAKE_S = 0.5
 
 
 class RefusedCallError(LanesumError):
@@ -60,17 +63,6 @@ def decode(data: bytes) -> dict[str, Any]:
     return message
 
 
-def import_grpc() -> Any:
-    """Return the grpc package. Raises MissingToolError if it is not installed."""
-    # Each fork of a process with an open stream, such as a data loader's, would write a line to the terminal.
-    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
-    try:
-        import grpc
-    except ImportError as error:
-        raise MissingToolError("The package grpcio is not installed.", "Run: pip install grpcio.") from error
-    return grpc
-
-
 def call(
     address: str, service: str, method: str, message: dict[str, Any], timeout_s: float, connect_s: float | None = None
 ) -> dict[str, Any]:
@@ -81,24 +73,47 @@ def call(
         NoAnswerError: no answer in time, or the service ended meanwhile.
     """
     grpc = import_grpc()
-    with grpc.insecure_channel(address, options=OPTIONS) as channel:
-        if connect_s is not None and connect_s < timeout_s:
-            try:
-                grpc.channel_ready_future(channel).result(timeout=connect_s)
-            except grpc.FutureTimeoutError as error:
-                raise NoConnectionError(f"No connection to {address} within {connect_s:g} s.") from error
-        stub = channel.unary_unary(f"/{service}/{method}", encode, decode)
+    if connect_s is not None and connect_s < timeout_s:
         try:
-            reply: dict[str, Any] = stub(message, timeout=timeout_s, wait_for_ready=True)
+            # A channel whose state was watched takes 0.2 s to close.
+            tls.wait_until_listening(address, connect_s)
+        except OSError as error:
+            raise NoConnectionError(f"No connection to {address} within {connect_s:g} s.") from error
+    with tls.channel(address, OPTIONS) as channel:
+        stub = channel.unary_unary(f"/{service}/{method}", encode, decode)
+        pending = stub.future(message, timeout=timeout_s, wait_for_ready=True, metadata=tls.metadata(address))
+        try:
+            reply: dict[str, Any] = _result(pending, address)
             return reply
         except grpc.RpcError as error:
-            raise _typed(error, f"No answer from {address} within {timeout_s:g} s.") from error
+            typed = _typed(error, f"No answer from {address} within {timeout_s:g} s.")
+            if isinstance(typed, NoAnswerError):
+                _check_handshake(address)
+            raise typed from error
+
+
+def _result(pending: Any, address: str) -> Any:
+    """Return the answer of a call; a handshake that fails ends the wait. Raises RefusedCallError."""
+    try:
+        return pending.result(_HANDSHAKE_S)
+    except import_grpc().FutureTimeoutError:
+        if tls.folder_for(address) is not None:
+            _check_handshake(address)
+    return pending.result()
+
+
+def _check_handshake(address: str) -> None:
+    why = tls.problem(address)
+    if why:
+        raise RefusedCallError(f"No TLS session begins: {why}")
 
 
 def _typed(error: Any, no_answer: str) -> LanesumError:
     codes = import_grpc().StatusCode
     if error.code() in (codes.DEADLINE_EXCEEDED, codes.UNAVAILABLE, codes.CANCELLED):
         return NoAnswerError(no_answer)
+    if error.code() == codes.UNIMPLEMENTED:
+        return RefusedCallError("It has no such method or service.", "Run the same version of lanesum at both ends.")
     return RefusedCallError(error.details() or error.code().name)
 
 
@@ -111,8 +126,9 @@ class Stream(Closing):
 
     def __init__(self, address: str, service: str, method: str, message: dict[str, Any]) -> None:
         self._address = address
-        self._channel = import_grpc().insecure_channel(address, options=OPTIONS)
-        self._call = self._channel.unary_stream(f"/{service}/{method}", encode, decode)(message)
+        self._channel = tls.channel(address, OPTIONS)
+        stub = self._channel.unary_stream(f"/{service}/{method}", encode, decode)
+        self._call = stub(message, metadata=tls.metadata(address))
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         try:

@@ -15,8 +15,9 @@ from lanesum.errors import LanesumError
 from lanesum.rpc.caller import Caller
 from lanesum.rpc.calls import Call, RefusedError
 from lanesum.rpc.grpc_server import Authenticate, CallHandler, GrpcServer
-from lanesum.rpc.json_grpc import decode, encode, import_grpc
+from lanesum.rpc.json_grpc import decode, encode
 from lanesum.rpc.limits import Limits
+from lanesum.rpc.tls import import_grpc
 
 _Result = TypeVar("_Result")
 

@@ -66,7 +66,7 @@ class Journal:
         self._record_bytes = _CHECKSUM.size + _FIELDS.size + datagram_bytes
         path = folder / _file_name(job.job, job.tag)
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise _unusable(path, error) from error

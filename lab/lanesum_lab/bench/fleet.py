@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,6 +52,7 @@ class Fleet:
         supervisor: supervisor of this fleet.
         at: returns a command with a prefix that runs it at a host or switch.
         interfaces: returns the interfaces of a switch by port; None on loopback.
+        controller_options: more options of the controller.
 
     Attributes:
         controller: address of the controller.
@@ -65,6 +66,7 @@ class Fleet:
         *,
         at: Callable[[str, list[str]], list[str]] = lambda _host, command: command,
         interfaces: Callable[[str], Mapping[int, str]] | None = None,
+        controller_options: Sequence[str] = (),
     ) -> None:
         self.plan = plan
         self.agents = Agents(supervisor, scratch.folder)
@@ -80,7 +82,7 @@ class Fleet:
             supervisor.start(server, at(host, commands.server_command(plan, scratch, server, host, behind=True)))
         (controller_host,) = plan.topology.names("controller")
         command = commands.controller_command(plan, scratch, listen=self.controller)
-        supervisor.start(CONTROLLER, at(controller_host, command))
+        supervisor.start(CONTROLLER, at(controller_host, [*command, *controller_options]))
 
     def admit(
         self, name: str, hosts: tuple[str, ...], *, congestion: str = "aimd", idle: bool = False, **request: Any
@@ -102,11 +104,13 @@ class Fleet:
         """Remove a job. Raises ControllerError."""
         rpc.call(self.controller, rpc.REMOVE, {"job": name})
 
-    def start_agent(self, agent: str, host: str, module: str, *arguments: str) -> None:
+    def start_agent(
+        self, agent: str, host: str, module: str, *arguments: str, environment: Mapping[str, str] = {}
+    ) -> None:
         """Start an agent process at a host; ``module`` of this package."""
         command = process.command(module, self.agents.path(agent), *arguments)
-        environment = {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
-        self._supervisor.start(agent, self._at(host, command), environment=environment)
+        variables = {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1", **environment}
+        self._supervisor.start(agent, self._at(host, command), environment=variables)
 
     def connect(self) -> None:
         """Wait for all workers. Raises ProcessFailedError, BenchError."""

@@ -8,7 +8,7 @@ import contextlib
 import json
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from lanesum.launch.supervisor import Supervisor
@@ -24,13 +24,16 @@ LOSS = "loss"
 
 
 @contextlib.contextmanager
-def loopback_fleet(folder: Path, *, number: int, loss: float | None) -> Iterator[Fleet]:
+def loopback_fleet(
+    folder: Path, *, number: int, loss: float | None, controller_options: Sequence[str] = ()
+) -> Iterator[Fleet]:
     """Run the whole path as processes on 127.0.0.0/8.
 
     Args:
         folder: folder for its files; made here.
         number: number of the fleet in this process.
         loss: fraction of packets lost on every link in both directions; 0 keeps the injectors, None has none.
+        controller_options: more options of the controller.
     """
     folder.mkdir()
     topology = folder / "topology.yaml"
@@ -49,7 +52,7 @@ def loopback_fleet(folder: Path, *, number: int, loss: float | None) -> Iterator
         faults=None if faults is None else str(faults),
     )
     with Supervisor(folder / "logs") as supervisor:
-        fleet = Fleet(plan, Scratch(folder), supervisor)
+        fleet = Fleet(plan, Scratch(folder), supervisor, controller_options=controller_options)
         try:
             yield fleet
         finally:

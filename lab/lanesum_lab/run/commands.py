@@ -89,7 +89,8 @@ def controller_command(plan: RunPlan, scratch: Scratch, *, listen: str) -> list[
         command += ["--switch", f"{name}={scratch.p4runtime(name)}"]
     if plan.switch is not None:
         command += plan.switch.controller_options
-    return command + (["--loopback"] if plan.runner == "loopback" else [])
+    # Mininet's network is for this run alone.
+    return [*command, "--loopback" if plan.runner == "loopback" else "--insecure"]
 
 
 def relay_command(plan: RunPlan, scratch: Scratch, *arguments: str) -> list[str]:

@@ -11,7 +11,7 @@ import typer
 
 from lanesum.cli.signals import raise_file_limit, serve_until_signal
 from lanesum.errors import ConfigurationError
-from lanesum_control.cli.options import Loopback, Topology
+from lanesum_control.cli.options import Insecure, Loopback, Tls, Topology
 from lanesum_control.cli.typer_main import typer_main
 
 
@@ -36,8 +36,11 @@ def switch(
     tofino: Annotated[
         bool, typer.Option("--tofino", help="Run TNA programs, as p4c prints them, instead of BMv2 JSON.")
     ] = False,
+    tls: Tls = None,
+    insecure: Insecure = False,
 ) -> None:
     """Run the embedded switch: it runs the JSON of p4c's BMv2 back end and serves P4Runtime."""
+    from lanesum.rpc.tls import credentials_for, operators_only
     from lanesum_control.client import DEFAULT_DEVICE_ID
     from lanesum_control.topology import load
     from lanesum_switch.dataplane import EmbeddedSwitch
@@ -54,6 +57,7 @@ def switch(
         raise ConfigurationError(
             "The switch needs ports: give either --loopback or --interface.", "For example --interface 1@s1-eth1."
         )
+    credentials = credentials_for("switch", p4runtime, tls, insecure=insecure)
     ports: dict[int, Port] = {}
     depth = None if loopback else queue_depths(ports)  # the kernel reports no queue of UDP sockets
     kind = TofinoSwitch if tofino else EmbeddedSwitch
@@ -87,6 +91,8 @@ def switch(
             device_id=DEFAULT_DEVICE_ID,
             inject=runner.inject,
             spare=lambda: kind(seed=seed, queue_depth=depth),
+            credentials=credentials,
+            authenticate=None if credentials is None else operators_only,
         ) as server,
     ):
         serve_until_signal(f"switch {here}, P4Runtime at {server.address}")

@@ -135,7 +135,7 @@ def _refused(error: StatusError) -> RefusedError:
 def _parsed(kind: Any, data: bytes | None) -> Any:
     try:
         return kind.FromString(data or b"")
-    except DecodeError as error:
+    except (DecodeError, UnicodeDecodeError, RecursionError) as error:  # the parser in Python raises all of them
         raise RefusedError(grpc.StatusCode.INTERNAL, f"The message is no {kind.DESCRIPTOR.full_name}.") from error
 
 

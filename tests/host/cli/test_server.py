@@ -38,7 +38,9 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 def test_main_with_listen_serves_at_that_address(served: list[tuple[Any, ...]], tmp_path: Path) -> None:
     options = ["--listen", "10.0.0.9:7000", "--journal", str(tmp_path), "--threads", "2", "--offload", "off"]
     assert server.main(options) == 0
-    assert served == [(("10.0.0.9", 7000), DEFAULT_CONTROL, tmp_path, {"threads": 2, "offload": "off"})]
+    assert served == [
+        (("10.0.0.9", 7000), DEFAULT_CONTROL, tmp_path, {"threads": 2, "offload": "off", "credentials": None})
+    ]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from lanesum.server import AggregationServer
 from lanesum.server.client import RemoteServer, ServerError, ServerStatus, ServerUnreachableError
 from lanesum.server.service import ADMIT, REMOVE, SERVICE, STATUS, ServerService, serve
 from tests.host.server.contributions import Workers, flat, racks, served
+from tests.raw_http2 import RawPeer, headers
 
 pytestmark = pytest.mark.usefixtures("implementation")
 
@@ -111,15 +113,26 @@ def test_invalid_bytes_are_refused(running: Running, data: bytes) -> None:
 
 
 def test_status_of_another_service_raises() -> None:
-    replies: list[dict[str, Any]] = [{}, {"jobs": 5}, {"jobs": ["x"]}, {"jobs": [], "address": 1}]
+    replies: list[dict[str, Any]] = [{}, {"jobs": 5}, {"jobs": ["x"]}, {"jobs": [], "address": 1}, {"protocol": 3}]
     answering = iter(replies)
     with JsonService(f"{LOCALHOST}:0", SERVICE, {STATUS: lambda *_: next(answering)}, owner="test") as service:
         remote = RemoteServer(f"{LOCALHOST}:{service.port}", timeout_s=60)
-        for _ in replies:
-            with pytest.raises(ServerError, match="cannot be read"):
+        for reply in replies:
+            why = "uses protocol version 3, and this controller 2" if "protocol" in reply else ""
+            with pytest.raises(ServerError, match=f"cannot be read: .*{why}"):
                 remote.status()
-        with pytest.raises(ServerError, match="not found"):
+        with pytest.raises(ServerError, match="Run the same version of lanesum at both ends"):
             remote.remove(1)
+
+
+def test_calls_without_a_message_stop_no_other(running: Running) -> None:
+    """Eight of them once held all threads of the service."""
+    _, remote = running
+    with contextlib.ExitStack() as stack:
+        for _ in range(8):
+            stack.enter_context(RawPeer(remote.address)).send(headers(f"/{SERVICE}/{STATUS}".encode()))
+        for _ in range(3):
+            assert remote.status().jobs == {}
 
 
 def test_unreachable_server_raises() -> None:

@@ -7,15 +7,12 @@ Run ``python -m tests.softswitch.bmv2.mutants --seconds 60`` to load mutants for
 
 from __future__ import annotations
 
-import argparse
 import copy
 import json
 import logging
 import random
-import resource
 import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,10 +21,10 @@ from typing import Any
 from lanesum_switch.api import InvalidArgumentError, UnsupportedProgramError
 from lanesum_switch.bmv2.loader import load_program
 from lanesum_switch.dataplane import EmbeddedSwitch
+from tests.fuzz.running import Budget, options, report
 from tests.softswitch.conftest import PROGRAMS
 
 BUILD = Path(__file__).parents[3] / "p4src" / "build"
-MEMORY_BYTES = 1 << 30  # that a mutant may take, over the address space of the started process
 Place = tuple[Any, Any]  # an object or array, and the key of one of its items
 
 
@@ -149,19 +146,16 @@ def load(text: bytes, run: bool = True) -> str:
     return "loaded"
 
 
-def fuzz(names: list[str], count: int, seconds: float, seed: int) -> Counter[str]:
+def fuzz(names: list[str], budget: Budget, seed: int) -> Counter[str]:
     """Load mutants of programs; raise AssertionError if a payload was executed."""
     outcomes: Counter[str] = Counter()
-    end = time.monotonic() + seconds
     with tempfile.TemporaryDirectory() as folder:
         marker = Path(folder) / "executed"
-        for number in range(count):
+        for number in budget:
             rng = random.Random(seed + number // 50)
             if number % 50 == 0:
                 path = Path(names[number // 50 % len(names)])
                 mutator = Mutator(path.read_bytes(), rng, payloads(marker))
-            if time.monotonic() > end:
-                break
             mutant = mutator.mutant()
             try:
                 outcomes[load(mutant, run=path.stat().st_size < 1 << 18 or number % 10 == 0)] += 1
@@ -174,24 +168,17 @@ def fuzz(names: list[str], count: int, seconds: float, seed: int) -> Counter[str
     return outcomes
 
 
-def main() -> None:
+def main() -> int:
     """Load mutants under a memory limit and print how many had which outcome."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=1 << 60, help="number of mutants")
-    parser.add_argument("--seconds", type=float, default=1e9, help="time after which no mutant is loaded")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the random number generator")
+    parser = options(__doc__)
     parser.add_argument("programs", nargs="*", help="program files; default: all committed ones")
     args = parser.parse_args()
     logging.disable()
     names = args.programs or [str(p) for p in (*sorted(PROGRAMS.glob("*.json")), BUILD / "bmv2-w32.json")]
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    limit = pages * resource.getpagesize() + MEMORY_BYTES
-    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    outcomes = fuzz(names, args.count, args.seconds, args.seed)
-    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    print(json.dumps({**outcomes, "total": outcomes.total(), "peak_mib_over_start": grown // 1024}))
+    budget = Budget(args.count, args.seconds)
+    outcomes = fuzz(names, budget, args.seed)
+    return report(outcomes, budget)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

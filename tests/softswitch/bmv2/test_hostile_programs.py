@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import ast
 import json
-import subprocess
-import sys
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -20,6 +18,7 @@ from lanesum_switch.bmv2.loader import load_program
 from lanesum_switch.compiler.driver import _check_names
 from lanesum_switch.compiler.python_source import MAX_SOURCE, Names, SourceWriter
 from lanesum_switch.dataplane import EmbeddedSwitch
+from tests.fuzz.running import run
 from tests.softswitch.bmv2.mutants import BUILD, payloads, places, with_item
 from tests.softswitch.conftest import PROGRAMS
 
@@ -122,6 +121,17 @@ def test_registers_beyond_the_total_are_refused_before_they_are_allocated() -> N
         EmbeddedSwitch().load(json.dumps(program).encode())
 
 
+def test_wide_registers_beyond_the_total_state_are_refused() -> None:
+    """Packets would fill the cells with large values later."""
+    wide = {"size": 600_000, "bitwidth": 2048}
+    program = json.loads((PROGRAMS / "lanes.json").read_text())
+    program["register_arrays"].append({**program["register_arrays"][0], **wide, "name": "wide"})
+    with pytest.raises(
+        InvalidArgumentError, match=r"'wide' has 600000 cells of 2048 bits: .* 134217728 bytes of state"
+    ):
+        EmbeddedSwitch().load(json.dumps(program).encode())
+
+
 def test_program_nested_too_deeply_is_refused() -> None:
     with pytest.raises(InvalidArgumentError):
         EmbeddedSwitch().load(b"[" * 100_000)
@@ -154,21 +164,15 @@ def test_fresh_name_is_an_ascii_identifier(hint: str) -> None:
     assert name.isidentifier() and name.isascii() and len(name) < 100
 
 
-def run_mutants(*args: str) -> dict[str, int]:
-    """Load mutants in a process with a memory limit and return the outcomes."""
-    command = [sys.executable, "-m", "tests.softswitch.bmv2.mutants", *args]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900, cwd=PROGRAMS.parents[2])
-    assert done.returncode == 0, done.stderr[-2000:]
-    found: dict[str, int] = json.loads(done.stdout)
-    return found
+MUTANTS = "tests.softswitch.bmv2.mutants"
 
 
 def test_mutants_of_programs_load_or_raise_a_typed_error() -> None:
-    outcomes = run_mutants("--count", "300", "--seed", "1")
+    outcomes = run(MUTANTS, "--count", "300", "--seed", "1")
     assert outcomes["total"] == 300 and outcomes["loaded"] > 10 and outcomes["invalid"] > 100
 
 
 @pytest.mark.long
 def test_many_mutants_of_programs_load_or_raise_a_typed_error() -> None:
-    assert run_mutants("--count", "1500", "--seed", "1000")["total"] == 1500
-    assert run_mutants("--count", "100", "--seed", "5", str(BUILD / "bmv2-w64.json"))["total"] == 100
+    assert run(MUTANTS, "--count", "1500", "--seed", "1000")["total"] == 1500
+    assert run(MUTANTS, "--count", "100", "--seed", "5", str(BUILD / "bmv2-w64.json"))["total"] == 100

@@ -1,0 +1,45 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""``lanesum token``: tokens of operators and tenants."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lanesum.rpc.caller import Role
+from lanesum_control import tokens
+from lanesum_control.cli.typer_main import typer_main
+
+app = typer.Typer(help="Give and withdraw tokens of operators and tenants.", no_args_is_help=True)
+
+Tokens = Annotated[Path, typer.Argument(help="Token file of the controller (lanesum controller --tokens).")]
+
+
+@app.command()
+def add(
+    file: Tokens,
+    name: str,
+    out: Annotated[Path, typer.Option(help="File for the token, which its owner names in LANESUM_TOKEN_FILE.")],
+    role: Annotated[Role, typer.Option(help="operator or tenant.")] = Role.TENANT,
+) -> None:
+    """Give a caller a token, in place of any earlier one. The controller reads the file again."""
+    tokens.write_token(out, tokens.add(file, name, role))
+
+
+@app.command()
+def remove(file: Tokens, name: str) -> None:
+    """Withdraw the token of a caller."""
+    tokens.remove(file, name)
+
+
+@app.command("list")
+def list_callers(file: Tokens) -> None:
+    """List the callers and their roles."""
+    for name, role in tokens.roles(file).items():
+        typer.echo(f"{name} {role}")
+
+
+main = typer_main("token", app)

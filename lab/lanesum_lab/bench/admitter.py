@@ -1,0 +1,62 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Agent process of a tenant that admits jobs (arguments SOCKET CONTROLLER HOST JOB).
+
+Every job has one worker at HOST. An admission takes the place of the job of the same name before it.
+"""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from lanesum.rpc import controller as rpc
+from lanesum_lab.bench.agents import serve
+
+
+@dataclass(frozen=True, slots=True)
+class AdmitTask:
+    """Task: ``count`` admissions by ``callers`` threads, with a pause of ``pause_s`` before each."""
+
+    count: int
+    callers: int = 1
+    pause_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class AdmitDone:
+    """Result: begin and end of each admission, seconds of the monotonic clock, and reasons of the refused ones."""
+
+    admitted: tuple[tuple[float, float], ...]
+    refused: tuple[str, ...]
+
+
+class Admitter:
+    """Tenant that admits jobs."""
+
+    def __init__(self, controller: str, host: str, job: str) -> None:
+        self._controller = controller
+        self._message = {"name": job, "workers": [host], "codec": None, "slots": 1, "take_over": True}
+
+    def work(self, task: AdmitTask) -> AdmitDone:
+        """Carry out a task."""
+        with ThreadPoolExecutor(task.callers) as pool:
+            done = list(pool.map(lambda _: self._admit(task.pause_s), range(task.count)))
+        admitted = tuple(one for one in done if isinstance(one, tuple))
+        return AdmitDone(admitted, tuple(one for one in done if isinstance(one, str)))
+
+    def _admit(self, pause_s: float) -> tuple[float, float] | str:
+        time.sleep(pause_s)
+        begin = time.monotonic()
+        try:
+            rpc.call(self._controller, rpc.ADMIT, self._message)
+        except rpc.ControllerError as error:
+            return error.what
+        return begin, time.monotonic()
+
+
+def main(arguments: list[str]) -> None:
+    """Work until the benchmark closes the connection."""
+    path, *rest = arguments
+    serve(path, Admitter(*rest).work)

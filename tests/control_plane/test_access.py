@@ -1,0 +1,304 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tokens, roles, and the calls and jobs that are open to each of them."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lanesum import environment
+from lanesum.errors import ConfigurationError
+from lanesum.join import Membership, join
+from lanesum.rpc import controller as rpc
+from lanesum.rpc.caller import UNAUTHENTICATED, Caller, Role
+from lanesum_control import tokens
+from lanesum_control.access import UNKNOWN, Access
+from lanesum_control.controller import Controller
+from lanesum_control.service import ControllerService
+from lanesum_control.store import Store
+from tests.command_line import invoke
+from tests.control_plane.control_fakes import Site
+
+OPERATOR_CALLS = {rpc.COUNTERS}
+TENANT_CALLS = {rpc.ADMIT, rpc.REMOVE, rpc.RESIZE, rpc.LEAVE, rpc.EXTEND, rpc.EVENTS}
+WORKER_CALLS = {rpc.JOIN, rpc.READY, rpc.KEEPALIVE, rpc.WATCH, rpc.REPORT, rpc.JOBS}
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """A folder with the token file ``tokens``, and the tokens of an operator and of two tenants."""
+    for name, role in (("root", Role.OPERATOR), ("alice", Role.TENANT), ("bob", Role.TENANT)):
+        tokens.write_token(tmp_path / name, tokens.add(tmp_path / "tokens", name, role))
+    return tmp_path
+
+
+@pytest.fixture
+def controller() -> Controller:
+    return Site("tree2x2").start()
+
+
+@pytest.fixture
+def address(controller: Controller, files: Path) -> Iterator[str]:
+    access = Access(controller.present, tokens.TokenFile(files / "tokens"), closed=True)
+    with ControllerService(controller, "127.0.0.1:0", access=access) as running:
+        yield f"127.0.0.1:{running.port}"
+
+
+@pytest.fixture
+def act_as(files: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    def become(name: str | None) -> None:
+        if name is None:
+            monkeypatch.delenv(environment.TOKEN_FILE, raising=False)
+        else:
+            monkeypatch.setenv(environment.TOKEN_FILE, str(files / name))
+
+    return become
+
+
+def admit(address: str, files: Path, name: str, *hosts: str) -> None:
+    """Admit a job from the command line; its token is in the file ``NAME-workers``."""
+    command = ["job", "admit", name, "--workers", ",".join(hosts), "--controller", address, "--slots", "8"]
+    done = invoke([*command, "--worker-token", str(files / f"{name}-workers")])
+    assert done.exit_code == 0, done.output
+
+
+def test_tenant_sees_and_touches_its_own_jobs_alone(address: str, files: Path, act_as: Any) -> None:
+    act_as("alice")
+    admit(address, files, "a", "w1", "w2")
+    act_as("bob")
+    admit(address, files, "b", "w3")
+    assert [job["name"] for job in rpc.call(address, rpc.JOBS, {})["jobs"]] == ["b"]
+    for method in (rpc.JOIN, rpc.REMOVE, rpc.RESIZE, rpc.LEAVE, rpc.EXTEND):
+        message = {"job": "a", "worker": 0, "slots": 4, "host": "w4"}
+        with pytest.raises(rpc.ControllerError, match=r"The tenant 'bob' has no job 'a'"):
+            rpc.call(address, method, message)
+    with pytest.raises(rpc.ControllerError, match="has no job 'a'"):
+        rpc.call(address, rpc.ADMIT, {"name": "a", "workers": ["w4"], "take_over": True})
+    with pytest.raises(rpc.ControllerError, match=f"may not call {rpc.COUNTERS}"):
+        rpc.call(address, rpc.COUNTERS, {})
+    act_as("root")
+    assert [job["name"] for job in rpc.call(address, rpc.JOBS, {})["jobs"]] == ["a", "b"]
+    rpc.call(address, rpc.REMOVE, {"job": "a"})
+    act_as("bob")
+    rpc.call(address, rpc.REMOVE, {"job": "b"})
+
+
+@pytest.mark.parametrize(("name", "message"), [("5", {"job": 5}), ("None", {}), ("True", {"job": True})])
+def test_name_that_is_no_text_opens_no_job(
+    address: str, files: Path, act_as: Any, name: str, message: dict[str, Any]
+) -> None:
+    """The service reads a name as text, so a job may have the text of a number as its name."""
+    act_as("alice")
+    admit(address, files, name, "w1", "w2")
+    act_as("bob")
+    for method in (rpc.JOIN, rpc.REMOVE, rpc.RESIZE, rpc.LEAVE, rpc.EXTEND):
+        with pytest.raises(rpc.ControllerError, match=f"The tenant 'bob' has no job '{name}'"):
+            rpc.call(address, method, {**message, "worker": 0, "slots": 4, "host": "w4"})
+
+
+def test_names_of_the_jobs_of_others_are_in_no_error(address: str, files: Path, act_as: Any) -> None:
+    act_as("alice")
+    admit(address, files, "secretname", "w1")
+    act_as("bob")
+    with pytest.raises(rpc.ControllerError) as caught:
+        rpc.call(address, rpc.JOIN, {"job": "other", "worker": 0})
+    assert "secretname" not in str(caught.value)
+
+
+def test_worker_has_its_job_alone(address: str, files: Path, act_as: Any) -> None:
+    act_as("alice")
+    admit(address, files, "a", "w1", "w2")
+    admit(address, files, "b", "w3", "w4")
+    act_as("a-workers")
+    ticket = join(controller=address, job="a", worker=0)
+    state = {"job": ticket.job, "tag": ticket.tag, "worker": 0}
+    assert rpc.call(address, rpc.READY, state)["state"] == "waiting"
+    with pytest.raises(rpc.ControllerError, match="A worker of job 'a' has no job 'b'"):
+        join(controller=address, job="b", worker=0)
+    with pytest.raises(rpc.ControllerError, match=f"has no job {ticket.job + 1}"):
+        rpc.call(address, rpc.READY, {**state, "job": ticket.job + 1})
+    for method in sorted(TENANT_CALLS | OPERATOR_CALLS):
+        with pytest.raises(rpc.ControllerError, match=f"A worker of job 'a' may not call {method}"):
+            rpc.call(address, method, {"job": "a", "name": "a", "slots": 4})
+
+
+def test_worker_takes_a_ticket_once_while_its_holder_lives(address: str, files: Path, act_as: Any) -> None:
+    act_as("alice")
+    admit(address, files, "a", "w1")
+    act_as("a-workers")
+    with Membership.join(controller=address, job="a", worker=0):
+        message = {"job": "a", "worker": 0, "claimant": "other", "origin": "elsewhere"}
+        with pytest.raises(rpc.ControllerError, match="cannot be this worker"):
+            rpc.call(address, rpc.JOIN, message)
+        with pytest.raises(rpc.ControllerError, match=f"may not call {rpc.JOIN}"):
+            rpc.call(address, rpc.JOIN, {**message, "take_over": True})
+
+
+def test_worker_learns_that_its_job_has_ended(address: str, files: Path, act_as: Any) -> None:
+    act_as("alice")
+    admit(address, files, "a", "w1")
+    act_as("a-workers")
+    ticket = join(controller=address, job="a", worker=0)
+    act_as("alice")
+    rpc.call(address, rpc.REMOVE, {"job": "a"})
+    (files / "old").write_bytes((files / "a-workers").read_bytes())
+    admit(address, files, "a", "w1")
+    act_as("old")
+    state = rpc.call(address, rpc.KEEPALIVE, {"job": ticket.job, "tag": ticket.tag, "worker": 0})
+    assert state["state"] == "removed" and "was removed" in state["why"]
+    with pytest.raises(rpc.ControllerError, match="of a job that has ended, has no job 'a'"):
+        join(controller=address, job="a", worker=0)
+
+
+@pytest.mark.parametrize("name", [None, "wrong"])
+def test_caller_without_valid_token_has_no_rights(address: str, files: Path, act_as: Any, name: str | None) -> None:
+    act_as("alice")
+    admit(address, files, "a", "w1")
+    tokens.write_token(files / "wrong", tokens.new_token())
+    act_as(name)
+    assert rpc.call(address, rpc.JOBS, {}) == {"jobs": []}
+    with pytest.raises(rpc.ControllerError, match=r"A caller without a token, or with one that is unknown .* may not"):
+        rpc.call(address, rpc.ADMIT, {"name": "b", "workers": ["w2"]})
+    with pytest.raises(rpc.ControllerError, match="has no job 'a'"):
+        join(controller=address, job="a", worker=0)
+
+
+def test_every_method_has_a_role() -> None:
+    """A new method is open to operators alone until it is added here."""
+    methods = {value for name, value in vars(rpc).items() if name.isupper() and isinstance(value, str)}
+    called = methods - {rpc.SERVICE, *rpc.OVER, *rpc.GONE_KINDS}
+    assert called == OPERATOR_CALLS | TENANT_CALLS | WORKER_CALLS
+    access = Access(list)
+    for method in called:
+        for role, calls in ((Role.WORKER, WORKER_CALLS), (Role.TENANT, WORKER_CALLS | TENANT_CALLS)):
+            try:
+                access.check(Caller("x", role), method, {})
+            except rpc.LanesumError as error:
+                assert ("may not call" in str(error)) is (method not in calls)
+            else:
+                assert method in calls
+
+
+@pytest.mark.parametrize(
+    ("closed", "uri", "expected"),
+    [
+        (False, None, UNAUTHENTICATED),
+        (True, None, UNKNOWN),
+        (True, b"spiffe://lanesum/operator/root", Caller("root", Role.OPERATOR)),
+        (True, b"spiffe://lanesum/tenant/alice", Caller("alice", Role.TENANT)),
+        (True, b"spiffe://lanesum/worker/a", UNKNOWN),  # else the certificate would be a token of job "a"
+        (True, b"spiffe://elsewhere/operator/root", UNKNOWN),
+        (True, b"spiffe://lanesum/operator/root/x", UNKNOWN),
+        (True, b"\xff", UNKNOWN),
+    ],
+)
+def test_caller_is_the_one_of_the_certificate(closed: bool, uri: bytes | None, expected: Caller) -> None:
+    access = Access(list, closed=closed)
+    assert access.authenticate({}, {} if uri is None else {"peer_uri": [uri]}) == expected
+
+
+def test_two_identities_in_a_certificate_are_none() -> None:
+    both = [b"spiffe://lanesum/operator/root", b"spiffe://lanesum/tenant/alice"]
+    assert Access(list, closed=True).authenticate({}, {"peer_uri": both}) == UNKNOWN
+
+
+def test_token_file_that_breaks_keeps_its_callers(files: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    known = tokens.TokenFile(files / "tokens")
+    token = (files / "alice").read_text().strip()
+    assert known.caller(token) == Caller("alice", Role.TENANT)
+    tokens.remove(files / "tokens", "bob")
+    assert known.caller((files / "bob").read_text().strip()) is None
+    (files / "tokens").write_text(f"alice tenant {token}\n")
+    assert known.caller(token) == Caller("alice", Role.TENANT)
+    shown = capfd.readouterr().err
+    assert "line 1 is no name, role and SHA-256 of a token" in shown and "The earlier callers stay." in shown
+    assert token not in shown
+    tokens.add(files / "new", "alice", Role.TENANT)
+    (files / "new").replace(files / "tokens")
+    assert known.caller(token) is None
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a\nb", "é", "x" * 64])
+def test_token_of_invalid_name_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ConfigurationError, match="cannot be the tenant of a token"):
+        tokens.add(tmp_path / "tokens", name, Role.TENANT)
+
+
+def test_secrets_are_in_private_files_and_hashed_in_the_store(tmp_path: Path, files: Path) -> None:
+    state = tmp_path / "state.db"
+    state.touch(0o644)
+    with Store(state) as store:
+        controller = Site().start(store=store)
+        with ControllerService(controller, "127.0.0.1:0") as service:
+            here = f"127.0.0.1:{service.port}"
+            admit(here, files, "a", "w1")
+            out = str(files / "ticket")
+            assert invoke(["job", "ticket", "a", "--worker", "0", "--controller", here, "--out", out]).exit_code == 0
+            kept = b"".join(path.read_bytes() for path in tmp_path.glob("state.db*"))
+            modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.glob("state.db*")}
+    token = (files / "a-workers").read_bytes().strip()
+    assert token not in kept and tokens.token_hash(token.decode()).encode() in kept
+    modes |= {name: stat.S_IMODE((files / name).stat().st_mode) for name in ("tokens", "alice", "a-workers", "ticket")}
+    assert set(modes.values()) == {0o600}, modes
+
+
+def test_refused_admission_leaves_the_earlier_token(address: str, files: Path, act_as: Any) -> None:
+    act_as("alice")
+    admit(address, files, "a", "w1")
+    before = (files / "a-workers").read_bytes()
+    command = ["job", "admit", "a", "--workers", "w2", "--controller", address]
+    refused = invoke([*command, "--worker-token", str(files / "a-workers")])
+    assert refused.exit_code == 1 and "is admitted already" in refused.output
+    assert (files / "a-workers").read_bytes() == before
+    assert not list(files.glob("*.new"))
+
+
+def test_token_commands_add_list_and_remove(tmp_path: Path) -> None:
+    file = str(tmp_path / "tokens")
+    added = invoke(["token", "add", file, "alice", "--out", str(tmp_path / "alice")])
+    assert added.exit_code == 0 and added.output == ""
+    assert invoke(["token", "list", file]).output == "alice tenant\n"
+    assert (
+        "cannot be the worker"
+        in invoke(["token", "add", file, "x", "--role", "worker", "--out", str(tmp_path / "x")]).output
+    )
+    assert invoke(["token", "remove", file, "alice"]).exit_code == 0
+    assert "has no caller 'alice'" in invoke(["token", "remove", file, "alice"]).output
+
+
+def test_tenant_reads_the_events_of_its_jobs_alone(address: str, files: Path, act_as: Any) -> None:
+    act_as("alice")
+    admit(address, files, "a", "w1")
+    act_as("bob")
+    assert rpc.call(address, rpc.EVENTS, {})["events"] == []
+    admit(address, files, "b", "w2")
+    for message in ({}, {"since": 0}):
+        assert {event["whom"] for event in rpc.call(address, rpc.EVENTS, message)["events"]} == {"b"}
+    act_as("root")
+    assert {event["whom"] for event in rpc.call(address, rpc.EVENTS, {})["events"]} >= {"a", "b"}
+
+
+def test_refused_calls_are_events_with_caller_and_source(
+    address: str, controller: Controller, files: Path, act_as: Any
+) -> None:
+    act_as("alice")
+    admit(address, files, "a", "w1")
+    (files / "wrong").write_text("no-such-token")
+    for name, method in (("bob", rpc.REMOVE), ("wrong", rpc.JOBS), (None, rpc.EVENTS), ("bob", rpc.COUNTERS)):
+        act_as(name)
+        with pytest.raises(rpc.ControllerError):
+            rpc.call(address, method, {"job": "a"})
+    refused = [event for event in controller.events.since() if event.what.startswith("refused: ")]
+    assert [(event.whom, event.what.split(":")[1].strip(), event.actor) for event in refused] == [
+        ("a", rpc.REMOVE, "bob"),
+        ("a", rpc.JOBS, ""),
+        ("a", rpc.EVENTS, ""),
+        ("a", rpc.COUNTERS, "bob"),
+    ]
+    assert all(event.source.startswith("ipv4:127.0.0.1") for event in refused)
+    assert not any("no-such-token" in event.line() for event in controller.events.since())

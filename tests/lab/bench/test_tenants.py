@@ -1,0 +1,25 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""One tenant beside a flood of another one's admissions: what it admits and sums is exact and never refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from lanesum_lab.bench import tenants
+
+pytestmark = pytest.mark.long
+
+
+@pytest.mark.parametrize("limited", [True, False])
+def test_tenant_beside_flood_admits_and_sums(limited: bool) -> None:
+    result = tenants.run(tenants.Settings(repeats=1, admissions=5, flood=80, callers=8, chunks=64), limited=limited)
+    for way in ("alone", "beside_a_thousand_admissions"):
+        figures = result[way]
+        assert (figures["admissions_refused"], figures["words_wrong"]) == (0, 0)
+        assert figures["words"] > 1000
+        assert figures["sums_mbyte_s"]["min"] > 0
+    assert result["alone"]["flood_admitted"] == 0
+    flooded = result["beside_a_thousand_admissions"]
+    assert flooded["flood_admitted"] + flooded["flood_refused"] == 80
+    assert (flooded["flood_refused"] > 0) == limited
