@@ -111,7 +111,7 @@ def test_arp_probe_of_an_address_at_another_port_is_answered(star: Star) -> None
     assert reply[22:28] + reply[28:32] == SWITCH_MAC + SERVER.ip.to_bytes(4, "big")
 
 
-def test_arp_request_for_a_neighbour_at_the_same_port_is_not_answered(star: Star) -> None:
+def test_arp_request_for_a_neighbour_is_not_answered(star: Star) -> None:
     """Both are behind one port, as behind an Ethernet switch: they hear each other."""
     neighbour = HostPort(NON_MEMBER.port, 0x0A000A00 + star.new_address(), bytes.fromhex("020000000a01"))
     star.add_host(neighbour)

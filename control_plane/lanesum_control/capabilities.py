@@ -65,7 +65,7 @@ class Capabilities:
     ops: frozenset[LaneOp] = frozenset(LaneOp)
     owner_words: bool = False
     pipes: bool = False
-    icmp: bool = False
+    icmp: bool = True
     faults: bool = False
     one_pass: bool = True
     recirculation_pipes: frozenset[int] | None = None
