@@ -1,35 +1,28 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""P4Runtime connection to one switch: the only module that uses p4runtime-shell.
+"""P4Runtime connection to one switch: what a controller writes to it and reads from it.
 
-It uses the plain client of p4runtime-shell without its shell, whose state is global to the process. It adds: waiting
-for the server, typed errors where the client ends the process, and a daemon receiving thread.
+Messages are encoded and decoded in the caller's thread, so that a large table delays no other switch.
 """
 
 from __future__ import annotations
 
-import contextlib
-import functools
-import io
-import logging
-import queue
-import threading
 from collections.abc import Iterable
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
-import grpc
 from google.protobuf import text_format
-from google.rpc import code_pb2, status_pb2
-from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
-from p4runtime_sh import p4runtime as shell
+from google.rpc import status_pb2
+from p4.v1 import p4runtime_pb2
 
 from lanesum._internal.closing import Closing
-from lanesum.rpc import tls
+from lanesum.rpc.tls import import_grpc
 from lanesum_control.errors import NotPrimaryError, PipelineError, SwitchUnreachableError, SwitchWriteError
+from lanesum_control.event_loop import run
 from lanesum_control.p4info import P4InfoNames
 from lanesum_control.pipelines import CompiledPipeline
+from lanesum_control.session import GONE, Session
 
+grpc = import_grpc()
 DEFAULT_DEVICE_ID = 1
 DEFAULT_ELECTION_ID = (0, 1)
 DEFAULT_CONNECT_TIMEOUT_S = 10.0
@@ -38,33 +31,8 @@ _UPDATES_PER_REQUEST = 64
 # A switch that stops answering while its socket is open must not block the controller.
 _RPC_TIMEOUT_S = 15.0
 _PUSH_TIMEOUT_S = 120.0
-_GONE = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
 _NOT_PRIMARY = grpc.StatusCode.PERMISSION_DENIED
 _NO_PROGRAM = grpc.StatusCode.FAILED_PRECONDITION
-
-# The client starts its receiving thread in its constructor and never as a daemon: a later error would leave the process
-# waiting for the end of the server.
-shell.threading = SimpleNamespace(Thread=functools.partial(threading.Thread, daemon=True))
-# It logs errors through the root logger that this module raises.
-shell.logging = logging.getLogger("lanesum_control.p4runtime_sh")
-shell.logging.setLevel(logging.CRITICAL + 1)
-
-
-class _Client(shell.P4RuntimeClient):
-    """Client of p4runtime-shell with the identity of this process, whose own one reads its certificates differently."""
-
-    def __init__(self, device_id: int, address: str, election_id: tuple[int, int]) -> None:
-        self.device_id, self.election_id, self.role_name = device_id, election_id, None
-        self.channel = tls.channel(address)
-        self.stub = p4runtime_pb2_grpc.P4RuntimeStub(self.channel)
-        try:
-            self.set_up_stream()
-        except SystemExit as error:
-            if self.stream.done() and self.stream.code() not in _GONE:
-                raise SwitchUnreachableError(
-                    f"The switch at {address} refused a session: {self.stream.details()}."
-                ) from error
-            raise
 
 
 class SwitchConnection(Closing):
@@ -87,32 +55,22 @@ class SwitchConnection(Closing):
         election_id: tuple[int, int] = DEFAULT_ELECTION_ID,
         timeout_s: float = DEFAULT_CONNECT_TIMEOUT_S,
     ) -> None:
-        self.address = address
+        self._use(run(Session.open(address, device_id, election_id, timeout_s=timeout_s)))
+
+    @classmethod
+    def of(cls, session: Session) -> Self:
+        """Return the connection of an open session. Raises NotPrimaryError and closes it if it is a backup."""
+        connection = cls.__new__(cls)
+        connection._use(session)
+        return connection
+
+    def _use(self, session: Session) -> None:
+        self.address = session.address
         self.names: P4InfoNames | None = None
-        try:
-            tls.wait_until_listening(address, timeout_s)
-        except OSError as error:
-            raise SwitchUnreachableError(
-                f"No P4Runtime server answers at {address} ({error.strerror or error}).",
-                "Start the switch (lanesum switch, or simple_switch_grpc), or correct the address.",
-            ) from error
-        output = io.StringIO()
-        try:
-            with contextlib.redirect_stdout(output):
-                self._client: Any = _Client(device_id, address, election_id)
-        except SystemExit as error:
-            if why := tls.problem(address):
-                raise SwitchUnreachableError(f"No TLS session with the switch at {address} begins: {why}") from error
-            raise SwitchUnreachableError(
-                f"The server at {address} accepted no P4Runtime session for device {device_id} as {election_id}.",
-                "Check the device id, and that no other controller uses the same election id.",
-            ) from error
-        if "not the primary" in output.getvalue():
+        self._session = session
+        if not session.resume():
             self.close()
-            raise NotPrimaryError(
-                f"Another controller is primary on the switch at {address}.",
-                "Stop it, or give this one a higher election id.",
-            )
+            raise not_primary(self.address)
 
     def push_pipeline(self, pipeline: CompiledPipeline) -> P4InfoNames:
         """Load a program and return its names. This clears the switch's state.
@@ -120,19 +78,18 @@ class SwitchConnection(Closing):
         Raises PipelineError with the switch's reason.
         """
         self._clear_replication()
-        client = self._client
         request = p4runtime_pb2.SetForwardingPipelineConfigRequest(
-            device_id=client.device_id,
+            device_id=self._session.device_id,
             action=p4runtime_pb2.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT,
         )
-        request.election_id.high, request.election_id.low = client.election_id
+        request.election_id.high, request.election_id.low = self._session.election_id
         text_format.Parse(pipeline.p4info, request.config.p4info, allow_unknown_field=True)
         request.config.p4_device_config = pipeline.program
         request.config.cookie.cookie = pipeline.cookie()
         try:
-            client.stub.SetForwardingPipelineConfig(request, timeout=_PUSH_TIMEOUT_S)
+            self._call("SetForwardingPipelineConfig", request, _PUSH_TIMEOUT_S)
         except grpc.RpcError as error:
-            if error.code() in _GONE:
+            if error.code() in GONE:
                 raise self._gone(error) from error
             raise PipelineError(
                 f"The switch at {self.address} refused {pipeline.json_path.name}: {error.details().rstrip('.')}.",
@@ -149,29 +106,26 @@ class SwitchConnection(Closing):
     def runs(self, cookie: int) -> bool:
         """Return True if the switch runs the pipeline with this cookie. Raises SwitchUnreachableError."""
         request = p4runtime_pb2.GetForwardingPipelineConfigRequest(
-            device_id=self._client.device_id,
+            device_id=self._session.device_id,
             response_type=p4runtime_pb2.GetForwardingPipelineConfigRequest.COOKIE_ONLY,
         )
         try:
-            config = self._client.stub.GetForwardingPipelineConfig(request, timeout=_RPC_TIMEOUT_S).config
+            answer = self._call("GetForwardingPipelineConfig", request)
         except grpc.RpcError as error:
-            if error.code() in _GONE:
+            if error.code() in GONE:
                 raise self._gone(error) from error
             return False  # it runs no program yet
+        config = p4runtime_pb2.GetForwardingPipelineConfigResponse.FromString(answer).config
         return bool(config.HasField("cookie") and config.cookie.cookie == cookie)
 
     def is_primary(self) -> bool:
-        """Return True if the session is open and no other controller is primary."""
-        arbitration = self._client.stream_in_q["arbitration"]
-        with contextlib.suppress(queue.Empty):
-            while True:
-                news = arbitration.get_nowait()
-                if news is None or news.arbitration.status.code != code_pb2.OK:
-                    arbitration.put(news)  # for the next caller
-                    return False
-        return bool(self._client.stream_recv_thread.is_alive())
+        """Return True if the session is open and no other controller has been primary since its start."""
+        return self._session.was_primary
 
-    def _gone(self, error: grpc.RpcError) -> SwitchUnreachableError:
+    def _call(self, method: str, request: Any, timeout_s: float = _RPC_TIMEOUT_S) -> bytes:
+        return run(self._session.call(method, request.SerializeToString(), timeout_s))
+
+    def _gone(self, error: Any) -> SwitchUnreachableError:
         return SwitchUnreachableError(
             f"The switch at {self.address} does not answer: {error.code().name} {error.details()}."
         )
@@ -203,16 +157,14 @@ class SwitchConnection(Closing):
             raise SwitchWriteError(f"The switch at {self.address} refused: {'; '.join(problems)}.")
 
     def _write_some(self, updates: list[p4runtime_pb2.Update]) -> list[str]:
-        """Write updates without the client's own ``write``, whose error class does not end on a partial failure."""
-        client = self._client
-        request = p4runtime_pb2.WriteRequest(device_id=client.device_id, updates=updates)
-        request.election_id.high, request.election_id.low = client.election_id
+        request = p4runtime_pb2.WriteRequest(device_id=self._session.device_id, updates=updates)
+        request.election_id.high, request.election_id.low = self._session.election_id
         try:
-            client.stub.Write(request, timeout=_RPC_TIMEOUT_S)
+            self._call("Write", request)
             return []
         except grpc.RpcError as error:
             details = _update_errors(error)
-            if details is None and error.code() in (*_GONE, _NO_PROGRAM):
+            if details is None and error.code() in (*GONE, _NO_PROGRAM):
                 raise self._gone(error) from error
             if details is None and error.code() == _NOT_PRIMARY:
                 raise NotPrimaryError(
@@ -228,15 +180,17 @@ class SwitchConnection(Closing):
 
     def read(self, entities: Iterable[p4runtime_pb2.Entity]) -> list[p4runtime_pb2.Entity]:
         """Return all matching entities. Raises SwitchUnreachableError if the switch is gone or refuses to read."""
-        result = []
+        return [entity for answer in self.read_answers(entities) for entity in decode(answer)]
+
+    def read_answers(self, entities: Iterable[p4runtime_pb2.Entity]) -> list[bytes]:
+        """Return the answers of ``read``, for ``decode``. Raises SwitchUnreachableError."""
+        request = p4runtime_pb2.ReadRequest(device_id=self._session.device_id, entities=entities)
         try:
-            for entity in entities:
-                request = p4runtime_pb2.ReadRequest(device_id=self._client.device_id, entities=[entity])
-                for response in self._client.stub.Read(request, timeout=_RPC_TIMEOUT_S):
-                    result.extend(response.entities)
+            return run(self._session.call_for_all("Read", request.SerializeToString(), _RPC_TIMEOUT_S))
         except grpc.RpcError as error:
-            raise SwitchUnreachableError(f"Reading from the switch at {self.address} failed: {error}.") from error
-        return result
+            raise SwitchUnreachableError(
+                f"Reading from the switch at {self.address} failed: {error.code().name} {error.details()}."
+            ) from error
 
     def _describe(self, update: p4runtime_pb2.Update) -> str:
         kind = p4runtime_pb2.Update.Type.Name(update.type)
@@ -248,9 +202,21 @@ class SwitchConnection(Closing):
 
     def close(self) -> None:
         """End the session; idempotent."""
-        client, self._client = getattr(self, "_client", None), None
-        if client is not None:
-            client.tear_down()
+        run(self._session.close())
+
+
+def not_primary(address: str) -> NotPrimaryError:
+    """Return the error about a session that is a backup."""
+    return NotPrimaryError(
+        f"Another controller is primary on the switch at {address}.",
+        "Stop it, or give this one a higher election id.",
+    )
+
+
+def decode(answer: bytes) -> Iterable[p4runtime_pb2.Entity]:
+    """Return the entities of an answer to a read."""
+    entities: Iterable[p4runtime_pb2.Entity] = p4runtime_pb2.ReadResponse.FromString(answer).entities
+    return entities
 
 
 def key_of(entity: p4runtime_pb2.Entity) -> p4runtime_pb2.Entity:
@@ -265,7 +231,7 @@ def key_of(entity: p4runtime_pb2.Entity) -> p4runtime_pb2.Entity:
     return key
 
 
-def _update_errors(error: grpc.RpcError) -> list[p4runtime_pb2.Error] | None:
+def _update_errors(error: Any) -> list[p4runtime_pb2.Error] | None:
     """Return one p4.v1.Error per update of a failed Write (P4Runtime specification, 12.3); None without details."""
     for key, value in error.trailing_metadata() or ():
         if key == "grpc-status-details-bin":

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from lanesum.server import ServerJob
@@ -13,6 +13,7 @@ from lanesum.server.client import ServerError, ServerStatus, ServerUnreachableEr
 from lanesum.server.served_job import Refusal
 from lanesum_control.errors import AdmissionError
 from lanesum_control.events import EventLog
+from lanesum_control.watched_server import WatchedServer
 
 SERVER = "server"
 
@@ -97,6 +98,16 @@ class ServerLink:
     def look(self) -> ServerStatus:
         """Return the status. Raises ServerError. Slow, without side effects: needs no lock."""
         return self._server.status()
+
+    def watch(self, changed: Callable[[], None]) -> None:
+        """Call ``changed``, from any thread, when the outcome of ``look`` may be another one."""
+        if isinstance(self._server, WatchedServer):
+            self._server.watch(changed)
+
+    def close(self) -> None:
+        """End what ``watch`` began."""
+        if isinstance(self._server, WatchedServer):
+            self._server.close()
 
     def lost(self, error: ServerError) -> None:
         """Note an outage; logged once."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -108,6 +109,7 @@ class Controller:
         self._job_seen = dict.fromkeys((job.number for job in self._jobs.values()), clock())
         self._worker_seen: dict[tuple[int, int], float] = {}
         self._liveness = Liveness(clock)
+        self._leases_changed: Callable[[], None] = lambda: None
         self._ended: dict[tuple[int, int], str] = {}  # why an incarnation, by job and tag, has ended
         self._plan = self._planned(self._jobs, self._store.ranges())
         for name in self.switches:
@@ -175,6 +177,7 @@ class Controller:
                     self.events.add(request.name, what, caller)
                 self._job_seen[number] = self._clock()
                 self._publish(jobs, planned)
+            self._leases_changed()
         except BaseException:
             self._withdraw(job)
             raise
@@ -344,7 +347,10 @@ class Controller:
 
     def _unwatch(self, watch: Watch) -> None:
         with self._lock:
-            self._liveness.close(watch)
+            job = next((job for job in self._jobs.values() if job.number == watch.key[0]), None)
+            if self._liveness.close(watch) and job is not None and job.incarnation.tag == watch.key[1]:
+                self._sign_of_life(job, watch.key[2])
+                self._leases_changed()
 
     def report(
         self, number: int, tag: int, worker: int, claimant: str, gone: Gone, caller: Caller = UNAUTHENTICATED
@@ -380,8 +386,11 @@ class Controller:
             request = replace(job.request, workers=(*job.request.workers, host))
             return self._admitted(self._restart(job, request, f"{host} joined", caller, strict=True))
 
-    def expire(self) -> None:
-        """Report the workers that are lost, renew the leases of those that live, and remove jobs without any."""
+    def expire(self) -> float | None:
+        """Report the workers that are lost, renew the leases of those that live, and remove jobs without any.
+
+        Returns the seconds until the next lease ends; None if there is no lease.
+        """
         with self._lock:
             present = {(job.number, job.incarnation.tag): job for job in self._jobs.values()}
             for number, tag, worker in self._liveness.take_lost():
@@ -397,10 +406,15 @@ class Controller:
                     lease_s = job.request.lease_s
                     why = f"removed: no sign of life for {lease_s:g} s, its lease (lanesum job admit --lease)"
                     self.remove(job.request.name, why)
+        with self._lock:
+            ends = [*self._liveness.deadlines(), *map(self._lease_end, self._jobs.values())]
+            return max(0.0, min(ends) - self._clock()) if min(ends, default=math.inf) < math.inf else None
+
+    def _lease_end(self, job: Job) -> float:
+        return self._job_seen[job.number] + (job.request.lease_s or math.inf)
 
     def _is_expired(self, job: Job) -> bool:
-        lease_s = job.request.lease_s
-        return bool(lease_s) and self._clock() - self._job_seen[job.number] > lease_s
+        return self._clock() > self._lease_end(job)
 
     # Outages.
 
@@ -448,12 +462,37 @@ class Controller:
                     self._restart(job, job.request, f"the {name} lost what it had decided")
             server.teach(status, {job.number: self._server_job(job, self._plan) for job in self._jobs.values()})
 
+    def audit_switch(self, name: str) -> None:
+        """Read back the state of a switch, and repair it if it is not the desired one.
+
+        The stream of a session shows nothing of writes with its own election id, or from outside of P4Runtime.
+        """
+        with self._lock:
+            wanted = None if name in self._fleet.down else self._desired_at(name)
+        if wanted is not None and not self._fleet.agrees(name, wanted):
+            self._repair(name)
+
     def repair(self) -> None:
         """Read back the state of every switch, and repair differences from the desired state."""
-        with self._changing.held_for():
-            for name in self._fleet.names:
-                if name not in self._fleet.down:
-                    self._fleet.settle(name, self._desired(self._jobs, self._plan)[name])
+        for name in self._fleet.names:
+            self._repair(name)
+
+    def _repair(self, name: str) -> None:
+        with self._changing.held_for(name):
+            if name not in self._fleet.down:
+                self._fleet.settle(name, self._desired_at(name))
+
+    def watch_switch(self, name: str, changed: Callable[[], None]) -> None:
+        """Call ``changed``, from any thread, when ``check_switch`` has to run."""
+        self._fleet.watch(name, changed)
+
+    def watch_server(self, name: str, changed: Callable[[], None]) -> None:
+        """Call ``changed``, from any thread, when ``check_server`` has to run."""
+        self._servers[name].watch(changed)
+
+    def watch_leases(self, changed: Callable[[], None]) -> None:
+        """Call ``changed``, from any thread, when ``expire`` has to run sooner than it returned."""
+        self._leases_changed = changed
 
     # Queries.
 
@@ -505,6 +544,8 @@ class Controller:
         """Disconnect from the switches; the jobs remain on them, and in the store."""
         with self._changing.held_for():
             self._fleet.close()
+            for name in self.servers:
+                self._servers[name].close()
 
     # Implementation.
 
@@ -682,6 +723,9 @@ class Controller:
         wanted = [job.wanted() for job in jobs.values()]
         return {name: planned.at(name, wanted) for name in self._fleet.names}
 
+    def _desired_at(self, name: str) -> dict[int, Any]:
+        return self._plan.at(name, [job.wanted() for job in self._jobs.values()])
+
     def _apply(self, jobs: Mapping[str, Job], planned: Plan, *, strict: Job | None = None) -> Plan:
         """Apply a plan of ``jobs`` to the switches. Return the applied one: a job that a switch refuses is planned
         again without that switch.
@@ -733,7 +777,7 @@ class Controller:
         done = self._fleet.connect(name, timeout_s)
         if done is not None:
             with self._changing.held_for(name):
-                self._fleet.settle(name, self._desired(self._jobs, self._plan)[name], done)
+                self._fleet.settle(name, self._desired_at(name), done)
 
     def _server_job(self, job: Job, planned: Plan) -> ServerJob:
         # An outage does not change whether a switch ever sends sums.

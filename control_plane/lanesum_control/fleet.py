@@ -121,6 +121,17 @@ class Fleet:
             return error
         return None
 
+    def agrees(self, name: str, desired: Mapping[int, SwitchJob]) -> bool:
+        """Return False if a connected switch holds something else. Slow, without side effects: needs no lock."""
+        try:
+            return self._switches[name].agrees(list(self._network.seen[name].values()), list(desired.values()))
+        except ControlError:
+            return True  # ``probe`` finds the reason
+
+    def watch(self, name: str, changed: Callable[[], None]) -> None:
+        """Call ``changed``, from any thread, when the outcome of ``probe`` or ``connect`` may be another one."""
+        self._switches[name].watch(changed)
+
     def lost(self, name: str, error: ControlError) -> None:
         """Use the switch again only after it is connected."""
         if name not in self.down:

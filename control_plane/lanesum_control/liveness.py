@@ -101,14 +101,16 @@ class Liveness:
         if worker in gone and gone[worker].kind == rpc.LOST:
             del gone[worker]
 
-    def close(self, watch: Watch) -> None:
-        """Remove a stream; its worker has ``RECONNECT_S`` to open another one."""
+    def close(self, watch: Watch) -> bool:
+        """Remove a stream; its worker has ``RECONNECT_S`` to open another one. Return False if it was removed."""
         watch.end()
-        if watch in self._watches:
-            self._watches.remove(watch)
-            job, tag, worker = watch.key
-            if not self.is_alive(*watch.key) and worker not in self.gone(job, tag):
-                self._silent_since[watch.key] = self._clock()
+        if watch not in self._watches:
+            return False
+        self._watches.remove(watch)
+        job, tag, worker = watch.key
+        if not self.is_alive(*watch.key) and worker not in self.gone(job, tag):
+            self._silent_since[watch.key] = self._clock()
+        return True
 
     def is_alive(self, job: int, tag: int, worker: int) -> bool:
         """Return True if the worker has an open stream."""
@@ -134,10 +136,14 @@ class Liveness:
     def take_lost(self) -> list[tuple[int, int, int]]:
         """Return the workers (job, tag, number) whose streams have not come back in time, each once."""
         now = self._clock()
-        lost = [key for key, since in self._silent_since.items() if now - since >= RECONNECT_S]
+        lost = [key for key, since in self._silent_since.items() if now >= since + RECONNECT_S]
         for key in lost:
             del self._silent_since[key]
         return lost
+
+    def deadlines(self) -> Iterable[float]:
+        """Return the times from which on ``take_lost`` returns a worker."""
+        return [since + RECONNECT_S for since in self._silent_since.values()]
 
     def alive(self) -> Iterable[tuple[int, int, int]]:
         """Return all workers (job, tag, number) with an open stream."""

@@ -4,16 +4,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+import hashlib
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Protocol
 
 from lanesum_control.capabilities import Capabilities
-from lanesum_control.client import DEFAULT_CONNECT_TIMEOUT_S, SwitchConnection
+from lanesum_control.client import (
+    DEFAULT_CONNECT_TIMEOUT_S,
+    DEFAULT_DEVICE_ID,
+    DEFAULT_ELECTION_ID,
+    SwitchConnection,
+)
 from lanesum_control.controlled_switch import ControlledSwitch
 from lanesum_control.errors import SwitchUnreachableError
+from lanesum_control.event_loop import run
 from lanesum_control.model import HostPort, SwitchJob
 from lanesum_control.pipelines import CompiledPipeline
-from lanesum_control.reconcile import reconcile
+from lanesum_control.reconcile import differs, everything, reconcile
+from lanesum_control.session import Session
+from lanesum_control.session_search import SessionSearch
 from lanesum_control.switch import P4RuntimeSwitch
 from lanesum_control.tofino.recirculation import check_ports, recirculation_ports
 
@@ -51,6 +60,15 @@ class ManagedSwitch(Protocol):
     def reconcile(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> list[str]:
         """Make it hold exactly these jobs; return the differences in words."""
 
+    def agrees(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> bool:
+        """Return True if it holds exactly these jobs. Reads only; another thread may write meanwhile."""
+
+    def watch(self, changed: Callable[[], None]) -> None:
+        """From now on call ``changed``, from any thread, when ``check`` or ``connect`` may have another outcome.
+
+        ``connect`` does not wait from then on.
+        """
+
     def close(self) -> None:
         """Disconnect; its entries remain."""
 
@@ -76,6 +94,9 @@ class RemoteSwitch:
         self._cookie = pipeline.cookie()
         self._connection: SwitchConnection | None = None
         self._device: P4RuntimeSwitch | None = None
+        self._changed: Callable[[], None] | None = None
+        self._search: SessionSearch | None = None
+        self._agreed: object = None  # the state that the switch held at the last audit, and what it answered
 
     @property
     def slots(self) -> int:
@@ -96,8 +117,8 @@ class RemoteSwitch:
 
     def connect(self, timeout_s: float = DEFAULT_CONNECT_TIMEOUT_S) -> list[str]:
         """Connect; push the program only if the switch runs another one, so that running jobs are not disturbed."""
-        self.close()
-        connection = SwitchConnection(self.address, timeout_s=timeout_s)
+        self._disconnect()
+        connection = SwitchConnection.of(self._session(timeout_s))
         try:
             if connection.runs(self._cookie):
                 names, done = connection.use_names(self._pipeline), []
@@ -108,6 +129,23 @@ class RemoteSwitch:
             raise
         self._connection, self._device = connection, P4RuntimeSwitch(connection, names, self._recirculation)
         return done
+
+    def _session(self, timeout_s: float) -> Session:
+        """Return a new session. Raises ControlError."""
+        if self._changed is None:
+            who = (DEFAULT_DEVICE_ID, DEFAULT_ELECTION_ID)
+            return run(Session.open(self.address, *who, timeout_s=timeout_s, changed=self._tell))
+        if self._search is None:
+            self._search = SessionSearch(self.address, DEFAULT_DEVICE_ID, DEFAULT_ELECTION_ID, self._tell)
+        session, self._search = self._search.take(), None
+        return session
+
+    def watch(self, changed: Callable[[], None]) -> None:
+        self._changed = changed
+
+    def _tell(self) -> None:
+        if self._changed is not None:
+            self._changed()
 
     def check(self) -> None:
         if self._connection is None:
@@ -120,7 +158,22 @@ class RemoteSwitch:
     def reconcile(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> list[str]:
         return reconcile(self.device, hosts, jobs, self._mark_above)
 
+    def agrees(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> bool:
+        """Compare the answers of the switch with those of the last audit, and their contents only if they differ."""
+        device = self.device
+        answers = device.connection.read_answers(everything(device))
+        now = (list(hosts), list(jobs), hashlib.sha256(b"".join(answers)).digest())
+        if now != self._agreed and not differs(device, hosts, jobs, self._mark_above, answers):
+            self._agreed = now
+        return now == self._agreed
+
     def close(self) -> None:
+        search, self._search = self._search, None
+        if search is not None:
+            search.close()
+        self._disconnect()
+
+    def _disconnect(self) -> None:
         connection, self._connection, self._device = self._connection, None, None
         if connection is not None:
             connection.close()
@@ -161,6 +214,12 @@ class InProcessSwitch:
                 self._device.add_host(host)
                 self._hosts.append(host)
         return []
+
+    def agrees(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> bool:
+        return True
+
+    def watch(self, changed: Callable[[], None]) -> None:
+        return
 
     def close(self) -> None:
         return

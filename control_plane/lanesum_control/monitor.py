@@ -1,53 +1,129 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Threads that check switches, servers and leases."""
+"""Supervision of switches, servers and leases: by events and deadlines, and by audits of what causes no event.
+
+Sessions and streams are read in the event loop. A part is checked in a pool of threads when one of them shows a change.
+An idle part keeps no thread. Audits together have a fixed rate, so that their cost does not grow with the number of
+parts.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import logging
-import threading
+import random
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 from lanesum._internal.closing import Serving
 from lanesum_control.controller import Controller
+from lanesum_control.event_loop import event_loop, run
 
 DEFAULT_INTERVAL_S = 0.25
+# Mean time between two audits of all switches together: of the program, and of the entries.
+_PROGRAM_AUDIT_S, _ENTRIES_AUDIT_S = 0.1, 1.0
+_ENTRIES_INTERVAL_S = 60.0
+_SERVER_INTERVAL_S = 30.0
+_MAX_THREADS = 16
 logger = logging.getLogger(__name__)
 
 
 class Monitor(Serving):
-    """Checks all parts of ``controller`` every ``interval_s`` seconds. Use as a context manager.
+    """Checks all parts of ``controller`` when they change. Use as a context manager.
 
-    Every switch and server has a thread of its own, so that a slow one does not delay the others.
+    ``interval_s``: shortest time between two audits of a switch's program; 16 threads check at most 16 parts at once.
     """
 
     def __init__(self, controller: Controller, interval_s: float = DEFAULT_INTERVAL_S) -> None:
-        self._interval_s = interval_s
-        self._stop = threading.Event()
-        checks: list[Callable[[], None]] = [
-            *(functools.partial(controller.check_switch, name) for name in controller.switches),
-            *(functools.partial(controller.check_server, name) for name in controller.servers),
-            controller.expire,
-        ]
-        self._threads = [
-            threading.Thread(target=self._run, args=(check,), name="lanesum-monitor", daemon=True) for check in checks
-        ]
-
-    def _run(self, check: Callable[[], None]) -> None:
-        while not self._stop.wait(self._interval_s):
-            try:
-                check()
-            except Exception:  # the thread must not end because of an error
-                logger.exception("A check failed; it is tried again.")
+        pool = ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="lanesum-monitor")
+        count = len(controller.switches)
+        program_s = max(interval_s, count * _PROGRAM_AUDIT_S)
+        entries_s = max(_ENTRIES_INTERVAL_S, count * _ENTRIES_AUDIT_S)
+        self._pool = pool
+        self._parts = [_Part(controller.expire, controller.watch_leases, None, pool)]
+        for name in controller.switches:
+            check, audit = (functools.partial(do, name) for do in (controller.check_switch, controller.audit_switch))
+            self._parts.append(_Part(check, functools.partial(controller.watch_switch, name), program_s, pool))
+            self._parts.append(_Part(audit, lambda _changed: None, entries_s, pool))
+        for name in controller.servers:
+            watch = functools.partial(controller.watch_server, name)
+            self._parts.append(_Part(functools.partial(controller.check_server, name), watch, _SERVER_INTERVAL_S, pool))
 
     def start(self) -> None:
-        for thread in self._threads:
-            thread.start()
+        for part in self._parts:
+            part.start()
 
     def close(self) -> None:
         """Stop checking; idempotent."""
-        self._stop.set()
-        for thread in self._threads:
-            if thread.is_alive():
-                thread.join()
+        run(self._stop())
+        self._pool.shutdown()
+
+    async def _stop(self) -> None:
+        for part in self._parts:
+            part.stop()
+
+
+class _Part:
+    """A check that runs when it is due, never twice at once.
+
+    Args:
+        check: returns the seconds after which it is due again, or None.
+        watch: takes the function to call when the check is due.
+        interval_s: time after which the check is due in any case; None for what ``check`` returns.
+        pool: runs the check.
+    """
+
+    def __init__(
+        self,
+        check: Callable[[], float | None],
+        watch: Callable[[Callable[[], None]], None],
+        interval_s: float | None,
+        pool: ThreadPoolExecutor,
+    ) -> None:
+        self._check, self._watch, self._interval_s, self._pool = check, watch, interval_s, pool
+        self._loop = event_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_running = self._is_due_again = self._is_stopped = False
+
+    def start(self) -> None:
+        self._watch(self.wake)
+        self.wake()
+
+    def wake(self) -> None:
+        """Run the check soon. From any thread."""
+        self._loop.call_soon_threadsafe(self._run)
+
+    def stop(self) -> None:
+        """Begin no check any more. In the event loop."""
+        self._is_stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _run(self) -> None:
+        if self._is_stopped:
+            return
+        if self._is_running:
+            self._is_due_again = True
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._is_running = True
+        self._loop.run_in_executor(self._pool, self._checked).add_done_callback(self._ran)
+
+    def _checked(self) -> float | None:
+        try:
+            return self._check()
+        except Exception:  # the next check must run in spite of an error
+            logger.exception("A check failed; it is tried again.")
+            return DEFAULT_INTERVAL_S
+
+    def _ran(self, future: asyncio.Future[float | None]) -> None:
+        self._is_running = False
+        # Checks of many parts at once would delay each other.
+        pause_s = future.result() if self._interval_s is None else self._interval_s * random.uniform(0.6, 1.0)
+        if self._is_due_again:
+            self._is_due_again = False
+            self._run()
+        elif pause_s is not None:
+            self._timer = self._loop.call_later(pause_s, self._run)

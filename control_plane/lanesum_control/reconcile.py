@@ -15,7 +15,7 @@ from typing import Any
 
 from p4.v1 import p4runtime_pb2
 
-from lanesum_control.client import key_of
+from lanesum_control.client import decode, key_of
 from lanesum_control.model import HostPort, SwitchJob
 from lanesum_control.p4info import P4InfoNames
 from lanesum_control.switch import DELETE, INSERT, MEMBER, MODIFY, P4RuntimeSwitch
@@ -42,15 +42,10 @@ def reconcile(
     Returns the repairs in words; empty if there were none. Raises SwitchWriteError, SwitchUnreachableError, and
     NotOfferedError before anything is written.
     """
-    names = switch.connection.names
-    assert names is not None, "a connected switch has the names of its program"
+    names = _names(switch)
     switch.hold(jobs)
-    steps = [switch.own_entities(), *(switch.host_entities(host) for host in hosts)]
-    if mark_above is not None:
-        steps += [[switch.mark_entity(port, mark_above)] for port in sorted({host.port for host in hosts})]
-    steps += [step for job in jobs for step in switch.job_entities(job)]
-    wanted = {item.key: item for step in steps for item in _items(step, names)}
-    found = {item.key: item for item in _items(_everything(switch, names), names)}
+    wanted = _wanted(switch, hosts, jobs, mark_above)
+    found = {item.key: item for item in _items(switch.connection.read(everything(switch)), names)}
     unexpected = [item for key, item in found.items() if key not in wanted]
     missing = [item for key, item in wanted.items() if key not in found]
     changed = [item for key, item in wanted.items() if key in found and found[key].value != item.value]
@@ -71,11 +66,42 @@ def reconcile(
     return [f"{len(items)} {what} ({_kinds(items)})" for what, items in repairs if items]
 
 
-def _everything(switch: P4RuntimeSwitch, names: P4InfoNames) -> list[p4runtime_pb2.Entity]:
+def differs(
+    switch: P4RuntimeSwitch,
+    hosts: Sequence[HostPort],
+    jobs: Sequence[SwitchJob],
+    mark_above: int | None,
+    answers: Iterable[bytes],
+) -> bool:
+    """Return True if the answers to a read of ``everything`` are not what ``reconcile`` leaves."""
+    entities = (entity for answer in answers for entity in decode(answer))
+    found = {item.key: item.value for item in _items(entities, _names(switch))}
+    return found != {key: item.value for key, item in _wanted(switch, hosts, jobs, mark_above).items()}
+
+
+def everything(switch: P4RuntimeSwitch) -> list[p4runtime_pb2.Entity]:
+    """Return the request for all tables of the controller, and the multicast groups."""
     groups = p4runtime_pb2.Entity()
     groups.packet_replication_engine_entry.multicast_group_entry.SetInParent()
+    names = _names(switch)
     tables = [p4runtime_pb2.Entity(table_entry=names.wildcard(table, counters=False)) for table in switch.tables]
-    return switch.connection.read([groups, *tables])
+    return [groups, *tables]
+
+
+def _names(switch: P4RuntimeSwitch) -> P4InfoNames:
+    names = switch.connection.names
+    assert names is not None, "a connected switch has the names of its program"
+    return names
+
+
+def _wanted(
+    switch: P4RuntimeSwitch, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob], mark_above: int | None
+) -> dict[_Key, _Item]:
+    steps = [switch.own_entities(), *(switch.host_entities(host) for host in hosts)]
+    if mark_above is not None:
+        steps += [[switch.mark_entity(port, mark_above)] for port in sorted({host.port for host in hosts})]
+    steps += [step for job in jobs for step in switch.job_entities(job)]
+    return {item.key: item for step in steps for item in _items(step, _names(switch))}
 
 
 def _items(entities: Iterable[p4runtime_pb2.Entity], names: P4InfoNames) -> list[_Item]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import itertools
 import secrets
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from lanesum.server import ServerJob
@@ -100,6 +100,13 @@ class FakeSwitch:
         repaired = [] if self.jobs == wanted else [f"{len(self.jobs)} jobs became {len(wanted)}"]
         self.hosts, self.jobs = list(hosts), wanted
         return repaired
+
+    def agrees(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> bool:
+        self.check()
+        return self.jobs == {job.job: job for job in jobs}
+
+    def watch(self, changed: Callable[[], None]) -> None:
+        self.changed = changed
 
     def restart(self) -> None:
         """Restart: the switch loses its program and entries."""

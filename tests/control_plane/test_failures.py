@@ -162,11 +162,12 @@ def test_session_keeps_its_job_alive_until_it_is_closed(clock: FakeClock, contro
     with Session(join(controller=address, job="a", worker=0)):
         wait_until(lambda: bool(list(controller._liveness.alive())))
         clock.now += 1000
-        time.sleep(0.6)  # the monitor looks twice
+        controller.expire()
         assert [job.request.name for job in controller.jobs()] == ["a"]
     wait_until(lambda: not list(controller._liveness.alive()))
     clock.now += 1000
-    wait_until(lambda: not controller.jobs())
+    controller.expire()
+    assert not controller.jobs()
 
 
 def test_restart_of_the_controller_service_disturbs_no_session(controller: Controller) -> None:

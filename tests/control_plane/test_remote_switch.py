@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -246,3 +248,83 @@ def test_controller_that_starts_again_disturbs_nothing(process: Process) -> None
     )
     assert not contents(again)[MEMBER]
     forgetful.close()
+
+
+def test_agrees_is_false_after_write_with_the_same_election_id(remote: RemoteSwitch) -> None:
+    jobs = [job()]
+    remote.reconcile(HOSTS, jobs)
+    assert remote.agrees(HOSTS, jobs)
+    assert remote.agrees(HOSTS, jobs), "equal answers are not compared again"
+    assert not remote.agrees(HOSTS, [])
+    (member, *_) = remote.device.job_entities(job())[-1]
+    remote.device.connection.write([(DELETE, member)])
+    assert not remote.agrees(HOSTS, jobs)
+    remote.reconcile(HOSTS, jobs)
+    assert remote.agrees(HOSTS, jobs)
+
+
+def test_end_of_the_switch_is_an_event(remote: RemoteSwitch, process: Process) -> None:
+    changed = threading.Event()
+    remote.watch(changed.set)
+    process.stop()
+    assert changed.wait(30)
+    with pytest.raises(SwitchUnreachableError, match="has ended"):
+        remote.check()
+    with pytest.raises(SwitchUnreachableError):
+        remote.connect(0.0)
+    changed.clear()
+    process.start()
+
+    def connected() -> bool:
+        assert changed.wait(30)
+        changed.clear()
+        with contextlib.suppress(SwitchUnreachableError):
+            return remote.connect(0.0) == ["program pushed"]
+        return False
+
+    wait_for(connected)
+    remote.check()
+
+
+def test_switch_is_taken_back_once_another_controller_leaves(remote: RemoteSwitch, process: Process) -> None:
+    changed = threading.Event()
+    remote.watch(changed.set)
+    with SwitchConnection(process.address, election_id=(0, 9)) as other:
+        assert changed.wait(30)
+        with pytest.raises(SwitchUnreachableError, match="has ended"):
+            remote.check()
+
+        def refused() -> bool:
+            try:
+                remote.connect(0.0)
+            except NotPrimaryError:
+                return True
+            except SwitchUnreachableError:
+                changed.wait(30)
+                changed.clear()
+            return False
+
+        wait_for(refused)
+        other.push_pipeline(bmv2_pipeline(32))
+        changed.clear()
+    assert changed.wait(30), "the stream shows that this controller is primary again"
+    assert remote.connect(0.0) == ["program pushed"]
+    remote.check()
+
+
+def test_program_pushed_with_the_same_election_id_is_noticed(remote: RemoteSwitch, process: Process) -> None:
+    remote.check()
+    remote.device.connection.push_pipeline(bmv2_pipeline(32))
+    with pytest.raises(SwitchUnreachableError, match="has restarted without its program"):
+        remote.check()
+
+
+def test_close_ends_the_search_for_a_session(tmp_path: Path) -> None:
+    remote = RemoteSwitch(f"unix:{tmp_path}/nothing", bmv2_pipeline())
+    remote.watch(lambda: None)
+    with pytest.raises(SwitchUnreachableError):
+        remote.connect(0.0)
+    search = remote._search
+    assert search is not None
+    remote.close()
+    wait_for(search._task.done)

@@ -85,7 +85,6 @@ def controller(
     if context.invoked_subcommand is not None:
         return
     from lanesum.rpc.tls import UNIX, credentials_for
-    from lanesum.server.client import RemoteServer
     from lanesum_control.access import Access
     from lanesum_control.client import DEFAULT_CONNECT_TIMEOUT_S
     from lanesum_control.controller import Controller
@@ -98,6 +97,7 @@ def controller(
     from lanesum_control.store import Store
     from lanesum_control.tokens import TokenFile
     from lanesum_control.topology import load
+    from lanesum_control.watched_server import WatchedServer
 
     known = None if tokens is None else TokenFile(tokens)
     mutual = tls is not None and client_certs
@@ -119,7 +119,7 @@ def controller(
     with Store(state) as store:
         jobs = Controller(
             Network.of(network, loopback=loopback),
-            [RemoteServer(address) for address in _server_addresses(server or [DEFAULT_CONTROL])],
+            [WatchedServer(address) for address in _server_addresses(server or [DEFAULT_CONTROL])],
             {
                 name: RemoteSwitch(address, pipeline, mark_above or None, recirculation or None)
                 for name, address in addresses.items()

@@ -59,16 +59,19 @@ def folder_for(address: str) -> Path | None:
     return Path(folder) if folder and not address.startswith((UNIX, PLAINTEXT)) else None
 
 
-def channel(address: str, options: Any = None) -> Any:
+def channel(address: str, options: Any = None, *, asynchronous: bool = False) -> Any:
     """Return a channel to ``host:port``, ``unix:path`` or ``plaintext:host:port``, with the identity of this process.
+
+    With ``asynchronous``, it is one of ``grpc.aio``.
 
     Raises ConfigurationError if the folder of LANESUM_TLS cannot be used.
     """
     grpc, folder = import_grpc(), folder_for(address)
+    kind = grpc.aio if asynchronous else grpc
     if folder is None:
-        return grpc.insecure_channel(address.removeprefix(PLAINTEXT), options=options)
+        return kind.insecure_channel(address.removeprefix(PLAINTEXT), options=options)
     authority, certificate, key = _read(folder)
-    return grpc.secure_channel(address, grpc.ssl_channel_credentials(authority, key, certificate), options=options)
+    return kind.secure_channel(address, grpc.ssl_channel_credentials(authority, key, certificate), options=options)
 
 
 def metadata(address: str) -> tuple[tuple[str, str], ...]:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +14,7 @@ from lanesum._internal.offload import Offload
 from lanesum._internal.udp_socket import Address
 from lanesum.errors import ConfigurationError
 from lanesum.rpc.caller import Caller
-from lanesum.rpc.serving import Handler, JsonService
+from lanesum.rpc.serving import Handler, JsonService, Messages
 from lanesum.rpc.tls import operators_only
 from lanesum.server.jobs import ServerJob
 from lanesum.server.udp import AggregationServer
@@ -23,6 +23,7 @@ SERVICE = "lanesum.v1.AggregationServer"
 ADMIT = "Admit"
 REMOVE = "Remove"
 STATUS = "Status"
+WATCH = "Watch"  # answers with a stream
 DEFAULT_CONTROL_PORT = 50552
 DEFAULT_CONTROL = f"127.0.0.1:{DEFAULT_CONTROL_PORT}"
 
@@ -50,11 +51,13 @@ class ServerService(Serving):
     def __init__(self, server: AggregationServer, address: str, credentials: Any = None) -> None:
         self._server = server
         handlers: dict[str, Handler] = {ADMIT: self._admit, REMOVE: self._remove, STATUS: self._status}
+        self._watches: list[_JobsWatch] = []
         self._service = JsonService(
             address,
             SERVICE,
             handlers,
             owner="aggregation server",
+            streams={WATCH: self._watch},
             credentials=credentials,
             authenticate=None if credentials is None else operators_only,
         )
@@ -62,11 +65,23 @@ class ServerService(Serving):
 
     def _admit(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         self._server.admit(ServerJob.from_json(_field(message, "job", str)))
+        self._tell()
         return {}
 
     def _remove(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         self._server.remove(_field(message, "job", int))
+        self._tell()
         return {}
+
+    def _watch(self, _message: dict[str, Any], _caller: Caller, wake: Callable[[], None]) -> Messages:
+        """Return a stream with a message now, and one after changes of the jobs; it lasts as long as this server."""
+        watch = _JobsWatch(wake, self._watches)
+        self._watches.append(watch)
+        return watch
+
+    def _tell(self) -> None:
+        for watch in list(self._watches):
+            watch.tell()
 
     def _status(self, _message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         return self._server.status().to_message()
@@ -78,6 +93,26 @@ class ServerService(Serving):
     def close(self) -> None:
         """Stop listening; the server keeps its jobs. Idempotent."""
         self._service.close()
+
+
+class _JobsWatch:
+    """A stream with one empty message for all changes since the last one; in ``watches`` until its end."""
+
+    def __init__(self, wake: Callable[[], None], watches: list[_JobsWatch]) -> None:
+        self.ended, self._changed = False, True
+        self._wake, self._watches = wake, watches
+
+    def tell(self) -> None:
+        self._changed = True
+        self._wake()
+
+    def poll(self) -> dict[str, Any] | None:
+        changed, self._changed = self._changed, False
+        return {} if changed else None
+
+    def close(self) -> None:
+        if self in self._watches:
+            self._watches.remove(self)
 
 
 def _field(message: dict[str, Any], name: str, kind: type[_Value]) -> _Value:

@@ -352,6 +352,27 @@ def growth(
         raise BenchError(f"A process has grown by more than {result['allowed_bytes'] >> 10:,} KiB after warming up.")
 
 
+@app.command()
+def supervision(
+    switches: Annotated[str, typer.Option(help="Numbers of switches, separated by commas.")] = "",
+    before: Annotated[
+        Path | None, typer.Option(help="Another checkout, whose controller and server take turns with these.")
+    ] = None,
+    seconds: Seconds = None,
+    repeats: Repeats = None,
+    quick: Quick = False,
+    as_json: Json = False,
+) -> None:
+    """Processor time of an idle controller by its number of switches, and the time of repairs. With fake switches."""
+    from lanesum_lab.bench import supervision as bench
+
+    given = _numbers(switches, "--switches")
+    settings = _settings(bench, quick, switches=given, before=before, seconds=seconds, repeats=repeats)
+    _show(
+        bench.run(settings), [(bench.CPU_COLUMNS, bench.cpu_rows), (bench.REPAIR_COLUMNS, bench.repair_rows)], as_json
+    )
+
+
 _Rows = Callable[[dict[str, Any]], Iterable[tuple[str, ...]]]
 
 

@@ -1,0 +1,208 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""P4Runtime session: the stream that makes a client the primary of a switch, and the calls beside it.
+
+The stream shows the end of the switch and every change of the primary when they happen, so nothing has to ask for them.
+Its messages are read in the event loop, which therefore needs no thread for each switch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+
+from google.rpc import code_pb2
+from p4.v1 import p4runtime_pb2
+
+from lanesum.errors import ConfigurationError
+from lanesum.rpc import tls
+from lanesum_control.errors import SwitchUnreachableError
+from lanesum_control.event_loop import listening
+
+grpc = tls.import_grpc()
+_SERVICE = "/p4.v1.P4Runtime"
+#: Statuses of a call that had no answer.
+GONE = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
+_ARBITRATION_S = 2.0
+_CLOSE_S = 0.5
+_RETRY_S = 0.05
+_OPTIONS = [
+    ("grpc.max_receive_message_length", 64 << 20),
+    # A new session must not wait for the reconnection timer of an earlier one at the same address.
+    ("grpc.use_local_subchannel_pool", 1),
+]
+
+
+class Session:
+    """Session with one switch, see ``open``. Coroutines and ``close`` are for the event loop only.
+
+    Attributes:
+        is_open: the stream is open.
+        is_primary: no other client is primary.
+        was_primary: ``is_primary`` has been true since ``open`` or the last call of ``resume``.
+    """
+
+    def __init__(self, address: str, device_id: int, election_id: tuple[int, int], changed: Callable[[], None]) -> None:
+        self.address = address
+        self.device_id = device_id
+        self.election_id = election_id
+        self.is_open, self.is_primary, self.was_primary = True, False, False
+        self._changed = changed
+        self._end = ""
+        self._is_closed = self._is_refused = False
+        self._news = asyncio.Event()
+        self._channel = tls.channel(address, _OPTIONS, asynchronous=True)
+        self._stream = self._channel.stream_stream(
+            f"{_SERVICE}/StreamChannel",
+            p4runtime_pb2.StreamMessageRequest.SerializeToString,
+            p4runtime_pb2.StreamMessageResponse.FromString,
+        )()
+        self._reader = asyncio.create_task(self._read())
+
+    @classmethod
+    async def open(
+        cls,
+        address: str,
+        device_id: int,
+        election_id: tuple[int, int],
+        *,
+        timeout_s: float,
+        changed: Callable[[], None] = lambda: None,
+    ) -> Session:
+        """Open a session, as primary or as backup.
+
+        Args:
+            address: ``host:port`` or ``unix:path``.
+            device_id: P4Runtime device id.
+            election_id: (high, low).
+            timeout_s: time to wait for the server.
+            changed: called in the event loop after each change of ``is_open`` and ``is_primary``.
+
+        Raises SwitchUnreachableError; ConfigurationError if the address or a certificate cannot be used.
+        """
+        await _wait_until_listening(address, timeout_s)
+        session = cls(address, device_id, election_id, changed)
+        try:
+            await asyncio.wait_for(session._arbitrate(), _ARBITRATION_S)
+        except (grpc.RpcError, asyncio.InvalidStateError, TimeoutError):
+            session._fail("no answer")
+        except BaseException:
+            await session.close()
+            raise
+        if not session.is_open:
+            await session.close()
+            raise await session._refusal()
+        session.was_primary = session.is_primary
+        return session
+
+    async def _refusal(self) -> SwitchUnreachableError:
+        """Return the error about a session that did not begin."""
+        if self._is_refused:
+            return SwitchUnreachableError(f"The switch at {self.address} refused a session: {self._end.rstrip('.')}.")
+        why = await asyncio.to_thread(tls.problem, self.address)
+        if why:
+            return SwitchUnreachableError(f"No TLS session with the switch at {self.address} begins: {why}")
+        return SwitchUnreachableError(
+            f"The server at {self.address} accepted no P4Runtime session for device {self.device_id} as "
+            f"{self.election_id}: {self._end.rstrip('.')}.",
+            "Check the device id.",
+        )
+
+    async def _arbitrate(self) -> None:
+        request = p4runtime_pb2.StreamMessageRequest()
+        request.arbitration.device_id = self.device_id
+        request.arbitration.election_id.high, request.arbitration.election_id.low = self.election_id
+        with contextlib.suppress(grpc.RpcError, asyncio.InvalidStateError):  # the reader has the reason
+            await self._stream.write(request)
+        await self._news.wait()
+
+    async def _read(self) -> None:
+        """Follow the stream to its end."""
+        try:
+            async for message in self._stream:
+                if message.HasField("arbitration"):
+                    self._set_primary(message.arbitration.status.code == code_pb2.OK)
+            self._fail("the server ended the stream")
+        except grpc.RpcError as error:
+            self._is_refused = error.code() not in GONE
+            self._fail(error.details() or error.code().name)
+        except asyncio.CancelledError:
+            self._fail("closed")
+
+    def _set_primary(self, is_primary: bool) -> None:
+        self.is_primary = is_primary
+        self.was_primary &= is_primary
+        self._news.set()
+        if not self._is_closed:
+            self._changed()
+
+    def _fail(self, end: str) -> None:
+        if self.is_open:
+            self.is_open, self._end = False, end
+            self._set_primary(False)
+
+    def resume(self) -> bool:
+        """Return ``is_primary``, and begin to watch it again."""
+        self.was_primary = self.is_primary
+        return self.is_primary
+
+    async def promotion(self) -> bool:
+        """Wait until this client is primary, or the stream ends; return ``is_primary``."""
+        while self.is_open and not self.is_primary:
+            self._news.clear()
+            await self._news.wait()
+        return self.is_primary
+
+    async def call(self, method: str, request: bytes, timeout_s: float) -> bytes:
+        """Call a method with one answer, in serialized messages. Raises grpc.RpcError, SwitchUnreachableError."""
+        with self._closed_as_error():
+            answer: bytes = await self._channel.unary_unary(f"{_SERVICE}/{method}")(request, timeout=timeout_s)
+            return answer
+
+    async def call_for_all(self, method: str, request: bytes, timeout_s: float) -> list[bytes]:
+        """Call a method with several answers, in serialized messages. Raises grpc.RpcError, SwitchUnreachableError."""
+        with self._closed_as_error():
+            answers = self._channel.unary_stream(f"{_SERVICE}/{method}")(request, timeout=timeout_s)
+            return [answer async for answer in answers]
+
+    @contextlib.contextmanager
+    def _closed_as_error(self) -> Iterator[None]:
+        """Translate the errors of a call that meets ``close``."""
+        try:
+            yield
+        except (asyncio.CancelledError, grpc.aio.UsageError) as error:
+            if not self._is_closed:
+                raise
+            raise SwitchUnreachableError(f"The session with the switch at {self.address} was closed.") from error
+
+    async def close(self) -> None:
+        """End the session; idempotent."""
+        self._is_closed = True
+        if self.is_open:  # a switch that ends the stream itself has forgotten the election id
+            with contextlib.suppress(grpc.RpcError, asyncio.InvalidStateError):
+                await self._stream.done_writing()
+            await asyncio.wait([self._reader], timeout=_CLOSE_S)
+        self._stream.cancel()
+        self._reader.cancel()
+        await self._channel.close()
+
+
+async def _wait_until_listening(address: str, timeout_s: float) -> None:
+    """Wait until the address accepts connections. Raises SwitchUnreachableError, ConfigurationError."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + timeout_s
+    while True:
+        try:
+            return await listening(address)
+        except (ValueError, OverflowError) as error:
+            raise ConfigurationError(f"{address!r} is no address.", "Give host:port or unix:path.") from error
+        except OSError as error:
+            if loop.time() >= deadline:
+                why = os.strerror(error.errno) if error.errno else "no answer"
+                raise SwitchUnreachableError(
+                    f"No P4Runtime server answers at {address} ({why}).",
+                    "Start the switch (lanesum switch, or simple_switch_grpc), or correct the address.",
+                ) from error
+        await asyncio.sleep(_RETRY_S)
