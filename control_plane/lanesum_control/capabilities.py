@@ -125,15 +125,18 @@ class Capabilities:
         return None
 
     def why_not_owner(self, job: int, tag: int, others: Iterable[tuple[int, int]]) -> str | None:
-        """Return the reason why entries of a job could be confused with those of ``others``; None if they cannot."""
+        """Return the reason why entries of a job could be confused with those of ``others``; None if they cannot.
+
+        It names no tags, because callers of other jobs read it.
+        """
         if not self.owner_words:
             return None
         word = owner_word(job, tag)
         if word == 0:
-            return f"the CRC-32 of its number and tag {tag:#010x} is 0, which means no owner"
+            return "the CRC-32 of its number and tag is 0, which means no owner"
         for other, its_tag in others:
             if (other, its_tag) != (job, tag) and owner_word(other, its_tag) == word:
-                return f"its number and tag {tag:#010x} have the CRC-32 of job {other} and tag {its_tag:#010x}"
+                return f"its number and tag have the CRC-32 of those of job {other}"
         return None
 
 

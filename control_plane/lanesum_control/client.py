@@ -201,7 +201,8 @@ class SwitchConnection(Closing):
         entity = update.entity.WhichOneof("entity")
         if entity == "table_entry" and self.names is not None:
             read = self.names.read(update.entity.table_entry)
-            return f"{kind} {read.table} {read.match}"
+            match = {name: "(secret)" if name == "tag" else value for name, value in read.match.items()}
+            return f"{kind} {read.table} {match}"
         return f"{kind} {entity}"
 
     def close(self) -> None:

@@ -137,6 +137,17 @@ def test_push_pipeline_with_another_p4info_raises(address: str, tmp_path: Path) 
             connection.push_pipeline(dataclasses.replace(good, p4info_path=wrong))
 
 
+def test_refused_entry_of_a_job_names_no_tag(address: str) -> None:
+    with SwitchConnection(address) as connection:
+        switch = P4RuntimeSwitch.with_pipeline(connection, bmv2_pipeline())
+        job, _ = admit(switch)
+        assert connection.names is not None
+        entry = connection.names.entry(MEMBER, switch.entries(MEMBER)[0].match)
+        with pytest.raises(SwitchWriteError, match=r"membership.member .*'tag': '\(secret\)'") as caught:
+            connection.write([(INSERT, p4runtime_pb2.Entity(table_entry=entry))])
+    assert str(job.tag) not in str(caught.value) and f"{job.tag:x}" not in str(caught.value)
+
+
 def test_slots_come_from_the_p4info() -> None:
     assert bmv2_pipeline().slots == 1024
 

@@ -115,7 +115,7 @@ def check_same_job(served: ServerJob, job: ServerJob) -> None:
     """Raise ConfigurationError if ``job`` differs from ``served`` in more than may change under one tag."""
     if dataclasses.replace(job, on_switches=served.on_switches, kept_results=served.kept_results) != served:
         raise ConfigurationError(
-            f"The server has job {job.job} under tag {job.tag:08x} already, and it is not the same job.",
+            f"The server has job {job.job} under its tag already, and it is not the same job.",
             "A job that changes gets a new tag.",
         )
 

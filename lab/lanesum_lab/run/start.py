@@ -4,6 +4,9 @@
 
 from __future__ import annotations
 
+import os
+
+from lanesum import environment
 from lanesum.launch.supervisor import Supervisor
 from lanesum_lab.run import loopback, mininet
 from lanesum_lab.run.plan import TOPOLOGY, RunPlan
@@ -18,6 +21,8 @@ def start(plan: RunPlan) -> Report:
 
     No process, namespace or interface is left behind, also after an error.
     """
+    for name in (environment.TLS, environment.TOKEN_FILE):  # the parts of a run are its own
+        os.environ.pop(name, None)
     plan.out.mkdir(parents=True, exist_ok=True)
     if plan.topology_source == str(plan.out / TOPOLOGY):
         (plan.out / TOPOLOGY).write_text(plan.topology.to_yaml())

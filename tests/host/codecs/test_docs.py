@@ -18,6 +18,7 @@ from lanesum import codecs
 from lanesum.codecs import THC
 from lanesum_lab.baselines.thc_paper import PaperTHC
 from lanesum_lab.lgc import RingLGC, ServerLGC
+from lanesum_lab.widths import WidthTHC
 from tests.paths import ROOT
 
 TEXT = (ROOT / "docs" / "codecs.md").read_text(encoding="utf-8")
@@ -31,7 +32,9 @@ def test_examples_run() -> None:
     assert len(examples) == 3 and namespace["mean"].shape == (5000,)
 
 
-@pytest.mark.parametrize(("build", "title"), [(THC, "## `thc`\n"), (PaperTHC, "## `thc-paper`, ")])
+@pytest.mark.parametrize(
+    ("build", "title"), [(THC, "## `thc`\n"), (WidthTHC, "## `thc-widths`\n"), (PaperTHC, "## `thc-paper`, ")]
+)
 def test_parameters_are_all_there(build: type, title: str) -> None:
     (section,) = (one for one in TEXT.split("\n## ") if f"## {one}".startswith(title))
     documented = re.findall(r"^\| `(\w+)` \| [^|]+ \| [^|]+ \|$", section, re.MULTILINE)

@@ -24,13 +24,15 @@ LEARNED: dict[str, Any] = {"warm_up": 1, "training": 2, "passes": 2, "guard": 1.
 CODECS: dict[str, dict[str, Any]] = {
     **{name: {} for name in ("none", "fp16", "bf16", "qsgd", "terngrad", "signsgd", "powersgd")},
     "dgc": {"density": 0.05},
+    "thc-widths": {"bits": 3.5, "lookup": False},
     "lgc": LEARNED,
     "lgc-server": LEARNED,
 }
 
 
 def gradient(worker: int, tensor: str, number: int) -> np.ndarray:
-    return np.random.default_rng((worker, SIZES[tensor], number)).normal(size=SIZES[tensor]).astype(np.float32)
+    scales = np.exp(np.arange(SIZES[tensor]) // 1024 % 5)
+    return (scales * np.random.default_rng((worker, scales.size, number)).normal(size=scales.size)).astype(np.float32)
 
 
 @pytest.mark.parametrize("name", CODECS)

@@ -37,12 +37,12 @@ def test_errors_of_drawn_vectors(tmp_path: Path) -> None:
     assert found["layers", 1, "differ", "paper, blocks"]["nmse"] > 5 * found["layers", 1, "differ", "thc 4"]["nmse"]
     # Codecs without lanes for 64 workers have no figure.
     there = {by for _, workers, _, by in found if workers == 64}
-    assert there == {"QSGD 4", "thc 4", "thc 8"}
+    assert there == {"QSGD 4", "thc 4", "thc 8", "widths 4"}
     rows = list(nmse.rows(result))
     assert len(rows) == 3 * 5 and all(len(row) == len(nmse.COLUMNS) for row in rows)
     assert sum(cell == "-" for cell in rows[-1]) == 4
     slopes = {one["by"]: one["slope"] for one in result["means"]}
-    assert all(slopes[by] == pytest.approx(-0.5, abs=0.05) for by in ("thc 3", "thc 4", "thc 5", "thc 8"))
+    assert all(slopes[by] == pytest.approx(-0.5, abs=0.05) for by in ("thc 3", "thc 4", "thc 5", "thc 8", "widths 4"))
     assert slopes["paper"] > -0.4
     assert [row[0] for row in nmse.mean_rows(result)] == ["1", "4", "32", "slope of rms"]
     pictures.nmse(result, tmp_path / "nmse.png")

@@ -148,7 +148,7 @@ class THC:
         pieces = RoundPieces(backend.encode, backend.decode, ends, self.op.shape)
         reply = yield round_in_pieces(context, self.op, backend.codes, "codes", pieces, backend.own_residual, always)
         sums = checked_words(reply, code_shape)
-        members = _members(reply, context)
+        members = missing_members(reply, context)
         if members is None:
             pieces.decode_up_to(sums.size, sums)
         else:
@@ -174,7 +174,7 @@ class THC:
         return copy_and_make_steps(self, with_error_feedback(x, context), replace(context, error_feedback=None))
 
 
-def _members(reply: Aggregate, context: CodecContext) -> Members | None:
+def missing_members(reply: Aggregate, context: CodecContext) -> Members | None:
     """Return the contributors of the sums, None for all workers. Raises CodecError if missing ones are not named."""
     if reply.members is None:
         if uniform_contributors(reply) != context.workers:

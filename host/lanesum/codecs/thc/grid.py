@@ -35,8 +35,8 @@ _LIMITS = np.arange(96, 321, dtype=np.float64) * np.float64(_LIMIT_STEP)
 _TIE = 1e-10
 # Number of positions between two integers of the grid at which the density is sampled.
 _SAMPLES = 16
-# Steps of the iteration for a gain, each of which divides its error by 1.5 to 10,000; and number of tabulated ratios.
-_GAIN_STEPS, _RATIOS = 50, 129
+# Steps of the iteration for a gain, each of which divides its error by 1.5 to 10,000; and the tabulated ratios.
+_GAIN_STEPS, _RATIOS = 50, np.linspace(0, 1, 129)
 
 
 @dataclass(frozen=True)
@@ -68,11 +68,11 @@ class Grid:
 
     @cached_property
     def _gains(self) -> NDArray[np.float64]:
-        return np.array([1.0, *(gain(self.limit, number / (_RATIOS - 1)) for number in range(1, _RATIOS))])
+        return np.array([1.0, *(gain(self.limit, ratio) for ratio in _RATIOS[1:].tolist())])
 
     def gains(self, ratios: Floats) -> NDArray[np.float64]:
         """Return the gain of a worker's block for each of the ``ratios`` of its norm to the largest one."""
-        return np.interp(ratios, np.linspace(0, 1, _RATIOS), self._gains)
+        return np.interp(ratios, _RATIOS, self._gains)
 
     def error(self, agreeing: int = 1) -> float:
         """Return the expected squared error of the mean of ``agreeing`` equal vectors, in units of their variance."""
