@@ -149,7 +149,8 @@ class Fleet:
     def unusable(self, name: str, error: ControlError) -> None:
         """Note a switch that answers but cannot be controlled; logged once."""
         why = error.what.removesuffix(".")
-        if self.down.get(name) != why:
+        is_known = name in self._mastered and isinstance(error, NotPrimaryError)
+        if self.down.get(name) != why and not is_known:
             self._note_mastership(name, error)
             self._events.add(name, f"not controlled: {error.what}")
         self.down[name] = why

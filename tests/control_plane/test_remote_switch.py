@@ -216,7 +216,7 @@ def test_mastership_that_another_client_takes_is_an_event_with_its_election_id(p
     member = remote.device.job_entities(placed)[-1][0]
     with Monitor(controller):
         with SwitchConnection(process.address, election_id=(1, 0)) as other:
-            wait_for(lambda: what(controller, "s1")[-1].startswith("mastership lost: "))
+            wait_for(lambda: any(text.startswith("mastership lost: ") for text in what(controller, "s1")))
             other.write([(DELETE, member)])
         wait_for(lambda: what(controller, "s1")[-1].startswith("mastership won back: "))
     lost, back = what(controller, "s1")[-2:]
