@@ -45,11 +45,12 @@ class RawPeer:
     Args:
         preface: begin HTTP/2; without it the server waits for the first byte.
         window: bytes of an answer that this peer accepts.
+        source: address of this peer.
     """
 
-    def __init__(self, address: str, *, preface: bool = True, window: int | None = None) -> None:
+    def __init__(self, address: str, *, preface: bool = True, window: int | None = None, source: str = "") -> None:
         host, _, port = address.rpartition(":")
-        self._socket = socket.create_connection((host, int(port)))
+        self._socket = socket.create_connection((host, int(port)), source_address=(source, 0))
         self._bytes = b""
         if preface:
             self.send(PREFACE)

@@ -22,6 +22,8 @@ UNKNOWN = Caller("", Role.WORKER)
 
 _OF_WORKERS = frozenset({rpc.JOIN, rpc.READY, rpc.KEEPALIVE, rpc.WATCH, rpc.REPORT, rpc.JOBS})
 _OF_TENANTS = _OF_WORKERS | {rpc.ADMIT, rpc.REMOVE, rpc.RESIZE, rpc.LEAVE, rpc.EXTEND, rpc.EVENTS}
+_OF_ALL_JOBS = frozenset({rpc.JOBS, rpc.EVENTS})
+_BY_NUMBER = frozenset({rpc.READY, rpc.KEEPALIVE, rpc.WATCH, rpc.REPORT})
 _CALLS = {Role.WORKER: _OF_WORKERS, Role.TENANT: _OF_TENANTS}
 
 
@@ -66,14 +68,17 @@ class Access:
         takes_over = caller.role is Role.WORKER and bool(message.get("take_over"))
         if method not in _CALLS[caller.role] or takes_over:
             raise tls.AccessError(f"{who} may not call {method}.", "Call with the token of an operator or tenant.")
-        about = message.get("name" if method == rpc.ADMIT else "job")
-        if about is None:
+        if method in _OF_ALL_JOBS and "job" not in message:
             return
-        job = next((job for job in self._jobs() if about in (job.request.name, job.number)), None)
-        # That a job has ended is no secret; its workers have a void token then.
-        if job is None and (method == rpc.ADMIT or type(about) is int):
-            return
-        if job is None or not sees(caller, job.request.name, job.owner):
+        if method in _BY_NUMBER:
+            about = message.get("job")
+            job = next((job for job in self._jobs() if job.number == about), None)
+            free = True  # that a job has ended is no secret; its workers have a void token then
+        else:
+            about = str(message.get("name" if method == rpc.ADMIT else "job"))  # as the service reads it
+            job = next((job for job in self._jobs() if job.request.name == about), None)
+            free = method == rpc.ADMIT
+        if not (free if job is None else sees(caller, job.request.name, job.owner)):
             raise tls.AccessError(f"{who} has no job {about!r}.", "Name another job, or use the token of its owner.")
 
 

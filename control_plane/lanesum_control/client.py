@@ -31,6 +31,7 @@ _UPDATES_PER_REQUEST = 64
 # A switch that stops answering while its socket is open must not block the controller.
 _RPC_TIMEOUT_S = 15.0
 _PUSH_TIMEOUT_S = 120.0
+_GET_PROGRAM = "GetForwardingPipelineConfig"
 _NOT_PRIMARY = grpc.StatusCode.PERMISSION_DENIED
 _NO_PROGRAM = grpc.StatusCode.FAILED_PRECONDITION
 
@@ -68,6 +69,7 @@ class SwitchConnection(Closing):
         self.address = session.address
         self.names: P4InfoNames | None = None
         self._session = session
+        self._confirmed: tuple[bytes, bytes] | None = None  # request and answer that show the program
         if not session.resume():
             self.close()
             raise not_primary(session)
@@ -105,18 +107,31 @@ class SwitchConnection(Closing):
 
     def runs(self, cookie: int) -> bool:
         """Return True if the switch runs the pipeline with this cookie. Raises SwitchUnreachableError."""
-        request = p4runtime_pb2.GetForwardingPipelineConfigRequest(
-            device_id=self._session.device_id,
-            response_type=p4runtime_pb2.GetForwardingPipelineConfigRequest.COOKIE_ONLY,
-        )
         try:
-            answer = self._call("GetForwardingPipelineConfig", request)
+            answer = run(self._session.call(_GET_PROGRAM, self._cookie_request(), _RPC_TIMEOUT_S))
         except grpc.RpcError as error:
             if error.code() in GONE:
                 raise self._gone(error) from error
             return False  # it runs no program yet
         config = p4runtime_pb2.GetForwardingPipelineConfigResponse.FromString(answer).config
-        return bool(config.HasField("cookie") and config.cookie.cookie == cookie)
+        does = bool(config.HasField("cookie") and config.cookie.cookie == cookie)
+        self._confirmed = (self._cookie_request(), answer) if does else None
+        return does
+
+    async def unchanged(self) -> bool:
+        """Return True if the switch answers as when ``runs`` was true, and this is the primary. In the event loop."""
+        if self._confirmed is None or not self._session.was_primary:
+            return False
+        request, answer = self._confirmed
+        try:
+            return await self._session.call(_GET_PROGRAM, request, _RPC_TIMEOUT_S) == answer
+        except (grpc.RpcError, SwitchUnreachableError):
+            return False
+
+    def _cookie_request(self) -> bytes:
+        kind = p4runtime_pb2.GetForwardingPipelineConfigRequest
+        request: bytes = kind(device_id=self._session.device_id, response_type=kind.COOKIE_ONLY).SerializeToString()
+        return request
 
     def check_primary(self) -> None:
         """Check that the session is open, and that no other client has been primary since its start.

@@ -192,7 +192,7 @@ class Controller:
         """Check the jobs of a tenant with a new or changed one. Raises AdmissionError if they exceed its quota."""
         jobs = {job.request.name: job.request for job in self._jobs.values() if job.limited and job.owner == tenant}
         jobs[request.name] = request
-        check_tenant(self._quota, tenant, [len(one.workers) for one in jobs.values()], MAX_STREAMS)
+        check_tenant(self._quota, tenant, jobs.values(), MAX_STREAMS)
 
     def remove(self, name: str, why: str = "removed", caller: Caller = UNAUTHENTICATED) -> None:
         """Remove the job everywhere and free its slots. Raises UnknownJobError."""
@@ -481,6 +481,10 @@ class Controller:
         with self._changing.held_for(name):
             if name not in self._fleet.down:
                 self._fleet.settle(name, self._desired_at(name))
+
+    async def switch_unchanged(self, name: str) -> bool:
+        """Return False if ``check_switch`` has to run. In the event loop."""
+        return await self._fleet.unchanged(name)
 
     def watch_switch(self, name: str, changed: Callable[[], None]) -> None:
         """Call ``changed``, from any thread, when ``check_switch`` has to run."""

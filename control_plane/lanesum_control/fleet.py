@@ -122,6 +122,10 @@ class Fleet:
             return error
         return None
 
+    async def unchanged(self, name: str) -> bool:
+        """Return False if ``probe`` or ``connect`` is due. In the event loop."""
+        return name not in self.down and await self._switches[name].unchanged()
+
     def agrees(self, name: str, desired: Mapping[int, SwitchJob]) -> bool:
         """Return False if a connected switch holds something else. Slow, without side effects: needs no lock."""
         try:

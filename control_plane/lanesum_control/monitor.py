@@ -13,16 +13,17 @@ import asyncio
 import functools
 import logging
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from lanesum._internal.closing import Serving
 from lanesum_control.controller import Controller
 from lanesum_control.event_loop import event_loop, run
 
 DEFAULT_INTERVAL_S = 0.25
-# Mean time between two audits of all switches together: of the program, and of the entries.
-_PROGRAM_AUDIT_S, _ENTRIES_AUDIT_S = 0.1, 1.0
+# Longest time between two audits of all switches together: of the program, and of the entries.
+_PROGRAM_AUDIT_S, _ENTRIES_AUDIT_S = 0.25, 4.0
 _ENTRIES_INTERVAL_S = 60.0
 _SERVER_INTERVAL_S = 30.0
 _MAX_THREADS = 16
@@ -44,7 +45,8 @@ class Monitor(Serving):
         self._parts = [_Part(controller.expire, controller.watch_leases, None, pool)]
         for name in controller.switches:
             check, audit = (functools.partial(do, name) for do in (controller.check_switch, controller.audit_switch))
-            self._parts.append(_Part(check, functools.partial(controller.watch_switch, name), program_s, pool))
+            peek = functools.partial(controller.switch_unchanged, name)
+            self._parts.append(_Part(check, functools.partial(controller.watch_switch, name), program_s, pool, peek))
             self._parts.append(_Part(audit, lambda _changed: None, entries_s, pool))
         for name in controller.servers:
             watch = functools.partial(controller.watch_server, name)
@@ -72,6 +74,7 @@ class _Part:
         watch: takes the function to call when the check is due.
         interval_s: time after which the check is due in any case; None for what ``check`` returns.
         pool: runs the check.
+        unchanged: returns True if the check can be left out once ``interval_s`` has passed.
     """
 
     def __init__(
@@ -80,8 +83,11 @@ class _Part:
         watch: Callable[[Callable[[], None]], None],
         interval_s: float | None,
         pool: ThreadPoolExecutor,
+        unchanged: Callable[[], Coroutine[Any, Any, bool]] | None = None,
     ) -> None:
         self._check, self._watch, self._interval_s, self._pool = check, watch, interval_s, pool
+        self._unchanged = unchanged
+        self._audit: asyncio.Task[None] | None = None
         self._loop = event_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._is_running = self._is_due_again = self._is_stopped = False
@@ -120,10 +126,35 @@ class _Part:
 
     def _ran(self, future: asyncio.Future[float | None]) -> None:
         self._is_running = False
-        # Checks of many parts at once would delay each other.
-        pause_s = future.result() if self._interval_s is None else self._interval_s * random.uniform(0.6, 1.0)
         if self._is_due_again:
             self._is_due_again = False
             self._run()
-        elif pause_s is not None:
-            self._timer = self._loop.call_later(pause_s, self._run)
+        else:
+            self._rest(future.result())
+
+    def _rest(self, pause_s: float | None = None) -> None:
+        if self._interval_s is not None:  # checks of many parts at once would delay each other
+            pause_s = self._interval_s * random.uniform(0.8, 1.0)
+        if self._timer is not None:
+            self._timer.cancel()
+        if pause_s is not None:
+            self._timer = self._loop.call_later(pause_s, self._expire)
+
+    def _expire(self) -> None:
+        if self._unchanged is None:
+            self._run()
+        else:
+            self._audit = self._loop.create_task(self._look(self._unchanged))
+
+    async def _look(self, unchanged: Callable[[], Coroutine[Any, Any, bool]]) -> None:
+        try:
+            is_unchanged = await unchanged()
+        except Exception:  # the check finds the reason
+            logger.exception("An audit failed.")
+            is_unchanged = False
+        if self._is_running:  # an event came meanwhile, and the next pause begins after its check
+            return
+        if is_unchanged and not self._is_stopped:
+            self._rest()
+        else:
+            self._run()

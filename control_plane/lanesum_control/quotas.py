@@ -10,14 +10,18 @@ from __future__ import annotations
 
 import collections
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from lanesum.errors import ConfigurationError
 from lanesum_control.capabilities import GROUPS
 from lanesum_control.errors import AdmissionError
 from lanesum_control.liveness import STREAMS_PER_WORKER
 from lanesum_control.placement import Assignment
+
+if TYPE_CHECKING:
+    from lanesum_control.jobs import JobRequest  # jobs are planned with quotas
 
 SLOTS = "guaranteed slots"
 
@@ -31,16 +35,19 @@ class TenantQuota:
             the controller, above 0 and at most 1.
         jobs: admitted jobs.
         admissions_per_minute: attempts to admit, resize or extend a job; this many may follow each other at once.
+        packets: packets in flight of all jobs, slots times workers of each, which need memory of the servers.
     """
 
     share: float = 0.5
     jobs: int = 64
     admissions_per_minute: int = 60
+    packets: int = 1 << 18
 
     def __post_init__(self) -> None:
         if not 0 < self.share <= 1:
             raise ConfigurationError(f"The share of a tenant is {self.share:g}: expected a number above 0, at most 1.")
-        for name, value in (("jobs", self.jobs), ("admissions per minute", self.admissions_per_minute)):
+        counts = {"jobs": self.jobs, "admissions per minute": self.admissions_per_minute, "packets": self.packets}
+        for name, value in counts.items():
             if value < 1:
                 raise ConfigurationError(f"A tenant has {value} {name}: expected at least 1.")
 
@@ -78,16 +85,24 @@ class AdmissionRate:
         self._buckets[tenant] = (left - 1, now)
 
 
-def check_tenant(quota: TenantQuota, tenant: str, workers: Sequence[int], max_streams: int) -> None:
-    """Check the jobs of ``tenant``, one of each number of workers. Raises AdmissionError if they exceed its quota."""
-    if len(workers) > quota.jobs:
+def check_tenant(quota: TenantQuota, tenant: str, jobs: Collection[JobRequest], max_streams: int) -> None:
+    """Check all jobs of ``tenant``. Raises AdmissionError if they exceed its quota."""
+    if len(jobs) > quota.jobs:
         raise AdmissionError(f"Tenant {tenant!r} has {quota.jobs} jobs, its quota.", "Remove a job.")
-    streams, limit = sum(workers) * STREAMS_PER_WORKER, quota.part(max_streams)
+    workers = sum(len(job.workers) for job in jobs)
+    streams, limit = workers * STREAMS_PER_WORKER, quota.part(max_streams)
     if streams > limit:
         raise AdmissionError(
-            f"The {sum(workers)} workers of tenant {tenant!r} need {streams} streams of the controller, "
+            f"The {workers} workers of tenant {tenant!r} need {streams} streams of the controller, "
             f"{STREAMS_PER_WORKER} for each worker; its quota is {limit}.",
             "Remove a job, or use fewer workers.",
+        )
+    packets = sum(job.slots * len(job.workers) for job in jobs)
+    if packets > quota.packets:
+        raise AdmissionError(
+            f"The jobs of tenant {tenant!r} would have {packets} packets in flight, slots times workers; its quota is "
+            f"{quota.packets}.",
+            "Remove a job, or use fewer slots.",
         )
 
 

@@ -94,6 +94,9 @@ class FakeSwitch:
         if self.away or not self.connected:
             raise SwitchUnreachableError("The switch is away.")
 
+    async def unchanged(self) -> bool:
+        return self.connected and not self.away
+
     def reconcile(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> list[str]:
         self._write("reconcile")
         wanted = {job.job: job for job in jobs}

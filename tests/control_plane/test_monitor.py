@@ -27,7 +27,7 @@ class CountingSwitch(FakeSwitch):
 
     def __init__(self) -> None:
         super().__init__()
-        self.checks = self.audits = 0
+        self.checks = self.audits = self.looks = 0
         self.free = threading.Event()
         self.free.set()
 
@@ -35,6 +35,10 @@ class CountingSwitch(FakeSwitch):
         self.checks += 1
         self.free.wait()
         super().check()
+
+    async def unchanged(self) -> bool:
+        self.looks += 1
+        return await super().unchanged()
 
     def agrees(self, hosts: object, jobs: object) -> bool:
         self.audits += 1
@@ -88,6 +92,13 @@ def test_audits_find_what_causes_no_event() -> None:
     with Monitor(controller, interval_s=0.01):
         site.switches["s1"].restart()
         wait_until(lambda: "connected: no differences" in what(controller, "s1")[1:])
+
+
+def test_audit_without_a_difference_needs_no_check() -> None:
+    controller, switches = counting_site()
+    with Monitor(controller, interval_s=0.01):
+        wait_until(lambda: all(switch.looks >= 3 for switch in switches.values()))
+        assert {switch.checks for switch in switches.values()} == {1}
 
 
 def test_audit_repairs_entries_that_another_client_deleted() -> None:

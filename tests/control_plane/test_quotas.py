@@ -213,6 +213,16 @@ def test_workers_of_tenant_have_streams(monkeypatch: pytest.MonkeyPatch) -> None
     controller.admit(request("b", workers=4, slots=1), caller=RED)
 
 
+def test_packets_of_tenant_in_flight_are_limited() -> None:
+    controller, _ = started(quota=TenantQuota(packets=100))
+    controller.admit(best_effort("a", workers=1), caller=BLUE)
+    with pytest.raises(AdmissionError, match=r"'blue' would have 128 packets in flight.*its quota is 100"):
+        controller.admit(best_effort("b", workers=1), caller=BLUE)
+    with pytest.raises(AdmissionError, match="'blue' would have 101 packets"):
+        controller.resize("a", 101, BLUE)
+    controller.admit(best_effort("b", workers=1), caller=RED)
+
+
 def test_name_of_other_tenant_cannot_be_taken_over() -> None:
     controller, _ = started()
     admitted = controller.admit(request("a"), caller=BLUE)
@@ -222,7 +232,9 @@ def test_name_of_other_tenant_cannot_be_taken_over() -> None:
     assert controller.admit(request("a"), take_over=True).owner == "", "an operator may"
 
 
-@pytest.mark.parametrize("wrong", [{"share": 0.0}, {"share": 1.5}, {"jobs": 0}, {"admissions_per_minute": 0}])
+@pytest.mark.parametrize(
+    "wrong", [{"share": 0.0}, {"share": 1.5}, {"jobs": 0}, {"admissions_per_minute": 0}, {"packets": 0}]
+)
 def test_impossible_quota_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match="expected"):
         TenantQuota(**wrong)

@@ -18,6 +18,7 @@ from p4.v1 import p4runtime_pb2
 from lanesum_control.client import SwitchConnection
 from lanesum_control.controller import Controller
 from lanesum_control.errors import NotPrimaryError, SwitchUnreachableError
+from lanesum_control.event_loop import run
 from lanesum_control.managed import RemoteSwitch
 from lanesum_control.model import Member, SwitchJob
 from lanesum_control.monitor import Monitor
@@ -339,8 +340,11 @@ def test_switch_is_taken_back_once_another_controller_leaves(remote: RemoteSwitc
 
 
 def test_program_pushed_with_the_same_election_id_is_noticed(remote: RemoteSwitch, process: Process) -> None:
+    assert not run(remote.unchanged()), "nothing is known before the first check"
     remote.check()
+    assert run(remote.unchanged())
     remote.device.connection.push_pipeline(bmv2_pipeline(32))
+    assert not run(remote.unchanged())
     with pytest.raises(SwitchUnreachableError, match="has restarted without its program"):
         remote.check()
 

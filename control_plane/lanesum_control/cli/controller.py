@@ -73,6 +73,9 @@ def controller(
     tenant_admissions: Annotated[
         int, typer.Option(help="Admissions, resizes and extensions of one tenant per minute, at most.")
     ] = DEFAULT_QUOTA.admissions_per_minute,
+    tenant_packets: Annotated[
+        int, typer.Option(help="Packets in flight of one tenant's jobs, slots times workers of each, at most.")
+    ] = DEFAULT_QUOTA.packets,
     election_id: Annotated[
         str,
         typer.Option(
@@ -136,7 +139,7 @@ def controller(
             accumulator_words=pipeline.accumulator_words,
             events=EventLog(store, listener=lambda event: typer.echo(event.line())),
             connect_timeout_s=DEFAULT_CONNECT_TIMEOUT_S,
-            quota=TenantQuota(tenant_share, tenant_jobs, tenant_admissions),
+            quota=TenantQuota(tenant_share, tenant_jobs, tenant_admissions, tenant_packets),
         )
         access = Access(jobs.present, known, closed=identified and not listen.startswith(UNIX))
         try:

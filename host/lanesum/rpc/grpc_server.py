@@ -26,12 +26,14 @@ from lanesum._internal.closing import Serving
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.rpc.caller import Caller
 from lanesum.rpc.calls import Call, RefusedError, cygrpc, resolve
+from lanesum.rpc.connections import make_room
 from lanesum.rpc.json_grpc import OPTIONS
 from lanesum.rpc.limits import Limits, Shares
 from lanesum.rpc.tls import import_grpc
 
 logger = logging.getLogger(__name__)
 
+_ROOM_S = 1.0  # between two looks at the number of connections
 _SERVING, _SERVICE_UNKNOWN = b"\x08\x01", b"\x08\x03"  # grpc.health.v1.HealthCheckResponse
 
 #: Takes a call; returns its answer, unless it has sent all. Runs in the event loop, so it must not block.
@@ -71,7 +73,9 @@ class GrpcServer(Serving):
         credentials: Any = None,
         authenticate: Authenticate | None = None,
     ) -> None:
-        self.limits = limits = limits or Limits()
+        limits = limits or Limits()
+        files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self.limits = limits = replace(limits, connections=max(1, min(limits.connections, files - files // 8)))
         self._codes = import_grpc().StatusCode
         self._authenticate = authenticate
         self._handlers = {name.encode(): handler for name, handler in handlers.items()}
@@ -79,14 +83,14 @@ class GrpcServer(Serving):
         self._healthy = {_health_request(name.split("/")[1]) for name in handlers} | {b""}
         self._shares = Shares(limits)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._calls: set[Call] = set()
         self._pools = {False: ThreadPoolExecutor(limits.threads), True: ThreadPoolExecutor(limits.slow_threads)}
-        files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         options = {
             **dict(OPTIONS),
             "grpc.so_reuseport": 0,  # with it, a second process would share the port silently
             "grpc.max_receive_message_length": limits.message_bytes,
             "grpc.max_send_message_length": -1,
-            "grpc.max_allowed_incoming_connections": max(1, min(limits.connections, files - files // 8)),
+            "grpc.max_allowed_incoming_connections": limits.connections,
             "grpc.max_concurrent_streams": limits.streams_of_caller + limits.waiting,
             "grpc.server_handshake_timeout_ms": int(1000 * limits.handshake_s),
             "grpc.max_connection_idle_ms": int(1000 * limits.idle_s),
@@ -109,11 +113,13 @@ class GrpcServer(Serving):
         self.address = address if address.startswith("unix:") else f"{address.rpartition(':')[0]}:{port}"
         self._loop = asyncio.new_event_loop()
         self._threads: list[threading.Thread] = []
+        self._ending = threading.Event()
 
     def start(self) -> None:
         """Start to serve, in background threads."""
         self._server.start()
-        for name, target in (("calls", self._loop.run_forever), ("events", self._poll)):
+        targets = {"calls": self._loop.run_forever, "events": self._poll, "connections": self._make_room}
+        for name, target in targets.items():
             self._threads.append(threading.Thread(target=target, name=f"lanesum-{name}", daemon=True))
             self._threads[-1].start()
         asyncio.run_coroutine_threadsafe(self._accept(), self._loop)
@@ -121,6 +127,7 @@ class GrpcServer(Serving):
     def close(self, grace_s: float = 0.0) -> None:
         """Stop listening, give open calls ``grace_s`` seconds, cancel them, wait for their handlers. Idempotent."""
         if self._threads:
+            self._ending.set()
             asyncio.run_coroutine_threadsafe(self._stop(grace_s), self._loop).result()
             self._loop.call_soon_threadsafe(self._loop.stop)
             while self._threads:
@@ -146,6 +153,12 @@ class GrpcServer(Serving):
             self._loop.call_soon_threadsafe(event.tag, event)
             del event  # a reference to the last event would keep its call
 
+    def _make_room(self) -> None:
+        while not self._ending.wait(_ROOM_S):
+            busy = {call.caller.source for call in tuple(self._calls)}
+            if closed := make_room(self.port, self.limits, busy):
+                logger.warning("Closed %d connections of hosts with more than their share", closed)
+
     async def _accept(self) -> None:
         while True:
             arrived: asyncio.Future[Any] = self._loop.create_future()
@@ -160,6 +173,7 @@ class GrpcServer(Serving):
 
     async def _serve(self, event: Any) -> None:
         call = Call(event, self.limits, self._shares, self._pools)
+        self._calls.add(call)
         task = asyncio.current_task()
         assert task is not None
         call.ended.add_done_callback(lambda ended: ended.result().batch_operations[0].cancelled() and task.cancel())
@@ -176,6 +190,7 @@ class GrpcServer(Serving):
             await call.finish(self._codes.UNKNOWN, "Internal error of the server.")
         finally:
             call.leave()
+            self._calls.discard(call)
 
     async def _answer(self, call: Call, path: bytes, task: asyncio.Task[None]) -> None:
         handler = self._open.get(path) or self._handlers.get(path)

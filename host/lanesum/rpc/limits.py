@@ -22,6 +22,7 @@ class Limits:
 
     Attributes:
         connections: open connections, and at most seven eighths of the files that the process may open.
+        connections_of_host: connections of one host that stay when less than an eighth is free; at most a quarter.
         calls: open calls.
         silent: calls of one caller whose message has not arrived; one more ends the oldest.
         waiting: calls of one caller whose message has arrived, without streams; one more is refused.
@@ -39,6 +40,7 @@ class Limits:
     """
 
     connections: int = 16384
+    connections_of_host: int = 4096
     calls: int = 8192
     silent: int = 64
     waiting: int = 256
@@ -95,7 +97,7 @@ class Shares:
 
     def of(self, caller: Caller) -> Share:
         """Return the share of a caller."""
-        key = caller.name, _host(caller.source)
+        key = caller.name, host_of(caller.source)
         if key not in self._shares:
             if len(self._shares) >= _MAX_IDLE_SHARES:
                 self._shares = {key: share for key, share in self._shares.items() if share.calls}
@@ -103,7 +105,7 @@ class Shares:
         return self._shares[key]
 
 
-def _host(source: str) -> str:
+def host_of(source: str) -> str:
     """Return the host of a peer of gRPC; of IPv6 the first 64 bits, because one host has all addresses below them."""
     kind, _, rest = source.partition(":")
     host = rest.rpartition(":")[0]

@@ -42,7 +42,7 @@ class Settings:
 
     Attributes:
         repeats: runs of each way.
-        admissions: of the quiet tenant, in each run.
+        admissions: of the quiet tenant, in each run; all together fit its quota.
         pause_s: pause before each of them.
         flood: admissions of the busy tenant, in each run.
         callers: its concurrent calls.
@@ -50,14 +50,14 @@ class Settings:
     """
 
     repeats: int = 3
-    admissions: int = 50
-    pause_s: float = 0.05
+    admissions: int = 10
+    pause_s: float = 0.25
     flood: int = 1000
     callers: int = 16
     chunks: int = 256
 
 
-QUICK = Settings(repeats=1, admissions=5, flood=50, chunks=64)
+QUICK = Settings(repeats=1, admissions=5, flood=80, chunks=64)
 
 
 def run(settings: Settings, *, limited: bool) -> dict[str, Any]:

@@ -9,6 +9,7 @@ by the kernels of ``thc``. A block of 0 bits is not sent: its mean is zero, and 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -102,7 +103,8 @@ class WidthTHC:
         if not self._codecs:
             THC(workers=workers)  # raises the error that says why
         widths = [Width(one.bits, one.bits + one.lanes, one.grid.error()) for one in self._codecs.values()]
-        self._ladder = Ladder.of(widths)
+        # Gradients of real models are between different and equal vectors.
+        self._ladder = Ladder.of(widths, math.sqrt(workers))
         last = self._ladder.widths[-1]
         if error is None and not 0 < bits <= last.bits:
             raise ConfigurationError(

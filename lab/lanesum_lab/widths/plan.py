@@ -25,7 +25,8 @@ class Width(NamedTuple):
     Attributes:
         bits: of a code; 0 for a block that is not sent.
         cost: bits of a coordinate, uplink and downlink together.
-        error: expected squared error of a coordinate, in units of its variance.
+        error: expected squared error of a coordinate of the mean, in units of a worker's variance over the number of
+            workers.
     """
 
     bits: int
@@ -40,14 +41,18 @@ class Ladder:
     widths: tuple[Width, ...]
 
     @staticmethod
-    def of(widths: Sequence[Width]) -> Ladder:
-        """Return the widths on the lower convex hull of errors over costs, from 0 bits on."""
-        hull = [Width(0, 0, 1.0)]
+    def of(widths: Sequence[Width], unsent: float = 1.0) -> Ladder:
+        """Return the widths on the lower convex hull of errors over costs, from 0 bits on.
+
+        ``unsent``: error of a block of 0 bits. That is the energy of the mean: 1 for different vectors, and the number
+        of workers for equal ones.
+        """
+        hull = [Width(0, 0, unsent)]
         for width in sorted(widths, key=lambda one: (one.cost, one.error)):
             while len(hull) > 1 and _slope(hull[-2], hull[-1]) <= _slope(hull[-1], width):
                 hull.pop()
             hull.append(width)
-        return Ladder(tuple(one for one in hull if one.error <= 1))
+        return Ladder(tuple(one for one in hull if one.error <= unsent))
 
     @property
     def steps(self) -> tuple[tuple[int, int], ...]:
@@ -75,7 +80,7 @@ class Ladder:
         else:
             energy = (wide * wide)[order % norms.size] * (cost * slopes[order // norms.size]) * _UNIT
             total = float(np.add.accumulate(wide * wide)[-1])
-            taken = total - np.add.accumulate(energy) + energy > error * total
+            taken = total * self.widths[0].error - np.add.accumulate(energy) + energy > error * total
         return np.bincount(
             order[: int(np.argmin(taken)) if not taken.all() else None] % norms.size, minlength=norms.size
         )

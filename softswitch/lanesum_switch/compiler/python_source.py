@@ -13,9 +13,7 @@ from lanesum_switch.api import UnsupportedProgramError
 
 _MAX_HINT = 64  # characters of a program's name in an identifier
 MAX_SOURCE = 1 << 20  # characters of generated code; 365,580 for the largest committed program, without vectors
-MAX_SOURCE_WORDS = (
-    1 << 16
-)  # names, numbers and signs; 63,955 for that program. Python's tree takes up to 560 bytes each
+MAX_SOURCE_WORDS = 80_000  # names, numbers and signs, at most 560 bytes each in Python's tree; 65,308 as above
 _WORD = re.compile(r"\w+|[^\w\s]")
 
 

@@ -12,6 +12,7 @@ from lanesum._internal.closing import Serving
 from lanesum.rpc.grpc_server import Authenticate, GrpcServer
 from lanesum.rpc.limits import Limits
 from lanesum_switch.api import Switch
+from lanesum_switch.bmv2.limits import MAX_PROGRAM_BYTES
 from lanesum_switch.p4runtime.devices import Devices
 from lanesum_switch.p4runtime.idle import SWEEP_SECONDS
 from lanesum_switch.p4runtime.packet_io import Inject
@@ -21,8 +22,8 @@ from lanesum_switch.p4runtime.service import P4RuntimeService
 
 DEFAULT_ADDRESS = "127.0.0.1:9559"
 
-# A push holds a whole compiled program, of two megabytes for ours.
-LIMITS = Limits(message_bytes=64 << 20, silent=16, streams=64, streams_of_caller=48)
+# A push holds a whole compiled program and its P4Info.
+LIMITS = Limits(message_bytes=MAX_PROGRAM_BYTES + (4 << 20), silent=16, streams=64, streams_of_caller=48)
 _GRACE_S = 1.0
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from lanesum_switch.api import InvalidArgumentError
+from lanesum_switch.api import InvalidArgumentError, UnsupportedProgramError
 from lanesum_switch.compiler.context import Context
 from lanesum_switch.compiler.driver import CompiledProgram, load_source, make_context
 from lanesum_switch.runtime.externs import RegisterBank
@@ -29,8 +29,18 @@ def _accessed_twice(register: str, action: str, before: str) -> RegisterAccessEr
     )
 
 
+# Fields of the intrinsic metadata that the switch sets.
+_SET = {
+    "ingress": ("resubmit_flag", "ingress_port", "ingress_mac_tstamp"),
+    "egress": (
+        "egress_port", "enq_qdepth", "enq_tstamp", "deq_qdepth", "egress_rid", "egress_rid_first", "egress_qid",
+        "pkt_length",
+    ),
+}  # fmt: skip
+
+
 class Metadata:
-    """Packs the intrinsic metadata in front of a packet."""
+    """Packs the intrinsic metadata in front of a packet. Raises UnsupportedProgramError if a field is missing."""
 
     def __init__(self, half: Half) -> None:
         self._size = half.metadata.fixed_bits // 8
@@ -39,6 +49,9 @@ class Metadata:
         for field in half.metadata.fields:
             shift -= field.bits
             self._fields[field.name] = (shift, (1 << field.bits) - 1)
+        missing = [name for name in _SET[half.side] if name not in self._fields]
+        if missing:
+            raise UnsupportedProgramError(f"Unsupported: {half.side} metadata without {', '.join(missing)}.")
 
     def pack(self, **values: int) -> bytes:
         """Return the header's bytes; values are cut to the width of their field."""

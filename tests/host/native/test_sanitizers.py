@@ -21,7 +21,7 @@ pytestmark = pytest.mark.long
 
 
 SCRIPT = ROOT / "scripts" / "native"
-SECONDS = 5
+SECONDS = 3
 NOT_AVAILABLE = 77
 
 

@@ -258,6 +258,22 @@ def test_connections_are_limited_and_end_when_idle() -> None:
         assert site.call(a=1) == {"a": 1}
 
 
+def test_one_host_leaves_connections_to_others() -> None:
+    """It has all connections but two; those with a call, and as many of the newest as its share, stay open."""
+    limits = Limits(connections=16)
+    with running(limits) as site, contextlib.ExitStack() as stack:
+        busy = stack.enter_context(RawPeer(site.address, source="127.0.0.2"))
+        busy.send(headers(PATH))
+        others = [stack.enter_context(RawPeer(site.address, source="127.0.0.2")) for _ in range(13)]
+        assert all(peer.is_closed() for peer in others[:9])
+        assert not any(peer.is_closed(timeout_s=0.05) for peer in others[9:])
+        busy.send(message(b"{}"))
+        assert busy.status() == CODES.OK.value[0]
+        for _ in range(3):
+            stack.enter_context(RawPeer(site.address))
+        assert site.call(a=1) == {"a": 1}
+
+
 def test_message_beyond_the_methods_length_is_refused() -> None:
     with running(max_bytes={"Echo": 100}) as site:
         assert site.call("Large", length=1, more="x" * 200)
@@ -272,7 +288,7 @@ def test_refusals_and_bugs_are_told_apart() -> None:
         with pytest.raises(RefusedCallError, match="Internal error") as failure:
             site.call("Fail", bug=True)
         assert "secret" not in str(failure.value)
-        with pytest.raises(RefusedCallError, match="not found"):
+        with pytest.raises(RefusedCallError, match="no such method"):
             site.call("Unknown")
 
 

@@ -37,11 +37,10 @@ def test_without_a_switch_the_server_sums(tmp_path: Path) -> None:
     assert counts["claim"] == counts["contribute"] == counts["contribute_and_complete"] > 0
 
 
-@pytest.mark.parametrize("profile", ["tofino1-w32", "tofino2-w256"])
-def test_tofino_program_sums_a_training(tmp_path: Path, profile: str) -> None:
-    """THC works without lookup tables on the chip."""
-    report = train(tmp_path, "--topology", "loopback", "--switch", profile, "--workers", "2")
-    assert (report["target"], report["codec"]) == (f"embedded switch with {profile} on loopback", "thc")
+def test_tofino_program_sums_a_training(tmp_path: Path) -> None:
+    """THC works without lookup tables on the chip. The conformance suite covers the other profiles."""
+    report = train(tmp_path, "--topology", "loopback", "--switch", "tofino2-w256", "--workers", "2")
+    assert (report["target"], report["codec"]) == ("embedded switch with tofino2-w256 on loopback", "thc")
     counts = report["detail"]["switch_packets"]
     assert counts["contribute_and_complete"] > 0
     assert counts["refuse_op"] == counts["route_other_size"] == 0, "nothing was left to the server"

@@ -97,6 +97,15 @@ def much_code() -> bytes:
     return json.dumps(program).encode()
 
 
+def code_and_cells() -> bytes:
+    """Return a program just below the limits of both: Python's tree of the code exists beside the cells."""
+    program = json.loads((PROGRAMS / "copies.json").read_text())
+    for action in program["actions"]:
+        action["primitives"] = action["primitives"] * 200
+    program["counter_arrays"] = [{"name": "c", "id": 100, "is_direct": False, "size": MAX_CELLS // 2}]
+    return json.dumps(program).encode()
+
+
 def many_declarations() -> bytes:
     words = [f"const bit<32> x{i} = 32w{i};" for i in range((MAX_WORDS - 12_000) // 9)]
     return "\n".join(words).encode() + b"\n" + printed("sum").encode()
@@ -115,6 +124,7 @@ def many_words() -> bytes:
         (long_unicode, "bmv2"),
         (many_cells, "bmv2"),
         (much_code, "bmv2"),
+        (code_and_cells, "bmv2"),
         (many_declarations, "tna"),
         (many_words, "tna"),
     ],

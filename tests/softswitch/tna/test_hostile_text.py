@@ -36,6 +36,14 @@ def test_number_beyond_its_limit_is_refused(place: str, number: str) -> None:
         TofinoSwitch().load((text[: found.start(1)] + number + text[found.end(1) :]).encode())
 
 
+@pytest.mark.parametrize("field", ["resubmit_flag", "egress_rid_first"])
+def test_metadata_without_a_field_that_the_switch_sets_is_refused(field: str) -> None:
+    text = printed("sum")
+    assert f" {field};" in text
+    with pytest.raises(UnsupportedProgramError, match=f"gress metadata without {field}"):
+        TofinoSwitch().load(text.replace(f" {field};", " renamed;").encode())
+
+
 @pytest.mark.parametrize("name", ["sum", "externs", "twice"])
 def test_mutants_of_text_load_or_raise_a_typed_error(name: str) -> None:
     text, rng = printed(name), random.Random(name)

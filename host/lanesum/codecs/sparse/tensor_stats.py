@@ -46,11 +46,8 @@ class TensorStats:
         """Return the expected upper limits of the next counts, without a single outlier; None without past sums."""
         if not self.counts:
             return None
-        limits = []
-        for column in zip(*self.counts, strict=True):
-            *_, second, largest = sorted((*column, column[0]) if len(column) == 1 else column)
-            limits.append(second if largest > _OUTLIER * second else largest)
-        return tuple(limits)
+        ranked = (sorted((min(column), *column)) for column in zip(*self.counts, strict=True))
+        return tuple(second if largest > _OUTLIER * second else largest for *_, second, largest in ranked)
 
     def exponent(self, peak: int) -> int | None:
         """Return the exponent of the expected unit of the next values; None without past magnitudes."""

@@ -1,0 +1,64 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Room for new connections: gRPC bounds their number for all hosts together, and this for each of them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from collections import defaultdict
+from collections.abc import Container
+
+from lanesum.rpc.limits import Limits, host_of
+
+_FILES = "/proc/self/fd"
+
+
+def make_room(port: int, limits: Limits, busy: Container[str]) -> int:
+    """Close the oldest connections without a call, of hosts with more than their share, if few others find room.
+
+    Args:
+        port: port of the service in this process.
+        limits: its bounds.
+        busy: peers with a call, as gRPC names them.
+
+    Returns the number of closed connections.
+    """
+    full = limits.connections - limits.connections // 8
+    if len(os.listdir(_FILES)) < full:
+        return 0
+    found: defaultdict[str, list[tuple[int, int, str]]] = defaultdict(list)
+    for name in os.listdir(_FILES):
+        with contextlib.suppress(OSError), _duplicate(int(name)) as one:
+            if one.family in (socket.AF_INET, socket.AF_INET6) and one.getsockname()[1] == port:
+                peer = _peer(one.getpeername())
+                # Numbers of sockets rise with their age.
+                found[host_of(peer)].append((os.fstat(one.fileno()).st_ino, int(name), peer))
+    if sum(map(len, found.values())) < full:
+        return 0
+    share = min(limits.connections_of_host, limits.connections // 4)
+    closed = 0
+    for connections in found.values():
+        for _, file, peer in sorted(connections)[: max(0, len(connections) - share)]:
+            if peer not in busy:
+                with contextlib.suppress(OSError), _duplicate(file) as one:
+                    if _peer(one.getpeername()) == peer:  # the number may be another file's by now
+                        one.shutdown(socket.SHUT_RDWR)
+                        closed += 1
+    return closed
+
+
+def _duplicate(file: int) -> socket.socket:
+    """Return a second descriptor of a socket, which stays the same if gRPC closes the first. Raises OSError."""
+    copy = os.dup(file)
+    try:
+        return socket.socket(fileno=copy)
+    except OSError:
+        os.close(copy)
+        raise
+
+
+def _peer(address: tuple[str, int]) -> str:
+    host = address[0].removeprefix("::ffff:")
+    return f"ipv6:[{host}]:{address[1]}" if ":" in host else f"ipv4:{host}:{address[1]}"
