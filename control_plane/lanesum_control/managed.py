@@ -18,7 +18,7 @@ from lanesum_control.client import (
 from lanesum_control.controlled_switch import ControlledSwitch
 from lanesum_control.errors import SwitchUnreachableError
 from lanesum_control.event_loop import run
-from lanesum_control.model import HostPort, SwitchJob
+from lanesum_control.model import PLAIN_STATION, HostPort, Station, SwitchJob
 from lanesum_control.pipelines import CompiledPipeline
 from lanesum_control.reconcile import differs, everything, reconcile
 from lanesum_control.session import Session
@@ -83,8 +83,8 @@ class RemoteSwitch:
     """P4Runtime switch at ``address`` that runs ``pipeline``. Satisfies ``ManagedSwitch``.
 
     ``mark_above``: the switch sets ECN on packets to a port while this many packets wait there. ``recirculation``:
-    recirculation ports of a chip; None for its default ones. ``election_id``: (high, low) at the switch. Raises
-    ConfigurationError for any other port.
+    recirculation ports of a chip; None for its default ones. ``station``: its own address and the class of its answers.
+    ``election_id``: (high, low) at the switch. Raises ConfigurationError for any other port.
     """
 
     def __init__(
@@ -93,12 +93,14 @@ class RemoteSwitch:
         pipeline: CompiledPipeline,
         mark_above: int | None = None,
         recirculation: Iterable[int] | None = None,
+        station: Station = PLAIN_STATION,
         election_id: tuple[int, int] = DEFAULT_ELECTION_ID,
     ) -> None:
         self._election_id = election_id
         self.address = address
         self._recirculation = recirculation_ports(pipeline, recirculation)
         self._mark_above = mark_above
+        self._station = station
         self._pipeline = pipeline
         self._cookie = pipeline.cookie()
         self._connection: SwitchConnection | None = None
@@ -136,7 +138,10 @@ class RemoteSwitch:
         except BaseException:
             connection.close()
             raise
-        self._connection, self._device = connection, P4RuntimeSwitch(connection, names, self._recirculation)
+        self._connection, self._device = (
+            connection,
+            P4RuntimeSwitch(connection, names, self._recirculation, self._station),
+        )
         return done
 
     def _session(self, timeout_s: float) -> Session:

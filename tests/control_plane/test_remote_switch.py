@@ -20,21 +20,12 @@ from lanesum_control.controller import Controller
 from lanesum_control.errors import NotPrimaryError, SwitchUnreachableError
 from lanesum_control.event_loop import run
 from lanesum_control.managed import RemoteSwitch
-from lanesum_control.model import Member, SwitchJob
+from lanesum_control.model import Member, Station, SwitchJob
 from lanesum_control.monitor import Monitor
 from lanesum_control.network import Network
 from lanesum_control.pipelines import bmv2_pipeline
 from lanesum_control.store import Store
-from lanesum_control.switch import (
-    ARP,
-    CONGESTION,
-    DELETE,
-    INSERT,
-    JOB_TABLES,
-    LOOKUP,
-    MEMBER,
-    RECEIVER,
-)
+from lanesum_control.switch import ARP, CONGESTION, DELETE, INSERT, JOB_TABLES, LOOKUP, MEMBER, RECEIVER, STATION
 from lanesum_control.topology import load
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
@@ -118,6 +109,26 @@ def test_every_port_marks_and_goes_on_marking(process: Process) -> None:
     plain.connect(5.0)
     assert plain.reconcile(HOSTS, []) == [f"{len(ports)} deleted (congestion {len(ports)})"]
     plain.close()
+
+
+def test_switch_is_the_station_that_its_controller_wants(process: Process) -> None:
+    """A new controller changes the class of answers in place, and withdraws the address of the one before."""
+
+    def repairs(station: Station) -> list[str]:
+        switch = RemoteSwitch(process.address, bmv2_pipeline(), station=station)
+        switch.connect(5.0)
+        done = switch.reconcile(HOSTS, [])
+        assert switch.reconcile(HOSTS, []) == []
+        (own,) = (entry.params for entry in switch.device.entries(STATION) if entry.params)
+        assert own == {"ip": station.ip, "answer_dscp": station.answer_dscp, "answer_queue": station.answer_queue}
+        switch.close()
+        return done
+
+    assert "station 2" in repairs(Station())[0]
+    assert repairs(Station(ip=0x0A1300FE, answer_dscp=46, answer_queue=3)) == [
+        "1 inserted (arp 1)", "1 corrected (station 1)",
+    ]  # fmt: skip
+    assert repairs(Station(answer_dscp=10)) == ["1 deleted (arp 1)", "1 corrected (station 1)"]
 
 
 def test_differences_are_repaired(remote: RemoteSwitch, process: Process) -> None:

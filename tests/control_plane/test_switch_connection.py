@@ -173,7 +173,7 @@ def test_many_updates_are_split_over_requests(address: str) -> None:
     with SwitchConnection(address) as connection:
         switch = P4RuntimeSwitch.with_pipeline(connection, bmv2_pipeline())
         assert connection.names is not None
-        params = {"mac": 1}
+        params = {"mac": 1, "port": 1}
         entries = [
             connection.names.entry(ARP, {"operation": 1, "target": n}, "IngressPipeline.arp.reply", params)
             for n in range(300)

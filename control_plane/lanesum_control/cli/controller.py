@@ -53,6 +53,16 @@ def controller(
         int,
         typer.Option(min=0, help="Queue of a switch port, in packets, from which on packets are marked; 0: never."),
     ] = DEFAULT_MARK_ABOVE,
+    answer_dscp: Annotated[
+        int,
+        typer.Option(min=0, max=63, help="DSCP of the answers that switches build, as 46 for expedited forwarding."),
+    ] = 0,
+    answer_queue: Annotated[
+        int,
+        typer.Option(
+            min=0, max=7, help="Queue of a port for these answers, where the switch has several; 0: the usual."
+        ),
+    ] = 0,
     tofino: Annotated[
         str | None, typer.Option(help="Push this profile of the program for Tofino, with its number of words.")
     ] = None,
@@ -100,6 +110,7 @@ def controller(
     from lanesum_control.controller import Controller
     from lanesum_control.events import EventLog
     from lanesum_control.managed import RemoteSwitch
+    from lanesum_control.model import Station
     from lanesum_control.monitor import Monitor
     from lanesum_control.network import Network
     from lanesum_control.pipelines import bmv2_pipeline, tofino_pipeline
@@ -132,7 +143,14 @@ def controller(
             Network.of(network, loopback=loopback),
             [WatchedServer(address) for address in _server_addresses(server or [DEFAULT_CONTROL])],
             {
-                name: RemoteSwitch(address, pipeline, mark_above or None, recirculation or None, elected)
+                name: RemoteSwitch(
+                    address,
+                    pipeline,
+                    mark_above or None,
+                    recirculation or None,
+                    Station(network.own_ip(name, loopback=loopback), answer_dscp, answer_queue),
+                    elected,
+                )
                 for name, address in addresses.items()
             },
             store=store,

@@ -94,7 +94,7 @@ def _run(fleet: Fleet, settings: Settings, *, flood: bool) -> Mapping[str, Any]:
     tasks: dict[str, Any] = fleet.tasks(RoundsTask(_OP, settings.chunks, seconds), _JOB)
     tasks[QUIET] = AdmitTask(settings.admissions, pause_s=settings.pause_s)
     if flood:
-        tasks[BUSY] = AdmitTask(settings.flood, settings.callers)
+        tasks[BUSY] = AdmitTask(settings.flood, settings.callers, elsewhere=True)
     return fleet.agents.ask(tasks)
 
 
