@@ -55,7 +55,10 @@ class ManagedSwitch(Protocol):
         """
 
     def check(self) -> None:
-        """Raise SwitchUnreachableError if it is gone, or is not the one that ``connect`` found."""
+        """Check that it is there, is the one that ``connect`` found, and had no other primary since.
+
+        Raises SwitchUnreachableError, NotPrimaryError.
+        """
 
     async def unchanged(self) -> bool:
         """Return False if ``check`` may raise an error. In the event loop, where it costs less."""
@@ -81,7 +84,7 @@ class RemoteSwitch:
 
     ``mark_above``: the switch sets ECN on packets to a port while this many packets wait there. ``recirculation``:
     recirculation ports of a chip; None for its default ones. ``station``: its own address and the class of its answers.
-    Raises ConfigurationError for any other port.
+    ``election_id``: (high, low) at the switch. Raises ConfigurationError for any other port.
     """
 
     def __init__(
@@ -91,7 +94,9 @@ class RemoteSwitch:
         mark_above: int | None = None,
         recirculation: Iterable[int] | None = None,
         station: Station = PLAIN_STATION,
+        election_id: tuple[int, int] = DEFAULT_ELECTION_ID,
     ) -> None:
+        self._election_id = election_id
         self.address = address
         self._recirculation = recirculation_ports(pipeline, recirculation)
         self._mark_above = mark_above
@@ -142,10 +147,10 @@ class RemoteSwitch:
     def _session(self, timeout_s: float) -> Session:
         """Return a new session. Raises ControlError."""
         if self._changed is None:
-            who = (DEFAULT_DEVICE_ID, DEFAULT_ELECTION_ID)
+            who = (DEFAULT_DEVICE_ID, self._election_id)
             return run(Session.open(self.address, *who, timeout_s=timeout_s, changed=self._tell))
         if self._search is None:
-            self._search = SessionSearch(self.address, DEFAULT_DEVICE_ID, DEFAULT_ELECTION_ID, self._tell)
+            self._search = SessionSearch(self.address, DEFAULT_DEVICE_ID, self._election_id, self._tell)
         session, self._search = self._search.take(), None
         return session
 
@@ -159,8 +164,7 @@ class RemoteSwitch:
     def check(self) -> None:
         if self._connection is None:
             raise SwitchUnreachableError(f"The switch at {self.address} is not connected.", "Start it.")
-        if not self._connection.is_primary():
-            raise SwitchUnreachableError(f"The session with the switch at {self.address} has ended.")
+        self._connection.check_primary()
         if not self._connection.runs(self._cookie):
             raise SwitchUnreachableError(f"The switch at {self.address} has restarted without its program.")
 

@@ -86,6 +86,13 @@ def controller(
     tenant_packets: Annotated[
         int, typer.Option(help="Packets in flight of one tenant's jobs, slots times workers of each, at most.")
     ] = DEFAULT_QUOTA.packets,
+    election_id: Annotated[
+        str,
+        typer.Option(
+            help="P4Runtime election id at the switches, 1 to 2^128 - 1, also hexadecimal (0x...). Of several clients "
+            "the one with the highest is primary."
+        ),
+    ] = "1",
     loopback: Loopback = False,
     tls: Tls = None,
     client_certs: Annotated[
@@ -128,6 +135,7 @@ def controller(
             raise ConfigurationError(
                 f"--words {words} is not what {tofino} has: {pipeline.accumulator_words}.", "Leave --words out."
             )
+    elected = _election_id(election_id)
     addresses = _switch_addresses(network.switches(), switch or [])
     raise_file_limit()
     with Store(state) as store:
@@ -141,6 +149,7 @@ def controller(
                     mark_above or None,
                     recirculation or None,
                     Station(network.own_ip(name, loopback=loopback), answer_dscp, answer_queue),
+                    elected,
                 )
                 for name, address in addresses.items()
             },
@@ -181,6 +190,17 @@ def restore(
     from lanesum_control.backup import restore as restore_state
 
     typer.echo(f"{restore_state(backup, state)} jobs restored to {state}")
+
+
+def _election_id(text: str) -> tuple[int, int]:
+    """Return the high and the low 64 bits. Raises ConfigurationError."""
+    try:
+        number = int(text, 0)
+    except ValueError:
+        number = 0
+    if not 0 < number < 1 << 128:
+        raise ConfigurationError(f"--election-id {text!r} is no number from 1 to 2^128 - 1.")
+    return number >> 64, number & ((1 << 64) - 1)
 
 
 def _server_addresses(options: list[str]) -> list[str]:
