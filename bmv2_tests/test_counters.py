@@ -18,7 +18,7 @@ from .star import NON_MEMBER, SERVER, SLOT_DECISIONS, Place, Star, worker_host
 
 CLASSIFIED = (
     "aggregate", "route", "route_past", "route_other_size", "descend_or_route", "answer_arp", "drop_malformed",
-    "drop_corrupt", "drop_unknown",
+    "drop_corrupt", "drop_tagged", "drop_misdirected", "drop_unknown",
 )  # fmt: skip
 PING = UdpFrame(worker_host(0).mac, SWITCH_MAC, worker_host(0).ip, SERVER.ip, 5000, 5001, b"ping")
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Other traffic is forwarded as by any IPv4 router, and ARP requests for all routed hosts are answered.
+"""Other traffic is forwarded as by any IPv4 router. ``test_link`` has frames and ARP, ``test_icmp`` its messages.
 
 ::
 
@@ -111,27 +111,3 @@ def test_bad_ipv4_checksum_is_dropped(star: Star) -> None:
 def test_large_frames_are_forwarded(star: Star) -> None:
     frame = dataclasses.replace(ping(NON_MEMBER, SERVER), payload=bytes(range(256)) * 5 + b"tail").pack()
     assert star.exchange(NON_MEMBER.port, frame) == routed(frame, SERVER)
-
-
-def arp(operation: int, sender: HostPort, target_ip: int, target_mac: bytes = bytes(6)) -> bytes:
-    addresses = sender.mac + sender.ip.to_bytes(4, "big") + target_mac + target_ip.to_bytes(4, "big")
-    return b"\xff" * 6 + sender.mac + struct.pack(">HHHBBH", 0x0806, 1, 0x0800, 6, 4, operation) + addresses
-
-
-@pytest.mark.parametrize("asked", HOSTS, ids=lambda host: f"for{host.port}")
-@pytest.mark.parametrize("padding", [b"", bytes(18)], ids=["bare", "padded"])
-def test_arp_request_for_a_host_is_answered(star: Star, asked: HostPort, padding: bytes) -> None:
-    """The switch gives its own MAC for every host; Ethernet padding comes back unchanged."""
-    reply = bytearray(arp(2, HostPort(0, asked.ip, SWITCH_MAC), NON_MEMBER.ip, NON_MEMBER.mac))
-    reply[0:6] = NON_MEMBER.mac
-    question = arp(1, NON_MEMBER, asked.ip) + padding
-    assert star.exchange(NON_MEMBER.port, question) == [(NON_MEMBER.port, bytes(reply) + padding)]
-    assert star.decisions() == {"answer_arp": 1}
-
-
-def test_other_arp_packets_get_no_answer(star: Star) -> None:
-    unknown = ipv4_int("192.0.2.1")
-    assert star.exchange(NON_MEMBER.port, arp(1, NON_MEMBER, unknown)) == []
-    assert star.exchange(NON_MEMBER.port, arp(2, NON_MEMBER, SERVER.ip, SERVER.mac)) == []
-    assert star.exchange(NON_MEMBER.port, arp(1, NON_MEMBER, SERVER.ip)[:-1]) == []
-    assert star.decisions() == {"answer_arp": 2, "drop_malformed": 1}

@@ -98,7 +98,9 @@ class Tree:
         for number, node in enumerate(self.nodes):
             for worker in range(WORKERS):
                 node.add_host(self._host(number, worker))
-            node.add_host(HostPort(SERVER_PORT, _SERVER_IP, _SERVER_MAC, attached=number == UPPER))
+            attached = number == UPPER
+            mac = _SERVER_MAC if attached else SWITCH_MAC
+            node.add_host(HostPort(SERVER_PORT, _SERVER_IP, mac, attached=attached))
 
     @staticmethod
     def _host(node: int, worker: int) -> HostPort:

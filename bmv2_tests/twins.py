@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from lanesum_control.model import HostPort, SwitchJob
+from lanesum_control.model import HostPort, Station, SwitchJob
 from lanesum_switch.reference.switch import PortFrame, ReferenceSwitch
 
 from .target import Target
@@ -34,6 +34,7 @@ class Twins:
         self.jobs: list[SwitchJob] = []
         self._faults: set[tuple[int, bool]] = set()
         self._congested: set[int] = set()
+        self._station = Station()
         self._lossy: dict[tuple[int, bool], float] = {}  # by (port, ingress); emulated without fault tables
         self._rng = random.Random(0)
         self._before = target.decisions()
@@ -47,6 +48,7 @@ class Twins:
             queue_depth=self.target.queue_depth,
             ops=self.target.ops,
             entries=self.target.slot_table(),
+            with_icmp=self.target.control.capabilities.icmp,
         )
 
     def restart(self) -> None:
@@ -71,13 +73,20 @@ class Twins:
             self.clean_up()
 
     def clean_up(self) -> None:
-        """Remove all jobs, faults and marks; leave the registers as they are."""
+        """Remove all jobs, faults, marks and the own address; leave the registers as they are."""
         for job in list(self.jobs):
             self.remove_job(job)
         for port, ingress in list(self._faults):
             self.set_fault(port, ingress=ingress, share=0.0)
         for port in list(self._congested):
             self.set_congestion(port, None)
+        if self._station != Station():
+            self.set_station(Station())
+
+    def set_station(self, station: Station) -> None:
+        self._station = station
+        self.target.control.set_station(station)
+        self.twin.set_station(station)
 
     def add_host(self, host: HostPort) -> None:
         self.hosts.append(host)

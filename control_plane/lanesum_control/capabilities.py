@@ -28,6 +28,7 @@ MEMBER = "IngressPipeline.membership.member"
 ADMIT = "IngressPipeline.membership.admit"  # its action
 DESCEND = "IngressPipeline.descend.descend"
 LOOKUP = "IngressPipeline.lanes.lookup"
+ICMP = "IngressPipeline.icmp.icmp"
 RECEIVER = "EgressPipeline.receiver.receiver"
 JOB_TABLES = (MEMBER, DESCEND, LOOKUP, RECEIVER)  # by job; multicast groups besides
 GROUPS = "multicast groups"
@@ -53,6 +54,7 @@ class Capabilities:
         ops: lane operations that its program sums.
         owner_words: entries identify their owner by ``owner_word``, which must differ between jobs; 0 is no owner.
         pipes: registers belong to one pipe of the chip, so all members of a job must arrive there.
+        icmp: the program answers echo requests to the switch, and reports packets that it cannot route.
         faults: the program drops packets on request; only its test build does.
         one_pass: contributions take one pipeline pass: they are counted once, and verified before they have an effect.
         recirculation_pipes: pipes that can recirculate, as contributions of several passes require; None if not
@@ -63,6 +65,7 @@ class Capabilities:
     ops: frozenset[LaneOp] = frozenset(LaneOp)
     owner_words: bool = False
     pipes: bool = False
+    icmp: bool = True
     faults: bool = False
     one_pass: bool = True
     recirculation_pipes: frozenset[int] | None = None
@@ -78,6 +81,7 @@ class Capabilities:
             ops=frozenset(ops),
             owner_words=names.has_table(OWNER_WORD_TABLE),
             pipes=names.has_table(RECIRCULATION),
+            icmp=names.has_table(ICMP),
             faults=names.has_table(FAULT),
             one_pass=not names.has_table(NEXT_PASS),
             sizes={

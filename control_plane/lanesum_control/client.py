@@ -72,7 +72,7 @@ class SwitchConnection(Closing):
         self._confirmed: tuple[bytes, bytes] | None = None  # request and answer that show the program
         if not session.resume():
             self.close()
-            raise not_primary(self.address)
+            raise not_primary(session)
 
     def push_pipeline(self, pipeline: CompiledPipeline) -> P4InfoNames:
         """Load a program and return its names. This clears the switch's state.
@@ -133,9 +133,15 @@ class SwitchConnection(Closing):
         request: bytes = kind(device_id=self._session.device_id, response_type=kind.COOKIE_ONLY).SerializeToString()
         return request
 
-    def is_primary(self) -> bool:
-        """Return True if the session is open and no other controller has been primary since its start."""
-        return self._session.was_primary
+    def check_primary(self) -> None:
+        """Check that the session is open, and that no other client has been primary since its start.
+
+        Raises SwitchUnreachableError, NotPrimaryError.
+        """
+        if not self._session.is_open:
+            raise SwitchUnreachableError(f"The session with the switch at {self.address} has ended.")
+        if not self._session.was_primary:
+            raise not_primary(self._session)
 
     def _call(self, method: str, request: Any, timeout_s: float = _RPC_TIMEOUT_S) -> bytes:
         return run(self._session.call(method, request.SerializeToString(), timeout_s))
@@ -182,9 +188,7 @@ class SwitchConnection(Closing):
             if details is None and error.code() in (*GONE, _NO_PROGRAM):
                 raise self._gone(error) from error
             if details is None and error.code() == _NOT_PRIMARY:
-                raise NotPrimaryError(
-                    f"Another controller has taken the switch at {self.address}.", "Stop one of them."
-                ) from error
+                raise not_primary(self._session) from error
             if details is None:
                 return [f"the request: {error.code().name} {error.details()}"]
             return [
@@ -221,12 +225,21 @@ class SwitchConnection(Closing):
         run(self._session.close())
 
 
-def not_primary(address: str) -> NotPrimaryError:
-    """Return the error about a session that is a backup."""
+def not_primary(session: Session) -> NotPrimaryError:
+    """Return the error about a session that is a backup, with the election id of the primary."""
+    other = session.other_primary
+    client = "Another P4Runtime client" if other is None else f"A P4Runtime client with {election_text(other)}"
     return NotPrimaryError(
-        f"Another controller is primary on the switch at {address}.",
-        "Stop it, or give this one a higher election id.",
+        f"{client} is primary on the switch at {session.address}; this controller has "
+        f"{election_text(session.election_id)}.",
+        "Stop it, or give this one a higher election id (lanesum controller --election-id).",
     )
+
+
+def election_text(election_id: tuple[int, int]) -> str:
+    """Return an election id (high, low) as one number, and as the two halves that many tools show."""
+    high, low = election_id
+    return f"election id {high << 64 | low}" + (f" (high {high}, low {low})" if high else "")
 
 
 def decode(answer: bytes) -> Iterable[p4runtime_pb2.Entity]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from lanesum_control.capabilities import Capabilities
-from lanesum_control.model import HostPort, SwitchJob
+from lanesum_control.model import HostPort, Station, SwitchJob
 
 
 class ControlledSwitch(Protocol):
@@ -20,6 +20,9 @@ class ControlledSwitch(Protocol):
     @property
     def capabilities(self) -> Capabilities:
         """Capabilities of its program."""
+
+    def set_station(self, station: Station) -> None:
+        """Change the switch's own IPv4 address and the class of its answers."""
 
     def add_host(self, host: HostPort) -> None:
         """Route to the host and answer ARP for it."""

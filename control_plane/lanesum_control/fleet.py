@@ -12,7 +12,7 @@ from lanesum.protocol.lanes import LaneOp
 from lanesum_control.allocation import SlotRange, steps
 from lanesum_control.capabilities import Capabilities
 from lanesum_control.controlled_switch import ControlledSwitch
-from lanesum_control.errors import ControlError, SwitchUnreachableError, SwitchWriteError
+from lanesum_control.errors import ControlError, NotPrimaryError, SwitchUnreachableError, SwitchWriteError
 from lanesum_control.events import EventLog
 from lanesum_control.managed import ManagedSwitch
 from lanesum_control.model import Role, SwitchJob
@@ -51,6 +51,7 @@ class Fleet:
             switch.check_ports({host.port for host in network.seen[name].values()})
         self._held: dict[str, dict[int, SwitchJob]] = {name: {} for name in switches}
         self.down: dict[str, str] = dict.fromkeys(switches, _NEVER_CONNECTED)
+        self._mastered: set[str] = set()  # switches that had another primary since they were in use
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -139,13 +140,22 @@ class Fleet:
     def lost(self, name: str, error: ControlError) -> None:
         """Use the switch again only after it is connected."""
         if name not in self.down:
-            self._events.add(name, f"lost: {error.what}")
+            self._events.add(name, f"{self._note_mastership(name, error)}: {error.what}")
         self.down[name] = error.what.removesuffix(".")
+
+    def _note_mastership(self, name: str, error: ControlError) -> str:
+        """Return the event of a loss, and remember whether another client is primary."""
+        if isinstance(error, NotPrimaryError):
+            self._mastered.add(name)
+            return "mastership lost"
+        return "lost"
 
     def unusable(self, name: str, error: ControlError) -> None:
         """Note a switch that answers but cannot be controlled; logged once."""
         why = error.what.removesuffix(".")
-        if self.down.get(name) != why:
+        is_known = name in self._mastered and isinstance(error, NotPrimaryError)
+        if self.down.get(name) != why and not is_known:
+            self._note_mastership(name, error)
             self._events.add(name, f"not controlled: {error.what}")
         self.down[name] = why
 
@@ -173,7 +183,9 @@ class Fleet:
             return
         self._held[name] = dict(desired)
         if self.down.pop(name, None) is not None:
-            self._events.add(name, f"connected: {', '.join([*done, *repaired]) or 'no differences'}")
+            event = "mastership won back" if name in self._mastered else "connected"
+            self._mastered.discard(name)
+            self._events.add(name, f"{event}: {', '.join([*done, *repaired]) or 'no differences'}")
         elif repaired:
             self._events.add(name, f"repaired: {', '.join(repaired)}")
 

@@ -18,7 +18,7 @@ from lanesum_control.client import (
 from lanesum_control.controlled_switch import ControlledSwitch
 from lanesum_control.errors import SwitchUnreachableError
 from lanesum_control.event_loop import run
-from lanesum_control.model import HostPort, SwitchJob
+from lanesum_control.model import PLAIN_STATION, HostPort, Station, SwitchJob
 from lanesum_control.pipelines import CompiledPipeline
 from lanesum_control.reconcile import differs, everything, reconcile
 from lanesum_control.session import Session
@@ -55,7 +55,10 @@ class ManagedSwitch(Protocol):
         """
 
     def check(self) -> None:
-        """Raise SwitchUnreachableError if it is gone, or is not the one that ``connect`` found."""
+        """Check that it is there, is the one that ``connect`` found, and had no other primary since.
+
+        Raises SwitchUnreachableError, NotPrimaryError.
+        """
 
     async def unchanged(self) -> bool:
         """Return False if ``check`` may raise an error. In the event loop, where it costs less."""
@@ -80,7 +83,8 @@ class RemoteSwitch:
     """P4Runtime switch at ``address`` that runs ``pipeline``. Satisfies ``ManagedSwitch``.
 
     ``mark_above``: the switch sets ECN on packets to a port while this many packets wait there. ``recirculation``:
-    recirculation ports of a chip; None for its default ones. Raises ConfigurationError for any other port.
+    recirculation ports of a chip; None for its default ones. ``station``: its own address and the class of its answers.
+    ``election_id``: (high, low) at the switch. Raises ConfigurationError for any other port.
     """
 
     def __init__(
@@ -89,10 +93,14 @@ class RemoteSwitch:
         pipeline: CompiledPipeline,
         mark_above: int | None = None,
         recirculation: Iterable[int] | None = None,
+        station: Station = PLAIN_STATION,
+        election_id: tuple[int, int] = DEFAULT_ELECTION_ID,
     ) -> None:
+        self._election_id = election_id
         self.address = address
         self._recirculation = recirculation_ports(pipeline, recirculation)
         self._mark_above = mark_above
+        self._station = station
         self._pipeline = pipeline
         self._cookie = pipeline.cookie()
         self._connection: SwitchConnection | None = None
@@ -130,16 +138,19 @@ class RemoteSwitch:
         except BaseException:
             connection.close()
             raise
-        self._connection, self._device = connection, P4RuntimeSwitch(connection, names, self._recirculation)
+        self._connection, self._device = (
+            connection,
+            P4RuntimeSwitch(connection, names, self._recirculation, self._station),
+        )
         return done
 
     def _session(self, timeout_s: float) -> Session:
         """Return a new session. Raises ControlError."""
         if self._changed is None:
-            who = (DEFAULT_DEVICE_ID, DEFAULT_ELECTION_ID)
+            who = (DEFAULT_DEVICE_ID, self._election_id)
             return run(Session.open(self.address, *who, timeout_s=timeout_s, changed=self._tell))
         if self._search is None:
-            self._search = SessionSearch(self.address, DEFAULT_DEVICE_ID, DEFAULT_ELECTION_ID, self._tell)
+            self._search = SessionSearch(self.address, DEFAULT_DEVICE_ID, self._election_id, self._tell)
         session, self._search = self._search.take(), None
         return session
 
@@ -153,8 +164,7 @@ class RemoteSwitch:
     def check(self) -> None:
         if self._connection is None:
             raise SwitchUnreachableError(f"The switch at {self.address} is not connected.", "Start it.")
-        if not self._connection.is_primary():
-            raise SwitchUnreachableError(f"The session with the switch at {self.address} has ended.")
+        self._connection.check_primary()
         if not self._connection.runs(self._cookie):
             raise SwitchUnreachableError(f"The switch at {self.address} has restarted without its program.")
 

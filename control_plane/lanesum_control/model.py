@@ -9,8 +9,10 @@ from dataclasses import dataclass
 
 from lanesum.protocol.lanes import LaneOp
 
-# Own MAC address of the switch, for ARP replies and routed frames; locally administered.
+# MAC address of switches, which accept no frames to others; locally administered.
 SWITCH_MAC = bytes.fromhex("02000000ffff")
+BROADCAST_MAC = b"\xff" * 6
+NO_PORT = 511  # port of addresses that are the switch's own, in table ``arp``
 FAULT_SCALE = 10_000  # range of the random numbers of p4src/bmv2/faults.p4
 DEFAULT_LEASE_TICKS = 1000  # about a second: far beyond any retransmission timer
 
@@ -20,10 +22,29 @@ DEFAULT_MARK_ABOVE = 32
 
 
 @dataclass(frozen=True, slots=True)
+class Station:
+    """A switch as a station on its links.
+
+    Attributes:
+        ip: its IPv4 address, for ICMP; 0 for none.
+        answer_dscp: DSCP of the answers that it builds (RFC 2474).
+        answer_queue: queue of a port that they wait in, from 0; the switch must have that many.
+    """
+
+    ip: int = 0
+    answer_dscp: int = 0
+    answer_queue: int = 0
+
+
+PLAIN_STATION = Station()  # no address, and no class of answers
+
+
+@dataclass(frozen=True, slots=True)
 class HostPort:
     """A host as one switch sees it. ``ip`` as an int, ``mac`` as six bytes.
 
-    ``attached``: linked to this switch; otherwise ``port`` leads to the next switch on the path.
+    ``attached``: linked to this switch; otherwise ``port`` leads to the next switch on the path, and ``mac`` is that
+    switch's.
     """
 
     port: int

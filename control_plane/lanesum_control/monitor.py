@@ -23,7 +23,7 @@ from lanesum_control.event_loop import event_loop, run
 
 DEFAULT_INTERVAL_S = 0.25
 # Longest time between two audits of all switches together: of the program, and of the entries.
-_PROGRAM_AUDIT_S, _ENTRIES_AUDIT_S = 0.25, 4.0
+_PROGRAM_AUDIT_S, _ENTRIES_AUDIT_S = 0.5, 4.0
 _ENTRIES_INTERVAL_S = 60.0
 _SERVER_INTERVAL_S = 30.0
 _MAX_THREADS = 16
@@ -39,7 +39,7 @@ class Monitor(Serving):
     def __init__(self, controller: Controller, interval_s: float = DEFAULT_INTERVAL_S) -> None:
         pool = ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="lanesum-monitor")
         count = len(controller.switches)
-        program_s = max(interval_s, count * _PROGRAM_AUDIT_S)
+        program_s = max(interval_s, (count - 1) * _PROGRAM_AUDIT_S)
         entries_s = max(_ENTRIES_INTERVAL_S, count * _ENTRIES_AUDIT_S)
         self._pool = pool
         self._parts = [_Part(controller.expire, controller.watch_leases, None, pool)]

@@ -42,6 +42,8 @@ class Session:
         is_open: the stream is open.
         is_primary: no other client is primary.
         was_primary: ``is_primary`` has been true since ``open`` or the last call of ``resume``.
+        other_primary: election id (high, low) of the last other client that was primary; None if there was none, or
+            the switch did not name it.
     """
 
     def __init__(self, address: str, device_id: int, election_id: tuple[int, int], changed: Callable[[], None]) -> None:
@@ -49,6 +51,7 @@ class Session:
         self.device_id = device_id
         self.election_id = election_id
         self.is_open, self.is_primary, self.was_primary = True, False, False
+        self.other_primary: tuple[int, int] | None = None
         self._changed = changed
         self._end = ""
         self._is_closed = self._is_refused = False
@@ -123,7 +126,12 @@ class Session:
         try:
             async for message in self._stream:
                 if message.HasField("arbitration"):
-                    self._set_primary(message.arbitration.status.code == code_pb2.OK)
+                    news = message.arbitration
+                    is_primary = news.status.code == code_pb2.OK
+                    # P4Runtime 1.3, 5.4: without a primary the message has no election id.
+                    if not is_primary and news.HasField("election_id"):
+                        self.other_primary = news.election_id.high, news.election_id.low
+                    self._set_primary(is_primary)
             self._fail("the server ended the stream")
         except grpc.RpcError as error:
             self._is_refused = error.code() not in GONE

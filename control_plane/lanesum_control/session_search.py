@@ -43,7 +43,7 @@ class SessionSearch:
             try:
                 session = await Session.open(*self._who, timeout_s=0.0, changed=self._changed)
                 if not session.is_primary:
-                    self._report(not_primary(session.address))
+                    self._report(not_primary(session))
                 await self._become_primary(session)
             except LanesumError as error:
                 self._report(error if isinstance(error, ControlError) else _unusable(error))

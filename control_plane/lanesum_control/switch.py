@@ -11,6 +11,7 @@ from p4.v1 import p4runtime_pb2
 from lanesum_control.capabilities import (
     ADMIT,
     DESCEND,
+    ICMP,
     JOB_TABLES,
     LOOKUP,
     MEMBER,
@@ -21,7 +22,16 @@ from lanesum_control.capabilities import (
 )
 from lanesum_control.client import SwitchConnection
 from lanesum_control.errors import NotOfferedError, SwitchWriteError
-from lanesum_control.model import FAULT_SCALE, SWITCH_MAC, HostPort, SwitchJob
+from lanesum_control.model import (
+    BROADCAST_MAC,
+    FAULT_SCALE,
+    NO_PORT,
+    PLAIN_STATION,
+    SWITCH_MAC,
+    HostPort,
+    Station,
+    SwitchJob,
+)
 from lanesum_control.p4info import EntryRead, Lpm, P4InfoNames
 from lanesum_control.pipelines import CompiledPipeline
 from lanesum_control.tofino.chips import pipe_of
@@ -37,17 +47,19 @@ _EGRESS = "EgressPipeline"
 ORIGIN = f"{_INGRESS}.origin.origin"
 FORWARD = f"{_INGRESS}.forward.forward"
 ARP = f"{_INGRESS}.arp.arp"
+STATION = f"{_INGRESS}.station.station"
 CONGESTION = f"{_EGRESS}.congestion.congestion"
 HOST_TABLES = (FORWARD, ARP, ORIGIN)  # by IPv4 address
-OWN_TABLES = (RECIRCULATION,)  # of the switch itself
+OWN_TABLES = (STATION, RECIRCULATION)  # of the switch itself
 # Tables with constant entries, whose counters show the decisions about packets.
 CLASSIFY = f"{_INGRESS}.classify.classify"
 PROVENANCE = f"{_INGRESS}.origin.provenance"
 ADMISSION = f"{_INGRESS}.membership.admission"
 SLOT = f"{_INGRESS}.slots.slot"
 HOP = f"{_INGRESS}.forward.hop"
+ARP_ANSWER = f"{_INGRESS}.arp.answer"
 MARK = f"{_EGRESS}.congestion.mark"
-DECISION_TABLES = (CLASSIFY, PROVENANCE, ADMISSION, SLOT, HOP, MARK)
+DECISION_TABLES = (CLASSIFY, PROVENANCE, ADMISSION, SLOT, HOP, ARP_ANSWER, ICMP, MARK)
 _ARP_REQUEST = 1
 # Decisions that count a recirculated packet a second time.
 _TAKE_OVER, _COUNTED_TWICE = "take_over", ("aggregate", "accept")
@@ -59,8 +71,15 @@ class P4RuntimeSwitch:
     ``recirculation``: recirculation ports of a chip, see ``recirculation_ports``.
     """
 
-    def __init__(self, connection: SwitchConnection, names: P4InfoNames, recirculation: tuple[int, ...] = ()) -> None:
+    def __init__(
+        self,
+        connection: SwitchConnection,
+        names: P4InfoNames,
+        recirculation: tuple[int, ...] = (),
+        station: Station = PLAIN_STATION,
+    ) -> None:
         self.connection = connection
+        self._station = station
         self._names = names
         self._recirculation = recirculation
         self._tags: dict[int, int] = {}  # of the installed jobs
@@ -137,6 +156,34 @@ class P4RuntimeSwitch:
 
     def own_entities(self) -> list[p4runtime_pb2.Entity]:
         """Return the entries that do not depend on hosts and jobs."""
+        return [*self._station_entities(self._station), *self._recirculation_entities()]
+
+    def _station_entities(self, station: Station) -> list[p4runtime_pb2.Entity]:
+        """Return the switch's own addresses. A program without ICMP gets no IPv4 address: it could not use it."""
+        ip = station.ip if self.capabilities.icmp else 0
+        own = {"ip": ip, "answer_dscp": station.answer_dscp, "answer_queue": station.answer_queue}
+        entries = [
+            self._names.entry(
+                STATION, {"destination": int.from_bytes(SWITCH_MAC, "big")}, f"{_INGRESS}.station.to_switch", own
+            ),
+            self._names.entry(
+                STATION, {"destination": int.from_bytes(BROADCAST_MAC, "big")}, f"{_INGRESS}.station.to_all"
+            ),
+        ]
+        return [_table(entry) for entry in [*entries, *([self._arp_entry(ip, NO_PORT)] if ip else [])]]
+
+    def set_station(self, station: Station) -> None:
+        """Change the switch's own IPv4 address and the class of its answers."""
+        self._delete(self._station_entities(self._station))
+        self._station = station
+        self.connection.write([(INSERT, entity) for entity in self._station_entities(station)])
+
+    def _arp_entry(self, ip: int, port: int) -> p4runtime_pb2.TableEntry:
+        """Return the entry that answers requests for ``ip`` from other ports than ``port``."""
+        params = {"port": port, "mac": int.from_bytes(SWITCH_MAC, "big")}
+        return self._names.entry(ARP, {"operation": _ARP_REQUEST, "target": ip}, f"{_INGRESS}.arp.reply", params)
+
+    def _recirculation_entities(self) -> list[p4runtime_pb2.Entity]:
         entries = [
             self._names.entry(
                 RECIRCULATION, {"pipe": pipe_of(port)}, f"{_INGRESS}.slots.recirculate_at", {"port": port}
@@ -174,9 +221,7 @@ class P4RuntimeSwitch:
                 f"{_INGRESS}.forward.route",
                 {"port": host.port, "source": switch_mac, "destination": int.from_bytes(host.mac, "big")},
             ),
-            self._names.entry(
-                ARP, {"operation": _ARP_REQUEST, "target": host.ip}, f"{_INGRESS}.arp.reply", {"mac": switch_mac}
-            ),
+            self._arp_entry(host.ip, host.port),
             self._names.entry(
                 ORIGIN,
                 {"source": host.ip},
@@ -239,7 +284,7 @@ class P4RuntimeSwitch:
         counted as ``take_over``, and by its later decision.
         """
         counts: dict[str, int] = {}
-        for table in DECISION_TABLES:
+        for table in filter(self._names.has_table, DECISION_TABLES):
             for entry in self.entries(table):
                 name = entry.action.rpartition(".")[2]
                 counts[name] = counts.get(name, 0) + entry.packets

@@ -9,7 +9,7 @@ control Arrival(INGRESS_PARAMETERS) {
         if (standard_metadata.parser_error != error.NoError) {
             meta.parse_failed = 1;
         } else if (hdr.ipv4.isValid() && (hdr.ipv4.version != 4 || hdr.ipv4.ihl < 5)) {
-            meta.bad_ipv4 = 1;
+            meta.bad_header = 1;
         } else if (standard_metadata.checksum_error == 1) {
             meta.arrival = ARRIVAL_CORRUPT;
         } else if (hdr.lanesum.isValid()) {

@@ -9,7 +9,9 @@ control PacketDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.ethernet);
         packet.emit(hdr.arp);
         packet.emit(hdr.ipv4);
+        packet.emit(hdr.report);
         packet.emit(hdr.udp);
+        packet.emit(hdr.datagram);
         packet.emit(hdr.lanesum);
         FOR_EACH_UPLINK_HEADER(EMIT_UPLINK)
         packet.emit(hdr.lanes);

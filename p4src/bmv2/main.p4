@@ -14,6 +14,7 @@
 #include "parser.p4"
 #include "checksums.p4"
 #include "classify.p4"
+#include "../shared/station.p4"
 #include "../shared/classify.p4"
 #include "../shared/origin.p4"
 #include "membership.p4"
@@ -23,6 +24,7 @@
 #include "../shared/descend.p4"
 #include "../shared/forward.p4"
 #include "../shared/arp.p4"
+#include "icmp.p4"
 #include "../shared/receiver.p4"
 #include "../shared/congestion.p4"
 #include "deparser.p4"
@@ -31,6 +33,7 @@
 #endif
 
 control IngressPipeline(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    Station() station;
     Arrival() arrival;
     Classify() classify;
     Origin() origin;
@@ -41,6 +44,7 @@ control IngressPipeline(inout headers_t hdr, inout metadata_t meta, inout standa
     Descend() descend;
     Forward() forward;
     Arp() arp;
+    Icmp() icmp;
 #ifdef WITH_FAULTS
     Faults() faults;
 #endif
@@ -56,6 +60,7 @@ control IngressPipeline(inout headers_t hdr, inout metadata_t meta, inout standa
         if (hdr.ipv4.ttl <= 1) {
             meta.expired = 1;
         }
+        station.apply(INGRESS_ARGUMENTS);
         arrival.apply(INGRESS_ARGUMENTS);
         classify.apply(INGRESS_ARGUMENTS);
         if (hdr.ipv4.isValid() && meta.verdict != VERDICT_DROP) {
@@ -74,7 +79,23 @@ control IngressPipeline(inout headers_t hdr, inout metadata_t meta, inout standa
             descend.apply(INGRESS_ARGUMENTS);
         }
         if (meta.verdict == VERDICT_ROUTE || meta.verdict == VERDICT_ASCEND) {
-            forward.apply(INGRESS_ARGUMENTS);
+            if (IS_TO_SWITCH) {
+                DROP_AT_INGRESS;
+                if (hdr.ipv4.protocol == IP_PROTOCOL_UDP) {
+                    meta.cause = CAUSE_PORT;
+                } else if (hdr.ipv4.protocol == IP_PROTOCOL_ICMP && hdr.datagram.type == ICMP_ECHO_REQUEST
+                           && hdr.datagram.code == 0 && MORE_FRAGMENTS == 0) {
+                    meta.cause = CAUSE_ECHO;
+                } else {
+                    meta.cause = CAUSE_PROTOCOL;
+                }
+            } else {
+                forward.apply(INGRESS_ARGUMENTS);
+            }
+            // A sum that ascends is no packet of its sender.
+            if (meta.cause != CAUSE_NONE && meta.own_ip != 0 && meta.verdict == VERDICT_ROUTE) {
+                icmp.apply(INGRESS_ARGUMENTS);
+            }
         } else if (meta.verdict == VERDICT_ARP) {
             arp.apply(INGRESS_ARGUMENTS);
         } else if (meta.verdict == VERDICT_DROP) {

@@ -3,10 +3,10 @@
 // Parser: all headers up to the lanesum header, and the payload where this program sums packets of that size.
 
 #define SELECT_AGGREGATE(op, action, uplink_words, state) \
-    (LANESUM_VERSION, KIND_CONTRIBUTION, FLAG_UPPER &&& FLAG_UPPER, OP_##op, ACCUMULATOR_WORDS): parse_lanes;
+    (OP_##op, ACCUMULATOR_WORDS, HAS(FLAG_UPPER)): parse_lanes;
 #define SELECT_CODES(op, action, uplink_words, state) \
-    (LANESUM_VERSION, KIND_CONTRIBUTION, 0 &&& FLAG_UPPER, OP_##op, uplink_words): state;
-#define SELECT_WORDS(op) (LANESUM_VERSION, KIND_CONTRIBUTION, _, OP_##op, ACCUMULATOR_WORDS): parse_lanes;
+    (OP_##op, uplink_words, 0 &&& FLAG_UPPER): state;
+#define SELECT_WORDS(op) (OP_##op, ACCUMULATOR_WORDS, _): parse_lanes;
 
 #define PARSE_UPLINK(header, name) \
     state name { \
@@ -19,24 +19,34 @@ parser PacketParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
     state start {
         packet.extract(hdr.ethernet);
         transition select(hdr.ethernet.ether_type) {
-            ETHERTYPE_IPV4: parse_ipv4;
-            ETHERTYPE_ARP: parse_arp;
-            default: accept;
+            SELECT_ETHER_TYPE
         }
     }
 
-    state parse_arp {
-        packet.extract(hdr.arp);
-        transition accept;
-    }
+    PARSE_ARP
+    PARSE_TAG
 
     state parse_ipv4 {
         packet.extract(hdr.ipv4);
         // With options, or in a fragment, the UDP header is not at its usual offset: such packets are only routed.
         transition select(hdr.ipv4.ihl, MORE_FRAGMENTS, hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {
             (5, 0, 0, IP_PROTOCOL_UDP): parse_udp;
+            (5, _, 0, _): parse_other;
             default: accept;
         }
+    }
+
+    // ICMP messages quote the first eight bytes.
+    state parse_other {
+        transition select(hdr.ipv4.total_length >= IPV4_HEADER_BYTES + ICMP_HEADER_BYTES) {
+            true: parse_datagram;
+            default: accept;
+        }
+    }
+
+    state parse_datagram {
+        packet.extract(hdr.datagram);
+        transition accept;
     }
 
     state parse_udp {
@@ -53,12 +63,19 @@ parser PacketParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
 
     state parse_lanesum {
         packet.extract(hdr.lanesum);
-        // A sum of another switch (flag UPPER) has accumulator words as payload, whatever the operation.
-        transition select(hdr.lanesum.version, hdr.lanesum.kind, hdr.lanesum.flags, hdr.lanesum.op,
-                          hdr.lanesum.words) {
-            FOR_EACH_WIDENING_OP(SELECT_AGGREGATE)
-            FOR_EACH_WIDENING_OP(SELECT_CODES)
+        transition select(hdr.lanesum.version, hdr.lanesum.kind) {
+            (LANESUM_VERSION, KIND_CONTRIBUTION): parse_contribution;
+            default: accept;
+        }
+    }
+
+    // A sum of another switch (flag UPPER) has accumulator words as payload, whatever the operation. The most frequent
+    // packets are first, for targets that compare one after the other.
+    state parse_contribution {
+        transition select(hdr.lanesum.op, hdr.lanesum.words, hdr.lanesum.flags) {
             FOR_EACH_PLAIN_OP(SELECT_WORDS)
+            FOR_EACH_WIDENING_OP(SELECT_CODES)
+            FOR_EACH_WIDENING_OP(SELECT_AGGREGATE)
             default: accept;
         }
     }

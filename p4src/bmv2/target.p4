@@ -28,6 +28,13 @@ typedef bit<19> queue_depth_t; // packets
 #define DROP_AT_INGRESS mark_to_drop(standard_metadata)
 #define DROP_AT_EGRESS mark_to_drop(standard_metadata)
 
+// Queue of answers, where simple_switch has several (--priority-queues).
+#define CLASS_OF_ANSWERS \
+    hdr.ipv4.dscp = meta.answer_dscp; \
+    standard_metadata.priority = meta.answer_queue
+#define REPORT(its_cause) meta.cause = its_cause
+
 // BMv2 has no stages, and takes all words in one pass.
 #define WHERE_FIRST_PASS
+#define STATION_STAGE
 #define WAITS_UNTIL(stage_number)

@@ -12,16 +12,39 @@ const step_t STEP_STORE = 1;
 const step_t STEP_COMBINE = 2;
 const step_t STEP_READ = 3;
 
+// Cause of an ICMP message, see icmp.p4.
+typedef bit<3> cause_t;
+const cause_t CAUSE_NONE = 0;
+const cause_t CAUSE_EXPIRED = 1;
+const cause_t CAUSE_NO_ROUTE = 2;
+const cause_t CAUSE_ECHO = 3;     // an echo request to the switch
+const cause_t CAUSE_PORT = 4;     // a UDP datagram to the switch
+const cause_t CAUSE_PROTOCOL = 5; // any other packet to the switch
+
+// Message of the switch: neither a routed packet nor an answer to a contribution.
+const verdict_t VERDICT_ICMP = 14;
+
 // Payload of contributions by uplink words of a group; at most one is valid, and none together with lanes.
 #define UPLINK_HEADER(header, state) header##_t header;
 // Remove it, once the accumulator words are made of it or read from the registers.
 #define REMOVE_UPLINK(header, state) hdr.header.setInvalid();
 
+// ICMP message about a packet, with that packet's IPv4 header.
+header report_t {
+    bit<8>   type;
+    bit<8>   code;
+    bit<16>  checksum;
+    bit<32>  rest;
+    bit<160> quoted;
+}
+
 struct headers_t {
     ethernet_t ethernet;
     arp_t      arp;
     ipv4_t     ipv4;
+    report_t   report;
     udp_t      udp;
+    icmp_t     datagram; // first eight bytes behind the IPv4 header of other protocols than UDP
     lanesum_t  lanesum;
     FOR_EACH_UPLINK_HEADER(UPLINK_HEADER)
     lanes_t    lanes;
@@ -53,9 +76,18 @@ struct metadata_t {
     verdict_t  verdict;
     arrival_t  arrival;
     bit<1>     parse_failed;
-    bit<1>     bad_ipv4;
+    bit<1>     bad_header;
+    bit<1>     tagged;          // behind a VLAN tag
+    addressee_t addressee;
     bit<1>     length_matches;
     bit<1>     expired;
+    cause_t    cause;           // of an ICMP message
+
+    // From table station.
+    ipv4_addr_t own_ip;         // 0 for none
+    bit<6>     answer_dscp;
+    bit<3>     answer_queue;
+
     bit<16>    zero;            // never written: a verified checksum must be equal to it
 
     // From table origin.

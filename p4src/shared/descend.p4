@@ -10,6 +10,7 @@ control Descend(INGRESS_PARAMETERS) {
         SEND_TO_GROUP(group);
         hdr.ethernet.source = hdr.ethernet.destination;
         DECREMENT_TTL;
+        CLASS_OF_ANSWERS;
         COUNT(descend_counter);
     }
 

@@ -26,8 +26,8 @@ control Forward(INGRESS_PARAMETERS) {
     }
 
     action forwarded() { COUNT(hop_counter); }
-    action drop_expired() { DROP_AT_INGRESS; COUNT(hop_counter); }
-    action drop_no_route() { DROP_AT_INGRESS; COUNT(hop_counter); }
+    action drop_expired() { DROP_AT_INGRESS; REPORT(CAUSE_EXPIRED); COUNT(hop_counter); }
+    action drop_no_route() { DROP_AT_INGRESS; REPORT(CAUSE_NO_ROUTE); COUNT(hop_counter); }
 
     table hop {
         key = {

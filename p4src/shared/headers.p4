@@ -13,10 +13,13 @@ typedef bit<32> ipv4_addr_t;
 
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<16> ETHERTYPE_ARP = 0x0806;
+const bit<16> ETHERTYPE_VLAN = 0x8100;         // IEEE 802.1Q
+const bit<16> ETHERTYPE_SERVICE_VLAN = 0x88A8; // IEEE 802.1ad
 const bit<8> IP_PROTOCOL_UDP = 17;
 const bit<16> IPV4_HEADER_BYTES = 20;
 const bit<8> IPV4_WITHOUT_OPTIONS = 0x45; // version 4, five words
 const bit<16> UDP_HEADER_BYTES = 8;
+const bit<16> ICMP_HEADER_BYTES = 8;
 // Words of the largest IPv4 datagram; the lengths of more would overflow 16 bits and could look right.
 const bit<16> MAX_WORDS = (0xFFFF - IPV4_HEADER_BYTES - UDP_HEADER_BYTES - LANESUM_HEADER_BYTES) >> 2;
 
@@ -38,6 +41,10 @@ const bit<2> ECN_CONGESTION_EXPERIENCED = 3;
 // Contributions with one of these flags pass a switch unsummed.
 const bit<8> FLAGS_PAST = FLAG_BYPASS | FLAG_PARTIAL;
 
+const bit<16> ARP_HARDWARE_ETHERNET = 1;
+const bit<8> MAC_BYTES = 6;
+const bit<8> IPV4_ADDRESS_BYTES = 4;
+
 // IPv4 over Ethernet only (RFC 826).
 header arp_t {
     bit<16>     hardware_type;
@@ -50,6 +57,41 @@ header arp_t {
     mac_t       target_mac;
     ipv4_addr_t target_ip;
 }
+
+// Parser states for ARP. The answer goes to the sender's MAC address, so a group address is refused there: it would go
+// to all stations of the link.
+#define GROUP_BIT(mac) mac[40:40]
+#define PARSE_ARP \
+    state parse_arp { \
+        packet.extract(hdr.arp); \
+        transition select(hdr.arp.hardware_type, hdr.arp.protocol_type) { \
+            (ARP_HARDWARE_ETHERNET, ETHERTYPE_IPV4): check_arp; \
+            default: refuse_header; \
+        } \
+    } \
+    state check_arp { \
+        transition select(hdr.arp.hardware_length, hdr.arp.protocol_length, GROUP_BIT(hdr.arp.sender_mac)) { \
+            (MAC_BYTES, IPV4_ADDRESS_BYTES, 0): accept; \
+            default: refuse_header; \
+        } \
+    } \
+    state refuse_header { \
+        meta.bad_header = 1; \
+        transition accept; \
+    }
+
+// Parser state for frames with a VLAN tag.
+#define PARSE_TAG \
+    state parse_tag { \
+        meta.tagged = 1; \
+        transition accept; \
+    }
+#define SELECT_ETHER_TYPE \
+    ETHERTYPE_IPV4: parse_ipv4; \
+    ETHERTYPE_ARP: parse_arp; \
+    ETHERTYPE_VLAN: parse_tag; \
+    ETHERTYPE_SERVICE_VLAN: parse_tag; \
+    default: accept;
 
 // Options stay in the payload: the checksum is updated by differences, which does not need them.
 header ipv4_t {
@@ -76,6 +118,16 @@ header udp_t {
     bit<16> destination_port;
     bit<16> length;
     bit<16> checksum;
+}
+
+const bit<8> IP_PROTOCOL_ICMP = 1;
+
+// RFC 792
+header icmp_t {
+    bit<8>  type;
+    bit<8>  code;
+    bit<16> checksum;
+    bit<32> rest;
 }
 
 #define WORD_FIELD(i) bit<32> w##i;

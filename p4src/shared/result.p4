@@ -19,6 +19,7 @@ control Result(INGRESS_PARAMETERS) {
         hdr.ipv4.source = hdr.ipv4.destination;
         hdr.ipv4.destination = worker_ip;
         hdr.ipv4.ttl = RESULT_TTL;
+        CLASS_OF_ANSWERS;
         bit<16> worker_port = hdr.udp.source_port;
         hdr.udp.source_port = hdr.udp.destination_port;
         hdr.udp.destination_port = worker_port;

@@ -36,6 +36,8 @@ const bit<32> DESCEND_TABLE_SIZE = 32;
 // One entry per job that uses TABLE8.
 const bit<32> LOOKUP_TABLE_SIZE = 32;
 const bit<32> FORWARD_TABLE_SIZE = 1024;
+// The switch's own MAC address and broadcast.
+const bit<32> STATION_TABLE_SIZE = 4;
 const bit<32> ARP_TABLE_SIZE = 1024;
 const bit<32> ORIGIN_TABLE_SIZE = 1024;
 // One entry per switch port; port numbers have nine bits.

@@ -5,6 +5,9 @@
 #ifndef LANESUM_TYPES_P4
 #define LANESUM_TYPES_P4
 
+// Ternary key of a bit set that has these bits.
+#define HAS(bits) bits &&& bits
+
 // Decision about a packet.
 typedef bit<4> verdict_t;
 const verdict_t VERDICT_DROP = 0;
@@ -25,6 +28,12 @@ const role_t ROLE_SHARED = 2;   // entries are shared with other jobs; unfinishe
 const role_t ROLE_UPPER = 4;    // members are racks
 const role_t ROLE_QUORUM = 8;   // the server decides by quorum, and answers late workers
 const role_t ROLE_PARTIAL = 16; // an entry completes before all members have contributed
+
+// Stations that a frame is addressed to.
+typedef bit<2> addressee_t;
+const addressee_t ADDRESSEE_OTHER = 0;
+const addressee_t ADDRESSEE_SWITCH = 1;
+const addressee_t ADDRESSEE_ALL = 2; // broadcast
 
 // Checks of a packet that need no table of the controller.
 typedef bit<2> arrival_t;

@@ -18,6 +18,7 @@
 #include "parser.p4"
 #include "checksums.p4"
 #include "classify.p4"
+#include "../shared/station.p4"
 #include "../shared/classify.p4"
 #include "../shared/origin.p4"
 #include "membership.p4"
@@ -53,6 +54,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
                         in ingress_intrinsic_metadata_from_parser_t ig_prsr_md,
                         inout ingress_intrinsic_metadata_for_deparser_t ig_dprsr_md,
                         inout ingress_intrinsic_metadata_for_tm_t ig_tm_md) {
+    Station() station;
     Arrival() arrival;
     Classify() classify;
     Origin() origin;
@@ -74,6 +76,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
         if (hdr.ipv4.ttl <= 1) {
             meta.expired = 1;
         }
+        station.apply(INGRESS_ARGUMENTS);
         arrival.apply(INGRESS_ARGUMENTS);
         classify.apply(INGRESS_ARGUMENTS);
         // Recirculated packets were checked, and counted, in their first pass.

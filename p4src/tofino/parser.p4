@@ -101,16 +101,12 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
     state parse_ethernet {
         packet.extract(hdr.ethernet);
         transition select(hdr.ethernet.ether_type) {
-            ETHERTYPE_IPV4: parse_ipv4;
-            ETHERTYPE_ARP: parse_arp;
-            default: accept;
+            SELECT_ETHER_TYPE
         }
     }
 
-    state parse_arp {
-        packet.extract(hdr.arp);
-        transition accept;
-    }
+    PARSE_ARP
+    PARSE_TAG
 
     state parse_ipv4 {
         packet.extract(hdr.ipv4);
@@ -120,13 +116,8 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
             (4, 5): verify_ipv4;
             (4, 8 &&& 8): accept;
             (4, 6 &&& 14): accept;
-            default: refuse_ipv4;
+            default: refuse_header;
         }
-    }
-
-    state refuse_ipv4 {
-        meta.bad_ipv4 = 1;
-        transition accept;
     }
 
     state verify_ipv4 {

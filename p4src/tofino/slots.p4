@@ -32,7 +32,7 @@ typedef bit<(SLOT_BITS + 1)> entry_t;
 
 #if PASSES > 1
 #define READ_ACTION(read) read;
-#define ACCESS_READS(read) (ARRIVAL_ANSWER, _, _, _, _, _, _): read();
+#define ACCESS_READS(read) (ARRIVAL_ANSWER, _, _, _, _, _, _, _): read();
 #define EPOCH_READS(read) (ACCESS_READ, 0, 1): read();
 #define CHUNK_READS (ACCESS_READ, _, _, _, _, _, _): nothing();
 #else
@@ -200,17 +200,17 @@ control Slots(INGRESS_PARAMETERS) {
 
     // 'slots_left' tells whether the slot is within the job's range, see membership.p4.
 #define ACCESS_KEY \
-    meta.arrival: ternary; meta.member: ternary; meta.slots_left: ternary; hdr.lanesum.shadow: ternary; \
-    meta.allowed: ternary; meta.role: ternary; meta.takeover: ternary;
+    meta.arrival: ternary; meta.addressee: ternary; meta.member: ternary; meta.slots_left: ternary; \
+    hdr.lanesum.shadow: ternary; meta.allowed: ternary; meta.role: ternary; meta.takeover: ternary;
 #define ACCESS_ENTRIES(any, own, read) \
     ACCESS_READS(read) \
-    (ARRIVAL_CONTRIBUTION, 1, 0, _, _, _, _): nothing(); \
-    (ARRIVAL_CONTRIBUTION, 1, SHADOW_BIT, 1, _, _, _): nothing(); \
-    (ARRIVAL_CONTRIBUTION, 1, _, _, 0, _, _): nothing(); \
-    (ARRIVAL_CONTRIBUTION, 1, 0 &&& SHADOW_BIT, 0, _, ROLE_SHARED &&& ROLE_SHARED, 0): own(); \
-    (ARRIVAL_CONTRIBUTION, 1, SHADOW_BIT &&& SHADOW_BIT, 1, _, ROLE_SHARED &&& ROLE_SHARED, 0): own(); \
-    (ARRIVAL_CONTRIBUTION, 1, 0 &&& SHADOW_BIT, 0, _, _, _): any(); \
-    (ARRIVAL_CONTRIBUTION, 1, SHADOW_BIT &&& SHADOW_BIT, 1, _, _, _): any();
+    (ARRIVAL_CONTRIBUTION, _, 1, 0, _, _, _, _): nothing(); \
+    (ARRIVAL_CONTRIBUTION, _, 1, SHADOW_BIT, 1, _, _, _): nothing(); \
+    (ARRIVAL_CONTRIBUTION, _, 1, _, _, 0, _, _): nothing(); \
+    (ARRIVAL_CONTRIBUTION, ADDRESSEE_SWITCH, 1, 0 &&& SHADOW_BIT, 0, _, HAS(ROLE_SHARED), 0): own(); \
+    (ARRIVAL_CONTRIBUTION, ADDRESSEE_SWITCH, 1, HAS(SHADOW_BIT), 1, _, HAS(ROLE_SHARED), 0): own(); \
+    (ARRIVAL_CONTRIBUTION, ADDRESSEE_SWITCH, 1, 0 &&& SHADOW_BIT, 0, _, _, _): any(); \
+    (ARRIVAL_CONTRIBUTION, ADDRESSEE_SWITCH, 1, HAS(SHADOW_BIT), 1, _, _, _): any();
 
     @stage(1)
     table owner {

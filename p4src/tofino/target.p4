@@ -32,6 +32,13 @@ typedef bit<32> queue_depth_t; // cells of the packet buffer
 #define DROP_AT_INGRESS ig_dprsr_md.drop_ctl = 1
 #define DROP_AT_EGRESS eg_dprsr_md.drop_ctl = 1
 
+#define CLASS_OF_ANSWERS \
+    hdr.ipv4.dscp = meta.answer_dscp; \
+    ig_tm_md.qid = (QueueId_t) meta.answer_queue
+#define REPORT(its_cause)
+// Registers wait for table station.
+#define STATION_STAGE @stage(0)
+
 #if PASSES > 1
 #define WHERE_FIRST_PASS if (meta.phase == PHASE_FIRST)
 #define IN_FIRST_PASS && meta.phase == PHASE_FIRST

@@ -142,7 +142,12 @@ struct two_bytes_t {
 struct ingress_metadata_t {
     verdict_t     verdict;
     arrival_t     arrival;
-    bit<1>        bad_ipv4;
+    bit<1>        bad_header;
+    bit<1>        tagged;          // behind a VLAN tag
+    addressee_t   addressee;
+    ipv4_addr_t   own_ip;          // unused: this program sends no ICMP messages
+    bit<6>        answer_dscp;
+    bit<3>        answer_queue;
     bit<1>        ipv4_corrupt;
     bit<1>        length_matches;
     bit<1>        parse_failed;

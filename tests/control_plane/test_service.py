@@ -25,7 +25,7 @@ from lanesum.keep_alive import KeepAlive, SupersededError
 from lanesum.protocol import LaneOp
 from lanesum.rpc import controller as rpc
 from lanesum.server import ServerJob
-from lanesum_control.cli.controller import _switch_addresses
+from lanesum_control.cli.controller import _election_id, _switch_addresses
 from lanesum_control.controller import Controller
 from lanesum_control.service import ControllerService
 from tests.command_line import invoke
@@ -300,6 +300,7 @@ def test_job_commands_manage_a_job(address: str, controller: Controller) -> None
         ),
         (["--switch", "127.0.0.1:1"], "names no switch of the topology"),
         (["--switch", "s1=a:1", "--switch", "s1=b:1"], "--switch names s1 twice"),
+        (["--election-id", "0"], "--election-id '0' is no number from 1 to 2^128 - 1"),
         (["--words", "7"], "No BMv2 program for 7 words per packet"),
         (["--state", "/nonexistent/state"], "Cannot use the state file /nonexistent/state"),
     ],
@@ -309,6 +310,14 @@ def test_controller_that_cannot_start_names_the_reason(options: list[str], says:
     assert result.exit_code != 0
     assert "Traceback" not in result.output
     assert says in result.output
+
+
+def test_election_id_has_128_bits() -> None:
+    assert _election_id("0x10000000000000002") == (1, 2)
+    assert _election_id(str((1 << 128) - 1)) == ((1 << 64) - 1, (1 << 64) - 1)
+    for text in (str(1 << 128), "-1", "one", "1:0", ""):
+        with pytest.raises(ConfigurationError, match="is no number from 1"):
+            _election_id(text)
 
 
 def test_addresses_of_switches() -> None:

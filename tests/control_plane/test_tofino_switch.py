@@ -93,10 +93,10 @@ def turning(remote: RemoteSwitch) -> list[tuple[int, int]]:
 
 
 def test_recirculation_is_set_up_and_kept(remote: RemoteSwitch) -> None:
-    assert remote.reconcile([], []) == ["4 inserted (recirculation 4)"]
+    assert remote.reconcile([], []) == ["6 inserted (recirculation 4, station 2)"]
     assert turning(remote) == list(enumerate(RECIRCULATION_PORTS))
     assert remote.reconcile([], []) == []
-    entity = remote.device.own_entities()[2]
+    entity = remote.device.own_entities()[-1]
     remote.device.connection.write([(DELETE, entity)])
     assert remote.reconcile([], []) == ["1 inserted (recirculation 1)"]
 

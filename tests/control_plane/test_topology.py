@@ -11,6 +11,8 @@ import jsonschema
 import pytest
 import yaml
 
+from lanesum.protocol.frames import ipv4_int, mac_bytes
+from lanesum_control.model import SWITCH_MAC
 from lanesum_control.topology import Topology, TopologyError, available, load
 from lanesum_control.topology.files import parse
 from lanesum_control.yaml_model import schema_text
@@ -60,6 +62,7 @@ def test_schema_is_current_and_accepts_what_is_shipped() -> None:
         ("  server: {kind: server, ip: 10.19.0.100}\n", "", "at least one server is needed"),
         ('  - endpoints: ["s1:4", "w4"]\n', "", "nodes.w4: not linked to a switch"),
         ("links:", "links: [", "expected the node content"),
+        ("kind: switch", "kind: switch, mac: 02:00:00:00:00:09", "a switch has no mac of its own choice"),
     ],
 )
 def test_errors_name_the_line(old: str, new: str, says: str) -> None:
@@ -92,6 +95,24 @@ def test_errors_of_trees_name_the_line(old: str, new: str, says: str) -> None:
     with pytest.raises(TopologyError) as caught:
         parse(broken, "x.yaml")
     assert says in str(caught.value)
+
+
+def test_hosts_behind_another_switch_have_its_mac() -> None:
+    """A switch accepts frames to its own MAC address only."""
+    tree = load("tree2x2")
+    macs = {name: host.mac for name, host in tree.host_ports("s1", loopback=False).items()}
+    assert macs["w1"] == mac_bytes(tree.nodes["w1"].mac_text)
+    assert {macs[name] for name in ("w3", "w4", "server", "controller")} == {SWITCH_MAC}
+
+
+def test_switch_may_have_an_address() -> None:
+    with pytest.raises(TopologyError, match=r"10\.19\.0\.3 is the address of s1 already"):
+        parse(STAR4.replace("kind: switch", "kind: switch, ip: 10.19.0.3"), "x.yaml")
+    star = parse(STAR4.replace("kind: switch", "kind: switch, ip: 10.19.0.254"), "x.yaml")
+    assert star.own_ip("s1", loopback=False) == ipv4_int("10.19.0.254")
+    assert star.own_ip("s1", loopback=True) == ipv4_int("127.19.0.254")
+    assert load("star4").own_ip("s1", loopback=False) == 0
+    assert "s1" not in star.hosts()
 
 
 def test_trees_and_what_every_switch_sees() -> None:

@@ -37,11 +37,16 @@ def test_queue_depth_of_egress_port_marks_from_threshold(depth: int | None, mark
 
     switch = EmbeddedSwitch(queue_depth=None if depth is None else queue_depth)
     switch.load(bmv2_pipeline(64).json_path.read_bytes())
+    packet = checksummed(PACKET)
+    station = TableEntry(
+        (Match(int.from_bytes(packet[:6], "big")),), ActionCall("IngressPipeline.station.to_switch", (0, 0, 0))
+    )
+    switch.tables["IngressPipeline.station.station"].insert(station)
     route = ActionCall("IngressPipeline.forward.route", (5, 1, 2))
     switch.tables["IngressPipeline.forward.forward"].insert(TableEntry((Match(0x0A000009, 32),), route))
     above = ActionCall("EgressPipeline.congestion.mark_above", (7,))
     switch.tables["EgressPipeline.congestion.congestion"].insert(TableEntry((Match(5),), above))
-    ((port, frame),) = switch.process(2, checksummed(PACKET))
+    ((port, frame),) = switch.process(2, packet)
     assert port == 5
     assert (frame[15] & 3 == 3) is marked
     assert asked == ([] if depth is None else [5])

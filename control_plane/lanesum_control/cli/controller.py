@@ -53,6 +53,16 @@ def controller(
         int,
         typer.Option(min=0, help="Queue of a switch port, in packets, from which on packets are marked; 0: never."),
     ] = DEFAULT_MARK_ABOVE,
+    answer_dscp: Annotated[
+        int,
+        typer.Option(min=0, max=63, help="DSCP of the answers that switches build, as 46 for expedited forwarding."),
+    ] = 0,
+    answer_queue: Annotated[
+        int,
+        typer.Option(
+            min=0, max=7, help="Queue of a port for these answers, where the switch has several; 0: the usual."
+        ),
+    ] = 0,
     tofino: Annotated[
         str | None, typer.Option(help="Push this profile of the program for Tofino, with its number of words.")
     ] = None,
@@ -76,6 +86,13 @@ def controller(
     tenant_packets: Annotated[
         int, typer.Option(help="Packets in flight of one tenant's jobs, slots times workers of each, at most.")
     ] = DEFAULT_QUOTA.packets,
+    election_id: Annotated[
+        str,
+        typer.Option(
+            help="P4Runtime election id at the switches, 1 to 2^128 - 1, also hexadecimal (0x...). Of several clients "
+            "the one with the highest is primary."
+        ),
+    ] = "1",
     loopback: Loopback = False,
     tls: Tls = None,
     client_certs: Annotated[
@@ -93,6 +110,7 @@ def controller(
     from lanesum_control.controller import Controller
     from lanesum_control.events import EventLog
     from lanesum_control.managed import RemoteSwitch
+    from lanesum_control.model import Station
     from lanesum_control.monitor import Monitor
     from lanesum_control.network import Network
     from lanesum_control.pipelines import bmv2_pipeline, tofino_pipeline
@@ -117,6 +135,7 @@ def controller(
             raise ConfigurationError(
                 f"--words {words} is not what {tofino} has: {pipeline.accumulator_words}.", "Leave --words out."
             )
+    elected = _election_id(election_id)
     addresses = _switch_addresses(network.switches(), switch or [])
     raise_file_limit()
     with Store(state) as store:
@@ -124,7 +143,14 @@ def controller(
             Network.of(network, loopback=loopback),
             [WatchedServer(address) for address in _server_addresses(server or [DEFAULT_CONTROL])],
             {
-                name: RemoteSwitch(address, pipeline, mark_above or None, recirculation or None)
+                name: RemoteSwitch(
+                    address,
+                    pipeline,
+                    mark_above or None,
+                    recirculation or None,
+                    Station(network.own_ip(name, loopback=loopback), answer_dscp, answer_queue),
+                    elected,
+                )
                 for name, address in addresses.items()
             },
             store=store,
@@ -164,6 +190,17 @@ def restore(
     from lanesum_control.backup import restore as restore_state
 
     typer.echo(f"{restore_state(backup, state)} jobs restored to {state}")
+
+
+def _election_id(text: str) -> tuple[int, int]:
+    """Return the high and the low 64 bits. Raises ConfigurationError."""
+    try:
+        number = int(text, 0)
+    except ValueError:
+        number = 0
+    if not 0 < number < 1 << 128:
+        raise ConfigurationError(f"--election-id {text!r} is no number from 1 to 2^128 - 1.")
+    return number >> 64, number & ((1 << 64) - 1)
 
 
 def _server_addresses(options: list[str]) -> list[str]:

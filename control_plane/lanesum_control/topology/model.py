@@ -19,7 +19,7 @@ from pydantic import Field, StringConstraints, model_validator
 from lanesum.protocol.frames import ipv4_int, mac_bytes
 from lanesum.protocol.spec import UDP_PORT
 from lanesum.transport.ticket import MAX_SERVERS
-from lanesum_control.model import HostPort
+from lanesum_control.model import SWITCH_MAC, HostPort
 from lanesum_control.yaml_model import FileModel, wrong
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9]{0,14}$")]
@@ -33,16 +33,20 @@ _BEHIND_SWITCH = 1  # added to the server's port where a switch listens at the s
 
 
 class Node(FileModel):
-    """A node. Hosts have an IPv4 address; their MAC is derived from it unless given."""
+    """A node. Hosts have an IPv4 address; their MAC is derived from it unless given. A switch may have one."""
 
     kind: Kind
-    ip: ipaddress.IPv4Address | None = Field(default=None, description="IPv4 address; hosts only")
-    mac: Mac | None = Field(default=None, description="MAC address; derived from the IPv4 address unless given")
+    ip: ipaddress.IPv4Address | None = Field(
+        default=None, description="IPv4 address; a switch that has one answers pings and reports lost packets"
+    )
+    mac: Mac | None = Field(
+        default=None, description="MAC address of a host; derived from the IPv4 address unless given"
+    )
 
     @model_validator(mode="after")
     def _host_has_address(self) -> Node:
-        if self.kind == "switch" and self.ip is not None:
-            raise ValueError("a switch has no ip")
+        if self.kind == "switch" and self.mac is not None:
+            raise ValueError("a switch has no mac of its own choice")
         if self.kind != "switch" and self.ip is None:
             raise ValueError(f"a {self.kind} needs an ip")
         return self
@@ -249,6 +253,10 @@ class Topology(FileModel):
         node = self.nodes[name]
         return node.loopback_ip if loopback else str(node.ip)
 
+    def own_ip(self, switch: str, *, loopback: bool) -> int:
+        """Return the IPv4 address of a switch, for ICMP; 0 without one."""
+        return 0 if self.nodes[switch].ip is None else ipv4_int(self.address(switch, loopback=loopback))
+
     def server_address(self, host: str | None = None, *, loopback: bool) -> tuple[str, int]:
         """Return the destination of workers' packets to the server at ``host`` (default: the first one)."""
         return self.address(self.server_hosts()[0] if host is None else host, loopback=loopback), UDP_PORT
@@ -266,7 +274,7 @@ class Topology(FileModel):
         for name in self.hosts():
             at, port = cables[name]
             ip = ipv4_int(self.address(name, loopback=loopback))
-            mac = mac_bytes(self.nodes[name].mac_text)
+            mac = mac_bytes(self.nodes[name].mac_text) if at == here else SWITCH_MAC
             seen[name] = HostPort(port if at == here else towards[at], ip, mac, attached=at == here)
         return seen
 

@@ -22,6 +22,7 @@ from lanesum_lab.attack.attacker import LANESUM_AT, Attacker, Host
 
 _UDP_AT = ETHERNET_BYTES + IPV4_BYTES
 _WORDS_AT = LANESUM_AT + HEADER_BYTES
+_ARP_SENDER_AT = ETHERNET_BYTES + 8
 _FULL = 1 << 32
 _ICMP = 1
 
@@ -215,28 +216,52 @@ def _corrupt_words(attacker: Attacker, rng: random.Random) -> bytes:
 
 def _garbage(attacker: Attacker, rng: random.Random) -> bytes:
     ether_type = rng.choice((0x86DD, 0x88CC, 0x0000, 0x05DC, 0xFFFF))
-    return rng.randbytes(12) + ether_type.to_bytes(2, "big") + rng.randbytes(rng.randrange(1400))
+    source = attacker.traffic.gateway_mac + rng.randbytes(6)
+    return source + ether_type.to_bytes(2, "big") + rng.randbytes(rng.randrange(1400))
+
+
+def _misdirected(attacker: Attacker, rng: random.Random) -> bytes:
+    """Send a captured contribution to another station, to a group or to all stations."""
+    mac = rng.choice((b"\xff" * 6, b"\x01\x00\x5e" + rng.randbytes(3), attacker.own.mac, b"\x06" + rng.randbytes(5)))
+    return mac + attacker.captured_frame(rng)[6:]
 
 
 def _vlan(attacker: Attacker, rng: random.Random) -> bytes:
     frame = attacker.captured_frame(rng)
-    return frame[:12] + b"\x81\x00" + rng.randbytes(2) + frame[12:]
+    return frame[:12] + rng.choice((b"\x81\x00", b"\x88\xa8")) + rng.randbytes(2) + frame[12:]
 
 
 def _other_ip_version(attacker: Attacker, rng: random.Random) -> bytes:
     return patched(attacker.captured_frame(rng), ETHERNET_BYTES, rng.choice((b"\x65", b"\x55", b"\x40", b"\x44")))
 
 
-def _arp(attacker: Attacker, rng: random.Random) -> bytes:
-    """Make requests with addresses of other hosts, unsolicited replies, and malformed packets."""
-    traffic = attacker.traffic
-    hosts = [*traffic.workers, traffic.server, attacker.own]
-    claimed, target = rng.choice(hosts), rng.choice(hosts)
-    fixed = rng.choice((b"\x00\x01\x08\x00\x06\x04", rng.randbytes(6))) + rng.choice((1, 2, 3, 0xFFFF)).to_bytes(
-        2, "big"
-    )
-    addresses = attacker.own.mac + claimed.ip.to_bytes(4, "big") + bytes(6) + target.ip.to_bytes(4, "big")
-    return b"\xff" * 6 + attacker.own.mac + ETHERTYPE_ARP.to_bytes(2, "big") + fixed + addresses
+def _arp(attacker: Attacker, rng: random.Random, operation: int = 1, target: Host | None = None) -> bytes:
+    """Make a request for another host; the sender is a probe's, the attacker or another host."""
+    others = [*attacker.traffic.workers, attacker.traffic.server]
+    claimed = rng.choice((0, attacker.own.ip, rng.choice(others).ip))
+    fixed = b"\x00\x01\x08\x00\x06\x04" + operation.to_bytes(2, "big")
+    addresses = attacker.own.mac + claimed.to_bytes(4, "big") + bytes(6)
+    asked = rng.choice(others) if target is None else target
+    frame = b"\xff" * 6 + attacker.own.mac + ETHERTYPE_ARP.to_bytes(2, "big") + fixed + addresses
+    return frame + asked.ip.to_bytes(4, "big")
+
+
+def _arp_for_itself(attacker: Attacker, rng: random.Random) -> bytes:
+    return _arp(attacker, rng, target=attacker.own)
+
+
+def _unsolicited_arp(attacker: Attacker, rng: random.Random) -> bytes:
+    return _arp(attacker, rng, rng.choice((2, 3, 0xFFFF)))
+
+
+def _malformed_arp(attacker: Attacker, rng: random.Random) -> bytes:
+    """Change a field that names hardware, protocol or lengths, or claim a group's MAC address."""
+    frame = bytearray(_arp(attacker, rng))
+    if rng.random() < 0.3:
+        frame[_ARP_SENDER_AT] |= 1
+    else:
+        frame[rng.randrange(ETHERNET_BYTES, ETHERNET_BYTES + 6)] ^= rng.randrange(1, 256)
+    return bytes(frame)
 
 
 def _short_arp(attacker: Attacker, rng: random.Random) -> bytes:
@@ -346,7 +371,8 @@ def _fuzz_header(attacker: Attacker, rng: random.Random) -> bytes:
 def _fuzz_bytes(attacker: Attacker, rng: random.Random) -> bytes:
     body = rng.randbytes(rng.randrange(1400))
     ether_type = rng.choice((ETHERTYPE_IPV4, ETHERTYPE_ARP, rng.randrange(1 << 16)))
-    return rng.randbytes(12) + ether_type.to_bytes(2, "big") + body
+    destination = rng.choice((attacker.traffic.gateway_mac, rng.randbytes(6)))
+    return destination + rng.randbytes(6) + ether_type.to_bytes(2, "big") + body
 
 
 def _fuzz_length(attacker: Attacker, rng: random.Random) -> bytes:
@@ -400,11 +426,15 @@ ATTACKS: dict[str, Attack] = {
     "truncated": Attack(_truncated, ("drop_malformed",)),
     "other_ip_version": Attack(_other_ip_version, ("drop_malformed",)),
     "short_arp": Attack(_short_arp, ("drop_malformed",)),
-    "arp": Attack(_arp, ("answer_arp",)),
+    "arp": Attack(_arp, ("answer_arp", "replied")),
+    "arp_for_itself": Attack(_arp_for_itself, ("answer_arp", "drop_same_port")),
+    "unsolicited_arp": Attack(_unsolicited_arp, ("answer_arp", "drop_unknown_host")),
     "corrupt_header": Attack(_corrupt_header, ("drop_corrupt",)),
     "corrupt_words": Attack(_corrupt_words, ("drop_corrupt",)),
+    "malformed_arp": Attack(_malformed_arp, ("drop_malformed",)),
+    "misdirected": Attack(_misdirected, ("drop_misdirected",)),
     "garbage": Attack(_garbage, ("drop_unknown",)),
-    "vlan": Attack(_vlan, ("drop_unknown",)),
+    "vlan": Attack(_vlan, ("drop_tagged",)),
     "expired": Attack(_expired, (_SUMMED, "not_a_member", "drop_expired")),
     "no_route": Attack(_no_route, (_SUMMED, "not_a_member", "drop_no_route")),
     "fuzz_bits": Attack(_fuzz_bits, None),

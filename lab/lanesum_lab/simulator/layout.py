@@ -152,7 +152,7 @@ class Layout:
                 port = host
             elif switch == self.top:
                 port = _TRUNKS + self.home(host)
-        return HostPort(port, one.ip, one.mac, attached)
+        return HostPort(port, one.ip, one.mac if attached else SWITCH_MAC, attached)
 
     def all_hosts(self, switch: str) -> list[HostPort]:
         """Return all hosts as a controller adds them."""

@@ -295,6 +295,12 @@ header udp_t {
     bit<16> length;
     bit<16> checksum;
 }
+header icmp_t {
+    bit<8>  type;
+    bit<8>  code;
+    bit<16> checksum;
+    bit<32> rest;
+}
 header codes_t {
     bit<32> w0;
     bit<32> w1;
@@ -483,6 +489,7 @@ header lanes_t {
 }
 typedef bit<4> verdict_t;
 typedef bit<8> role_t;
+typedef bit<2> addressee_t;
 typedef bit<2> arrival_t;
 typedef bit<3> order_t;
 typedef bit<2> progress_t;
@@ -534,7 +541,12 @@ struct two_bytes_t {
 struct ingress_metadata_t {
     verdict_t     verdict;
     arrival_t     arrival;
-    bit<1>        bad_ipv4;
+    bit<1>        bad_header;
+    bit<1>        tagged;
+    addressee_t   addressee;
+    ipv4_addr_t   own_ip;
+    bit<6>        answer_dscp;
+    bit<3>        answer_queue;
     bit<1>        ipv4_corrupt;
     bit<1>        length_matches;
     bit<1>        parse_failed;
@@ -616,11 +628,30 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
         transition select(hdr.ethernet.ether_type) {
             16w0x800: parse_ipv4;
             16w0x806: parse_arp;
+            16w0x8100: parse_tag;
+            16w0x88a8: parse_tag;
             default: accept;
         }
     }
     state parse_arp {
         packet.extract<arp_t>(hdr.arp);
+        transition select(hdr.arp.hardware_type, hdr.arp.protocol_type) {
+            (16w1, 16w0x800): check_arp;
+            default: refuse_header;
+        }
+    }
+    state check_arp {
+        transition select(hdr.arp.hardware_length, hdr.arp.protocol_length, hdr.arp.sender_mac[40:40]) {
+            (8w6, 8w4, 1w0): accept;
+            default: refuse_header;
+        }
+    }
+    state refuse_header {
+        meta.bad_header = 1w1;
+        transition accept;
+    }
+    state parse_tag {
+        meta.tagged = 1w1;
         transition accept;
     }
     state parse_ipv4 {
@@ -631,12 +662,8 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
             (4w4, 4w5): verify_ipv4;
             (4w4, 4w8 &&& 4w8): accept;
             (4w4, 4w6 &&& 4w14): accept;
-            default: refuse_ipv4;
+            default: refuse_header;
         }
-    }
-    state refuse_ipv4 {
-        meta.bad_ipv4 = 1w1;
-        transition accept;
     }
     state verify_ipv4 {
         meta.ipv4_corrupt = (bit<1>)ipv4_checksum_0.verify();
@@ -1080,6 +1107,30 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     @name("IngressPipeline.result.worker_ip") ipv4_addr_t result_worker_ip;
     @name("IngressPipeline.result.worker_port") bit<16> result_worker_port;
     @name("IngressPipeline.arp.requested_ip") ipv4_addr_t arp_requested_ip;
+    @name("IngressPipeline.station.to_switch") action station_to_switch_0(@name("ip") ipv4_addr_t ip, @name("answer_dscp") bit<6> answer_dscp_1, @name("answer_queue") bit<3> answer_queue_1) {
+        meta.addressee = 2w1;
+        meta.own_ip = ip;
+        meta.answer_dscp = answer_dscp_1;
+        meta.answer_queue = answer_queue_1;
+    }
+    @name("IngressPipeline.station.to_all") action station_to_all_0() {
+        meta.addressee = 2w2;
+    }
+    @name("IngressPipeline.station.to_other") action station_to_other_0() {
+        meta.addressee = 2w0;
+    }
+    @stage(0) @name("IngressPipeline.station.station") table station_station {
+        key = {
+            hdr.ethernet.destination: exact @name("destination");
+        }
+        actions = {
+            station_to_switch_0();
+            station_to_all_0();
+            station_to_other_0();
+        }
+        const default_action = station_to_other_0();
+        size = 32w4;
+    }
     @name("IngressPipeline.arrival.contribution") action arrival_contribution_0() {
         meta.arrival = 2w1;
     }
@@ -1169,6 +1220,14 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         meta.verdict = 4w0;
         classify_classify_counter.count();
     }
+    @name("IngressPipeline.classify.drop_tagged") action classify_drop_tagged_0() {
+        meta.verdict = 4w0;
+        classify_classify_counter.count();
+    }
+    @name("IngressPipeline.classify.drop_misdirected") action classify_drop_misdirected_0() {
+        meta.verdict = 4w0;
+        classify_classify_counter.count();
+    }
     @name("IngressPipeline.classify.drop_unknown") action classify_drop_unknown_0() {
         meta.verdict = 4w0;
         classify_classify_counter.count();
@@ -1200,7 +1259,9 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     @stage(4) @name("IngressPipeline.classify.classify") table classify_classify {
         key = {
             meta.parse_failed    : ternary @name("meta.parse_failed");
-            meta.bad_ipv4        : ternary @name("meta.bad_ipv4");
+            meta.bad_header      : ternary @name("meta.bad_header");
+            meta.tagged          : ternary @name("meta.tagged");
+            meta.addressee       : ternary @name("meta.addressee");
             meta.arrival         : ternary @name("meta.arrival");
             hdr.arp.isValid()    : ternary @name("arp");
             hdr.ipv4.isValid()   : ternary @name("ipv4");
@@ -1219,29 +1280,34 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
             classify_answer_arp_0();
             classify_drop_malformed_0();
             classify_drop_corrupt_0();
+            classify_drop_tagged_0();
+            classify_drop_misdirected_0();
             classify_drop_unknown_0();
         }
         const default_action = classify_drop_unknown_0();
         size = 32;
         counters = classify_classify_counter;
         const entries = {
-                        (1w1, default, default, default, default, default, default, default, default, default) : classify_drop_malformed_0();
-                        (default, 1w1, default, default, default, default, default, default, default, default) : classify_drop_malformed_0();
-                        (default, default, 2w2, default, default, default, default, default, default, default) : classify_drop_corrupt_0();
-                        (default, default, default, true, default, default, default, default, default, default) : classify_answer_arp_0();
-                        (default, default, 2w1, default, default, default, default, default, default, default) : classify_aggregate_0();
-                        (default, default, default, default, default, true, 4w2, 4w1, 8w0x40 &&& 8w0x40, 1w1) : classify_route_past_0();
-                        (default, default, default, default, default, true, 4w2, 4w1, 8w0x10 &&& 8w0x10, 1w1) : classify_route_past_0();
-                        (default, default, default, default, default, true, 4w2, 4w1, default, 1w1) : classify_route_other_size_0();
-                        (default, default, default, default, default, true, 4w2, 4w2, 8w0x20 &&& 8w0x20, 1w1) : classify_descend_or_route_0();
-                        (default, default, default, default, default, true, 4w2, 4w3, 8w0x20 &&& 8w0x20, 1w1) : classify_descend_or_route_0();
-                        (default, default, default, default, default, true, 4w2, 4w4, 8w0x20 &&& 8w0x20, 1w1) : classify_descend_or_route_0();
-                        (default, default, default, default, default, true, 4w2, 4w2, default, 1w1) : classify_route_0();
-                        (default, default, default, default, default, true, 4w2, 4w3, default, 1w1) : classify_route_0();
-                        (default, default, default, default, default, true, 4w2, 4w4, default, 1w1) : classify_route_0();
-                        (default, default, default, default, default, true, 4w2, default, default, default) : classify_drop_malformed_0();
-                        (default, default, default, default, true, default, default, default, default, default) : classify_route_0();
-                        (default, default, default, default, default, default, default, default, default, default) : classify_drop_unknown_0();
+                        (1w1, default, default, default, default, default, default, default, default, default, default, default) : classify_drop_malformed_0();
+                        (default, 1w1, default, default, default, default, default, default, default, default, default, default) : classify_drop_malformed_0();
+                        (default, default, 1w1, default, default, default, default, default, default, default, default, default) : classify_drop_tagged_0();
+                        (default, default, default, 2w0, default, default, default, default, default, default, default, default) : classify_drop_misdirected_0();
+                        (default, default, default, default, 2w2, default, default, default, default, default, default, default) : classify_drop_corrupt_0();
+                        (default, default, default, default, default, true, default, default, default, default, default, default) : classify_answer_arp_0();
+                        (default, default, default, 2w2, default, default, default, default, default, default, default, default) : classify_drop_misdirected_0();
+                        (default, default, default, default, 2w1, default, default, default, default, default, default, default) : classify_aggregate_0();
+                        (default, default, default, default, default, default, default, true, 4w2, 4w1, 8w0x40 &&& 8w0x40, 1w1) : classify_route_past_0();
+                        (default, default, default, default, default, default, default, true, 4w2, 4w1, 8w0x10 &&& 8w0x10, 1w1) : classify_route_past_0();
+                        (default, default, default, default, default, default, default, true, 4w2, 4w1, default, 1w1) : classify_route_other_size_0();
+                        (default, default, default, default, default, default, default, true, 4w2, 4w2, 8w0x20 &&& 8w0x20, 1w1) : classify_descend_or_route_0();
+                        (default, default, default, default, default, default, default, true, 4w2, 4w3, 8w0x20 &&& 8w0x20, 1w1) : classify_descend_or_route_0();
+                        (default, default, default, default, default, default, default, true, 4w2, 4w4, 8w0x20 &&& 8w0x20, 1w1) : classify_descend_or_route_0();
+                        (default, default, default, default, default, default, default, true, 4w2, 4w2, default, 1w1) : classify_route_0();
+                        (default, default, default, default, default, default, default, true, 4w2, 4w3, default, 1w1) : classify_route_0();
+                        (default, default, default, default, default, default, default, true, 4w2, 4w4, default, 1w1) : classify_route_0();
+                        (default, default, default, default, default, default, default, true, 4w2, default, default, default) : classify_drop_malformed_0();
+                        (default, default, default, default, default, default, true, default, default, default, default, default) : classify_route_0();
+                        (default, default, default, default, default, default, default, default, default, default, default, default) : classify_drop_unknown_0();
         }
     }
     @name("IngressPipeline.origin.origin_counter") DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) origin_origin_counter;
@@ -1917,6 +1983,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     @stage(1) @name("IngressPipeline.slots.owner") table slots_owner {
         key = {
             meta.arrival      : ternary @name("meta.arrival");
+            meta.addressee    : ternary @name("meta.addressee");
             meta.member       : ternary @name("meta.member");
             meta.slots_left   : ternary @name("meta.slots_left");
             hdr.lanesum.shadow: ternary @name("hdr.lanesum.shadow");
@@ -1932,18 +1999,19 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         const default_action = slots_nothing_0();
         size = 8;
         const entries = {
-                        (2w1, 1w1, 16w0, default, default, default, default) : slots_nothing_0();
-                        (2w1, 1w1, 16w0x8000, 1w1, default, default, default) : slots_nothing_0();
-                        (2w1, 1w1, default, default, 16w0, default, default) : slots_nothing_0();
-                        (2w1, 1w1, 16w0 &&& 16w0x8000, 1w0, default, 8w2 &&& 8w2, 1w0) : slots_do_own_if_mine_0();
-                        (2w1, 1w1, 16w0x8000 &&& 16w0x8000, 1w1, default, 8w2 &&& 8w2, 1w0) : slots_do_own_if_mine_0();
-                        (2w1, 1w1, 16w0 &&& 16w0x8000, 1w0, default, default, default) : slots_do_own_0();
-                        (2w1, 1w1, 16w0x8000 &&& 16w0x8000, 1w1, default, default, default) : slots_do_own_0();
+                        (2w1, default, 1w1, 16w0, default, default, default, default) : slots_nothing_0();
+                        (2w1, default, 1w1, 16w0x8000, 1w1, default, default, default) : slots_nothing_0();
+                        (2w1, default, 1w1, default, default, 16w0, default, default) : slots_nothing_0();
+                        (2w1, 2w1, 1w1, 16w0 &&& 16w0x8000, 1w0, default, 8w2 &&& 8w2, 1w0) : slots_do_own_if_mine_0();
+                        (2w1, 2w1, 1w1, 16w0x8000 &&& 16w0x8000, 1w1, default, 8w2 &&& 8w2, 1w0) : slots_do_own_if_mine_0();
+                        (2w1, 2w1, 1w1, 16w0 &&& 16w0x8000, 1w0, default, default, default) : slots_do_own_0();
+                        (2w1, 2w1, 1w1, 16w0x8000 &&& 16w0x8000, 1w1, default, default, default) : slots_do_own_0();
         }
     }
     @stage(1) @name("IngressPipeline.slots.owner_reached") table slots_owner_reached {
         key = {
             meta.arrival      : ternary @name("meta.arrival");
+            meta.addressee    : ternary @name("meta.addressee");
             meta.member       : ternary @name("meta.member");
             meta.slots_left   : ternary @name("meta.slots_left");
             hdr.lanesum.shadow: ternary @name("hdr.lanesum.shadow");
@@ -1959,13 +2027,13 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         const default_action = slots_nothing_1();
         size = 8;
         const entries = {
-                        (2w1, 1w1, 16w0, default, default, default, default) : slots_nothing_1();
-                        (2w1, 1w1, 16w0x8000, 1w1, default, default, default) : slots_nothing_1();
-                        (2w1, 1w1, default, default, 16w0, default, default) : slots_nothing_1();
-                        (2w1, 1w1, 16w0 &&& 16w0x8000, 1w0, default, 8w2 &&& 8w2, 1w0) : slots_do_reach_if_mine_0();
-                        (2w1, 1w1, 16w0x8000 &&& 16w0x8000, 1w1, default, 8w2 &&& 8w2, 1w0) : slots_do_reach_if_mine_0();
-                        (2w1, 1w1, 16w0 &&& 16w0x8000, 1w0, default, default, default) : slots_do_reach_0();
-                        (2w1, 1w1, 16w0x8000 &&& 16w0x8000, 1w1, default, default, default) : slots_do_reach_0();
+                        (2w1, default, 1w1, 16w0, default, default, default, default) : slots_nothing_1();
+                        (2w1, default, 1w1, 16w0x8000, 1w1, default, default, default) : slots_nothing_1();
+                        (2w1, default, 1w1, default, default, 16w0, default, default) : slots_nothing_1();
+                        (2w1, 2w1, 1w1, 16w0 &&& 16w0x8000, 1w0, default, 8w2 &&& 8w2, 1w0) : slots_do_reach_if_mine_0();
+                        (2w1, 2w1, 1w1, 16w0x8000 &&& 16w0x8000, 1w1, default, 8w2 &&& 8w2, 1w0) : slots_do_reach_if_mine_0();
+                        (2w1, 2w1, 1w1, 16w0 &&& 16w0x8000, 1w0, default, default, default) : slots_do_reach_0();
+                        (2w1, 2w1, 1w1, 16w0x8000 &&& 16w0x8000, 1w1, default, default, default) : slots_do_reach_0();
         }
     }
     @name("IngressPipeline.slots.slot_seen") Register<two_words_t, entry_t>(32w32768) slots_slot_seen;
@@ -2611,9 +2679,9 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
                         (3w2, default, default, default, default) : slots_contribute_and_complete_0(4w5);
         }
     }
-    @name("IngressPipeline.slots.recirculate_at") action slots_recirculate_at_0(@name("port") port_t port_3) {
+    @name("IngressPipeline.slots.recirculate_at") action slots_recirculate_at_0(@name("port") port_t port_4) {
         meta.may_recirculate = 1w1;
-        meta.recirculation_port = port_3;
+        meta.recirculation_port = port_4;
     }
     @name("IngressPipeline.slots.no_port") action slots_no_port_0() {
         meta.may_recirculate = 1w0;
@@ -6956,6 +7024,8 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         hdr.ipv4.source = hdr.ipv4.destination;
         hdr.ipv4.destination = result_worker_ip;
         hdr.ipv4.ttl = 8w64;
+        hdr.ipv4.dscp = meta.answer_dscp;
+        ig_tm_md.qid = (QueueId_t)meta.answer_queue;
         result_worker_port = hdr.udp.source_port;
         hdr.udp.source_port = hdr.udp.destination_port;
         hdr.udp.destination_port = result_worker_port;
@@ -6983,6 +7053,8 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         hdr.ipv4.source = hdr.ipv4.destination;
         hdr.ipv4.destination = result_worker_ip;
         hdr.ipv4.ttl = 8w64;
+        hdr.ipv4.dscp = meta.answer_dscp;
+        ig_tm_md.qid = (QueueId_t)meta.answer_queue;
         result_worker_port = hdr.udp.source_port;
         hdr.udp.source_port = hdr.udp.destination_port;
         hdr.udp.destination_port = result_worker_port;
@@ -7010,6 +7082,8 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         hdr.ipv4.source = hdr.ipv4.destination;
         hdr.ipv4.destination = result_worker_ip;
         hdr.ipv4.ttl = 8w64;
+        hdr.ipv4.dscp = meta.answer_dscp;
+        ig_tm_md.qid = (QueueId_t)meta.answer_queue;
         result_worker_port = hdr.udp.source_port;
         hdr.udp.source_port = hdr.udp.destination_port;
         hdr.udp.destination_port = result_worker_port;
@@ -7037,6 +7111,8 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         hdr.ipv4.source = hdr.ipv4.destination;
         hdr.ipv4.destination = result_worker_ip;
         hdr.ipv4.ttl = 8w64;
+        hdr.ipv4.dscp = meta.answer_dscp;
+        ig_tm_md.qid = (QueueId_t)meta.answer_queue;
         result_worker_port = hdr.udp.source_port;
         hdr.udp.source_port = hdr.udp.destination_port;
         hdr.udp.destination_port = result_worker_port;
@@ -7064,6 +7140,8 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         hdr.ipv4.source = hdr.ipv4.destination;
         hdr.ipv4.destination = result_worker_ip;
         hdr.ipv4.ttl = 8w64;
+        hdr.ipv4.dscp = meta.answer_dscp;
+        ig_tm_md.qid = (QueueId_t)meta.answer_queue;
         result_worker_port = hdr.udp.source_port;
         hdr.udp.source_port = hdr.udp.destination_port;
         hdr.udp.destination_port = result_worker_port;
@@ -7090,6 +7168,8 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         hdr.ipv4.source = hdr.ipv4.destination;
         hdr.ipv4.destination = result_worker_ip;
         hdr.ipv4.ttl = 8w64;
+        hdr.ipv4.dscp = meta.answer_dscp;
+        ig_tm_md.qid = (QueueId_t)meta.answer_queue;
         result_worker_port = hdr.udp.source_port;
         hdr.udp.source_port = hdr.udp.destination_port;
         hdr.udp.destination_port = result_worker_port;
@@ -7116,6 +7196,8 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         hdr.ipv4.source = hdr.ipv4.destination;
         hdr.ipv4.destination = result_worker_ip;
         hdr.ipv4.ttl = 8w64;
+        hdr.ipv4.dscp = meta.answer_dscp;
+        ig_tm_md.qid = (QueueId_t)meta.answer_queue;
         result_worker_port = hdr.udp.source_port;
         hdr.udp.source_port = hdr.udp.destination_port;
         hdr.udp.destination_port = result_worker_port;
@@ -7210,6 +7292,8 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     @name("IngressPipeline.descend.hand_down") action descend_hand_down_0(@name("group") bit<16> group_3) {
         ig_tm_md.mcast_grp_a = group_3;
         hdr.ethernet.source = hdr.ethernet.destination;
+        hdr.ipv4.dscp = meta.answer_dscp;
+        ig_tm_md.qid = (QueueId_t)meta.answer_queue;
         descend_descend_counter.count();
     }
     @name("IngressPipeline.descend.route") action descend_route_0() {
@@ -7236,9 +7320,9 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         meta.has_route = 1w0;
         forward_forward_counter.count();
     }
-    @name("IngressPipeline.forward.route") action forward_route_0(@name("port") port_t port_4, @name("source") mac_t source_1, @name("destination") mac_t destination_1) {
+    @name("IngressPipeline.forward.route") action forward_route_0(@name("port") port_t port_5, @name("source") mac_t source_1, @name("destination") mac_t destination_1) {
         meta.has_route = 1w1;
-        ig_tm_md.ucast_egress_port = port_4;
+        ig_tm_md.ucast_egress_port = port_5;
         hdr.ethernet.source = source_1;
         hdr.ethernet.destination = destination_1;
         forward_forward_counter.count();
@@ -7286,11 +7370,14 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         }
     }
     @name("IngressPipeline.arp.arp_counter") DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) arp_arp_counter;
-    @name("IngressPipeline.arp.drop_unknown_host") action arp_drop_unknown_host_0() {
-        ig_dprsr_md.drop_ctl = 3w1;
+    @name("IngressPipeline.arp.answer_counter") DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) arp_answer_counter;
+    @name("IngressPipeline.arp.unknown") action arp_unknown_0() {
+        meta.has_route = 1w0;
         arp_arp_counter.count();
     }
-    @name("IngressPipeline.arp.reply") action arp_reply_0(@name("mac") mac_t mac) {
+    @name("IngressPipeline.arp.reply") action arp_reply_0(@name("port") port_t port_6, @name("mac") mac_t mac) {
+        meta.has_route = 1w1;
+        meta.port_difference = hdr.bridge.ingress_port ^ port_6;
         hdr.ethernet.destination = hdr.arp.sender_mac;
         hdr.ethernet.source = mac;
         hdr.arp.operation = 16w2;
@@ -7309,17 +7396,48 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         }
         actions = {
             arp_reply_0();
+            arp_unknown_0();
+        }
+        const default_action = arp_unknown_0();
+        size = 32w1024;
+        counters = arp_arp_counter;
+    }
+    @name("IngressPipeline.arp.replied") action arp_replied_0() {
+        arp_answer_counter.count();
+    }
+    @name("IngressPipeline.arp.drop_unknown_host") action arp_drop_unknown_host_0() {
+        ig_dprsr_md.drop_ctl = 3w1;
+        arp_answer_counter.count();
+    }
+    @name("IngressPipeline.arp.drop_same_port") action arp_drop_same_port_0() {
+        ig_dprsr_md.drop_ctl = 3w1;
+        arp_answer_counter.count();
+    }
+    @name("IngressPipeline.arp.answer") table arp_answer {
+        key = {
+            meta.has_route      : ternary @name("meta.has_route");
+            meta.port_difference: ternary @name("meta.port_difference");
+        }
+        actions = {
+            arp_replied_0();
+            arp_drop_same_port_0();
             arp_drop_unknown_host_0();
         }
         const default_action = arp_drop_unknown_host_0();
-        size = 32w1024;
-        counters = arp_arp_counter;
+        size = 4;
+        counters = arp_answer_counter;
+        const entries = {
+                        (1w0, default) : arp_drop_unknown_host_0();
+                        (1w1, 9w0) : arp_drop_same_port_0();
+                        (1w1, default) : arp_replied_0();
+        }
     }
     apply {
         hdr.bridge.handover = 8w0;
         if (hdr.ipv4.ttl <= 8w1) {
             meta.expired = 1w1;
         }
+        station_station.apply();
         arrival_arrival.apply();
         if (ig_prsr_md.parser_err != 16w0) {
             meta.parse_failed = 1w1;
@@ -7453,6 +7571,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
             forward_hop.apply();
         } else if (meta.verdict == 4w3) {
             arp_arp.apply();
+            arp_answer.apply();
         } else if (meta.verdict == 4w0) {
             ig_dprsr_md.drop_ctl = 3w1;
         }
@@ -7521,9 +7640,9 @@ control EgressPipeline(inout egress_headers_t hdr, inout egress_metadata_t meta,
         }
     }
     @name("EgressPipeline.receiver.receiver_counter") DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) receiver_receiver_counter;
-    @name("EgressPipeline.receiver.address") action receiver_address_0(@name("mac") mac_t mac_2, @name("ip") ipv4_addr_t ip, @name("udp_port") bit<16> udp_port) {
+    @name("EgressPipeline.receiver.address") action receiver_address_0(@name("mac") mac_t mac_2, @name("ip") ipv4_addr_t ip_2, @name("udp_port") bit<16> udp_port) {
         hdr.ethernet.destination = mac_2;
-        hdr.ipv4.destination = ip;
+        hdr.ipv4.destination = ip_2;
         hdr.udp.destination_port = udp_port;
         receiver_receiver_counter.count();
     }

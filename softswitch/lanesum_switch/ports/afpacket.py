@@ -3,12 +3,16 @@
 """A port at a network interface, on an AF_PACKET socket (packet(7)).
 
 Offloads: frames that a local socket sends over a veth may have incomplete checksums and, with segmentation offload,
-exceed the MTU. Disable the offloads at the host's end (``ethtool -K eth0 tx off tso off gso off``), as for BMv2. An
-interface may strip the outer VLAN tag (``rxvlan off`` keeps it).
+exceed the MTU. Disable the offloads at the host's end (``ethtool -K eth0 tx off tso off gso off``), as for BMv2.
+
+VLAN tags: the kernel moves the outer tag of a received frame from its bytes to metadata, which only the slower
+``recvmsg`` reads. Therefore a socket filter (the classic BPF of socket(7)) cuts tagged frames to a mark, and a second
+socket receives them whole. The switch gets them with their tag.
 """
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import fcntl
 import socket
@@ -30,12 +34,33 @@ _PACKET_MR_PROMISC = 1
 _PACKET_IGNORE_OUTGOING = 23  # Linux 4.20
 _SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33
 _SIOCOUTQ = 0x5411  # socket(7)
+_PACKET_AUXDATA = 8
+_SO_ATTACH_FILTER = 26
+
+# struct tpacket_auxdata: status, two lengths, two offsets, then the tag's control information and protocol.
+_AUXDATA = struct.Struct("=IIIHHHH")
+_MAC_ADDRESSES_BYTES = 12  # in front of a tag; no whole frame is as short
+_WHOLE = 0x40000
+_BPF_LOAD_WORD, _BPF_JUMP_IF_EQUAL, _BPF_RETURN = 0x20, 0x15, 0x06
+_BPF_VLAN_TAG_PRESENT = 0xFFFFF000 + 48
 
 # Send buffer bytes that the kernel charges for one waiting frame, for results of 64 and of 128 words (330 and 586
 # bytes). It charges two thirds of that for frames of 200 bytes and twice as much for frames of 1,500 bytes.
 WAITING_FRAME_BYTES = 1280
 # Age up to which a measured backlog is used again. The system call takes a tenth of the time of processing a packet.
 _MAX_BACKLOG_AGE_NS = 100_000
+
+
+def _attach_filter(sock: socket.socket, *, tagged: int, others: int) -> None:
+    """Keep this many bytes of frames whose tag is in metadata, and of all others; 0 drops them."""
+    code = [
+        (_BPF_LOAD_WORD, 0, 0, _BPF_VLAN_TAG_PRESENT),
+        (_BPF_JUMP_IF_EQUAL, 1, 0, 0),
+        (_BPF_RETURN, 0, 0, tagged),
+        (_BPF_RETURN, 0, 0, others),
+    ]
+    program = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *step) for step in code))
+    sock.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, struct.pack("@HP", len(code), ctypes.addressof(program)))
 
 
 class AfPacketPort:
@@ -53,7 +78,7 @@ class AfPacketPort:
         self._backlog_ns = 0
         self.unsent = 0
         try:
-            self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+            self._socket, self._tagged = (socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) for _ in range(2))
         except PermissionError as error:
             raise MissingToolError(
                 f"Cannot open a raw socket at {interface}: the capability CAP_NET_RAW is missing.",
@@ -62,7 +87,7 @@ class AfPacketPort:
         try:
             self._configure()
         except OSError as error:
-            self._socket.close()
+            self.close()
             if error.errno in (errno.ENODEV, errno.ENXIO):
                 raise PortError(
                     f"Unknown network interface {interface!r}.", "List the interfaces of this namespace with `ip link`."
@@ -71,6 +96,9 @@ class AfPacketPort:
 
     def _configure(self) -> None:
         sock = self._socket
+        _attach_filter(sock, tagged=_MAC_ADDRESSES_BYTES, others=_WHOLE)
+        _attach_filter(self._tagged, tagged=_WHOLE, others=0)
+        self._tagged.setsockopt(_SOL_PACKET, _PACKET_AUXDATA, 1)
         for forced, plain, size in (
             (_SO_RCVBUFFORCE, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES),
             (_SO_SNDBUFFORCE, socket.SO_SNDBUF, SEND_BUFFER_BYTES),
@@ -79,13 +107,15 @@ class AfPacketPort:
                 sock.setsockopt(socket.SOL_SOCKET, forced, size)
             except OSError:
                 sock.setsockopt(socket.SOL_SOCKET, plain, size)
-        # Frames that the switch sends must not arrive at it.
-        sock.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
-        # The socket receives only once it has a protocol: no frame of another interface arrives before bind.
-        sock.bind((self.interface, _ETH_P_ALL))
+        # Tagged frames first: each is there when its mark is.
+        for one in (self._tagged, sock):
+            # Frames that the switch sends must not arrive at it.
+            one.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
+            # The socket receives only once it has a protocol: no frame of another interface arrives before bind.
+            one.bind((self.interface, _ETH_P_ALL))
+            one.setblocking(False)
         membership = struct.pack("iHH8s", socket.if_nametoindex(self.interface), _PACKET_MR_PROMISC, 0, b"")
         sock.setsockopt(_SOL_PACKET, _PACKET_ADD_MEMBERSHIP, membership)
-        sock.setblocking(False)
 
     def fileno(self) -> int:
         return self._socket.fileno()
@@ -96,7 +126,8 @@ class AfPacketPort:
         receive = self._socket.recv
         try:
             for _ in range(_BATCH):
-                frames.append(receive(_MAX_FRAME_BYTES))
+                frame = receive(_MAX_FRAME_BYTES)
+                frames.append(frame if len(frame) > _MAC_ADDRESSES_BYTES else self._with_tag())
         except BlockingIOError:
             pass
         except OSError as error:
@@ -104,6 +135,13 @@ class AfPacketPort:
             if error.errno != errno.ENETDOWN:
                 raise
         return frames
+
+    def _with_tag(self) -> bytes:
+        """Return the next tagged frame with its tag. Raises BlockingIOError if the kernel had no room for it."""
+        frame, ancillary, _, _ = self._tagged.recvmsg(_MAX_FRAME_BYTES, socket.CMSG_SPACE(_AUXDATA.size))
+        *_, control, protocol = _AUXDATA.unpack(ancillary[0][2])
+        tag = struct.pack(">HH", protocol, control)
+        return frame[:_MAC_ADDRESSES_BYTES] + tag + frame[_MAC_ADDRESSES_BYTES:]
 
     def send(self, frame: bytes) -> None:
         """Send a frame; count and drop it if the kernel does not accept it."""
@@ -122,5 +160,6 @@ class AfPacketPort:
         return self._backlog
 
     def close(self) -> None:
-        """Close the socket; idempotent."""
+        """Close the sockets; idempotent."""
         self._socket.close()
+        self._tagged.close()

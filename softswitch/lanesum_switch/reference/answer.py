@@ -8,34 +8,34 @@ from lanesum.aggregation.combine import Words
 from lanesum.aggregation.slots import Entry
 from lanesum.protocol.packet import Header
 from lanesum.protocol.spec import HEADER_BYTES, IPV4_BYTES, UDP_BYTES, WORD_BYTES, Flag, Kind
-from lanesum_control.model import Member, Role, SwitchJob
-from lanesum_switch.reference.frame import Frame, amended_udp
+from lanesum_control.model import Member, Role, Station, SwitchJob
+from lanesum_switch.reference.frame import Frame, Ipv4, amended_udp
 
 RESULT_TTL = 64
 
 
-def result(frame: Frame, job: SwitchJob, entry: Entry, *, ecn: bool, again: bool) -> None:
+def result(frame: Frame, station: Station, job: SwitchJob, entry: Entry, *, ecn: bool, again: bool) -> None:
     """Turn the frame into the result of a complete entry; ``again`` for a replayed result."""
     header = _header(frame)
     collision = bool(entry.collision or header.flags & Flag.COLLISION)
-    _turn_around(frame, Kind.RESULT, entry.words)
+    _turn_around(frame, station, Kind.RESULT, entry.words)
     _name_contributors(header, job, entry)
     header.flags = _flags(job, retransmission=again, ecn=entry.ecn or ecn, collision=collision)
 
 
-def pending(frame: Frame, job: SwitchJob, entry: Entry) -> None:
+def pending(frame: Frame, station: Station, job: SwitchJob, entry: Entry) -> None:
     """Turn the frame into a pending answer, which names the contributors so far."""
     header = _header(frame)
-    _turn_around(frame, Kind.PENDING, entry.words[:0])
+    _turn_around(frame, station, Kind.PENDING, entry.words[:0])
     _name_contributors(header, job, entry)
     header.flags = _flags(job, retransmission=True, ecn=False, collision=False)
 
 
-def conflict(frame: Frame, job: SwitchJob, entry: Entry) -> None:
+def conflict(frame: Frame, station: Station, job: SwitchJob, entry: Entry) -> None:
     """Turn the frame into a conflict answer: operation and round size of the entry's owner and of the sender."""
     header, owner = _header(frame), entry.owner
     assert owner is not None
-    _turn_around(frame, Kind.CONFLICT, entry.words[:0])
+    _turn_around(frame, station, Kind.CONFLICT, entry.words[:0])
     header.workers, header.racks = header.racks, owner.round_words
     header.fan_in_racks, header.op = header.op, owner.op
     header.flags = _flags(job, retransmission=False, ecn=False, collision=False)
@@ -73,12 +73,17 @@ def receive(frame: Frame, receiver: Member) -> Frame:
     return copy
 
 
+def set_class(ipv4: Ipv4, station: Station) -> None:
+    """Set the DSCP of the switch's answers; the ECN field stays."""
+    ipv4.dscp_ecn = station.answer_dscp << 2 | ipv4.dscp_ecn & 3
+
+
 def _header(frame: Frame) -> Header:
     assert frame.lanesum is not None
     return frame.lanesum
 
 
-def _turn_around(frame: Frame, kind: Kind, words: Words) -> None:
+def _turn_around(frame: Frame, station: Station, kind: Kind, words: Words) -> None:
     """Send the frame back from the address that the worker sent to, so that a connected socket accepts it."""
     ethernet, ipv4, udp = frame.ethernet, frame.ipv4, frame.udp
     assert ethernet is not None and ipv4 is not None and udp is not None
@@ -88,6 +93,7 @@ def _turn_around(frame: Frame, kind: Kind, words: Words) -> None:
     udp.source_port, udp.destination_port = udp.destination_port, udp.source_port
     ipv4.source, ipv4.destination = ipv4.destination, ipv4.source
     ipv4.ttl = RESULT_TTL
+    set_class(ipv4, station)
 
 
 def _put_words(frame: Frame, words: Words) -> None:

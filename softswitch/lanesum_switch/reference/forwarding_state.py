@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lanesum_control.errors import SwitchWriteError
-from lanesum_control.model import FAULT_SCALE, HostPort, Member, SwitchJob
+from lanesum_control.model import FAULT_SCALE, HostPort, Member, Station, SwitchJob
 
 MemberKey = tuple[int, int, int, int, int, bool]  # ingress port, source, source port, job, tag, aggregate
 
@@ -24,6 +24,7 @@ class ForwardingState:
     """The state that a controller writes. Attributes have the names of the P4 tables."""
 
     def __init__(self) -> None:
+        self._station = Station()
         self._forward: dict[int, HostPort] = {}
         self._origin: dict[int, HostPort] = {}
         self._member: dict[MemberKey, Admission] = {}
@@ -33,6 +34,10 @@ class ForwardingState:
         self._groups: dict[int, tuple[Member, ...]] = {}
         self._congestion: dict[int, int] = {}  # port -> depth
         self._fault: dict[tuple[int, bool], int] = {}  # (port, ingress) -> share in FAULT_SCALE
+
+    def set_station(self, station: Station) -> None:
+        """Change the switch's own IPv4 address and the class of its answers."""
+        self._station = station
 
     def add_host(self, host: HostPort) -> None:
         """Route to a host, answer ARP for it, and accept its address at its port only.

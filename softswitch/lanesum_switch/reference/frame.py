@@ -20,10 +20,14 @@ from lanesum.aggregation.combine import Words
 from lanesum.protocol.frames import ETHERTYPE_ARP, ETHERTYPE_IPV4, PROTOCOL_UDP, internet_checksum, udp_checksum
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header
-from lanesum.protocol.spec import HEADER_BYTES, UDP_BYTES, UDP_PORT, VERSION, WORD_BYTES, Flag, Kind
+from lanesum.protocol.spec import HEADER_BYTES, IPV4_BYTES, UDP_BYTES, UDP_PORT, VERSION, WORD_BYTES, Flag, Kind
 
 _MORE_FRAGMENTS_OR_OFFSET = 0x3FFF
+_FRAGMENT_OFFSET = 0x1FFF
 _WITHOUT_OPTIONS = 5
+_ARP_OF_IPV4 = (1, ETHERTYPE_IPV4, 6, 4)  # Ethernet, IPv4 and the lengths of their addresses
+VLAN_TYPES = (0x8100, 0x88A8)  # IEEE 802.1Q, IEEE 802.1ad
+QUOTED_BYTES = 8  # of a datagram in an ICMP message (RFC 792)
 ALL_OPS = frozenset(LaneOp)
 _ANSWERS = frozenset(VERSION << 4 | kind for kind in (Kind.RESULT, Kind.PENDING, Kind.CONFLICT))
 
@@ -118,6 +122,7 @@ class Frame:
     """A parsed frame.
 
     Attributes:
+        datagram: the first eight bytes behind the IPv4 header of other protocols than UDP, where ICMP may quote them.
         words: codes or lanes, uint32; None where the parser does not read them.
         rest: the bytes after the parsed headers.
         parse_failed: the frame ends within a header.
@@ -128,6 +133,7 @@ class Frame:
     arp: Arp | None = None
     ipv4: Ipv4 | None = None
     udp: Udp | None = None
+    datagram: bytes = b""
     lanesum: Header | None = None
     words: Words | None = None
     rest: bytes = b""
@@ -135,9 +141,13 @@ class Frame:
     built: bool = False
 
     @property
-    def no_ipv4(self) -> bool:
-        """The Ethernet type is IPv4, but the header is not an IPv4 header."""
-        return self.ipv4 is not None and (self.ipv4.version != 4 or self.ipv4.ihl < _WITHOUT_OPTIONS)
+    def bad_header(self) -> bool:
+        """The Ethernet type is IPv4 or ARP, but the header is none, or is an ARP header that no host sends."""
+        arp, ipv4 = self.arp, self.ipv4
+        if arp is not None:
+            form = (arp.hardware_type, arp.protocol_type, arp.hardware_length, arp.protocol_length)
+            return form != _ARP_OF_IPV4 or bool(arp.sender_mac[0] & 1)
+        return ipv4 is not None and (ipv4.version != 4 or ipv4.ihl < _WITHOUT_OPTIONS)
 
     @property
     def checksum_error(self) -> bool:
@@ -179,7 +189,8 @@ class Frame:
     def deparse(self) -> bytes:
         """Return the bytes: headers in wire order, then the rest."""
         headers = [self.ethernet, self.arp, self.ipv4, self.udp, self.lanesum]
-        return b"".join(header.pack() for header in headers if header is not None) + self._words() + self.rest
+        packed = b"".join(header.pack() for header in headers if header is not None)
+        return packed + self.datagram + self._words() + self.rest
 
 
 def amended(checksum: int, *changes: tuple[int, int]) -> int:
@@ -245,18 +256,21 @@ def _begins_like_an_answer(udp: Udp, reader: _Reader) -> bool:
     return reader.lookahead() in _ANSWERS
 
 
-def parse(data: bytes, accumulator_words: int, ops: Collection[int] = ALL_OPS) -> Frame:
-    """Return the frame parsed up to the lanesum header, and its words if the switch sums them."""
+def parse(data: bytes, accumulator_words: int, ops: Collection[int] = ALL_OPS, *, icmp: bool = True) -> Frame:
+    """Return the frame parsed up to the lanesum header, and its words if the switch sums them.
+
+    ``icmp``: also the bytes that ICMP messages quote.
+    """
     frame, reader = Frame(), _Reader(data)
     try:
-        _parse(frame, reader, accumulator_words, ops)
+        _parse(frame, reader, accumulator_words, ops, icmp)
     except _TooShort:
         frame.parse_failed = True
     frame.rest = reader.rest
     return frame
 
 
-def _parse(frame: Frame, reader: _Reader, accumulator_words: int, ops: Collection[int]) -> None:
+def _parse(frame: Frame, reader: _Reader, accumulator_words: int, ops: Collection[int], icmp: bool) -> None:
     frame.ethernet = reader.extract(Ethernet)
     if frame.ethernet.ether_type == ETHERTYPE_ARP:
         frame.arp = reader.extract(Arp)
@@ -264,7 +278,12 @@ def _parse(frame: Frame, reader: _Reader, accumulator_words: int, ops: Collectio
         return
     frame.ipv4 = reader.extract(Ipv4)
     # Packets with IPv4 options and fragments are routed only: their UDP header is elsewhere.
-    if frame.ipv4.ihl != _WITHOUT_OPTIONS or frame.ipv4.is_fragment or frame.ipv4.protocol != PROTOCOL_UDP:
+    if frame.ipv4.ihl != _WITHOUT_OPTIONS:
+        return
+    if frame.ipv4.is_fragment or frame.ipv4.protocol != PROTOCOL_UDP:
+        first = not frame.ipv4.flags_fragment_offset & _FRAGMENT_OFFSET
+        if icmp and first and frame.ipv4.total_length >= IPV4_BYTES + QUOTED_BYTES:
+            frame.datagram = reader.take(QUOTED_BYTES)
         return
     frame.udp = reader.extract(Udp)
     if frame.udp.destination_port != UDP_PORT and not _begins_like_an_answer(frame.udp, reader):

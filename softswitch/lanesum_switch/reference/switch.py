@@ -27,10 +27,10 @@ from lanesum.protocol.spec import (
     Kind,
 )
 from lanesum_control.capabilities import Capabilities
-from lanesum_control.model import FAULT_SCALE, SWITCH_MAC, Role, SwitchJob
-from lanesum_switch.reference import answer
+from lanesum_control.model import BROADCAST_MAC, FAULT_SCALE, SWITCH_MAC, HostPort, Role, SwitchJob
+from lanesum_switch.reference import answer, icmp
 from lanesum_switch.reference.forwarding_state import Admission, ForwardingState
-from lanesum_switch.reference.frame import ALL_OPS, Frame, Ipv4, Udp, amended, amended_udp, parse
+from lanesum_switch.reference.frame import ALL_OPS, VLAN_TYPES, Frame, Ipv4, Udp, amended, amended_udp, parse
 
 PortFrame = tuple[int, bytes]
 Copies = list[tuple[int, Frame]]
@@ -55,11 +55,14 @@ class Verdict(enum.Enum):
     PENDING = 7
     CONFLICT = 8
     ASCEND = 9
+    ICMP = 14
 
 
 _CLASSIFIED = {
     "drop_malformed": Verdict.DROP,
     "drop_corrupt": Verdict.DROP,
+    "drop_tagged": Verdict.DROP,
+    "drop_misdirected": Verdict.DROP,
     "drop_unknown": Verdict.DROP,
     "answer_arp": Verdict.ARP,
     "aggregate": Verdict.AGGREGATE,
@@ -71,6 +74,8 @@ _CLASSIFIED = {
 _ORIGINS = ("unknown_source", "genuine", "drop_spoofed", "drop_forged")
 _ADMISSIONS = ("accept", "refuse_op", "refuse_slot", "not_a_member")
 _HOPS = ("forwarded", "drop_expired", "drop_no_route")
+_ARP_ANSWERS = ("replied", "drop_same_port", "drop_unknown_host")
+_ICMP = ("answer_echo", "report", "drop_unreported", "drop_too_soon")
 _MARKS = ("mark_answer", "mark_packet")
 _DECIDED = {
     Decision.REPLAY: Verdict.REPLAY,
@@ -99,6 +104,7 @@ class ReferenceSwitch(ForwardingState):
         queue_depth: returns the number of packets that wait at a port, for ``set_congestion``.
         ops: lane operations of the program; other contributions are routed, like those of another size.
         entries: the slots; None for unused ones.
+        with_icmp: the program has control Icmp.
     """
 
     def __init__(
@@ -111,9 +117,12 @@ class ReferenceSwitch(ForwardingState):
         queue_depth: Callable[[int], int] = lambda port: 0,
         ops: Collection[LaneOp] = ALL_OPS,
         entries: SlotTable | None = None,
+        with_icmp: bool = True,
     ) -> None:
         super().__init__()
         self._ops = frozenset(ops)
+        self._with_icmp = with_icmp
+        self._icmp_sent: dict[int, int] = {}  # port -> tick of the last message
         self._accumulator_words = accumulator_words
         self._number_of_slots = slots
         self._random = random.Random(seed)
@@ -121,7 +130,7 @@ class ReferenceSwitch(ForwardingState):
         self._queue_depth = queue_depth
         self._slots = SlotTable() if entries is None else entries
         slot_decisions = (decision.value for decision in Decision)
-        names = (*_CLASSIFIED, *_ORIGINS, *_ADMISSIONS, *slot_decisions, *_HOPS, *_MARKS)
+        names = (*_CLASSIFIED, *_ORIGINS, *_ADMISSIONS, *slot_decisions, *_HOPS, *_ARP_ANSWERS, *_ICMP, *_MARKS)
         self._decisions = dict.fromkeys(names, 0)
 
     @property
@@ -130,7 +139,7 @@ class ReferenceSwitch(ForwardingState):
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(self._ops, faults=True)
+        return Capabilities(self._ops, icmp=self._with_icmp, faults=True)
 
     def decisions(self) -> dict[str, int]:
         """Return the number of packets by decision, as ``P4RuntimeSwitch.decisions`` does."""
@@ -142,7 +151,7 @@ class ReferenceSwitch(ForwardingState):
         """Process a packet and return the packets that leave, as (egress port, frame)."""
         if self._lost(port, ingress=True):
             return []
-        frame = parse(data, self._accumulator_words, self._ops)
+        frame = parse(data, self._accumulator_words, self._ops, icmp=self._with_icmp)
         verdict = self._classify(frame)
         if frame.ipv4 is not None and verdict is not Verdict.DROP:
             verdict = self._check_origin(port, frame, frame.ipv4, verdict)
@@ -152,7 +161,7 @@ class ReferenceSwitch(ForwardingState):
         elif verdict is Verdict.DESCEND:
             verdict, copies = self._descend(port, frame)
         if verdict in (Verdict.ROUTE, Verdict.ASCEND):
-            copies = self._route(frame)
+            copies = self._route(port, frame, verdict)
         elif verdict is Verdict.ARP:
             copies = self._arp(port, frame)
         return self._egress(copies)
@@ -168,12 +177,20 @@ class ReferenceSwitch(ForwardingState):
         return _CLASSIFIED[self._count(self._classification(frame))]
 
     def _classification(self, frame: Frame) -> str:
-        if frame.parse_failed or frame.no_ipv4:
+        if frame.parse_failed or frame.bad_header:
             return "drop_malformed"
+        ethernet = frame.ethernet
+        assert ethernet is not None
+        if ethernet.ether_type in VLAN_TYPES:
+            return "drop_tagged"
+        if ethernet.destination not in (SWITCH_MAC, BROADCAST_MAC):
+            return "drop_misdirected"
         if frame.checksum_error:
             return "drop_corrupt"
         if frame.arp is not None:
             return "answer_arp"
+        if ethernet.destination != SWITCH_MAC:
+            return "drop_misdirected"
         header, ipv4, udp = frame.lanesum, frame.ipv4, frame.udp
         if header is None or header.version != VERSION:
             return "drop_unknown" if ipv4 is None else "route"
@@ -255,15 +272,15 @@ class ReferenceSwitch(ForwardingState):
         elif verdict is Verdict.ASCEND:
             answer.ascend(frame, job, entry, ecn=ecn, again=decision is Decision.ASCEND_AGAIN)
         elif verdict is Verdict.REPLAY:
-            answer.result(frame, job, entry, ecn=ecn, again=True)
+            answer.result(frame, self._station, job, entry, ecn=ecn, again=True)
             return verdict, [(port, frame)]
         elif verdict in (Verdict.RESULT, Verdict.PENDING, Verdict.CONFLICT):
             if verdict is Verdict.RESULT:
-                answer.result(frame, job, entry, ecn=ecn, again=False)
+                answer.result(frame, self._station, job, entry, ecn=ecn, again=False)
             elif verdict is Verdict.PENDING:
-                answer.pending(frame, job, entry)
+                answer.pending(frame, self._station, job, entry)
             else:
-                answer.conflict(frame, job, entry)
+                answer.conflict(frame, self._station, job, entry)
             return verdict, self._multicast(job, frame)
         return verdict, []
 
@@ -292,18 +309,30 @@ class ReferenceSwitch(ForwardingState):
             return Verdict.ROUTE, []
         ethernet.source = ethernet.destination
         ipv4.ttl -= 1
+        answer.set_class(ipv4, self._station)
         return Verdict.DESCEND, self._multicast(job, frame)
 
-    def _route(self, frame: Frame) -> Copies:
+    def _route(self, port: int, frame: Frame, verdict: Verdict) -> Copies:
         ethernet, ipv4 = frame.ethernet, frame.ipv4
         assert ethernet is not None and ipv4 is not None
+        speaks = self._with_icmp and self._station.ip != 0
         host = self._forward.get(ipv4.destination)
-        if ipv4.ttl <= 1:
+        if speaks and ipv4.destination == self._station.ip:
+            cause = icmp.cause_at_switch(frame, ipv4)
+        elif ipv4.ttl <= 1:
             self._count("drop_expired")
-            return []
-        if host is None:
+            cause = icmp.Cause.EXPIRED
+        elif host is None:
             self._count("drop_no_route")
-            return []
+            cause = icmp.Cause.NO_ROUTE
+        else:
+            return self._forward_to(host, frame)
+        # A sum that ascends is no packet of its sender.
+        return self._icmp(port, frame, cause) if speaks and verdict is Verdict.ROUTE else []
+
+    def _forward_to(self, host: HostPort, frame: Frame) -> Copies:
+        ethernet, ipv4 = frame.ethernet, frame.ipv4
+        assert ethernet is not None and ipv4 is not None
         self._count("forwarded")
         ethernet.source, ethernet.destination = SWITCH_MAC, host.mac
         ipv4.ttl -= 1
@@ -311,11 +340,33 @@ class ReferenceSwitch(ForwardingState):
         ipv4.checksum = amended(ipv4.checksum, (0x0100, 0))
         return [(host.port, frame)]
 
+    def _icmp(self, port: int, frame: Frame, cause: icmp.Cause) -> Copies:
+        """Answer with an ICMP message, at most one per port and tick."""
+        assert frame.ipv4 is not None
+        now = self._clock() >> _TICK_SHIFT
+        if not icmp.is_reportable(frame, frame.ipv4, cause):
+            self._count("drop_unreported")
+            return []
+        if self._icmp_sent.get(port, 0) == now & 0xFFFFFFFF:
+            self._count("drop_too_soon")
+            return []
+        self._count("answer_echo" if cause is icmp.Cause.ECHO else "report")
+        self._icmp_sent[port] = now & 0xFFFFFFFF
+        icmp.message(frame, frame.ipv4, cause, self._station.ip)
+        return [(port, frame)]
+
     def _arp(self, port: int, frame: Frame) -> Copies:
         ethernet, arp = frame.ethernet, frame.arp
         assert ethernet is not None and arp is not None
-        if arp.operation != _ARP_REQUEST or arp.target_ip not in self._forward:
+        host = self._forward.get(arp.target_ip)
+        of_switch = self._with_icmp and arp.target_ip == self._station.ip != 0
+        if arp.operation != _ARP_REQUEST or (host is None and not of_switch):
+            self._count("drop_unknown_host")
             return []
+        if host is not None and host.port == port:
+            self._count("drop_same_port")
+            return []
+        self._count("replied")
         ethernet.destination, ethernet.source = arp.sender_mac, SWITCH_MAC
         arp.operation = _ARP_REPLY
         arp.target_mac, arp.sender_mac = arp.sender_mac, SWITCH_MAC

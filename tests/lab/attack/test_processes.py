@@ -70,11 +70,12 @@ PACE = {"controller": 0.0, "w3": 1500.0, "w4": 1500.0}
 
 CLASSIFIED = (
     "aggregate", "route", "route_past", "route_other_size", "descend_or_route", "answer_arp", "drop_malformed",
-    "drop_corrupt", "drop_unknown",
+    "drop_corrupt", "drop_tagged", "drop_misdirected", "drop_unknown",
 )  # fmt: skip
 EXPECTED_AT_SWITCH = (
     "drop_spoofed", "drop_forged", "not_a_member", "refuse_slot", "refuse_op", "drop_malformed", "drop_corrupt",
-    "drop_unknown", "drop_expired", "drop_no_route", "route_past", "route_other_size", "descend_or_route",
+    "drop_tagged", "drop_misdirected", "drop_unknown", "drop_expired", "drop_no_route", "route_past",
+    "route_other_size", "descend_or_route",
 )  # fmt: skip
 EXPECTED_AT_SERVER = {
     "not a member", "wrong tag", "slot out of range", "operation not allowed", "not a contribution", "other version",

@@ -246,7 +246,7 @@ def test_fuzz_of_frames_changes_no_register(star: Star) -> None:
     more = attacked.counts - calm.counts
     classified = (
         "aggregate", "route", "route_past", "route_other_size", "descend_or_route", "answer_arp", "drop_malformed",
-        "drop_corrupt", "drop_unknown",
+        "drop_corrupt", "drop_tagged", "drop_misdirected", "drop_unknown",
     )  # fmt: skip
     assert attacked.received == calm.received
     assert sum(more[name] for name in classified) == len(intruder.sent) > burst * number

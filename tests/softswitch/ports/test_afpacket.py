@@ -75,6 +75,26 @@ def test_port_sends_and_receives_over_veth(veth: tuple[str, str]) -> None:
     far.close()
 
 
+def test_tagged_frame_is_received_with_its_tags(veth: tuple[str, str]) -> None:
+    """The kernel takes the outer tag out of the bytes; the program must see it, and frames must stay in order."""
+    near, far = AfPacketPort(veth[0]), AfPacketPort(veth[1])
+    addresses, rest = b"\x02" * 12, b"\x88\xb5" + bytes(range(60))
+    tags = ("", "81000005", "81000000", "", "88a80007", "8100e064", "88a8000781000005", "")
+    frames = [addresses + bytes.fromhex(tag) + rest for tag in tags]
+    try:
+        for frame in frames:
+            far.send(frame)
+        received: list[bytes] = []
+        deadline = time.monotonic() + 5
+        while len(received) < len(frames) and time.monotonic() < deadline:
+            select.select([near], [], [], 0.1)
+            received += [frame for frame in near.receive_batch() if frame.startswith(addresses)]
+        assert received == frames
+    finally:
+        near.close()
+        far.close()
+
+
 def test_backlog_behind_slow_link_counts_waiting_frames(veth: tuple[str, str]) -> None:
     """Behind a link of one kilobyte a second, almost all sent frames wait."""
     slow = f"tc qdisc add dev {veth[0]} root tbf rate 8kbit burst 2000 limit 1000000"
