@@ -221,7 +221,7 @@ def test_another_controller_is_noticed(remote: RemoteSwitch, process: Process) -
             remote.device.admit(job())
 
 
-def test_mastership_that_another_client_takes_is_an_event_with_its_election_id(process: Process) -> None:
+def test_taken_mastership_is_an_event_with_its_election_id(process: Process) -> None:
     remote = RemoteSwitch(process.address, bmv2_pipeline(), election_id=(0, 7))
     controller = Controller(NETWORK, FakeServer(), {"s1": remote}, connect_timeout_s=5.0)
     placed = controller.admit(request()).switch_jobs["s1"]
