@@ -15,7 +15,7 @@ from p4.v1 import p4runtime_pb2
 from lanesum.protocol.spec import BUILT_ACCUMULATOR_WORDS
 from lanesum_control.errors import PipelineError
 from lanesum_control.pipelines import bmv2_pipeline
-from lanesum_control.switch import CONGESTION
+from lanesum_control.switch import CONGESTION, STATION
 
 
 @pytest.mark.parametrize("accumulator_words", BUILT_ACCUMULATOR_WORDS)
@@ -26,6 +26,8 @@ def test_every_table_counts_its_packets(accumulator_words: int) -> None:
     counters = {counter.preamble.id: counter.direct_table_id for counter in p4info.direct_counters}
     assert len(p4info.tables) >= 13
     for table in p4info.tables:
+        if table.preamble.name == STATION:
+            continue  # table classify counts what becomes of the frames
         assert table.preamble.id in {counters.get(resource) for resource in table.direct_resource_ids}, table
     registers = {register.preamble.name for register in p4info.registers}
     assert {f"IngressPipeline.lanes.words_{i}" for i in range(accumulator_words)} <= registers

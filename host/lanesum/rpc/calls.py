@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -66,7 +65,7 @@ class Call:
     def _start(self, *operations: Any) -> asyncio.Future[Any]:
         # If the wait for them ends early, grpcio still holds what the operations need.
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._call.start_server_batch(operations, functools.partial(resolve, future))
+        self._call.start_server_batch(operations, Waiter(future))
         return future
 
     async def enter(self, task: asyncio.Task[None]) -> None:
@@ -177,10 +176,20 @@ def cygrpc() -> Any:
     return binding
 
 
-def resolve(future: asyncio.Future[Any], event: Any) -> None:
-    """Give a future the event for which it waits, if it still waits."""
-    if not future.done():
-        future.set_result(event)
+class Waiter:
+    """Tag of an operation: gives a future the event for which it waits, if it still waits.
+
+    The event has its tag, so a tag that kept the future would keep the call, as a cycle, until the next collection of
+    garbage. gRPC counts such calls as open, and refuses new ones.
+    """
+
+    def __init__(self, future: asyncio.Future[Any]) -> None:
+        self._future: asyncio.Future[Any] | None = future
+
+    def __call__(self, event: Any) -> None:
+        future, self._future = self._future, None
+        if future is not None and not future.done():
+            future.set_result(event)
 
 
 def cut(text: str) -> str:

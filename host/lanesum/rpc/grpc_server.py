@@ -10,7 +10,6 @@ its server ends when a method name is no UTF-8 (grpcio 1.85); ``grpc.server`` ha
 from __future__ import annotations
 
 import asyncio
-import functools
 import logging
 import os
 import resource
@@ -25,7 +24,7 @@ from typing import Any
 from lanesum._internal.closing import Serving
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.rpc.caller import Caller
-from lanesum.rpc.calls import Call, RefusedError, cygrpc, resolve
+from lanesum.rpc.calls import Call, RefusedError, Waiter, cygrpc
 from lanesum.rpc.connections import make_room
 from lanesum.rpc.json_grpc import OPTIONS
 from lanesum.rpc.limits import Limits, Shares
@@ -138,7 +137,7 @@ class GrpcServer(Serving):
 
     async def _stop(self, grace_s: float) -> None:
         down: asyncio.Future[Any] = self._loop.create_future()
-        self._server.shutdown(self._queue, functools.partial(resolve, down))
+        self._server.shutdown(self._queue, Waiter(down))
         await asyncio.wait({down}, timeout=grace_s)
         self._server.cancel_all_calls()
         if self._tasks:
@@ -162,7 +161,7 @@ class GrpcServer(Serving):
     async def _accept(self) -> None:
         while True:
             arrived: asyncio.Future[Any] = self._loop.create_future()
-            self._server.request_call(self._queue, self._queue, functools.partial(resolve, arrived))
+            self._server.request_call(self._queue, self._queue, Waiter(arrived))
             event = await arrived
             if not event.success:  # the server ends
                 return

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import stat
 import threading
 import time
@@ -341,3 +342,17 @@ def test_socket_file_is_for_its_owner_and_one_server(tmp_path: Path) -> None:
 def test_malformed_address_is_refused(address: str) -> None:
     with pytest.raises(ConfigurationError, match="host:port"):
         Site(address=address)
+
+
+def test_ended_calls_are_freed_without_a_garbage_collection() -> None:
+    """gRPC counts calls that are still in memory as open, and refuses new ones beyond the bound of streams."""
+    few = Limits(streams_of_caller=4, waiting=4)
+    service = JsonService("127.0.0.1:0", SERVICE, {"Echo": lambda message, _caller: message}, owner="test", limits=few)
+    gc.collect()
+    gc.disable()
+    try:
+        with service, grpc.insecure_channel(f"127.0.0.1:{service.port}") as channel:
+            echo = channel.unary_unary(PATH.decode())
+            assert [echo(b"{}") for _ in range(200)] == 200 * [b"{}"]
+    finally:
+        gc.enable()

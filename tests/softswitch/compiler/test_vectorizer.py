@@ -71,6 +71,9 @@ def program_with_job(path: Path, vectorize: bool, role: Role = NO_ROLE) -> Embed
     table = int.from_bytes(bytes(range(3, 243, 15)), "big")
     code_table = ActionCall(INGRESS + "lanes.use_code_table", (table,))
     tables[INGRESS + "lanes.lookup"].insert(TableEntry((Match(JOB),), code_table))
+    # All frames are addressed to station 0.
+    station = ActionCall(INGRESS + "station.to_switch", (0, 0, 0))
+    tables[INGRESS + "station.station"].insert(TableEntry((Match(0),), station))
     server = ActionCall(INGRESS + "forward.route", (WORKERS, 1, 2))
     tables[INGRESS + "forward.forward"].insert(TableEntry((Match(0x0A0000FE, 32),), server))
     switch.set_multicast_group(GROUP, [Replica(port, port + 1) for port in range(WORKERS)])
