@@ -33,7 +33,7 @@ def make_room(port: int, limits: Limits, busy: Container[str]) -> int:
         with contextlib.suppress(OSError), _duplicate(int(name)) as one:
             if one.family in (socket.AF_INET, socket.AF_INET6) and one.getsockname()[1] == port:
                 peer = _peer(one.getpeername())
-                # Numbers of sockets rise with their age.
+                # Every processor numbers its sockets in their order, so this is nearly that of their age.
                 found[host_of(peer)].append((os.fstat(one.fileno()).st_ino, int(name), peer))
     if sum(map(len, found.values())) < full:
         return 0

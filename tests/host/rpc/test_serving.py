@@ -260,14 +260,15 @@ def test_connections_are_limited_and_end_when_idle() -> None:
 
 
 def test_one_host_leaves_connections_to_others() -> None:
-    """It has all connections but two; those with a call, and as many of the newest as its share, stay open."""
+    """It has all connections but two; those with a call, and as many others as its share, stay open."""
     limits = Limits(connections=16)
     with running(limits) as site, contextlib.ExitStack() as stack:
         busy = stack.enter_context(RawPeer(site.address, source="127.0.0.2"))
         busy.send(headers(PATH))
         others = [stack.enter_context(RawPeer(site.address, source="127.0.0.2")) for _ in range(13)]
-        assert all(peer.is_closed() for peer in others[:9])
-        assert not any(peer.is_closed(timeout_s=0.05) for peer in others[9:])
+        while (closed := sum(peer.is_closed(timeout_s=0.05) for peer in others)) < 9:
+            pass  # the test's time limit ends it
+        assert closed == sum(peer.is_closed(timeout_s=0.05) for peer in others) == 9
         busy.send(message(b"{}"))
         assert busy.status() == CODES.OK.value[0]
         for _ in range(3):
