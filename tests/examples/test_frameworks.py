@@ -75,7 +75,9 @@ def test_hf_trainer_callback_attaches_lanesum(site: Site, tmp_path: Path) -> Non
 
 def test_ray_example_attaches_lanesum(site: Site) -> None:
     needs("ray", "pyarrow")
-    check(output_of(start(["examples/train_ray.py", f"--controller={site.address}", "--steps=12"])), min_buckets=12)
+    output = output_of(start(["examples/train_ray.py", f"--controller={site.address}", "--steps=12"]))
+    # Ray may print a line of a worker twice.
+    check("\n".join(dict.fromkeys(output.splitlines())), min_buckets=12)
 
 
 def test_elastic_restart_is_a_new_incarnation(site: Site, tmp_path: Path) -> None:

@@ -33,7 +33,11 @@ needs_mininet = pytest.mark.skipif(bool(mininet_obstacle()), reason=f"Mininet: {
 def bench(*arguments: str) -> dict[str, Any]:
     interfaces = {name for _, name in socket.if_nameindex()}
     command = [sys.executable, "-m", "lanesum.cli", "bench", *arguments, "--quick", "--json"]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
+    for _ in range(3):
+        result = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
+        # On a busy machine the short parts of a quick run may not overlap.
+        if "did not run at the same time" not in result.stderr:
+            break
     assert result.returncode == 0, result.stderr
     assert {name for _, name in socket.if_nameindex()} == interfaces
     printed: dict[str, Any] = json.loads(result.stdout)
