@@ -34,7 +34,7 @@ def bench(*arguments: str) -> dict[str, Any]:
     interfaces = {name for _, name in socket.if_nameindex()}
     command = [sys.executable, "-m", "lanesum.cli", "bench", *arguments, "--quick", "--json"]
     for _ in range(3):
-        result = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
+        result = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
         # On a busy machine the short parts of a quick run may not overlap.
         if "did not run at the same time" not in result.stderr:
             break
