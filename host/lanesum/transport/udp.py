@@ -38,7 +38,7 @@ from lanesum.transport.service_thread import ServiceThread
 from lanesum.transport.sockets import ServerSockets, WrapSocket
 from lanesum.transport.stats import TransportStats
 from lanesum.transport.ticket import JobTicket
-from lanesum.transport.worker_loop import PythonWorkerLoop, WorkerLoop
+from lanesum.transport.worker_loop import PythonWorkerLoop, WorkerLoop, closed_in_round
 
 # Tickets that this process has used, by servers, job, tag and worker. Rounds of a second session with the same ticket
 # would have the numbers of the first one's, and the aggregation point might answer with results that it still holds.
@@ -96,6 +96,8 @@ class _Exclusive:
         try:
             if transport._failure is not None:
                 raise transport._failure
+            if transport._closed_in_round:
+                raise closed_in_round()
             if not transport._usable:
                 raise SessionClosedError(
                     "This session is closed, or an earlier round of it failed.", "Join the job again for a new session."
@@ -151,6 +153,7 @@ class UdpTransport:
         self._deadline_s = deadline_s
         self._usable = True
         self._in_flight = 0  # rounds begun and not finished
+        self._closed_in_round = False
         try:
             self._sockets = ServerSockets(
                 ticket.local, ticket.servers, shared=is_shared_with_switch(ticket.local), wrap_socket=wrap_socket
@@ -442,6 +445,7 @@ class UdpTransport:
 
     def close(self) -> None:
         """Close the sockets; idempotent."""
+        self._closed_in_round |= self._usable and self._in_flight > 0
         self._usable = False
         self._service_thread.close()
         self._loop.close()

@@ -116,6 +116,15 @@ def test_close_ends_round_of_another_thread() -> None:
         sock.bind(ticket.local)
 
 
+def test_close_between_calls_of_round_says_that_round_was_in_flight() -> None:
+    transport = UdpTransport(tickets((HOST, 9), 2)[0])
+    round_ = transport.begin_round(LaneOp.ADD32, WORDS)
+    transport.close()
+    transport.close()
+    with pytest.raises(SessionClosedError, match="while a round of it was in flight"):
+        transport.wait([round_])
+
+
 def test_closed_or_deleted_transport_leaves_no_descriptors() -> None:
     with AggregationServer((HOST, 0)) as server, descriptors_stay():
         for number in range(6):
