@@ -347,7 +347,7 @@ class Controller:
 
     def _unwatch(self, watch: Watch) -> None:
         with self._lock:
-            job = next((job for job in self._jobs.values() if job.number == watch.key[0]), None)
+            job = self._numbered(watch.key[0])
             if self._liveness.close(watch) and job is not None and job.incarnation.tag == watch.key[1]:
                 self._sign_of_life(job, watch.key[2])
                 self._leases_changed()
@@ -517,9 +517,8 @@ class Controller:
         """Return the packet counters.
 
         ``switches``: by decision, for each switch. ``servers``: decisions, and refusals by reason, for each server;
-        None for unreachable ones. ``server``: the same of all servers together; None if no server answers. ``packets``:
-            by decision, at
-        all switches together, or at the servers if there is no switch.
+        None for unreachable ones. ``server``: the same of all servers together; None if no server answers.
+        ``packets``: by decision, at all switches together, or at the servers if there is no switch.
         """
         switches = self._fleet.decisions()
         found = self._servers.look()
