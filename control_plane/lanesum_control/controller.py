@@ -27,7 +27,6 @@ from lanesum.rpc import controller as rpc
 from lanesum.rpc.caller import UNAUTHENTICATED, Caller, Role
 from lanesum.rpc.limits import MAX_STREAMS
 from lanesum.server import ServerJob
-from lanesum.server.client import ServerError
 from lanesum.transport.ticket import JobTicket
 from lanesum_control.capabilities import owner_word
 from lanesum_control.controlled_server import SERVER, ControlledServer, ServerLinks, packets_as_of_a_switch
@@ -42,6 +41,7 @@ from lanesum_control.managed import ManagedSwitch
 from lanesum_control.network import Network
 from lanesum_control.planning import Plan, plan
 from lanesum_control.quotas import DEFAULT_QUOTA, AdmissionRate, TenantQuota, check_tenant
+from lanesum_control.remote_server import ServerError
 from lanesum_control.store import Store
 
 __all__ = ["AdmittedJob", "Controller", "JobRequest", "worker_names"]

@@ -18,7 +18,6 @@ from pydantic import TypeAdapter, ValidationError
 from lanesum import codecs
 from lanesum._internal.udp_socket import Address
 from lanesum.errors import ConfigurationError
-from lanesum.protocol.frames import ipv4_text
 from lanesum.protocol.lanes import LaneOp, carried_by, check_carried
 from lanesum.protocol.spec import MAX_SLOTS, UDP_PORT
 from lanesum.transport.ticket import JobTicket
@@ -318,6 +317,6 @@ def tickets(job: Job, placement: Placement, network: Network, accumulator_words:
         codec=request.codec,
     )
     return tuple(
-        dataclasses.replace(shared, worker=worker, local=(ipv4_text(network.host(name).ip), request.port))
+        dataclasses.replace(shared, worker=worker, local=(network.address(name), request.port))
         for worker, name in enumerate(request.workers)
     )
