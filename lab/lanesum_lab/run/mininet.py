@@ -10,7 +10,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from lanesum.launch.supervisor import Supervisor
 from lanesum.rpc import controller as rpc
 from lanesum.rpc import json_grpc
 from lanesum_lab.run import commands
@@ -20,12 +19,13 @@ from lanesum_lab.run.mininet_net import MininetNetwork, mininet_network
 from lanesum_lab.run.outcome import Outcome
 from lanesum_lab.run.plan import RunPlan
 from lanesum_lab.run.steps import Stage
+from lanesum_lab.run.supervisor import RunSupervisor
 from lanesum_switch.faults.topology_names import CONTROLLER
 
 MASTER_PORT = 29500  # torch's usual one; the network is ours alone
 
 
-def run(plan: RunPlan, supervisor: Supervisor) -> Outcome:
+def run(plan: RunPlan, supervisor: RunSupervisor) -> Outcome:
     """Train. Raises what the supervisor and the controller raise."""
     topology = plan.topology
     (controller_host,) = topology.names("controller")
