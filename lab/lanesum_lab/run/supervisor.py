@@ -15,7 +15,7 @@ _POLL_S = 0.05
 
 
 class RunSupervisor(Supervisor):
-    """Supervisor that knows the commands of its processes. Use as a context manager.
+    """Supervisor with the commands of its processes. Use as a context manager.
 
     Attributes:
         killed: processes that were killed on purpose; their absence is no failure until they are restarted.
