@@ -8,7 +8,6 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lanesum.protocol.frames import ipv4_text
 from lanesum.transport.ticket import JobTicket
 from lanesum_control.jobs import Job, JobRequest
 from lanesum_control.model import SwitchJob
@@ -74,7 +73,7 @@ def tickets(job: Job, placement: Placement, network: Network, accumulator_words:
         codec=request.codec,
     )
     return tuple(
-        dataclasses.replace(shared, worker=worker, local=(ipv4_text(network.host(name).ip), request.port))
+        dataclasses.replace(shared, worker=worker, local=(network.address(name), request.port))
         for worker, name in enumerate(request.workers)
     )
 

@@ -21,7 +21,6 @@ from typing import Any
 from lanesum.rpc.caller import UNAUTHENTICATED, Caller
 from lanesum.rpc.limits import MAX_STREAMS
 from lanesum.server import ServerJob
-from lanesum.server.client import ServerError
 from lanesum.transport.ticket import JobTicket
 from lanesum_control.admitted import AdmittedJob, left_out_words, tickets
 from lanesum_control.allocation import Ranges
@@ -38,6 +37,7 @@ from lanesum_control.model import SwitchJob
 from lanesum_control.network import Network
 from lanesum_control.planning import Plan
 from lanesum_control.quotas import TenantQuota, check_tenant
+from lanesum_control.remote_server import ServerError
 from lanesum_control.store import Store
 from lanesum_control.switch_plans import SwitchPlans
 from lanesum_control.udp_ports import taken_ports, with_port

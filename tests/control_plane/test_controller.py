@@ -11,11 +11,11 @@ import pytest
 from lanesum import codecs
 from lanesum.errors import ConfigurationError
 from lanesum.protocol import LaneOp
-from lanesum.server.client import ServerError
 from lanesum_control.controller import Controller, JobRequest
 from lanesum_control.errors import AdmissionError, QuotaError, UnknownJobError
 from lanesum_control.model import Role
 from lanesum_control.planning import NO_SLOTS
+from lanesum_control.remote_server import ServerError
 from tests.control_plane.control_fakes import Site, request, what
 
 

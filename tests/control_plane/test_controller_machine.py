@@ -14,12 +14,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from lanesum.server.client import ServerError
 from lanesum.transport.ticket import JobTicket
 from lanesum_control.controller import JobRequest
 from lanesum_control.errors import AdmissionError
 from lanesum_control.jobs import Taken
 from lanesum_control.model import Role
+from lanesum_control.remote_server import ServerError
 from lanesum_control.store import Store
 from tests.control_plane.control_fakes import Site
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from lanesum.errors import ConfigurationError
-from lanesum.server.client import ServerError
 from lanesum_control.controlled_server import UnservedError
 from lanesum_control.controller import Controller
 from lanesum_control.errors import AdmissionError
+from lanesum_control.remote_server import ServerError
 from lanesum_control.service import job_message
 from lanesum_control.store import Store
 from tests.control_plane.control_fakes import Site, request, what
