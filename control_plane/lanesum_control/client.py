@@ -33,6 +33,7 @@ _RPC_TIMEOUT_S = 15.0
 _PUSH_TIMEOUT_S = 120.0
 _GET_PROGRAM = "GetForwardingPipelineConfig"
 _NOT_PRIMARY = grpc.StatusCode.PERMISSION_DENIED
+_TOO_MANY_CALLS = grpc.StatusCode.RESOURCE_EXHAUSTED
 _NO_PROGRAM = grpc.StatusCode.FAILED_PRECONDITION
 
 
@@ -110,7 +111,7 @@ class SwitchConnection(Closing):
         try:
             answer = run(self._session.call(_GET_PROGRAM, self._cookie_request(), _RPC_TIMEOUT_S))
         except grpc.RpcError as error:
-            if error.code() in GONE:
+            if error.code() in (*GONE, _TOO_MANY_CALLS):
                 raise self._gone(error) from error
             return False  # it runs no program yet
         config = p4runtime_pb2.GetForwardingPipelineConfigResponse.FromString(answer).config

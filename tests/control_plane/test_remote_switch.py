@@ -11,7 +11,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from unittest.mock import AsyncMock
 
+import grpc
 import pytest
 from p4.v1 import p4runtime_pb2
 
@@ -24,6 +26,7 @@ from lanesum_control.model import Member, Station, SwitchJob
 from lanesum_control.monitor import Monitor
 from lanesum_control.network import Network
 from lanesum_control.pipelines import bmv2_pipeline
+from lanesum_control.session import Session
 from lanesum_control.store import Store
 from lanesum_control.switch import ARP, CONGESTION, DELETE, INSERT, JOB_TABLES, LOOKUP, MEMBER, RECEIVER, STATION
 from lanesum_control.topology import load
@@ -363,6 +366,14 @@ def test_program_pushed_with_the_same_election_id_is_noticed(remote: RemoteSwitc
     remote.device.connection.push_pipeline(bmv2_pipeline(32))
     assert not run(remote.unchanged())
     with pytest.raises(SwitchUnreachableError, match="has restarted without its program"):
+        remote.check()
+
+
+def test_refusal_of_a_busy_switch_is_no_missing_program(remote: RemoteSwitch, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the controller would push its program again, and clear the entries of running jobs."""
+    busy = grpc.aio.AioRpcError(grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.aio.Metadata(), grpc.aio.Metadata(), "Busy.")
+    monkeypatch.setattr(Session, "call", AsyncMock(side_effect=busy))
+    with pytest.raises(SwitchUnreachableError, match=r"does not answer: RESOURCE_EXHAUSTED Busy\."):
         remote.check()
 
 

@@ -160,7 +160,9 @@ def test_call_beyond_the_waiting_ones_is_refused() -> None:
     with running(limits) as site, peers(site.address, 1, b"") as (peer,):
         for stream in (1, 3, 5, 7):
             peer.send(headers(f"/{SERVICE}/Wait".encode(), stream) + message(b"{}", stream))
-        assert peer.status() == CODES.UNAVAILABLE.value[0]
+        assert peer.status() == CODES.RESOURCE_EXHAUSTED.value[0]
+        with pytest.raises(RefusedCallError, match=r"has 3 calls in work already\. Wait for one before the next"):
+            site.call("Wait")
         site.release.set()
         assert [peer.status() for _ in range(3)] == [CODES.OK.value[0]] * 3
         assert site.call("Wait") == {"waited": True}
