@@ -171,16 +171,19 @@ class SwitchConnection(Closing):
             SwitchUnreachableError: the switch is gone, or lost its program.
             NotPrimaryError: another controller is primary.
         """
-        pending = [p4runtime_pb2.Update(type=kind, entity=entity) for kind, entity in updates]
+        pending = list(updates)
         problems: list[str] = []
         for start in range(0, len(pending), _UPDATES_PER_REQUEST):
             problems += self._write_some(pending[start : start + _UPDATES_PER_REQUEST])
         if problems:
             raise SwitchWriteError(f"The switch at {self.address} refused: {'; '.join(problems)}.")
 
-    def _write_some(self, updates: list[p4runtime_pb2.Update]) -> list[str]:
-        request = p4runtime_pb2.WriteRequest(device_id=self._session.device_id, updates=updates)
+    def _write_some(self, pending: list[tuple[int, p4runtime_pb2.Entity]]) -> list[str]:
+        request = p4runtime_pb2.WriteRequest(device_id=self._session.device_id)
         request.election_id.high, request.election_id.low = self._session.election_id
+        updates = request.updates
+        for kind, entity in pending:
+            updates.add(type=kind).entity.CopyFrom(entity)
         try:
             self._call("Write", request)
             return []
