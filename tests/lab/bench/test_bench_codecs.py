@@ -128,7 +128,7 @@ def test_all_codecs_beside_each_other(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not has_torch, reason="PyTorch is not installed.")
-def test_codecs_that_a_switch_cannot_add_gather_a_message_of_each_worker() -> None:
+def test_messages_not_summed_grow_with_workers() -> None:
     for label, (name, parameters) in comparison.ALL_CODECS.items():
         if label != "lgc-server":  # It gathers once its network is trained.
             four, eight = (
