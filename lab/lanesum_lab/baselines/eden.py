@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.codecs.base import CodecContext, Result, RoundShape, Steps, Vector, Words
-from lanesum.codecs.gathered import gather, gathered_shape, rounded
+from lanesum.codecs.gathered import gathered_shape
 from lanesum.codecs.kernels.hadamard import hadamard_transform
 from lanesum.codecs.kernels.philox import Stream, expand_signs, random_words
 from lanesum.codecs.norms import non_negative
@@ -28,6 +28,7 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import WORD_BITS
 from lanesum_lab.baselines.checks import checked_workers, finite_vector
 from lanesum_lab.baselines.fields import field_words, pack_fields, unpack_fields
+from lanesum_lab.codec_steps import gather, rounded
 
 _MAX_BITS = 8
 # Coordinates of the shortest block: the values of a shorter one are not normal after the rotation.
