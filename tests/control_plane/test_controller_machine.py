@@ -126,9 +126,9 @@ class ControllerMachine(RuleBasedStateMachine):
     @rule()
     def look(self) -> None:
         """Run one round of the monitor."""
-        self.controller.check_server()
+        self.controller.deployment.check_server()
         for switch in SWITCHES:
-            self.controller.check_switch(switch)
+            self.controller.deployment.check_switch(switch)
 
     @rule()
     def controller_restarts(self) -> None:
