@@ -108,7 +108,7 @@ class Call:
             self._share.silent.pop(self, None)
             self._share.waiting += 1
             if self._share.waiting > self._limits.waiting:
-                text = f"This caller has {self._limits.waiting} calls in work already. Wait for one before the next."
+                text = f"This caller has {self._limits.waiting} calls in work already. Wait for one of them."
                 raise RefusedError(codes.RESOURCE_EXHAUSTED, text)
         if data is not None and max_bytes is not None and len(data) > max_bytes:
             raise RefusedError(
@@ -124,8 +124,7 @@ class Call:
             (self._shares.streams, self._limits.streams),
         ):
             if used >= limit:
-                text = f"All {limit} streams are in use. Close one, or try again later."
-                raise RefusedError(import_grpc().StatusCode.RESOURCE_EXHAUSTED, text)
+                raise RefusedError(import_grpc().StatusCode.RESOURCE_EXHAUSTED, f"All {limit} streams are in use.")
         self._streams = True
         self._share.waiting -= 1
         self._share.streams += 1

@@ -180,7 +180,7 @@ class GrpcServer(Serving):
             await self._answer(call, event.call_details.method, task)
         except asyncio.CancelledError:
             if call.evicted:
-                text = f"This caller has {self.limits.silent} newer calls without a message. Make fewer at once."
+                text = f"This caller has {self.limits.silent} newer calls that wait for their message."
                 await call.finish(self._codes.RESOURCE_EXHAUSTED, text)
         except RefusedError as error:
             await call.finish(error.code, str(error), error.metadata)
@@ -196,7 +196,7 @@ class GrpcServer(Serving):
         if handler is None:
             raise RefusedError(self._codes.UNIMPLEMENTED, "Method not found!")
         if len(self._tasks) > self.limits.calls:
-            text = f"The server has {self.limits.calls} open calls already. Try again later."
+            text = f"The server has {self.limits.calls} open calls already. Call again later."
             raise RefusedError(self._codes.RESOURCE_EXHAUSTED, text)
         if self._authenticate is not None and path in self._handlers:
             try:
