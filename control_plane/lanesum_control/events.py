@@ -94,7 +94,7 @@ class EventLog:
     ) -> list[Event]:
         """Return the events after ``number`` and not before ``since_s``, oldest first; at most the first ``limit``.
 
-        ``of``: those of these switches, servers and jobs alone.
+        ``of``: those of these present jobs alone, since their admissions.
         """
         condition = f"WHERE number > ? AND time >= ? AND {_of(of)} ORDER BY number LIMIT ?"
         return self._events(condition, number, since_s, *(of or ()), limit)
@@ -112,6 +112,9 @@ class EventLog:
         return [Event(*row) for row in self._store.events(condition, values)]
 
 
-def _of(subjects: Sequence[str] | None) -> str:
-    """Return a condition with one parameter for each of the subjects; all events if None."""
-    return "TRUE" if subjects is None else f"whom IN ({', '.join('?' for _ in subjects)})"
+def _of(jobs: Sequence[str] | None) -> str:
+    """Return a condition with one parameter for each of the jobs; all events if None."""
+    if jobs is None:
+        return "TRUE"
+    since_admission = "number >= (SELECT first_event FROM jobs WHERE jobs.name = whom)"
+    return f"whom IN ({', '.join('?' for _ in jobs)}) AND {since_admission}"

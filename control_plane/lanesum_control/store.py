@@ -163,11 +163,15 @@ class Store(Closing):
         return number, order
 
     def save(self, job: Job, ranges: Mapping[str, Mapping[int, SlotRange]]) -> None:
-        """Store a job with its request, the tickets of ``job.incarnation``, and all slot ranges."""
+        """Store a job with its request, the tickets of ``job.incarnation``, and all slot ranges.
+
+        The next event is the first one of a new job.
+        """
         request, now = job.request, job.incarnation
         with self.transaction():
             self._db.execute(
-                "INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?)"
+                "INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?,"
+                " (SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'events'))"
                 " ON CONFLICT (number) DO UPDATE SET request = excluded.request",
                 (
                     job.number,
