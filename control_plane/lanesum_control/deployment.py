@@ -352,6 +352,11 @@ class Deployment:
         """Return False if ``check_switch`` has to run. In the event loop."""
         return await self._fleet.unchanged(name)
 
+    def switches_in_use(self) -> set[str]:
+        """Return the switches that sum for a job with a live worker; without a lock, so that it never waits."""
+        jobs = self.workers.jobs_alive()
+        return {name for name, ranges in self._plan.ranges.items() if not jobs.isdisjoint(ranges)}
+
     def watch_switch(self, name: str, changed: Callable[[], None]) -> None:
         """Call ``changed``, from any thread, when ``check_switch`` has to run."""
         self._fleet.watch(name, changed)
