@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from lanesum import environment
 from lanesum.errors import ConfigurationError
 from lanesum.rpc import controller as rpc
 from lanesum_control import tokens
+from lanesum_control.cli.console import console
 from lanesum_control.cli.typer_main import typer_main
 from lanesum_control.private_files import write_private
 
@@ -156,7 +156,7 @@ def list_jobs(controller: Controller = _ADDRESS, as_json: Json = False) -> None:
         first = (job["name"], str(job["job"]), job["owner"] or "-", ", ".join(job["workers"]))
         for number, row in enumerate(rows or [("", "", "")]):
             table.add_row(*([""] * len(first) if number else first), *row)
-    Console().print(table)
+    console().print(table)
 
 
 @app.command()
