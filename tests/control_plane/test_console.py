@@ -25,7 +25,7 @@ def test_job_list_without_a_terminal_is_complete() -> None:
     (line,) = (line for line in output.splitlines() if name in line)
     assert ", ".join(f"w{number}" for number in range(1, 17)) in line
     (reason,) = controller.job(name).left_out.values()
-    assert f"left out: {reason}" in output and "…" not in output
+    assert f"Z: {reason}" in output and "…" not in output
 
 
 def test_job_list_keeps_to_columns_that_are_set(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,7 +95,7 @@ def test_guarantee_that_cannot_be_met_names_what_is_full(
     assert controller.admit(request("second", **{**fields, "best_effort": True})).left_out.keys() <= {"s1"}
 
 
-def test_job_beyond_the_code_tables_of_a_switch_is_refused_by_quota() -> None:
+def test_job_beyond_code_tables_of_switch_is_refused_by_quota() -> None:
     """The committed program holds the code tables of 32 jobs."""
     controller, site = started()
     for number in range(32):
