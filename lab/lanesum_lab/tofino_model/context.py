@@ -1,35 +1,48 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The compiler's description of an assembled program, ``context.json``."""
+"""The compiler's description of an assembled program, ``context.json``, in the form that the harness needs."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 _PARTS = ("match_key_fields", "match_attributes", "static_entries")
+_NAMES = ("name", "field_name")
 
 
-def with_distinct_keys(context: dict[str, Any]) -> dict[str, Any]:
-    """Rename keys that have the name of a parameter of their table, and return ``context``.
+def for_harness(context: dict[str, Any]) -> dict[str, Any]:
+    """Change key fields that the harness would misread; return ``context``.
 
-    The harness finds both by name, and would write the parameter into the key.
+    - A key can have the name of a parameter of its table. The harness finds both by name and writes the parameter into
+      the key, so such a key gets another name.
+    - A key can be a part of a field. The compiler counts bits from the lowest of the field, but writes constant entries
+      with the bits of the part, which the harness shifts out. So bits are counted from the lowest of the part.
     """
     for table in context["tables"]:
+        keys = table.get("match_key_fields", ())
         parameters = {param["name"] for action in table.get("actions", ()) for param in action["p4_parameters"]}
-        names = {field["name"] for field in table.get("match_key_fields", ())} & parameters
-        if names:
-            for part in _PARTS:
-                _rename(table[part], names)
+        for key in list(keys):
+            name, lowest = key["name"], key["start_bit"]
+            for item in _named(table, name) if lowest or name in parameters else ():
+                for bit in ("start_bit", "field_bit"):
+                    if bit in item:
+                        item[bit] -= lowest
+                if name in parameters:
+                    item.update({kind: f"key_{name}" for kind in _NAMES if kind in item})
     return context
 
 
-def _rename(node: Any, names: set[str]) -> None:
+def _named(table: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """Return the parts of a table's description that name a key field."""
+    return [item for part in _PARTS for item in _objects(table[part]) if name in (item.get(kind) for kind in _NAMES)]
+
+
+def _objects(node: Any) -> Iterator[dict[str, Any]]:
     if isinstance(node, list):
         for item in node:
-            _rename(item, names)
+            yield from _objects(item)
     elif isinstance(node, dict):
-        for key, value in node.items():
-            if key in ("name", "field_name") and value in names:
-                node[key] = f"key_{value}"
-            else:
-                _rename(value, names)
+        yield node
+        for value in node.values():
+            yield from _objects(value)

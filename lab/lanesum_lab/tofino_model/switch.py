@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from lanesum_lab.tofino_model.context import with_distinct_keys
+from lanesum_lab.tofino_model.context import for_harness
 from lanesum_lab.tofino_model.errors import TofinoModelError
 from lanesum_lab.tofino_model.exact import ExactTable
 from lanesum_lab.tofino_model.harness import Harness
@@ -43,7 +43,7 @@ class ModelSwitch(TofinoSwitch):
 
     def __init__(self, harness: str, build: Path, **options: Any) -> None:
         self._program = harness
-        context = with_distinct_keys(json.loads((build / "context.json").read_text()))
+        context = for_harness(json.loads((build / "context.json").read_text()))
         self._context = {table["name"]: table for table in context["tables"]}
         self._folder = tempfile.TemporaryDirectory(prefix="lanesum-model-")
         self._build = Path(self._folder.name) / "build"
