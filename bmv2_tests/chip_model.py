@@ -17,7 +17,7 @@ from lanesum_control.client import SwitchConnection
 from lanesum_control.pipelines import CompiledPipeline, tofino_pipeline
 from lanesum_control.switch import P4RuntimeSwitch
 from lanesum_control.tofino.build import ASSEMBLER, COMPILER, build_profile
-from lanesum_control.tofino.profiles import profile
+from lanesum_control.tofino.profiles import PROFILES, TOFINO_1, TofinoProfile
 from lanesum_lab.tofino_model.harness import PROGRAM
 from lanesum_lab.tofino_model.switch import ModelSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
@@ -28,9 +28,10 @@ from .in_process import InProcessTarget
 from .target import DEVICE_ID, Clock, Queues
 
 NAME = "tofino-model"
-PROFILE = "tofino1-w32"
-#: Variable that names a folder with ``tofino.bin`` and ``context.json`` of the sources, instead of a build.
-BUILD_VARIABLE = "LANESUM_TOFINO_MODEL_BUILD"
+#: Profiles for the chip of the model; the first runs the whole suite.
+MODEL_PROFILES = tuple(profile for profile in PROFILES if profile.chip is TOFINO_1)
+#: Variable that names the folder with the binaries of ``make tofino``, to save a build of the sources.
+BUILD_VARIABLE = "LANESUM_TOFINO_BINARIES"
 P4_SOURCES = Path(__file__).parent.parent / "p4src"
 
 
@@ -40,6 +41,7 @@ class ModelTarget(InProcessTarget):
     name = NAME
     slot_table = TofinoSlotTable
     num_schedules = 5
+    min_frame_bytes = 60  # of Ethernet, without the frame check, which the parser would take for the end of a header
     clock: Clock | None = None
     stopped = True
 
@@ -72,9 +74,16 @@ def obstacle() -> str:
     return f"{missing[0]} is not on PATH" if missing else ""
 
 
+def _build(profile: TofinoProfile, folder: Path) -> Path:
+    """Return the folder with binary and ``context.json`` of a profile; without one that exists, build it."""
+    if BUILD_VARIABLE in os.environ:
+        return Path(os.environ[BUILD_VARIABLE]) / profile.name
+    return build_profile(profile, P4_SOURCES, folder).binary.parent
+
+
 @contextlib.contextmanager
-def model_target() -> Iterator[ModelTarget]:
-    """Start the model with a fresh build of the sources; skip the test, with the reason, where it cannot run."""
+def model_target(profile: TofinoProfile = MODEL_PROFILES[0]) -> Iterator[ModelTarget]:
+    """Start the model with a build of the sources; skip the test, with the reason, where it cannot run."""
     reason = obstacle()
     if reason:
         pytest.skip(reason)
@@ -82,9 +91,8 @@ def model_target() -> Iterator[ModelTarget]:
     assert harness is not None
     with contextlib.ExitStack() as cleanup:
         folder = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="lanesum-")))
-        build = Path(os.environ.get(BUILD_VARIABLE) or build_profile(profile(PROFILE), P4_SOURCES, folder).binary.parent)
-        switch = cleanup.enter_context(ModelSwitch(harness, build))
+        switch = cleanup.enter_context(ModelSwitch(harness, _build(profile, folder)))
         address = f"unix:{folder}/p4runtime"
         cleanup.enter_context(P4RuntimeServer(switch, address, DEVICE_ID))
         connection = cleanup.enter_context(SwitchConnection(address, device_id=DEVICE_ID))
-        yield ModelTarget(switch, connection, tofino_pipeline(PROFILE))
+        yield ModelTarget(switch, connection, tofino_pipeline(profile.name))

@@ -9,6 +9,8 @@ from typing import Any
 
 _PARTS = ("match_key_fields", "match_attributes", "static_entries")
 _NAMES = ("name", "field_name")
+# Printed for keys in binary digits, although they are used.
+HARMLESS = "expected a constant value: 0b"
 
 
 def for_harness(context: dict[str, Any]) -> dict[str, Any]:
@@ -46,3 +48,35 @@ def _objects(node: Any) -> Iterator[dict[str, Any]]:
         yield node
         for value in node.values():
             yield from _objects(value)
+
+
+def take_ternary_entries(context: dict[str, Any]) -> list[str]:
+    """Remove the constant entries of ternary tables; return the commands that write them.
+
+    The harness drops the highest bits of a key that are 0 if wildcards follow.
+    """
+    commands = []
+    for table in context["tables"]:
+        if table.get("match_attributes", {}).get("match_type") == "ternary":
+            commands += [_entry(table, entry) for entry in table["static_entries"]]
+            table["static_entries"] = []
+    return commands
+
+
+def _entry(table: dict[str, Any], entry: dict[str, Any]) -> str:
+    """Return the command for a constant entry; the first one has the highest address."""
+    size = sum(stage["size"] for stage in table["match_attributes"]["stage_tables"])
+    widths = {key["name"]: key["bit_width"] for key in table["match_key_fields"]}
+    matches = (
+        f"{key['field_name']}:{_digits(int(key['value'], 0), int(key['mask'], 0), widths[key['field_name']])}"
+        for key in entry["match_key_fields_values"]
+    )
+    action = next(action["name"] for action in table["actions"] if action["handle"] == entry["action_handle"])
+    parameters = (f"{param['parameter_name']}:{param['value']}" for param in entry["action_parameters_values"])
+    address = size - 1 - entry["priority"]
+    return f"add {table['name']} {address} {' '.join(matches)} {action}({', '.join(parameters)})"
+
+
+def _digits(value: int, mask: int, width: int) -> str:
+    bits = range(width - 1, -1, -1)
+    return "0b" + "".join(str(value >> bit & 1) if mask >> bit & 1 else "*" for bit in bits)

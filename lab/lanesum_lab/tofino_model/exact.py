@@ -69,9 +69,7 @@ class _Way:
         memory = sum(bit.of(key) << position for position, bit in enumerate(self.memories))
         each = max(1, len(self.versions) >> self.subword_bits)
         first = (row & ((1 << self.subword_bits) - 1)) * each
-        return [
-            Place(self.first + number, memory, row >> self.subword_bits) for number in range(first, first + each)
-        ]
+        return [Place(self.first + number, memory, row >> self.subword_bits) for number in range(first, first + each)]
 
     def clear(self, place: Place) -> str:
         """Return the command that makes an entry invalid."""

@@ -82,5 +82,3 @@ def _register(address: int, value: int) -> bytes:
 def _memory(address: int, value: int) -> bytes:
     low, high = value & (1 << 64) - 1, value >> 64
     return struct.pack("<IQIIQQ", ord("d") << 24, address, 128, 1, low, high)
-
-

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from lanesum_lab.tofino_model.context import for_harness
+from lanesum_lab.tofino_model.context import HARMLESS, for_harness, take_ternary_entries
 from lanesum_lab.tofino_model.errors import TofinoModelError
 from lanesum_lab.tofino_model.exact import ExactTable
 from lanesum_lab.tofino_model.harness import Harness
@@ -44,13 +44,14 @@ class ModelSwitch(TofinoSwitch):
     def __init__(self, harness: str, build: Path, **options: Any) -> None:
         self._program = harness
         context = for_harness(json.loads((build / "context.json").read_text()))
+        self._constant_entries = take_ternary_entries(context)
         self._context = {table["name"]: table for table in context["tables"]}
         self._folder = tempfile.TemporaryDirectory(prefix="lanesum-model-")
         self._build = Path(self._folder.name) / "build"
         self._build.mkdir()
         (self._build / "context.json").write_text(json.dumps(context))
         (self._build / "tofino.bin").symlink_to(build.resolve() / "tofino.bin")
-        self._harness: Harness | None = None
+        self._started: Harness | None = None
         self._starts = 0
         super().__init__(**options)
 
@@ -62,18 +63,19 @@ class ModelSwitch(TofinoSwitch):
 
     def close(self) -> None:
         """End the model."""
-        if self._harness is not None:
-            self._harness.close()
+        if self._started is not None:
+            self._started.close()
         self._folder.cleanup()
 
     def _install(self, program: Any) -> None:
         super()._install(program)
-        if self._harness is not None:
-            self._harness.close()
+        if self._started is not None:
+            self._started.close()
         self._starts += 1
         self._scratch = Path(self._folder.name) / str(self._starts)
         self._scratch.mkdir()
-        self._harness = Harness(self._program, self._build, self._scratch)
+        self._started = Harness(self._program, self._build, self._scratch)
+        self.harness.run(self._constant_entries, harmless=HARMLESS)
         self._configure(recirculation())
         self._model_groups = Groups()
         self._written_groups: dict[int, tuple[Replica, ...]] = {}
@@ -84,13 +86,18 @@ class ModelSwitch(TofinoSwitch):
         }
         self._written: dict[str, dict[tuple[Match, ...], TableEntry]] = {name: {} for name in self._model_tables}
 
+    @property
+    def harness(self) -> Harness:
+        """The running harness of the loaded program."""
+        assert self._started is not None, "no program is loaded"
+        return self._started
+
     def process(self, port: int, frame: bytes) -> list[PacketOut]:
         """Send a packet through the model; return the packets that leave."""
         with self._lock:
-            assert self._harness is not None, "no program is loaded"
             self._write_changes()
             self._received[port] += 1
-            found = self._harness.exchange(port, frame)
+            found = self.harness.exchange(port, frame)
             out = [PacketOut(at, data) for at, data in found if at not in self.recirculation_ports]
             for packet in out:
                 self._sent[packet.port] += 1
@@ -106,11 +113,10 @@ class ModelSwitch(TofinoSwitch):
 
     def _read_counters_of(self, table: MatchTable) -> None:
         """Read the counters of a table's constant entries, which have the highest addresses in their order."""
-        assert self._harness is not None
         size = sum(stage["size"] for stage in self._context[table.name]["match_attributes"]["stage_tables"])
         (counter,) = self._context[table.name]["statistics_table_refs"]
         for number, entry in enumerate(table.entries()):
-            printed = self._harness.run([f"check_counter {counter['name']}({size - 1 - number})"])
+            printed = self.harness.run([f"check_counter {counter['name']}({size - 1 - number})"])
             found = [line for line in printed.splitlines() if "(physical " in line]
             values = dict(pair.split("=") for pair in found[-1].split()[2:] if "=" in pair) if found else {}
             value = CounterValue(int(values.get("packets", 0)), int(values.get("bytes", 0)))
@@ -118,7 +124,6 @@ class ModelSwitch(TofinoSwitch):
 
     def _write_changes(self) -> None:
         """Write the differences between the switch's tables and groups and the chip's."""
-        assert self._harness is not None
         commands: list[str] = []
         for name, model_table in self._model_tables.items():
             table, written = self._runtime.tables[name], self._written[name]
@@ -131,7 +136,7 @@ class ModelSwitch(TofinoSwitch):
                     commands += model_table.add(_key(match, model_table), _action(table, entry))
                     written[match] = entry
         if commands:
-            self._harness.run(commands)
+            self.harness.run(commands)
         for group in {*self._written_groups, *self._groups}:
             replicas = self._groups.get(group, ())
             if replicas != self._written_groups.get(group, ()):
@@ -140,10 +145,9 @@ class ModelSwitch(TofinoSwitch):
 
     def _configure(self, configuration: bytes) -> None:
         """Write registers and memories of the chip."""
-        assert self._harness is not None
         path = self._scratch / "configuration"
         path.write_bytes(configuration)
-        self._harness.run([f"load {path}"])
+        self.harness.run([f"load {path}"])
 
 
 def _model_table(context: dict[str, Any], table: MatchTable) -> ExactTable | LpmTable:
