@@ -38,7 +38,7 @@ WORDS ?= 24
 SLOTS ?=
 PASSES ?= 1
 
-# Frames of each profile and first seed of `make tofino-model`.
+# Frames and first seed of `make tofino-model`.
 MODEL_FRAMES ?= 20000
 MODEL_SEED ?= 0
 

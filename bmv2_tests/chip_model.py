@@ -17,7 +17,7 @@ from lanesum_control.client import SwitchConnection
 from lanesum_control.pipelines import CompiledPipeline, tofino_pipeline
 from lanesum_control.switch import P4RuntimeSwitch
 from lanesum_control.tofino.build import ASSEMBLER, COMPILER, build_profile
-from lanesum_control.tofino.profiles import PROFILES, TOFINO_1, TofinoProfile
+from lanesum_control.tofino.profiles import PROFILES, TOFINO_1
 from lanesum_lab.tofino_model.harness import PROGRAM
 from lanesum_lab.tofino_model.switch import ModelSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
@@ -28,8 +28,8 @@ from .in_process import InProcessTarget
 from .target import DEVICE_ID, Clock, Queues
 
 NAME = "tofino-model"
-#: Profiles for the chip of the model; the first runs the whole suite.
-MODEL_PROFILES = tuple(profile for profile in PROFILES if profile.chip is TOFINO_1)
+#: Profile that runs on the model: for its chip, without recirculation.
+MODEL_PROFILE = next(profile for profile in PROFILES if profile.chip is TOFINO_1 and profile.passes == 1)
 #: Variable that names the folder with the binaries of ``make tofino``, to save a build of the sources.
 BUILD_VARIABLE = "LANESUM_TOFINO_BINARIES"
 P4_SOURCES = Path(__file__).parent.parent / "p4src"
@@ -74,15 +74,15 @@ def obstacle() -> str:
     return f"{missing[0]} is not on PATH" if missing else ""
 
 
-def _build(profile: TofinoProfile, folder: Path) -> Path:
-    """Return the folder with binary and ``context.json`` of a profile; without one that exists, build it."""
+def _build(folder: Path) -> Path:
+    """Return the folder with binary and ``context.json``; without one that exists, build it."""
     if BUILD_VARIABLE in os.environ:
-        return Path(os.environ[BUILD_VARIABLE]) / profile.name
-    return build_profile(profile, P4_SOURCES, folder).binary.parent
+        return Path(os.environ[BUILD_VARIABLE]) / MODEL_PROFILE.name
+    return build_profile(MODEL_PROFILE, P4_SOURCES, folder).binary.parent
 
 
 @contextlib.contextmanager
-def model_target(profile: TofinoProfile = MODEL_PROFILES[0]) -> Iterator[ModelTarget]:
+def model_target() -> Iterator[ModelTarget]:
     """Start the model with a build of the sources; skip the test, with the reason, where it cannot run."""
     reason = obstacle()
     if reason:
@@ -91,8 +91,8 @@ def model_target(profile: TofinoProfile = MODEL_PROFILES[0]) -> Iterator[ModelTa
     assert harness is not None
     with contextlib.ExitStack() as cleanup:
         folder = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="lanesum-")))
-        switch = cleanup.enter_context(ModelSwitch(harness, _build(profile, folder)))
+        switch = cleanup.enter_context(ModelSwitch(harness, _build(folder)))
         address = f"unix:{folder}/p4runtime"
         cleanup.enter_context(P4RuntimeServer(switch, address, DEVICE_ID))
         connection = cleanup.enter_context(SwitchConnection(address, device_id=DEVICE_ID))
-        yield ModelTarget(switch, connection, tofino_pipeline(profile.name))
+        yield ModelTarget(switch, connection, tofino_pipeline(MODEL_PROFILE.name))

@@ -11,40 +11,33 @@ import pytest
 from lanesum_switch.api import PacketOut
 
 from .chip_frames import Trio, compare, trio
-from .chip_model import MODEL_PROFILES
 
 pytestmark = pytest.mark.long
 
 
-@pytest.fixture(scope="module", params=MODEL_PROFILES, ids=lambda profile: profile.name)
-def running_trio(request: pytest.FixtureRequest) -> Iterator[Trio]:
-    with trio(request.param) as star:
+@pytest.fixture(scope="module")
+def running_trio() -> Iterator[Trio]:
+    with trio() as star:
         yield star
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_model_with_random_frames_sends_those_of_executor_and_reference(
-    request: pytest.FixtureRequest, running_trio: Trio, seed: int
-) -> None:
+def test_model_with_random_frames_sends_those_of_executor_and_reference(running_trio: Trio, seed: int) -> None:
     before = running_trio.frames
-    compare(running_trio, request.node.callspec.params["running_trio"], seed)
+    compare(running_trio, seed)
     assert running_trio.frames > before
 
 
-def test_comparison_with_wrong_table_entry_fails(
-    request: pytest.FixtureRequest, running_trio: Trio, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_comparison_with_wrong_table_entry_fails(running_trio: Trio, monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted bug: every member has the bit of the next worker."""
     harness = running_trio.model.switch.harness
     run = harness.run
     monkeypatch.setattr(harness, "run", lambda commands: run(c.replace("worker:1,", "worker:2,") for c in commands))
     with pytest.raises(AssertionError, match="differs from the reference"):
-        compare(running_trio, request.node.callspec.params["running_trio"], 0)
+        compare(running_trio, 0)
 
 
-def test_comparison_with_wrong_executor_fails(
-    request: pytest.FixtureRequest, running_trio: Trio, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_comparison_with_wrong_executor_fails(running_trio: Trio, monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted bug: the executor's answers to port 1 have one bit of the last word inverted."""
     process = running_trio.executor.switch.process
 
@@ -53,4 +46,4 @@ def test_comparison_with_wrong_executor_fails(
 
     monkeypatch.setattr(running_trio.executor.switch, "process", wrong)
     with pytest.raises(AssertionError, match="the executor differs from the model"):
-        compare(running_trio, request.node.callspec.params["running_trio"], 0)
+        compare(running_trio, 0)

@@ -68,7 +68,7 @@ def _entry(table: dict[str, Any], entry: dict[str, Any]) -> str:
     size = sum(stage["size"] for stage in table["match_attributes"]["stage_tables"])
     widths = {key["name"]: key["bit_width"] for key in table["match_key_fields"]}
     matches = (
-        f"{key['field_name']}:{_digits(int(key['value'], 0), int(key['mask'], 0), widths[key['field_name']])}"
+        f"{key['field_name']}:{_digits(int(key['value'], 0), int(key.get('mask', '-1'), 0), widths[key['field_name']])}"
         for key in entry["match_key_fields_values"]
     )
     action = next(action["name"] for action in table["actions"] if action["handle"] == entry["action_handle"])

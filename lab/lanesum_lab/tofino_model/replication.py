@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Multicast groups and the recirculation port of Tofino 1 in pipe 0, as a configuration file for the harness.
+"""Multicast groups of Tofino 1 in pipe 0, as a configuration file for the harness.
 
 A group is a list of level-1 nodes, one for each replica with its replication id. Each names a level-2 node with the
 replica's port. The group table has the first node of each group, and the deparser a nibble with the pipes of it.
@@ -19,16 +19,10 @@ Replica = tuple[int, int]  # port, replication id
 _NODES = 0x61000000000 // 16
 _GROUPS = 0x61001000000 // 16
 _DEPARSER_PIPES = (0x27F0000, 0x27F8000)
-_RECIRCULATION = ((0x273D01C, 0x000F0001), (0x273D020, 0xF))
 _LEVEL_1, _LEVEL_2 = 1, 9
 _GROUPS_A_ROW, _GROUP_BITS = 4, 20
 _NUM_NODES = 1 << 14
 _PIPE_0 = 1
-
-
-def recirculation() -> bytes:
-    """Return the configuration that turns on the recirculation ports 68 to 71."""
-    return b"".join(_register(address, value) for address, value in _RECIRCULATION)
 
 
 class Groups:

@@ -8,8 +8,8 @@
     packets ------------------------------------------------------------------------+    -> packets
 
 The control plane writes the tables of the embedded switch, as for every TNA program. Before a packet, the differences
-to the chip's tables are written through the names of ``context.json``. All ports are in pipe 0, and time stands still:
-the model counts nanoseconds of its own, a few for each packet.
+to the chip's tables are written through the names of ``context.json``. All ports are in pipe 0; recirculation is not
+configured. Time stands still: the model counts nanoseconds of its own, a few for each packet.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from lanesum_lab.tofino_model.context import HARMLESS, for_harness, take_ternary
 from lanesum_lab.tofino_model.errors import TofinoModelError
 from lanesum_lab.tofino_model.exact import ExactTable
 from lanesum_lab.tofino_model.harness import Harness
-from lanesum_lab.tofino_model.replication import Groups, Replica, recirculation
+from lanesum_lab.tofino_model.replication import Groups, Replica
 from lanesum_lab.tofino_model.routes import LpmTable
 from lanesum_switch.api import ActionCall, CounterValue, Match, PacketOut, TableEntry
 from lanesum_switch.runtime.tables import MatchTable
@@ -76,7 +76,6 @@ class ModelSwitch(TofinoSwitch):
         self._scratch.mkdir()
         self._started = Harness(self._program, self._build, self._scratch)
         self.harness.run(self._constant_entries, harmless=HARMLESS)
-        self._configure(recirculation())
         self._model_groups = Groups()
         self._written_groups: dict[int, tuple[Replica, ...]] = {}
         self._model_tables = {
@@ -98,7 +97,7 @@ class ModelSwitch(TofinoSwitch):
             self._write_changes()
             self._received[port] += 1
             found = self.harness.exchange(port, frame)
-            out = [PacketOut(at, data) for at, data in found if at not in self.recirculation_ports]
+            out = [PacketOut(at, data) for at, data in found]
             for packet in out:
                 self._sent[packet.port] += 1
             return out

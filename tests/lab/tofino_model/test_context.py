@@ -26,7 +26,7 @@ def _context(key: dict[str, Any], parameter: str = "port") -> dict[str, Any]:
     return {"tables": [table]}
 
 
-def test_bits_of_a_part_of_a_field_count_from_its_lowest() -> None:
+def test_bits_of_a_field_part_count_from_its_lowest() -> None:
     context = for_harness(_context({"name": "flags", "start_bit": 5, "bit_width": 4}))
     (table,) = context["tables"]
     (stage,) = table["match_attributes"]["stage_tables"]
@@ -35,7 +35,7 @@ def test_bits_of_a_part_of_a_field_count_from_its_lowest() -> None:
     assert stage["hash_functions"] == [{"field_name": "flags", "field_bit": 1}]
 
 
-def test_key_with_the_name_of_a_parameter_is_renamed() -> None:
+def test_key_named_like_a_parameter_is_renamed() -> None:
     context = for_harness(_context({"name": "port", "start_bit": 0, "bit_width": 4}))
     (table,) = context["tables"]
     assert table["match_key_fields"][0]["name"] == "key_port"
