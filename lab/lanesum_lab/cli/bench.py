@@ -253,7 +253,9 @@ def codec(
 @app.command()
 def learning(
     codecs: Annotated[str, typer.Option(help="Codecs, separated by commas.")] = "",
-    tasks: Annotated[str, typer.Option(help="Tasks (digits, transformer), separated by commas; by default both.")] = "",
+    tasks: Annotated[
+        str, typer.Option(help="digits, transformer (by default both), words, each also 'TASK AdamW'; with commas.")
+    ] = "",
     steps: Annotated[int | None, typer.Option(min=1, help="Steps of every training.")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Number of workers.")] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Trainings of each case; figures are means.")] = None,
@@ -267,7 +269,10 @@ def learning(
 
     chosen = [
         (name, steps or default_steps, seeds or default_seeds)
-        for name, default_steps, default_seeds in _settings(bench, quick).trainings
+        for name, default_steps, default_seeds in (
+            *_settings(bench, quick).trainings,
+            *(bench.FURTHER if tasks else ()),
+        )
         if not tasks or name in tasks.split(",")
     ]
     settings = _settings(
