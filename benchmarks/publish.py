@@ -131,6 +131,28 @@ def nmse_table(result: dict[str, Any]) -> str:
     return "\n".join([*_markdown(nmse.COLUMNS, shown), "", _averaged(result)])
 
 
+def widths_table(result: dict[str, Any]) -> str:
+    """Return the error of ``thc`` with widths per block, with all bits counted."""
+    head, *rows = nmse.widths_rows(result)
+    return "\n".join([*_markdown(head, rows), "", f"Means of {max(1, result['runs'] // 2)} steps, {_machine(result)}."])
+
+
+def training_table(result: dict[str, Any]) -> str:
+    """Return the final loss with widths per block beside that of exact sums."""
+    rows = [
+        (row[0], row[2], row[5], row[6].replace(" ± ", "±"), row[7], row[8])
+        for row in learning.rows(result, baseline="fixed")
+    ]
+    columns = ("task, optimizer", "codec", "loss", "beside fixed", "KB up", "KB down")
+    (steps,) = {steps for _, steps, _ in result["trainings"]}
+    (seeds,) = {seeds for _, _, seeds in result["trainings"]}
+    words = (
+        f"{result['workers']} workers, {steps} steps, means over {seeds} seeds; differences within seeds, with their "
+        f"standard errors. Trained {_machine(result)}."
+    )
+    return "\n".join([*_markdown(columns, rows), "", words])
+
+
 def rounds_table(result: dict[str, Any]) -> str:
     """Return the error of the mean of several rounds."""
     return "\n".join([*_markdown(nmse.ROUNDS_COLUMNS, nmse.mean_rows(result)), "", f"Measured {_machine(result)}."])
@@ -276,6 +298,8 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "server figures": ("server.json", PAGE, server_tables),
     "transport figures": ("transport.json", PAGE, transport_tables),
     "error figures": ("nmse.json", "docs/codecs.md", nmse_table),
+    "widths figures": ("nmse.json", "docs/codecs.md", widths_table),
+    "widths in training": ("learning-widths.json", "docs/codecs.md", training_table),
     "bias figures": ("nmse.json", "docs/codecs.md", rounds_table),
     "sparse figures": ("sparse.json", "docs/codecs.md", sparse_table),
     "codec figures": ("codec.json", "docs/codecs.md", codec_table),
@@ -304,6 +328,10 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
     "allreduce-sizes": (
         *("allreduce", "--cases", "hub", "--rates", "1000"),
         *("--sizes", "250,2500,25k,250k,2500k,25M,250M", "--repeats", "3"),
+    ),
+    "learning-widths": (
+        *("learning", "--codecs", "fixed,thc,widths 2,widths 3", "--steps", "100", "--seeds", "5"),
+        *("--tasks", "digits,digits AdamW,transformer,transformer AdamW,words,words AdamW"),
     ),
     "sparse": ("sparse", "--rates", "200", "--repeats", "3"),
     "codec": ("codec", "--part", "speed", "--levels", "avx2,avx512"),

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from lanesum import codecs
-from lanesum.codecs import THC, ErrorFeedback
+from lanesum.codecs import THC, CodecError, ErrorFeedback, UnencodableError
 from lanesum.codecs.thc import WidthTHC
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
@@ -143,6 +143,49 @@ def test_vectors_of_one_block_or_of_none(zero: int) -> None:
     x[2048:3072] = np.random.default_rng(zero).normal(size=1024)
     found = run(WidthTHC(workers=1, budget=4), [x])
     assert nmse(found.values, x) < 2e-4 and [one.op for one in found.rounds] == [LaneOp.MAX, LaneOp.EXPAND8TO16]
+
+
+@pytest.mark.parametrize("options", [{"budget": 2}, {"budget": 4}, {"error": 0.01}])
+def test_vectors_of_zeros_have_a_mean_of_zeros(options: dict[str, Any]) -> None:
+    found = run(codecs.get("thc", workers=3, **options), [np.zeros(9000, np.float32)] * 3)
+    for one in found.results:
+        assert not one.values.any() and one.residual is not None and not one.residual.any()
+
+
+def test_norms_beyond_float32_are_refused_before_anything_is_sent() -> None:
+    """Of a block of 512, and of one of 4,096 alone."""
+    x = np.zeros(8192, np.float32)
+    x[4096::512] = 2e38
+    for vector in (np.full(600, 1e38, np.float32), x):
+        with pytest.raises(UnencodableError, match="more than float32 holds"):
+            run(codecs.get("thc", workers=1, budget=4), [vector])
+
+
+def test_largest_norms_have_a_plan() -> None:
+    x = np.float32(1e33) * structured(1)[0]
+    codec = codecs.get("thc", workers=1, budget=3)
+    assert nmse(run(codec, [x]).values, x) == pytest.approx(
+        nmse(run(codec, structured(1)).values, structured(1)[0]), rel=0.3
+    )
+
+
+def test_workers_with_other_budgets_have_other_rounds() -> None:
+    """Without the comparison at the join, no sum mixes them."""
+    job: Any = [codecs.get("thc", workers=2, budget=budget) for budget in (2, 4)]
+    assert len({codec.describe() for codec in job}) == 2
+    with pytest.raises(CodecError, match="rounds differ"):
+        run(job, structured(2))
+
+
+def test_budget_goes_before_an_error() -> None:
+    vectors = structured(4)
+    both, budget = (
+        error_and_bits(codecs.get("thc", workers=4, budget=2, exponent=2, **more), vectors)
+        for more in ({"error": 2e-4}, {})
+    )
+    assert both == budget
+    reached, bits = error_and_bits(codecs.get("thc", workers=4, budget=8, error=0.02), vectors)
+    assert reached < 0.022 and bits < budget[1]
 
 
 def test_many_workers_have_the_widths_that_their_lanes_hold() -> None:
