@@ -140,7 +140,8 @@ ROUNDS_COLUMNS = ("mean of rounds", *SCHEMES)
 def run(settings: Settings) -> dict[str, Any]:
     """Measure; return a JSON-ready object.
 
-    ``figures``: of one round; ``widths``: of ``thc`` with widths; ``means``: of several rounds; ``left_out``: cases not measured, with the reasons.
+    ``figures``: of one round; ``widths``: of ``thc`` with widths; ``means``: of several rounds; ``left_out``: cases not
+    measured, with the reasons.
     """
     max_workers = max(settings.workers)
     left_out: dict[str, str] = {}

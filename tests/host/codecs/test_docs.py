@@ -29,7 +29,7 @@ def test_examples_run() -> None:
     namespace: dict[str, Any] = {}
     for example in examples:
         exec(example, namespace)
-    assert len(examples) == 3 and namespace["mean"].shape == (5000,)
+    assert len(examples) == 4 and namespace["mean"].shape == (5000,)
 
 
 @pytest.mark.parametrize(("build", "title"), [(thc, "## `thc`\n"), (PaperTHC, "## `thc-paper`, ")])
