@@ -31,6 +31,7 @@ from lanesum_lab.bench import (
     transport,
     tta,
     tta_report,
+    widths,
 )
 from lanesum_lab.bench.figures import text as shown
 from lanesum_lab.generate import replace_generated
@@ -133,8 +134,8 @@ def nmse_table(result: dict[str, Any]) -> str:
 
 def widths_table(result: dict[str, Any]) -> str:
     """Return the error of ``thc`` with widths per block, with all bits counted."""
-    head, *rows = nmse.widths_rows(result)
-    return "\n".join([*_markdown(head, rows), "", f"Means of {max(1, result['runs'] // 2)} steps, {_machine(result)}."])
+    words = f"{result['workers']} workers, means of {result['records']} records, {_machine(result)}."
+    return "\n".join([*_markdown(widths.columns(result), widths.rows(result)), "", words])
 
 
 def training_table(result: dict[str, Any]) -> str:
@@ -298,7 +299,7 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "server figures": ("server.json", PAGE, server_tables),
     "transport figures": ("transport.json", PAGE, transport_tables),
     "error figures": ("nmse.json", "docs/codecs.md", nmse_table),
-    "widths figures": ("nmse.json", "docs/codecs.md", widths_table),
+    "widths figures": ("nmse-widths.json", "docs/codecs.md", widths_table),
     "widths in training": ("learning-widths.json", "docs/codecs.md", training_table),
     "bias figures": ("nmse.json", "docs/codecs.md", rounds_table),
     "sparse figures": ("sparse.json", "docs/codecs.md", sparse_table),
@@ -329,6 +330,7 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
         *("allreduce", "--cases", "hub", "--rates", "1000"),
         *("--sizes", "250,2500,25k,250k,2500k,25M,250M", "--repeats", "3"),
     ),
+    "nmse-widths": ("nmse", "--widths"),
     "learning-widths": (
         *("learning", "--codecs", "fixed,thc,widths 2,widths 3", "--steps", "100", "--seeds", "5"),
         *("--tasks", "digits,digits AdamW,transformer,transformer AdamW,words,words AdamW"),

@@ -7,13 +7,11 @@ There is no error feedback, which would hide the loss of a round. Workers' vecto
 gradients are of one step each. The mean of several rounds of the same vectors shows a bias: without one its root mean
 squared error falls with the square root of their number, a slope of -0.5 between logarithms.
 
-QSGD is the peer at equal bits: the codec ``qsgd``, whose codes cannot be added. Its bits are those of a worker's own
-message, without the words for the messages of others.
+QSGD and EDEN are the peers at equal bits: the codecs ``qsgd`` and ``eden``, whose codes cannot be added. Their bits are
+those of a worker's own message, without the words for the messages of others.
 
-``digits``, ``transformer``, ``large transformer`` and ``words`` are recorded gradients
-(:mod:`lanesum_lab.bench.gradients`); ``paper`` is ``thc-paper`` with its full rotation, ``paper, blocks`` with the one
-of 1,024 coordinates as in its artifact; numbers are uplink bits. ``widths 4`` is ``thc`` with ``budget=4``: the bytes
-of ``thc 4``, uplink and downlink together.
+``digits`` and ``transformer`` are recorded gradients (:mod:`lanesum_lab.bench.gradients`); ``paper`` is ``thc-paper``
+with its full rotation, ``paper, blocks`` with the one of 1,024 coordinates as in its artifact; numbers are uplink bits.
 """
 
 from __future__ import annotations
@@ -27,10 +25,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum import codecs
 from lanesum.codecs import THC, Codec
 from lanesum.errors import ConfigurationError
-from lanesum_lab.baselines import QSGD
+from lanesum_lab.baselines import EDEN, QSGD
 from lanesum_lab.baselines.thc_paper import PaperTHC
 from lanesum_lab.bench.machine import machine
 from lanesum_lab.codec_simulation import simulate
@@ -112,27 +109,12 @@ SCHEMES: dict[str, Callable[[int], Codec | None]] = {
     "paper": _paper("full"),
     "paper, blocks": _paper("block"),
     "QSGD 4": lambda workers: QSGD(workers=workers, bits=4),
+    "EDEN 4": lambda workers: EDEN(workers=workers, bits=4),
     "thc 4": _thc(4),
     "thc 3": _thc(3),
     "thc 5": _thc(5),
     "thc 8": _thc(8),
-    "widths 4": lambda workers: codecs.get("thc", workers=workers, budget=4),
 }
-#: Parameters of ``thc`` that are compared with all bits counted, by label.
-WIDTHS: dict[str, dict[str, Any]] = {
-    "`bits=4`": {},
-    **{
-        f"`budget={budget}{', exponent=2' * (exponent - 1)}`": {"budget": budget, "exponent": exponent}
-        for budget in (2, 3, 4)
-        for exponent in (1, 2)
-    },
-    "`error=0.011`": {"error": 0.011},
-    "`bits=5`": {"bits": 5},
-    "`budget=5`": {"budget": 5},
-    "`budget=5, exponent=2`": {"budget": 5, "exponent": 2},
-}
-# Number of workers of that comparison.
-_WIDTHS_WORKERS = 4
 COLUMNS = ("vectors", "workers", "that", *SCHEMES)
 ROUNDS_COLUMNS = ("mean of rounds", *SCHEMES)
 
@@ -140,8 +122,7 @@ ROUNDS_COLUMNS = ("mean of rounds", *SCHEMES)
 def run(settings: Settings) -> dict[str, Any]:
     """Measure; return a JSON-ready object.
 
-    ``figures``: of one round; ``widths``: of ``thc`` with widths; ``means``: of several rounds; ``left_out``: cases not
-    measured, with the reasons.
+    ``figures``: of one round; ``means``: of several; ``left_out``: cases not measured, with the reasons.
     """
     max_workers = max(settings.workers)
     left_out: dict[str, str] = {}
@@ -149,13 +130,8 @@ def run(settings: Settings) -> dict[str, Any]:
     for name, draw in _DRAWN.items():
         runs = [np.random.default_rng([1, number]) for number in range(settings.runs)]
         inputs[name] = [[draw(rng, settings.size) for _ in range(max_workers)] for rng in runs]
-    widths = []
     if settings.recorded:
-        records = max(1, settings.runs // 2)
-        recorded = _recorded(max_workers, records, left_out)
-        inputs.update(recorded)
-        for name, record in {**recorded, **_larger(records)}.items() if recorded else ():
-            widths += [_widths_figure(name, record, label) for label in WIDTHS]
+        inputs.update(_recorded(max_workers, max(1, settings.runs // 2), left_out))
     figures = [
         _figure(name, records, workers, kind, scheme)
         for name, records in inputs.items()
@@ -168,7 +144,6 @@ def run(settings: Settings) -> dict[str, Any]:
         "size": settings.size,
         "runs": settings.runs,
         "figures": [figure for figure in figures if figure is not None],
-        "widths": widths,
         "means": [_mean_of_rounds(scheme, settings) for scheme in SCHEMES],
         "left_out": left_out,
     }
@@ -186,31 +161,6 @@ def _recorded(workers: int, records: int, left_out: dict[str, str]) -> dict[str,
     }
 
 
-def _larger(records: int) -> dict[str, list[list[Vector]]]:
-    """Return recorded gradients of larger models, for a few workers."""
-    from lanesum_lab.bench import gradients
-
-    return {
-        "large transformer": gradients.large_transformer(_WIDTHS_WORKERS, records),
-        "words": gradients.words(_WIDTHS_WORKERS, records),
-    }
-
-
-def _widths_figure(name: str, records: list[list[Vector]], label: str) -> dict[str, Any]:
-    codec = codecs.get("thc", workers=_WIDTHS_WORKERS, **WIDTHS[label])
-    errors, up, down = [], 0, 0
-    for number, record in enumerate(records):
-        vectors = record[:_WIDTHS_WORKERS]
-        truth = np.mean(vectors, axis=0, dtype=np.float64)
-        went = simulate(codec, vectors, seed=7, round=number, alone=True)
-        errors.append(float(np.sum((went.values - truth) ** 2) / np.sum(truth**2)))
-        up += sum(one.words for one in went.rounds)
-        down += sum(one.result_words for one in went.rounds)
-    size = sum(record[0].size for record in records)
-    nmse = float(np.mean(errors))
-    return {"vectors": name, "by": label, "bits_up": up * 32 / size, "bits_down": down * 32 / size, "nmse": nmse}
-
-
 def _figure(name: str, records: list[list[Vector]], workers: int, kind: str, scheme: str) -> dict[str, Any] | None:
     codec = SCHEMES[scheme](workers)
     if codec is None:
@@ -224,7 +174,7 @@ def _figure(name: str, records: list[list[Vector]], workers: int, kind: str, sch
     spread = float(np.std(errors, ddof=1)) / math.sqrt(len(errors)) if len(errors) > 1 else None
     size = records[0][0].size
     words = sum(one.words for one in codec.shapes(size))
-    if isinstance(codec, QSGD):
+    if isinstance(codec, (EDEN, QSGD)):
         words //= codec.workers
     return {
         "vectors": name,
@@ -260,16 +210,6 @@ def mean_rows(result: dict[str, Any]) -> Iterable[tuple[str, ...]]:
     for place, rounds in enumerate(means["paper"]["rounds"]):
         yield str(rounds), *(_short(means[scheme]["nmse"][place]) for scheme in SCHEMES)
     yield "slope of rms", *(f"{means[scheme]['slope']:.2f}" for scheme in SCHEMES)
-
-
-def widths_rows(result: dict[str, Any]) -> Iterable[tuple[str, ...]]:
-    """Return the heads, then one row for each codec: error, and bits with the norms, uplink and downlink."""
-    names = list(dict.fromkeys(one["vectors"] for one in result["widths"]))
-    found = {(one["vectors"], one["by"]): one for one in result["widths"]}
-    yield "`thc` with", *names
-    for label in WIDTHS if names else ():
-        some = [found[name, label] for name in names]
-        yield label, *(f"{_short(one['nmse'])} ({one['bits_up']:.1f} / {one['bits_down']:.1f})" for one in some)
 
 
 def rows(result: dict[str, Any]) -> Iterable[tuple[str, ...]]:

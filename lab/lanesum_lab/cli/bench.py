@@ -199,6 +199,7 @@ def nmse(
     values: Annotated[int | None, typer.Option(min=16, help="Length of a drawn vector, a multiple of 16.")] = None,
     workers: Annotated[str, typer.Option(help="Numbers of workers, separated by commas.")] = "",
     runs: Annotated[int | None, typer.Option(min=1, help="Independent runs to average.")] = None,
+    widths: Annotated[bool, typer.Option("--widths", help="Only thc with widths per block, all bits counted.")] = False,
     picture: Picture = None,
     quick: Quick = False,
     as_json: Json = False,
@@ -206,6 +207,15 @@ def nmse(
     """Error of the codecs, on drawn vectors and recorded gradients (needs PyTorch), beside QSGD at equal bits."""
     from lanesum_lab.bench import nmse as bench
 
+    if widths:
+        from lanesum_lab.bench import widths as blocks
+
+        if values or workers or picture:
+            raise ConfigurationError("--widths has no --values, --workers and --picture.", "Leave them out.")
+        settings = _settings(blocks, quick, records=runs)
+        result = blocks.run(settings)
+        _show(result, [(blocks.columns(result), blocks.rows)], as_json)
+        return
     if values is not None and values % 16:
         raise ConfigurationError(f"--values {values} is not a multiple of 16.", "16 layers share them.")
     settings = _settings(bench, quick, size=values, workers=_numbers(workers, "--workers"), runs=runs)
