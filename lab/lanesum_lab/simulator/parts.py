@@ -9,7 +9,6 @@ from pathlib import Path
 from types import ModuleType
 
 from lanesum._internal.native import availability
-from lanesum.aggregation.slots import SlotTable
 from lanesum.errors import ConfigurationError
 from lanesum.server.aggregator import Aggregator
 from lanesum.server.factory import AnyAggregator
@@ -20,6 +19,7 @@ from lanesum.transport.round_sequence import RoundSequence
 from lanesum.transport.ticket import JobTicket
 from lanesum_lab.targets import SwitchTarget
 from lanesum_lab.targets.embedded import EMBEDDED
+from lanesum_switch.reference.slots import SlotTable
 from lanesum_switch.reference.tofino_slots import TofinoSlotTable
 
 

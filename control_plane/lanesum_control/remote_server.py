@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Client of the server's control service, for controllers."""
+"""Client of an aggregation server's control service."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from lanesum.rpc import json_grpc
 from lanesum.server.jobs import ServerJob
 from lanesum.server.service import ADMIT, REMOVE, SERVICE, STATUS
 from lanesum.server.status import ServerStatus
-
-__all__ = ["DEFAULT_TIMEOUT_S", "RemoteServer", "ServerError", "ServerStatus", "ServerUnreachableError"]
 
 DEFAULT_TIMEOUT_S = 5.0
 
