@@ -96,14 +96,14 @@ def _figure(name: str, records: list[list[Vector]], label: str) -> dict[str, Any
 
 def columns(result: dict[str, Any]) -> tuple[str, ...]:
     """Return the titles of the columns."""
-    return "thc with", *dict.fromkeys(one["vectors"] for one in result["figures"])
+    return "thc with", *dict.fromkeys(one["vectors"] for one in result["figures"]), "bits up", "bits down"
 
 
 def rows(result: dict[str, Any]) -> Iterable[tuple[str, ...]]:
-    """Return one row for each codec: error, and bits per coordinate, uplink / downlink."""
-    found: dict[str, list[str]] = {}
+    """Return one row for each codec: errors, and the range of bits per coordinate over all vectors."""
+    found: dict[str, list[dict[str, Any]]] = {}
     for one in result["figures"]:
-        bits = f"{one['bits_up']:.2f} / {one['bits_down']:.2f}"
-        found.setdefault(one["by"], []).append(f"{one['nmse']:.2g} ({bits})")
-    for label, cells in found.items():
-        yield label, *cells
+        found.setdefault(one["by"], []).append(one)
+    for label, some in found.items():
+        ranges = (sorted(one[way] for one in some) for way in ("bits_up", "bits_down"))
+        yield label, *(f"{one['nmse']:.2g}" for one in some), *(f"{way[0]:.1f} to {way[-1]:.1f}" for way in ranges)
