@@ -93,7 +93,7 @@ def run(codec: THC | list[Any], vectors: list[np.ndarray], **options: Any) -> Si
 
 
 @pytest.mark.parametrize("size", [1, 1000, 1024, 5000, 9001, SIZE])
-@pytest.mark.parametrize("bits", [2, 4, 5.5])
+@pytest.mark.parametrize("bits", [0.01, 2, 4, 5.5])
 def test_all_workers_decode_the_same_bits(bits: float, size: int) -> None:
     vectors = structured(3, size)
     found = run(WidthTHC(workers=3, budget=bits), vectors)
