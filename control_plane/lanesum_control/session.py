@@ -28,6 +28,9 @@ GONE = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.Sta
 _ARBITRATION_S = 2.0
 _CLOSE_S = 0.5
 _RETRY_S = 0.05
+#: Details that grpc.aio gives a call if a write meets its end; the status of the server is lost then.
+_LOST_STATUS = "Internal error from Core"
+_ATTEMPTS = 5
 _OPTIONS = [
     ("grpc.max_receive_message_length", 64 << 20),
     # A new session must not wait for the reconnection timer of an earlier one at the same address.
@@ -92,19 +95,22 @@ class Session:
         Raises SwitchUnreachableError; ConfigurationError if the address or a certificate cannot be used.
         """
         await cls._wait_until_listening(address, timeout_s)
-        session = cls(address, device_id, election_id, changed)
-        try:
-            await asyncio.wait_for(session._arbitrate(), _ARBITRATION_S)
-        except (grpc.RpcError, asyncio.InvalidStateError, TimeoutError):
-            session._fail("no answer")
-        except BaseException:
+        for _ in range(_ATTEMPTS):
+            session = cls(address, device_id, election_id, changed)
+            try:
+                await asyncio.wait_for(session._arbitrate(), _ARBITRATION_S)
+            except (grpc.RpcError, asyncio.InvalidStateError, TimeoutError):
+                session._fail("no answer")
+            except BaseException:
+                await session.close()
+                raise
+            if session.is_open:
+                session.was_primary = session.is_primary
+                return session
             await session.close()
-            raise
-        if not session.is_open:
-            await session.close()
-            raise await session._refusal()
-        session.was_primary = session.is_primary
-        return session
+            if session._end != _LOST_STATUS:
+                break
+        raise await session._refusal()
 
     async def _refusal(self) -> SwitchUnreachableError:
         """Return the error about a session that did not begin."""

@@ -41,6 +41,7 @@ class BfRuntimeConnection(SwitchConnection):
     def _use(self, session: Any) -> None:
         self._program: Description | None = None
         self._engine: ReplicationEngine | None = None
+        self._is_known = False  # the last answer of ``runs``
         super()._use(session)
 
     # The program
@@ -58,6 +59,7 @@ class BfRuntimeConnection(SwitchConnection):
         )
         if not run(self._session.bind()):
             raise self._session.not_primary()
+        self._is_known = False
         self._session.begin_push()
         try:
             self._call(_SET, request, PUSH_TIMEOUT_S)
@@ -79,7 +81,10 @@ class BfRuntimeConnection(SwitchConnection):
     def runs(self, pipeline: CompiledPipeline) -> bool:
         """Return True if the switch runs ``pipeline`` and this client is bound. Raises SwitchUnreachableError."""
         found = self._config()
-        return self._session.is_bound and found is not None and list(found.config) == [forwarding_config(pipeline)]
+        self._is_known = (
+            self._session.is_bound and found is not None and list(found.config) == [forwarding_config(pipeline)]
+        )
+        return self._is_known
 
     def _config(self) -> Any:
         """Return what the agent runs; None if it runs no program. Raises SwitchUnreachableError."""
@@ -98,8 +103,8 @@ class BfRuntimeConnection(SwitchConnection):
         return found
 
     async def unchanged(self) -> bool:
-        """Return True if this client is bound, answers come, and no other has pushed a program. In the event loop."""
-        if not self._session.was_primary or not self._session.is_bound:
+        """Return True if ``runs`` was true, no client has pushed since, and answers come. In the event loop."""
+        if not self._is_known or not self._session.was_primary:
             return False
         try:
             await self._session.call_for_all("Read", self._read_request([]).SerializeToString(), RPC_TIMEOUT_S)
@@ -113,11 +118,11 @@ class BfRuntimeConnection(SwitchConnection):
         request = messages.WriteRequest(client_id=self._session.client_id)
         request.target.device_id, request.target.pipe_id = self._session.device_id, messages.ALL_PIPES
         origins: list[p4runtime_pb2.Update] = []
-        nodes: Iterable[int] = ()
+        replication: list[Any] = []
         if any(update.type != _INSERT and update.entity.WhichOneof("entity") != "table_entry" for update in updates):
-            nodes = self._engine_here.nodes(self._read_tables(self._engine_here.tables))
+            replication = self._read_tables(self._engine_here.tables)
         for update in updates:
-            for translated in self._translated(update, nodes):
+            for translated in self._translated(update, replication):
                 request.updates.append(translated)
                 origins.append(update)
         try:
@@ -132,7 +137,7 @@ class BfRuntimeConnection(SwitchConnection):
             # The agent leaves out the successes after the last error.
             return self._problems(zip(origins, details, strict=False))
 
-    def _translated(self, update: p4runtime_pb2.Update, nodes: Iterable[int]) -> Iterator[Any]:
+    def _translated(self, update: p4runtime_pb2.Update, replication: list[Any]) -> Iterator[Any]:
         entity = update.entity
         if entity.WhichOneof("entity") == "table_entry":
             translated = messages.Update(type=getattr(messages.Update, p4runtime_pb2.Update.Type.Name(update.type)))
@@ -141,7 +146,7 @@ class BfRuntimeConnection(SwitchConnection):
             return
         group = entity.packet_replication_engine_entry.multicast_group_entry
         if update.type != _INSERT:
-            yield from self._engine_here.deletion(group.multicast_group_id, nodes)
+            yield from self._engine_here.deletion(group.multicast_group_id, replication)
         if update.type != _DELETE:
             yield from self._engine_here.insertion(group)
 

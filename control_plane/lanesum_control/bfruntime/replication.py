@@ -36,9 +36,9 @@ class ReplicationEngine:
 
     def __init__(self, fixed: Description) -> None:
         groups, nodes = fixed.named(GROUPS), fixed.named(NODES)
-        self._groups, self._nodes = groups.id, nodes.id
+        self._groups, self._node_table = groups.id, nodes.id
         self._group, self._node = groups.key("$MGID"), nodes.key("$MULTICAST_NODE_ID")
-        self._members = groups.datum("$MULTICAST_NODE_ID")
+        self._listed = groups.datum("$MULTICAST_NODE_ID")
         self._excludes = groups.datum("$MULTICAST_NODE_L1_XID_VALID")
         self._exclusions = groups.datum("$MULTICAST_NODE_L1_XID")
         self._rid = nodes.datum("$MULTICAST_RID")
@@ -47,7 +47,7 @@ class ReplicationEngine:
     @property
     def tables(self) -> tuple[int, int]:
         """Ids of the tables that ``groups`` reads."""
-        return self._groups, self._nodes
+        return self._groups, self._node_table
 
     def insertion(self, group: p4runtime_pb2.MulticastGroupEntry) -> Iterator[Any]:
         """Yield the updates that add a group. Raises SwitchWriteError."""
@@ -58,28 +58,34 @@ class ReplicationEngine:
         first = group.multicast_group_id * _MAX_REPLICAS
         nodes = range(first, first + len(group.replicas))
         for node, replica in zip(nodes, group.replicas, strict=True):
-            entry = _entry(self._nodes, self._node, node)
+            entry = _entry(self._node_table, self._node, node)
             entry.data.fields.add(field_id=self._rid.id, stream=self._rid.encode(replica.instance))
             entry.data.fields.add(field_id=self._lags.id).int_arr_val.SetInParent()
             entry.data.fields.add(field_id=self._ports.id).int_arr_val.val.append(replica.egress_port)
             yield _update(messages.Update.INSERT, entry)
         entry = _entry(self._groups, self._group, group.multicast_group_id)
-        entry.data.fields.add(field_id=self._members.id).int_arr_val.val.extend(nodes)
+        entry.data.fields.add(field_id=self._listed.id).int_arr_val.val.extend(nodes)
         entry.data.fields.add(field_id=self._excludes.id).bool_arr_val.val.extend(False for _ in nodes)
         entry.data.fields.add(field_id=self._exclusions.id).int_arr_val.val.extend(0 for _ in nodes)
         yield _update(messages.Update.INSERT, entry)
 
-    def deletion(self, group: int, nodes: Iterable[int]) -> Iterator[Any]:
-        """Yield the updates that delete a group and its nodes, of the ``nodes`` that there are."""
-        yield _update(messages.Update.DELETE, _entry(self._groups, self._group, group))
-        for node in sorted(node for node in nodes if node // _MAX_REPLICAS == group):
-            yield _update(messages.Update.DELETE, _entry(self._nodes, self._node, node))
+    def deletion(self, group: int, entries: Iterable[Any]) -> Iterator[Any]:
+        """Yield the updates that delete a group and its nodes, of the ``entries`` of a read.
 
-    def nodes(self, entries: Iterable[Any]) -> dict[int, _Node]:
-        """Return the nodes by id among the entries of a read."""
+        A group without its entry, of which a write left nodes, can be deleted; one without both is refused.
+        """
+        groups, nodes = self._members(entries), self._nodes(entries)
+        own = sorted(node for node in nodes if node // _MAX_REPLICAS == group)
+        if group in groups or not own:
+            yield _update(messages.Update.DELETE, _entry(self._groups, self._group, group))
+        for node in own:
+            yield _update(messages.Update.DELETE, _entry(self._node_table, self._node, node))
+
+    def _nodes(self, entries: Iterable[Any]) -> dict[int, _Node]:
+        """Return the nodes by id."""
         found = {}
         for entry in entries:
-            if entry.table_id == self._nodes and entry.key.fields:
+            if entry.table_id == self._node_table and entry.key.fields:
                 data = {datum.field_id: datum for datum in entry.data.fields}
                 rid, ports, lags = (data.get(one.id) for one in (self._rid, self._ports, self._lags))
                 found[_number(entry.key.fields[0].exact.value)] = _Node(
@@ -89,18 +95,22 @@ class ReplicationEngine:
                 )
         return found
 
+    def _members(self, entries: Iterable[Any]) -> dict[int, list[int]]:
+        """Return the nodes of each group."""
+        found = {}
+        for entry in entries:
+            if entry.table_id == self._groups and entry.key.fields:
+                listed = [d.int_arr_val.val for d in entry.data.fields if d.field_id == self._listed.id]
+                found[_number(entry.key.fields[0].exact.value)] = list(listed[0]) if listed else []
+        return found
+
     def groups(self, entries: Iterable[Any]) -> Iterator[p4runtime_pb2.Entity]:
         """Yield the groups among the entries of a read, and groups of nodes that are in none.
 
         What ``insertion`` does not write is a replica that no group of a controller has.
         """
         entries = list(entries)
-        nodes = self.nodes(entries)
-        members: dict[int, list[int]] = {}
-        for entry in entries:
-            if entry.table_id == self._groups and entry.key.fields:
-                listed = [d.int_arr_val.val for d in entry.data.fields if d.field_id == self._members.id]
-                members[_number(entry.key.fields[0].exact.value)] = list(listed[0]) if listed else []
+        nodes, members = self._nodes(entries), self._members(entries)
         used = {node for listed in members.values() for node in listed}
         stray = {node for node in nodes if node not in used and node >= _MAX_REPLICAS}
         for group in sorted(members.keys() | {node // _MAX_REPLICAS for node in stray}):
