@@ -107,7 +107,7 @@ class ReplicationEngine:
     def groups(self, entries: Iterable[Any]) -> Iterator[p4runtime_pb2.Entity]:
         """Yield the groups among the entries of a read, and groups of nodes that are in none.
 
-        What ``insertion`` does not write is a replica that no group of a controller has.
+        A node or link that ``insertion`` does not write becomes a replica that no group of a controller has.
         """
         entries = list(entries)
         nodes, members = self._nodes(entries), self._members(entries)

@@ -373,7 +373,7 @@ def test_refused_program_leaves_the_one_that_runs(bound: Client, change: Callabl
 
 
 def test_random_bodies_are_answered_and_end_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    dice = random.Random(7)
+    rng = random.Random(7)
     with running(TofinoSwitch()) as client:
         write, read = messages.WriteRequest(client_id=client.number), messages.ReadRequest(client_id=client.number)
         for request in (write, read):
@@ -384,10 +384,10 @@ def test_random_bodies_are_answered_and_end_nothing(caplog: pytest.LogCaptureFix
         bodies = {"Write": write, "Read": read, "SetForwardingPipelineConfig": write}
         seen = set()
         for _ in range(200):
-            method = dice.choice(sorted(bodies))
+            method = rng.choice(sorted(bodies))
             body = bytearray(bodies[method].SerializeToString())
-            for _ in range(dice.randrange(1, 4)):
-                body[dice.randrange(len(body))] = dice.randrange(256)
+            for _ in range(rng.randrange(1, 4)):
+                body[rng.randrange(len(body))] = rng.randrange(256)
             try:
                 client.call(method, bytes(body))
             except grpc.RpcError as error:
@@ -397,7 +397,7 @@ def test_random_bodies_are_answered_and_end_nothing(caplog: pytest.LogCaptureFix
     assert [record for record in caplog.records if record.exc_info] == []
 
 
-def test_program_of_another_name_ends_the_session_of_the_bound_client() -> None:
+def test_program_of_another_name_ends_the_bound_session() -> None:
     with running(TofinoSwitch()) as client:
         config = forwarding_config(PIPELINE)
         config.p4_name = "other"
