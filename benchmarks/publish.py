@@ -86,19 +86,17 @@ def summary_table(result: dict[str, Any]) -> str:
         if figure["case"] != "sharded":
             links = f"{figure['rate_mbit']:g} Mbit/s" if figure["rate_mbit"] else "loopback"
             times = f"{figure['seconds']['median']:#.3g} s"
-            if figure["by"] != "gloo":
+            if figure["by"] != allreduce.GLOO:
                 times += f", {figure['times_gloo']['median']:.2f} times as fast"
             rows.setdefault(links, {})[figure["by"]] = times
-    by = ("gloo", "thc", "fixed")
-    table = _markdown(
-        ("links", "gloo", "thc", "fixed"), ((links, *(row[name] for name in by)) for links, row in rows.items())
-    )
+    by = tuple(dict.fromkeys(figure["by"] for figure in result["figures"]))
+    table = _markdown(("links", *by), ((links, *(row[name] for name in by)) for links, row in rows.items()))
     first, machine = result["figures"][0], result["machine"]
     conditions = (
-        f"One all-reduce of {first['values']:,} float32 values over {first['workers']} workers, by gloo and by two "
-        f"codecs of lanesum; medians of {result['repeats']} runs. Each worker is behind a link with that rate in each "
-        "direction. One aggregation server, in the native extension, stands where a switch would be; no switch took "
-        f"part. All processes share a machine with {machine['cores']} cores ({machine['processor']}). "
+        f"One all-reduce of {first['values']:,} float32 values over {first['workers']} workers, by PyTorch over gloo "
+        f"and by two codecs of lanesum; medians of {result['repeats']} runs. Each worker is behind a link with that "
+        "rate in each direction. One aggregation server, in the native extension, stands where a switch would be; no "
+        f"switch took part. All processes share a machine with {machine['cores']} cores ({machine['processor']}). "
         f"Commit {machine['commit']}."
     )
     return "\n".join([*table, "", conditions])

@@ -19,8 +19,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lanesum.protocol import LaneOp
-from lanesum.protocol.frames import ipv4_int
 from lanesum_control.model import DEFAULT_LEASE_TICKS, NO_ROLE, HostPort, Member, Role, SwitchJob
+from lanesum_switch.frames import ipv4_int
 from lanesum_switch.reference.switch import PortFrame
 
 from .jobs import FIRST, Job, Place, routed

@@ -20,9 +20,9 @@ import numpy as np
 import pytest
 
 from lanesum.cli.app import COMMANDS, GROUP
-from lanesum.server.client import RemoteServer
 from lanesum_control.controller import Controller, JobRequest
 from lanesum_control.network import Network
+from lanesum_control.remote_server import RemoteServer
 from lanesum_control.service import ControllerService
 from lanesum_control.topology import load
 from tests.paths import ROOT

@@ -10,12 +10,13 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from lanesum.server import ServerJob
-from lanesum.server.client import ServerStatus, ServerUnreachableError
+from lanesum.server.status import ServerStatus
 from lanesum_control.capabilities import EVERYTHING
 from lanesum_control.controller import Controller, JobRequest
 from lanesum_control.errors import SwitchUnreachableError, SwitchWriteError
 from lanesum_control.model import HostPort, Role, SwitchJob
 from lanesum_control.network import Network
+from lanesum_control.remote_server import ServerUnreachableError
 from lanesum_control.topology import load
 
 

@@ -121,7 +121,7 @@ class Workers(contextlib.ExitStack):
 
 def test_session_that_begins_has_its_stream(controller: Controller, address: str) -> None:
     with Session(join(controller=address, job="a", worker=0), codec="fixed"):
-        assert [worker for _, _, worker in controller._liveness.alive()] == [0]
+        assert [worker for _, _, worker in controller.workers._liveness.alive()] == [0]
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_worker_that_fails_ends_all_others_with_its_cause(address: str, deed: st
 
 
 def test_worker_that_is_busy_is_waited_for_beyond_the_deadline(address: str) -> None:
-    with Workers(address, "time.sleep(3)", deadline_s=0.5) as workers:
+    with Workers(address, "time.sleep(3)", deadline_s=1.5) as workers:
         workers.release()
         assert [workers.outcome(worker) for worker in range(3)] == [{"sum": 3.0}] * 3
 
@@ -160,11 +160,11 @@ def test_worker_without_a_stream_is_waited_for_until_the_deadline(address: str) 
 
 def test_session_keeps_its_job_alive_until_it_is_closed(clock: FakeClock, controller: Controller, address: str) -> None:
     with Session(join(controller=address, job="a", worker=0)):
-        wait_until(lambda: bool(list(controller._liveness.alive())))
+        wait_until(lambda: bool(list(controller.workers._liveness.alive())))
         clock.now += 1000
         controller.expire()
         assert [job.request.name for job in controller.jobs()] == ["a"]
-    wait_until(lambda: not list(controller._liveness.alive()))
+    wait_until(lambda: not list(controller.workers._liveness.alive()))
     clock.now += 1000
     controller.expire()
     assert not controller.jobs()

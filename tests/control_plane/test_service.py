@@ -230,7 +230,7 @@ def test_keeping_a_job_alive(address: str, job: str, site: Site, controller: Con
     other = join(controller=address, job=job, worker=1)
     site.clock.now += 100
     with KeepAlive(ticket, address, interval_s=0.02) as keep_alive:
-        while controller._job_seen[ticket.job] != site.clock.now:
+        while controller.workers._job_seen[ticket.job] != site.clock.now:
             time.sleep(0.01)
         assert not keep_alive.superseded
         rpc.call(address, rpc.LEAVE, {"job": job, "worker": "w3"})

@@ -24,12 +24,12 @@ from lanesum.join import Membership
 from lanesum.rpc import controller as rpc
 from lanesum.rpc import tls
 from lanesum.rpc.caller import Role
-from lanesum.server.client import RemoteServer, ServerError
 from lanesum.server.service import serve
 from lanesum_control import tokens
 from lanesum_control.access import Access
 from lanesum_control.client import SwitchConnection
 from lanesum_control.errors import SwitchUnreachableError
+from lanesum_control.remote_server import RemoteServer, ServerError
 from lanesum_control.service import ControllerService
 from tests.command_line import invoke
 from tests.control_plane.control_fakes import Site

@@ -14,7 +14,6 @@ import pytest
 
 from lanesum.errors import ConfigurationError
 from lanesum.protocol import Header, LaneOp, Packet
-from lanesum.protocol.frames import UdpFrame
 from lanesum.protocol.spec import UDP_PORT, Flag
 from lanesum_control.capabilities import OWNER_REGISTER, RECIRCULATION, owner_word
 from lanesum_control.controller import Controller, JobRequest
@@ -26,6 +25,7 @@ from lanesum_control.pipelines import bmv2_pipeline, tofino_pipeline
 from lanesum_control.switch import DELETE
 from lanesum_control.topology import load
 from lanesum_switch.dataplane import EmbeddedSwitch
+from lanesum_switch.frames import UdpFrame
 from lanesum_switch.p4runtime import P4RuntimeServer
 from lanesum_switch.tna.switch import TofinoSwitch
 from tests.control_plane.control_fakes import FakeServer

@@ -10,6 +10,7 @@ not optimized for speed, except that of ``thc-paper``, which uses the kernels of
 from __future__ import annotations
 
 from lanesum_lab.baselines.dgc import DGC
+from lanesum_lab.baselines.eden import EDEN
 from lanesum_lab.baselines.floats import GatheredFloats
 from lanesum_lab.baselines.levels import QSGD, TernGrad
 from lanesum_lab.baselines.powersgd import PowerSGD
@@ -17,4 +18,4 @@ from lanesum_lab.baselines.sign import SignVote
 from lanesum_lab.baselines.thc_paper import PaperTHC
 from lanesum_lab.widths import WidthTHC
 
-__all__ = ["DGC", "QSGD", "GatheredFloats", "PaperTHC", "PowerSGD", "SignVote", "TernGrad", "WidthTHC"]
+__all__ = ["DGC", "EDEN", "QSGD", "GatheredFloats", "PaperTHC", "PowerSGD", "SignVote", "TernGrad", "WidthTHC"]

@@ -85,6 +85,9 @@ def allreduce(
     ] = "",
     workers: Annotated[str, typer.Option(help="Numbers of workers, separated by commas.")] = "",
     codecs: Annotated[str, typer.Option(help="Codecs, separated by commas.")] = "",
+    peers: Annotated[
+        str | None, typer.Option(help="Peers over gloo beside gloo itself, separated by commas; empty for none.")
+    ] = None,
     cases: Annotated[
         str,
         typer.Option(help="Any of loopback, hub, sharded, separated by commas; by default all possible ones."),
@@ -112,6 +115,7 @@ def allreduce(
         values=_numbers(sizes, "--sizes") or ((values,) if values else None),
         workers=_numbers(workers, "--workers"),
         codecs=tuple(codecs.split(",")) if codecs else None,
+        peers=None if peers is None else tuple(filter(None, peers.split(","))),
         cases=tuple(cases.split(",")) if cases else None,
         rates_mbit=_numbers(rates, "--rates"),
         window=window,
@@ -244,9 +248,8 @@ def codec(
         repeats=repeats,
     )
     result = bench.run(settings)
-    tables = [(bench.COLUMNS, bench.rows)] if result["figures"] else []
-    if result["comparison"]:
-        tables.append((comparison.COLUMNS, comparison.rows))
+    parts = (("figures", bench.COLUMNS, bench.rows), ("comparison", comparison.COLUMNS, comparison.rows))
+    tables = [(columns, rows) for part, columns, rows in parts if result[part]]
     _show(result, tables, as_json, "codec", picture)
 
 

@@ -26,9 +26,9 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol.packet import Packet
 from lanesum.protocol.spec import Flag, Kind
 from lanesum.server import AggregationServer, MemberIndex, ServerJob
-from lanesum.server.client import RemoteServer
 from lanesum.server.loops import NativeServerLoop, Offload
 from lanesum.server.service import serve
+from lanesum_control.remote_server import RemoteServer
 from tests.host.server.contributions import Workers, served
 
 pytestmark = pytest.mark.usefixtures("implementation")

@@ -10,7 +10,6 @@ different results; ``LANESUM_THREADS`` does so (:mod:`lanesum.codecs.kernels.thr
 from __future__ import annotations
 
 import functools
-import math
 from types import ModuleType
 from typing import cast
 
@@ -35,9 +34,3 @@ def kernels(*, few: bool = False) -> Kernels:
 def native(core: ModuleType) -> Kernels:
     """Return the native kernels for this processor."""
     return cast(Kernels, core.CodecKernels())
-
-
-def powers_of_two(exponent: int) -> tuple[float, float]:
-    """Return two factors inside float32 with the product ``2**exponent``; the first is 1 if one is sufficient."""
-    half = exponent // 2 if abs(exponent) > 120 else 0
-    return math.ldexp(1.0, half), math.ldexp(1.0, exponent - half)
