@@ -33,6 +33,7 @@ RPC_TIMEOUT_S = 15.0
 PUSH_TIMEOUT_S = 120.0
 _GET_PROGRAM = "GetForwardingPipelineConfig"
 _NOT_PRIMARY = grpc.StatusCode.PERMISSION_DENIED
+TOO_MANY_CALLS = grpc.StatusCode.RESOURCE_EXHAUSTED
 _NO_PROGRAM = grpc.StatusCode.FAILED_PRECONDITION
 
 
@@ -118,7 +119,7 @@ class SwitchConnection(Closing):
         try:
             answer = run(self._session.call(_GET_PROGRAM, self._cookie_request(), RPC_TIMEOUT_S))
         except grpc.RpcError as error:
-            if error.code() in GONE:
+            if error.code() in (*GONE, TOO_MANY_CALLS):
                 raise self._gone(error) from error
             return False  # it runs no program yet
         config = p4runtime_pb2.GetForwardingPipelineConfigResponse.FromString(answer).config
@@ -178,16 +179,19 @@ class SwitchConnection(Closing):
             SwitchUnreachableError: the switch is gone, or lost its program.
             NotPrimaryError: another controller is primary.
         """
-        pending = [p4runtime_pb2.Update(type=kind, entity=entity) for kind, entity in updates]
+        pending = list(updates)
         problems: list[str] = []
         for start in range(0, len(pending), _UPDATES_PER_REQUEST):
             problems += self._write_some(pending[start : start + _UPDATES_PER_REQUEST])
         if problems:
             raise SwitchWriteError(f"The switch at {self.address} refused: {'; '.join(problems)}.")
 
-    def _write_some(self, updates: list[p4runtime_pb2.Update]) -> list[str]:
-        request = p4runtime_pb2.WriteRequest(device_id=self._session.device_id, updates=updates)
+    def _write_some(self, pending: list[tuple[int, p4runtime_pb2.Entity]]) -> list[str]:
+        request = p4runtime_pb2.WriteRequest(device_id=self._session.device_id)
         request.election_id.high, request.election_id.low = self._session.election_id
+        updates = request.updates
+        for kind, entity in pending:
+            updates.add(type=kind).entity.CopyFrom(entity)
         try:
             self._call("Write", request)
             return []

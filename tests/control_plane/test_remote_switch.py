@@ -10,9 +10,11 @@ import functools
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from unittest.mock import AsyncMock
 
+import grpc
 import pytest
 from p4.v1 import p4runtime_pb2
 
@@ -25,8 +27,20 @@ from lanesum_control.model import Member, Station, SwitchJob
 from lanesum_control.monitor import Monitor
 from lanesum_control.network import Network
 from lanesum_control.pipelines import bmv2_pipeline
+from lanesum_control.session import Session
 from lanesum_control.store import Store
-from lanesum_control.switch import ARP, CONGESTION, DELETE, INSERT, JOB_TABLES, LOOKUP, MEMBER, RECEIVER, STATION
+from lanesum_control.switch import (
+    ARP,
+    CONGESTION,
+    DELETE,
+    INSERT,
+    JOB_TABLES,
+    LOOKUP,
+    MEMBER,
+    MODIFY,
+    RECEIVER,
+    STATION,
+)
 from lanesum_control.topology import load
 from tests.control_plane.control_fakes import FakeServer, Site, request, what
 from tests.control_plane.protocols import P4RUNTIME, PROTOCOLS, Process, Protocol
@@ -371,6 +385,41 @@ def test_program_pushed_with_the_same_election_id_is_noticed(remote: RemoteSwitc
     remote.device.connection.push_pipeline(process.protocol.other_pipeline())
     assert not run(remote.unchanged())
     with pytest.raises(SwitchUnreachableError, match="has restarted without its program"):
+        remote.check()
+
+
+def test_guaranteed_admission_moves_the_pool_in_one_request(process: Process) -> None:
+    """One request for each of 30 jobs in the pool made admissions slow."""
+    remote = process.remote()
+    controller = Controller(NETWORK, FakeServer(), {"s1": remote}, connect_timeout_s=5.0)
+    for number in range(30):
+        controller.admit(request(f"b{number}", workers=1, best_effort=True, slots=1024, codec="fixed"))
+    write, requests = remote.device.connection.write, []
+
+    def counted(updates: Iterable[tuple[int, p4runtime_pb2.Entity]]) -> None:
+        requests.append([kind for kind, _ in updates])
+        write(updates)
+
+    remote.device.connection.write = counted  # type: ignore[method-assign, assignment]
+    controller.admit(request("g", workers=1, slots=8, codec="fixed"))
+    assert requests == [[MODIFY] * 30, [INSERT], [INSERT], [INSERT]]
+    moved = {entry.match["job"]: entry.params for entry in remote.device.entries(MEMBER)}
+    assert {(one["slot_base"], one["slot_count"]) for number, one in moved.items() if number <= 30} == {(8, 1016)}
+    requests.clear()
+    controller.remove("g")
+    assert requests == [[DELETE], [DELETE], [DELETE], [MODIFY] * 30]
+    remote.device.remove(job(900))  # entries that are missing are no error
+    controller.deployment.repair()
+    assert what(controller, "s1")[1:] == []
+    controller.close()
+
+
+@over_both
+def test_refusal_of_a_busy_switch_is_no_missing_program(remote: RemoteSwitch, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the controller would push its program again, and clear the entries of running jobs."""
+    busy = grpc.aio.AioRpcError(grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.aio.Metadata(), grpc.aio.Metadata(), "Busy.")
+    monkeypatch.setattr(Session, "call", AsyncMock(side_effect=busy))
+    with pytest.raises(SwitchUnreachableError, match=r"does not answer: RESOURCE_EXHAUSTED Busy\."):
         remote.check()
 
 

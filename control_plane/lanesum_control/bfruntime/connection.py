@@ -16,7 +16,7 @@ from lanesum_control.bfruntime.description import REGISTER, Description, Table
 from lanesum_control.bfruntime.entries import check_numbers, to_bfruntime, to_p4runtime
 from lanesum_control.bfruntime.replication import ReplicationEngine
 from lanesum_control.bfruntime.session import PROGRAM, BfRuntimeSession
-from lanesum_control.client import PUSH_TIMEOUT_S, RPC_TIMEOUT_S, SwitchConnection, update_errors
+from lanesum_control.client import PUSH_TIMEOUT_S, RPC_TIMEOUT_S, TOO_MANY_CALLS, SwitchConnection, update_errors
 from lanesum_control.errors import PipelineError, SwitchUnreachableError
 from lanesum_control.event_loop import run
 from lanesum_control.p4info import P4InfoNames
@@ -94,7 +94,7 @@ class BfRuntimeConnection(SwitchConnection):
         try:
             answer = self._call(_GET, request)
         except grpc.RpcError as error:
-            if error.code() in GONE:
+            if error.code() in (*GONE, TOO_MANY_CALLS):
                 raise self._gone(error) from error
             return None
         found = messages.GetForwardingPipelineConfigResponse.FromString(answer)
@@ -114,17 +114,17 @@ class BfRuntimeConnection(SwitchConnection):
 
     # Writes
 
-    def _write_some(self, updates: list[p4runtime_pb2.Update]) -> list[str]:
+    def _write_some(self, pending: list[tuple[int, p4runtime_pb2.Entity]]) -> list[str]:
         request = messages.WriteRequest(client_id=self._session.client_id)
         request.target.device_id, request.target.pipe_id = self._session.device_id, messages.ALL_PIPES
-        origins: list[p4runtime_pb2.Update] = []
+        origins: list[tuple[int, p4runtime_pb2.Entity]] = []
         replication: list[Any] = []
-        if any(update.type != _INSERT and update.entity.WhichOneof("entity") != "table_entry" for update in updates):
+        if any(kind != _INSERT and entity.WhichOneof("entity") != "table_entry" for kind, entity in pending):
             replication = self._read_tables(self._engine_here.tables)
-        for update in updates:
-            for translated in self._translated(update, replication):
+        for kind, entity in pending:
+            for translated in self._translated(kind, entity, replication):
                 request.updates.append(translated)
-                origins.append(update)
+                origins.append((kind, entity))
         try:
             self._call("Write", request)
             return []
@@ -135,19 +135,20 @@ class BfRuntimeConnection(SwitchConnection):
             if details is None:
                 return [f"the request: {error.code().name} {error.details()}"]
             # The agent leaves out the successes after the last error.
-            return self._problems(zip(origins, details, strict=False))
+            updates = (p4runtime_pb2.Update(type=kind, entity=entity) for kind, entity in origins)
+            return self._problems(zip(updates, details, strict=False))
 
-    def _translated(self, update: p4runtime_pb2.Update, replication: list[Any]) -> Iterator[Any]:
-        entity = update.entity
+    def _translated(self, kind: int, entity: p4runtime_pb2.Entity, replication: list[Any]) -> Iterator[Any]:
+        """Yield the updates of BF Runtime for one of P4Runtime; ``replication``: groups and nodes at the switch."""
         if entity.WhichOneof("entity") == "table_entry":
-            translated = messages.Update(type=getattr(messages.Update, p4runtime_pb2.Update.Type.Name(update.type)))
+            translated = messages.Update(type=getattr(messages.Update, p4runtime_pb2.Update.Type.Name(kind)))
             translated.entity.table_entry.CopyFrom(to_bfruntime(self._known_program, entity.table_entry))
             yield translated
             return
         group = entity.packet_replication_engine_entry.multicast_group_entry
-        if update.type != _INSERT:
+        if kind != _INSERT:
             yield from self._engine_here.deletion(group.multicast_group_id, replication)
-        if update.type != _DELETE:
+        if kind != _DELETE:
             yield from self._engine_here.insertion(group)
 
     # Reads

@@ -9,7 +9,7 @@ import itertools
 import numpy as np
 import pytest
 
-from lanesum_lab.widths.plan import Ladder, Width
+from lanesum.codecs.thc.allocation import Ladder, Width
 
 WIDTHS = (Width(3, 11, 0.04), Width(4, 12, 0.011), Width(5, 13, 0.0035), Width(8, 24, 0.0001))
 LADDER = Ladder.of(WIDTHS)
@@ -25,7 +25,7 @@ def test_ladder_leaves_out_widths_that_never_pay() -> None:
 @pytest.mark.parametrize("budget", [0, 11, 30, 47, 60, 96])
 def test_plan_has_the_least_error_of_its_cost(budget: int) -> None:
     norms = np.float32([4.0, 0.5, 1.0, 0.0])
-    plan = LADDER.plan(norms, 2, budget)
+    plan = LADDER.plan(norms, 2, budget, 0)
     cost, error = LADDER.cost(plan), LADDER.expected(norms, plan)
     assert cost <= budget and plan[3] == 0
     for other in itertools.product(range(len(LADDER.widths)), repeat=norms.size):
@@ -35,7 +35,7 @@ def test_plan_has_the_least_error_of_its_cost(budget: int) -> None:
 
 def test_exponent_of_one_gives_small_blocks_more_bits() -> None:
     norms = np.float32([100.0, 1.0, 1.0, 1.0])
-    one, two = (LADDER.plan(norms, exponent, 36) for exponent in (1, 2))
+    one, two = (LADDER.plan(norms, exponent, 36, 0) for exponent in (1, 2))
     assert one[0] <= two[0] and one[1:].sum() > two[1:].sum()
 
 
@@ -45,7 +45,7 @@ def test_plan_for_an_error_reaches_it_with_the_fewest_steps(error: float) -> Non
     plan = LADDER.plan(norms, 2, None, error)
     energy = float(np.sum(norms.astype(np.float64) ** 2))
     assert LADDER.expected(norms, plan) <= error * energy
-    fewer = LADDER.plan(norms, 2, LADDER.cost(plan) - 11)
+    fewer = LADDER.plan(norms, 2, LADDER.cost(plan) - 11, 0)
     assert LADDER.expected(norms, fewer) > error * energy
 
 
@@ -54,7 +54,7 @@ def test_norms_at_the_ends_of_float32_have_a_plan(largest: float) -> None:
     one = np.zeros(50, np.float32)
     one[7] = largest
     for exponent in (1, 2):
-        assert np.flatnonzero(LADDER.plan(one, exponent, 600)).tolist() == [7]
-        assert LADDER.plan(one, exponent, 600)[7] == len(WIDTHS)
-        assert not LADDER.plan(np.zeros(50, np.float32), exponent, 600).any()
+        assert np.flatnonzero(LADDER.plan(one, exponent, 600, 0)).tolist() == [7]
+        assert LADDER.plan(one, exponent, 600, 0)[7] == len(WIDTHS)
+        assert not LADDER.plan(np.zeros(50, np.float32), exponent, 600, 0).any()
     assert not LADDER.plan(np.zeros(50, np.float32), 1, None, 0.01).any()
