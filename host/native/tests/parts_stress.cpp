@@ -17,6 +17,18 @@
 
 using namespace lanesum;
 
+// ThreadSanitizer does not support new threads in a child of a process with several threads.
+#if defined(__has_feature)
+#define LANESUM_HAS_FEATURE(name) __has_feature(name)
+#else
+#define LANESUM_HAS_FEATURE(name) 0
+#endif
+#if defined(__SANITIZE_THREAD__) || LANESUM_HAS_FEATURE(thread_sanitizer)
+constexpr bool UNDER_THREAD_SANITIZER = true;
+#else
+constexpr bool UNDER_THREAD_SANITIZER = false;
+#endif
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -74,7 +86,7 @@ void call_until(Clock::time_point deadline, unsigned seed) {
 }
 
 /// A child process has threads of its own.
-[[maybe_unused]] void check_fork() {
+void check_fork() {
     const pid_t child = fork();
     if (child == 0) {
         check_together(3);
@@ -92,9 +104,9 @@ int main(int count, char **arguments) {
     for (std::size_t threads = 1; threads <= MAX_THREADS; ++threads) {
         check_together(threads);
     }
-#if !defined(__SANITIZE_THREAD__)
-    check_fork();  // ThreadSanitizer does not support new threads in a child of a process with several threads.
-#endif
+    if (!UNDER_THREAD_SANITIZER) {
+        check_fork();
+    }
     const auto deadline =
         Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
     std::vector<std::thread> callers;
