@@ -31,10 +31,9 @@ from lanesum_control.client import SwitchConnection
 from lanesum_control.errors import SwitchUnreachableError
 from lanesum_control.remote_server import RemoteServer, ServerError
 from lanesum_control.service import ControllerService
-from lanesum_switch.dataplane import EmbeddedSwitch
-from lanesum_switch.p4runtime import P4RuntimeServer
 from tests.command_line import invoke
 from tests.control_plane.control_fakes import Site
+from tests.control_plane.protocols import PROTOCOLS, Protocol
 
 BMV2 = "simple_switch_grpc"
 
@@ -188,23 +187,23 @@ def test_server_takes_orders_of_operators_alone(folder: Path, act_as: ActAs) -> 
             remote.status()
 
 
-def test_switch_takes_orders_of_operators_alone(folder: Path, act_as: ActAs) -> None:
-    with P4RuntimeServer(
-        EmbeddedSwitch(),
+@pytest.mark.parametrize("protocol", PROTOCOLS, ids=str)
+def test_switch_takes_orders_of_operators_alone(protocol: Protocol, folder: Path, act_as: ActAs) -> None:
+    with protocol.server(
+        protocol.switch(),
         "127.0.0.1:0",
-        device_id=1,
         credentials=tls.server_credentials(folder / "switch"),
         authenticate=tls.operators_only,
     ) as server:
         act_as(folder / "controller")
-        with SwitchConnection(server.address) as connection:
+        with protocol.connection(server.address) as connection:
             connection.check_primary()
         act_as(folder / "worker")
         with pytest.raises(SwitchUnreachableError, match="refused a session: worker is a worker; this service is"):
-            SwitchConnection(server.address)
+            protocol.connection(server.address)
         act_as(folder / "foreign")
         with pytest.raises(SwitchUnreachableError, match=r"No TLS session .* unable to get local issuer certificate"):
-            SwitchConnection(server.address)
+            protocol.connection(server.address)
 
 
 @pytest.mark.skipif(shutil.which(BMV2) is None, reason=f"{BMV2} is not on PATH")
