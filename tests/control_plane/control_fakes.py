@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import itertools
 import secrets
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from lanesum.server import ServerJob
@@ -66,6 +66,10 @@ class FakeSwitch:
         assert old.tag == new.tag
         self.jobs[new.job] = new
         self._check()
+
+    def modify_all(self, changes: Iterable[tuple[SwitchJob, SwitchJob]]) -> None:
+        for old, new in changes:
+            self.modify(old, new)
 
     def _check(self) -> None:
         for one, other in itertools.combinations(self.jobs.values(), 2):

@@ -11,8 +11,7 @@ from types import ModuleType
 from lanesum._internal.native import availability
 from lanesum.errors import ConfigurationError
 from lanesum.server.aggregator import Aggregator
-from lanesum.server.factory import AnyAggregator
-from lanesum.server.native_aggregator import NativeAggregator
+from lanesum.server.native_aggregator import AnyAggregator, NativeAggregator
 from lanesum.transport.native_rounds import NativeRoundSequence
 from lanesum.transport.round_factory import AnyRoundSequence
 from lanesum.transport.round_sequence import RoundSequence
