@@ -8,7 +8,6 @@ import contextlib
 import tempfile
 from collections.abc import Iterator, Sequence
 
-from lanesum.aggregation.slots import SlotTable
 from lanesum.protocol import LaneOp
 from lanesum_control.client import SwitchConnection
 from lanesum_control.controlled_switch import ControlledSwitch
@@ -16,6 +15,7 @@ from lanesum_control.pipelines import CompiledPipeline
 from lanesum_control.switch import P4RuntimeSwitch
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
+from lanesum_switch.reference.slots import SlotTable
 from lanesum_switch.reference.switch import PortFrame, ReferenceSwitch
 from lanesum_switch.tna.switch import TofinoSwitch
 

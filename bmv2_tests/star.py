@@ -21,8 +21,8 @@ from collections.abc import Sequence
 import pytest
 
 from lanesum.protocol import LaneOp
-from lanesum.protocol.frames import ipv4_int
 from lanesum_control.model import DEFAULT_LEASE_TICKS, NO_ROLE, HostPort, Member, Role, SwitchJob
+from lanesum_switch.frames import ipv4_int
 from lanesum_switch.reference.switch import PortFrame
 
 from .jobs import FIRST, Job, Place, routed

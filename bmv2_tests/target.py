@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from lanesum.aggregation.slots import SlotTable
 from lanesum.protocol import LaneOp
 from lanesum_control.controlled_switch import ControlledSwitch
+from lanesum_switch.reference.slots import SlotTable
 from lanesum_switch.reference.switch import PortFrame
 
 PORTS = (0, 1, 2, 3, 4, 5, 7, 8)  # port 6 is a recirculation port of Tofino 2

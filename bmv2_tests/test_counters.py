@@ -9,10 +9,10 @@ import dataclasses
 import pytest
 
 from lanesum.protocol import LaneOp
-from lanesum.protocol.frames import UdpFrame
 from lanesum.protocol.spec import Flag
 from lanesum_control.model import SWITCH_MAC
 from lanesum_control.switch import MEMBER, RECEIVER, P4RuntimeSwitch
+from lanesum_switch.frames import UdpFrame
 
 from .chip_model import NAME as CHIP_MODEL
 from .star import NON_MEMBER, SERVER, SLOT_DECISIONS, Place, Star, worker_host

@@ -16,9 +16,9 @@ import struct
 
 import pytest
 
-from lanesum.protocol.frames import UdpFrame, ipv4_int
 from lanesum.protocol.lanes import LaneOp
 from lanesum_control.model import BROADCAST_MAC, SWITCH_MAC, HostPort, Role, Station
+from lanesum_switch.frames import UdpFrame, ipv4_int
 
 from .oracle import aggregate
 from .star import FIRST, NON_MEMBER, SERVER, Place, Star, rack, routed, worker_host

@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lanesum.protocol import Kind, LaneOp
-from lanesum.protocol.frames import internet_checksum
 from lanesum.protocol.spec import VERSION
+from lanesum_switch.frames import internet_checksum
 
 from .oracle import Words, aggregate
 from .star import SERVER, Job, Place, Star, routed

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Ethernet, IPv4 and UDP headers, for software switches and tests. On hosts the kernel adds them."""
+"""Ethernet, IPv4 and UDP headers. On hosts the kernel adds them."""
 
 from __future__ import annotations
 
@@ -33,11 +33,6 @@ def ipv4_text(address: int) -> str:
 def mac_bytes(mac: str) -> bytes:
     """Convert text such as ``02:00:00:00:00:01`` to six bytes."""
     return bytes.fromhex(mac.replace(":", ""))
-
-
-def mac_text(mac: bytes) -> str:
-    """Convert six bytes to text such as ``02:00:00:00:00:01``."""
-    return mac.hex(":")
 
 
 def internet_checksum(data: bytes) -> int:

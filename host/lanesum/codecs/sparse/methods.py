@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""``auto``: ``sketch``, ``union`` or dense fixed point, whichever is cheapest for each tensor."""
+"""Sparse codecs by their method: ``sketch``, ``union``, and ``auto``, which takes the cheapest."""
 
 from __future__ import annotations
 
@@ -9,6 +9,38 @@ from lanesum.codecs.sparse.engine import SparseCodec
 from lanesum.codecs.sparse.plan import Method, Placement
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import WORD_BITS
+
+
+class Sketch(SparseCodec):
+    """Signed count sketch over blocks, with three distinct cells per block, and the index of the union.
+
+    ``block``: values of a block, a power of two up to 1,024; None for the fewest words, by the density of the last
+    sums. ``placement``: of the cells of a key; see :class:`lanesum.codecs.sparse.hashing.Cells` and
+    :func:`lanesum.codecs.sparse.plan.cells_for`.
+
+    Sizes come from the last unions of the same tensor. The first all-reduce of a tensor is that of ``union``. If the
+    sketch would be larger than the tensor, the tensor is sent as by ``fixed``.
+    """
+
+    name = "sketch"
+    _methods = (Method.SKETCH,)
+
+    def __init__(self, *, workers: int, block: int | None = None, placement: Placement = "best") -> None:
+        super().__init__(workers=workers, block=block, placement=placement)
+
+
+class Union(SparseCodec):
+    """Compaction in two rounds: the index of the union of all workers' blocks, then the values of its blocks.
+
+    It sends fewer words than ``sketch``, in one more round trip. ``block``: see ``sketch``. If the union covers most of
+    the tensor, the tensor is sent as by ``fixed``.
+    """
+
+    name = "union"
+    _methods = (Method.UNION,)
+
+    def __init__(self, *, workers: int, block: int | None = None) -> None:
+        super().__init__(workers=workers, block=block)
 
 
 class Auto(SparseCodec):
@@ -42,4 +74,6 @@ class Auto(SparseCodec):
         return f"{super().describe()} round_trip_bytes={self.round_trip_bytes}"
 
 
+register("sketch", Sketch)
+register("union", Union)
 register("auto", Auto)

@@ -1,18 +1,17 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Client of the server's control service, for controllers."""
+"""Client of an aggregation server's control service."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from lanesum.errors import LanesumError
+from lanesum.protocol.spec import VERSION
 from lanesum.rpc import json_grpc
 from lanesum.server.jobs import ServerJob
 from lanesum.server.service import ADMIT, REMOVE, SERVICE, STATUS
 from lanesum.server.status import ServerStatus
-
-__all__ = ["DEFAULT_TIMEOUT_S", "RemoteServer", "ServerError", "ServerStatus", "ServerUnreachableError"]
 
 DEFAULT_TIMEOUT_S = 5.0
 
@@ -52,7 +51,7 @@ class RemoteServer:
         """Return instance, jobs and counters."""
         reply = self._call(STATUS, {})
         try:
-            return ServerStatus.from_message(reply)
+            return _status(reply)
         except ValueError as error:
             raise ServerError(
                 f"The status of the aggregation server at {self.address} cannot be read: {error}.",
@@ -69,3 +68,23 @@ class RemoteServer:
             ) from error
         except json_grpc.RefusedCallError as error:
             raise ServerError(f"The aggregation server at {self.address}: {error}") from error
+
+
+def _status(message: dict[str, Any]) -> ServerStatus:
+    """Read the output of ``ServerStatus.to_message``. Raises ValueError for any other message."""
+    if message.get("protocol") not in (None, VERSION):
+        raise ValueError(f"it uses protocol version {message['protocol']}, and this controller {VERSION}")
+    try:
+        jobs = [ServerJob.from_json(text) for text in message["jobs"]]
+        ip, port = message["address"]
+        return ServerStatus(
+            message["instance"],
+            (ip, port),
+            message["durable"],
+            {job.job: job for job in jobs},
+            message["decisions"],
+            message["refused"],
+            message["broken"],
+        )
+    except (KeyError, TypeError, LanesumError) as error:
+        raise ValueError(f"not the status of a server: {error!r}") from error
