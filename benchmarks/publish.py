@@ -31,6 +31,7 @@ from lanesum_lab.bench import (
     transport,
     tta,
     tta_report,
+    widths,
 )
 from lanesum_lab.bench.figures import text as shown
 from lanesum_lab.generate import replace_generated
@@ -127,6 +128,28 @@ def nmse_table(result: dict[str, Any]) -> str:
     """Return the error of the codecs for 1, 8 and 64 workers."""
     shown = [row for row in nmse.rows(result) if row[1] in ("1", "8", "64")]
     return "\n".join([*_markdown(nmse.COLUMNS, shown), "", _averaged(result)])
+
+
+def widths_table(result: dict[str, Any]) -> str:
+    """Return the error of ``thc`` with widths per block, with all bits counted."""
+    words = f"{result['workers']} workers, means of {result['records']} records, {_machine(result)}."
+    return "\n".join([*_markdown(widths.columns(result), widths.rows(result)), "", words])
+
+
+def training_table(result: dict[str, Any]) -> str:
+    """Return the final loss with widths per block beside that of exact sums."""
+    rows = [
+        (row[0], row[2], row[5], row[6].replace(" ± ", "±"), row[7], row[8])
+        for row in learning.rows(result, baseline="fixed")
+    ]
+    columns = ("task, optimizer", "codec", "loss", "beside fixed", "KB up", "KB down")
+    (steps,) = {steps for _, steps, _ in result["trainings"]}
+    (seeds,) = {seeds for _, _, seeds in result["trainings"]}
+    words = (
+        f"{result['workers']} workers, {steps} steps, means over {seeds} seeds; differences within seeds, with their "
+        f"standard errors. Trained {_machine(result)}."
+    )
+    return "\n".join([*_markdown(columns, rows), "", words])
 
 
 def rounds_table(result: dict[str, Any]) -> str:
@@ -274,6 +297,8 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "server figures": ("server.json", PAGE, server_tables),
     "transport figures": ("transport.json", PAGE, transport_tables),
     "error figures": ("nmse.json", "docs/codecs.md", nmse_table),
+    "widths figures": ("nmse-widths.json", "docs/codecs.md", widths_table),
+    "widths in training": ("learning-widths.json", "docs/codecs.md", training_table),
     "bias figures": ("nmse.json", "docs/codecs.md", rounds_table),
     "sparse figures": ("sparse.json", "docs/codecs.md", sparse_table),
     "codec figures": ("codec.json", "docs/codecs.md", codec_table),
@@ -302,6 +327,11 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
     "allreduce-sizes": (
         *("allreduce", "--cases", "hub", "--rates", "1000"),
         *("--sizes", "250,2500,25k,250k,2500k,25M,250M", "--repeats", "3"),
+    ),
+    "nmse-widths": ("nmse", "--widths"),
+    "learning-widths": (
+        *("learning", "--codecs", "fixed,thc,widths 2,widths 3", "--steps", "100", "--seeds", "5"),
+        *("--tasks", "digits,digits AdamW,transformer,transformer AdamW,words,words AdamW"),
     ),
     "sparse": ("sparse", "--rates", "200", "--repeats", "3"),
     "codec": ("codec", "--part", "speed", "--levels", "avx2,avx512"),

@@ -68,6 +68,21 @@ class P4InfoNames:
     def has_table(self, name: str) -> bool:
         return name in self._tables
 
+    def numbers(self) -> dict[str, tuple[int, dict[int, tuple[str, int]], dict[int, dict[int, int]]]]:
+        """Return each table's id, its key fields (kind and bits by id), and its actions (bits by parameter id)."""
+        kinds = p4info_pb2.MatchField.MatchType
+        return {
+            name: (
+                table.preamble.id,
+                {key.id: (kinds.Name(key.match_type).lower(), key.bitwidth) for key in table.match_fields},
+                {
+                    action.id: {param.id: param.bitwidth for param in self._actions_by_id[action.id].params}
+                    for action in table.action_refs
+                },
+            )
+            for name, table in self._tables.items()
+        }
+
     def register_size(self, name: str) -> int:
         """Return the number of cells of a register. Raises PipelineError."""
         return int(_of("register", self._registers, name).size)

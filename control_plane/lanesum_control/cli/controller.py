@@ -29,8 +29,9 @@ def controller(
     switch: Annotated[
         list[str] | None,
         typer.Option(
-            help="NAME=ADDRESS of a switch, repeatable; the address is host:port or unix:path of its P4Runtime server. "
-            "Only the address where the topology has one switch. Without any, the server sums everything."
+            help="NAME=ADDRESS of a switch, repeatable; the address is host:port or unix:path of its P4Runtime server, "
+            "or bfruntime:host:port of an agent with BF Runtime. Only the address where the topology has one switch. "
+            "Without any, the server sums everything."
         ),
     ] = None,
     server: Annotated[
@@ -212,7 +213,9 @@ def _server_addresses(options: list[str]) -> list[str]:
 
 
 def _switch_addresses(names: list[str], options: list[str]) -> dict[str, str]:
-    """Return the P4Runtime address by switch. Raises ConfigurationError."""
+    """Return the address by switch. Raises ConfigurationError."""
+    from lanesum_control.protocols import check_address
+
     addresses: dict[str, str] = {}
     for option in options:
         name, found, address = option.partition("=")
@@ -223,8 +226,7 @@ def _switch_addresses(names: list[str], options: list[str]) -> dict[str, str]:
                 f"--switch {option!r} names no switch of the topology.",
                 f"Give NAME=ADDRESS with NAME one of {', '.join(names)}.",
             )
-        if not address.startswith("unix:") and not address.rpartition(":")[2].isdecimal():
-            raise ConfigurationError(f"{address!r} is no P4Runtime address.", "Give host:port or unix:path.")
+        check_address(address)
         if name in addresses:
             raise ConfigurationError(f"--switch names {name} twice.")
         addresses[name] = address

@@ -30,9 +30,11 @@ class ProcessFailedError(LanesumError):
 
 @dataclass(slots=True, eq=False)
 class Child:
-    """A process. ``log``: its log file; None if it writes to the terminal."""
+    """A process, and its command. ``log``: its log file; None if it writes to the terminal."""
 
     name: str
+    command: Sequence[str]
+    environment: Mapping[str, str]
     process: subprocess.Popen[bytes]
     log: Path | None
 
@@ -64,7 +66,8 @@ class Supervisor(Closing):
         log = None if to_terminal else self._log_folder / f"{name}.log"
         if log is not None:
             log.unlink(missing_ok=True)  # of the run before
-        self.children.append(Child(name, open_process(command, environment or {}, log), log))
+        process = open_process(command, environment or {}, log)
+        self.children.append(Child(name, command, environment or {}, process, log))
         return self.children[-1]
 
     def wait_ready(self, child: Child, timeout_s: float = _READY_S) -> None:

@@ -11,8 +11,8 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 
+from lanesum._internal.native import max_spin_s
 from lanesum._internal.offload import Offload, use_gro, use_gso
-from lanesum._internal.spin import max_spin_s
 from lanesum._internal.udp_socket import MAX_DATAGRAM_BYTES, Address, open_udp_socket
 from lanesum.errors import ConfigurationError
 from lanesum.server.aggregator import Aggregator

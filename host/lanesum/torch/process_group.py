@@ -143,7 +143,7 @@ class LanesumProcessGroup(dist.ProcessGroup):
         if self._state is None:
             options = {"codec": os.environ.get(environment.CODEC) or EXACT, **self._options}
             try:
-                job = job_of(self, *(options.get(name) for name in ("controller", "job", "codec")))
+                job = job_of(self, **options)
             except LanesumError as error:  # the same on all ranks
                 self._delegates = True
                 _log.warning("Ranks %s have no job of lanesum: %s", dist.get_process_group_ranks(self), error)

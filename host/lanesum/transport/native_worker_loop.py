@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from lanesum._internal.native import max_spin_s
 from lanesum._internal.offload import Offload, use_gro, use_gso
-from lanesum._internal.spin import max_spin_s
 from lanesum.protocol.lanes import LaneOp
 from lanesum.transport.native_rounds import NativeRoundSequence, NativeRoundState, as_sent
 from lanesum.transport.sockets import ServerSockets

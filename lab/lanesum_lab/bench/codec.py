@@ -171,7 +171,7 @@ def _using(level: str | None) -> Iterator[None]:
         return
     chosen = kernels.native_blocks
     loops = core.BlockKernels(level)
-    kernels.native_blocks = lambda core: loops  # type: ignore[assignment]
+    kernels.native_blocks = lambda core, threads: loops  # type: ignore[assignment]
     try:
         yield
     finally:

@@ -12,7 +12,6 @@ those of a worker's own message, without the words for the messages of others.
 
 ``digits`` and ``transformer`` are recorded gradients (:mod:`lanesum_lab.bench.gradients`); ``paper`` is ``thc-paper``
 with its full rotation, ``paper, blocks`` with the one of 1,024 coordinates as in its artifact; numbers are uplink bits.
-``widths 4`` is ``thc-widths`` with the bits of ``thc 4``, uplink and downlink together.
 """
 
 from __future__ import annotations
@@ -32,7 +31,6 @@ from lanesum_lab.baselines import EDEN, QSGD
 from lanesum_lab.baselines.thc_paper import PaperTHC
 from lanesum_lab.bench.machine import machine
 from lanesum_lab.codec_simulation import simulate
-from lanesum_lab.widths import WidthTHC
 
 Vector = NDArray[np.float32]
 
@@ -116,7 +114,6 @@ SCHEMES: dict[str, Callable[[int], Codec | None]] = {
     "thc 3": _thc(3),
     "thc 5": _thc(5),
     "thc 8": _thc(8),
-    "widths 4": lambda workers: WidthTHC(workers=workers, exponent=2),
 }
 COLUMNS = ("vectors", "workers", "that", *SCHEMES)
 ROUNDS_COLUMNS = ("mean of rounds", *SCHEMES)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from lanesum.launch.supervisor import Child, ProcessFailedError, Supervisor, open_process, send_signal
@@ -15,7 +15,7 @@ _POLL_S = 0.05
 
 
 class RunSupervisor(Supervisor):
-    """Supervisor with the commands of its processes. Use as a context manager.
+    """Supervisor whose processes may be killed, restarted and paused. Use as a context manager.
 
     Attributes:
         killed: processes that were killed on purpose; their absence is no failure until they are restarted.
@@ -24,19 +24,6 @@ class RunSupervisor(Supervisor):
     def __init__(self, log_folder: Path) -> None:
         super().__init__(log_folder)
         self.killed: list[Child] = []
-        self._commands: dict[Child, tuple[Sequence[str], Mapping[str, str]]] = {}
-
-    def start(
-        self,
-        name: str,
-        command: Sequence[str],
-        *,
-        environment: Mapping[str, str] | None = None,
-        to_terminal: bool = False,
-    ) -> Child:
-        child = super().start(name, command, environment=environment, to_terminal=to_terminal)
-        self._commands[child] = command, environment or {}
-        return child
 
     def child(self, name: str) -> Child:
         """Return the process ``name``. Raises KeyError if it was never started."""
@@ -54,7 +41,7 @@ class RunSupervisor(Supervisor):
 
     def restart(self, child: Child) -> None:
         """Restart a killed process with the same command; append to its log."""
-        child.process = open_process(*self._commands[child], child.log)
+        child.process = open_process(child.command, child.environment, child.log)
         self.killed.remove(child)
 
     @staticmethod

@@ -192,7 +192,7 @@ def test_every_table(level: Any, parameters: dict[str, Any]) -> None:
 def chosen(level: Any, native: Any) -> Iterator[Any]:
     """Codecs use the loops of the level; a context in which they use NumPy's."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernels, "native", lambda core: level)
+        patch.setattr(kernels, "native", lambda core, threads: level)
         patch.delenv(VARIABLE, raising=False)
         assert kernels.kernels() is level
         yield level

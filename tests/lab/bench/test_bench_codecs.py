@@ -17,7 +17,7 @@ import pytest
 from lanesum import codecs
 from lanesum._internal.native import VARIABLE
 from lanesum.errors import ConfigurationError, MissingToolError
-from lanesum_lab.bench import codec, comparison, learning, nmse, pictures
+from lanesum_lab.bench import codec, comparison, learning, nmse, pictures, widths
 from tests.command_line import invoke
 
 pytestmark = pytest.mark.long
@@ -37,14 +37,14 @@ def test_errors_of_drawn_vectors(tmp_path: Path) -> None:
     assert found["layers", 1, "differ", "paper, blocks"]["nmse"] > 5 * found["layers", 1, "differ", "thc 4"]["nmse"]
     # Codecs without lanes for 64 workers have no figure.
     there = {by for _, workers, _, by in found if workers == 64}
-    assert there == {"QSGD 4", "EDEN 4", "thc 4", "thc 8", "widths 4"}
+    assert there == {"QSGD 4", "EDEN 4", "thc 4", "thc 8"}
     assert found["log-normal", 1, "differ", "EDEN 4"]["nmse"] == pytest.approx(0.0096, rel=0.1)
     assert found["Gaussian", 4, "differ", "EDEN 4"]["bits_up"] == 4 + 32 / 4096
     rows = list(nmse.rows(result))
     assert len(rows) == 3 * 5 and all(len(row) == len(nmse.COLUMNS) for row in rows)
     assert sum(cell == "-" for cell in rows[-1]) == 4
     slopes = {one["by"]: one["slope"] for one in result["means"]}
-    unbiased = ("EDEN 4", "thc 3", "thc 4", "thc 5", "thc 8", "widths 4")
+    unbiased = ("EDEN 4", "thc 3", "thc 4", "thc 5", "thc 8")
     assert all(slopes[by] == pytest.approx(-0.5, abs=0.05) for by in unbiased)
     assert slopes["paper"] > -0.4
     assert [row[0] for row in nmse.mean_rows(result)] == ["1", "4", "32", "slope of rms"]
@@ -53,10 +53,38 @@ def test_errors_of_drawn_vectors(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not has_torch, reason="PyTorch is not installed.")
+def test_widths_at_equal_bytes_have_less_error() -> None:
+    result = widths.run(widths.QUICK)
+    json.dumps(result)
+    found = {(one["vectors"], one["by"]): one for one in result["figures"]}
+    flat, equal = found["digits", "bits=4"], found["digits", "budget=4"]
+    assert equal["bits_up"] + equal["bits_down"] <= flat["bits_up"] + flat["bits_down"]
+    assert equal["nmse"] < 0.6 * flat["nmse"] and flat["bits_up"] == pytest.approx(4.02, abs=0.02)
+    assert found["log-normal", "budget=4"]["nmse"] == found["log-normal", "bits=4"]["nmse"]
+    assert found["digits", "budget=2"]["bits_up"] < 2.5 < found["digits", "budget=2"]["bits_down"]
+    rows = list(widths.rows(result))
+    assert len(rows) == len(widths.CODECS) and all(len(row) == len(widths.columns(result)) == 6 for row in rows)
+
+
+@pytest.mark.skipif(not has_torch, reason="PyTorch is not installed.")
+def test_trainings_with_widths_by_both_optimizers() -> None:
+    some = ("fixed", "widths 2")
+    settings = learning.Settings(codecs=some, trainings=(("digits", 5, 1), ("digits AdamW", 5, 1)), workers=2)
+    result = learning.run(settings)
+    figures = {(one["task"], one["codec"]): one for one in result["figures"]}
+    assert len({one["loss"] for one in figures.values()}) == len(figures) == 4
+    for task in ("digits", "digits AdamW"):
+        assert figures[task, "widths 2"]["bytes_up"] < 0.12 * figures[task, "fixed"]["bytes_up"]
+    assert [row[6] for row in learning.rows(result, baseline="fixed")][::2] == ["-", "-"]
+    with pytest.raises(ConfigurationError, match="tasks digits, transformer, words"):
+        learning.Settings(trainings=(("letters", 1, 1),))
+
+
+@pytest.mark.skipif(not has_torch, reason="PyTorch is not installed.")
 def test_recorded_gradients_are_of_different_batches_at_equal_weights() -> None:
     from lanesum_lab.bench import gradients
 
-    for record in (gradients.digits, gradients.transformer):
+    for record in (gradients.digits, gradients.transformer, gradients.words):
         (first, second), (third, fourth) = record(2, 2)
         assert first.dtype == np.float32 and first.shape == second.shape == third.shape == fourth.shape
         assert np.isfinite(first).all() and not np.array_equal(first, second) and not np.array_equal(first, third)

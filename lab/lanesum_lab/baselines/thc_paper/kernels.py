@@ -54,7 +54,7 @@ def kernels() -> PaperKernels:
     """Return the kernels to use; see :func:`lanesum.codecs.kernels.dispatch.kernels`."""
     core = availability().core
     # mypy checks the module against the protocol here.
-    return reference if core is None else cast(PaperKernels, dispatch.native(core))
+    return reference if core is None else cast(PaperKernels, dispatch.native(core, 1))
 
 
 def powers_of_two(exponent: int) -> tuple[float, float]:

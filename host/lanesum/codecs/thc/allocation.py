@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Plan of ``thc-widths``: a width for each block, where a bit reduces the error most.
+"""Bit allocation of ``thc``: a width for each block, where a bit reduces the error most.
 
 All workers must compute the same plan from the same norms. So the reductions are rounded to integers, products and
 comparisons are single IEEE operations, equal values keep the order of the blocks, and sums add one element at a time.
@@ -60,30 +60,32 @@ class Ladder:
         pairs = zip(self.widths, self.widths[1:], strict=False)
         return tuple((high.cost - low.cost, round(_slope(low, high) / _UNIT)) for low, high in pairs)
 
-    def plan(self, norms: NDArray[np.float32], exponent: int, budget: int | None, error: float = 0) -> NDArray[np.intp]:
+    def plan(self, norms: NDArray[np.float32], exponent: int, budget: int | None, error: float) -> NDArray[np.intp]:
         """Return the index in ``widths`` for each block.
 
         ``norms``: the largest ones of all workers. ``exponent``: 1 or 2, of a norm in the weight of its block.
-        ``budget``: bits of one coordinate of each block, added over the blocks. None for the fewest bits that reduce
-        the energy-weighted error to the share ``error``.
+        ``budget``: bits of one coordinate of each block, added over the blocks; None for any number of bits. ``error``:
+        steps end where the expected error is at most this share of the energy.
         """
         wide = norms.astype(np.float64)
         weights = wide if exponent == 1 else wide * wide
         costs, slopes = (np.array(column, np.int64) for column in zip(*self.steps, strict=True))
-        values = (slopes[:, None] * weights).reshape(-1)
+        # Merging sorted runs is twice as fast as sorting all values.
+        falling = np.argsort(-wide, kind="stable")
+        values = (slopes[:, None] * weights[falling]).reshape(-1)
         # A step comes after the steps below it: slopes fall, and equal values keep their order.
         order = np.argsort(-values, kind="stable")
         order = order[values[order] > 0]
         cost = costs[order // norms.size]
+        block, share = falling[order % norms.size], cost * slopes[order // norms.size]
+        squares = wide * wide
+        total = float(np.add.accumulate(squares)[-1])
+        gained = np.add.accumulate(np.append(0, squares[block] * share * _UNIT))[:-1]
+        left = total * self.widths[0].error - gained
+        taken = left > error * total
         if budget is not None:
-            taken = np.cumsum(cost) <= budget
-        else:
-            energy = (wide * wide)[order % norms.size] * (cost * slopes[order // norms.size]) * _UNIT
-            total = float(np.add.accumulate(wide * wide)[-1])
-            taken = total * self.widths[0].error - np.add.accumulate(energy) + energy > error * total
-        return np.bincount(
-            order[: int(np.argmin(taken)) if not taken.all() else None] % norms.size, minlength=norms.size
-        )
+            taken &= np.cumsum(cost) <= budget
+        return np.bincount(block[: None if taken.all() else int(np.argmin(taken))], minlength=norms.size)
 
     def expected(self, norms: NDArray[np.float32], plan: NDArray[np.intp]) -> float:
         """Return the expected squared error of a worker's blocks."""

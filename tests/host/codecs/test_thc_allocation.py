@@ -8,8 +8,11 @@ import itertools
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
-from lanesum_lab.widths.plan import Ladder, Width
+from lanesum.codecs.thc.allocation import Ladder, Width
 
 WIDTHS = (Width(3, 11, 0.04), Width(4, 12, 0.011), Width(5, 13, 0.0035), Width(8, 24, 0.0001))
 LADDER = Ladder.of(WIDTHS)
@@ -25,7 +28,7 @@ def test_ladder_leaves_out_widths_that_never_pay() -> None:
 @pytest.mark.parametrize("budget", [0, 11, 30, 47, 60, 96])
 def test_plan_has_the_least_error_of_its_cost(budget: int) -> None:
     norms = np.float32([4.0, 0.5, 1.0, 0.0])
-    plan = LADDER.plan(norms, 2, budget)
+    plan = LADDER.plan(norms, 2, budget, 0)
     cost, error = LADDER.cost(plan), LADDER.expected(norms, plan)
     assert cost <= budget and plan[3] == 0
     for other in itertools.product(range(len(LADDER.widths)), repeat=norms.size):
@@ -35,7 +38,7 @@ def test_plan_has_the_least_error_of_its_cost(budget: int) -> None:
 
 def test_exponent_of_one_gives_small_blocks_more_bits() -> None:
     norms = np.float32([100.0, 1.0, 1.0, 1.0])
-    one, two = (LADDER.plan(norms, exponent, 36) for exponent in (1, 2))
+    one, two = (LADDER.plan(norms, exponent, 36, 0) for exponent in (1, 2))
     assert one[0] <= two[0] and one[1:].sum() > two[1:].sum()
 
 
@@ -45,7 +48,7 @@ def test_plan_for_an_error_reaches_it_with_the_fewest_steps(error: float) -> Non
     plan = LADDER.plan(norms, 2, None, error)
     energy = float(np.sum(norms.astype(np.float64) ** 2))
     assert LADDER.expected(norms, plan) <= error * energy
-    fewer = LADDER.plan(norms, 2, LADDER.cost(plan) - 11)
+    fewer = LADDER.plan(norms, 2, LADDER.cost(plan) - 11, 0)
     assert LADDER.expected(norms, fewer) > error * energy
 
 
@@ -54,7 +57,22 @@ def test_norms_at_the_ends_of_float32_have_a_plan(largest: float) -> None:
     one = np.zeros(50, np.float32)
     one[7] = largest
     for exponent in (1, 2):
-        assert np.flatnonzero(LADDER.plan(one, exponent, 600)).tolist() == [7]
-        assert LADDER.plan(one, exponent, 600)[7] == len(WIDTHS)
-        assert not LADDER.plan(np.zeros(50, np.float32), exponent, 600).any()
+        assert np.flatnonzero(LADDER.plan(one, exponent, 600, 0)).tolist() == [7]
+        assert LADDER.plan(one, exponent, 600, 0)[7] == len(WIDTHS)
+        assert not LADDER.plan(np.zeros(50, np.float32), exponent, 600, 0).any()
     assert not LADDER.plan(np.zeros(50, np.float32), 1, None, 0.01).any()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    hnp.arrays(np.float32, st.integers(1, 40), elements=st.floats(0, 3.4028234663852886e38, width=32)),
+    st.sampled_from([1, 2]),
+    st.integers(0, 1200),
+    st.sampled_from([0.0, 0.01, 0.5]),
+)
+def test_any_norms_have_a_plan_within_the_budget(norms: np.ndarray, exponent: int, budget: int, error: float) -> None:
+    plan = LADDER.plan(norms, exponent, budget, error)
+    assert plan.shape == norms.shape and LADDER.cost(plan) <= budget and not plan[norms == 0].any()
+    assert (np.diff(plan[np.argsort(-norms, kind="stable")]) <= 0).all()
+    unlimited, energy = LADDER.plan(norms, 2, None, error), float(np.sum(norms.astype(np.float64) ** 2))
+    assert LADDER.expected(norms, unlimited) <= (max(error, WIDTHS[-1].error) + 1e-5) * energy

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch.distributed as dist
 
-import lanesum.torch
 from lanesum.codecs import FixedPoint
 from lanesum.codecs.base import Aggregate, Round
 from lanesum.codecs.kernels.packing import lane_contribution
@@ -16,6 +15,7 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol import LaneOp
 from lanesum.session import ObservedRound
 from lanesum_lab.baselines.thc_paper import PaperTHC
+from lanesum_lab.train.sum_check import SumCheck, SumCheckError
 from tests.host.torch.ranks import Ranks
 
 WORDS = 990  # whole groups of any operation
@@ -36,7 +36,7 @@ def corrupted(rank: int, op: LaneOp, wrong_words: int) -> tuple[int, int]:
     result = combine(first, second)
     if rank == 1:
         result[10 : 10 + wrong_words] ^= np.uint32(1 << 31)
-    check = lanesum.torch.SumCheck(workers=workers)
+    check = SumCheck(workers=workers)
     complete = np.full((1, 1), 3, np.uint32)
     check(ObservedRound(codec, Round(op, own_words(op, rank)), Aggregate(result, workers), complete))
     return check.checked, check.wrong
@@ -57,7 +57,7 @@ def quorum(rank: int, wrong_words: int) -> tuple[int, int]:
     result[WORDS - wrong_words :] += second[WORDS - wrong_words :]  # of both, although the result names one
     aggregate = Aggregate(result, 1 + half.astype(np.int64), np.ones(WORDS, np.bool_) if rank == 0 else half)
     named = np.array([[3], [1]], np.uint32)
-    check = lanesum.torch.SumCheck(workers=2)
+    check = SumCheck(workers=2)
     check(ObservedRound(FixedPoint(workers=2), Round(LaneOp.ADD32, own_words(LaneOp.ADD32, rank)), aggregate, named))
     return check.checked, check.wrong
 
@@ -69,7 +69,7 @@ def test_sum_check_of_quorum_compares_named_contributors(ranks: Ranks, wrong_wor
 
 def other_size(rank: int) -> str:
     try:
-        lanesum.torch.SumCheck(workers=3)
+        SumCheck(workers=3)
     except ConfigurationError as error:
         return str(error)
     return ""
@@ -81,14 +81,14 @@ def test_sum_check_with_other_number_of_ranks_is_refused(ranks: Ranks) -> None:
 
 
 def lonely(rank: int) -> str:
-    check = lanesum.torch.SumCheck(workers=2, timeout_s=1.0)
+    check = SumCheck(workers=2, timeout_s=1.0)
     if rank == 1:
         return ""
     words = np.zeros(8, np.uint32)
     try:
         complete = np.full((1, 1), 3, np.uint32)
         check(ObservedRound(FixedPoint(workers=2), Round(LaneOp.ADD32, words), Aggregate(words, 2), complete))
-    except lanesum.torch.SumCheckError as error:
+    except SumCheckError as error:
         return str(error)
     return "no error"
 
