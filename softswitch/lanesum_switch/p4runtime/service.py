@@ -178,7 +178,7 @@ class _Stream:
             self.connection.close()
 
     def leave(self) -> None:
-        """Remove the closed stream. Idempotent."""
+        """Remove the closed stream."""
         if self._device is not None:
             self._device.arbitration.remove(self.connection)
             self._devices.release(self._device)
