@@ -8,6 +8,9 @@ import itertools
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
 from lanesum.codecs.thc.allocation import Ladder, Width
 
@@ -58,3 +61,18 @@ def test_norms_at_the_ends_of_float32_have_a_plan(largest: float) -> None:
         assert LADDER.plan(one, exponent, 600, 0)[7] == len(WIDTHS)
         assert not LADDER.plan(np.zeros(50, np.float32), exponent, 600, 0).any()
     assert not LADDER.plan(np.zeros(50, np.float32), 1, None, 0.01).any()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    hnp.arrays(np.float32, st.integers(1, 40), elements=st.floats(0, 3.4028234663852886e38, width=32)),
+    st.sampled_from([1, 2]),
+    st.integers(0, 1200),
+    st.sampled_from([0.0, 0.01, 0.5]),
+)
+def test_any_norms_have_a_plan_within_the_budget(norms: np.ndarray, exponent: int, budget: int, error: float) -> None:
+    plan = LADDER.plan(norms, exponent, budget, error)
+    assert plan.shape == norms.shape and LADDER.cost(plan) <= budget and not plan[norms == 0].any()
+    assert (np.diff(plan[np.argsort(-norms, kind="stable")]) <= 0).all()
+    unlimited, energy = LADDER.plan(norms, 2, None, error), float(np.sum(norms.astype(np.float64) ** 2))
+    assert LADDER.expected(norms, unlimited) <= (max(error, WIDTHS[-1].error) + 1e-5) * energy

@@ -93,7 +93,7 @@ def run(codec: THC | list[Any], vectors: list[np.ndarray], **options: Any) -> Si
 
 
 @pytest.mark.parametrize("size", [1, 1000, 1024, 5000, 9001, SIZE])
-@pytest.mark.parametrize("bits", [2, 4, 5.5])
+@pytest.mark.parametrize("bits", [0.01, 2, 4, 5.5])
 def test_all_workers_decode_the_same_bits(bits: float, size: int) -> None:
     vectors = structured(3, size)
     found = run(WidthTHC(workers=3, budget=bits), vectors)
@@ -173,6 +173,7 @@ def test_workers_with_other_budgets_have_other_rounds() -> None:
     """Without the comparison at the join, no sum mixes them."""
     job: Any = [codecs.get("thc", workers=2, budget=budget) for budget in (2, 4)]
     assert len({codec.describe() for codec in job}) == 2
+    assert job[0].describe() == codecs.get("thc", workers=2, budget=2.0).describe()
     with pytest.raises(CodecError, match="rounds differ"):
         run(job, structured(2))
 
@@ -205,6 +206,7 @@ def test_many_workers_have_the_widths_that_their_lanes_hold() -> None:
         ({"error": 1e-9}, "error=1e-09"),
         ({"error": 1.5}, "error=1.5"),
         ({"budget": 2, "exponent": 3}, "exponent=3"),
+        ({"budget": 2, "exponent": 0}, "exponent=0"),
         ({"budget": 2, "block": 100}, "block=100.*256, 512, 1024, 2048, 4096"),
         ({"budget": 2, "bits": 3}, "bits=3 and lanes=None .*Set either"),
         ({"error": 0.01, "lanes": 16}, "lanes=16"),

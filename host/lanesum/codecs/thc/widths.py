@@ -59,7 +59,8 @@ class WidthTHC(THC):
         block: int = 512,
         lookup: bool = True,
     ) -> None:
-        exponent = exponent or (1 if error is None else 2)
+        if exponent is None:
+            exponent = 1 if error is None else 2
         if exponent not in (1, 2):
             raise ConfigurationError(f"Invalid exponent={exponent} for codec thc: expected 1 or 2.")
         if block not in _BLOCKS:
@@ -67,7 +68,8 @@ class WidthTHC(THC):
                 f"Invalid block={block} for codec thc with widths: expected one of {', '.join(map(str, _BLOCKS))}."
             )
         super().__init__(workers=workers, block=_FLAT_BLOCK, lookup=lookup)  # 4 bits fit the most workers
-        self.budget, self.error, self.exponent, self.fine = budget, error, exponent, block
+        self.budget = None if budget is None else float(budget)
+        self.error, self.exponent, self.fine = error, exponent, block
         self._codecs: dict[int, THC] = {}
         for bits in sorted({bits for bits, _ in OPS}):
             try:
