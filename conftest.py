@@ -12,12 +12,13 @@ import contextlib
 import ctypes
 import faulthandler
 import functools
+import gc
 import os
 import re
 import signal
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -34,6 +35,8 @@ settings.register_profile("lanesum", deadline=None)
 settings.load_profile("lanesum")
 
 ROOT = Path(__file__).parent
+# Its sitecustomize.py shortens the start of Python processes.
+_STARTING = str(ROOT / "tests" / "starting")
 _CLONE_NEWNET = 0x40000000
 _CRASH_FILE = pytest.StashKey[TextIO]()
 
@@ -62,12 +65,17 @@ def pytest_configure(config: pytest.Config) -> None:
         )
     # A shell that runs tests in the background makes them, and their child processes, ignore Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    parallel = bool(config.getoption("numprocesses", None))
     if hasattr(config, "workerinput"):
         enter_network_namespace()
-    elif config.getoption("numprocesses", None) and obstacle():
+    elif parallel and obstacle():
         raise pytest.UsageError(
             f"Tests bind the same addresses, so parallel processes require network namespaces: {obstacle()}. Use -n 0."
         )
+    if hasattr(config, "workerinput") or not parallel:
+        # For the processes that tests start, not for those that run tests.
+        folders = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+        os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(filter(None, [_STARTING, *folders])))
 
 
 def _crash_file(worker: Mapping[str, Any]) -> Path:
@@ -113,6 +121,17 @@ def pytest_xdist_auto_num_workers() -> int:
     It is one more than the number of processors, because many tests wait; 0 runs all tests in this process.
     """
     return 0 if obstacle() else (os.cpu_count() or 1) + 1
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without garbage collection: modules and tests stay until the end, and later collections skip them."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -31,6 +31,7 @@ from lanesum_lab.bench import (
     transport,
     tta,
     tta_report,
+    widths,
 )
 from lanesum_lab.bench.figures import text as shown
 from lanesum_lab.generate import replace_generated
@@ -86,19 +87,17 @@ def summary_table(result: dict[str, Any]) -> str:
         if figure["case"] != "sharded":
             links = f"{figure['rate_mbit']:g} Mbit/s" if figure["rate_mbit"] else "loopback"
             times = f"{figure['seconds']['median']:#.3g} s"
-            if figure["by"] != "gloo":
+            if figure["by"] != allreduce.GLOO:
                 times += f", {figure['times_gloo']['median']:.2f} times as fast"
             rows.setdefault(links, {})[figure["by"]] = times
-    by = ("gloo", "thc", "fixed")
-    table = _markdown(
-        ("links", "gloo", "thc", "fixed"), ((links, *(row[name] for name in by)) for links, row in rows.items())
-    )
+    by = tuple(dict.fromkeys(figure["by"] for figure in result["figures"]))
+    table = _markdown(("links", *by), ((links, *(row[name] for name in by)) for links, row in rows.items()))
     first, machine = result["figures"][0], result["machine"]
     conditions = (
-        f"One all-reduce of {first['values']:,} float32 values over {first['workers']} workers, by gloo and by two "
-        f"codecs of lanesum; medians of {result['repeats']} runs. Each worker is behind a link with that rate in each "
-        "direction. One aggregation server, in the native extension, stands where a switch would be; no switch took "
-        f"part. All processes share a machine with {machine['cores']} cores ({machine['processor']}). "
+        f"One all-reduce of {first['values']:,} float32 values over {first['workers']} workers, by PyTorch over gloo "
+        f"and by two codecs of lanesum; medians of {result['repeats']} runs. Each worker is behind a link with that "
+        "rate in each direction. One aggregation server, in the native extension, stands where a switch would be; no "
+        f"switch took part. All processes share a machine with {machine['cores']} cores ({machine['processor']}). "
         f"Commit {machine['commit']}."
     )
     return "\n".join([*table, "", conditions])
@@ -129,6 +128,28 @@ def nmse_table(result: dict[str, Any]) -> str:
     """Return the error of the codecs for 1, 8 and 64 workers."""
     shown = [row for row in nmse.rows(result) if row[1] in ("1", "8", "64")]
     return "\n".join([*_markdown(nmse.COLUMNS, shown), "", _averaged(result)])
+
+
+def widths_table(result: dict[str, Any]) -> str:
+    """Return the error of ``thc`` with widths per block, with all bits counted."""
+    words = f"{result['workers']} workers, means of {result['records']} records, {_machine(result)}."
+    return "\n".join([*_markdown(widths.columns(result), widths.rows(result)), "", words])
+
+
+def training_table(result: dict[str, Any]) -> str:
+    """Return the final loss with widths per block beside that of exact sums."""
+    rows = [
+        (row[0], row[2], row[5], row[6].replace(" ± ", "±"), row[7], row[8])
+        for row in learning.rows(result, baseline="fixed")
+    ]
+    columns = ("task, optimizer", "codec", "loss", "beside fixed", "KB up", "KB down")
+    (steps,) = {steps for _, steps, _ in result["trainings"]}
+    (seeds,) = {seeds for _, _, seeds in result["trainings"]}
+    words = (
+        f"{result['workers']} workers, {steps} steps, means over {seeds} seeds; differences within seeds, with their "
+        f"standard errors. Trained {_machine(result)}."
+    )
+    return "\n".join([*_markdown(columns, rows), "", words])
 
 
 def rounds_table(result: dict[str, Any]) -> str:
@@ -276,6 +297,8 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "server figures": ("server.json", PAGE, server_tables),
     "transport figures": ("transport.json", PAGE, transport_tables),
     "error figures": ("nmse.json", "docs/codecs.md", nmse_table),
+    "widths figures": ("nmse-widths.json", "docs/codecs.md", widths_table),
+    "widths in training": ("learning-widths.json", "docs/codecs.md", training_table),
     "bias figures": ("nmse.json", "docs/codecs.md", rounds_table),
     "sparse figures": ("sparse.json", "docs/codecs.md", sparse_table),
     "codec figures": ("codec.json", "docs/codecs.md", codec_table),
@@ -304,6 +327,11 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
     "allreduce-sizes": (
         *("allreduce", "--cases", "hub", "--rates", "1000"),
         *("--sizes", "250,2500,25k,250k,2500k,25M,250M", "--repeats", "3"),
+    ),
+    "nmse-widths": ("nmse", "--widths"),
+    "learning-widths": (
+        *("learning", "--codecs", "fixed,thc,widths 2,widths 3", "--steps", "100", "--seeds", "5"),
+        *("--tasks", "digits,digits AdamW,transformer,transformer AdamW,words,words AdamW"),
     ),
     "sparse": ("sparse", "--rates", "200", "--repeats", "3"),
     "codec": ("codec", "--part", "speed", "--levels", "avx2,avx512"),

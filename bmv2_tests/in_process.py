@@ -8,7 +8,6 @@ import contextlib
 import tempfile
 from collections.abc import Iterator, Sequence
 
-from lanesum.aggregation.slots import SlotTable
 from lanesum.protocol import LaneOp
 from lanesum_control.client import SwitchConnection
 from lanesum_control.controlled_switch import ControlledSwitch
@@ -16,6 +15,7 @@ from lanesum_control.pipelines import CompiledPipeline
 from lanesum_control.switch import P4RuntimeSwitch
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
+from lanesum_switch.reference.slots import SlotTable
 from lanesum_switch.reference.switch import PortFrame, ReferenceSwitch
 from lanesum_switch.tna.switch import TofinoSwitch
 
@@ -26,9 +26,10 @@ _TOFINO_TICK_NS = 1 << 20
 _OUTLASTS_LEASES = 1 << 16
 
 
-class _InProcessTarget:
+class InProcessTarget:
     min_frame_bytes = 0
     num_schedules = 40
+    stopped = False
     slot_table: type[SlotTable] = SlotTable
 
     @property
@@ -46,7 +47,7 @@ class _InProcessTarget:
         return [out for port, frame in frames for out in self.exchange(port, frame)]
 
 
-class ReferenceTarget(_InProcessTarget):
+class ReferenceTarget(InProcessTarget):
     """The reference model."""
 
     name = "reference"
@@ -76,7 +77,7 @@ class ReferenceTarget(_InProcessTarget):
         return self.control.decisions()
 
 
-class EmbeddedTarget(_InProcessTarget):
+class EmbeddedTarget(InProcessTarget):
     """A compiled program in the embedded switch, programmed through a P4Runtime server."""
 
     def __init__(

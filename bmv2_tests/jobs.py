@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from lanesum.protocol import Header, Kind, LaneOp, Packet
-from lanesum.protocol.frames import UdpFrame, internet_checksum
 from lanesum.protocol.spec import UDP_PORT, Flag
 from lanesum_control.model import SWITCH_MAC, HostPort, Member, Role, SwitchJob
+from lanesum_switch.frames import UdpFrame, internet_checksum
 from lanesum_switch.reference.switch import PortFrame
 
 from .oracle import Words, random_words

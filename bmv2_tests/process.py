@@ -15,9 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from lanesum.aggregation.slots import SlotTable
 from lanesum.protocol import LaneOp
-from lanesum.protocol.frames import UdpFrame
 from lanesum.protocol.spec import ETHERNET_BYTES
 from lanesum_control.client import SwitchConnection
 from lanesum_control.model import SWITCH_MAC, HostPort
@@ -26,6 +24,8 @@ from lanesum_control.pipelines import CompiledPipeline
 from lanesum_control.switch import P4RuntimeSwitch
 from lanesum_lab.targets import SwitchProcess, SwitchTarget
 from lanesum_lab.veth import end, inside, raw_sockets, switch_interface, veth_namespace
+from lanesum_switch.frames import UdpFrame
+from lanesum_switch.reference.slots import SlotTable
 from lanesum_switch.reference.switch import PortFrame
 
 from .target import DEVICE_ID, PORTS, Clock, Queues
@@ -70,6 +70,7 @@ class ProcessTarget:
     num_schedules = 5
     min_frame_bytes = ETHERNET_BYTES  # a raw socket sends nothing shorter
     clock: Clock | None = None
+    stopped = False
 
     def __init__(
         self,

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lanesum.protocol import Kind, LaneOp, Packet
-from lanesum.protocol.frames import UdpFrame
+from lanesum_switch.frames import UdpFrame
 from lanesum_switch.reference.switch import PortFrame
 
 from .oracle import Words, aggregate, random_words

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lanesum.protocol import Header, LaneOp
-from lanesum.protocol.frames import UdpFrame, internet_checksum, ipv4_int
+from lanesum_switch.frames import UdpFrame, internet_checksum, ipv4_int
 
 from .oracle import aggregate
 from .star import SERVER, Place, Star, routed

@@ -7,9 +7,9 @@ from __future__ import annotations
 import pytest
 
 from lanesum.protocol import Header, Kind, Packet
-from lanesum.protocol.frames import UdpFrame
 from lanesum.protocol.spec import UDP_PORT, VERSION, Flag
 from lanesum_control.model import SWITCH_MAC
+from lanesum_switch.frames import UdpFrame
 
 from .star import NON_MEMBER, SERVER, Star, routed, worker_host
 from .test_malformed import patched

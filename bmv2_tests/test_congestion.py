@@ -10,9 +10,9 @@ from __future__ import annotations
 import pytest
 
 from lanesum.protocol import Header, Kind, LaneOp
-from lanesum.protocol.frames import internet_checksum
 from lanesum.protocol.spec import Flag
 from lanesum_control.model import Role
+from lanesum_switch.frames import internet_checksum
 
 from .oracle import aggregate
 from .star import FIRST, NON_MEMBER, SERVER, Place, Star, routed

@@ -7,8 +7,8 @@ from __future__ import annotations
 import pytest
 
 from lanesum.protocol import LaneOp
-from lanesum.protocol.frames import UdpFrame
 from lanesum_control.model import SWITCH_MAC
+from lanesum_switch.frames import UdpFrame
 
 from .oracle import aggregate
 from .star import NON_MEMBER, SERVER, Star, routed, worker_host

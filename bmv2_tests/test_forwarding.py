@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from lanesum.protocol.frames import UdpFrame, internet_checksum, ipv4_int
 from lanesum_control.model import SWITCH_MAC, HostPort
+from lanesum_switch.frames import UdpFrame, internet_checksum, ipv4_int
 
 from .star import NON_MEMBER, SERVER, Star, routed, worker_host
 

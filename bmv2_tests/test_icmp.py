@@ -18,8 +18,8 @@ import time
 
 import pytest
 
-from lanesum.protocol.frames import internet_checksum, ipv4_int
 from lanesum_control.model import BROADCAST_MAC, SWITCH_MAC, HostPort, Role, Station
+from lanesum_switch.frames import internet_checksum, ipv4_int
 
 from .star import NON_MEMBER, SERVER, Star, routed, worker_host
 from .test_forwarding import ping

@@ -17,7 +17,7 @@ from collections.abc import Callable
 import pytest
 
 from lanesum.protocol import LaneOp
-from lanesum.protocol.frames import UdpFrame
+from lanesum_switch.frames import UdpFrame
 
 from .oracle import Words, aggregate
 from .star import FIRST, NON_MEMBER, SERVER, Job, Place, Star, routed, worker_host

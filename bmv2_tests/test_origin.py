@@ -14,9 +14,9 @@ from __future__ import annotations
 import pytest
 
 from lanesum.protocol import Kind, LaneOp
-from lanesum.protocol.frames import UdpFrame
 from lanesum.protocol.spec import Flag
 from lanesum_control.model import SWITCH_MAC, HostPort
+from lanesum_switch.frames import UdpFrame
 
 from .oracle import aggregate
 from .star import NON_MEMBER, SERVER, Star, routed, worker_host

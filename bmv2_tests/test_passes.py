@@ -19,11 +19,11 @@ import numpy as np
 import pytest
 
 from lanesum.protocol import Kind, LaneOp, Packet
-from lanesum.protocol.frames import UdpFrame
 from lanesum_control.client import SwitchConnection
 from lanesum_control.model import DEFAULT_LEASE_TICKS, NO_ROLE, Member, SwitchJob
 from lanesum_control.pipelines import tofino_pipeline
 from lanesum_control.switch import P4RuntimeSwitch
+from lanesum_switch.frames import UdpFrame
 from lanesum_switch.p4runtime import P4RuntimeServer
 from lanesum_switch.reference.switch import PortFrame
 from lanesum_switch.tna.switch import TofinoSwitch

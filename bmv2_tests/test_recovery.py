@@ -7,8 +7,8 @@ from __future__ import annotations
 import pytest
 
 from lanesum.protocol import Kind, LaneOp, Packet
-from lanesum.protocol.frames import UdpFrame
 from lanesum.protocol.spec import Flag
+from lanesum_switch.frames import UdpFrame
 
 from .oracle import aggregate
 from .star import ALL_OPS, FIRST, Place, Star

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from lanesum.protocol import Header, LaneOp
-from lanesum.protocol.frames import UdpFrame
 from lanesum.protocol.spec import Flag
 from lanesum_control.model import Role
+from lanesum_switch.frames import UdpFrame
 
 from .oracle import aggregate
 from .star import ALL_OPS, FIRST, SERVER, Place, Star, rack, routed, worker_host

@@ -12,8 +12,8 @@ import dataclasses
 import pytest
 
 from lanesum.protocol import Kind, LaneOp
-from lanesum.protocol.frames import UdpFrame
 from lanesum.protocol.spec import Flag
+from lanesum_switch.frames import UdpFrame
 
 from .jobs import Place
 from .oracle import Words, aggregate

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lanesum.protocol import LaneOp
-from lanesum.protocol.frames import internet_checksum
 from lanesum.protocol.spec import Flag
 from lanesum_control.model import Role
+from lanesum_switch.frames import internet_checksum
 
 from .oracle import Words, aggregate, uplink_words
 from .star import SERVER, Job, Place, Star, rack, routed

@@ -25,9 +25,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from lanesum.protocol import Header, LaneOp, Packet
-from lanesum.protocol.frames import UdpFrame, ipv4_int
 from lanesum.protocol.spec import UDP_PORT
 from lanesum_control.model import SWITCH_MAC, HostPort, Member, Role, SwitchJob
+from lanesum_switch.frames import UdpFrame, ipv4_int
 from lanesum_switch.reference.switch import PortFrame
 
 from .jobs import Place

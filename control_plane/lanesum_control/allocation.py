@@ -217,17 +217,27 @@ def _share(
             handed[switch] = base + count
 
 
-def steps(
-    old: Mapping[int, SlotRange], new: Mapping[int, SlotRange]
-) -> tuple[dict[int, SlotRange], dict[int, SlotRange]]:
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Writes at one switch, job -> range each: all ``cuts``, then all ``moves``, then all ``growths``.
+
+    The writes of a step may be carried out in any order.
+    """
+
+    cuts: Mapping[int, SlotRange]
+    moves: Mapping[int, SlotRange]
+    growths: Mapping[int, SlotRange]
+
+
+def steps(old: Mapping[int, SlotRange], new: Mapping[int, SlotRange]) -> Steps:
     """Return the writes at one switch that lead from ``old`` to ``new``, for jobs in both.
 
-    Returns (cuts, growths), each job -> range. Write all cuts before any growth, and the growths in their order. Remove
-    jobs that have ended before both, and add new jobs after both. A job whose range stays is in neither.
+    Remove jobs that have ended before, and add new jobs after. A job whose range stays is in no step.
     """
     changed = [job for job in old if job in new and old[job] != new[job]]
     # No job owns slots of the pool, so a range there moves in one write, before others grow into its slots.
-    moves = [job for job in changed if old[job].shared and new[job].shared and old[job].count == new[job].count]
+    shared = [job for job in changed if old[job].shared and new[job].shared]
+    moves = {job: new[job] for job in shared if old[job].count == new[job].count}
     kept = {job: old[job].common(new[job]) for job in changed if job not in moves}
     cuts = {job: one for job, one in kept.items() if one != old[job]}
-    return cuts, {job: new[job] for job in [*moves, *kept] if kept.get(job) != new[job]}
+    return Steps(cuts, moves, {job: new[job] for job, one in kept.items() if one != new[job]})

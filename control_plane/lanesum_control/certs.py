@@ -20,10 +20,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from lanesum._internal.private_files import make_private_folder, write_private
 from lanesum.errors import ConfigurationError
 from lanesum.rpc.caller import Role
 from lanesum.rpc.tls import AUTHORITY, CERTIFICATE, KEY, identity_uri
+from lanesum_control.private_files import make_private_folder, write_private
 
 AUTHORITY_FOLDER = "ca"
 AUTHORITY_DAYS = 3650

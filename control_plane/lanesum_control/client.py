@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""P4Runtime connection to one switch: what a controller writes to it and reads from it.
+"""Connection to one switch: what a controller writes to it and reads from it, over P4Runtime.
 
 Messages are encoded and decoded in the caller's thread, so that a large table delays no other switch.
 """
@@ -8,7 +8,7 @@ Messages are encoded and decoded in the caller's thread, so that a large table d
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from google.protobuf import text_format
 from google.rpc import status_pb2
@@ -16,23 +16,24 @@ from p4.v1 import p4runtime_pb2
 
 from lanesum._internal.closing import Closing
 from lanesum.rpc.tls import import_grpc
-from lanesum_control.errors import NotPrimaryError, PipelineError, SwitchUnreachableError, SwitchWriteError
+from lanesum_control.errors import PipelineError, SwitchUnreachableError, SwitchWriteError
 from lanesum_control.event_loop import run
 from lanesum_control.p4info import P4InfoNames
 from lanesum_control.pipelines import CompiledPipeline
-from lanesum_control.session import GONE, Session
+from lanesum_control.session import GONE, P4RuntimeSession, Session
 
 grpc = import_grpc()
-DEFAULT_DEVICE_ID = 1
+DEFAULT_DEVICE_ID = P4RuntimeSession.DEVICE_ID
 DEFAULT_ELECTION_ID = (0, 1)
 DEFAULT_CONNECT_TIMEOUT_S = 10.0
 # The errors of all updates of a request travel in gRPC metadata, which has a limit.
 _UPDATES_PER_REQUEST = 64
 # A switch that stops answering while its socket is open must not block the controller.
-_RPC_TIMEOUT_S = 15.0
-_PUSH_TIMEOUT_S = 120.0
+RPC_TIMEOUT_S = 15.0
+PUSH_TIMEOUT_S = 120.0
 _GET_PROGRAM = "GetForwardingPipelineConfig"
 _NOT_PRIMARY = grpc.StatusCode.PERMISSION_DENIED
+TOO_MANY_CALLS = grpc.StatusCode.RESOURCE_EXHAUSTED
 _NO_PROGRAM = grpc.StatusCode.FAILED_PRECONDITION
 
 
@@ -41,22 +42,27 @@ class SwitchConnection(Closing):
 
     Args:
         address: address of the switch's gRPC server, as ``lanesum.rpc.tls.channel`` has it.
-        device_id: P4Runtime device id of the switch.
+        device_id: device id of the switch; by default the usual one.
         election_id: (high, low); the highest one is primary.
         timeout_s: time to wait for the server.
 
     Raises SwitchUnreachableError, NotPrimaryError.
+
+    ``SESSION`` is the class of its session.
     """
+
+    SESSION: ClassVar[type[Session]] = P4RuntimeSession
 
     def __init__(
         self,
         address: str,
         *,
-        device_id: int = DEFAULT_DEVICE_ID,
+        device_id: int | None = None,
         election_id: tuple[int, int] = DEFAULT_ELECTION_ID,
         timeout_s: float = DEFAULT_CONNECT_TIMEOUT_S,
     ) -> None:
-        self._use(run(Session.open(address, device_id, election_id, timeout_s=timeout_s)))
+        device = self.SESSION.DEVICE_ID if device_id is None else device_id
+        self._use(run(self.SESSION.open(address, device, election_id, timeout_s=timeout_s)))
 
     @classmethod
     def of(cls, session: Session) -> Self:
@@ -72,7 +78,7 @@ class SwitchConnection(Closing):
         self._confirmed: tuple[bytes, bytes] | None = None  # request and answer that show the program
         if not session.resume():
             self.close()
-            raise not_primary(session)
+            raise session.not_primary()
 
     def push_pipeline(self, pipeline: CompiledPipeline) -> P4InfoNames:
         """Load a program and return its names. This clears the switch's state.
@@ -87,34 +93,37 @@ class SwitchConnection(Closing):
         request.election_id.high, request.election_id.low = self._session.election_id
         text_format.Parse(pipeline.p4info, request.config.p4info, allow_unknown_field=True)
         request.config.p4_device_config = pipeline.program
-        request.config.cookie.cookie = pipeline.cookie()
+        request.config.cookie.cookie = pipeline.cookie
         try:
-            self._call("SetForwardingPipelineConfig", request, _PUSH_TIMEOUT_S)
+            self._call("SetForwardingPipelineConfig", request, PUSH_TIMEOUT_S)
         except grpc.RpcError as error:
             if error.code() in GONE:
                 raise self._gone(error) from error
-            raise PipelineError(
-                f"The switch at {self.address} refused {pipeline.json_path.name}: {error.details().rstrip('.')}.",
-                f"It has to be a switch for {pipeline.target} programs; program and P4Info have to be of one build "
-                f"({pipeline.make}).",
-            ) from error
+            raise self._refused(pipeline, error) from error
         return self.use_names(pipeline)
+
+    def _refused(self, pipeline: CompiledPipeline, error: Any) -> PipelineError:
+        return PipelineError(
+            f"The switch at {self.address} refused {pipeline.json_path.name}: {error.details().rstrip('.')}.",
+            f"It has to be a switch for {pipeline.target} programs; program and P4Info have to be of one build "
+            f"({pipeline.make}).",
+        )
 
     def use_names(self, pipeline: CompiledPipeline) -> P4InfoNames:
         """Use the names of ``pipeline``, which the switch runs already."""
         self.names = pipeline.names
         return self.names
 
-    def runs(self, cookie: int) -> bool:
-        """Return True if the switch runs the pipeline with this cookie. Raises SwitchUnreachableError."""
+    def runs(self, pipeline: CompiledPipeline) -> bool:
+        """Return True if the switch runs ``pipeline``. Raises SwitchUnreachableError."""
         try:
-            answer = run(self._session.call(_GET_PROGRAM, self._cookie_request(), _RPC_TIMEOUT_S))
+            answer = run(self._session.call(_GET_PROGRAM, self._cookie_request(), RPC_TIMEOUT_S))
         except grpc.RpcError as error:
-            if error.code() in GONE:
+            if error.code() in (*GONE, TOO_MANY_CALLS):
                 raise self._gone(error) from error
             return False  # it runs no program yet
         config = p4runtime_pb2.GetForwardingPipelineConfigResponse.FromString(answer).config
-        does = bool(config.HasField("cookie") and config.cookie.cookie == cookie)
+        does = bool(config.HasField("cookie") and config.cookie.cookie == pipeline.cookie)
         self._confirmed = (self._cookie_request(), answer) if does else None
         return does
 
@@ -124,7 +133,7 @@ class SwitchConnection(Closing):
             return False
         request, answer = self._confirmed
         try:
-            return await self._session.call(_GET_PROGRAM, request, _RPC_TIMEOUT_S) == answer
+            return await self._session.call(_GET_PROGRAM, request, RPC_TIMEOUT_S) == answer
         except (grpc.RpcError, SwitchUnreachableError):
             return False
 
@@ -141,9 +150,9 @@ class SwitchConnection(Closing):
         if not self._session.is_open:
             raise SwitchUnreachableError(f"The session with the switch at {self.address} has ended.")
         if not self._session.was_primary:
-            raise not_primary(self._session)
+            raise self._session.not_primary()
 
-    def _call(self, method: str, request: Any, timeout_s: float = _RPC_TIMEOUT_S) -> bytes:
+    def _call(self, method: str, request: Any, timeout_s: float = RPC_TIMEOUT_S) -> bytes:
         return run(self._session.call(method, request.SerializeToString(), timeout_s))
 
     def _gone(self, error: Any) -> SwitchUnreachableError:
@@ -170,42 +179,54 @@ class SwitchConnection(Closing):
             SwitchUnreachableError: the switch is gone, or lost its program.
             NotPrimaryError: another controller is primary.
         """
-        pending = [p4runtime_pb2.Update(type=kind, entity=entity) for kind, entity in updates]
+        pending = list(updates)
         problems: list[str] = []
         for start in range(0, len(pending), _UPDATES_PER_REQUEST):
             problems += self._write_some(pending[start : start + _UPDATES_PER_REQUEST])
         if problems:
             raise SwitchWriteError(f"The switch at {self.address} refused: {'; '.join(problems)}.")
 
-    def _write_some(self, updates: list[p4runtime_pb2.Update]) -> list[str]:
-        request = p4runtime_pb2.WriteRequest(device_id=self._session.device_id, updates=updates)
+    def _write_some(self, pending: list[tuple[int, p4runtime_pb2.Entity]]) -> list[str]:
+        request = p4runtime_pb2.WriteRequest(device_id=self._session.device_id)
         request.election_id.high, request.election_id.low = self._session.election_id
+        updates = request.updates
+        for kind, entity in pending:
+            updates.add(type=kind).entity.CopyFrom(entity)
         try:
             self._call("Write", request)
             return []
         except grpc.RpcError as error:
-            details = _update_errors(error)
+            details = update_errors(error)
             if details is None and error.code() in (*GONE, _NO_PROGRAM):
                 raise self._gone(error) from error
             if details is None and error.code() == _NOT_PRIMARY:
-                raise not_primary(self._session) from error
+                raise self._session.not_primary() from error
             if details is None:
                 return [f"the request: {error.code().name} {error.details()}"]
-            return [
-                f"{self._describe(update)}: {_code_name(detail.canonical_code)} {detail.message}".strip()
-                for update, detail in zip(updates, details, strict=True)
-                if detail.canonical_code != grpc.StatusCode.OK.value[0]
-            ]
+            return self._problems(zip(updates, details, strict=True))
+
+    def _problems(self, outcomes: Iterable[tuple[p4runtime_pb2.Update, Any]]) -> list[str]:
+        """Return the refusals among updates and their errors, in words."""
+        return [
+            f"{self._describe(update)}: {_code_name(detail.canonical_code)} {detail.message}".strip()
+            for update, detail in outcomes
+            if detail.canonical_code != grpc.StatusCode.OK.value[0]
+        ]
 
     def read(self, entities: Iterable[p4runtime_pb2.Entity]) -> list[p4runtime_pb2.Entity]:
         """Return all matching entities. Raises SwitchUnreachableError if the switch is gone or refuses to read."""
-        return [entity for answer in self.read_answers(entities) for entity in decode(answer)]
+        return [entity for answer in self.read_answers(entities) for entity in self.decode(answer)]
+
+    def decode(self, answer: bytes) -> Iterable[p4runtime_pb2.Entity]:
+        """Return the entities of an answer to a read."""
+        entities: Iterable[p4runtime_pb2.Entity] = p4runtime_pb2.ReadResponse.FromString(answer).entities
+        return entities
 
     def read_answers(self, entities: Iterable[p4runtime_pb2.Entity]) -> list[bytes]:
         """Return the answers of ``read``, for ``decode``. Raises SwitchUnreachableError."""
         request = p4runtime_pb2.ReadRequest(device_id=self._session.device_id, entities=entities)
         try:
-            return run(self._session.call_for_all("Read", request.SerializeToString(), _RPC_TIMEOUT_S))
+            return run(self._session.call_for_all("Read", request.SerializeToString(), RPC_TIMEOUT_S))
         except grpc.RpcError as error:
             raise SwitchUnreachableError(
                 f"Reading from the switch at {self.address} failed: {error.code().name} {error.details()}."
@@ -225,29 +246,6 @@ class SwitchConnection(Closing):
         run(self._session.close())
 
 
-def not_primary(session: Session) -> NotPrimaryError:
-    """Return the error about a session that is a backup, with the election id of the primary."""
-    other = session.other_primary
-    client = "Another P4Runtime client" if other is None else f"A P4Runtime client with {election_text(other)}"
-    return NotPrimaryError(
-        f"{client} is primary on the switch at {session.address}; this controller has "
-        f"{election_text(session.election_id)}.",
-        "Stop it, or give this one a higher election id (lanesum controller --election-id).",
-    )
-
-
-def election_text(election_id: tuple[int, int]) -> str:
-    """Return an election id (high, low) as one number, and as the two halves that many tools show."""
-    high, low = election_id
-    return f"election id {high << 64 | low}" + (f" (high {high}, low {low})" if high else "")
-
-
-def decode(answer: bytes) -> Iterable[p4runtime_pb2.Entity]:
-    """Return the entities of an answer to a read."""
-    entities: Iterable[p4runtime_pb2.Entity] = p4runtime_pb2.ReadResponse.FromString(answer).entities
-    return entities
-
-
 def key_of(entity: p4runtime_pb2.Entity) -> p4runtime_pb2.Entity:
     """Return the key of a table entry or multicast group: some switches compare the other fields of a deletion."""
     key = p4runtime_pb2.Entity()
@@ -260,16 +258,11 @@ def key_of(entity: p4runtime_pb2.Entity) -> p4runtime_pb2.Entity:
     return key
 
 
-def _update_errors(error: Any) -> list[p4runtime_pb2.Error] | None:
-    """Return one p4.v1.Error per update of a failed Write (P4Runtime specification, 12.3); None without details."""
+def update_errors(error: Any, kind: Any = p4runtime_pb2.Error) -> list[Any] | None:
+    """Return one ``kind`` per update of a failed Write (P4Runtime specification, 12.3); None without details."""
     for key, value in error.trailing_metadata() or ():
         if key == "grpc-status-details-bin":
-            status = status_pb2.Status.FromString(value)
-            errors = []
-            for detail in status.details:
-                errors.append(p4runtime_pb2.Error())
-                detail.Unpack(errors[-1])
-            return errors or None
+            return [kind.FromString(detail.value) for detail in status_pb2.Status.FromString(value).details] or None
     return None
 
 

@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from lanesum.server import ServerJob
-from lanesum.server.client import ServerError, ServerStatus, ServerUnreachableError
 from lanesum.server.served_job import Refusal
+from lanesum.server.status import ServerStatus
 from lanesum_control.errors import AdmissionError
 from lanesum_control.events import EventLog
+from lanesum_control.remote_server import ServerError, ServerUnreachableError
 from lanesum_control.watched_server import WatchedServer
 
 SERVER = "server"

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
 
 from lanesum_control.capabilities import Capabilities
@@ -35,6 +36,9 @@ class ControlledSwitch(Protocol):
 
     def modify(self, old: SwitchJob, new: SwitchJob) -> None:
         """Change slots, role, threshold, operations or lease of an installed job; its members stay."""
+
+    def modify_all(self, changes: Iterable[tuple[SwitchJob, SwitchJob]]) -> None:
+        """Do ``modify`` for several jobs, (old, new) each, in any order."""
 
     def set_congestion(self, port: int, depth: int | None) -> None:
         """Set ECN on packets to ``port`` while ``depth`` packets or more wait there; None turns it off."""

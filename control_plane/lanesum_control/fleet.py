@@ -211,7 +211,7 @@ class _Change:
         stay = {job for job, one in desired.items() if job in held and _but_slots(held[job]) == _but_slots(one)}
         self._gone = [one for job, one in held.items() if job not in stay]
         self.coming = [one for job, one in desired.items() if job not in stay]
-        self._cuts, self._growths = steps(
+        self._steps = steps(
             {job: _range(held[job]) for job in held if job in stay}, {job: _range(desired[job]) for job in stay}
         )
 
@@ -221,17 +221,19 @@ class _Change:
             held.pop(job.job, None)
 
     def cut(self, switch: ControlledSwitch, held: dict[int, SwitchJob]) -> None:
-        self._move(switch, held, self._cuts)
+        self._move(switch, held, self._steps.cuts)
 
     def grow(self, switch: ControlledSwitch, held: dict[int, SwitchJob]) -> None:
-        self._move(switch, held, self._growths)
+        self._move(switch, held, self._steps.moves)
+        self._move(switch, held, self._steps.growths)
 
     @staticmethod
     def _move(switch: ControlledSwitch, held: dict[int, SwitchJob], ranges: Mapping[int, SlotRange]) -> None:
-        for job, slots in ranges.items():
-            new = replace(held[job], slot_base=slots.base, slot_count=slots.count)
-            switch.modify(held[job], new)
-            held[job] = new
+        """Write ranges in one request, because hundreds of jobs may share the pool."""
+        new = {job: replace(held[job], slot_base=slots.base, slot_count=slots.count) for job, slots in ranges.items()}
+        if new:
+            switch.modify_all([(held[job], one) for job, one in new.items()])
+            held.update(new)
 
 
 def _range(job: SwitchJob) -> SlotRange:

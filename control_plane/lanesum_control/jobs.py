@@ -18,14 +18,11 @@ from pydantic import TypeAdapter, ValidationError
 from lanesum import codecs
 from lanesum._internal.udp_socket import Address
 from lanesum.errors import ConfigurationError
-from lanesum.protocol.frames import ipv4_text
 from lanesum.protocol.lanes import LaneOp, carried_by, check_carried
 from lanesum.protocol.spec import MAX_SLOTS, UDP_PORT
-from lanesum.transport.ticket import JobTicket
 from lanesum_control.errors import AdmissionError
 from lanesum_control.model import SwitchJob
 from lanesum_control.network import Network
-from lanesum_control.placement import Placement
 from lanesum_control.planning import Wanted
 
 DEFAULT_SLOTS = 64  # the default window: BMv2 queues that many packets per egress port
@@ -273,51 +270,3 @@ class Job:
             tenant=self.owner if self.limited else None,
             strict=strict,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class AdmittedJob:
-    """Snapshot of a job.
-
-    Attributes:
-        request: the user's request.
-        number: job identifier in packets.
-        owner: name of the caller that admitted it; empty if it gave none.
-        tickets: one per worker, of the present incarnation.
-        joined: workers that have taken their tickets.
-        switch_jobs: entry of each switch; a switch whose part the server does has none.
-        left_out: reason why a switch on the job's paths has no part in it.
-    """
-
-    request: JobRequest
-    number: int
-    owner: str
-    tickets: tuple[JobTicket, ...]
-    joined: frozenset[int]
-    switch_jobs: Mapping[str, SwitchJob]
-    left_out: Mapping[str, str]
-
-
-def tickets(job: Job, placement: Placement, network: Network, accumulator_words: int) -> tuple[JobTicket, ...]:
-    """Return one ticket per worker of the present incarnation."""
-    request, incarnation = job.request, job.incarnation
-    shared = JobTicket(
-        job=job.number,
-        tag=incarnation.tag,
-        worker=0,
-        workers=len(request.workers),
-        slots=incarnation.slots,
-        accumulator_words=accumulator_words,
-        servers=incarnation.servers,
-        seed=incarnation.seed,
-        ops=job.ops(),
-        code_table=job.code_table,
-        epoch=incarnation.epoch,
-        quorum=request.threshold,
-        places=placement.places,
-        codec=request.codec,
-    )
-    return tuple(
-        dataclasses.replace(shared, worker=worker, local=(ipv4_text(network.host(name).ip), request.port))
-        for worker, name in enumerate(request.workers)
-    )

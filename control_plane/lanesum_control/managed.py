@@ -8,18 +8,17 @@ import hashlib
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Protocol
 
+from lanesum.errors import ConfigurationError
+from lanesum_control.bfruntime.connection import BfRuntimeConnection
+from lanesum_control.bfruntime.ports import PortSettings
 from lanesum_control.capabilities import Capabilities
-from lanesum_control.client import (
-    DEFAULT_CONNECT_TIMEOUT_S,
-    DEFAULT_DEVICE_ID,
-    DEFAULT_ELECTION_ID,
-    SwitchConnection,
-)
+from lanesum_control.client import DEFAULT_CONNECT_TIMEOUT_S, DEFAULT_ELECTION_ID, SwitchConnection
 from lanesum_control.controlled_switch import ControlledSwitch
 from lanesum_control.errors import SwitchUnreachableError
 from lanesum_control.event_loop import run
 from lanesum_control.model import PLAIN_STATION, HostPort, Station, SwitchJob
 from lanesum_control.pipelines import CompiledPipeline
+from lanesum_control.protocols import protocol_of
 from lanesum_control.reconcile import differs, everything, reconcile
 from lanesum_control.session import Session
 from lanesum_control.session_search import SessionSearch
@@ -80,11 +79,12 @@ class ManagedSwitch(Protocol):
 
 
 class RemoteSwitch:
-    """P4Runtime switch at ``address`` that runs ``pipeline``. Satisfies ``ManagedSwitch``.
+    """Switch at ``address`` that runs ``pipeline``, see ``protocols``. Satisfies ``ManagedSwitch``.
 
     ``mark_above``: the switch sets ECN on packets to a port while this many packets wait there. ``recirculation``:
     recirculation ports of a chip; None for its default ones. ``station``: its own address and the class of its answers.
-    ``election_id``: (high, low) at the switch. Raises ConfigurationError for any other port.
+    ``election_id``: (high, low) at the switch. ``ports``: settings of the ports in use, over BF Runtime only. Raises
+    ConfigurationError for any other port.
     """
 
     def __init__(
@@ -95,14 +95,21 @@ class RemoteSwitch:
         recirculation: Iterable[int] | None = None,
         station: Station = PLAIN_STATION,
         election_id: tuple[int, int] = DEFAULT_ELECTION_ID,
+        ports: PortSettings | None = None,
     ) -> None:
         self._election_id = election_id
-        self.address = address
+        self._kind, self.address = protocol_of(address, pipeline)
+        if ports is not None and not issubclass(self._kind, BfRuntimeConnection):
+            raise ConfigurationError(
+                f"P4Runtime does not configure the ports of the switch at {address}.",
+                "Configure them with the agent's tools, or give the address of an agent with BF Runtime.",
+            )
+        self._port_settings = ports
+        self._ports: frozenset[int] = frozenset()  # in use
         self._recirculation = recirculation_ports(pipeline, recirculation)
         self._mark_above = mark_above
         self._station = station
         self._pipeline = pipeline
-        self._cookie = pipeline.cookie()
         self._connection: SwitchConnection | None = None
         self._device: P4RuntimeSwitch | None = None
         self._changed: Callable[[], None] | None = None
@@ -119,6 +126,7 @@ class RemoteSwitch:
 
     def check_ports(self, used: Collection[int]) -> None:
         check_ports(self._pipeline, used)
+        self._ports = frozenset(used)
 
     @property
     def device(self) -> P4RuntimeSwitch:
@@ -129,12 +137,15 @@ class RemoteSwitch:
     def connect(self, timeout_s: float = DEFAULT_CONNECT_TIMEOUT_S) -> list[str]:
         """Connect; push the program only if the switch runs another one, so that running jobs are not disturbed."""
         self._disconnect()
-        connection = SwitchConnection.of(self._session(timeout_s))
+        connection = self._kind.of(self._session(timeout_s))
         try:
-            if connection.runs(self._cookie):
+            if connection.runs(self._pipeline):
                 names, done = connection.use_names(self._pipeline), []
             else:
                 names, done = connection.push_pipeline(self._pipeline), ["program pushed"]
+            if self._port_settings is not None and isinstance(connection, BfRuntimeConnection):
+                count = connection.set_ports(self._ports, self._port_settings)
+                done += [f"{count} ports configured"] if count else []
         except BaseException:
             connection.close()
             raise
@@ -146,11 +157,12 @@ class RemoteSwitch:
 
     def _session(self, timeout_s: float) -> Session:
         """Return a new session. Raises ControlError."""
+        kind = self._kind.SESSION
+        who = (self.address, kind.DEVICE_ID, self._election_id)
         if self._changed is None:
-            who = (DEFAULT_DEVICE_ID, self._election_id)
-            return run(Session.open(self.address, *who, timeout_s=timeout_s, changed=self._tell))
+            return run(kind.open(*who, timeout_s=timeout_s, changed=self._tell))
         if self._search is None:
-            self._search = SessionSearch(self.address, DEFAULT_DEVICE_ID, self._election_id, self._tell)
+            self._search = SessionSearch(kind, *who, self._tell)
         session, self._search = self._search.take(), None
         return session
 
@@ -165,7 +177,7 @@ class RemoteSwitch:
         if self._connection is None:
             raise SwitchUnreachableError(f"The switch at {self.address} is not connected.", "Start it.")
         self._connection.check_primary()
-        if not self._connection.runs(self._cookie):
+        if not self._connection.runs(self._pipeline):
             raise SwitchUnreachableError(f"The switch at {self.address} has restarted without its program.")
 
     async def unchanged(self) -> bool:

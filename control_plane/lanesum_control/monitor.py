@@ -38,19 +38,20 @@ class Monitor(Serving):
 
     def __init__(self, controller: Controller, interval_s: float = DEFAULT_INTERVAL_S) -> None:
         pool = ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="lanesum-monitor")
-        count = len(controller.switches)
+        deployment = controller.deployment
+        count = len(deployment.switches)
         program_s = max(interval_s, (count - 1) * _PROGRAM_AUDIT_S)
         entries_s = max(_ENTRIES_INTERVAL_S, count * _ENTRIES_AUDIT_S)
         self._pool = pool
         self._parts = [_Part(controller.expire, controller.watch_leases, None, pool)]
-        for name in controller.switches:
-            check, audit = (functools.partial(do, name) for do in (controller.check_switch, controller.audit_switch))
-            peek = functools.partial(controller.switch_unchanged, name)
-            self._parts.append(_Part(check, functools.partial(controller.watch_switch, name), program_s, pool, peek))
+        for name in deployment.switches:
+            check, audit = (functools.partial(do, name) for do in (deployment.check_switch, deployment.audit_switch))
+            peek = functools.partial(deployment.switch_unchanged, name)
+            self._parts.append(_Part(check, functools.partial(deployment.watch_switch, name), program_s, pool, peek))
             self._parts.append(_Part(audit, lambda _changed: None, entries_s, pool))
-        for name in controller.servers:
-            watch = functools.partial(controller.watch_server, name)
-            self._parts.append(_Part(functools.partial(controller.check_server, name), watch, _SERVER_INTERVAL_S, pool))
+        for name in deployment.servers:
+            watch = functools.partial(deployment.watch_server, name)
+            self._parts.append(_Part(functools.partial(deployment.check_server, name), watch, _SERVER_INTERVAL_S, pool))
 
     def start(self) -> None:
         for part in self._parts:

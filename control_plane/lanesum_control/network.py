@@ -5,11 +5,11 @@
 from __future__ import annotations
 
 import collections
+import ipaddress
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from lanesum._internal.udp_socket import Address
-from lanesum.protocol.frames import ipv4_text
 from lanesum_control.errors import AdmissionError
 from lanesum_control.model import HostPort
 from lanesum_control.topology import Topology
@@ -64,6 +64,10 @@ class Network:
         """Return a host as its own switch sees it."""
         return self.seen[self.at[name]][name]
 
+    def address(self, name: str) -> str:
+        """Return the IPv4 address of a host."""
+        return str(ipaddress.IPv4Address(self.host(name).ip))
+
     def hosts_of(self, addresses: Sequence[str], busy: Collection[str]) -> tuple[str, ...]:
         """Return the hosts of workers whose processes have these IPv4 addresses, in the same order.
 
@@ -78,7 +82,7 @@ class Network:
                     "Start the controller with a larger topology, or the script with lanesum launch.",
                 )
             return tuple(hosts[: len(addresses)])
-        names = {ipv4_text(self.host(name).ip): name for name in self.workers}
+        names = {self.address(name): name for name in self.workers}
         unknown = sorted(set(addresses) - names.keys())
         if unknown:
             raise AdmissionError(

@@ -14,6 +14,8 @@ from p4.v1 import p4runtime_pb2
 
 from lanesum_control.errors import PipelineError
 
+_OTHER_PROGRAM = "It runs another program or version: let the controller push its own pipeline."
+
 
 def canonical_bytes(value: int) -> bytes:
     """Return the shortest byte string of a non-negative integer (P4Runtime specification, section 8.4)."""
@@ -66,11 +68,24 @@ class P4InfoNames:
     def has_table(self, name: str) -> bool:
         return name in self._tables
 
+    def numbers(self) -> dict[str, tuple[int, dict[int, tuple[str, int]], dict[int, dict[int, int]]]]:
+        """Return each table's id, its key fields (kind and bits by id), and its actions (bits by parameter id)."""
+        kinds = p4info_pb2.MatchField.MatchType
+        return {
+            name: (
+                table.preamble.id,
+                {key.id: (kinds.Name(key.match_type).lower(), key.bitwidth) for key in table.match_fields},
+                {
+                    action.id: {param.id: param.bitwidth for param in self._actions_by_id[action.id].params}
+                    for action in table.action_refs
+                },
+            )
+            for name, table in self._tables.items()
+        }
+
     def register_size(self, name: str) -> int:
         """Return the number of cells of a register. Raises PipelineError."""
-        if name not in self._registers:
-            raise PipelineError(f"The switch's program has no register {name}.", "Push the pipeline again.")
-        return int(self._registers[name].size)
+        return int(_of("register", self._registers, name).size)
 
     def table_size(self, name: str) -> int:
         """Return the number of entries of a table. Raises PipelineError."""
@@ -84,17 +99,10 @@ class P4InfoNames:
         return int(found[0].bitwidth)
 
     def _table(self, name: str) -> Any:
-        if name not in self._tables:
-            raise PipelineError(
-                f"The switch's program has no table {name}.",
-                "It runs another program or version: let the controller push its own pipeline.",
-            )
-        return self._tables[name]
+        return _of("table", self._tables, name)
 
     def _action(self, name: str) -> Any:
-        if name not in self._actions:
-            raise PipelineError(f"The switch's program has no action {name}.", "Push the pipeline again.")
-        return self._actions[name]
+        return _of("action", self._actions, name)
 
     def entry(
         self, table: str, match: Mapping[str, int | Lpm], action: str | None = None, params: Mapping[str, int] = {}
@@ -129,7 +137,7 @@ class P4InfoNames:
         if number not in self._tables_by_id:
             raise PipelineError(
                 f"The switch has an entry of table {number}, which this controller's program lacks.",
-                "It runs another program or version: let the controller push its own pipeline.",
+                _OTHER_PROGRAM,
             )
         return self._tables_by_id[number]
 
@@ -155,7 +163,7 @@ class P4InfoNames:
             raise PipelineError(
                 f"The switch has an entry of table {table.preamble.name} with a field or parameter that this "
                 "controller's program lacks.",
-                "It runs another program or version: let the controller push its own pipeline.",
+                _OTHER_PROGRAM,
             )
         return EntryRead(
             table.preamble.name,
@@ -165,3 +173,9 @@ class P4InfoNames:
             entry.counter_data.packet_count,
             entry.counter_data.byte_count,
         )
+
+
+def _of(kind: str, known: Mapping[str, Any], name: str) -> Any:
+    if name not in known:
+        raise PipelineError(f"The switch's program has no {kind} {name}.", _OTHER_PROGRAM)
+    return known[name]

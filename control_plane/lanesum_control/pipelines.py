@@ -59,6 +59,15 @@ class CompiledPipeline:
             raise PipelineError(f"Cannot read the P4Info {self.p4info_path}: {error}.") from error
 
     @functools.cached_property
+    def description(self) -> bytes:
+        """The bf-rt description of a chip's program. Raises PipelineError for a missing file."""
+        path = self.p4info_path.with_name(self.p4info_path.name.removesuffix(".p4info.txtpb") + ".bfrt.json")
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            raise PipelineError(f"Cannot read the bf-rt description {path}: {error.strerror}.") from error
+
+    @functools.cached_property
     def names(self) -> P4InfoNames:
         """The P4Info's tables, actions and registers by name."""
         return P4InfoNames.from_text(self.p4info)
@@ -83,8 +92,9 @@ class CompiledPipeline:
         """Slots of a switch; slots of one pipe on a chip, where each pipe has its own registers."""
         return slots_of(self.names)
 
+    @functools.cached_property
     def cookie(self) -> int:
-        """Return 64 bits that identify this build; P4Runtime returns them when the pipeline is read back."""
+        """64 bits that identify this build; P4Runtime returns them when the pipeline is read back."""
         digest = hashlib.sha256(self.program + self.p4info.encode()).digest()
         return int.from_bytes(digest[:8], "big")
 

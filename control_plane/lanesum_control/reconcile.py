@@ -15,7 +15,7 @@ from typing import Any
 
 from p4.v1 import p4runtime_pb2
 
-from lanesum_control.client import decode, key_of
+from lanesum_control.client import key_of
 from lanesum_control.model import HostPort, SwitchJob
 from lanesum_control.p4info import P4InfoNames
 from lanesum_control.switch import DELETE, INSERT, MEMBER, MODIFY, P4RuntimeSwitch
@@ -74,7 +74,7 @@ def differs(
     answers: Iterable[bytes],
 ) -> bool:
     """Return True if the answers to a read of ``everything`` are not what ``reconcile`` leaves."""
-    entities = (entity for answer in answers for entity in decode(answer))
+    entities = (entity for answer in answers for entity in switch.connection.decode(answer))
     found = {item.key: item.value for item in _items(entities, _names(switch))}
     return found != {key: item.value for key, item in _wanted(switch, hosts, jobs, mark_above).items()}
 

@@ -14,7 +14,8 @@ from lanesum.rpc import controller as rpc
 from lanesum.rpc.caller import Caller, Role
 from lanesum.rpc.serving import Handler, JsonService, Messages
 from lanesum_control.access import Access, sees
-from lanesum_control.controller import AdmittedJob, Controller
+from lanesum_control.admitted import AdmittedJob
+from lanesum_control.controller import Controller
 from lanesum_control.errors import AdmissionError
 from lanesum_control.events import MAX_ANSWERED
 from lanesum_control.jobs import JobRequest, Taken
@@ -155,11 +156,11 @@ class ControllerService(Serving):
         if not isinstance(about, list) or len(about) > _MAX_ABOUT or not all(type(one) is int for one in about):
             raise AdmissionError(f"about = {about!r} is no list of at most {_MAX_ABOUT} workers.")
         claimant, description = _text(message, "claimant"), _text(message, "description")
-        return self._controller.state(*_ticket(message), claimant, description, about)
+        return self._controller.workers.state(*_ticket(message), claimant, description, about)
 
     def _watch(self, message: dict[str, Any], _caller: Caller, wake: Callable[[], None]) -> Messages:
         """Return the states of ``worker`` with a ticket of ``job`` and ``tag`` of ``claimant``, as they change."""
-        return self._controller.watch(*_ticket(message), _text(message, "claimant") or "", wake)
+        return self._controller.workers.watch(*_ticket(message), _text(message, "claimant") or "", wake)
 
     def _report(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """Store that ``worker`` of ``claimant`` fails or leaves: ``kind`` and ``cause``."""
@@ -167,7 +168,7 @@ class ControllerService(Serving):
         if kind not in (rpc.FAILED, rpc.LEFT):
             raise AdmissionError(f"kind = {kind!r} is neither {rpc.FAILED!r} nor {rpc.LEFT!r}.")
         gone = Gone(kind, rpc.one_line(message.get("cause")))
-        self._controller.report(*_ticket(message), _text(message, "claimant") or "", gone, caller)
+        self._controller.workers.report(*_ticket(message), _text(message, "claimant") or "", gone, caller)
         return {}
 
     def _admit(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:

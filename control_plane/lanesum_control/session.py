@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""P4Runtime session: the stream that makes a client the primary of a switch, and the calls beside it.
+"""Session with a switch: the stream that makes a client its primary, and the calls beside it.
 
 The stream shows the end of the switch and every change of the primary when they happen, so nothing has to ask for them.
 Its messages are read in the event loop, which therefore needs no thread for each switch.
@@ -12,22 +12,25 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, Self
 
 from google.rpc import code_pb2
 from p4.v1 import p4runtime_pb2
 
 from lanesum.errors import ConfigurationError
 from lanesum.rpc import tls
-from lanesum_control.errors import SwitchUnreachableError
+from lanesum_control.errors import NotPrimaryError, SwitchUnreachableError
 from lanesum_control.event_loop import listening
 
 grpc = tls.import_grpc()
-_SERVICE = "/p4.v1.P4Runtime"
 #: Statuses of a call that had no answer.
 GONE = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
 _ARBITRATION_S = 2.0
 _CLOSE_S = 0.5
 _RETRY_S = 0.05
+#: Details that grpc.aio gives a call if a write meets its end; the status of the server is lost then.
+_LOST_STATUS = "Internal error from Core"
+_ATTEMPTS = 5
 _OPTIONS = [
     ("grpc.max_receive_message_length", 64 << 20),
     # A new session must not wait for the reconnection timer of an earlier one at the same address.
@@ -39,12 +42,20 @@ class Session:
     """Session with one switch, see ``open``. Coroutines and ``close`` are for the event loop only.
 
     Attributes:
+        PROTOCOL, SERVICE: names of the protocol, and of its gRPC service.
+        DEVICE_ID: usual id of a switch's only device.
         is_open: the stream is open.
         is_primary: no other client is primary.
         was_primary: ``is_primary`` has been true since ``open`` or the last call of ``resume``.
         other_primary: election id (high, low) of the last other client that was primary; None if there was none, or
             the switch did not name it.
     """
+
+    PROTOCOL: ClassVar[str]
+    SERVICE: ClassVar[str]
+    DEVICE_ID: ClassVar[int]
+    _REQUEST: ClassVar[Any]  # messages of the stream
+    _RESPONSE: ClassVar[Any]
 
     def __init__(self, address: str, device_id: int, election_id: tuple[int, int], changed: Callable[[], None]) -> None:
         self.address = address
@@ -58,9 +69,7 @@ class Session:
         self._news = asyncio.Event()
         self._channel = tls.channel(address, _OPTIONS, asynchronous=True)
         self._stream = self._channel.stream_stream(
-            f"{_SERVICE}/StreamChannel",
-            p4runtime_pb2.StreamMessageRequest.SerializeToString,
-            p4runtime_pb2.StreamMessageResponse.FromString,
+            f"/{self.SERVICE}/StreamChannel", self._REQUEST.SerializeToString, self._RESPONSE.FromString
         )()
         self._reader = asyncio.create_task(self._read())
 
@@ -73,32 +82,35 @@ class Session:
         *,
         timeout_s: float,
         changed: Callable[[], None] = lambda: None,
-    ) -> Session:
+    ) -> Self:
         """Open a session, as primary or as backup.
 
         Args:
             address: ``host:port`` or ``unix:path``.
-            device_id: P4Runtime device id.
+            device_id: device id of the switch.
             election_id: (high, low).
             timeout_s: time to wait for the server.
             changed: called in the event loop after each change of ``is_open`` and ``is_primary``.
 
         Raises SwitchUnreachableError; ConfigurationError if the address or a certificate cannot be used.
         """
-        await _wait_until_listening(address, timeout_s)
-        session = cls(address, device_id, election_id, changed)
-        try:
-            await asyncio.wait_for(session._arbitrate(), _ARBITRATION_S)
-        except (grpc.RpcError, asyncio.InvalidStateError, TimeoutError):
-            session._fail("no answer")
-        except BaseException:
+        await cls._wait_until_listening(address, timeout_s)
+        for _ in range(_ATTEMPTS):
+            session = cls(address, device_id, election_id, changed)
+            try:
+                await asyncio.wait_for(session._arbitrate(), _ARBITRATION_S)
+            except (grpc.RpcError, asyncio.InvalidStateError, TimeoutError):
+                session._fail("no answer")
+            except BaseException:
+                await session.close()
+                raise
+            if session.is_open:
+                session.was_primary = session.is_primary
+                return session
             await session.close()
-            raise
-        if not session.is_open:
-            await session.close()
-            raise await session._refusal()
-        session.was_primary = session.is_primary
-        return session
+            if session._end != _LOST_STATUS:
+                break
+        raise await session._refusal()
 
     async def _refusal(self) -> SwitchUnreachableError:
         """Return the error about a session that did not begin."""
@@ -108,30 +120,33 @@ class Session:
         if why:
             return SwitchUnreachableError(f"No TLS session with the switch at {self.address} begins: {why}")
         return SwitchUnreachableError(
-            f"The server at {self.address} accepted no P4Runtime session for device {self.device_id} as "
+            f"The server at {self.address} accepted no {self.PROTOCOL} session for device {self.device_id} as "
             f"{self.election_id}: {self._end.rstrip('.')}.",
             "Check the device id.",
         )
 
     async def _arbitrate(self) -> None:
-        request = p4runtime_pb2.StreamMessageRequest()
-        request.arbitration.device_id = self.device_id
-        request.arbitration.election_id.high, request.arbitration.election_id.low = self.election_id
+        """Send the first message of the stream, and wait until ``is_primary`` is known or the stream has ended."""
         with contextlib.suppress(grpc.RpcError, asyncio.InvalidStateError):  # the reader has the reason
-            await self._stream.write(request)
+            await self._stream.write(self._first_message())
         await self._news.wait()
+
+    def _first_message(self) -> Any:
+        raise NotImplementedError
+
+    def _receive(self, message: Any) -> None:
+        """Handle a message of the stream."""
+        raise NotImplementedError
+
+    def not_primary(self) -> NotPrimaryError:
+        """Return the error about a session that is a backup."""
+        raise NotImplementedError
 
     async def _read(self) -> None:
         """Follow the stream to its end."""
         try:
             async for message in self._stream:
-                if message.HasField("arbitration"):
-                    news = message.arbitration
-                    is_primary = news.status.code == code_pb2.OK
-                    # P4Runtime 1.3, 5.4: without a primary the message has no election id.
-                    if not is_primary and news.HasField("election_id"):
-                        self.other_primary = news.election_id.high, news.election_id.low
-                    self._set_primary(is_primary)
+                self._receive(message)
             self._fail("the server ended the stream")
         except grpc.RpcError as error:
             self._is_refused = error.code() not in GONE
@@ -166,13 +181,13 @@ class Session:
     async def call(self, method: str, request: bytes, timeout_s: float) -> bytes:
         """Call a method with one answer, in serialized messages. Raises grpc.RpcError, SwitchUnreachableError."""
         with self._closed_as_error():
-            answer: bytes = await self._channel.unary_unary(f"{_SERVICE}/{method}")(request, timeout=timeout_s)
+            answer: bytes = await self._channel.unary_unary(f"/{self.SERVICE}/{method}")(request, timeout=timeout_s)
             return answer
 
     async def call_for_all(self, method: str, request: bytes, timeout_s: float) -> list[bytes]:
         """Call a method with several answers, in serialized messages. Raises grpc.RpcError, SwitchUnreachableError."""
         with self._closed_as_error():
-            answers = self._channel.unary_stream(f"{_SERVICE}/{method}")(request, timeout=timeout_s)
+            answers = self._channel.unary_stream(f"/{self.SERVICE}/{method}")(request, timeout=timeout_s)
             return [answer async for answer in answers]
 
     @contextlib.contextmanager
@@ -196,21 +211,62 @@ class Session:
         self._reader.cancel()
         await self._channel.close()
 
+    @classmethod
+    async def _wait_until_listening(cls, address: str, timeout_s: float) -> None:
+        """Wait until the address accepts connections. Raises SwitchUnreachableError, ConfigurationError."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout_s
+        while True:
+            try:
+                return await listening(address)
+            except (ValueError, OverflowError) as error:
+                raise ConfigurationError(f"{address!r} is no address.", "Give host:port or unix:path.") from error
+            except OSError as error:
+                if loop.time() >= deadline:
+                    why = os.strerror(error.errno) if error.errno else "no answer"
+                    raise SwitchUnreachableError(
+                        f"No {cls.PROTOCOL} server answers at {address} ({why}).",
+                        "Start the switch (lanesum switch, simple_switch_grpc or an agent), or correct the address.",
+                    ) from error
+            await asyncio.sleep(_RETRY_S)
 
-async def _wait_until_listening(address: str, timeout_s: float) -> None:
-    """Wait until the address accepts connections. Raises SwitchUnreachableError, ConfigurationError."""
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + timeout_s
-    while True:
-        try:
-            return await listening(address)
-        except (ValueError, OverflowError) as error:
-            raise ConfigurationError(f"{address!r} is no address.", "Give host:port or unix:path.") from error
-        except OSError as error:
-            if loop.time() >= deadline:
-                why = os.strerror(error.errno) if error.errno else "no answer"
-                raise SwitchUnreachableError(
-                    f"No P4Runtime server answers at {address} ({why}).",
-                    "Start the switch (lanesum switch, or simple_switch_grpc), or correct the address.",
-                ) from error
-        await asyncio.sleep(_RETRY_S)
+
+class P4RuntimeSession(Session):
+    """P4Runtime session; of several clients the one with the highest election id is primary."""
+
+    PROTOCOL = "P4Runtime"
+    SERVICE = "p4.v1.P4Runtime"
+    DEVICE_ID = 1
+    _REQUEST = p4runtime_pb2.StreamMessageRequest
+    _RESPONSE = p4runtime_pb2.StreamMessageResponse
+
+    def _first_message(self) -> p4runtime_pb2.StreamMessageRequest:
+        request = p4runtime_pb2.StreamMessageRequest()
+        request.arbitration.device_id = self.device_id
+        request.arbitration.election_id.high, request.arbitration.election_id.low = self.election_id
+        return request
+
+    def _receive(self, message: p4runtime_pb2.StreamMessageResponse) -> None:
+        if message.HasField("arbitration"):
+            news = message.arbitration
+            is_primary = news.status.code == code_pb2.OK
+            # P4Runtime 1.3, 5.4: without a primary the message has no election id.
+            if not is_primary and news.HasField("election_id"):
+                self.other_primary = news.election_id.high, news.election_id.low
+            self._set_primary(is_primary)
+
+    def not_primary(self) -> NotPrimaryError:
+        """Return the error about a session that is a backup, with the election id of the primary."""
+        other = self.other_primary
+        client = "Another P4Runtime client" if other is None else f"A P4Runtime client with {_election_text(other)}"
+        return NotPrimaryError(
+            f"{client} is primary on the switch at {self.address}; this controller has "
+            f"{_election_text(self.election_id)}.",
+            "Stop it, or give this one a higher election id (lanesum controller --election-id).",
+        )
+
+
+def _election_text(election_id: tuple[int, int]) -> str:
+    """Return an election id (high, low) as one number, and as the two halves that many tools show."""
+    high, low = election_id
+    return f"election id {high << 64 | low}" + (f" (high {high}, low {low})" if high else "")

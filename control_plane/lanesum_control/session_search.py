@@ -8,7 +8,6 @@ import asyncio
 from collections.abc import Callable
 
 from lanesum.errors import LanesumError
-from lanesum_control.client import not_primary
 from lanesum_control.errors import ControlError, SwitchUnreachableError
 from lanesum_control.event_loop import event_loop, run
 from lanesum_control.session import Session
@@ -20,11 +19,19 @@ _SHORTEST_S, _LONGEST_S = 0.05, 0.25
 class SessionSearch:
     """Search in the event loop, where an address without an answer keeps no thread.
 
-    A session as backup is kept until its client becomes primary. Arguments as for ``Session.open``; ``changed`` is
-    called when ``take`` may have another outcome.
+    A session as backup is kept until its client becomes primary. Arguments as for ``Session.open``, of the class
+    ``kind``; ``changed`` is called when ``take`` may have another outcome.
     """
 
-    def __init__(self, address: str, device_id: int, election_id: tuple[int, int], changed: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        kind: type[Session],
+        address: str,
+        device_id: int,
+        election_id: tuple[int, int],
+        changed: Callable[[], None],
+    ) -> None:
+        self._kind = kind
         self._who = (address, device_id, election_id)
         self._changed = changed
         self._problem: ControlError = SwitchUnreachableError(f"The switch at {address} is not connected.")
@@ -41,9 +48,9 @@ class SessionSearch:
         pause_s = _SHORTEST_S
         while self._found is None:
             try:
-                session = await Session.open(*self._who, timeout_s=0.0, changed=self._changed)
+                session = await self._kind.open(*self._who, timeout_s=0.0, changed=self._changed)
                 if not session.is_primary:
-                    self._report(not_primary(session))
+                    self._report(session.not_primary())
                 await self._become_primary(session)
             except LanesumError as error:
                 self._report(error if isinstance(error, ControlError) else _unusable(error))

@@ -3,7 +3,7 @@
 """Schema of the controller's state file: tables, version, migrations from earlier versions, and copies.
 
 A change of the tables gets a new version, a migration from the version before, and a recorded file of the new version
-in ``tests/control_plane/recorded`` (see docs/upgrading.md).
+in ``tests/recorded`` (see docs/upgrading.md).
 """
 
 from __future__ import annotations

@@ -88,12 +88,16 @@ class Store(Closing):
                 ) from error
 
     @contextlib.contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Commit all changes of the block together, or none. A block inside another one belongs to it."""
+    def transaction(self, *, synced: bool = True) -> Iterator[None]:
+        """Commit all changes of the block together, or none. A block inside another one belongs to it.
+
+        ``synced``: wait for the disk at the end.
+        """
         with self._typed_errors():
             if self._db.in_transaction:
                 yield
                 return
+            self._db.execute(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -101,19 +105,6 @@ class Store(Closing):
                 self._db.execute("ROLLBACK")
                 raise
             self._db.execute("COMMIT")
-
-    @contextlib.contextmanager
-    def _without_sync(self) -> Iterator[None]:
-        """Do not wait for the disk at the end of a transaction. Without effect inside of one."""
-        with self._typed_errors():
-            if self._db.in_transaction:
-                yield
-                return
-            self._db.execute("PRAGMA synchronous = NORMAL")
-            try:
-                yield
-            finally:
-                self._db.execute("PRAGMA synchronous = FULL")
 
     def _meta(self, name: str) -> int | None:
         row = self._db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
@@ -234,7 +225,7 @@ class Store(Closing):
 
         Outside of a transaction it does not wait for the disk: a power failure loses it, unless a change followed.
         """
-        with self._without_sync(), self.transaction():
+        with self.transaction(synced=False):
             number = self._db.execute(
                 "INSERT INTO events (time, whom, what, actor, source, party) VALUES (?, ?, ?, ?, ?, ?)",
                 (time, whom, what, actor, source, party),

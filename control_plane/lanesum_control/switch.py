@@ -148,11 +148,17 @@ class P4RuntimeSwitch:
         Members change one after the other. Meanwhile they may use different entries, and workers retransmit the
         contributions of partial sums. Raises SwitchWriteError if the job is not installed or ``new`` has other members.
         """
-        keys = [[entry.match for entry in self._members(job)] for job in (old, new)]
-        if keys[0] != keys[1] or old.group != new.group:
-            raise SwitchWriteError(f"Job {old.job} cannot change its members, its tag or its group in place.")
-        self.check(new)
-        self.connection.write([(MODIFY, _table(entry)) for entry in self._members(new)])
+        self.modify_all([(old, new)])
+
+    def modify_all(self, changes: Iterable[tuple[SwitchJob, SwitchJob]]) -> None:
+        """Do ``modify`` for several jobs together, in any order. Nothing is written if one cannot be changed so."""
+        changed = []
+        for old, new in changes:
+            if old.group != new.group or self._member_keys(old) != self._member_keys(new):
+                raise SwitchWriteError(f"Job {old.job} cannot change its members, its tag or its group in place.")
+            self.check(new)
+            changed.append(new)
+        self.connection.write([(MODIFY, _table(entry)) for job in changed for entry in self._members(job)])
 
     def own_entities(self) -> list[p4runtime_pb2.Entity]:
         """Return the entries that do not depend on hosts and jobs."""
@@ -232,12 +238,16 @@ class P4RuntimeSwitch:
         return [_table(entry) for entry in entries]
 
     def _delete(self, entities: list[p4runtime_pb2.Entity]) -> None:
-        for entity in entities:
-            try:
-                self.connection.write([(DELETE, entity)])
-            except SwitchWriteError as error:
-                if "NOT_FOUND" not in str(error):
-                    raise
+        """Delete entries; missing ones are no error."""
+        try:
+            self.connection.write([(DELETE, entity) for entity in entities])
+        except SwitchWriteError:
+            for entity in entities:
+                try:
+                    self.connection.write([(DELETE, entity)])
+                except SwitchWriteError as error:
+                    if "NOT_FOUND" not in str(error):
+                        raise
 
     def set_fault(self, port: int, *, ingress: bool, share: float) -> None:
         """Drop ``share`` (0 to 1) of the packets that enter (or leave) by ``port``; 0 turns it off.
@@ -292,21 +302,30 @@ class P4RuntimeSwitch:
             counts[name] = counts.get(name, 0) - counts.get(_TAKE_OVER, 0)
         return counts
 
+    @staticmethod
+    def _member_keys(job: SwitchJob) -> list[dict[str, int]]:
+        return [
+            {
+                "ingress_port": host.port,
+                "source": host.ip,
+                "source_port": member.udp_port,
+                "job": job.job,
+                "tag": job.tag,
+                "aggregate": int(member.aggregate),
+            }
+            for member in job.members
+            for host in member.hosts
+        ]
+
     def _members(self, job: SwitchJob) -> list[p4runtime_pb2.TableEntry]:
+        bits = [1 << member.worker for member in job.members for _ in member.hosts]
         return [
             self._names.entry(
                 MEMBER,
-                {
-                    "ingress_port": host.port,
-                    "source": host.ip,
-                    "source_port": member.udp_port,
-                    "job": job.job,
-                    "tag": job.tag,
-                    "aggregate": int(member.aggregate),
-                },
+                key,
                 ADMIT,
                 {
-                    "worker": 1 << member.worker,
+                    "worker": bit,
                     "slot_base": job.slot_base,
                     "slot_count": job.slot_count,
                     "fan_in": job.fan_in,
@@ -316,8 +335,7 @@ class P4RuntimeSwitch:
                     "lease": job.lease,
                 },
             )
-            for member in job.members
-            for host in member.hosts
+            for key, bit in zip(self._member_keys(job), bits, strict=True)
         ]
 
     def _receivers(self, job: SwitchJob) -> list[p4runtime_pb2.TableEntry]:

@@ -15,9 +15,9 @@ import sys
 import threading
 from pathlib import Path
 
-from lanesum._internal.private_files import write_private
 from lanesum.errors import ConfigurationError
 from lanesum.rpc.caller import Caller, Role
+from lanesum_control.private_files import write_private
 
 _HEADING = "# Callers of the controller: name, role, SHA-256 of the token. lanesum token writes this file.\n"
 _LINE = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,62}) (operator|tenant) ([0-9a-f]{64})")

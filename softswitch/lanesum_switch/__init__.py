@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Embedded P4 switch: runs v1model and TNA programs in a Python process and serves P4Runtime.
+"""Embedded P4 switch: runs v1model and TNA programs in a Python process, and serves P4Runtime and BF Runtime.
 
 The names below are loaded on first use, so that programs without P4Runtime do not import gRPC. README.md shows how to
 use them; ``lanesum_switch.api`` has the classes of tables, entries and errors.
@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lanesum_switch.bfruntime import BfRuntimeServer
     from lanesum_switch.dataplane import EmbeddedSwitch
     from lanesum_switch.faults import FaultInjector, FaultPlan
     from lanesum_switch.p4runtime import P4RuntimeServer
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "AfPacketPort": "lanesum_switch.ports",
+    "BfRuntimeServer": "lanesum_switch.bfruntime",
     "EmbeddedSwitch": "lanesum_switch.dataplane",
     "FaultInjector": "lanesum_switch.faults",
     "FaultPlan": "lanesum_switch.faults",
@@ -34,6 +36,7 @@ _MODULES = {
 
 __all__ = [
     "AfPacketPort",
+    "BfRuntimeServer",
     "EmbeddedSwitch",
     "FaultInjector",
     "FaultPlan",

@@ -112,12 +112,14 @@ class EmbeddedSwitch:
 
     # Program
 
-    def load(self, bmv2_json: bytes) -> None:
-        """Compile and install a program; this clears all state.
+    def load(self, bmv2_json: bytes, check: Callable[[Any], None] | None = None) -> None:
+        """Compile and install a program; this clears all state. ``check`` may refuse the program that was read.
 
         Raises UnsupportedProgramError or InvalidArgumentError; the switch then keeps the previous program.
         """
         loaded = self._read(bmv2_json)
+        if check is not None:
+            check(loaded)
         with self._lock:
             previous = self.__dict__.copy()
             self._reset()

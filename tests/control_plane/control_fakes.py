@@ -6,16 +6,17 @@ from __future__ import annotations
 
 import itertools
 import secrets
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from lanesum.server import ServerJob
-from lanesum.server.client import ServerStatus, ServerUnreachableError
+from lanesum.server.status import ServerStatus
 from lanesum_control.capabilities import EVERYTHING
 from lanesum_control.controller import Controller, JobRequest
 from lanesum_control.errors import SwitchUnreachableError, SwitchWriteError
 from lanesum_control.model import HostPort, Role, SwitchJob
 from lanesum_control.network import Network
+from lanesum_control.remote_server import ServerUnreachableError
 from lanesum_control.topology import load
 
 
@@ -65,6 +66,10 @@ class FakeSwitch:
         assert old.tag == new.tag
         self.jobs[new.job] = new
         self._check()
+
+    def modify_all(self, changes: Iterable[tuple[SwitchJob, SwitchJob]]) -> None:
+        for old, new in changes:
+            self.modify(old, new)
 
     def _check(self) -> None:
         for one, other in itertools.combinations(self.jobs.values(), 2):

@@ -32,9 +32,9 @@ def everything(site: Site, controller: Controller) -> object:
         {name: dict(switch.jobs) for name, switch in site.switches.items()},
         [dict(server.jobs) for server in site.servers],
         controller.jobs(),
-        controller._store.jobs(),
-        controller._store.ranges(),
-        controller._refused,
+        controller.deployment._store.jobs(),
+        controller.deployment._store.ranges(),
+        controller.deployment._plans.refused,
     )
 
 
@@ -42,7 +42,7 @@ def fail_in_store(site: Site, controller: Controller, error: BaseException, monk
     def save(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(controller._store, "save", save)
+    monkeypatch.setattr(controller.deployment._store, "save", save)
 
 
 def fail_at_switch(site: Site, controller: Controller, error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,8 +92,8 @@ def test_admission_cut_by_a_crash_leaves_nothing_behind(
         before = everything(site, controller)
         with monkeypatch.context() as patch:
             fail(site, controller, CrashError(), patch)
-            patch.setattr(controller, "_withdraw", lambda _job: None)
-            patch.setattr(type(controller._servers["server"]), "forget", lambda *_: None)
+            patch.setattr(controller.deployment, "_withdraw", lambda _job: None)
+            patch.setattr(type(controller.deployment._links["server"]), "forget", lambda *_: None)
             with pytest.raises(CrashError):
                 controller.admit(request("new", slots=30))
         assert everything(site, controller) != before, "the crash was in the middle"
@@ -181,8 +181,8 @@ def test_keep_alives_and_joins_do_not_wait_for_slow_admission(monkeypatch: pytes
 
     def calls() -> None:
         ticket = controller.join("running", 0, Taken("p", "x"))
-        watch = controller.watch(ticket.job, ticket.tag, 0, "p")
-        answers.append(controller.state(ticket.job, ticket.tag, 0, "p", "thc"))
+        watch = controller.workers.watch(ticket.job, ticket.tag, 0, "p")
+        answers.append(controller.workers.state(ticket.job, ticket.tag, 0, "p", "thc"))
         watch.close()
         controller.expire()
         answers.append([job.request.name for job in controller.jobs()])

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lanesum_control.allocation import Claim, SlotRange, allocate, steps
+from lanesum_control.allocation import Claim, SlotRange, Steps, allocate, steps
 from lanesum_control.errors import QuotaError
 
 SWITCHES = {"s0": 40, "s1": 24, "s2": 32}
@@ -79,10 +79,11 @@ def test_promises_hold_while_jobs_come_and_go(
                 assert claim.job not in new[switch]
         # The transition, write by write.
         on_switch = {job: one for job, one in held[switch].items() if job in new[switch]}
-        cuts, growths = steps(held[switch], new[switch])
-        for job, one in [*cuts.items(), *growths.items()]:
-            on_switch[job] = one
-            check_disjoint(on_switch, slots)
+        writes = steps(held[switch], new[switch])
+        for step in (writes.cuts, writes.moves, writes.growths):
+            for job in data.draw(st.permutations(sorted(step))):
+                on_switch[job] = step[job]
+                check_disjoint(on_switch, slots)
         assert on_switch == {job: one for job, one in new[switch].items() if job in held[switch]}
         check_disjoint({**on_switch, **new[switch]}, slots)
     for claim in now:
@@ -114,8 +115,7 @@ def test_higher_priority_shrinks_lower_ones_to_their_quota() -> None:
     assert held == {"s": {1: SlotRange(0, 80)}}
     both = allocate({"s": 100}, [low, high], held)
     assert both == {"s": {1: SlotRange(0, 20), 2: SlotRange(20, 80)}}
-    cuts, growths = steps(held["s"], both["s"])
-    assert (cuts, growths) == ({1: SlotRange(0, 20)}, {})
+    assert steps(held["s"], both["s"]) == Steps(cuts={1: SlotRange(0, 20)}, moves={}, growths={})
     assert allocate({"s": 100}, [low], both) == held
 
 
@@ -147,4 +147,4 @@ def test_pieces_that_are_too_small_are_put_together() -> None:
     left = [claims[0], claims[2]]
     new = allocate({"s": 100}, [*left, Claim(5, ("s",), slots=50, quota=50, order=5)], held)["s"]
     assert new == {1: SlotRange(0, 25), 3: SlotRange(25, 25), 5: SlotRange(50, 50)}
-    assert steps(held["s"], new) == ({3: SlotRange(50, 0)}, {3: SlotRange(25, 25)})
+    assert steps(held["s"], new) == Steps(cuts={3: SlotRange(50, 0)}, moves={}, growths={3: SlotRange(25, 25)})

@@ -82,7 +82,7 @@ def test_backup_of_a_running_controller_is_restored_with_new_incarnations(state:
         assert all(job.joined == frozenset() for job in again.jobs())
         fresh = again.join("a", 0)
         assert (fresh.tag, fresh.seed) != (ticket.tag, ticket.seed) and fresh.seed == 7
-        assert again.state(ticket.job, ticket.tag, 0)["state"] == "superseded"
+        assert again.workers.state(ticket.job, ticket.tag, 0)["state"] == "superseded"
         assert set(site.server.jobs) == {1, 2} == set(site.switches["s1"].jobs)
         assert site.server.jobs[1].tag == fresh.tag == site.switches["s1"].jobs[1].tag
         found = again.events.since()
@@ -170,7 +170,7 @@ def test_restore_of_a_broken_backup_is_refused(state: Path, tmp_path: Path) -> N
 
 
 def test_restore_of_a_backup_with_a_hostile_job_is_refused(state: Path, tmp_path: Path) -> None:
-    admitted(tmp_path / "first", "a")._store.close()
+    admitted(tmp_path / "first", "a").deployment._store.close()
     back_up(tmp_path / "first", tmp_path / "copy")
     with contextlib.closing(sqlite3.connect(tmp_path / "copy")) as db:
         db.execute("UPDATE jobs SET request = '{\"name\": 7}'")
@@ -185,7 +185,7 @@ def test_backup_and_restore_from_the_command_line(state: Path, tmp_path: Path) -
     copy, again = str(tmp_path / "copy"), str(tmp_path / "again")
     result = invoke(["controller", "backup", str(state), copy])
     assert result.exit_code == 0, result.output
-    controller._store.close()
+    controller.deployment._store.close()
     result = invoke(["controller", "restore", copy, again])
     assert (result.exit_code, result.output) == (0, f"2 jobs restored to {again}\n")
     for words in (["backup", "/nonexistent/x", copy], ["restore", copy, again], ["restore", str(tmp_path), again]):

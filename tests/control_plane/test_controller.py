@@ -11,11 +11,11 @@ import pytest
 from lanesum import codecs
 from lanesum.errors import ConfigurationError
 from lanesum.protocol import LaneOp
-from lanesum.server.client import ServerError
 from lanesum_control.controller import Controller, JobRequest
 from lanesum_control.errors import AdmissionError, QuotaError, UnknownJobError
 from lanesum_control.model import Role
 from lanesum_control.planning import NO_SLOTS
+from lanesum_control.remote_server import ServerError
 from tests.control_plane.control_fakes import Site, request, what
 
 
@@ -283,12 +283,12 @@ def test_switch_that_started_again_is_repaired(controller: Controller, site: Sit
     admitted = controller.admit(request())
     held = dict(switch.jobs)
     switch.restart()
-    controller.check_switch("s1")
+    controller.deployment.check_switch("s1")
     assert switch.jobs == held
     assert len(switch.hosts) == 6
     assert controller.job("a").tickets == admitted.tickets
     assert what(controller, "s1")[1:] == ["lost: The switch is away.", "connected: 0 jobs became 1"]
-    controller.check_switch("s1")
+    controller.deployment.check_switch("s1")
     assert len(what(controller, "s1")) == 3
 
 
@@ -296,7 +296,7 @@ def test_job_comes_to_a_switch_that_was_away(controller: Controller, site: Site)
     switch = site.switches["s1"]
     controller.admit(request("old"))
     switch.away = True
-    controller.check_switch("s1")
+    controller.deployment.check_switch("s1")
     new = controller.admit(request("new"))
     assert new.left_out == {"s1": "it cannot be reached: The switch is away"}
     assert controller.job("old").switch_jobs.keys() == {"s1"}, "only the way to the switch may be down"
@@ -304,7 +304,7 @@ def test_job_comes_to_a_switch_that_was_away(controller: Controller, site: Site)
     controller.admit(request("newer"))
     switch.away = False
     switch.restart()
-    controller.check_switch("s1")
+    controller.deployment.check_switch("s1")
     assert set(switch.jobs) == {2, 3}
     assert controller.job("new").left_out == {}
 
@@ -316,7 +316,7 @@ def test_switch_that_goes_away_in_the_middle_of_an_admission(controller: Control
     assert admitted.number in site.server.jobs
     assert what(controller, "s1")[-1] == "lost: The switch is away."
     switch.away = False
-    controller.check_switch("s1")
+    controller.deployment.check_switch("s1")
     assert set(switch.jobs) == {admitted.number}
 
 
@@ -324,11 +324,11 @@ def test_quota_that_a_returning_switch_cannot_meet() -> None:
     site = Site("tree2x2")
     controller = site.start()
     site.switches["s1"].away = True
-    controller.check_switch("s1")
+    controller.deployment.check_switch("s1")
     controller.admit(JobRequest("one", ("w1", "w2"), slots=60))
     controller.admit(JobRequest("other", ("w1", "w2"), slots=60))
     site.switches["s1"].away = False
-    controller.check_switch("s1")
+    controller.deployment.check_switch("s1")
     assert controller.job("one").switch_jobs.keys() == {"s1"}
     assert controller.job("other").left_out == {"s1": "other jobs use 60 of 100 guaranteed slots, and the job needs 60"}
 
@@ -337,17 +337,17 @@ def test_server_that_started_again_learns_all_jobs(controller: Controller, site:
     controller.admit(request("a", slots=10))
     tag = controller.admit(request("b", slots=10, quorum=2)).tickets[0].tag
     site.server.restart()
-    controller.check_server()
+    controller.deployment.check_server()
     assert set(site.server.jobs) == {1, 2}
     assert site.server.jobs[2].tag == tag, "its journal has the decisions"
     assert what(controller, "server")[-1] == "restarted: 2 jobs admitted again"
     site.server.away = True
-    controller.check_server()
-    controller.check_server()
+    controller.deployment.check_server()
+    controller.deployment.check_server()
     assert what(controller, "server")[-1] == "lost: The server is away."
     controller.remove("a")
     site.server.away = False
-    controller.check_server()
+    controller.deployment.check_server()
     assert set(site.server.jobs) == {2}
     assert what(controller, "server")[-1] == "connected: 1 unexpected jobs removed"
 
@@ -357,7 +357,7 @@ def test_server_that_forgot_its_decisions_begins_quorum_jobs_anew(controller: Co
     plain = controller.admit(request("plain", slots=10)).tickets[0].tag
     decided = controller.admit(request("decided", slots=10, quorum=2)).tickets[0].tag
     site.server.restart()
-    controller.check_server()
+    controller.deployment.check_server()
     assert site.server.jobs[1].tag == plain
     assert site.server.jobs[2].tag != decided
     assert site.switches["s1"].jobs[2].tag == site.server.jobs[2].tag
@@ -367,6 +367,6 @@ def test_repair_on_request(controller: Controller, site: Site) -> None:
     controller.admit(request())
     held = dict(site.switches["s1"].jobs)
     site.switches["s1"].jobs.clear()
-    controller.repair()
+    controller.deployment.repair()
     assert site.switches["s1"].jobs == held
     assert what(controller, "s1")[-1] == "repaired: 0 jobs became 1"

@@ -14,12 +14,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from lanesum.server.client import ServerError
 from lanesum.transport.ticket import JobTicket
 from lanesum_control.controller import JobRequest
 from lanesum_control.errors import AdmissionError
 from lanesum_control.jobs import Taken
 from lanesum_control.model import Role
+from lanesum_control.remote_server import ServerError
 from lanesum_control.store import Store
 from tests.control_plane.control_fakes import Site
 
@@ -126,9 +126,9 @@ class ControllerMachine(RuleBasedStateMachine):
     @rule()
     def look(self) -> None:
         """Run one round of the monitor."""
-        self.controller.check_server()
+        self.controller.deployment.check_server()
         for switch in SWITCHES:
-            self.controller.check_switch(switch)
+            self.controller.deployment.check_switch(switch)
 
     @rule()
     def controller_restarts(self) -> None:

@@ -145,7 +145,7 @@ def test_device_config_replaces_the_printed_program(name: str, pack: Format, tmp
     packed.unlink()
     assert built.program == pack(compiled(name)), "what was checked is what is pushed"
     assert (built.p4info, built.slots, built.chip) == (printed.p4info, printed.slots, printed.chip)
-    assert built.cookie() != printed.cookie()
+    assert built.cookie != printed.cookie
 
 
 def test_pipes_that_do_not_run_the_program_have_no_ports(tmp_path: Path) -> None:

@@ -69,14 +69,14 @@ def test_two_processes_are_not_the_same_worker(controller: Controller, site: Sit
     assert "claimed twice: by process 1 at w1, and now by process 2 at w9" in str(caught.value)
     assert "w2, w3, w4 are awaited" in str(caught.value)
     site.clock.now += CLAIM_LAPSE_S
-    controller.state(ticket.job, ticket.tag, 0, "one")  # it waits, and has a description
+    controller.workers.state(ticket.job, ticket.tag, 0, "one")  # it waits, and has a description
     site.clock.now += CLAIM_LAPSE_S
     with pytest.raises(AdmissionError, match="claimed twice"):
         controller.join("a", 0, OTHER)
     site.clock.now += 1
     assert controller.join("a", 0, OTHER).tag != ticket.tag, "the first one is dead, it seems"
     why = "job 'a' has a new incarnation: worker 0 of process 2 at w9 began again"
-    assert controller.state(ticket.job, ticket.tag, 0, "one") == {"state": "superseded", "why": why}
+    assert controller.workers.state(ticket.job, ticket.tag, 0, "one") == {"state": "superseded", "why": why}
 
 
 def test_after_the_start_another_process_begins_a_new_incarnation(controller: Controller) -> None:
@@ -99,7 +99,7 @@ def test_readiness(controller: Controller) -> None:
     ticket = controller.join("a", 1, Taken("w2", "w2"))
 
     def state() -> dict[str, object]:
-        return controller.state(ticket.job, ticket.tag, 1, "w2")
+        return controller.workers.state(ticket.job, ticket.tag, 1, "w2")
 
     assert state() == {"state": "waiting", "for": ["w1", "w3", "w4"]}
     for worker in (0, 2, 3):
@@ -113,32 +113,32 @@ def test_readiness(controller: Controller) -> None:
 
 def test_all_learn_who_uses_another_codec(controller: Controller) -> None:
     tag = join_all(controller, w1="thc bits=4", w2="thc bits=4", w3="fixed")
-    answers = [controller.state(1, tag, worker) for worker in range(4)]
+    answers = [controller.workers.state(1, tag, worker) for worker in range(4)]
     texts = ("thc bits=4", "thc bits=4", "fixed", None)
     said = {f"worker {worker} (w{worker + 1})": text for worker, text in enumerate(texts)}
     assert answers == [{"state": "mismatch", "descriptions": said}] * 4
     again = controller.join("a", 2, Taken("w3", "w3", "thc bits=4"))
     assert again.tag != tag
-    assert controller.state(1, again.tag, 2)["state"] == "waiting"
+    assert controller.workers.state(1, again.tag, 2)["state"] == "waiting"
 
 
 def test_description_may_follow_the_join(controller: Controller) -> None:
     """A codec depends on the number of workers, which the ticket has."""
     tag = join_all(controller)
-    assert controller.state(1, tag, 0) == {"state": "ready"}, "it has nothing to compare"
-    assert controller.state(1, tag, 0, "w1", "thc") == {"state": "waiting", "for": ["w2", "w3", "w4"]}
-    controller.state(1, tag, 1, "w2", "thc")
-    controller.state(1, tag, 2, "w3", "thc")
-    controller.state(1, tag, 3, "another claimant", "fixed")
-    assert controller.state(1, tag, 0) == {"state": "waiting", "for": ["w4"]}
-    assert controller.state(1, tag, 3, "w4", "thc") == {"state": "ready"}
-    assert controller.state(1, tag, 0) == {"state": "ready"}
+    assert controller.workers.state(1, tag, 0) == {"state": "ready"}, "it has nothing to compare"
+    assert controller.workers.state(1, tag, 0, "w1", "thc") == {"state": "waiting", "for": ["w2", "w3", "w4"]}
+    controller.workers.state(1, tag, 1, "w2", "thc")
+    controller.workers.state(1, tag, 2, "w3", "thc")
+    controller.workers.state(1, tag, 3, "another claimant", "fixed")
+    assert controller.workers.state(1, tag, 0) == {"state": "waiting", "for": ["w4"]}
+    assert controller.workers.state(1, tag, 3, "w4", "thc") == {"state": "ready"}
+    assert controller.workers.state(1, tag, 0) == {"state": "ready"}
 
 
 def test_mismatch_shows_before_all_have_joined(controller: Controller) -> None:
     tag = controller.join("a", 0, Taken("w1", "w1", "thc")).tag
     controller.join("a", 1, Taken("w2", "w2", "fixed"))
-    assert controller.state(1, tag, 0)["state"] == "mismatch"
+    assert controller.workers.state(1, tag, 0)["state"] == "mismatch"
     assert controller.join("a", 1, Taken("new process", "w2", "thc")).tag != tag
 
 
@@ -147,7 +147,7 @@ def test_job_with_expired_lease_is_removed(controller: Controller, site: Site) -
     controller.admit(request("forever", workers=2, lease_s=0))
     site.clock.now += 119
     controller.expire()
-    controller.state(1, tag, 3)
+    controller.workers.state(1, tag, 3)
     site.clock.now += 119
     controller.expire()
     assert {job.request.name for job in controller.jobs()} == {"a", "forever"}
@@ -157,7 +157,7 @@ def test_job_with_expired_lease_is_removed(controller: Controller, site: Site) -
     assert set(site.switches["s1"].jobs) == set(site.server.jobs) == {2}
     why = "removed: no sign of life for 120 s, its lease (lanesum job admit --lease)"
     assert what(controller, "a")[-1] == why
-    assert controller.state(1, tag, 3) == {"state": "removed", "why": f"job 'a' was {why}"}
+    assert controller.workers.state(1, tag, 3) == {"state": "removed", "why": f"job 'a' was {why}"}
 
 
 def test_worker_leaves_and_another_comes(controller: Controller, site: Site) -> None:
@@ -168,7 +168,7 @@ def test_worker_leaves_and_another_comes(controller: Controller, site: Site) -> 
     site.told()
     left = controller.leave("a", 0)
     assert left.request.workers == ("w3", "w4")
-    answer = controller.state(1, tag, 2)
+    answer = controller.workers.state(1, tag, 2)
     assert answer == {"state": "superseded", "why": "job 'a' has a new incarnation: w1 left"}
     job = site.switches["s1"].jobs[1]
     assert (job.slot_base, job.fan_in, len(site.server.jobs[1].members)) == (0, 2, 2)

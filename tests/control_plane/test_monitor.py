@@ -105,11 +105,11 @@ def test_audit_repairs_entries_that_another_client_deleted() -> None:
     site = Site()
     controller = site.start()
     controller.admit(request())
-    controller.audit_switch("s1")
+    controller.deployment.audit_switch("s1")
     assert site.told()[-1].startswith("s1: admit"), "nothing is written without a difference"
     held = dict(site.switches["s1"].jobs)
     site.switches["s1"].jobs.clear()
-    controller.audit_switch("s1")
+    controller.deployment.audit_switch("s1")
     assert site.switches["s1"].jobs == held
     assert what(controller, "s1")[-1] == "repaired: 0 jobs became 1"
 
@@ -118,7 +118,7 @@ def test_audit_of_switch_that_is_away_changes_nothing() -> None:
     site = Site()
     controller = site.start()
     site.switches["s1"].away = True
-    controller.audit_switch("s1")
+    controller.deployment.audit_switch("s1")
     assert what(controller, "s1") == ["connected: no differences"]
 
 
@@ -129,7 +129,7 @@ def test_lost_worker_is_reported_without_an_interval() -> None:
     controller.admit(request(workers=2, lease_s=0))
     ticket = controller.join("a", 0)
     with Monitor(controller, interval_s=NEVER_S):
-        controller.watch(ticket.job, ticket.tag, 0, "").close()
+        controller.workers.watch(ticket.job, ticket.tag, 0, "").close()
         wait_until(lambda: "worker 0 (w1) lost" in what(controller, "a"))
 
 
@@ -160,7 +160,7 @@ def test_expire_returns_the_time_to_the_loss_of_a_worker(site: Site) -> None:
     controller = site.start()
     controller.admit(request(workers=2))
     ticket = controller.join("a", 0)
-    watch = controller.watch(ticket.job, ticket.tag, 0, "")
+    watch = controller.workers.watch(ticket.job, ticket.tag, 0, "")
     assert controller.expire() == 120
     site.clock.now += 119
     watch.close()
@@ -177,7 +177,7 @@ def test_leases_have_an_event_for_each_earlier_deadline(site: Site) -> None:
     controller.admit(request(workers=2))
     assert events == ["lease"]
     ticket = controller.join("a", 0)
-    watch = controller.watch(ticket.job, ticket.tag, 0, "")
+    watch = controller.workers.watch(ticket.job, ticket.tag, 0, "")
     assert events == ["lease"]
     watch.close()
     watch.close()

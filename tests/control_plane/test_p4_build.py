@@ -107,7 +107,7 @@ def test_only_the_test_build_has_fault_tables_and_random(build: Bmv2Build) -> No
 
 def test_bmv2_pipeline_with_faults_is_the_test_build() -> None:
     pipeline = bmv2_pipeline(with_faults=True)
-    assert pipeline.capabilities.faults and pipeline.cookie() != bmv2_pipeline().cookie()
+    assert pipeline.capabilities.faults and pipeline.cookie != bmv2_pipeline().cookie
     assert {bmv2_pipeline(size).capabilities.faults for size in BUILT_ACCUMULATOR_WORDS} == {False}
 
 

@@ -8,12 +8,12 @@ import dataclasses
 
 import pytest
 
-from lanesum.protocol.frames import ipv4_int
 from lanesum_control.errors import AdmissionError
 from lanesum_control.model import NO_ROLE, HostPort, Role
 from lanesum_control.network import Network
 from lanesum_control.placement import Placement, place
 from lanesum_control.topology import load
+from lanesum_switch.frames import ipv4_int
 
 STAR = Network.of(load("star4"), loopback=False)
 TREE = Network.of(load("tree2x2"), loopback=False)

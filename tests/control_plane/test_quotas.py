@@ -29,7 +29,7 @@ ANY_RATE = TenantQuota(jobs=1000, admissions_per_minute=1000)
 
 @pytest.fixture(autouse=True)
 def _many_streams(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lanesum_control.controller.MAX_STREAMS", 1 << 20)
+    monkeypatch.setattr("lanesum_control.deployment.MAX_STREAMS", 1 << 20)
 
 
 def started(
@@ -128,11 +128,11 @@ def test_share_holds_after_a_return_of_the_switch() -> None:
     site.switches["s1"].capabilities = replace(bmv2_pipeline().capabilities, sizes={"receiver": 15})
     controller = site.start(quota=ANY_RATE)
     site.switches["s1"].away = True
-    controller.check_switch("s1")
+    controller.deployment.check_switch("s1")
     for name in ("one", "two"):
         controller.admit(request(name, slots=10), caller=BLUE)
     site.switches["s1"].away = False
-    controller.check_switch("s1")
+    controller.deployment.check_switch("s1")
     assert controller.job("one").left_out == {}
     assert "tenant 'blue' use 4 of its 7" in controller.job("two").left_out["s1"]
 
@@ -142,9 +142,9 @@ def test_resize_and_extension_beyond_a_share_change_nothing() -> None:
     controller.admit(request("job", workers=3, slots=400), caller=BLUE)
     held = dict(site.switches["s1"].jobs)
     with pytest.raises(QuotaError, match="0 of its 256 guaranteed slots, and the job needs 400"):
-        controller._quota = TenantQuota(share=0.25)
+        controller.deployment.quota = TenantQuota(share=0.25)
         controller.extend("job", "w4", BLUE)
-    controller._quota = ANY_RATE
+    controller.deployment.quota = ANY_RATE
     with pytest.raises(QuotaError, match="entries of table receiver"):
         controller.extend("job", "w4", BLUE)
     assert site.switches["s1"].jobs == held
@@ -167,10 +167,10 @@ def test_session_after_session_needs_no_guarantee() -> None:
     controller = site.start()
     controller.admit(request("one", slots=60))
     site.switches["s1"].away = True
-    controller.check_switch("s1")
+    controller.deployment.check_switch("s1")
     controller.admit(request("two", slots=60))
     site.switches["s1"].away = False
-    controller.check_switch("s1")
+    controller.deployment.check_switch("s1")
     assert "guaranteed slots" in controller.job("two").left_out["s1"]
     before = controller.join("two", 0, Taken("p", "x"))
     assert controller.join("two", 0, Taken("p", "x"), after=before.tag).tag != before.tag
@@ -204,11 +204,11 @@ def test_jobs_of_tenant_are_limited_and_come_free_again() -> None:
 
 
 def test_workers_of_tenant_have_streams(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lanesum_control.controller.MAX_STREAMS", 20)
+    monkeypatch.setattr("lanesum_control.deployment.MAX_STREAMS", 20)
     controller, _ = started()
     controller.admit(request("a", workers=4, slots=1), caller=BLUE)
     with pytest.raises(AdmissionError, match=r"5 workers of tenant 'blue' need 10 streams.*its quota is 9"):
-        controller._quota = TenantQuota(share=0.45)
+        controller.deployment.quota = TenantQuota(share=0.45)
         controller.admit(request("b", workers=1, slots=1), caller=BLUE)
     controller.admit(request("b", workers=4, slots=1), caller=RED)
 

@@ -1,17 +1,20 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Switches over P4Runtime that keep running, restart, or are changed by another client; with the embedded server."""
+"""Switches that keep running, restart, or are changed by another client; with the embedded servers."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from unittest.mock import AsyncMock
 
+import grpc
 import pytest
 from p4.v1 import p4runtime_pb2
 
@@ -24,57 +27,62 @@ from lanesum_control.model import Member, Station, SwitchJob
 from lanesum_control.monitor import Monitor
 from lanesum_control.network import Network
 from lanesum_control.pipelines import bmv2_pipeline
+from lanesum_control.session import Session
 from lanesum_control.store import Store
-from lanesum_control.switch import ARP, CONGESTION, DELETE, INSERT, JOB_TABLES, LOOKUP, MEMBER, RECEIVER, STATION
+from lanesum_control.switch import (
+    ARP,
+    CONGESTION,
+    DELETE,
+    INSERT,
+    JOB_TABLES,
+    LOOKUP,
+    MEMBER,
+    MODIFY,
+    RECEIVER,
+    STATION,
+)
 from lanesum_control.topology import load
-from lanesum_switch.dataplane import EmbeddedSwitch
-from lanesum_switch.p4runtime import P4RuntimeServer
 from tests.control_plane.control_fakes import FakeServer, Site, request, what
+from tests.control_plane.protocols import P4RUNTIME, PROTOCOLS, Process, Protocol
 
 NETWORK = Network.of(load("star4"), loopback=False)
 HOSTS = list(NETWORK.seen["s1"].values())
 
 
-class Process:
-    """A switch process: program, entries and session end with it."""
+@pytest.fixture
+def protocol() -> Protocol:
+    return P4RUNTIME
 
-    def __init__(self, folder: Path, name: str = "s1") -> None:
-        self.address = f"unix:{folder / name}.sock"
-        self.start()
 
-    def start(self) -> None:
-        self.device = EmbeddedSwitch()
-        self._server = P4RuntimeServer(self.device, self.address, device_id=1)
-        self._server.__enter__()
-
-    def stop(self) -> None:
-        self._server.__exit__(None, None, None)
+over_both = pytest.mark.parametrize("protocol", PROTOCOLS, ids=str)
 
 
 @pytest.fixture
-def process(tmp_path: Path) -> Iterator[Process]:
-    one = Process(tmp_path)
+def process(protocol: Protocol, tmp_path: Path) -> Iterator[Process]:
+    one = Process(tmp_path, protocol)
     yield one
     one.stop()
 
 
 @pytest.fixture
 def remote(process: Process) -> Iterator[RemoteSwitch]:
-    switch = RemoteSwitch(process.address, bmv2_pipeline())
+    switch = process.remote()
     assert switch.connect(5.0) == ["program pushed"]
     yield switch
     switch.close()
 
 
-def job(number: int = 1, slot_base: int = 0, *, tag: int = 7) -> SwitchJob:
+def job(number: int = 1, slot_base: int = 0, *, tag: int = 7, lookup: bool = False) -> SwitchJob:
     members = tuple(Member(bit, (host,), 19539) for bit, host in enumerate(HOSTS[:2]))
-    return SwitchJob(number, tag, slot_base, 10, number, members, ops=(), code_table=bytes(range(16)))
+    table = bytes(range(16)) if lookup else None
+    return SwitchJob(number, tag, slot_base, 10, number, members, ops=(), code_table=table)
 
 
 def contents(remote: RemoteSwitch) -> dict[str, list[tuple[dict[str, int], str, dict[str, int]]]]:
     return {
         table: [(entry.match, entry.action, entry.params) for entry in remote.device.entries(table)]
         for table in JOB_TABLES
+        if table in remote.device.tables
     }
 
 
@@ -83,13 +91,14 @@ def wait_for(condition: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
+@over_both
 def test_reconcile_without_difference_writes_nothing(remote: RemoteSwitch) -> None:
     assert remote.reconcile(HOSTS, [job()])
     assert remote.reconcile(HOSTS, [job()]) == []
 
 
 def test_every_port_marks_and_goes_on_marking(process: Process) -> None:
-    switch = RemoteSwitch(process.address, bmv2_pipeline(), mark_above=8)
+    switch = process.remote(mark_above=8)
     switch.connect(5.0)
     ports = sorted({host.port for host in HOSTS})
 
@@ -105,7 +114,7 @@ def test_every_port_marks_and_goes_on_marking(process: Process) -> None:
     assert marks() == [(port, 8) for port in ports]
     switch.close()
     # A switch without marking stops any earlier marking.
-    plain = RemoteSwitch(process.address, bmv2_pipeline())
+    plain = process.remote()
     plain.connect(5.0)
     assert plain.reconcile(HOSTS, []) == [f"{len(ports)} deleted (congestion {len(ports)})"]
     plain.close()
@@ -115,7 +124,7 @@ def test_switch_is_the_station_that_its_controller_wants(process: Process) -> No
     """A new controller changes the class of answers in place, and withdraws the address of the one before."""
 
     def repairs(station: Station) -> list[str]:
-        switch = RemoteSwitch(process.address, bmv2_pipeline(), station=station)
+        switch = process.remote(station=station)
         switch.connect(5.0)
         done = switch.reconcile(HOSTS, [])
         assert switch.reconcile(HOSTS, []) == []
@@ -131,8 +140,11 @@ def test_switch_is_the_station_that_its_controller_wants(process: Process) -> No
     assert repairs(Station(answer_dscp=10)) == ["1 deleted (arp 1)", "1 corrected (station 1)"]
 
 
+@over_both
 def test_differences_are_repaired(remote: RemoteSwitch, process: Process) -> None:
-    remote.reconcile(HOSTS, [job(1), job(2, 10)])
+    lookup = LOOKUP in remote.device.tables
+    jobs = [job(1, lookup=lookup), job(2, 10, lookup=lookup)]
+    remote.reconcile(HOSTS, jobs)
     wanted, groups = contents(remote), dict(process.device.multicast_groups)
     connection = remote.device.connection
     assert connection.names is not None
@@ -142,13 +154,14 @@ def test_differences_are_repaired(remote: RemoteSwitch, process: Process) -> Non
         return [e for step in remote.device.job_entities(of) for e in step if e.table_entry.table_id == number]
 
     # Another client deletes, adds and changes entries, and a group.
-    connection.write([(DELETE, entity) for entity in entities(job(1), RECEIVER)])
-    remote.device.admit(job(9, 100))
-    remote.device.remove(dataclasses.replace(job(2, 10), members=job(2).members[:1]))
-    connection.write(
-        [(INSERT, entity) for entity in entities(dataclasses.replace(job(2), code_table=bytes(16)), LOOKUP)]
-    )
-    remote.device.modify(job(1), job(1, 50))
+    connection.write([(DELETE, entity) for entity in entities(jobs[0], RECEIVER)])
+    remote.device.admit(job(9, 100, lookup=lookup))
+    remote.device.remove(dataclasses.replace(jobs[1], members=jobs[1].members[:1]))
+    if lookup:
+        connection.write(
+            [(INSERT, entity) for entity in entities(dataclasses.replace(job(2), code_table=bytes(16)), LOOKUP)]
+        )
+    remote.device.modify(jobs[0], dataclasses.replace(jobs[0], slot_base=50))
     connection.write(
         [
             (
@@ -158,14 +171,15 @@ def test_differences_are_repaired(remote: RemoteSwitch, process: Process) -> Non
         ]
     )
     assert contents(remote) != wanted
-    deleted, inserted, corrected = remote.reconcile(HOSTS, [job(1), job(2, 10)])
-    assert deleted == "6 deleted (lookup 1, member 2, multicast group 1, receiver 2)"
+    deleted, inserted, corrected = remote.reconcile(HOSTS, jobs)
+    codes = "lookup 1, " if lookup else ""
+    assert deleted == f"{5 + lookup} deleted ({codes}member 2, multicast group 1, receiver 2)"
     assert inserted == "6 inserted (arp 1, member 1, multicast group 1, receiver 3)"
-    assert corrected == "3 corrected (lookup 1, member 2)"
+    assert corrected == f"{2 + lookup} corrected ({codes}member 2)"
     for table, entries in wanted.items():
         assert sorted(map(str, contents(remote)[table])) == sorted(map(str, entries))
     assert {g: len(r) for g, r in process.device.multicast_groups.items()} == {g: len(r) for g, r in groups.items()}
-    assert remote.reconcile(HOSTS, [job(1), job(2, 10)]) == []
+    assert remote.reconcile(HOSTS, jobs) == []
 
 
 def test_repair_never_gives_slots_to_two_jobs(remote: RemoteSwitch, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,19 +197,21 @@ def test_repair_never_gives_slots_to_two_jobs(remote: RemoteSwitch, monkeypatch:
     assert remote.reconcile(HOSTS, [job(1, 10), job(2, 0)]) == ["4 corrected (member 4)"]
 
 
+@over_both
 def test_program_that_runs_is_not_pushed_again(remote: RemoteSwitch, process: Process) -> None:
     remote.reconcile(HOSTS, [job()])
     remote.close()
-    again = RemoteSwitch(process.address, bmv2_pipeline())
+    again = process.remote()
     assert again.connect(5.0) == []
     assert again.reconcile(HOSTS, [job()]) == []
     again.close()
-    other_size = RemoteSwitch(process.address, bmv2_pipeline(32))
+    other_size = process.remote(process.protocol.other_pipeline())
     assert other_size.connect(5.0) == ["program pushed"]
     assert other_size.reconcile(HOSTS, []) != []
     other_size.close()
 
 
+@over_both
 def test_restart_is_noticed(remote: RemoteSwitch, process: Process) -> None:
     remote.check()
     process.stop()
@@ -203,7 +219,7 @@ def test_restart_is_noticed(remote: RemoteSwitch, process: Process) -> None:
         remote.check()
     with pytest.raises(SwitchUnreachableError):
         remote.device.admit(job())
-    with pytest.raises(SwitchUnreachableError, match="No P4Runtime server answers"):
+    with pytest.raises(SwitchUnreachableError, match=f"No {process.protocol} server answers"):
         remote.connect(0.0)
     with pytest.raises(SwitchUnreachableError, match="is not connected"):
         remote.check()
@@ -222,7 +238,7 @@ def test_another_controller_is_noticed(remote: RemoteSwitch, process: Process) -
 
 
 def test_taken_mastership_is_an_event_with_its_election_id(process: Process) -> None:
-    remote = RemoteSwitch(process.address, bmv2_pipeline(), election_id=(0, 7))
+    remote = process.remote(election_id=(0, 7))
     controller = Controller(NETWORK, FakeServer(), {"s1": remote}, connect_timeout_s=5.0)
     placed = controller.admit(request()).switch_jobs["s1"]
     member = remote.device.job_entities(placed)[-1][0]
@@ -239,8 +255,8 @@ def test_taken_mastership_is_an_event_with_its_election_id(process: Process) -> 
 
 
 def test_monitor_repairs_restarted_switches(tmp_path: Path) -> None:
-    processes = {name: Process(tmp_path, name) for name in ("s0", "s1", "s2")}
-    switches = {name: RemoteSwitch(one.address, bmv2_pipeline()) for name, one in processes.items()}
+    processes = {name: Process(tmp_path, name=name) for name in ("s0", "s1", "s2")}
+    switches = {name: one.remote() for name, one in processes.items()}
     controller = Controller(Site("tree2x2").network, FakeServer(), switches, connect_timeout_s=5.0)
     controller.admit(request())
     before = {name: contents(remote) for name, remote in switches.items()}
@@ -263,31 +279,35 @@ def test_monitor_repairs_restarted_switches(tmp_path: Path) -> None:
         one.stop()
 
 
+@over_both
 def test_controller_that_starts_again_disturbs_nothing(process: Process) -> None:
     server = FakeServer()
     store = Store()
-    first = Controller(
+    start = functools.partial(
+        Controller,
         NETWORK,
         server,
-        {"s1": RemoteSwitch(process.address, bmv2_pipeline())},
-        store=store,
+        accumulator_words=process.protocol.pipeline().accumulator_words,
         connect_timeout_s=5.0,
     )
+    first = start({"s1": process.remote()}, store=store)
     first.admit(request())
     assert len(process.device.multicast_groups) == 1
     first.close()
-    again = RemoteSwitch(process.address, bmv2_pipeline())
-    second = Controller(NETWORK, server, {"s1": again}, store=store, connect_timeout_s=5.0)
+    again = process.remote()
+    second = start({"s1": again}, store=store)
     assert what(second, "s1")[1:] == ["connected: no differences"]
     again.close()
-    forgetful = Controller(NETWORK, server, {"s1": again}, connect_timeout_s=5.0)
-    assert what(forgetful, "s1") == ["connected: 10 deleted (lookup 1, member 4, multicast group 1, receiver 4)"], (
-        "without its state the controller removes all entries"
-    )
+    forgetful = start({"s1": again})
+    lookup = LOOKUP in again.device.tables
+    codes = "lookup 1, " if lookup else ""
+    deleted = f"{9 + lookup} deleted ({codes}member 4, multicast group 1, receiver 4)"
+    assert what(forgetful, "s1") == [f"connected: {deleted}"], "without its state the controller removes all entries"
     assert not contents(again)[MEMBER]
     forgetful.close()
 
 
+@over_both
 def test_agrees_is_false_after_write_with_the_same_election_id(remote: RemoteSwitch) -> None:
     jobs = [job()]
     remote.reconcile(HOSTS, jobs)
@@ -301,6 +321,7 @@ def test_agrees_is_false_after_write_with_the_same_election_id(remote: RemoteSwi
     assert remote.agrees(HOSTS, jobs)
 
 
+@over_both
 def test_end_of_the_switch_is_an_event(remote: RemoteSwitch, process: Process) -> None:
     changed = threading.Event()
     remote.watch(changed.set)
@@ -356,18 +377,55 @@ def test_switch_is_taken_back_once_another_controller_leaves(remote: RemoteSwitc
     remote.check()
 
 
+@over_both
 def test_program_pushed_with_the_same_election_id_is_noticed(remote: RemoteSwitch, process: Process) -> None:
     assert not run(remote.unchanged()), "nothing is known before the first check"
     remote.check()
     assert run(remote.unchanged())
-    remote.device.connection.push_pipeline(bmv2_pipeline(32))
+    remote.device.connection.push_pipeline(process.protocol.other_pipeline())
     assert not run(remote.unchanged())
     with pytest.raises(SwitchUnreachableError, match="has restarted without its program"):
         remote.check()
 
 
-def test_close_ends_the_search_for_a_session(tmp_path: Path) -> None:
-    remote = RemoteSwitch(f"unix:{tmp_path}/nothing", bmv2_pipeline())
+def test_guaranteed_admission_moves_the_pool_in_one_request(process: Process) -> None:
+    """One request for each of 30 jobs in the pool made admissions slow."""
+    remote = process.remote()
+    controller = Controller(NETWORK, FakeServer(), {"s1": remote}, connect_timeout_s=5.0)
+    for number in range(30):
+        controller.admit(request(f"b{number}", workers=1, best_effort=True, slots=1024, codec="fixed"))
+    write, requests = remote.device.connection.write, []
+
+    def counted(updates: Iterable[tuple[int, p4runtime_pb2.Entity]]) -> None:
+        requests.append([kind for kind, _ in updates])
+        write(updates)
+
+    remote.device.connection.write = counted  # type: ignore[method-assign, assignment]
+    controller.admit(request("g", workers=1, slots=8, codec="fixed"))
+    assert requests == [[MODIFY] * 30, [INSERT], [INSERT], [INSERT]]
+    moved = {entry.match["job"]: entry.params for entry in remote.device.entries(MEMBER)}
+    assert {(one["slot_base"], one["slot_count"]) for number, one in moved.items() if number <= 30} == {(8, 1016)}
+    requests.clear()
+    controller.remove("g")
+    assert requests == [[DELETE], [DELETE], [DELETE], [MODIFY] * 30]
+    remote.device.remove(job(900))  # entries that are missing are no error
+    controller.deployment.repair()
+    assert what(controller, "s1")[1:] == []
+    controller.close()
+
+
+@over_both
+def test_refusal_of_a_busy_switch_is_no_missing_program(remote: RemoteSwitch, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the controller would push its program again, and clear the entries of running jobs."""
+    busy = grpc.aio.AioRpcError(grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.aio.Metadata(), grpc.aio.Metadata(), "Busy.")
+    monkeypatch.setattr(Session, "call", AsyncMock(side_effect=busy))
+    with pytest.raises(SwitchUnreachableError, match=r"does not answer: RESOURCE_EXHAUSTED Busy\."):
+        remote.check()
+
+
+@over_both
+def test_close_ends_the_search_for_a_session(protocol: Protocol, tmp_path: Path) -> None:
+    remote = RemoteSwitch(f"{protocol.prefix}unix:{tmp_path}/nothing", protocol.pipeline())
     remote.watch(lambda: None)
     with pytest.raises(SwitchUnreachableError):
         remote.connect(0.0)

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from lanesum.errors import ConfigurationError
-from lanesum.server.client import ServerError
 from lanesum_control.controlled_server import UnservedError
 from lanesum_control.controller import Controller
 from lanesum_control.errors import AdmissionError
+from lanesum_control.remote_server import ServerError
 from lanesum_control.service import job_message
 from lanesum_control.store import Store
 from tests.control_plane.control_fakes import Site, request, what
@@ -63,10 +63,10 @@ def test_events_name_the_server_that_went_and_came_back() -> None:
     controller.admit(request())
     before = jobs_at(site)
     site.servers[1].away = True
-    controller.check_server("server2")
+    controller.deployment.check_server("server2")
     site.servers[1].away = False
     site.servers[1].restart()
-    controller.check_server("server2")
+    controller.deployment.check_server("server2")
     assert jobs_at(site) == before
     assert what(controller, "server2")[1:] == ["lost: The server is away.", "restarted: 1 jobs admitted again"]
     assert what(controller, "server") == ["connected: no differences"]
@@ -80,7 +80,7 @@ def test_decisions_that_one_server_forgot_begin_an_incarnation_at_all() -> None:
     plain = controller.admit(request("a", 2)).tickets[0].tag
     decided = controller.admit(request("b", 4, quorum=3, udp_port=20000)).tickets[0].tag
     site.servers[1].restart()
-    controller.check_server("server2")
+    controller.deployment.check_server("server2")
     (one, other) = jobs_at(site)
     assert one == other
     assert (one[1], one[2] != decided) == (plain, True)
@@ -127,7 +127,7 @@ def test_job_learns_that_its_servers_are_others(tmp_path: Path) -> None:
         assert job.tickets[0].tag != before.tag
         assert jobs_at(more) == [{1: job.tickets[0].tag}] * 3
         assert what(controller, "a")[-1] == "new incarnation: its servers are others than before"
-        assert controller.state(1, before.tag, 0)["state"] == "superseded"
+        assert controller.workers.state(1, before.tag, 0)["state"] == "superseded"
 
 
 def test_workers_beside_server_send_from_port_of_their_own() -> None:

@@ -16,7 +16,7 @@ import pytest
 from lanesum.errors import ConfigurationError
 from lanesum.join import (
     DescriptionMismatchError,
-    Membership,
+    JobMembership,
     NotReadyError,
     join,
     take_ticket,
@@ -230,7 +230,7 @@ def test_keeping_a_job_alive(address: str, job: str, site: Site, controller: Con
     other = join(controller=address, job=job, worker=1)
     site.clock.now += 100
     with KeepAlive(ticket, address, interval_s=0.02) as keep_alive:
-        while controller._job_seen[ticket.job] != site.clock.now:
+        while controller.workers._job_seen[ticket.job] != site.clock.now:
             time.sleep(0.01)
         assert not keep_alive.superseded
         rpc.call(address, rpc.LEAVE, {"job": job, "worker": "w3"})
@@ -246,15 +246,15 @@ def test_keeping_a_job_alive(address: str, job: str, site: Site, controller: Con
 
 def test_members_follow_their_job(address: str, job: str) -> None:
     with (
-        Membership.join(controller=address, job=job, worker=0, interval_s=0.02) as one,
-        Membership.join(controller=address, job=job, worker=1, interval_s=0.02, description="x") as other,
+        JobMembership.join(controller=address, job=job, worker=0, interval_s=0.02) as one,
+        JobMembership.join(controller=address, job=job, worker=1, interval_s=0.02, description="x") as other,
     ):
         assert (one.host, other.host, one.check()) == ("w1", "w3", "ready")
         rpc.call(address, rpc.EXTEND, {"job": job, "host": "w4"})
         while not (one.superseded and other.superseded):
             time.sleep(0.01)
         tags = {one.rejoin().tag, other.rejoin().tag}
-        third = Membership.join(controller=address, job=job, worker=2, wait=True, interval_s=0.02)
+        third = JobMembership.join(controller=address, job=job, worker=2, wait=True, interval_s=0.02)
         assert tags == {third.ticket.tag}
         one.wait_until_ready()
         assert [member.ticket.worker for member in (one, other, third)] == [0, 1, 2]

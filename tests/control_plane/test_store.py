@@ -41,7 +41,7 @@ def test_controller_that_starts_again_has_lost_nothing(tmp_path: Path) -> None:
         assert {name: switch.jobs for name, switch in site.switches.items()} == held
         assert site.told() == ["s0: reconcile", "s1: reconcile", "s2: reconcile"], "nothing that runs is touched"
         assert what(again, "s1") == ["connected: no differences"] * 2, "events of both lives"
-        assert again.state(tickets[0].job, tickets[0].tag, 0, "p0") == {"state": "waiting", "for": ["w3", "w4"]}
+        assert again.workers.state(tickets[0].job, tickets[0].tag, 0, "p0") == {"state": "waiting", "for": ["w3", "w4"]}
         assert again.join("b", 2).tag == tickets[0].tag
         assert again.admit(request("new", slots=1)).number == 4, "numbers go on"
 

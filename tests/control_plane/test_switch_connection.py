@@ -27,6 +27,7 @@ from lanesum_control.model import SwitchJob
 from lanesum_control.network import Network
 from lanesum_control.p4info import Lpm
 from lanesum_control.pipelines import bmv2_pipeline
+from lanesum_control.session import P4RuntimeSession
 from lanesum_control.switch import (
     ARP,
     DELETE,
@@ -189,3 +190,20 @@ def test_pushing_again_forgets_groups(device: EmbeddedSwitch, address: str) -> N
             assert not device.multicast_groups
             job, _ = admit(switch)
             assert len(device.multicast_groups[job.group]) == 2
+
+
+def test_session_whose_status_grpc_lost_is_opened_again(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A write that meets the end of a call replaces the server's status by an error of grpc.aio."""
+    arbitrate, attempts = P4RuntimeSession._arbitrate, []
+
+    async def lost_once(session: P4RuntimeSession) -> None:
+        attempts.append(session)
+        if len(attempts) == 1:
+            session._fail("Internal error from Core")
+        else:
+            await arbitrate(session)
+
+    monkeypatch.setattr(P4RuntimeSession, "_arbitrate", lost_once)
+    with SwitchConnection(address) as connection:
+        connection.check_primary()
+    assert len(attempts) == 2

@@ -20,21 +20,20 @@ import pytest
 
 from lanesum import environment
 from lanesum.errors import ConfigurationError
-from lanesum.join import Membership
+from lanesum.join import JobMembership
 from lanesum.rpc import controller as rpc
 from lanesum.rpc import tls
 from lanesum.rpc.caller import Role
-from lanesum.server.client import RemoteServer, ServerError
 from lanesum.server.service import serve
 from lanesum_control import tokens
 from lanesum_control.access import Access
 from lanesum_control.client import SwitchConnection
 from lanesum_control.errors import SwitchUnreachableError
+from lanesum_control.remote_server import RemoteServer, ServerError
 from lanesum_control.service import ControllerService
-from lanesum_switch.dataplane import EmbeddedSwitch
-from lanesum_switch.p4runtime import P4RuntimeServer
 from tests.command_line import invoke
 from tests.control_plane.control_fakes import Site
+from tests.control_plane.protocols import PROTOCOLS, Protocol
 
 BMV2 = "simple_switch_grpc"
 
@@ -132,10 +131,10 @@ def test_certificate_and_token_of_a_job_join_it(
     rpc.call(address, rpc.ADMIT, {"name": "a", "workers": ["w1"], "worker_token": tokens.token_hash(token)})
     act_as(folder / "worker")
     with pytest.raises(rpc.ControllerError, match=r"A caller without a token, .* has no job 'a'"):
-        Membership.join(controller=address, job="a", worker=0)
+        JobMembership.join(controller=address, job="a", worker=0)
     tokens.write_token(tmp_path / "token", token)
     monkeypatch.setenv(environment.TOKEN_FILE, str(tmp_path / "token"))
-    with Membership.join(controller=address, job="a", worker=0, wait=True) as member:
+    with JobMembership.join(controller=address, job="a", worker=0, wait=True) as member:
         assert member.check() == "ready"
         act_as(folder / "operator")
         monkeypatch.delenv(environment.TOKEN_FILE)
@@ -169,7 +168,7 @@ def test_open_stream_survives_a_renewal(folder: Path, controller_at: Start, act_
     address = controller_at(tmp_path / "certs" / "controller")
     act_as(folder / "operator")
     rpc.call(address, rpc.ADMIT, {"name": "a", "workers": ["w1"]})
-    with Membership.join(controller=address, job="a", worker=0, wait=True) as member:
+    with JobMembership.join(controller=address, job="a", worker=0, wait=True) as member:
         certs.Authority(tmp_path / "certs").issue("controller", Role.OPERATOR, hosts=certs.LOCAL_HOSTS)
         assert member.check() == "ready" and not member.superseded
 
@@ -188,23 +187,23 @@ def test_server_takes_orders_of_operators_alone(folder: Path, act_as: ActAs) -> 
             remote.status()
 
 
-def test_switch_takes_orders_of_operators_alone(folder: Path, act_as: ActAs) -> None:
-    with P4RuntimeServer(
-        EmbeddedSwitch(),
+@pytest.mark.parametrize("protocol", PROTOCOLS, ids=str)
+def test_switch_takes_orders_of_operators_alone(protocol: Protocol, folder: Path, act_as: ActAs) -> None:
+    with protocol.server(
+        protocol.switch(),
         "127.0.0.1:0",
-        device_id=1,
         credentials=tls.server_credentials(folder / "switch"),
         authenticate=tls.operators_only,
     ) as server:
         act_as(folder / "controller")
-        with SwitchConnection(server.address) as connection:
+        with protocol.connection(server.address) as connection:
             connection.check_primary()
         act_as(folder / "worker")
         with pytest.raises(SwitchUnreachableError, match="refused a session: worker is a worker; this service is"):
-            SwitchConnection(server.address)
+            protocol.connection(server.address)
         act_as(folder / "foreign")
         with pytest.raises(SwitchUnreachableError, match=r"No TLS session .* unable to get local issuer certificate"):
-            SwitchConnection(server.address)
+            protocol.connection(server.address)
 
 
 @pytest.mark.skipif(shutil.which(BMV2) is None, reason=f"{BMV2} is not on PATH")
@@ -309,7 +308,7 @@ def test_unix_sockets_are_for_their_owner(tmp_path: Path) -> None:
     with serve(("127.0.0.1", 0), f"unix:{control}") as _, ControllerService(Site().start(), f"unix:{listen}"):
         assert RemoteServer(f"unix:{control}").status().jobs == {}
         rpc.call(f"unix:{listen}", rpc.ADMIT, {"name": "a", "workers": ["w1"]})
-        with Membership.join(controller=f"unix:{listen}", job="a", worker=0, wait=True) as member:
+        with JobMembership.join(controller=f"unix:{listen}", job="a", worker=0, wait=True) as member:
             assert member.check() == "ready"
         for path in (control, listen):
             assert stat.S_IMODE(path.stat().st_mode) == 0o600

@@ -7,13 +7,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from lanesum.errors import ConfigurationError
 from lanesum.protocol import Header, LaneOp, Packet
-from lanesum.protocol.frames import UdpFrame
 from lanesum.protocol.spec import UDP_PORT, Flag
 from lanesum_control.capabilities import OWNER_REGISTER, RECIRCULATION, owner_word
 from lanesum_control.controller import Controller, JobRequest
@@ -25,9 +25,10 @@ from lanesum_control.pipelines import bmv2_pipeline, tofino_pipeline
 from lanesum_control.switch import DELETE
 from lanesum_control.topology import load
 from lanesum_switch.dataplane import EmbeddedSwitch
+from lanesum_switch.frames import UdpFrame
 from lanesum_switch.p4runtime import P4RuntimeServer
-from lanesum_switch.tna.switch import TofinoSwitch
 from tests.control_plane.control_fakes import FakeServer
+from tests.control_plane.protocols import P4RUNTIME, PROTOCOLS, CachingSwitch, Protocol
 
 PIPELINE = tofino_pipeline("tofino1-w32")
 WIDE = tofino_pipeline("tofino2-w256")
@@ -39,16 +40,25 @@ SERVER = HostPort(5, 0x0A000064, bytes([2, 0, 0, 0, 0, 0x64]))
 class Process:
     """The chip's agent; its time begins with the program."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, protocol: Protocol) -> None:
         self.now = 0
-        self.device = TofinoSwitch(clock=lambda: self.now)
-        self.address = f"unix:{folder}/p4runtime"
-        self.server = P4RuntimeServer(self.device, self.address, device_id=1)
+        self.device = CachingSwitch(clock=lambda: self.now)
+        bare = f"unix:{folder}/agent"
+        self.address = protocol.prefix + bare
+        self.server = protocol.server(self.device, bare)
+
+
+over_both = pytest.mark.parametrize("protocol", PROTOCOLS, ids=str)
 
 
 @pytest.fixture
-def process(tmp_path: Path) -> Iterator[Process]:
-    one = Process(tmp_path)
+def protocol() -> Protocol:
+    return P4RUNTIME
+
+
+@pytest.fixture
+def process(protocol: Protocol, tmp_path: Path) -> Iterator[Process]:
+    one = Process(tmp_path, protocol)
     with one.server:
         yield one
 
@@ -78,7 +88,7 @@ def contribution(of: SwitchJob, worker: int, value: int, words: int = 32) -> tup
     return member.host.port, frame.pack(checksum=True)
 
 
-def sums(process: Process, port: int, frame: bytes) -> dict[int, int]:
+def sums(process: Any, port: int, frame: bytes) -> dict[int, int]:
     """Return the first payload word of the packets at each port."""
     out = {}
     for sent in process.device.process(port, frame):
@@ -92,6 +102,7 @@ def turning(remote: RemoteSwitch) -> list[tuple[int, int]]:
     return sorted((entry.match["pipe"], entry.params["port"]) for entry in remote.device.entries(RECIRCULATION))
 
 
+@over_both
 def test_recirculation_is_set_up_and_kept(remote: RemoteSwitch) -> None:
     assert remote.reconcile([], []) == ["6 inserted (recirculation 4, station 2)"]
     assert turning(remote) == list(enumerate(RECIRCULATION_PORTS))
@@ -164,6 +175,7 @@ def test_network_with_ports_chip_lacks_is_refused_before_push(process: Process, 
     assert process.device.tna is None
 
 
+@over_both
 def test_workers_in_two_pipes_are_the_servers(process: Process) -> None:
     """Each pipe would sum its own workers, and wait for the others."""
     switch = RemoteSwitch(process.address, PIPELINE)
@@ -246,6 +258,7 @@ def test_entries_know_their_owner_by_the_owner_word(process: Process, remote: Re
     assert process.device.read_register(f"{OWNER_REGISTER}.lo", 0) == owner_word(0x1234, 0xCAFEF00D)
 
 
+@over_both
 def test_missing_operations_are_refused_before_any_write(remote: RemoteSwitch) -> None:
     remote.reconcile([host(0), SERVER], [])
     wrong = dataclasses.replace(job(3, (0,)), ops=(LaneOp.ADD32, LaneOp.TABLE8), code_table=bytes(16))

@@ -11,11 +11,11 @@ import jsonschema
 import pytest
 import yaml
 
-from lanesum.protocol.frames import ipv4_int, mac_bytes
 from lanesum_control.model import SWITCH_MAC
 from lanesum_control.topology import Topology, TopologyError, available, load
 from lanesum_control.topology.files import parse
 from lanesum_control.yaml_model import schema_text
+from lanesum_switch.frames import ipv4_int, mac_bytes
 
 STAR4 = available()["star4"].read_text()
 TREE2X2 = available()["tree2x2"].read_text()

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from lanesum.server import AggregationServer, MemberIndex, ServerJob
-from lanesum.server.client import RemoteServer, ServerUnreachableError
 from lanesum.server.service import ServerService
+from lanesum_control.remote_server import RemoteServer, ServerUnreachableError
 from lanesum_control.watched_server import WatchedServer
 
 

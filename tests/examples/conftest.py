@@ -51,7 +51,8 @@ def start(command: list[str], **variables: str) -> subprocess.Popen[str]:
 
 
 def start_program(command: list[str], variables: Mapping[str, str]) -> subprocess.Popen[str]:
-    settings = {"GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1", "PYTHONPATH": "examples"}
+    path = os.pathsep.join(["examples", os.environ["PYTHONPATH"]])
+    settings = {"GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1", "PYTHONPATH": path}
     pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     return subprocess.Popen(command, cwd=ROOT, env={**os.environ, **settings, **variables}, text=True, **pipes)
 

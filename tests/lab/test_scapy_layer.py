@@ -18,10 +18,10 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
 from lanesum.protocol import Flag, Header, Kind, LaneOp, Packet
-from lanesum.protocol.frames import UdpFrame, ipv4_int
 from lanesum.protocol.spec import HEADER, UDP_PORT
 from lanesum_control.resources import checkout_root
 from lanesum_lab.scapy_layer import LanesumPacket
+from lanesum_switch.frames import UdpFrame, ipv4_int
 
 headers = st.builds(
     Header,

@@ -16,7 +16,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from lanesum.aggregation.slots import ChunkOrder, Decision, SlotTable
+from lanesum.aggregation.slots import ChunkOrder
 from lanesum.errors import LanesumError, MissingToolError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header
@@ -26,6 +26,7 @@ from lanesum.transport.round_sequence import RoundSequence
 from lanesum.transport.round_state import RoundState
 from lanesum.transport.ticket import JobTicket
 from lanesum_control.resources import checkout_root
+from lanesum_switch.reference.slots import Decision, SlotTable
 
 pytestmark = pytest.mark.long
 

@@ -25,7 +25,7 @@ from lanesum.rpc import controller as rpc
 from lanesum.rpc import json_grpc
 from lanesum.rpc.caller import Caller, Role
 from lanesum.server import ServerJob
-from lanesum.server.factory import make_aggregator
+from lanesum.server.native_aggregator import make_aggregator
 from lanesum.transport.ticket import JobTicket
 from lanesum_control.jobs import Taken
 from lanesum_control.service import ControllerService

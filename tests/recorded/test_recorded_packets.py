@@ -14,7 +14,7 @@ import pytest
 from lanesum.protocol import Header, Packet, PacketError
 from lanesum.protocol.spec import HEADER, VERSION
 from lanesum.server import ServerJob
-from lanesum.server.factory import make_aggregator
+from lanesum.server.native_aggregator import make_aggregator
 from lanesum.transport.ticket import JobTicket
 from tests.host.server.contributions import Workers
 from tests.recorded.record import FOLDER, jobs_of

@@ -29,8 +29,9 @@ def controller(
     switch: Annotated[
         list[str] | None,
         typer.Option(
-            help="NAME=ADDRESS of a switch, repeatable; the address is host:port or unix:path of its P4Runtime server. "
-            "Only the address where the topology has one switch. Without any, the server sums everything."
+            help="NAME=ADDRESS of a switch, repeatable; the address is host:port or unix:path of its P4Runtime server, "
+            "or bfruntime:host:port of an agent with BF Runtime. Only the address where the topology has one switch. "
+            "Without any, the server sums everything."
         ),
     ] = None,
     server: Annotated[
@@ -76,6 +77,12 @@ def controller(
         list[int] | None,
         typer.Option(help="With --tofino: recirculation port, repeatable; by default the chip's own."),
     ] = None,
+    ports: Annotated[
+        str | None,
+        typer.Option(
+            help="SPEED:FEC of the ports of the topology, as 100G:rs, also SPEED:FEC:LANES; for bfruntime: addresses."
+        ),
+    ] = None,
     tenant_share: Annotated[
         float, typer.Option(help="Part of each switch's slots and table entries that one tenant may use, at most.")
     ] = DEFAULT_QUOTA.share,
@@ -106,6 +113,7 @@ def controller(
         return
     from lanesum.rpc.tls import UNIX, credentials_for
     from lanesum_control.access import Access
+    from lanesum_control.bfruntime.ports import PortSettings
     from lanesum_control.client import DEFAULT_CONNECT_TIMEOUT_S
     from lanesum_control.controller import Controller
     from lanesum_control.events import EventLog
@@ -136,6 +144,7 @@ def controller(
                 f"--words {words} is not what {tofino} has: {pipeline.accumulator_words}.", "Leave --words out."
             )
     elected = _election_id(election_id)
+    settings = None if ports is None else PortSettings.parse(ports)
     addresses = _switch_addresses(network.switches(), switch or [])
     raise_file_limit()
     with Store(state) as store:
@@ -150,6 +159,7 @@ def controller(
                     recirculation or None,
                     Station(network.own_ip(name, loopback=loopback), answer_dscp, answer_queue),
                     elected,
+                    settings,
                 )
                 for name, address in addresses.items()
             },
@@ -212,7 +222,9 @@ def _server_addresses(options: list[str]) -> list[str]:
 
 
 def _switch_addresses(names: list[str], options: list[str]) -> dict[str, str]:
-    """Return the P4Runtime address by switch. Raises ConfigurationError."""
+    """Return the address by switch. Raises ConfigurationError."""
+    from lanesum_control.protocols import check_address
+
     addresses: dict[str, str] = {}
     for option in options:
         name, found, address = option.partition("=")
@@ -223,8 +235,7 @@ def _switch_addresses(names: list[str], options: list[str]) -> dict[str, str]:
                 f"--switch {option!r} names no switch of the topology.",
                 f"Give NAME=ADDRESS with NAME one of {', '.join(names)}.",
             )
-        if not address.startswith("unix:") and not address.rpartition(":")[2].isdecimal():
-            raise ConfigurationError(f"{address!r} is no P4Runtime address.", "Give host:port or unix:path.")
+        check_address(address)
         if name in addresses:
             raise ConfigurationError(f"--switch names {name} twice.")
         addresses[name] = address

@@ -18,11 +18,11 @@ from rich.console import Console
 from rich.table import Table
 
 from lanesum import environment
-from lanesum._internal.private_files import write_private
 from lanesum.errors import ConfigurationError
 from lanesum.rpc import controller as rpc
 from lanesum_control import tokens
 from lanesum_control.cli.typer_main import typer_main
+from lanesum_control.private_files import write_private
 
 app = typer.Typer(help="Admit, list and remove jobs at a running controller.", no_args_is_help=True)
 

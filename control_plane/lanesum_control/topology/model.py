@@ -16,7 +16,6 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
-from lanesum.protocol.frames import ipv4_int, mac_bytes
 from lanesum.protocol.spec import UDP_PORT
 from lanesum.transport.ticket import MAX_SERVERS
 from lanesum_control.model import SWITCH_MAC, HostPort
@@ -253,9 +252,12 @@ class Topology(FileModel):
         node = self.nodes[name]
         return node.loopback_ip if loopback else str(node.ip)
 
+    def _ip(self, name: str, *, loopback: bool) -> int:
+        return int(ipaddress.IPv4Address(self.address(name, loopback=loopback)))
+
     def own_ip(self, switch: str, *, loopback: bool) -> int:
         """Return the IPv4 address of a switch, for ICMP; 0 without one."""
-        return 0 if self.nodes[switch].ip is None else ipv4_int(self.address(switch, loopback=loopback))
+        return 0 if self.nodes[switch].ip is None else self._ip(switch, loopback=loopback)
 
     def server_address(self, host: str | None = None, *, loopback: bool) -> tuple[str, int]:
         """Return the destination of workers' packets to the server at ``host`` (default: the first one)."""
@@ -273,8 +275,8 @@ class Topology(FileModel):
         seen = {}
         for name in self.hosts():
             at, port = cables[name]
-            ip = ipv4_int(self.address(name, loopback=loopback))
-            mac = mac_bytes(self.nodes[name].mac_text) if at == here else SWITCH_MAC
+            ip = self._ip(name, loopback=loopback)
+            mac = bytes.fromhex(self.nodes[name].mac_text.replace(":", "")) if at == here else SWITCH_MAC
             seen[name] = HostPort(port if at == here else towards[at], ip, mac, attached=at == here)
         return seen
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Availability of the native extension.
+"""Availability of the native extension, and its busy-poll limit.
 
 Transport and server exist twice: in Python as the readable reference, and in C++ (``host/native``) for speed. Both
 behave alike and pass the same tests. The native one is used if it is installed, unless the environment variable
@@ -21,6 +21,10 @@ from lanesum.protocol.spec import VERSION
 
 VARIABLE = environment.NATIVE
 _CHOICES = ("auto", "off", "required")
+# About as long as the wake-up of a thread. Other threads get the processor between two polls.
+DEFAULT_SPIN_US = 30
+# A wake-up takes tens of microseconds, so longer polling gains nothing.
+MAX_SPIN_US = 1000
 # Names that this version of lanesum needs. An extension of an earlier version lacks some of them.
 _REQUIRED = (
     "WorkerLoop.gso",
@@ -87,3 +91,17 @@ def availability() -> Availability:
     if choice == "required" and found.core is None:
         raise ConfigurationError(f"{VARIABLE}=required, but: {found.reason}")
     return found
+
+
+def max_spin_s() -> float:
+    """Return the time to poll for packets before a thread sleeps, in seconds: LANESUM_SPIN, which is in microseconds.
+
+    Raises:
+        ConfigurationError: LANESUM_SPIN is no integer from 0 to ``MAX_SPIN_US``.
+    """
+    text = os.environ.get(environment.SPIN, str(DEFAULT_SPIN_US))
+    if not (text.isascii() and text.isdigit() and int(text) <= MAX_SPIN_US):
+        raise ConfigurationError(
+            f"Invalid {environment.SPIN}={text!r}: expected an integer from 0 to {MAX_SPIN_US} (µs)."
+        )
+    return int(text) / 1e6

@@ -1,8 +1,3 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Aggregation in plain Python: executable model of the slots that every switch implements."""
-
-from lanesum.aggregation.combine import combine, expand
-from lanesum.aggregation.slots import Decision, SlotTable
-
-__all__ = ["Decision", "SlotTable", "combine", "expand"]
+"""Sums of words, and the order of chunks, as every aggregation point computes them."""

@@ -31,54 +31,42 @@ def parser() -> ArgumentParser:
     options = ArgumentParser(
         prog="lanesum server", description="Run an aggregation server: it sums all packets that no switch consumed."
     )
-    options.add_argument(
+    add = options.add_argument
+    add(
         "--listen",
         metavar="HOST:PORT",
         help="IPv4 address and UDP port for workers' packets (default: the server's address in the topology)",
     )
-    options.add_argument(
-        "--topology", default="star4", help="shipped topology or YAML file (default: star4; needs lanesum-control)"
-    )
-    options.add_argument("--host", help="host of the server in a topology that has several servers")
-    options.add_argument(
-        "--loopback", action="store_true", help="use the hosts' addresses below 127.0.0.0/8 in the topology"
-    )
-    options.add_argument(
+    add("--topology", default="star4", help="shipped topology or YAML file (default: star4; needs lanesum-control)")
+    add("--host", help="host of the server in a topology that has several servers")
+    add("--loopback", action="store_true", help="use the hosts' addresses below 127.0.0.0/8 in the topology")
+    add(
         "--behind-switch",
         action="store_true",
         help="with --loopback: listen at the port after it, because a switch holds the address itself",
     )
-    options.add_argument(
+    add(
         "--control",
         default=DEFAULT_CONTROL,
         metavar="HOST:PORT",
         help="address for the controller (default: %(default)s)",
     )
-    options.add_argument(
-        "--journal", type=Path, metavar="FOLDER", help="folder that keeps decisions of jobs with a quorum"
-    )
-    options.add_argument(
-        "--threads",
-        type=int,
-        help="threads of the native server (default: one for two processors, at most four)",
-    )
-    options.add_argument(
+    add("--journal", type=Path, metavar="FOLDER", help="folder that keeps decisions of jobs with a quorum")
+    add("--threads", type=int, help="threads of the native server (default: one for two processors, at most four)")
+    add(
         "--offload",
         choices=get_args(Offload),
         default="auto",
         help="hand the kernel joined packets; auto is off where a software switch may have to see each of them",
     )
-    folder = os.environ.get(environment.TLS)
-    options.add_argument(
+    add(
         "--tls",
         type=Path,
         metavar="FOLDER",
-        default=Path(folder) if folder else None,
+        default=os.environ.get(environment.TLS) or None,
         help=f"ca.crt, tls.crt and tls.key of the control service (default: {environment.TLS})",
     )
-    options.add_argument(
-        "--insecure", action="store_true", help="accept a control service that others reach, without TLS"
-    )
+    add("--insecure", action="store_true", help="accept a control service that others reach, without TLS")
     return options
 
 

@@ -302,28 +302,6 @@ def round_in_pieces(
     return Round(op, words, overlap, label, last=last)
 
 
-def watched(steps: Steps, look: Callable[[Round], None]) -> Steps:
-    """Run ``steps``, and call ``look`` with every round before it is yielded."""
-    try:
-        yielded = next(steps)
-        while True:
-            for one in yielded.rounds:
-                look(one)
-            yielded = steps.send((yield yielded))
-    except StopIteration as stop:
-        result: Result = stop.value
-        return result
-
-
-def followed(steps: Steps) -> Steps:
-    """Run the ``steps`` of an inner codec whose rounds are followed by others: none of them is the last."""
-
-    def mark(round_: Round) -> None:
-        round_.last = never
-
-    return watched(steps, mark)
-
-
 class StatefulCodec(Codec, Protocol):
     """Protocol of a codec that keeps state between all-reduces; its traits say ``stateful``."""
 

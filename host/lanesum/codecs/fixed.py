@@ -170,8 +170,8 @@ class FixedPoint:
 
     def _gather(self, vector: Vector, context: CodecContext) -> Steps:
         """Gather the values of all workers, and add them in the same order on every worker."""
-        # The round trip is short: single-threaded kernels, and as little work as possible after it, with cold caches.
-        loops = kernels(few=True)
+        # The round trip is short: as little work as possible after it, with cold caches.
+        loops = kernels()
         largest = np.empty(1, np.uint32)
         loops.magnitudes(vector, vector.size, largest)
         if largest[0] >= INFINITY_BITS:

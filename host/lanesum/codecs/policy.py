@@ -216,17 +216,11 @@ class Policy:
             if left and self._sends_zeros(number) and self._remembers(dense):
                 groups[dense].append((part, self._memory.of((Part(part.key, 0, size),), size)))
 
-        running: dict[int, Steps] = {}
-        results: dict[int, Result] = {}
-        waiting: dict[int, Round | RoundGroup] = {}
-        for number, members in groups.items():
-            running[number] = self._start(number, members, context)
-            _advance(number, running, waiting, results, None)
-        replies = yield _together(first, waiting)
+        running = _Concurrent({number: self._start(number, members, context) for number, members in groups.items()})
+        replies = yield running.rounds(first)
         told = checked_words(replies[0], RoundShape(LaneOp.MAX, 1))
         if told[0]:
-            for steps in running.values():
-                steps.close()
+            running.close()
             return self._refused(parts[min(int(told[0]), len(parts)) - 1].key, vector, context)
         densities: dict[str, float] = {}
         if sampled:
@@ -234,14 +228,14 @@ class Policy:
             ends = np.cumsum([at.size for at in sampled.values()])
             densities = {key: float(of.mean()) for key, of in zip(sampled, np.split(mask, ends), strict=False)}
         replies = replies[len(first) :]
-        while waiting:
-            _distribute(replies, running, waiting, results)
-            if waiting:
-                replies = yield _together([], waiting)
+        while running.waiting:
+            running.resume(replies)
+            if running.waiting:
+                replies = yield running.rounds()
         self._counts.add(parts)
         self._used.update(chosen)
         self._density.update(densities)
-        return self._finish(vector, context, groups, results)
+        return self._finish(vector, context, groups, running.results)
 
     def _sampled(self, parts: Sequence[Part], number: int) -> dict[str, NDArray[np.integer]]:
         """Return the places of a sample of every parameter that has rules by density, in all-reduce ``number``."""
@@ -353,45 +347,50 @@ def _side_by_side(members: Sequence[tuple[Part, Vector]]) -> tuple[Part, ...]:
     )
 
 
-def _advance(
-    number: int,
-    running: Mapping[int, Steps],
-    waiting: dict[int, Round | RoundGroup],
-    results: dict[int, Result],
-    reply: Aggregate | tuple[Aggregate, ...] | None,
-) -> None:
-    """Continue one codec up to its next rounds or its result."""
-    waiting.pop(number, None)
-    try:
-        waiting[number] = next(running[number]) if reply is None else running[number].send(reply)
-    except StopIteration as stop:
-        results[number] = stop.value
+class _Concurrent:
+    """Steps of several codecs by number, whose rounds are in flight together.
 
+    Attributes:
+        waiting: rounds whose aggregates a codec waits for.
+        results: results of the codecs that have ended.
+    """
 
-def _together(first: Sequence[Round], waiting: Mapping[int, Round | RoundGroup]) -> RoundGroup:
-    steps = [step.rounds for step in waiting.values()]
+    def __init__(self, steps: Mapping[int, Steps]) -> None:
+        self._steps = steps
+        self.waiting: dict[int, Round | RoundGroup] = {}
+        self.results: dict[int, Result] = {}
+        for number in steps:
+            self._advance(number, None)
 
-    def last() -> bool:
-        return all(any(round_.last() for round_ in rounds) for rounds in steps)
+    def _advance(self, number: int, reply: Aggregate | tuple[Aggregate, ...] | None) -> None:
+        """Continue one codec up to its next rounds or its result."""
+        self.waiting.pop(number, None)
+        try:
+            self.waiting[number] = self._steps[number].send(reply)
+        except StopIteration as stop:
+            self.results[number] = stop.value
 
-    together = (*first, *itertools.chain.from_iterable(steps))
-    return RoundGroup(tuple(replace(round_, last=last) for round_ in together))
+    def rounds(self, first: Sequence[Round] = ()) -> RoundGroup:
+        """Return the rounds ``first`` and those of all codecs."""
+        steps = [step.rounds for step in self.waiting.values()]
 
+        def last() -> bool:
+            return all(any(round_.last() for round_ in rounds) for rounds in steps)
 
-def _distribute(
-    replies: Sequence[Aggregate],
-    running: Mapping[int, Steps],
-    waiting: dict[int, Round | RoundGroup],
-    results: dict[int, Result],
-) -> None:
-    """Continue every codec with its replies, which have the order of ``_together``."""
-    left = list(replies)
-    for number, step in list(waiting.items()):
-        if isinstance(step, RoundGroup):
-            own, left = tuple(left[: len(step.rounds)]), left[len(step.rounds) :]
-            _advance(number, running, waiting, results, own)
-        else:
-            _advance(number, running, waiting, results, left.pop(0))
+        together = (*first, *itertools.chain.from_iterable(steps))
+        return RoundGroup(tuple(replace(round_, last=last) for round_ in together))
+
+    def resume(self, replies: Sequence[Aggregate]) -> None:
+        """Continue every codec with its replies, which have the order of ``rounds``."""
+        left = iter(replies)
+        for number, step in list(self.waiting.items()):
+            own = tuple(itertools.islice(left, len(step.rounds)))
+            self._advance(number, own if isinstance(step, RoundGroup) else own[0])
+
+    def close(self) -> None:
+        """End all codecs."""
+        for steps in self._steps.values():
+            steps.close()
 
 
 register("policy", Policy, optional_lookup=True)

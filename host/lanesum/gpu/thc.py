@@ -151,8 +151,12 @@ class DeviceBackend:
         whole = np.zeros((-(-parts // per_block), per_block))
         whole.reshape(-1)[:parts] = pinned.numpy()
         totals = np.ascontiguousarray(np.add.accumulate(whole, axis=1)[:, -1])
-        self._norms = checked_norms(totals, coder.block, self._context, self.size, self._on_host)
-        return self._norms
+        norms = checked_norms(totals, coder.block, self._context, self.size, self._on_host)
+        self.set_norms(norms)
+        return norms
+
+    def set_norms(self, norms: Vector) -> None:
+        self._norms = norms
 
     def prepare(self, peaks: Vector) -> None:
         """Launch the encoding of all runs."""

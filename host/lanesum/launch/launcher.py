@@ -104,7 +104,7 @@ def _wait(supervisor: Supervisor, torchrun: Child, status: Status) -> int:
     """Return the exit status of torchrun. Raises ProcessFailedError if a part ends."""
     try:
         while (code := torchrun.process.poll()) is None:
-            supervisor.check(besides=torchrun)
+            supervisor.check(besides=[torchrun])
             status.tick()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 torchrun.process.wait(0.1)

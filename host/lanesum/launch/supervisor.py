@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +18,6 @@ from lanesum.cli.signals import READY
 from lanesum.errors import LanesumError
 from lanesum.launch import child as guarded
 
-_POLL_S = 0.05
 _READY_POLL_S = 0.02
 _READY_S = 60.0
 _GRACE_S = 5.0
@@ -29,33 +28,30 @@ class ProcessFailedError(LanesumError):
     """A process of the run ended unexpectedly; the message has the end of its log."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Child:
-    """A process, and the command that restarts it.
-
-    Attributes:
-        log: log file; None if the process writes to the terminal.
-        killed: the process was killed on purpose; its absence is no failure until it is restarted.
-    """
+    """A process, and its command. ``log``: its log file; None if it writes to the terminal."""
 
     name: str
     command: Sequence[str]
     environment: Mapping[str, str]
     process: subprocess.Popen[bytes]
     log: Path | None
-    killed: bool = False
 
 
 class Supervisor(Closing):
-    """Start, watch and end processes of a launch or a run. Use as a context manager.
+    """Start, watch and end processes. Use as a context manager.
 
     Args:
         log_folder: receives ``NAME.log`` of every process that does not write to the terminal.
+
+    Attributes:
+        children: the processes, in the order of their start.
     """
 
     def __init__(self, log_folder: Path) -> None:
         self._log_folder = log_folder
-        self._children: list[Child] = []
+        self.children: list[Child] = []
         log_folder.mkdir(parents=True, exist_ok=True)
 
     def start(
@@ -70,60 +66,9 @@ class Supervisor(Closing):
         log = None if to_terminal else self._log_folder / f"{name}.log"
         if log is not None:
             log.unlink(missing_ok=True)  # of the run before
-        process = _open(command, environment or {}, log)
-        child = Child(name, command, environment or {}, process, log)
-        self._children.append(child)
-        return child
-
-    def child(self, name: str) -> Child:
-        """Return the process ``name``. Raises KeyError if it was never started."""
-        found = next((child for child in self._children if child.name == name), None)
-        if found is None:
-            raise KeyError(name)
-        return found
-
-    def kill(self, child: Child) -> None:
-        """Kill a process, as in a crash, without failing the run."""
-        child.killed = True
-        _signal(child, signal.SIGKILL)
-        child.process.wait()
-
-    def restart(self, child: Child) -> None:
-        """Restart a killed process with the same command; append to its log."""
-        child.process = _open(child.command, child.environment, child.log)
-        child.killed = False
-
-    @staticmethod
-    def pause(child: Child) -> None:
-        """Stop a process with SIGSTOP."""
-        _signal(child, signal.SIGSTOP)
-
-    @staticmethod
-    def resume(child: Child) -> None:
-        """Continue a paused process."""
-        _signal(child, signal.SIGCONT)
-
-    def wait(
-        self, awaited: Sequence[Child], timeout_s: float | None = None, meanwhile: Callable[[], object] = lambda: None
-    ) -> None:
-        """Wait until all of ``awaited`` have ended with status 0, except those killed on purpose.
-
-        Calls ``meanwhile`` repeatedly. Raises ProcessFailedError as soon as one of them fails or any other process
-        ends, or after ``timeout_s``.
-        """
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        waiting = list(awaited)
-        while waiting:
-            meanwhile()
-            for child in self._children:
-                status = child.process.poll()
-                if status is None or child.killed or (status == 0 and child in awaited):
-                    continue
-                raise self._failure(child, status)
-            waiting = [child for child in waiting if child.process.poll() is None]
-            if deadline is not None and time.monotonic() > deadline:
-                raise ProcessFailedError(f"{', '.join(c.name for c in waiting)} did not end within {timeout_s:g} s.")
-            time.sleep(_POLL_S)
+        process = open_process(command, environment or {}, log)
+        self.children.append(Child(name, command, environment or {}, process, log))
+        return self.children[-1]
 
     def wait_ready(self, child: Child, timeout_s: float = _READY_S) -> None:
         """Wait for the line with which a command says that it serves.
@@ -138,38 +83,36 @@ class Supervisor(Closing):
                 raise ProcessFailedError(f"{child.name} is not ready after {timeout_s:g} s. {_end_of(child.log)}")
             time.sleep(_READY_POLL_S)
 
-    def check(self, besides: Child | None = None) -> None:
-        """Raise ProcessFailedError if a process ``besides`` this one has ended that was not killed on purpose."""
-        for child in self._children:
+    def check(self, besides: Collection[Child] = (), may_end: Collection[Child] = ()) -> None:
+        """Raise ProcessFailedError if a process ``besides`` these has ended; ``may_end``: those with status 0."""
+        for child in self.children:
             status = child.process.poll()
-            if status is not None and not child.killed and child is not besides:
-                raise self._failure(child, status)
-
-    def _failure(self, child: Child, status: int) -> ProcessFailedError:
-        how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with exit code {status}"
-        killed = ", ".join(one.name for one in self._children if one.killed)
-        before = f"After {killed} had been killed as planned, " if killed else ""
-        if child.log is None:
-            return ProcessFailedError(f"{before}{child.name} {how}; see its messages above.")
-        return ProcessFailedError(f"{before}{child.name} {how}. {_end_of(child.log)}")
+            if status is not None and child not in besides and (status or child not in may_end):
+                end = "; see its messages above." if child.log is None else f". {_end_of(child.log)}"
+                raise ProcessFailedError(f"{child.name} {ending(status)}{end}")
 
     def close(self) -> None:
         """End all running processes in reverse order of their start. Idempotent."""
-        for child in reversed(self._children):
-            _signal(child, signal.SIGTERM)
-            _signal(child, signal.SIGCONT)  # a stopped process handles SIGTERM only once it continues
+        for child in reversed(self.children):
+            send_signal(child, signal.SIGTERM)
+            send_signal(child, signal.SIGCONT)  # a stopped process handles SIGTERM only once it continues
         deadline = time.monotonic() + _GRACE_S
-        for child in reversed(self._children):
+        for child in reversed(self.children):
             try:
                 child.process.wait(max(0.0, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
-                _signal(child, signal.SIGKILL)
+                send_signal(child, signal.SIGKILL)
                 child.process.wait()
-        self._children.clear()
+        self.children.clear()
 
 
-def _open(command: Sequence[str], environment: Mapping[str, str], log: Path | None) -> subprocess.Popen[bytes]:
-    # Also if this process is killed.
+def ending(status: int) -> str:
+    """Return the end of a process in words; ``status``: as of ``subprocess.Popen``."""
+    return f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with exit code {status}"
+
+
+def open_process(command: Sequence[str], environment: Mapping[str, str], log: Path | None) -> subprocess.Popen[bytes]:
+    """Start a process that ends with this one, also if this one is killed."""
     prefix = [sys.executable, "-ES", guarded.__file__, str(int(signal.SIGTERM)), str(os.getpid())]
     output = None if log is None else log.open("ab")
     try:
@@ -192,7 +135,8 @@ def _end_of(log: Path) -> str:
     return f"The end of {log}:\n{tail}"
 
 
-def _signal(child: Child, number: signal.Signals) -> None:
+def send_signal(child: Child, number: signal.Signals) -> None:
+    """Send a signal to a process and its children, unless the process has ended."""
     if child.process.poll() is None:
         # The process has a session of its own: the group is the process and its children.
         os.killpg(child.process.pid, number)

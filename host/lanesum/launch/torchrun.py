@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import os
 import runpy
-import signal
 import sys
 from pathlib import Path
 
 from lanesum import environment
 from lanesum.launch.run_folder import RunFolder
+from lanesum.launch.supervisor import ending
 
 SIGNALED = 128  # added to the number of a signal, as shells do
 
@@ -29,8 +29,7 @@ def main(arguments: list[str]) -> int:
             raise
         rank, failure = error.get_first_failure()
         status = int(failure.exitcode)
-        how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with exit code {status}"
-        RunFolder(Path(os.environ[environment.RUN_FOLDER])).record_failure(rank, f"It {how}.")
+        RunFolder(Path(os.environ[environment.RUN_FOLDER])).record_failure(rank, f"It {ending(status)}.")
         return status if status > 0 else SIGNALED - status
     return 0
 

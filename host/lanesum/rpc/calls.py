@@ -108,7 +108,8 @@ class Call:
             self._share.silent.pop(self, None)
             self._share.waiting += 1
             if self._share.waiting > self._limits.waiting:
-                raise RefusedError(codes.UNAVAILABLE, f"This caller has {self._limits.waiting} calls in work already.")
+                text = f"This caller has {self._limits.waiting} calls in work already. Wait for one of them."
+                raise RefusedError(codes.RESOURCE_EXHAUSTED, text)
         if data is not None and max_bytes is not None and len(data) > max_bytes:
             raise RefusedError(
                 codes.RESOURCE_EXHAUSTED, f"The message has {len(data)} bytes, and the method takes {max_bytes}."

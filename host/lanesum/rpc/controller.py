@@ -5,12 +5,10 @@
 from __future__ import annotations
 
 import socket
-import sys
 from typing import Any
 
 from lanesum.errors import LanesumError
 from lanesum.rpc import json_grpc, tls
-from lanesum.rpc.json_grpc import decode, encode
 
 SERVICE = "lanesum.v1.Controller"
 JOIN = "Join"
@@ -29,7 +27,6 @@ EVENTS = "Events"
 DEFAULT_PORT = 50551
 DEFAULT_TIMEOUT_S = 30.0
 CONNECT_S = 4.0  # for callers that should not wait for a controller that was never started
-EXIT_UNREACHABLE = 75  # EX_TEMPFAIL: the call may be tried again
 
 #: States of an incarnation that has ended.
 OVER = ("superseded", "removed")
@@ -97,21 +94,3 @@ def address_towards(controller: str) -> str:
         except (OSError, ValueError):
             return ""
         return str(probe.getsockname()[0])
-
-
-def main(arguments: list[str]) -> int:
-    """Make one call: ``python -m lanesum.rpc.controller ADDRESS METHOD JSON TIMEOUT_S``.
-
-    For runners whose hosts are network namespaces.
-    """
-    address, method, message, timeout_s = arguments
-    try:
-        print(encode(call(address, method, decode(message.encode()), float(timeout_s))).decode())
-    except ControllerError as error:
-        print(error, file=sys.stderr)
-        return EXIT_UNREACHABLE if isinstance(error, UnreachableError) else error.exit_code
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

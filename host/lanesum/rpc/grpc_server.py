@@ -196,7 +196,8 @@ class GrpcServer(Serving):
         if handler is None:
             raise RefusedError(self._codes.UNIMPLEMENTED, "Method not found!")
         if len(self._tasks) > self.limits.calls:
-            raise RefusedError(self._codes.UNAVAILABLE, f"The server has {self.limits.calls} open calls already.")
+            text = f"The server has {self.limits.calls} open calls already. Call again later."
+            raise RefusedError(self._codes.RESOURCE_EXHAUSTED, text)
         if self._authenticate is not None and path in self._handlers:
             try:
                 known = self._authenticate(call.metadata, call.auth_context())

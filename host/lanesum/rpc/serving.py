@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Protocol, TypeVar
 
-from lanesum._internal.closing import Serving
 from lanesum.errors import LanesumError
 from lanesum.rpc.caller import Caller
 from lanesum.rpc.calls import Call, RefusedError
@@ -46,26 +45,18 @@ class Messages(Protocol):
 StreamHandler = Callable[[dict[str, Any], Caller, Callable[[], None]], Messages]
 
 
-class JsonService(Serving):
-    """gRPC service with one handler for each method. Handlers run in several threads.
-
-    Use as a context manager, or call ``start`` and ``close``.
+class JsonService(GrpcServer):
+    """gRPC server with one handler for each method of a service. Handlers run in several threads.
 
     Args:
-        address: see ``GrpcServer``.
+        address, owner, limits, credentials, authenticate: see ``GrpcServer``.
         service: full name of the service.
         handlers: handlers by method name.
-        owner: see ``GrpcServer``.
         streams: handlers of methods that answer with several messages.
         slow: methods with threads of their own, because they take long, or wait for each other.
         max_bytes: length of a message by method, where ``Limits.message_bytes`` is too much.
-        limits: see ``GrpcServer``.
-        credentials: see ``GrpcServer``.
-        authenticate: see ``GrpcServer``.
 
-    Raises:
-        ConfigurationError: the port is taken.
-        MissingToolError: grpc is not installed.
+    Raises the exceptions of ``GrpcServer``.
     """
 
     def __init__(
@@ -85,23 +76,8 @@ class JsonService(Serving):
         bounds = max_bytes or {}
         methods = {name: _method(handler, name in slow, bounds.get(name)) for name, handler in handlers.items()}
         methods |= {name: _stream_method(handler, bounds.get(name)) for name, handler in (streams or {}).items()}
-        self._server = GrpcServer(
-            address,
-            {f"/{service}/{name}": method for name, method in methods.items()},
-            owner=owner,
-            limits=limits,
-            credentials=credentials,
-            authenticate=authenticate,
-        )
-        self.address, self.port = self._server.address, self._server.port
-
-    def start(self) -> None:
-        """Start to serve."""
-        self._server.start()
-
-    def close(self) -> None:
-        """Stop serving; idempotent."""
-        self._server.close()
+        paths = {f"/{service}/{name}": method for name, method in methods.items()}
+        super().__init__(address, paths, owner=owner, limits=limits, credentials=credentials, authenticate=authenticate)
 
 
 def _method(handler: Handler, slow: bool, max_bytes: int | None) -> CallHandler:

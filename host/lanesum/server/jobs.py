@@ -10,16 +10,15 @@ from dataclasses import dataclass
 
 from lanesum._internal.udp_socket import Address
 from lanesum.errors import ConfigurationError
-from lanesum.protocol.lanes import LaneOp, carried_by, check_carried
+from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import (
-    CODE_TABLE_ENTRIES,
     DEFAULT_ACCUMULATOR_WORDS,
     MAX_RACKS,
     MAX_SLOTS,
     MAX_WORDS,
     MAX_WORKERS,
 )
-from lanesum.transport.ticket import JobTicket, name_racks
+from lanesum.transport.ticket import JobTicket, check_fields, name_racks
 
 DEFAULT_KEPT_RESULTS = 4096
 MAX_KEPT_RESULTS = 1 << 20
@@ -74,17 +73,7 @@ class ServerJob:
             "quorum": (0, len(self.members)),
             "kept_results": (1, MAX_KEPT_RESULTS),
         }
-        for name, (low, high) in limits.items():
-            value = getattr(self, name)
-            if not low <= value <= high:
-                raise ConfigurationError(f"Job at the server: {name} = {value} is not between {low} and {high}.")
-        if not self.ops:
-            object.__setattr__(self, "ops", carried_by(self.accumulator_words))
-        check_carried("Job at the server", self.ops, self.accumulator_words)
-        if self.code_table is not None and len(self.code_table) != CODE_TABLE_ENTRIES:
-            raise ConfigurationError(
-                f"Job at the server: a code table of {len(self.code_table)} bytes; it needs {CODE_TABLE_ENTRIES} bytes."
-            )
+        check_fields("Job at the server", self, limits)
         self._check_members()
 
     def _check_members(self) -> None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Loops that receive datagrams from the server's sockets and send the answers: in Python, or native."""
+"""Sockets of the server, and loops that receive datagrams there and send the answers: in Python, or native."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 
+from lanesum._internal.native import max_spin_s
 from lanesum._internal.offload import Offload, use_gro, use_gso
-from lanesum._internal.spin import max_spin_s
-from lanesum._internal.udp_socket import MAX_DATAGRAM_BYTES, Address
+from lanesum._internal.udp_socket import MAX_DATAGRAM_BYTES, Address, open_udp_socket
+from lanesum.errors import ConfigurationError
 from lanesum.server.aggregator import Aggregator
 from lanesum.server.native_aggregator import NativeAggregator
 from lanesum.server.served_job import Datagrams
@@ -26,6 +27,35 @@ _ANCILLARY_BYTES = socket.CMSG_SPACE(4)
 
 # For tests: returns True to drop a datagram. Arguments: True for a received one, its sender or receiver, its bytes.
 Loss = Callable[[bool, Address, bytes], bool]
+
+
+def open_server_sockets(address: Address, number: int) -> list[socket.socket]:
+    """Return non-blocking sockets at one address that report ECN marks; the kernel distributes senders over them.
+
+    Raises:
+        ConfigurationError: the port is taken, also by the sockets of another server.
+    """
+    opened: list[socket.socket] = []
+    try:
+        # The first one binds without SO_REUSEPORT. With it, it would share the port of another server and receive half
+        # of its packets.
+        opened.append(open_udp_socket(address))
+        address = opened[0].getsockname()
+        if number > 1:
+            opened[0].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        opened += [open_udp_socket(address, reuse_port=True) for _ in range(number - 1)]
+        for sock in opened:
+            sock.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
+    except (OSError, OverflowError) as error:  # OverflowError: a port above 65,535
+        for sock in opened:
+            sock.close()
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ConfigurationError(
+            f"The aggregation server cannot bind {address[0]}:{address[1]}: {reason}.",
+            "Stop the process that holds the port, or choose another address. Behind a switch on loopback, start the "
+            "server with --behind-switch.",
+        ) from error
+    return opened
 
 
 class PythonServerLoop:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Aggregator with the native extension: it serves jobs without a quorum, Python serves the others."""
+"""Aggregator with the native extension: it serves jobs without a quorum, Python serves the others; and the choice."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import collections
 from pathlib import Path
 from types import ModuleType
 
+from lanesum._internal.native import availability
 from lanesum._internal.udp_socket import Address
 from lanesum.server.aggregator import Aggregator, check_same_job
 from lanesum.server.jobs import ServerJob
@@ -107,3 +108,20 @@ class NativeAggregator:
         """See ``Aggregator.handle``."""
         answers: Datagrams | None = self.core.handle(*sender, datagram, congested)
         return self._quorum_jobs.handle(sender, datagram, congested=congested) if answers is None else answers
+
+
+AnyAggregator = Aggregator | NativeAggregator
+
+
+def make_aggregator(journal_folder: Path | None = None, *, python: bool = False) -> AnyAggregator:
+    """Return an aggregator; arguments as of ``Aggregator``.
+
+    Args:
+        journal_folder: see ``Aggregator``.
+        python: use the Python implementation even if the native extension is available.
+
+    Raises:
+        ConfigurationError: LANESUM_NATIVE requires the extension, and it is not available.
+    """
+    core = None if python else availability().core
+    return Aggregator(journal_folder) if core is None else NativeAggregator(core, journal_folder)

@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from lanesum._internal.closing import Serving
 from lanesum._internal.offload import Offload
 from lanesum._internal.udp_socket import Address
 from lanesum.errors import ConfigurationError
 from lanesum.rpc.caller import Caller
-from lanesum.rpc.serving import Handler, JsonService, Messages
+from lanesum.rpc.serving import JsonService, Messages
 from lanesum.rpc.tls import operators_only
 from lanesum.server.jobs import ServerJob
 from lanesum.server.udp import AggregationServer
@@ -30,50 +29,43 @@ DEFAULT_CONTROL = f"127.0.0.1:{DEFAULT_CONTROL_PORT}"
 _Value = TypeVar("_Value", int, str)
 
 
-class ServerService(Serving):
+class ServerService(JsonService):
     """gRPC service with which a controller admits and removes jobs and reads the status.
 
-    Use as a context manager, or call ``start`` and ``close``. The caller starts and closes the server itself.
+    The caller starts and closes the aggregation server itself, which keeps its jobs.
 
     Args:
         server: the server to control.
-        address: address to listen at, ``host:port`` or ``unix:PATH``; port 0 selects a free one.
+        address: see ``GrpcServer``.
         credentials: for TLS, with which only operators may call; None for plain text.
 
-    Attributes:
-        address: the address it listens at.
-        port: its port.
-
-    Raises:
-        ConfigurationError: the port is taken.
+    Raises the exceptions of ``GrpcServer``.
     """
 
     def __init__(self, server: AggregationServer, address: str, credentials: Any = None) -> None:
-        self._server = server
-        handlers: dict[str, Handler] = {ADMIT: self._admit, REMOVE: self._remove, STATUS: self._status}
+        self._aggregation_server = server
         self._watches: list[_JobsWatch] = []
-        self._service = JsonService(
+        super().__init__(
             address,
             SERVICE,
-            handlers,
+            {ADMIT: self._admit, REMOVE: self._remove, STATUS: self._status},
             owner="aggregation server",
-            streams={WATCH: self._watch},
+            streams={WATCH: self._watch_jobs},
             credentials=credentials,
             authenticate=None if credentials is None else operators_only,
         )
-        self.address, self.port = self._service.address, self._service.port
 
     def _admit(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
-        self._server.admit(ServerJob.from_json(_field(message, "job", str)))
+        self._aggregation_server.admit(ServerJob.from_json(_field(message, "job", str)))
         self._tell()
         return {}
 
     def _remove(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
-        self._server.remove(_field(message, "job", int))
+        self._aggregation_server.remove(_field(message, "job", int))
         self._tell()
         return {}
 
-    def _watch(self, _message: dict[str, Any], _caller: Caller, wake: Callable[[], None]) -> Messages:
+    def _watch_jobs(self, _message: dict[str, Any], _caller: Caller, wake: Callable[[], None]) -> Messages:
         """Return a stream with a message now, and one after changes of the jobs; it lasts as long as this server."""
         watch = _JobsWatch(wake, self._watches)
         self._watches.append(watch)
@@ -84,15 +76,7 @@ class ServerService(Serving):
             watch.tell()
 
     def _status(self, _message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
-        return self._server.status().to_message()
-
-    def start(self) -> None:
-        """Start listening."""
-        self._service.start()
-
-    def close(self) -> None:
-        """Stop listening; the server keeps its jobs. Idempotent."""
-        self._service.close()
+        return self._aggregation_server.status().to_message()
 
 
 class _JobsWatch:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from lanesum._internal.udp_socket import Address
-from lanesum.errors import LanesumError
 from lanesum.protocol.spec import VERSION
 from lanesum.server.jobs import ServerJob
 
@@ -48,23 +47,3 @@ class ServerStatus:
             "broken": self.broken,
             "protocol": VERSION,
         }
-
-    @classmethod
-    def from_message(cls, message: dict[str, Any]) -> ServerStatus:
-        """Read the output of ``to_message``. Raises ValueError for any other message."""
-        if message.get("protocol") not in (None, VERSION):
-            raise ValueError(f"it uses protocol version {message['protocol']}, and this controller {VERSION}")
-        try:
-            jobs = [ServerJob.from_json(text) for text in message["jobs"]]
-            ip, port = message["address"]
-            return cls(
-                message["instance"],
-                (ip, port),
-                message["durable"],
-                {job.job: job for job in jobs},
-                message["decisions"],
-                message["refused"],
-                message["broken"],
-            )
-        except (KeyError, TypeError, LanesumError) as error:
-            raise ValueError(f"not the status of a server: {error!r}") from error

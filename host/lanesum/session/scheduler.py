@@ -104,7 +104,7 @@ class AllReduceScheduler:
                 return None
             values, completed = gathered
             if completed is not None:
-                kernels(few=True).sum_rows(completed.result().view(np.float32), divisor, values)
+                kernels().sum_rows(completed.result().view(np.float32), divisor, values)
             return values
         except BaseException as error:
             self._transport.abandon(error)

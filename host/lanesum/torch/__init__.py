@@ -18,15 +18,12 @@ from lanesum.torch.error_feedback import ErrorFeedbackState
 from lanesum.torch.parameters import ForeignCheckpointError
 from lanesum.torch.state import State
 from lanesum.torch.stats import HookStats
-from lanesum.torch.sum_check import SumCheck, SumCheckError
 
 __all__ = [
     "ErrorFeedbackState",
     "ForeignCheckpointError",
     "HookStats",
     "State",
-    "SumCheck",
-    "SumCheckError",
     "all_reduce",
     "attach",
     "hook",

@@ -70,16 +70,20 @@ def state_of(group: dist.ProcessGroup, **options: Any) -> State:
     ``options`` are arguments of :meth:`State.join`, for that call. Raises its exceptions.
     """
     state = State.joined(group)
-    if state is None:
-        job = job_of(group, *(options.get(name) for name in ("controller", "job", "codec")))
-        state = State.join(**{**options, "job": job, "group": group})
-    return state
+    return State.join(**{**options, "job": job_of(group, **options), "group": group}) if state is None else state
 
 
 def job_of(
-    group: dist.ProcessGroup, controller: str | None = None, job: str | None = None, codec: str | Codec | None = None
+    group: dist.ProcessGroup,
+    *,
+    controller: str | None = None,
+    job: str | None = None,
+    codec: str | Codec | None = None,
+    **_: Any,
 ) -> str | None:
     """Return the name of the job of ``group``, and admit that of a sub-group; ``job`` is the name for all ranks.
+
+    It takes all arguments of :meth:`State.join`.
 
     Raises:
         ConfigurationError: a sub-group needs a controller.

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import json
 import os
-import pickle
 import threading
 from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
@@ -73,16 +73,16 @@ class HostGroup:
         try:
             yield self._group_of_leaders
         except Exception as error:
-            outcome = error if isinstance(error, LanesumError) else HostError(f"The leader failed: {error}", _LOOK)
+            outcome = error
             raise
         finally:
-            self._notes.set(_JOINED, pickle.dumps(outcome))
+            self._notes.set(_JOINED, _written(outcome))
 
     def wait_for_leader(self) -> None:
         """Wait until the leader has joined the job, or raise its exception."""
         self._notes.wait([_JOINED], 2 * self._wait)
-        outcome = pickle.loads(self._notes.get(_JOINED))
-        if outcome is not None:
+        outcome = _read(self._notes.get(_JOINED))
+        if isinstance(outcome, Exception):
             raise outcome
 
     def reduce(self, vector: torch.Tensor, average: bool) -> torch.Tensor:
@@ -101,7 +101,7 @@ class HostGroup:
     def share(self, values: torch.Tensor, note: Exception | str | None = None) -> None:
         """Broadcast a result from the leader; ``note``: its error, or the name of a skipped parameter."""
         if note is not None:
-            self._notes.set(str(self._num_shared), pickle.dumps(note))
+            self._notes.set(str(self._num_shared), _written(note))
         for work in self.broadcast(torch.tensor([float(note is not None)], device=values.device), values):
             work.wait()
 
@@ -110,10 +110,9 @@ class HostGroup:
         self._num_shared += 1
         return [dist.broadcast(one, self._leader, group=self._sharing, async_op=True) for one in (header, values)]
 
-    def note(self, number: int) -> Exception | str:
+    def note(self, number: int) -> Exception | str | None:
         """Return the note of a result."""
-        note: Exception | str = pickle.loads(self._notes.get(str(number)))
-        return note
+        return _read(self._notes.get(str(number)))
 
     @property
     def num_shared(self) -> int:
@@ -193,6 +192,30 @@ class SharedResult:
         if isinstance(note, Exception):
             raise note
         return Result(cast(Any, self._values), skipped=note)
+
+
+def _written(note: Exception | str | None) -> str:
+    """Return a note as JSON, because a pickle from another process could contain code."""
+    if not isinstance(note, Exception):
+        return json.dumps(note)
+    error = note if isinstance(note, LanesumError) else HostError(f"The leader failed: {note}", _LOOK)
+    return json.dumps({"class": type(error).__name__, **vars(error)}, default=str)
+
+
+def _read(text: bytes) -> Exception | str | None:
+    """Return a note of ``_written``; attributes of an error are plain values."""
+    note = json.loads(text)
+    if not isinstance(note, dict):
+        return None if note is None else str(note)
+    name, what, next_step = (str(note.pop(key, "")) for key in ("class", "what", "next_step"))
+    classes = [LanesumError]
+    for one in classes:  # it grows
+        classes += one.__subclasses__()
+    found = next((one for one in classes if one.__name__ == name), HostError)
+    error = found.__new__(found)
+    LanesumError.__init__(error, what, next_step)
+    vars(error).update(note)
+    return error
 
 
 def _ranks_of_torchrun() -> list[int]:

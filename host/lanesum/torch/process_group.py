@@ -27,6 +27,12 @@ _DEVICES = ["cpu", "cuda"]
 # float64 would lose precision: codecs work in float32.
 _DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 
+_DELEGATED = (
+    "allgather", "allgather_into_tensor_coalesced", "all_gather_single_coalesced", "allreduce_coalesced",
+    "alltoall_base", "all_to_all_single", "barrier", "broadcast", "reduce_scatter", "reduce_scatter_tensor_coalesced",
+    "reduce_scatter_single_coalesced", "send", "recv",
+)  # fmt: skip
+
 _log = logging.getLogger(__name__)
 
 
@@ -87,20 +93,6 @@ class LanesumProcessGroup(dist.ProcessGroup):
         for group in (self, self._others):
             group._register_backend(torch.device(device), kind, backend)
 
-    allgather = _delegated("allgather")
-    allgather_into_tensor_coalesced = _delegated("allgather_into_tensor_coalesced")
-    all_gather_single_coalesced = _delegated("all_gather_single_coalesced")
-    allreduce_coalesced = _delegated("allreduce_coalesced")
-    alltoall_base = _delegated("alltoall_base")
-    all_to_all_single = _delegated("all_to_all_single")
-    barrier = _delegated("barrier")
-    broadcast = _delegated("broadcast")
-    reduce_scatter = _delegated("reduce_scatter")
-    reduce_scatter_tensor_coalesced = _delegated("reduce_scatter_tensor_coalesced")
-    reduce_scatter_single_coalesced = _delegated("reduce_scatter_single_coalesced")
-    send = _delegated("send")
-    recv = _delegated("recv")
-
     def getBackendName(self) -> str:
         """Return the name of the backend."""
         return BACKEND
@@ -151,7 +143,7 @@ class LanesumProcessGroup(dist.ProcessGroup):
         if self._state is None:
             options = {"codec": os.environ.get(environment.CODEC) or EXACT, **self._options}
             try:
-                job = job_of(self, *(options.get(name) for name in ("controller", "job", "codec")))
+                job = job_of(self, **options)
             except LanesumError as error:  # the same on all ranks
                 self._delegates = True
                 _log.warning("Ranks %s have no job of lanesum: %s", dist.get_process_group_ranks(self), error)
@@ -164,6 +156,10 @@ class LanesumProcessGroup(dist.ProcessGroup):
         if self._state is not None:
             self._state.leave()
         super().shutdown()
+
+
+for _name in _DELEGATED:
+    setattr(LanesumProcessGroup, _name, _delegated(_name))
 
 
 class AllReduceWork(dist.distributed_c10d.Work):

@@ -7,9 +7,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 
+from lanesum.transport.native_worker_loop import WorkerLoop
 from lanesum.transport.stats import TransportStats
 from lanesum.transport.ticket import JobTicket
-from lanesum.transport.worker_loop import Target, WorkerLoop
+from lanesum.transport.worker_loop import Target
 
 #: Time without progress after which a wait is logged, in seconds.
 LOG_WAIT_S = 10.0
@@ -24,10 +25,10 @@ def run_and_log(
     ticket: JobTicket,
     stats: Callable[[], TransportStats],
 ) -> bool:
-    """Call ``WorkerLoop.run``, and log a wait of more than ten seconds.
+    """Call ``PythonWorkerLoop.run``, and log a wait of more than ten seconds.
 
     Args:
-        loop, targets, deadline_s: as for ``WorkerLoop.run``, whose result is returned.
+        loop, targets, deadline_s: as for ``PythonWorkerLoop.run``, whose result is returned.
         ticket: names the worker.
         stats: returns the counts of the rounds.
     """

@@ -8,7 +8,7 @@ The module is imported without the extension too; only objects need it.
 from __future__ import annotations
 
 import collections
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -192,7 +192,7 @@ class NativeRoundSequence:
         self._rounds.append(NativeRoundState(core, RoundSize(op, words.size), words, self._ticket.accumulator_words))
         return self._rounds[-1]
 
-    def finish(self, round_: NativeRoundState) -> None:
+    def finish(self, round_: Any) -> None:
         """See ``RoundSequence.finish``."""
         assert round_ in self._rounds and round_.complete and not round_.retired
         self.core.finish(round_.core)

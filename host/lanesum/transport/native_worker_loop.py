@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from lanesum._internal.native import max_spin_s
 from lanesum._internal.offload import Offload, use_gro, use_gso
-from lanesum._internal.spin import max_spin_s
 from lanesum.protocol.lanes import LaneOp
 from lanesum.transport.native_rounds import NativeRoundSequence, NativeRoundState, as_sent
 from lanesum.transport.sockets import ServerSockets
 from lanesum.transport.ticket import JobTicket
-from lanesum.transport.worker_loop import Target, cannot_send, closed_in_round
+from lanesum.transport.worker_loop import PythonWorkerLoop, Target, cannot_send, closed_in_round
 
 if TYPE_CHECKING:
     from lanesum_native import _core
@@ -38,7 +38,7 @@ def _end(core: _core.WorkerLoop, running: threading.Lock) -> None:
 
 
 class NativeWorkerLoop:
-    """Loop with the interface of ``WorkerLoop``, for native rounds on a kernel's sockets.
+    """Loop with the interface of ``PythonWorkerLoop``, for native rounds on a kernel's sockets.
 
     Args:
         ticket: the worker's place in the job.
@@ -70,7 +70,7 @@ class NativeWorkerLoop:
         return self._core.gso
 
     def run(self, targets: Sequence[Target], deadline_s: float, leave_s: float | None = None) -> bool:
-        """See ``WorkerLoop.run``."""
+        """See ``PythonWorkerLoop.run``."""
         cores = [round_.core for round_, _ in targets if isinstance(round_, NativeRoundState)]
         for core, (_, chunks) in zip(cores, targets, strict=True):
             core.set_target(chunks)
@@ -133,21 +133,21 @@ class NativeWorkerLoop:
             core.set_target(core.NO_TARGET)
 
     def send(self) -> None:
-        """See ``WorkerLoop.send``."""
+        """See ``PythonWorkerLoop.send``."""
         with self._running:
             self._check(self._core.send())
 
     def poll(self) -> None:
-        """See ``WorkerLoop.poll``."""
+        """See ``PythonWorkerLoop.poll``."""
         with self._running:
             self._check(self._core.poll())
 
     def wake(self) -> None:
-        """See ``WorkerLoop.wake``."""
+        """See ``PythonWorkerLoop.wake``."""
         self._core.wake()
 
     def close(self) -> None:
-        """See ``WorkerLoop.close``."""
+        """See ``PythonWorkerLoop.close``."""
         self._core.close()
 
     def _check(self, reason: _core.LoopExit) -> None:
@@ -163,3 +163,6 @@ class NativeWorkerLoop:
         if reason == exits.SEND_FAILED:
             raise cannot_send(self._ticket, self._core.failed_server, error)
         raise OSError(error, os.strerror(error))
+
+
+WorkerLoop = PythonWorkerLoop | NativeWorkerLoop

@@ -4,46 +4,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
-
-import numpy as np
-from numpy.typing import NDArray
-
 from lanesum._internal.native import availability
-from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import MAX_SLOTS
 from lanesum.transport.congestion import CongestionControl
 from lanesum.transport.native_rounds import NativeRoundSequence, NativeRoundState
 from lanesum.transport.round_sequence import RoundSequence
 from lanesum.transport.round_state import RoundState
-from lanesum.transport.stats import TransportStats
 from lanesum.transport.ticket import JobTicket
 
 AnyRoundState = RoundState | NativeRoundState
-
-
-class AnyRoundSequence(Protocol):
-    """The interface of both implementations; see ``RoundSequence``."""
-
-    @property
-    def stats(self) -> TransportStats: ...
-    @property
-    def epoch(self) -> int: ...
-    @property
-    def position(self) -> int: ...
-    @property
-    def answered(self) -> bool: ...
-    @property
-    def can_start(self) -> bool: ...
-    def start(self, op: LaneOp, words: NDArray[np.uint32]) -> AnyRoundState: ...
-    def finish(self, round_: Any) -> None:
-        """Count and retire a round that ``start`` of the same object made."""
-
-    def due(self, now: float) -> list[memoryview]: ...
-    def next_timeout(self, now: float) -> float | None: ...
-    def receive(self, datagram: bytes | memoryview, now: float) -> bool: ...
-    def final_datagrams(self) -> list[memoryview]: ...
-    def missing_workers(self) -> tuple[int, ...]: ...
+AnyRoundSequence = RoundSequence | NativeRoundSequence
 
 
 def make_round_sequence(

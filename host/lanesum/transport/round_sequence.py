@@ -8,7 +8,7 @@ in virtual time, and works with every kind of socket.
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,8 +92,8 @@ class RoundSequence:
         self._next_epoch = (self._next_epoch + 1) % (1 << 32)
         return round_
 
-    def finish(self, round_: RoundState) -> None:
-        """Count and retire a complete round, whose result the caller has.
+    def finish(self, round_: Any) -> None:
+        """Count and retire a complete round that ``start`` has returned, whose result the caller has.
 
         It leaves the sequence when all rounds before it have: other workers may lack anything after the first chunk
         without a result, and so more of a late round than the retransmit buffer keeps.

@@ -7,8 +7,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from lanesum._internal.udp_socket import Address
 from lanesum.errors import ConfigurationError
@@ -33,6 +34,23 @@ def name_racks(places: Iterable[tuple[int, int, int]]) -> bool:
     They do if one worker's place is not just its number. Workers and server use the same rule.
     """
     return any((rack, bit) != (0, worker) for worker, rack, bit in places)
+
+
+def check_fields(whose: str, job: Any, limits: Mapping[str, tuple[int, int]]) -> None:
+    """Check integers by their ``limits``, operations and code table of a ticket, or of a job at the server.
+
+    Without operations, they become all that packets can carry. Raises ConfigurationError.
+    """
+    for name, (low, high) in limits.items():
+        value = getattr(job, name)
+        if type(value) is not int or not low <= value <= high:
+            raise ConfigurationError(f"{whose}: {name} = {value!r}: expected {low} to {high}.")
+    if not job.ops:
+        object.__setattr__(job, "ops", carried_by(job.accumulator_words))
+    check_carried(whose, job.ops, job.accumulator_words)
+    if job.code_table is not None and len(job.code_table) != CODE_TABLE_ENTRIES:
+        size = len(job.code_table)
+        raise ConfigurationError(f"{whose}: code table of {size} bytes: expected {CODE_TABLE_ENTRIES} bytes.")
 
 
 def _is_address(address: Address) -> bool:
@@ -98,13 +116,7 @@ class JobTicket:
             "quorum": (0, self.workers),
             "seed": (0, (1 << 64) - 1),
         }
-        for name, (low, high) in limits.items():
-            value = getattr(self, name)
-            if type(value) is not int or not low <= value <= high:
-                raise ConfigurationError(f"Job ticket: {name} = {value!r}: expected {low} to {high}.")
-        if not self.ops:
-            object.__setattr__(self, "ops", carried_by(self.accumulator_words))
-        check_carried("Job ticket", self.ops, self.accumulator_words)
+        check_fields("Job ticket", self, limits)
         self._check_places()
         if not 1 <= len(self.servers) <= MAX_SERVERS or len(set(self.servers)) != len(self.servers):
             raise ConfigurationError(
@@ -113,10 +125,6 @@ class JobTicket:
         if not all(map(_is_address, (*self.servers, self.local))):
             raise ConfigurationError(
                 f"Job ticket: servers = {list(self.servers)}, local = {self.local}: expected IPv4 addresses and ports."
-            )
-        if self.code_table is not None and len(self.code_table) != CODE_TABLE_ENTRIES:
-            raise ConfigurationError(
-                f"Job ticket: code table of {len(self.code_table)} bytes: expected {CODE_TABLE_ENTRIES} bytes."
             )
 
     def _check_places(self) -> None:

@@ -30,7 +30,7 @@ from lanesum.transport.errors import (
 )
 from lanesum.transport.long_wait import run_and_log
 from lanesum.transport.native_rounds import NativeRoundSequence, NativeRoundState
-from lanesum.transport.native_worker_loop import NativeWorkerLoop
+from lanesum.transport.native_worker_loop import NativeWorkerLoop, WorkerLoop
 from lanesum.transport.path_check import check_path
 from lanesum.transport.round_factory import AnyRoundState, make_round_sequence
 from lanesum.transport.round_in_flight import RoundInFlight
@@ -38,7 +38,7 @@ from lanesum.transport.service_thread import ServiceThread
 from lanesum.transport.sockets import ServerSockets, WrapSocket
 from lanesum.transport.stats import TransportStats
 from lanesum.transport.ticket import JobTicket
-from lanesum.transport.worker_loop import PythonWorkerLoop, WorkerLoop, closed_in_round
+from lanesum.transport.worker_loop import PythonWorkerLoop, closed_in_round
 
 # Tickets that this process has used, by servers, job, tag and worker. Rounds of a second session with the same ticket
 # would have the numbers of the first one's, and the aggregation point might answer with results that it still holds.

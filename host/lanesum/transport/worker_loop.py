@@ -10,7 +10,6 @@ import threading
 import time
 import weakref
 from collections.abc import Sequence
-from typing import Protocol
 
 from lanesum._internal.udp_socket import MAX_DATAGRAM_BYTES
 from lanesum.protocol.packet import server_of
@@ -30,33 +29,6 @@ from lanesum.transport.ticket import JobTicket
 Target = tuple[AnyRoundState, int]
 
 
-class WorkerLoop(Protocol):
-    """Runs rounds, and answers other workers' requests between them.
-
-    All methods but ``wake`` and ``close`` raise MismatchError and ResultGoneError as the rounds do, TransportError for
-    packets that cannot be sent, OSError for broken sockets, and SessionClosedError after ``close``.
-    """
-
-    def run(self, targets: Sequence[Target], deadline_s: float, leave_s: float | None = None) -> bool:
-        """Send and receive until one of ``targets`` is reached or ``wake`` is called.
-
-        Returns False after ``deadline_s`` without progress, which is a result of any round. ``leave_s``: the caller may
-        give up on the round. Answering other workers counts as progress then, but all of it takes at most ``leave_s``.
-        """
-
-    def send(self) -> None:
-        """Send the datagrams that are due."""
-
-    def poll(self) -> None:
-        """Receive the waiting datagrams and send those that are due, without waiting."""
-
-    def wake(self) -> None:
-        """Make ``run`` return, or the next one not wait; callable from any thread."""
-
-    def close(self) -> None:
-        """Stop using the sockets; idempotent, and callable from any thread."""
-
-
 def cannot_send(ticket: JobTicket, server: int, error: int) -> TransportError:
     """Return the error of an errno with which sending to a server, by its number, ended."""
     return TransportError(
@@ -71,7 +43,11 @@ def closed_in_round() -> SessionClosedError:
 
 
 class PythonWorkerLoop:
-    """Worker loop in Python: for both implementations of rounds, and for wrapped sockets."""
+    """Loop that runs rounds, and answers other workers' requests between them, on any sockets.
+
+    All methods but ``wake`` and ``close`` raise MismatchError and ResultGoneError as the rounds do, TransportError for
+    packets that cannot be sent, OSError for broken sockets, and SessionClosedError after ``close``.
+    """
 
     def __init__(self, ticket: JobTicket, rounds: AnyRoundSequence, sockets: ServerSockets) -> None:
         self._ticket = ticket
@@ -89,7 +65,11 @@ class PythonWorkerLoop:
             self._poll.register(descriptor, select.POLLIN)
 
     def run(self, targets: Sequence[Target], deadline_s: float, leave_s: float | None = None) -> bool:
-        """See ``WorkerLoop.run``."""
+        """Send and receive until one of ``targets`` is reached or ``wake`` is called.
+
+        Returns False after ``deadline_s`` without progress, which is a result of any round. ``leave_s``: the caller may
+        give up on the round. Answering other workers counts as progress then, but all of it takes at most ``leave_s``.
+        """
         with self._wake_lock:
             if self._closed:
                 raise closed_in_round()
@@ -128,22 +108,22 @@ class PythonWorkerLoop:
             return False
 
     def wake(self) -> None:
-        """See ``WorkerLoop.wake``."""
+        """Make ``run`` return, or the next one not wait; callable from any thread."""
         with self._wake_lock:
             if self._close_wake.alive:
                 os.eventfd_write(self._wake, 1)
 
     def send(self) -> None:
-        """See ``WorkerLoop.send``."""
+        """Send the datagrams that are due."""
         self._send_all(self._rounds.due(time.monotonic()))
 
     def poll(self) -> None:
-        """See ``WorkerLoop.poll``."""
+        """Receive the waiting datagrams and send those that are due, without waiting."""
         self._receive(time.monotonic())
         self.send()
 
     def close(self) -> None:
-        """See ``WorkerLoop.close``."""
+        """Stop using the sockets; idempotent, and callable from any thread."""
         self._closed = True
         self.wake()
         with self._wake_lock:

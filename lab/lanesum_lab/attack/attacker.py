@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from lanesum.protocol.frames import UdpFrame, ipv4_int
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header, Packet
 from lanesum.protocol.spec import ETHERNET_BYTES, IPV4_BYTES, UDP_BYTES, UDP_PORT, Flag, Kind
 from lanesum.transport.ticket import JobTicket
+from lanesum_switch.frames import UdpFrame, ipv4_int
 
 LANESUM_AT = ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES
 _UNASSIGNED_NETWORK = 0xCB007100  # 203.0.113.0/24 (RFC 5737): addresses that no controller assigns

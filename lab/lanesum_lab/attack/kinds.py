@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lanesum.protocol.frames import ETHERTYPE_ARP, ETHERTYPE_IPV4, UdpFrame, internet_checksum
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header, Packet
 from lanesum.protocol.spec import ETHERNET_BYTES, HEADER_BYTES, IPV4_BYTES, VERSION, Flag, Kind
 from lanesum.transport.ticket import JobTicket
 from lanesum_lab.attack.attacker import LANESUM_AT, Attacker, Host
+from lanesum_switch.frames import ETHERTYPE_ARP, ETHERTYPE_IPV4, UdpFrame, internet_checksum
 
 _UDP_AT = ETHERNET_BYTES + IPV4_BYTES
 _WORDS_AT = LANESUM_AT + HEADER_BYTES

@@ -3,18 +3,17 @@
 """Baselines: published codecs behind the same interface, for comparisons.
 
 Messages that can be added are summed; others are gathered (:mod:`lanesum.codecs.gathered`). The code uses NumPy and is
-not optimized for speed, except that of ``thc-paper``, which uses the kernels of ``thc``. ``thc-widths``, a variant of
-``thc`` under test, is registered with them.
+not optimized for speed, except that of ``thc-paper``, which uses the kernels of ``thc``.
 """
 
 from __future__ import annotations
 
 from lanesum_lab.baselines.dgc import DGC
+from lanesum_lab.baselines.eden import EDEN
 from lanesum_lab.baselines.floats import GatheredFloats
 from lanesum_lab.baselines.levels import QSGD, TernGrad
 from lanesum_lab.baselines.powersgd import PowerSGD
 from lanesum_lab.baselines.sign import SignVote
 from lanesum_lab.baselines.thc_paper import PaperTHC
-from lanesum_lab.widths import WidthTHC
 
-__all__ = ["DGC", "QSGD", "GatheredFloats", "PaperTHC", "PowerSGD", "SignVote", "TernGrad", "WidthTHC"]
+__all__ = ["DGC", "EDEN", "QSGD", "GatheredFloats", "PaperTHC", "PowerSGD", "SignVote", "TernGrad"]

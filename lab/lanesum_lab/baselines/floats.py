@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.codecs.base import CodecContext, Result, RoundShape, Steps, UnencodableError, Vector, Words
-from lanesum.codecs.gathered import gather, gathered_shape, sum_in_order
+from lanesum.codecs.gathered import gathered_shape
 from lanesum.codecs.registry import register
 from lanesum.codecs.traits import FLOAT32_NMSE, CodecTraits
 from lanesum.errors import ConfigurationError
 from lanesum_lab.baselines.checks import checked_workers, finite_vector
 from lanesum_lab.baselines.fields import field_words, pack_fields, unpack_fields
+from lanesum_lab.codec_steps import gather, sum_in_order
 
 #: Largest value of bf16.
 BF16_MAX = np.uint32(0x7F7F0000).view(np.float32)

@@ -25,7 +25,7 @@ from lanesum.codecs.base import (
     UnencodableError,
     Vector,
 )
-from lanesum.codecs.gathered import gather, gathered_shape, rounded, summed
+from lanesum.codecs.gathered import gathered_shape, summed
 from lanesum.codecs.kernels.philox import Stream, random_words, uniforms
 from lanesum.codecs.norms import non_negative
 from lanesum.codecs.registry import register
@@ -34,6 +34,7 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum_lab.baselines.checks import checked_workers, finite_vector
 from lanesum_lab.baselines.fields import field_words, pack_fields, unpack_fields
+from lanesum_lab.codec_steps import gather, rounded
 
 Norm = Literal["max", "l2"]
 ScaleOwner = Literal["own", "shared"]

@@ -28,7 +28,6 @@ from lanesum.codecs.base import (
     Steps,
     UnencodableError,
     Vector,
-    followed,
 )
 from lanesum.codecs.error_feedback import checked_memory
 from lanesum.codecs.fixed import FixedPoint
@@ -39,6 +38,7 @@ from lanesum.codecs.registry import register
 from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
 from lanesum_lab.baselines.checks import checked_workers, finite_vector
+from lanesum_lab.codec_steps import followed
 
 Matrix = NDArray[np.float32]
 

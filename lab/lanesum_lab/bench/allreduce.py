@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """``Session.all_reduce`` beside gloo: the same vectors, processes and network, taking turns.
 
+A two-shot quantized all-reduce over gloo is the peer that needs no switch either, and sends fewer bytes than a ring.
+
 On bare loopback all processes share one kernel's memory, and compression saves no wire time. Limited links need root.
 Behind them the aggregation server runs in the hub, in the position of a switch (``hub``), or every worker's host has a
 server for its share of the slots, behind the same link as the worker (``sharded``).
@@ -30,7 +32,7 @@ from lanesum_lab.bench.figures import spread, text
 from lanesum_lab.bench.links import HUB, MTU, limited_links
 from lanesum_lab.bench.machine import machine
 from lanesum_lab.bench.places import FULL_ACCUMULATOR_WORDS, Links, Loopback, Place, worker_nodes
-from lanesum_lab.bench.reducer import GLOO, Reduction
+from lanesum_lab.bench.reducer import GLOO, TWO_SHOTS, Reduction
 from lanesum_lab.bench.workers import Job, Measured, Workers
 from lanesum_lab.veth import obstacle
 
@@ -56,7 +58,15 @@ ONE_BY_ONE, IN_FLIGHT = "one after another", "in flight"
 _MAX_ITERATIONS = 200
 # Bytes of memory per value that a worker needs for vector, sum, codec and round. Measured with 25 M values: 10 with
 # THC, 17 with fixed. The constants leave room for the copies of the Python transport.
-_BYTES_PER_VALUE = {GLOO: 12, "thc": 14, "thc-paper": 14, "thc-uniform": 14, "fixed": 26}
+# A two-shot all-reduce holds its groups as float32 beside codes of a byte.
+_BYTES_PER_VALUE = {
+    GLOO: 12,
+    **dict.fromkeys(TWO_SHOTS, 26),
+    "thc": 14,
+    "thc-paper": 14,
+    "thc-uniform": 14,
+    "fixed": 26,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +79,7 @@ class Settings:
         cases: names in ``CASES``; None for all that this machine permits.
         rates_mbit: rates of every worker's link, in each direction.
         codecs: names of codecs.
+        peers: names in ``TWO_SHOTS``, beside gloo.
         repeats: runs of every case; cases take turns.
         values_per_run: shorter vectors are reduced repeatedly, up to this number of values and at most 200 times.
         window: maximum packets in flight per worker. More than a session's default, which suits the queue of a software
@@ -86,6 +97,7 @@ class Settings:
     cases: tuple[str, ...] | None = None
     rates_mbit: tuple[float, ...] = (200.0, 1000.0)
     codecs: tuple[str, ...] = ("thc", "fixed")
+    peers: tuple[str, ...] = TWO_SHOTS
     repeats: int = 5
     values_per_run: int = 1 << 20
     window: int = 512
@@ -102,6 +114,8 @@ class Settings:
             raise ConfigurationError("An all-reduce needs two workers, one value and a rate above 0 at least.")
         if self.bucket_mib and self.bucket < 1:
             raise ConfigurationError(f"A bucket of {self.bucket_mib:g} MiB has no value.")
+        if set(self.peers) - set(TWO_SHOTS):
+            raise ConfigurationError(f"Unknown peers={self.peers}: expected some of {', '.join(TWO_SHOTS)}.")
         check_offload(self.offload)
         for codec in self.codecs:
             for workers in self.workers:
@@ -121,7 +135,7 @@ class Method:
     """One way to all-reduce.
 
     Attributes:
-        by: gloo or a job.
+        by: gloo, a peer over gloo, or a job.
         case, codec: case and codec of the job.
         buckets: how the buckets are reduced; None for the whole vector at once.
     """
@@ -151,7 +165,7 @@ class _Group:
             for case in cases
             for codec in settings.codecs
         ]
-        self._methods = [Method(GLOO)] + [
+        self._methods = [Method(by) for by in (GLOO, *settings.peers)] + [
             Method(f"{codec} {case}", case, codec, buckets)
             for case in cases
             for codec in settings.codecs
@@ -216,7 +230,9 @@ class _Group:
 
     def _fits(self, method: Method, values: int) -> bool:
         """Return True if the memory suffices for all workers; otherwise the kernel would end one of them."""
-        needed = self._workers * values * _BYTES_PER_VALUE.get(method.codec or GLOO, max(_BYTES_PER_VALUE.values()))
+        needed = (
+            self._workers * values * _BYTES_PER_VALUE.get(method.codec or method.by, max(_BYTES_PER_VALUE.values()))
+        )
         free = _free_memory()
         if needed < 0.9 * free:
             return True
@@ -240,7 +256,7 @@ class _Group:
             "rate_mbit": rate,
             "workers": self._workers,
             "values": values,
-            "by": method.codec or GLOO,
+            "by": method.codec or method.by,
             "iterations": runs[0].reduction.iterations,
             "seconds": spread([run.seconds for run in runs]),
             "times_gloo": spread([peer.seconds / run.seconds for run, peer in zip(runs, peers, strict=True)]),
@@ -279,6 +295,10 @@ class _Group:
         if method.codec is None:
             # In a ring every worker forwards its share of the vector 2 (n - 1) times.
             crossing = 2 * (workers - 1) * run.reduction.values * WORD_BYTES
+            if method.by in TWO_SHOTS:
+                from lanesum_lab.train.two_shot import TwoShot
+
+                crossing = workers * TwoShot.named(method.by).bytes_each_way(run.reduction.values, workers)
             return crossing if isinstance(self._place, Loopback) else 2 * crossing
         words = sum(worker.words for worker in run.workers) * WORD_BYTES / run.reduction.iterations
         # Packets to the server on the same host cross no link, all others cross two.
@@ -346,7 +366,7 @@ def case_name(figure: dict[str, Any]) -> str:
     if figure["rate_mbit"] is None:
         return LOOPBACK
     links = f"{figure['rate_mbit']:g} Mbit/s"
-    return links if figure["by"] == GLOO else f"{links}, {figure['case']}"
+    return links if figure["case"] == GLOO else f"{links}, {figure['case']}"
 
 
 def method_name(figure: dict[str, Any]) -> str:
@@ -378,7 +398,7 @@ def cost_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
             f"{wire:,.2f}",
             f"{figure['wire_efficiency']['median']:.0%}",
             f"{figure['cpu_s_per_gbyte']['median']:.2f}",
-            *(["-"] * 4 if figure["by"] == GLOO else [f"{again:.1%}", *phases]),
+            *([f"{again:.1%}", *phases] if figure["packets"] else ["-"] * 4),
         )
 
 

@@ -53,7 +53,7 @@ class Settings:
         recorded: also compare with gradients recorded from training.
         parts: ``speed`` of THC beside PyTorch, ``comparison`` of all codecs (:mod:`lanesum_lab.bench.comparison`).
         devices: names for :func:`lanesum_lab.bench.devices.device`.
-        codecs: labels of the codecs to compare; empty for all of them and PyTorch's hook.
+        codecs: labels of the codecs and peers to compare; empty for all of them.
     """
 
     values: int = 1 << 22
@@ -66,9 +66,10 @@ class Settings:
     codecs: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        unknown = set(self.codecs) - set(comparison.ALL_CODECS)
+        labels = (*comparison.ALL_CODECS, *comparison.PEERS)
+        unknown = set(self.codecs) - set(labels)
         if unknown:
-            known = "; ".join(comparison.ALL_CODECS)
+            known = "; ".join(labels)
             raise ConfigurationError(
                 f"No codec is compared as {', '.join(map(repr, sorted(unknown)))}.", f"Use {known}."
             )
@@ -170,7 +171,7 @@ def _using(level: str | None) -> Iterator[None]:
         return
     chosen = kernels.native_blocks
     loops = core.BlockKernels(level)
-    kernels.native_blocks = lambda core: loops  # type: ignore[assignment]
+    kernels.native_blocks = lambda core, threads: loops  # type: ignore[assignment]
     try:
         yield
     finally:

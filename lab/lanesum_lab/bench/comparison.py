@@ -1,18 +1,21 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Error, bits and processor time of every codec on the same vectors, beside PyTorch's PowerSGD hook.
+"""Error, bits and processor time of every codec on the same vectors, beside PyTorch's PowerSGD hook and two-shot sums.
 
 The error is the NMSE of the mean of four workers after one all-reduce without error feedback. Codecs with state run
 some all-reduces before. Time is that of one worker, encoding and decoding on one thread, with recorded sums as the
 network's answers. On a GPU it is wall-clock time from device vectors to device values, with all copies to and from the
-host. Bits are uplink and downlink payload per value and worker; gathered messages grow with the number of workers.
+host. Bits are uplink and downlink payload per value and worker, with scales; gathered messages grow with the number of
+workers. A switch adds the words of a codec only if all workers share scales, levels and positions.
 """
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import importlib.util
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,9 +28,10 @@ from lanesum_lab.baselines import DGC
 from lanesum_lab.bench.devices import Device
 from lanesum_lab.bench.figures import spread
 from lanesum_lab.bench.process_group import join_alone
+from lanesum_lab.bench.reducer import TWO_SHOTS
 from lanesum_lab.codec_simulation import simulate
 
-COLUMNS = ("vectors", "codec", "bits up", "bits down", "round trips", "NMSE", "ns per value")
+COLUMNS = ("vectors", "codec", "switch adds", "bits up", "bits down", "round trips", "NMSE", "ns per value")
 WORKERS = 4
 HOOK = "powersgd, PyTorch's hook"
 _DENSITY = 0.01
@@ -55,6 +59,8 @@ CODECS: dict[str, tuple[str, dict[str, Any]]] = {
     "qsgd 4": ("qsgd", {}),
     "qsgd 8": ("qsgd", {"bits": 8}),
     "qsgd 4, shared": ("qsgd", {"scale": "shared"}),
+    "eden 4": ("eden", {}),
+    "eden 5": ("eden", {"bits": 5}),
     "terngrad": ("terngrad", {}),
     "signsgd": ("signsgd", {}),
     "powersgd": ("powersgd", {}),
@@ -71,6 +77,11 @@ SPARSE_CODECS: dict[str, tuple[str, dict[str, Any]]] = {
 # All other registered codecs, with their defaults.
 CODECS |= {name: (name, {}) for name in set(codecs.names()) - {one for one, _ in (CODECS | SPARSE_CODECS).values()}}
 ALL_CODECS = {**CODECS, **SPARSE_CODECS}
+#: Labels of measurements without a codec of lanesum, which need PyTorch.
+PEERS = (*TWO_SHOTS, HOOK)
+#: Labels of messages that a switch cannot add, because each worker has a scale, levels or a format of its own. Codecs
+#: gather them.
+NOT_SUMMED = frozenset({"none", "bf16", "fp16", "qsgd 4", "qsgd 8", "eden 4", "eden 5", "lgc-server", *PEERS})
 
 
 def run(
@@ -83,7 +94,7 @@ def run(
 ) -> list[dict[str, Any]]:
     """Measure with ``values`` random values, dense and sparse, and ``recorded`` gradients of the transformer.
 
-    ``names``: labels in ``ALL_CODECS``; empty for all and PyTorch's hook. Returns JSON-ready figures, one per device.
+    ``names``: labels in ``ALL_CODECS`` and ``PEERS``; empty for all. Returns JSON-ready figures, one per device.
     """
     torch_there = importlib.util.find_spec("torch") is not None
     inputs = {GAUSSIAN: _drawn(values), SPARSE: _sparse(values)}
@@ -92,15 +103,17 @@ def run(
 
         inputs[RECORDED] = gradients.transformer(WORKERS, _RECORDS)
     if not torch_there:
-        left_out["learned compression, gradients of the transformer and PowerSGD by PyTorch"] = "PyTorch is missing"
+        left_out["learned compression, gradients of the transformer and peers by PyTorch"] = "PyTorch is missing"
     figures = []
     for name, records in inputs.items():
         there = ALL_CODECS if name == SPARSE else CODECS
         for label, (codec, parameters) in there.items():
             if (torch_there or not codec.startswith("lgc")) and label in (names or there):
                 figures += _figures(name, label, records, repeats, codec, parameters, devices)
-        if torch_there and not names:
-            figures += [_hook(name, records, repeats, device) for device in devices]
+        for label in PEERS if torch_there else ():
+            if label in (names or PEERS):
+                measured = _hook if label == HOOK else partial(_two_shot, label)
+                figures += [measured(name, records, repeats, device) for device in devices]
     return figures
 
 
@@ -198,6 +211,70 @@ def _replayed(
     return seconds
 
 
+def _two_shot(label: str, name: str, records: list[list[Vector]], repeats: int, device: Device) -> dict[str, Any]:
+    """Measure a two-shot all-reduce; the rows of all workers change places in memory."""
+    import torch
+
+    from lanesum_lab.train.two_shot import TwoShot
+
+    method, vectors = TwoShot.named(label), records[0]
+    size, seconds = vectors[0].size, []
+    tensors = [torch.from_numpy(vector).to(device.of or "cpu") for vector in vectors]
+    with _one_thread():
+        for _ in range(repeats + 1):
+            sent = [method.shares(tensor, WORKERS) for tensor in tensors[1:]]
+            start = device.clock()
+            own = method.shares(tensors[0], WORKERS)
+            seconds.append(device.clock() - start)
+            received = torch.stack((own, *sent), dim=1)
+            others = [method.reduced(rows) for rows in received[1:]]
+            start = device.clock()
+            own = method.reduced(received[0])
+            seconds[-1] += device.clock() - start
+            gathered = torch.cat((own, *others))
+            start = device.clock()
+            mean = method.dequantize(gathered).flatten()[:size]
+            seconds[-1] += device.clock() - start
+    bits = 8 * method.bytes_each_way(size, WORKERS) / size
+    return _peer_figure(name, label, device, vectors, mean.cpu().numpy(), bits, seconds[1:])
+
+
+def _peer_figure(
+    name: str,
+    label: str,
+    device: Device,
+    vectors: Sequence[Vector],
+    values: Vector,
+    bits: float,
+    seconds: Sequence[float],
+) -> dict[str, Any]:
+    size = vectors[0].size
+    return {
+        "vectors": name,
+        "codec": label,
+        "device": device.name,
+        "coordinates": size,
+        "bits_up": bits,
+        "bits_down": bits,
+        "round_trips": 2,
+        "nmse": _error(values, vectors),
+        "ns_per_value": spread([one / size * 1e9 for one in seconds]),
+    }
+
+
+@contextlib.contextmanager
+def _one_thread() -> Iterator[None]:
+    """Run PyTorch's operators on one thread meanwhile."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
 def _hook(name: str, records: list[list[Vector]], repeats: int, device: Device) -> dict[str, Any]:
     """Measure PyTorch's hook at rank 1 in a group of one process with the workers' mean: both are linear."""
     import torch
@@ -224,9 +301,7 @@ def _hook(name: str, records: list[list[Vector]], repeats: int, device: Device) 
         return future
 
     join_alone()
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with _one_thread():
         model = DistributedDataParallel(Square().to(device.of or "cpu"))
         state = hooks.PowerSGDState(None, 1, start_powerSGD_iter=2, use_error_feedback=False)
         model.register_comm_hook(state, timed)
@@ -238,20 +313,8 @@ def _hook(name: str, records: list[list[Vector]], repeats: int, device: Device) 
             model.zero_grad()
             model(torch.from_numpy(mean).reshape(side, side).to(device.of or "cpu")).backward()
         values = model.module.weight.grad.cpu().numpy().reshape(-1)[:size]
-    finally:
-        torch.set_num_threads(threads)
     bits = 2 * side * WORD_BITS / size
-    return {
-        "vectors": name,
-        "codec": HOOK,
-        "device": device.name,
-        "coordinates": size,
-        "bits_up": bits,
-        "bits_down": bits,
-        "round_trips": 2,
-        "nmse": _error(values, vectors),
-        "ns_per_value": spread([one / size * 1e9 for one in seconds[-repeats:]]),
-    }
+    return _peer_figure(name, HOOK, device, vectors, values, bits, seconds[-repeats:])
 
 
 def rows(result: dict[str, Any]) -> Iterable[tuple[str, ...]]:
@@ -262,6 +325,7 @@ def rows(result: dict[str, Any]) -> Iterable[tuple[str, ...]]:
         yield (
             one["vectors"],
             f"{one['codec']}, {one['device']}" if several else one["codec"],
+            "no" if one["codec"] in NOT_SUMMED else "yes",
             f"{one['bits_up']:.2f}",
             f"{one['bits_down']:.2f}",
             str(one["round_trips"]),

@@ -11,8 +11,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from lanesum.launch.supervisor import ProcessFailedError, Supervisor
+from lanesum.launch.supervisor import ProcessFailedError
 from lanesum_lab.bench.errors import BenchError
+from lanesum_lab.run.supervisor import RunSupervisor
 
 IPERF3 = "iperf3"
 _BATCH = 32
@@ -49,7 +50,7 @@ def iperf3_missing() -> str:
 def iperf3(size: int, seconds: float) -> float:
     """Return the CPU seconds per received and sent datagram on loopback, as iperf3 reports. Raises BenchError."""
     for attempt in range(_TRIES):
-        with tempfile.TemporaryDirectory(prefix="lanesum-") as folder, Supervisor(Path(folder)) as supervisor:
+        with tempfile.TemporaryDirectory(prefix="lanesum-") as folder, RunSupervisor(Path(folder)) as supervisor:
             at = ["-p", str(_PORT + attempt)]
             server = supervisor.start("server", [IPERF3, "-s", "-1", "-B", "127.0.0.1", *at])
             time.sleep(_TRY_S)

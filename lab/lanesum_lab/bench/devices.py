@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from lanesum.codecs.base import Codec, CodecContext, Steps, Vector
+from lanesum.doctor import gpus
 from lanesum.errors import ConfigurationError, MissingToolError
-from lanesum.gpu import driver
 
 NAMES = ("cpu", "cuda")
 
@@ -103,7 +103,7 @@ def device(name: str) -> Device:
     described = {
         "kind": "cuda",
         "name": torch.cuda.get_device_name(of),
-        "driver": next((gpu.driver for gpu in driver.gpus()), None),
+        "driver": next((gpu.driver for gpu in gpus.installed()), None),
         "cuda": torch.version.cuda,
         "torch": torch.__version__,
         "triton": triton.__version__,  # the package has another name beside PyTorch's own builds

@@ -11,18 +11,19 @@ from __future__ import annotations
 import argparse
 import ast
 import contextlib
+import functools
 import inspect
 import itertools
 import typing
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from lanesum_lab.train.source_text import ByteTransformer
+from lanesum_lab.train.source_text import ByteTransformer, WordTask
 from lanesum_lab.train.task import DigitsNet, load_digits
 
 Vector = NDArray[np.float32]
@@ -89,6 +90,22 @@ def transformer_task(seed: int = 0) -> Task:
     )
 
 
+@functools.cache
+def _words() -> WordTask:
+    return WordTask(300_000, words=4000, width=64)
+
+
+def words_task(seed: int = 0) -> Task:
+    """Return the words of Python's standard library, a part of them, with batches of 64 words."""
+    text, steps = _words(), itertools.count()
+
+    def batch() -> tuple[torch.Tensor, torch.Tensor]:
+        return text.batch(next(steps), 0, 1, 64, seed)
+
+    torch.manual_seed(seed)
+    return Task(text.model(), batch, text.test, 0.5)
+
+
 def digits(workers: int, records: int, seed: int = 0) -> list[list[Vector]]:
     """Return ``records`` times the gradients of ``workers`` workers, from the first epochs of the digits."""
     return _recorded(digits_task(seed), workers, records)
@@ -99,9 +116,23 @@ def transformer(workers: int, records: int, seed: int = 0) -> list[list[Vector]]
     return _recorded(transformer_task(seed), workers, records)
 
 
-def _recorded(task: Task, workers: int, records: int) -> list[list[Vector]]:
+def words(workers: int, records: int, seed: int = 0) -> list[list[Vector]]:
+    """Return ``records`` times the gradients of ``workers`` workers, from the model of words."""
+    return _recorded(words_task(seed), workers, records)
+
+
+def large_transformer(workers: int, records: int, seed: int = 0) -> list[list[Vector]]:
+    """Return ``records`` times the gradients of ``workers`` workers, from a transformer of 867,072 parameters."""
+    task = transformer_task(seed)
+    task = replace(task, model=ByteTransformer())
+    return _recorded(task, workers, records, torch.optim.AdamW(task.model.parameters(), lr=2e-3))
+
+
+def _recorded(
+    task: Task, workers: int, records: int, optimizer: torch.optim.Optimizer | None = None
+) -> list[list[Vector]]:
     """Train with one batch per step, and record the gradients of all workers every 20 steps from the 20th on."""
-    optimizer = torch.optim.SGD(task.model.parameters(), lr=task.lr, momentum=0.9)
+    optimizer = optimizer or torch.optim.SGD(task.model.parameters(), lr=task.lr, momentum=0.9)
     recorded: list[list[Vector]] = []
     with one_thread():
         for step in itertools.count(1):

@@ -6,6 +6,9 @@ Model, batches and schedule are the same for every codec; codecs with a residual
 uplink and downlink payload of one worker over the whole training, including warm-up and the training of an
 autoencoder. Top-k, DGC and learned compression select the same fraction of values, per worker or at the leader; learned
 compression also runs with as many as the choices of all workers together.
+
+The optimizer is SGD with momentum, or AdamW for tasks whose names end with it. ``widths 2`` is ``thc`` with
+``budget=2``.
 """
 
 from __future__ import annotations
@@ -44,6 +47,14 @@ PLACES = "lgc places"
 #: Codecs whose leader selects the fraction times the number of workers, as many as all workers of ``topk`` together.
 WIDER = {f"{name} x workers": name for name in LEARNED}
 BASELINE = "topk"
+#: ``thc`` with widths per block, by label.
+WIDTHS = {f"widths {bits}": {"budget": bits} for bits in (2, 3, 4)}
+#: Ending of the name of a task, for another optimizer than SGD.
+ADAMW = " AdamW"
+#: Tasks, and their learning rates for AdamW.
+TASKS = {"digits": 2e-3, "transformer": 2e-3, "words": 1e-2}
+#: Further trainings, which ``--tasks`` selects: task, steps, seeds.
+FURTHER = tuple((f"{task}{optimizer}", 120, 5) for task in TASKS for optimizer in ("", ADAMW))
 _MOMENTUM = 0.9
 
 
@@ -69,9 +80,9 @@ class Settings:
     density: float = 0.01
 
     def __post_init__(self) -> None:
-        unknown = {name for name, _, _ in self.trainings} - {"digits", "transformer"}
+        unknown = {name.removesuffix(ADAMW) for name, _, _ in self.trainings}.difference(TASKS)
         if unknown or min(self.workers, *(min(numbers) for _, *numbers in self.trainings)) < 1:
-            raise ConfigurationError("There are the tasks digits and transformer; all numbers are positive.")
+            raise ConfigurationError(f"There are the tasks {', '.join(TASKS)}; all numbers are positive.")
 
 
 QUICK = Settings(codecs=(BASELINE, PLACES, "lgc", "lgc x workers"), trainings=(("digits", 40, 1),))
@@ -98,6 +109,8 @@ def built_as(name: str, steps: int, settings: Settings) -> tuple[str, dict[str, 
         return WIDER[name], _options(WIDER[name], steps, settings.density * settings.workers)
     if name == PLACES:
         return "lgc", {**_options("lgc", steps, settings.density), "training": steps, "passes": 1}
+    if name in WIDTHS:
+        return "thc", WIDTHS[name]
     return name, _options(name, steps, settings.density)
 
 
@@ -117,7 +130,7 @@ def train(task_name: str, name: str, steps: int, settings: Settings, seed: int) 
 
     from lanesum_lab.bench import gradients
 
-    task = getattr(gradients, f"{task_name}_task")(seed)
+    task = getattr(gradients, f"{task_name.removesuffix(ADAMW)}_task")(seed)
     named = list(task.model.named_parameters())
     stops = np.cumsum([parameter.numel() for _, parameter in named]).tolist()
     parts = [Part(key, start, stop) for (key, _), start, stop in zip(named, [0, *stops], stops, strict=False)]
@@ -127,9 +140,14 @@ def train(task_name: str, name: str, steps: int, settings: Settings, seed: int) 
     exact = own or inner[0].traits.nearly_exact
     job: Sequence[Codec] = inner if exact else [codecs.ErrorFeedback(one) for one in inner]
     # DGC applies the momentum itself.
-    momentum = 0.0 if own else _MOMENTUM
-    optimizer = torch.optim.SGD(task.model.parameters(), lr=task.lr, momentum=momentum, nesterov=momentum > 0)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, task.lr, total_steps=steps, cycle_momentum=False)
+    momentum, lr = 0.0 if own else _MOMENTUM, task.lr
+    optimizer: torch.optim.Optimizer
+    if task_name.endswith(ADAMW):
+        lr = TASKS[task_name.removesuffix(ADAMW)]
+        optimizer = torch.optim.AdamW(task.model.parameters(), lr=lr)
+    else:
+        optimizer = torch.optim.SGD(task.model.parameters(), lr=lr, momentum=momentum, nesterov=momentum > 0)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, lr, total_steps=steps, cycle_momentum=False)
     up = down = 0
     for step in range(steps):
         vectors = [gradients.gradient(task) for _ in range(settings.workers)]
@@ -172,9 +190,9 @@ def _figure(task: str, name: str, runs: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def rows(result: dict[str, Any]) -> Iterable[tuple[str, ...]]:
+def rows(result: dict[str, Any], baseline: str = BASELINE) -> Iterable[tuple[str, ...]]:
     """Return one row per task, number of steps and codec."""
-    base = {(one["task"], one["steps"]): one for one in result["figures"] if one["codec"] == BASELINE}
+    base = {(one["task"], one["steps"]): one for one in result["figures"] if one["codec"] == baseline}
     for one in result["figures"]:
         other = base.get((one["task"], one["steps"]))
         phases = []

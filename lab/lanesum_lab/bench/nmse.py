@@ -7,12 +7,11 @@ There is no error feedback, which would hide the loss of a round. Workers' vecto
 gradients are of one step each. The mean of several rounds of the same vectors shows a bias: without one its root mean
 squared error falls with the square root of their number, a slope of -0.5 between logarithms.
 
-QSGD is the peer at equal bits: the codec ``qsgd``, whose codes cannot be added. Its bits are those of a worker's own
-message, without the words for the messages of others.
+QSGD and EDEN are the peers at equal bits: the codecs ``qsgd`` and ``eden``, whose codes cannot be added. Their bits are
+those of a worker's own message, without the words for the messages of others.
 
 ``digits`` and ``transformer`` are recorded gradients (:mod:`lanesum_lab.bench.gradients`); ``paper`` is ``thc-paper``
 with its full rotation, ``paper, blocks`` with the one of 1,024 coordinates as in its artifact; numbers are uplink bits.
-``widths 4`` is ``thc-widths`` with the bits of ``thc 4``, uplink and downlink together.
 """
 
 from __future__ import annotations
@@ -28,11 +27,10 @@ from numpy.typing import NDArray
 
 from lanesum.codecs import THC, Codec
 from lanesum.errors import ConfigurationError
-from lanesum_lab.baselines import QSGD
+from lanesum_lab.baselines import EDEN, QSGD
 from lanesum_lab.baselines.thc_paper import PaperTHC
 from lanesum_lab.bench.machine import machine
 from lanesum_lab.codec_simulation import simulate
-from lanesum_lab.widths import WidthTHC
 
 Vector = NDArray[np.float32]
 
@@ -111,11 +109,11 @@ SCHEMES: dict[str, Callable[[int], Codec | None]] = {
     "paper": _paper("full"),
     "paper, blocks": _paper("block"),
     "QSGD 4": lambda workers: QSGD(workers=workers, bits=4),
+    "EDEN 4": lambda workers: EDEN(workers=workers, bits=4),
     "thc 4": _thc(4),
     "thc 3": _thc(3),
     "thc 5": _thc(5),
     "thc 8": _thc(8),
-    "widths 4": lambda workers: WidthTHC(workers=workers, exponent=2),
 }
 COLUMNS = ("vectors", "workers", "that", *SCHEMES)
 ROUNDS_COLUMNS = ("mean of rounds", *SCHEMES)
@@ -176,7 +174,7 @@ def _figure(name: str, records: list[list[Vector]], workers: int, kind: str, sch
     spread = float(np.std(errors, ddof=1)) / math.sqrt(len(errors)) if len(errors) > 1 else None
     size = records[0][0].size
     words = sum(one.words for one in codec.shapes(size))
-    if isinstance(codec, QSGD):
+    if isinstance(codec, (EDEN, QSGD)):
         words //= codec.workers
     return {
         "vectors": name,

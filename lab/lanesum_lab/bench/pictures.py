@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 from lanesum.codecs.registry import DEFAULT_CODEC
 from lanesum.errors import MissingToolError
 from lanesum_lab.bench.allreduce import case_name, method_name
-from lanesum_lab.bench.reducer import GLOO
+from lanesum_lab.bench.reducer import GLOO, TWO_SHOTS
 
 # Palette of Okabe and Ito: distinguishable in grey and for colour-blind readers.
 _COLORS = ("#999999", "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000")
@@ -164,13 +164,13 @@ def _curves(result: dict[str, Any], path: Path, axis: str, name: str) -> None:
 
 
 def _method(figure: dict[str, Any]) -> str:
-    if figure["by"] == GLOO or figure["rate_mbit"] is None:
+    if figure["case"] == GLOO or figure["rate_mbit"] is None:
         return method_name(figure)
     return f"{method_name(figure)}, {case_name(figure).rpartition(', ')[2]}"
 
 
 def _color(figure: dict[str, Any]) -> str:
-    if figure["by"] == GLOO:
+    if figure["by"] in (GLOO, *TWO_SHOTS):
         return _COLORS[0]
     return _COLORS[1] if figure["by"].startswith("thc") else _COLORS[2]
 

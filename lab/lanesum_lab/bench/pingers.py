@@ -12,7 +12,6 @@ from typing import Any, Protocol
 
 from lanesum._internal.native import VARIABLE, availability
 from lanesum.codecs import get
-from lanesum.launch.supervisor import Supervisor
 from lanesum.protocol.spec import UDP_PORT
 from lanesum.server.jobs import ServerJob
 from lanesum_lab.bench import process
@@ -21,6 +20,7 @@ from lanesum_lab.bench.aggregation import USAGE, ServerUsage
 from lanesum_lab.bench.links import HUB
 from lanesum_lab.bench.pinger import ALL_REDUCE, ALONE, ROUND, Echoes, Flow, Flowed, PingerSetup, Pings
 from lanesum_lab.bench.places import Place, make_tickets, worker_nodes
+from lanesum_lab.run.supervisor import RunSupervisor
 
 ECHO_PORT = UDP_PORT + 9
 
@@ -50,7 +50,9 @@ def implementations(left_out: dict[str, str]) -> dict[str, str]:
 class Pingers:
     """Workers and a server of one implementation at a location."""
 
-    def __init__(self, name: str, number: int, place: Place, supervisor: Supervisor, folder: Path, native: str) -> None:
+    def __init__(
+        self, name: str, number: int, place: Place, supervisor: RunSupervisor, folder: Path, native: str
+    ) -> None:
         self.name = name
         self._number = number
         self._place = place
@@ -133,7 +135,7 @@ def pingers(place: Place, settings: Settings, names: dict[str, str], *, echo: bo
     """Start one set for each of the ``implementations``; with ``echo``, also an echo process at the hub."""
     with contextlib.ExitStack() as cleanup:
         folder = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="lanesum-")))
-        supervisor = cleanup.enter_context(Supervisor(folder / "logs"))
+        supervisor = cleanup.enter_context(RunSupervisor(folder / "logs"))
         if echo:
             answerer = process.command("echo", place.address(HUB), str(ECHO_PORT))
             supervisor.start("echo", place.command(HUB, answerer))

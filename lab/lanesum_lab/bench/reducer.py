@@ -25,6 +25,8 @@ from lanesum_lab.bench.timed import Phases, TimedCodec
 from lanesum_lab.bench.vectors import Sparse, Vector, digest_of, error_of, fixed_sum, sparse_vector, vector
 
 GLOO = "gloo"
+#: Two-shot quantized all-reduces over gloo; the last part of a name is the number of bits. They need no switch.
+TWO_SHOTS = ("two-shot-8", "two-shot-4")
 #: All-gather of values and positions by gloo, added by every worker. For sparse vectors.
 ALL_GATHER = "all-gather"
 _DEADLINE_S = 120.0
@@ -55,7 +57,7 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """Task: ``iterations`` all-reduces of ``values`` float32 in sequence, by ``GLOO`` or a job of the setup.
+    """Task: ``iterations`` all-reduces of ``values`` float32 in sequence, by a peer over gloo or a job of the setup.
 
     Attributes:
         sparse: use sparse vectors; also by ``ALL_GATHER``.
@@ -118,7 +120,7 @@ class Reducer:
             assert self._setup is not None
             self._vector = self._make(self._setup.worker, task)
             self._made = task.values, task.sparse
-        methods = {GLOO: self._gloo, ALL_GATHER: self._all_gather}
+        methods = {GLOO: self._gloo, ALL_GATHER: self._all_gather, **dict.fromkeys(TWO_SHOTS, self._two_shot)}
         done, values = methods.get(task.by, self._lanesum)(task)
         return self._checked(done, values, task)
 
@@ -169,6 +171,24 @@ class Reducer:
         end = time.monotonic()
         phases = Phases(network=end - begin)
         return Reduced(begin, end, cpu_seconds() - cpu, phases, 0, 0, ""), tensor.numpy()
+
+    def _two_shot(self, task: Reduction) -> tuple[Reduced, Vector]:
+        import torch
+        import torch.distributed as dist
+
+        from lanesum_lab.train.two_shot import TwoShot
+
+        assert self._setup is not None
+        method = TwoShot.named(task.by)
+        vector = torch.from_numpy(self._vector)
+        mean = vector
+        dist.barrier()
+        cpu, begin = cpu_seconds(), time.monotonic()
+        for _ in range(task.iterations):
+            mean = method.average(vector)
+        end = time.monotonic()
+        done = Reduced(begin, end, cpu_seconds() - cpu, Phases(network=end - begin), 0, 0, "")
+        return done, mean.numpy() * np.float32(self._setup.workers)
 
     def _all_gather(self, task: Reduction) -> tuple[Reduced, Vector]:
         import torch
@@ -240,7 +260,7 @@ class Reducer:
             # Dense fixed-point rounds: its units are not integers.
             return replace(done, error=error, expected=None if task.by == "fixed" else digest_of(exact))
         done = replace(done, error=error_of(values, self._setup.workers))
-        codec = None if task.by == GLOO else self._sessions[task.by][1]
+        _, codec = self._sessions.get(task.by, (None, None))
         if codec is None or codec.name != "fixed" or task.bucket:  # whose scales are per bucket
             return done
         if task.values not in self._expected:

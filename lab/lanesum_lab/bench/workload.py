@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from lanesum.protocol import ChunkBatch, Header, LaneOp
-from lanesum.protocol.frames import UdpFrame, ipv4_int
 from lanesum.protocol.spec import UDP_PORT
 from lanesum_control.controlled_server import NoServer
 from lanesum_control.controlled_switch import ControlledSwitch
@@ -19,6 +18,7 @@ from lanesum_control.managed import InProcessSwitch
 from lanesum_control.model import SWITCH_MAC
 from lanesum_control.network import Network
 from lanesum_control.topology import Topology
+from lanesum_switch.frames import UdpFrame, ipv4_int
 
 JOB = "bench"
 

@@ -85,6 +85,9 @@ def allreduce(
     ] = "",
     workers: Annotated[str, typer.Option(help="Numbers of workers, separated by commas.")] = "",
     codecs: Annotated[str, typer.Option(help="Codecs, separated by commas.")] = "",
+    peers: Annotated[
+        str | None, typer.Option(help="Peers over gloo beside gloo itself, separated by commas; empty for none.")
+    ] = None,
     cases: Annotated[
         str,
         typer.Option(help="Any of loopback, hub, sharded, separated by commas; by default all possible ones."),
@@ -112,6 +115,7 @@ def allreduce(
         values=_numbers(sizes, "--sizes") or ((values,) if values else None),
         workers=_numbers(workers, "--workers"),
         codecs=tuple(codecs.split(",")) if codecs else None,
+        peers=None if peers is None else tuple(filter(None, peers.split(","))),
         cases=tuple(cases.split(",")) if cases else None,
         rates_mbit=_numbers(rates, "--rates"),
         window=window,
@@ -199,6 +203,7 @@ def nmse(
     values: Annotated[int | None, typer.Option(min=16, help="Length of a drawn vector, a multiple of 16.")] = None,
     workers: Annotated[str, typer.Option(help="Numbers of workers, separated by commas.")] = "",
     runs: Annotated[int | None, typer.Option(min=1, help="Independent runs to average.")] = None,
+    widths: Annotated[bool, typer.Option("--widths", help="Only thc with widths per block, all bits counted.")] = False,
     picture: Picture = None,
     quick: Quick = False,
     as_json: Json = False,
@@ -206,6 +211,15 @@ def nmse(
     """Error of the codecs, on drawn vectors and recorded gradients (needs PyTorch), beside QSGD at equal bits."""
     from lanesum_lab.bench import nmse as bench
 
+    if widths:
+        from lanesum_lab.bench import widths as blocks
+
+        if values or workers or picture:
+            raise ConfigurationError("--widths has no --values, --workers and --picture.", "Leave them out.")
+        settings = _settings(blocks, quick, records=runs)
+        result = blocks.run(settings)
+        _show(result, [(blocks.columns(result), blocks.rows)], as_json)
+        return
     if values is not None and values % 16:
         raise ConfigurationError(f"--values {values} is not a multiple of 16.", "16 layers share them.")
     settings = _settings(bench, quick, size=values, workers=_numbers(workers, "--workers"), runs=runs)
@@ -244,16 +258,17 @@ def codec(
         repeats=repeats,
     )
     result = bench.run(settings)
-    tables = [(bench.COLUMNS, bench.rows)] if result["figures"] else []
-    if result["comparison"]:
-        tables.append((comparison.COLUMNS, comparison.rows))
+    parts = (("figures", bench.COLUMNS, bench.rows), ("comparison", comparison.COLUMNS, comparison.rows))
+    tables = [(columns, rows) for part, columns, rows in parts if result[part]]
     _show(result, tables, as_json, "codec", picture)
 
 
 @app.command()
 def learning(
     codecs: Annotated[str, typer.Option(help="Codecs, separated by commas.")] = "",
-    tasks: Annotated[str, typer.Option(help="Tasks (digits, transformer), separated by commas; by default both.")] = "",
+    tasks: Annotated[
+        str, typer.Option(help="digits, transformer (by default both), words, each also 'TASK AdamW'; with commas.")
+    ] = "",
     steps: Annotated[int | None, typer.Option(min=1, help="Steps of every training.")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Number of workers.")] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Trainings of each case; figures are means.")] = None,
@@ -267,7 +282,10 @@ def learning(
 
     chosen = [
         (name, steps or default_steps, seeds or default_seeds)
-        for name, default_steps, default_seeds in _settings(bench, quick).trainings
+        for name, default_steps, default_seeds in (
+            *_settings(bench, quick).trainings,
+            *(bench.FURTHER if tasks else ()),
+        )
         if not tasks or name in tasks.split(",")
     ]
     settings = _settings(

@@ -24,8 +24,6 @@ from lanesum.codecs.base import (
     Steps,
     Vector,
     Words,
-    followed,
-    watched,
 )
 from lanesum.codecs.fixed import FixedPoint
 from lanesum.codecs.gathered import summed
@@ -35,6 +33,7 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import WORD_BYTES
 from lanesum_lab.baselines.checks import checked_workers, finite_vector
+from lanesum_lab.codec_steps import followed, watched
 from lanesum_lab.lgc.guard import Guard
 from lanesum_lab.lgc.latents import LatentCodes
 from lanesum_lab.lgc.network import WINDOW, Architecture, Network

@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.codecs.base import CodecContext, CodecError, Round, RoundGroup, RoundShape, Vector, Words
-from lanesum.codecs.gathered import gather, gathered_shape, gathering, sum_in_order, summed
+from lanesum.codecs.gathered import gathered_shape, gathering, summed
 from lanesum.codecs.registry import register
 from lanesum.protocol.lanes import LaneOp
 from lanesum_lab.baselines.floats import BF16_MAX, GatheredFloats
+from lanesum_lab.codec_steps import gather, sum_in_order
 from lanesum_lab.lgc.guard import GUARD_WORDS
 from lanesum_lab.lgc.innovation import Innovation
 from lanesum_lab.lgc.instance import (

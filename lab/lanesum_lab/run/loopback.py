@@ -8,17 +8,17 @@ import socket
 import tempfile
 from pathlib import Path
 
-from lanesum.launch.supervisor import Supervisor
 from lanesum.rpc import controller as rpc
 from lanesum_lab.run import commands
 from lanesum_lab.run.commands import Scratch
 from lanesum_lab.run.outcome import Outcome
 from lanesum_lab.run.plan import RunPlan
 from lanesum_lab.run.steps import Stage
+from lanesum_lab.run.supervisor import RunSupervisor
 from lanesum_switch.faults.topology_names import CONTROLLER
 
 
-def run(plan: RunPlan, supervisor: Supervisor) -> Outcome:
+def run(plan: RunPlan, supervisor: RunSupervisor) -> Outcome:
     """Train. Raises what the supervisor and the controller raise."""
     topology = plan.topology
     controller = f"{topology.address(topology.names('controller')[0], loopback=True)}:{rpc.DEFAULT_PORT}"

@@ -10,21 +10,22 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from lanesum.launch.supervisor import Supervisor
 from lanesum.rpc import controller as rpc
 from lanesum.rpc import json_grpc
 from lanesum_lab.run import commands
 from lanesum_lab.run.commands import Scratch
+from lanesum_lab.run.controller_call import EXIT_UNREACHABLE
 from lanesum_lab.run.mininet_net import MininetNetwork, mininet_network
 from lanesum_lab.run.outcome import Outcome
 from lanesum_lab.run.plan import RunPlan
 from lanesum_lab.run.steps import Stage
+from lanesum_lab.run.supervisor import RunSupervisor
 from lanesum_switch.faults.topology_names import CONTROLLER
 
 MASTER_PORT = 29500  # torch's usual one; the network is ours alone
 
 
-def run(plan: RunPlan, supervisor: Supervisor) -> Outcome:
+def run(plan: RunPlan, supervisor: RunSupervisor) -> Outcome:
     """Train. Raises what the supervisor and the controller raise."""
     topology = plan.topology
     (controller_host,) = topology.names("controller")
@@ -77,14 +78,14 @@ def _call_at(
     arguments = [
         sys.executable,
         "-m",
-        "lanesum.rpc.controller",
+        "lanesum_lab.run.controller_call",
         address,
         method,
         json_grpc.encode(message).decode(),
         str(timeout_s),
     ]
     result = subprocess.run(network.command(host, arguments), capture_output=True)
-    if result.returncode == rpc.EXIT_UNREACHABLE:
+    if result.returncode == EXIT_UNREACHABLE:
         raise rpc.UnreachableError(result.stderr.decode().strip())
     if result.returncode != 0:
         raise rpc.ControllerError(result.stderr.decode().strip())

@@ -16,7 +16,7 @@ from typing import Literal
 from lanesum import codecs
 from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.transport.constants import DEFAULT_DEADLINE_S
-from lanesum_control.controller import worker_names
+from lanesum_control.errors import AdmissionError
 from lanesum_control.jobs import DEFAULT_SLOTS
 from lanesum_control.topology import Topology, load
 from lanesum_lab import rate_limit, targets, veth
@@ -159,7 +159,7 @@ def make_plan(
     hosts = network.names("worker")
     if workers is not None and workers < 1:
         raise ConfigurationError(f"workers = {workers} must be at least 1.")
-    chosen = worker_names(hosts, len(hosts) if workers is None else workers)
+    chosen = _worker_names(hosts, len(hosts) if workers is None else workers)
     codecs.get(codec, workers=len(chosen))  # an unknown codec or too many workers shows before anything starts
     if not 0 <= quorum <= len(chosen):
         raise ConfigurationError(f"quorum = {quorum} is not between 0 and the {len(chosen)} workers.")
@@ -282,3 +282,13 @@ def _place(runner: str | None, switch: str | None) -> tuple[Runner, SwitchTarget
     if preferred.obstacle:
         return "mininet", default, f"{reason}; {preferred.obstacle}"
     return "mininet", preferred, f"{reason}; {preferred.executable} is on PATH"
+
+
+def _worker_names(hosts: Sequence[str], count: int) -> tuple[str, ...]:
+    """Return the first ``count`` of ``hosts``. Raises AdmissionError if there are fewer."""
+    if count > len(hosts):
+        raise AdmissionError(
+            f"{count} workers are asked for, but the topology has {len(hosts)}: {', '.join(hosts)}.",
+            "Choose a larger topology or fewer workers.",
+        )
+    return tuple(hosts[:count])

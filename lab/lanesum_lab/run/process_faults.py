@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from lanesum.launch.supervisor import Child, Supervisor
+from lanesum.launch.supervisor import Child
+from lanesum_lab.run.supervisor import RunSupervisor
 from lanesum_switch.faults.plan import FaultPlan, ProcessFault
 
 
@@ -55,7 +56,7 @@ class ProcessFaults:
     def __init__(
         self,
         plan: FaultPlan,
-        supervisor: Supervisor,
+        supervisor: RunSupervisor,
         *,
         step: Callable[[], int | None],
         seen: Callable[[], list[int]],

@@ -7,9 +7,9 @@ from __future__ import annotations
 import os
 
 from lanesum import environment
-from lanesum.launch.supervisor import Supervisor
 from lanesum_lab.run import loopback, mininet
 from lanesum_lab.run.plan import TOPOLOGY, RunPlan
+from lanesum_lab.run.supervisor import RunSupervisor
 from lanesum_lab.train.report import Report
 
 REPORT = "report.json"
@@ -28,7 +28,7 @@ def start(plan: RunPlan) -> Report:
         (plan.out / TOPOLOGY).write_text(plan.topology.to_yaml())
     for name in _STALE:  # no report of an earlier run after a failed one
         (plan.out / name).unlink(missing_ok=True)
-    with Supervisor(plan.out / "logs") as supervisor:
+    with RunSupervisor(plan.out / "logs") as supervisor:
         runner = mininet if plan.runner == "mininet" else loopback
         outcome = runner.run(plan, supervisor)
     report = Report.read(plan.out / REPORT)

@@ -9,14 +9,15 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from lanesum.launch.supervisor import Child, Supervisor
+from lanesum.launch.supervisor import Child
 from lanesum.rpc import controller as rpc
-from lanesum.server.client import RemoteServer
+from lanesum_control.remote_server import RemoteServer
 from lanesum_lab.run import commands
 from lanesum_lab.run.commands import Scratch
 from lanesum_lab.run.outcome import FINAL_STATUS_TIMEOUT_S, CounterTotals, Outcome
 from lanesum_lab.run.plan import RunPlan
 from lanesum_lab.run.process_faults import ProcessFaults
+from lanesum_lab.run.supervisor import RunSupervisor
 from lanesum_lab.train.progress import ENV_STEP_FILE, StepFile
 from lanesum_switch.faults.links import LinkFaults
 from lanesum_switch.faults.plan import FaultPlan
@@ -38,7 +39,7 @@ class Stage:
     """
 
     plan: RunPlan
-    supervisor: Supervisor
+    supervisor: RunSupervisor
     scratch: Scratch
     controller: str
     master: tuple[str, int]
@@ -69,7 +70,7 @@ class Stage:
 
     def _ask(self, method: str, timeout_s: float) -> dict[str, Any]:
         """Call the controller. Raises ControllerError, without waiting while the controller is killed."""
-        if self.supervisor.child(CONTROLLER).killed:
+        if self.supervisor.child(CONTROLLER) in self.supervisor.killed:
             raise rpc.UnreachableError("The controller was killed as planned.")
         return self.call(self.controller, method, {}, timeout_s)
 
@@ -94,7 +95,7 @@ class Stage:
         }
 
 
-def admit(supervisor: Supervisor, plan: RunPlan, controller: str, call: Any = rpc.call) -> dict[str, Any]:
+def admit(supervisor: RunSupervisor, plan: RunPlan, controller: str, call: Any = rpc.call) -> dict[str, Any]:
     """Admit the run's job as soon as the controller is ready.
 
     Raises:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frames as a host's kernel handles them: Ethernet, IPv4 and UDP headers, checksums made and verified.
 
-An implementation independent of ``lanesum.protocol.frames``, so that an error there is found.
+An implementation independent of ``lanesum_switch.frames``, so that an error there is found.
 """
 
 from __future__ import annotations

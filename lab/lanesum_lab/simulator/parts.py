@@ -9,17 +9,16 @@ from pathlib import Path
 from types import ModuleType
 
 from lanesum._internal.native import availability
-from lanesum.aggregation.slots import SlotTable
 from lanesum.errors import ConfigurationError
 from lanesum.server.aggregator import Aggregator
-from lanesum.server.factory import AnyAggregator
-from lanesum.server.native_aggregator import NativeAggregator
+from lanesum.server.native_aggregator import AnyAggregator, NativeAggregator
 from lanesum.transport.native_rounds import NativeRoundSequence
 from lanesum.transport.round_factory import AnyRoundSequence
 from lanesum.transport.round_sequence import RoundSequence
 from lanesum.transport.ticket import JobTicket
 from lanesum_lab.targets import SwitchTarget
 from lanesum_lab.targets.embedded import EMBEDDED
+from lanesum_switch.reference.slots import SlotTable
 from lanesum_switch.reference.tofino_slots import TofinoSlotTable
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from lanesum.aggregation.slots import Decision
 from lanesum.protocol.spec import UDP_PORT
 from lanesum_control.model import Role
 from lanesum_lab.simulator import kernel
@@ -26,6 +25,7 @@ from lanesum_lab.simulator.wire import (
     Seen,
     read,
 )
+from lanesum_switch.reference.slots import Decision
 
 _DECISIONS = tuple(decision.value for decision in Decision)
 _TICK_SHIFT = 10  # a tick is 1,024 us

@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lanesum.aggregation.slots import SlotTable
 from lanesum.doctor.finding import Finding
 from lanesum_control.doctor import program
 from lanesum_switch.dataplane import EmbeddedSwitch
+from lanesum_switch.reference.slots import SlotTable
 
 if TYPE_CHECKING:
     # P4Info needs protobuf, which the simulator does without.

@@ -25,8 +25,7 @@ from lanesum._internal.closing import Closing
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import WORD_BYTES
 from lanesum.session import ObservedRound
-from lanesum.torch import SumCheckError
-from lanesum.torch.sum_check import own_contribution
+from lanesum_lab.train.sum_check import SumCheckError, own_contribution
 
 _COMBINE: dict[LaneOp, Callable[..., NDArray[np.uint32]]] = {LaneOp.MAX: np.maximum, LaneOp.OR: np.bitwise_or}
 _TIMEOUT_S = 120.0  # of the other ranks, at a comparison

@@ -33,18 +33,36 @@ class TwoShot:
         self.bits = bits
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="two-shot")
 
+    @classmethod
+    def named(cls, name: str) -> TwoShot:
+        """Return the method that the benchmarks call ``name``: ``two-shot-4`` or ``two-shot-8``."""
+        return cls(int(name.rpartition("-")[2]))
+
     def average(self, vector: torch.Tensor) -> torch.Tensor:
         """Return the mean of the workers' flat float32 vectors; all workers get the same bits."""
         workers = dist.get_world_size()
-        share = -(-vector.numel() // (workers * GROUP)) * GROUP
-        shares = torch.nn.functional.pad(vector, (0, workers * share - vector.numel())).view(workers, share)
-        sent = self.quantize(shares)
+        sent = self.shares(vector, workers)
         received = torch.empty_like(sent)
         dist.all_to_all_single(received, sent)
-        own = self.quantize(self.dequantize(received).sum(dim=0, keepdim=True) / workers)
+        own = self.reduced(received)
         gathered = own.new_empty(workers, own.shape[1])
         dist.all_gather(list(gathered.unsqueeze(1).unbind()), own)
         return self.dequantize(gathered).flatten()[: vector.numel()]
+
+    def bytes_each_way(self, values: int, workers: int) -> int:
+        """Return the bytes that a worker sends, and receives: its own share stays with it in both shots."""
+        groups = _groups_of_share(values, workers)
+        return 2 * (workers - 1) * groups * (GROUP * self.bits // 8 + _SCALE_BYTES)
+
+    def shares(self, vector: torch.Tensor, workers: int) -> torch.Tensor:
+        """Return a row for each worker: its share of ``vector``, quantized."""
+        share = _groups_of_share(vector.numel(), workers) * GROUP
+        padded = torch.nn.functional.pad(vector, (0, workers * share - vector.numel()))
+        return self.quantize(padded.view(workers, share))
+
+    def reduced(self, received: torch.Tensor) -> torch.Tensor:
+        """Return the mean of one share, quantized again, from the row of each worker."""
+        return self.quantize(self.dequantize(received).sum(dim=0, keepdim=True) / len(received))
 
     def quantize(self, rows: torch.Tensor) -> torch.Tensor:
         """Return codes and scales of each row as bytes; rows are whole groups."""
@@ -85,3 +103,7 @@ class TwoShot:
 
         self._executor.submit(work)
         return future
+
+
+def _groups_of_share(values: int, workers: int) -> int:
+    return -(-values // (workers * GROUP))

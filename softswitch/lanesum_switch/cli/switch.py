@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Annotated
 
@@ -23,6 +24,9 @@ def switch(
     p4runtime: Annotated[str, typer.Option(help="Address of the P4Runtime server: host:port or unix:path.")] = (
         "127.0.0.1:9559"
     ),
+    bfruntime: Annotated[
+        str | None, typer.Option(help="With --tofino: address of a BF Runtime server, in place of P4Runtime.")
+    ] = None,
     interface: Annotated[
         list[str] | None, typer.Option(help="Port number and network interface, as port@name; repeatable.")
     ] = None,
@@ -43,6 +47,7 @@ def switch(
     from lanesum.rpc.tls import credentials_for, operators_only
     from lanesum_control.client import DEFAULT_DEVICE_ID
     from lanesum_control.topology import load
+    from lanesum_switch.bfruntime import BfRuntimeServer
     from lanesum_switch.dataplane import EmbeddedSwitch
     from lanesum_switch.faults.links import LinkFaults
     from lanesum_switch.faults.plan import FaultPlan
@@ -57,7 +62,10 @@ def switch(
         raise ConfigurationError(
             "The switch needs ports: give either --loopback or --interface.", "For example --interface 1@s1-eth1."
         )
-    credentials = credentials_for("switch", p4runtime, tls, insecure=insecure)
+    if bfruntime is not None and not tofino:
+        raise ConfigurationError("BF Runtime programs switches for Tofino only.", "Give --tofino with --bfruntime.")
+    credentials = credentials_for("switch", bfruntime or p4runtime, tls, insecure=insecure)
+    access = {"credentials": credentials, "authenticate": None if credentials is None else operators_only}
     ports: dict[int, Port] = {}
     depth = None if loopback else queue_depths(ports)  # the kernel reports no queue of UDP sockets
     kind = TofinoSwitch if tofino else EmbeddedSwitch
@@ -83,19 +91,17 @@ def switch(
         else interface_ports(network, here, dict(map(_interface, interface or [])), injected)
     )
     raise_file_limit()
-    with (
-        PortRunner(device, ports) as runner,
-        P4RuntimeServer(
-            device,
-            p4runtime,
-            device_id=DEFAULT_DEVICE_ID,
-            inject=runner.inject,
-            spare=lambda: kind(seed=seed, queue_depth=depth),
-            credentials=credentials,
-            authenticate=None if credentials is None else operators_only,
-        ) as server,
-    ):
-        serve_until_signal(f"switch {here}, P4Runtime at {server.address}")
+    with PortRunner(device, ports) as runner:
+        server: BfRuntimeServer | P4RuntimeServer
+        if bfruntime is not None:
+            assert isinstance(device, TofinoSwitch)
+            server = BfRuntimeServer(device, bfruntime, **access)
+        else:
+            spare = functools.partial(kind, seed=seed, queue_depth=depth)
+            server = P4RuntimeServer(device, p4runtime, DEFAULT_DEVICE_ID, inject=runner.inject, spare=spare, **access)
+        with server:
+            protocol = "P4Runtime" if bfruntime is None else "BF Runtime"
+            serve_until_signal(f"switch {here}, {protocol} at {server.address}")
 
 
 def _read(program: Path) -> bytes:

@@ -8,11 +8,11 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import Literal
 
-from lanesum.protocol.frames import ETHERTYPE_IPV4, PROTOCOL_UDP
 from lanesum.protocol.packet import HEADER_DTYPE
 from lanesum.protocol.spec import ETHERNET_BYTES, HEADER_BYTES, IPV4_BYTES, UDP_BYTES, UDP_PORT, VERSION, Kind
 from lanesum_switch.faults.counters import FaultCounters
 from lanesum_switch.faults.plan import DOWN, UP, Direction, FaultPlan, FaultRule, PacketMatch
+from lanesum_switch.frames import ETHERTYPE_IPV4, PROTOCOL_UDP
 
 Layer = Literal["frame", "datagram"]
 

@@ -4,35 +4,23 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-from collections.abc import Callable
 from typing import Any
 
-import grpc
-from google.protobuf.message import DecodeError
 from p4.v1 import p4runtime_pb2 as p4rt
 
-from lanesum.rpc.calls import Call, RefusedError
+from lanesum.rpc.calls import Call
 from lanesum.rpc.grpc_server import CallHandler
 from lanesum_switch.p4runtime.arbitration import Connection, election_id
+from lanesum_switch.p4runtime.calls import MessageStream, parsed, refused, run_slowly, serve_stream, unary
 from lanesum_switch.p4runtime.devices import Device, Devices
 from lanesum_switch.p4runtime.read import read_entities
-from lanesum_switch.p4runtime.status import (
-    DETAILS_KEY,
-    FAILED_PRECONDITION,
-    PERMISSION_DENIED,
-    StatusError,
-)
+from lanesum_switch.p4runtime.status import FAILED_PRECONDITION, PERMISSION_DENIED, StatusError
 from lanesum_switch.p4runtime.write import write_updates
 
 SERVICE = "p4.v1.P4Runtime"
 
 # version reported by PI f96af95
 API_VERSION = "1.3.0"
-
-# A packet, and its metadata. Messages of streams are parsed in the event loop, which a large one would hold.
-MAX_STREAM_MESSAGE_BYTES = 1 << 16
 
 
 class P4RuntimeService:
@@ -45,15 +33,15 @@ class P4RuntimeService:
     def __init__(self, devices: Devices) -> None:
         self._devices = devices
         self.handlers: dict[str, CallHandler] = {
-            f"/{SERVICE}/Write": _unary(p4rt.WriteRequest, self._write),
+            f"/{SERVICE}/Write": unary(p4rt.WriteRequest, self._write),
             f"/{SERVICE}/Read": self._read,
-            f"/{SERVICE}/SetForwardingPipelineConfig": _unary(
+            f"/{SERVICE}/SetForwardingPipelineConfig": unary(
                 p4rt.SetForwardingPipelineConfigRequest, self._set_pipeline
             ),
-            f"/{SERVICE}/GetForwardingPipelineConfig": _unary(
+            f"/{SERVICE}/GetForwardingPipelineConfig": unary(
                 p4rt.GetForwardingPipelineConfigRequest, self._get_pipeline
             ),
-            f"/{SERVICE}/Capabilities": _unary(p4rt.CapabilitiesRequest, _capabilities),
+            f"/{SERVICE}/Capabilities": unary(p4rt.CapabilitiesRequest, _capabilities),
             f"/{SERVICE}/StreamChannel": self._stream_channel,
         }
 
@@ -67,11 +55,11 @@ class P4RuntimeService:
 
     async def _read(self, call: Call) -> None:
         data = await call.receive()
-        found, failure = await _run(call, lambda: self._entities(_parsed(p4rt.ReadRequest, data)))
+        found, failure = await run_slowly(call, lambda: self._entities(parsed(p4rt.ReadRequest, data)))
         # One message with all entities, also in front of an error.
         await call.send(found)
         if failure is not None:
-            raise _refused(failure)
+            raise refused(failure)
 
     def _entities(self, request: Any) -> tuple[bytes, StatusError | None]:
         manager = self._devices.get(request.device_id).manager
@@ -97,26 +85,7 @@ class P4RuntimeService:
         return response
 
     async def _stream_channel(self, call: Call) -> None:
-        loop, changed = asyncio.get_running_loop(), asyncio.Event()
-
-        def wake() -> None:
-            with contextlib.suppress(RuntimeError):  # the server has ended
-                loop.call_soon_threadsafe(changed.set)
-
-        stream = _Stream(self._devices, Connection(wake))
-        reader = loop.create_task(stream.read(call))
-        try:
-            while not call.ended.done():
-                changed.clear()
-                while (message := stream.connection.take()) is not None:
-                    await call.send(message.SerializeToString())
-                if stream.connection.closed:
-                    await reader  # raises its error
-                    return
-                await changed.wait()
-        finally:
-            reader.cancel()
-            stream.leave()
+        await serve_stream(call, lambda connection: _Stream(self._devices, connection))
 
 
 def _check_primary(device: Device, request: Any) -> None:
@@ -128,54 +97,15 @@ def _capabilities(_request: Any) -> Any:
     return p4rt.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
 
 
-def _refused(error: StatusError) -> RefusedError:
-    return RefusedError(error.grpc_code, error.message, ((DETAILS_KEY, error.packed()),))
-
-
-def _parsed(kind: Any, data: bytes | None) -> Any:
-    try:
-        return kind.FromString(data or b"")
-    except (DecodeError, UnicodeDecodeError, RecursionError) as error:  # the parser in Python raises all of them
-        raise RefusedError(grpc.StatusCode.INTERNAL, f"The message is no {kind.DESCRIPTOR.full_name}.") from error
-
-
-async def _run(call: Call, function: Callable[[], Any]) -> Any:
-    # All wait for the lock of the pipeline: more threads would only wait, and packet-outs would have none.
-    try:
-        return await call.run(function, slow=True)
-    except StatusError as error:
-        raise _refused(error) from error
-
-
-def _unary(kind: Any, function: Callable[[Any], Any]) -> CallHandler:
-    async def handle(call: Call) -> bytes:
-        data = await call.receive()
-        answer: bytes = await _run(call, lambda: function(_parsed(kind, data)).SerializeToString())
-        return answer
-
-    return handle
-
-
-class _Stream:
+class _Stream(MessageStream):
     """The requests of one StreamChannel."""
 
+    REQUEST = p4rt.StreamMessageRequest
+
     def __init__(self, devices: Devices, connection: Connection) -> None:
-        self.connection = connection
+        super().__init__(connection)
         self._devices = devices
         self._device: Device | None = None
-
-    async def read(self, call: Call) -> None:
-        """Handle all requests, then close the connection. Raises RefusedError."""
-        try:
-            data = await call.receive(MAX_STREAM_MESSAGE_BYTES)
-            call.become_stream()
-            while data is not None:
-                await self._handle(call, _parsed(p4rt.StreamMessageRequest, data))
-                data = await call.receive(MAX_STREAM_MESSAGE_BYTES)
-        except StatusError as error:
-            raise _refused(error) from error
-        finally:
-            self.connection.close()
 
     def leave(self) -> None:
         """Remove the closed stream."""
@@ -183,7 +113,7 @@ class _Stream:
             self._device.arbitration.remove(self.connection)
             self._devices.release(self._device)
 
-    async def _handle(self, call: Call, request: Any) -> None:
+    async def handle(self, call: Call, request: Any) -> None:
         kind = request.WhichOneof("update")
         if kind == "arbitration":
             self._arbitrate(request.arbitration)

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 
 from lanesum._internal.udp_socket import Address
 from lanesum.errors import ConfigurationError
-from lanesum.protocol.frames import mac_bytes
 from lanesum.protocol.spec import UDP_PORT
 from lanesum_control.model import SWITCH_MAC
 from lanesum_control.topology import Topology
 from lanesum_switch.faults.links import LinkFaults
 from lanesum_switch.faults.plan import DOWN, UP
 from lanesum_switch.faults.topology_names import switch_links
+from lanesum_switch.frames import mac_bytes
 from lanesum_switch.ports.afpacket import AfPacketPort
 from lanesum_switch.ports.aggregation_server import ServerPort, ServerPortConfig
 from lanesum_switch.ports.faulty import FaultyPort

@@ -8,8 +8,8 @@ import select
 import socket
 
 from lanesum._internal.udp_socket import MAX_DATAGRAM_BYTES, Address
-from lanesum.protocol.frames import UdpFrame, internet_checksum, ipv4_int, udp_checksum, udp_prefix
 from lanesum.protocol.spec import ETHERNET_BYTES, IPV4_BYTES, UDP_BYTES
+from lanesum_switch.frames import UdpFrame, internet_checksum, ipv4_int, udp_checksum, udp_prefix
 
 _UDP_AT = ETHERNET_BYTES + IPV4_BYTES
 _PAYLOAD_AT = _UDP_AT + UDP_BYTES

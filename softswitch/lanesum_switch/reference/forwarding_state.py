@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lanesum_control.errors import SwitchWriteError
@@ -67,6 +68,11 @@ class ForwardingState:
             self._lookup[job.job] = job.code_table
         self._descend_entries |= descents
         self._member |= members
+
+    def modify_all(self, changes: Iterable[tuple[SwitchJob, SwitchJob]]) -> None:
+        """Do ``modify`` for several jobs, (old, new) each."""
+        for old, new in changes:
+            self.modify(old, new)
 
     def remove(self, job: SwitchJob) -> None:
         """Remove a job; missing entries are ignored."""

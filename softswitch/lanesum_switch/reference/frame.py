@@ -17,10 +17,10 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from lanesum.aggregation.combine import Words
-from lanesum.protocol.frames import ETHERTYPE_ARP, ETHERTYPE_IPV4, PROTOCOL_UDP, internet_checksum, udp_checksum
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header
 from lanesum.protocol.spec import HEADER_BYTES, IPV4_BYTES, UDP_BYTES, UDP_PORT, VERSION, WORD_BYTES, Flag, Kind
+from lanesum_switch.frames import ETHERTYPE_ARP, ETHERTYPE_IPV4, PROTOCOL_UDP, internet_checksum, udp_checksum
 
 _MORE_FRAGMENTS_OR_OFFSET = 0x3FFF
 _FRAGMENT_OFFSET = 0x1FFF

@@ -7,8 +7,8 @@ from __future__ import annotations
 import enum
 import struct
 
-from lanesum.protocol.frames import PROTOCOL_UDP, internet_checksum
 from lanesum.protocol.spec import IPV4_BYTES
+from lanesum_switch.frames import PROTOCOL_UDP, internet_checksum
 from lanesum_switch.reference.frame import QUOTED_BYTES, Frame, Ipv4, amended
 
 PROTOCOL_ICMP = 1

@@ -13,7 +13,6 @@ import random
 import time
 from collections.abc import Callable, Collection
 
-from lanesum.aggregation.slots import Decision, SlotTable
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header
 from lanesum.protocol.spec import (
@@ -31,6 +30,7 @@ from lanesum_control.model import BROADCAST_MAC, FAULT_SCALE, SWITCH_MAC, HostPo
 from lanesum_switch.reference import answer, icmp
 from lanesum_switch.reference.forwarding_state import Admission, ForwardingState
 from lanesum_switch.reference.frame import ALL_OPS, VLAN_TYPES, Frame, Ipv4, Udp, amended, amended_udp, parse
+from lanesum_switch.reference.slots import Decision, SlotTable
 
 PortFrame = tuple[int, bytes]
 Copies = list[tuple[int, Frame]]

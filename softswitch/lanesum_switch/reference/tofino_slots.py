@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from lanesum.aggregation.combine import Words
-from lanesum.aggregation.slots import ChunkOrder, Decision, Entry, SlotTable
+from lanesum.aggregation.slots import ChunkOrder
 from lanesum.protocol.packet import Header
+from lanesum_switch.reference.slots import Decision, Entry, SlotTable
 
 
 @dataclass(slots=True)

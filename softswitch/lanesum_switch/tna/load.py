@@ -72,6 +72,11 @@ class TnaProgram:
     def halves(self) -> tuple[Half, Half]:
         return self.ingress, self.egress
 
+    @property
+    def tables(self) -> list[ir.TableNode]:
+        """Tables of both halves."""
+        return [n for half in self.halves for n in half.program.ingress.nodes.values() if isinstance(n, ir.TableNode)]
+
 
 def chip_of(architecture: str) -> Chip:
     """Return the chip of a program. Raises UnsupportedProgramError."""

@@ -11,6 +11,7 @@ import pytest
 
 from lanesum import codecs
 from lanesum.codecs import THC, Auto, ErrorFeedback, FixedPoint, Sketch, Union
+from lanesum.codecs.thc import WidthTHC
 from lanesum_lab.baselines import QSGD, GatheredFloats, PowerSGD, SignVote, TernGrad
 from lanesum_lab.baselines.thc_paper import PaperTHC
 
@@ -36,6 +37,14 @@ OTHERS: dict[type, dict[str, dict[str, Any]]] = {
         "bits": {"bits": 5},
         "lanes": {"lanes": 16},
         "block": {"block": 512},
+    },
+    WidthTHC: {
+        "lookup": {"lookup": False},
+        "workers": {"workers": 3},
+        "budget": {"budget": 3.5},
+        "error": {"error": 0.01},
+        "exponent": {"exponent": 2},
+        "block": {"block": 256},
     },
     PaperTHC: {
         "workers": {"workers": 3},

@@ -9,16 +9,16 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lanesum import codecs
-from lanesum.codecs import THC
+from lanesum.codecs.thc.widths import thc
 from lanesum_lab.baselines.thc_paper import PaperTHC
 from lanesum_lab.lgc import RingLGC, ServerLGC
-from lanesum_lab.widths import WidthTHC
 from tests.paths import ROOT
 
 TEXT = (ROOT / "docs" / "codecs.md").read_text(encoding="utf-8")
@@ -29,13 +29,11 @@ def test_examples_run() -> None:
     namespace: dict[str, Any] = {}
     for example in examples:
         exec(example, namespace)
-    assert len(examples) == 3 and namespace["mean"].shape == (5000,)
+    assert len(examples) == 4 and namespace["mean"].shape == (5000,)
 
 
-@pytest.mark.parametrize(
-    ("build", "title"), [(THC, "## `thc`\n"), (WidthTHC, "## `thc-widths`\n"), (PaperTHC, "## `thc-paper`, ")]
-)
-def test_parameters_are_all_there(build: type, title: str) -> None:
+@pytest.mark.parametrize(("build", "title"), [(thc, "## `thc`\n"), (PaperTHC, "## `thc-paper`, ")])
+def test_parameters_are_all_there(build: Callable[..., Any], title: str) -> None:
     (section,) = (one for one in TEXT.split("\n## ") if f"## {one}".startswith(title))
     documented = re.findall(r"^\| `(\w+)` \| [^|]+ \| [^|]+ \|$", section, re.MULTILINE)
     assert set(inspect.signature(build).parameters) - {"workers"} == set(documented)

@@ -15,6 +15,7 @@ from hypothesis.extra import numpy as hnp
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton", reason="needs Triton: pip install 'lanesum[gpu]'")
 
+from lanesum import codecs  # noqa: E402
 from lanesum._internal.native import VARIABLE  # noqa: E402
 from lanesum.codecs import THC, CodecContext, CodecError, ErrorFeedback  # noqa: E402
 from lanesum.codecs.thc.codec import OPS  # noqa: E402
@@ -123,6 +124,20 @@ def test_error_feedback_inside_kernels_equals_host() -> None:
         memory, expected = mine.memory("w"), other.memory("w")
         assert memory is not None and expected is not None and memory.tobytes() == expected.tobytes()
         assert mine.traits.accepts_device_tensors
+
+
+def test_widths_with_error_feedback_equal_host() -> None:
+    codec = codecs.get("thc", workers=2, budget=2.5, block=256)
+    vectors = [sample(800, worker) * np.exp(np.arange(800) // 256).astype(np.float32) for worker in range(2)]
+    here, there = ([ErrorFeedback(codec) for _ in range(2)] for _ in range(2))
+    for number in range(2):
+        options: dict[str, Any] = {"tensor": "w", "round": number}
+        found = simulate(there, on_device(vectors), **options)
+        check_alike(found, simulate(here, vectors, **options))
+        assert isinstance(found.values, torch.Tensor) and (len(found.rounds) > 2 or number)
+    for mine, other in zip(there, here, strict=True):
+        memory, kept = mine.memory("w"), other.memory("w")
+        assert memory is not None and kept is not None and memory.tobytes() == kept.tobytes()
 
 
 def test_rounds_in_pieces_equal_host(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -101,7 +101,7 @@ def test_every_cell_of_every_table(level: Any, workers: int) -> None:
 def chosen(level: Any, native: Any) -> Iterator[Any]:
     """The codec uses the loops of the level; a context in which it uses NumPy's."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernels, "native_blocks", lambda core: level)
+        patch.setattr(kernels, "native_blocks", lambda core, threads: level)
         patch.delenv(VARIABLE, raising=False)
         assert kernels.block_kernels() is level
         yield level

@@ -9,11 +9,12 @@ from typing import Any
 
 from lanesum.codecs.kernels import arguments
 from lanesum.codecs.thc import dither
+from lanesum_lab.baselines.thc_paper import arguments as paper
 from tests.paths import ROOT
 
 RECORDS: dict[str, Any] = {
     name: one
-    for module in (arguments, dither)
+    for module in (arguments, dither, paper)
     for name, one in vars(module).items()
     if hasattr(one, "_fields") and one.__module__ == module.__name__
 }

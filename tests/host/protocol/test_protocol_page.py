@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lanesum.aggregation import Decision, SlotTable
 from lanesum.protocol import Header, LaneOp, Packet
-from lanesum.protocol.frames import UdpFrame, ipv4_int
 from lanesum.protocol.spec import UDP_PORT
 from lanesum_control.model import SWITCH_MAC, HostPort, Member, SwitchJob
 from lanesum_control.resources import checkout_root
 from lanesum_lab import generate
+from lanesum_switch.frames import UdpFrame, ipv4_int
+from lanesum_switch.reference.slots import Decision, SlotTable
 from lanesum_switch.reference.switch import ReferenceSwitch
 
 ROOT = checkout_root() or Path()
@@ -120,7 +120,7 @@ def test_worked_example_matches_the_reference_switch(index: int, name: str) -> N
 
 
 def test_packing_of_codes_matches_expand() -> None:
-    from lanesum.aggregation import expand
+    from lanesum.aggregation.combine import expand
 
     words = np.array([0x76543210], np.uint32)
     even, odd = expand(LaneOp.EXPAND8, words)

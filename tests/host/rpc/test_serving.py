@@ -57,16 +57,16 @@ class Open(Counting):
 
 
 class Site:
-    """A service whose method Wait answers once ``release`` is set."""
+    """A service whose method Wait sets ``arrived``, and answers once ``release`` is set."""
 
     def __init__(self, limits: Limits | None = None, address: str = "127.0.0.1:0", **more: Any) -> None:
-        self.release = threading.Event()
+        self.arrived, self.release = threading.Event(), threading.Event()
         self.opened: list[Counting] = []
         self.callers: list[Caller] = []
         handlers = {
             "Echo": self._echo,
-            "Wait": lambda message, _: {"waited": self.release.wait(WAIT_S)},
-            "Slow": lambda message, _: {"waited": self.release.wait(WAIT_S)},
+            "Wait": self._wait,
+            "Slow": self._wait,
             "Large": lambda message, _: {"text": "x" * message["length"]},
             "Fail": self._fail,
         }
@@ -75,6 +75,10 @@ class Site:
             address, SERVICE, handlers, owner="test", streams=streams, slow=("Slow",), limits=limits, **more
         )
         self.address = self.service.address
+
+    def _wait(self, _message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
+        self.arrived.set()
+        return {"waited": self.release.wait(WAIT_S)}
 
     def _echo(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
         self.callers.append(caller)
@@ -160,7 +164,9 @@ def test_call_beyond_the_waiting_ones_is_refused() -> None:
     with running(limits) as site, peers(site.address, 1, b"") as (peer,):
         for stream in (1, 3, 5, 7):
             peer.send(headers(f"/{SERVICE}/Wait".encode(), stream) + message(b"{}", stream))
-        assert peer.status() == CODES.UNAVAILABLE.value[0]
+        assert peer.status() == CODES.RESOURCE_EXHAUSTED.value[0]
+        with pytest.raises(RefusedCallError, match="has 3 calls in work already"):
+            site.call()
         site.release.set()
         assert [peer.status() for _ in range(3)] == [CODES.OK.value[0]] * 3
         assert site.call("Wait") == {"waited": True}
@@ -218,8 +224,7 @@ def test_close_ends_streams_and_waits_for_handlers() -> None:
         assert next(stream) == {"number": 1}
         with ThreadPoolExecutor(1) as threads:
             waiting = threads.submit(site.call, "Wait")
-            while not waiting.running():
-                time.sleep(0.01)
+            assert site.arrived.wait(WAIT_S)
             threading.Timer(0.2, site.release.set).start()
             site.service.close()
             with pytest.raises((NoAnswerError, RefusedCallError)):

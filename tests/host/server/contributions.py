@@ -17,8 +17,8 @@ from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header, Packet
 from lanesum.protocol.spec import Flag, Kind
 from lanesum.server import MemberIndex, ServerJob
-from lanesum.server.factory import AnyAggregator, make_aggregator
 from lanesum.server.member_table import MemberTable, set_bits
+from lanesum.server.native_aggregator import AnyAggregator, make_aggregator
 
 WORDS = 8
 CODE_TABLE = bytes(range(1, 17))

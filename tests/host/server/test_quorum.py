@@ -17,7 +17,7 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol.packet import Header, Packet
 from lanesum.protocol.spec import Flag, Kind
 from lanesum.server import ServerDecision, ServerJob
-from lanesum.server.factory import make_aggregator
+from lanesum.server.native_aggregator import make_aggregator
 from tests.host.server.contributions import ROUND_WORDS, Workers, flat, racks, served
 
 pytestmark = pytest.mark.usefixtures("implementation")

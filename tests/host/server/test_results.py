@@ -13,7 +13,7 @@ from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Packet
 from lanesum.protocol.spec import Flag, Kind
 from lanesum.server import ServerDecision
-from lanesum.server.factory import make_aggregator
+from lanesum.server.native_aggregator import make_aggregator
 from tests.host.server.contributions import ROUND_WORDS, Workers, flat, racks, served
 
 pytestmark = pytest.mark.usefixtures("implementation")

@@ -20,15 +20,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lanesum._internal.spin import DEFAULT_US, max_spin_s
+from lanesum._internal.native import DEFAULT_SPIN_US, max_spin_s
 from lanesum._internal.udp_socket import MAX_DATAGRAM_BYTES, Address
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.packet import Packet
 from lanesum.protocol.spec import Flag, Kind
 from lanesum.server import AggregationServer, MemberIndex, ServerJob
-from lanesum.server.client import RemoteServer
 from lanesum.server.loops import NativeServerLoop, Offload
 from lanesum.server.service import serve
+from lanesum_control.remote_server import RemoteServer
 from tests.host.server.contributions import Workers, served
 
 pytestmark = pytest.mark.usefixtures("implementation")
@@ -278,7 +278,7 @@ def test_unknown_offload_raises() -> None:
 
 def test_spin_limit_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch, implementation: str) -> None:
     monkeypatch.delenv("LANESUM_SPIN", raising=False)
-    assert max_spin_s() == DEFAULT_US / 1e6
+    assert max_spin_s() == DEFAULT_SPIN_US / 1e6
     monkeypatch.setenv("LANESUM_SPIN", "50")
     assert max_spin_s() == 50e-6
     test_server_with_workers_in_threads_is_exact()

@@ -24,7 +24,6 @@ LEARNED: dict[str, Any] = {"warm_up": 1, "training": 2, "passes": 2, "guard": 1.
 CODECS: dict[str, dict[str, Any]] = {
     **{name: {} for name in ("none", "fp16", "bf16", "qsgd", "terngrad", "signsgd", "powersgd")},
     "dgc": {"density": 0.05},
-    "thc-widths": {"bits": 3.5, "lookup": False},
     "lgc": LEARNED,
     "lgc-server": LEARNED,
 }

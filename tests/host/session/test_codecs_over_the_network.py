@@ -60,6 +60,32 @@ def test_thc_over_network_has_bits_of_codec_alone(options: dict[str, int], loss:
         assert error < {3: 0.05, 4: 0.015, 5: 0.005, 8: 0.0002}[codec.bits] or size < 4096
 
 
+def test_widths_over_network_have_bits_of_codec_alone() -> None:
+    """Two tensors are in flight at a time, so that a wrong order of rounds shows; a few packets are lost."""
+    codec, sizes = codecs.get("thc", workers=WORKERS, budget=3.5), (6000, 2500, 600)
+    vectors = [
+        [gradient(worker, size) * np.exp(np.arange(size) // 512 % 5).astype(np.float32) for worker in range(WORKERS)]
+        for size in sizes
+    ]
+    with AggregationServer((LOCALHOST, 0), loss=random_loss(1, 0.02)) as server:
+        tickets = job(server, codec)
+
+        def work(session: Session) -> list[np.ndarray]:
+            pending = [
+                session.all_reduce_async(vectors[number % len(sizes)][session.ticket.worker], average=True)
+                for number in range(2 * len(sizes))
+            ]
+            return [one.result() for one in pending]
+
+        results = run_workers(tickets, work, codec=codec)
+    for number in range(2 * len(sizes)):
+        alone = simulate.simulate(
+            codec, vectors[number % len(sizes)], seed=tickets[0].seed, round=number, complete=True
+        )
+        assert {result[number].tobytes() for result in results} == {alone.values.tobytes()}
+        assert len(alone.rounds) > 2 or number % len(sizes) > 0
+
+
 @pytest.mark.parametrize("codec", ["thc", "fixed", "auto"])
 @pytest.mark.parametrize("kind", [np.float16, np.float64, ">f8", np.longdouble])
 def test_all_reduce_of_other_floats_returns_float32(codec: str, kind: Any) -> None:

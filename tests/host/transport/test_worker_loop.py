@@ -116,7 +116,7 @@ def test_close_ends_round_of_another_thread() -> None:
         sock.bind(ticket.local)
 
 
-def test_close_between_calls_of_round_says_that_round_was_in_flight() -> None:
+def test_close_between_calls_of_round_names_round() -> None:
     transport = UdpTransport(tickets((HOST, 9), 2)[0])
     round_ = transport.begin_round(LaneOp.ADD32, WORDS)
     transport.close()

@@ -93,6 +93,11 @@ CODECS: dict[str, Callable[[], list[Codec]]] = {
     "another codec": lambda: [codecs.get("fixed", workers=3), *[codecs.get("thc", workers=3)] * 2],
     "another block": lambda: [*[THC(workers=3)] * 2, THC(workers=3, block=1 << 10)],
     "other lanes": lambda: [*[THC(workers=3)] * 2, THC(workers=3, lanes=16)],
+    "another budget": lambda: [
+        codecs.get("thc", workers=3, budget=2),
+        *[codecs.get("thc", workers=3, budget=3)] * 2,
+    ],
+    "a budget": lambda: [*[codecs.get("thc", workers=3)] * 2, codecs.get("thc", workers=3, budget=4)],
     "another chunk": lambda: [*[PaperTHC(workers=3)] * 2, PaperTHC(workers=3, chunk=1 << 10)],
     "another clamp": lambda: [PaperTHC(workers=3, p=1 / 64), *[PaperTHC(workers=3)] * 2],
     "another rotation": lambda: [PaperTHC(workers=3), PaperTHC(workers=3, rotation="block"), PaperTHC(workers=3)],

@@ -29,7 +29,6 @@ import pytest
 from numpy.typing import NDArray
 
 from lanesum.protocol import LaneOp
-from lanesum.protocol.frames import UdpFrame, ipv4_int, mac_bytes
 from lanesum.protocol.spec import UDP_PORT
 from lanesum.server import AggregationServer
 from lanesum.transport import JobTicket
@@ -46,6 +45,7 @@ from lanesum_lab.attack.flood import Order
 from lanesum_lab.attack.kinds import ANY_PORT, FORMER_MEMBER, MEMBER_OF_ANOTHER_JOB
 from lanesum_lab.veth import end, inside, obstacle, switch_interface
 from lanesum_switch.dataplane import EmbeddedSwitch
+from lanesum_switch.frames import UdpFrame, ipv4_int, mac_bytes
 from lanesum_switch.p4runtime import P4RuntimeServer
 from lanesum_switch.ports.afpacket import AfPacketPort
 from lanesum_switch.ports.port import Port

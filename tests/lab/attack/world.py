@@ -25,12 +25,12 @@ from bmv2_tests.oracle import aggregate, random_words
 from bmv2_tests.star import SERVER, Job, Star
 from bmv2_tests.target import Clock
 from lanesum.protocol import LaneOp
-from lanesum.protocol.frames import UdpFrame, internet_checksum, ipv4_int, ipv4_text, udp_checksum
 from lanesum.protocol.spec import ETHERNET_BYTES, IPV4_BYTES, UDP_PORT
 from lanesum.server import Aggregator, ServerJob
 from lanesum.transport import JobTicket, RoundSequence, RoundState
 from lanesum_control.model import SWITCH_MAC, HostPort
 from lanesum_lab.attack.attacker import CapturedTraffic, Host
+from lanesum_switch.frames import UdpFrame, internet_checksum, ipv4_int, ipv4_text, udp_checksum
 from lanesum_switch.reference.switch import PortFrame
 
 Words = NDArray[np.uint32]

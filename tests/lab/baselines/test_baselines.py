@@ -73,6 +73,11 @@ MEASURED = [
     ("qsgd", {"bits": 8, "norm": "l2"}, (0.0053, None, None)),
     ("qsgd", {"bits": 2}, (1.61, None, None)),
     ("qsgd", {"bits": 4}, (0.037, None, None)),
+    ("eden", {"bits": 1}, (0.571, 0.571, 0.571)),
+    ("eden", {"bits": 2}, (0.133, 0.133, 0.133)),
+    ("eden", {"bits": 3}, (0.0358, 0.0358, 0.0358)),
+    ("eden", {}, (0.0096, 0.0096, 0.0096)),
+    ("eden", {"bits": 5}, (0.0024, 0.0024, 0.0024)),
 ]
 
 
@@ -149,7 +154,7 @@ def test_level_means_are_unbiased_and_scales_cost_an_all_gather(name: str, scale
     )
 
 
-@pytest.mark.parametrize("name", ["fp16", "bf16", "qsgd", "terngrad", "signsgd", "topk", "powersgd"])
+@pytest.mark.parametrize("name", ["fp16", "bf16", "qsgd", "eden", "terngrad", "signsgd", "topk", "powersgd"])
 def test_error_feedback_says_everything_in_the_end(name: str) -> None:
     vectors = [drawn("Gaussian", 400, worker) for worker in range(2)]
     job = [ErrorFeedback(codecs.get(name, workers=2, **({"density": 0.1} if name == "topk" else {}))) for _ in vectors]
@@ -197,6 +202,10 @@ def test_sum_without_a_worker_is_refused(name: str) -> None:
         ("qsgd", {"bucket": 0}),
         ("qsgd", {"norm": "l1"}),
         ("qsgd", {"scale": "his"}),
+        ("eden", {"bits": 0}),
+        ("eden", {"bits": 9}),
+        ("eden", {"block": 16}),
+        ("eden", {"block": 96}),
         ("terngrad", {"clip": 0.0}),
         ("signsgd", {"workers": -1}),
         ("dgc", {"momentum": 1.0}),
@@ -210,6 +219,22 @@ def test_sum_without_a_worker_is_refused(name: str) -> None:
 def test_wrong_parameters_are_refused(name: str, parameters: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError):
         codecs.get(name, **{"workers": 2, **parameters})
+
+
+def test_eden_mean_of_rounds_has_no_bias() -> None:
+    vectors = [np.float32(norm) * drawn("log-normal", 5000, worker) for worker, norm in enumerate((1, 0.5, 0.1))]
+    mean = np.mean(vectors, axis=0, dtype=np.float64)
+    codec = codecs.get("eden", workers=3, bits=2, block=1024)
+    runs = [simulate(codec, vectors, round=number, alone=True).values for number in range(64)]
+    spread = np.mean([nmse(values, mean) for values in runs])
+    assert nmse(np.mean(runs, axis=0, dtype=np.float64), mean) < 1.1 * spread / len(runs)
+
+
+def test_eden_vector_of_zeros_and_one_value_are_exact() -> None:
+    vectors = [np.zeros(5000, np.float32), np.float32([3e38] + 4999 * [0])]
+    result = simulate(codecs.get("eden", workers=2), vectors, keep_residual=True)
+    assert not result.values[1:].any() and result.values[0] == pytest.approx(1.5e38, rel=1e-6)
+    assert all(one.residual is not None and not one.residual[1:].any() for one in result.results)
 
 
 def test_invalid_options_are_refused() -> None:

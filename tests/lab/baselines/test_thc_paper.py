@@ -17,7 +17,7 @@ from hypothesis.extra import numpy as hnp
 
 from lanesum import codecs
 from lanesum.codecs import Aggregate, CodecContext, CodecError
-from lanesum.codecs.kernels.packing import lane_contribution, unpack_codes, unpack_lanes
+from lanesum.codecs.kernels.packing import lane_contribution, unpack_lanes
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum_lab.baselines.thc_paper import PaperTHC
@@ -99,7 +99,7 @@ def test_codes_are_the_two_neighbouring_levels_with_the_right_probability() -> N
     rotated[:] = np.tile((wanted - 15) / np.float32(steps), 1 << 13)
     words = np.empty(chunk.length // 8, dtype=np.uint32)
     codec.coder.quantize(rotated, chunk, 1.0, 1.0, CodecContext(workers=1, worker=0, seed=9), words)
-    levels = np.array(DEFAULT)[unpack_codes(words)].reshape(-1, 8)
+    levels = np.array(DEFAULT)[unpack_lanes(lane_contribution(LaneOp.EXPAND8, words))].reshape(-1, 8)
     for column, (low, high) in enumerate([(0, 3), (9, 11), (13, 14), (14, 14), (0, 0), (30, 30), (0, 0), (30, 30)]):
         assert set(levels[:, column].tolist()) <= {low, high}
     expected = np.clip(wanted, 0, 30)

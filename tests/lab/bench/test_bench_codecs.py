@@ -17,7 +17,7 @@ import pytest
 from lanesum import codecs
 from lanesum._internal.native import VARIABLE
 from lanesum.errors import ConfigurationError, MissingToolError
-from lanesum_lab.bench import codec, comparison, learning, nmse, pictures
+from lanesum_lab.bench import codec, comparison, learning, nmse, pictures, widths
 from tests.command_line import invoke
 
 pytestmark = pytest.mark.long
@@ -37,12 +37,15 @@ def test_errors_of_drawn_vectors(tmp_path: Path) -> None:
     assert found["layers", 1, "differ", "paper, blocks"]["nmse"] > 5 * found["layers", 1, "differ", "thc 4"]["nmse"]
     # Codecs without lanes for 64 workers have no figure.
     there = {by for _, workers, _, by in found if workers == 64}
-    assert there == {"QSGD 4", "thc 4", "thc 8", "widths 4"}
+    assert there == {"QSGD 4", "EDEN 4", "thc 4", "thc 8"}
+    assert found["log-normal", 1, "differ", "EDEN 4"]["nmse"] == pytest.approx(0.0096, rel=0.1)
+    assert found["Gaussian", 4, "differ", "EDEN 4"]["bits_up"] == 4 + 32 / 4096
     rows = list(nmse.rows(result))
     assert len(rows) == 3 * 5 and all(len(row) == len(nmse.COLUMNS) for row in rows)
     assert sum(cell == "-" for cell in rows[-1]) == 4
     slopes = {one["by"]: one["slope"] for one in result["means"]}
-    assert all(slopes[by] == pytest.approx(-0.5, abs=0.05) for by in ("thc 3", "thc 4", "thc 5", "thc 8", "widths 4"))
+    unbiased = ("EDEN 4", "thc 3", "thc 4", "thc 5", "thc 8")
+    assert all(slopes[by] == pytest.approx(-0.5, abs=0.05) for by in unbiased)
     assert slopes["paper"] > -0.4
     assert [row[0] for row in nmse.mean_rows(result)] == ["1", "4", "32", "slope of rms"]
     pictures.nmse(result, tmp_path / "nmse.png")
@@ -50,10 +53,38 @@ def test_errors_of_drawn_vectors(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not has_torch, reason="PyTorch is not installed.")
+def test_widths_at_equal_bytes_have_less_error() -> None:
+    result = widths.run(widths.QUICK)
+    json.dumps(result)
+    found = {(one["vectors"], one["by"]): one for one in result["figures"]}
+    flat, equal = found["digits", "bits=4"], found["digits", "budget=4"]
+    assert equal["bits_up"] + equal["bits_down"] <= flat["bits_up"] + flat["bits_down"]
+    assert equal["nmse"] < 0.6 * flat["nmse"] and flat["bits_up"] == pytest.approx(4.02, abs=0.02)
+    assert found["log-normal", "budget=4"]["nmse"] == found["log-normal", "bits=4"]["nmse"]
+    assert found["digits", "budget=2"]["bits_up"] < 2.5 < found["digits", "budget=2"]["bits_down"]
+    rows = list(widths.rows(result))
+    assert len(rows) == len(widths.CODECS) and all(len(row) == len(widths.columns(result)) == 6 for row in rows)
+
+
+@pytest.mark.skipif(not has_torch, reason="PyTorch is not installed.")
+def test_trainings_with_widths_by_both_optimizers() -> None:
+    some = ("fixed", "widths 2")
+    settings = learning.Settings(codecs=some, trainings=(("digits", 5, 1), ("digits AdamW", 5, 1)), workers=2)
+    result = learning.run(settings)
+    figures = {(one["task"], one["codec"]): one for one in result["figures"]}
+    assert len({one["loss"] for one in figures.values()}) == len(figures) == 4
+    for task in ("digits", "digits AdamW"):
+        assert figures[task, "widths 2"]["bytes_up"] < 0.12 * figures[task, "fixed"]["bytes_up"]
+    assert [row[6] for row in learning.rows(result, baseline="fixed")][::2] == ["-", "-"]
+    with pytest.raises(ConfigurationError, match="tasks digits, transformer, words"):
+        learning.Settings(trainings=(("letters", 1, 1),))
+
+
+@pytest.mark.skipif(not has_torch, reason="PyTorch is not installed.")
 def test_recorded_gradients_are_of_different_batches_at_equal_weights() -> None:
     from lanesum_lab.bench import gradients
 
-    for record in (gradients.digits, gradients.transformer):
+    for record in (gradients.digits, gradients.transformer, gradients.words):
         (first, second), (third, fourth) = record(2, 2)
         assert first.dtype == np.float32 and first.shape == second.shape == third.shape == fourth.shape
         assert np.isfinite(first).all() and not np.array_equal(first, second) and not np.array_equal(first, third)
@@ -94,8 +125,9 @@ def test_all_codecs_beside_each_other(tmp_path: Path) -> None:
         {one["codec"]: one for one in result["comparison"] if one["vectors"] == kind}
         for kind in (comparison.GAUSSIAN, comparison.SPARSE)
     )
-    there = set(comparison.CODECS) | {comparison.HOOK}
-    assert set(normal) == (there if has_torch else {name for name in there if "lgc" not in name and "'" not in name})
+    there = {*comparison.CODECS, *comparison.PEERS}
+    with_torch = {"lgc", "lgc-server", *comparison.PEERS}
+    assert set(normal) == (there if has_torch else there - with_torch)
     assert set(sparse) == set(normal) | set(comparison.SPARSE_CODECS)
     assert {name for name, _ in comparison.ALL_CODECS.values()} == set(codecs.names())
     for one in result["comparison"]:
@@ -105,7 +137,12 @@ def test_all_codecs_beside_each_other(tmp_path: Path) -> None:
     assert normal["fixed"]["bits_up"] < 33 and normal["fp16"]["bits_up"] == 16 * 4
     assert normal["thc 4"]["nmse"] < normal["qsgd 4"]["nmse"] < normal["terngrad"]["nmse"]
     assert normal["dgc"]["nmse"] == pytest.approx(normal["topk"]["nmse"], rel=1e-3)
+    assert normal["eden 4"]["nmse"] < normal["thc 4"]["nmse"]
     if has_torch:
+        # A share of each worker stays with it: 3/4 of the bits and scales, in both shots.
+        assert normal["two-shot-4"]["bits_up"] == normal["two-shot-4"]["bits_down"] == 1.5 * (4 + 32 / 512)
+        assert normal["two-shot-8"]["bits_up"] == 1.5 * (8 + 32 / 512)
+        assert normal["two-shot-8"]["nmse"] < normal["thc 4"]["nmse"] < normal["two-shot-4"]["nmse"]
         assert normal["powersgd"]["nmse"] == pytest.approx(normal[comparison.HOOK]["nmse"], rel=0.05)
         assert normal["lgc"]["bits_up"] < 0.3 * normal["topk"]["bits_up"]
     for lossless in ("sketch", "union", "auto"):
@@ -116,6 +153,17 @@ def test_all_codecs_beside_each_other(tmp_path: Path) -> None:
     assert pictures.shown(tmp_path / "codec.png") == pictures.fingerprint(result)
     assert pictures.shown(tmp_path / "codec.png") != pictures.fingerprint({**result, "repeats": 0})
     assert pictures.shown(tmp_path / "absent.png") is None
+
+
+@pytest.mark.skipif(not has_torch, reason="PyTorch is not installed.")
+def test_messages_not_summed_grow_with_workers() -> None:
+    for label, (name, parameters) in comparison.ALL_CODECS.items():
+        if label != "lgc-server":  # It gathers once its network is trained.
+            four, eight = (
+                sum(one.words for one in codecs.get(name, workers=workers, **parameters).shapes(100_000))
+                for workers in (4, 8)
+            )
+            assert (eight == 2 * four) == (label in comparison.NOT_SUMMED), label
 
 
 def test_missing_gpu_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

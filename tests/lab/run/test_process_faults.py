@@ -11,23 +11,24 @@ from pathlib import Path
 import psutil
 import pytest
 
-from lanesum.launch.supervisor import ProcessFailedError, Supervisor
+from lanesum.launch.supervisor import ProcessFailedError
 from lanesum_lab.run.process_faults import ProcessFaults
+from lanesum_lab.run.supervisor import RunSupervisor
 from lanesum_switch.faults.plan import FaultPlan
 
 SLEEP = ["sh", "-c", "echo up; exec sleep 600"]
 
 
 @pytest.fixture
-def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
-    with Supervisor(tmp_path / "logs") as one:
+def supervisor(tmp_path: Path) -> Iterator[RunSupervisor]:
+    with RunSupervisor(tmp_path / "logs") as one:
         yield one
 
 
 class World:
     """Observations of a run: time, training steps, packets."""
 
-    def __init__(self, supervisor: Supervisor, plan: str) -> None:
+    def __init__(self, supervisor: RunSupervisor, plan: str) -> None:
         self.now, self.step, self.seen = 100.0, None, [0]
         self.step: int | None
         self.faults = ProcessFaults(
@@ -51,7 +52,7 @@ def eventually(holds: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def test_kill_at_a_step_and_restart(supervisor: Supervisor, tmp_path: Path) -> None:
+def test_kill_at_a_step_and_restart(supervisor: RunSupervisor, tmp_path: Path) -> None:
     child = supervisor.start("s1", SLEEP)
     eventually(lambda: (tmp_path / "logs" / "s1.log").read_text() == "up\n")
     first = child.process.pid
@@ -79,7 +80,7 @@ def test_kill_at_a_step_and_restart(supervisor: Supervisor, tmp_path: Path) -> N
         supervisor.check()
 
 
-def test_pause_after_packets(supervisor: Supervisor) -> None:
+def test_pause_after_packets(supervisor: RunSupervisor) -> None:
     child = supervisor.start("server", SLEEP)
     world = World(supervisor, "{kind: pause, process: server, after: {packet: result, nth: 5}, for_s: 1}")
     world.seen = [4]
@@ -92,7 +93,7 @@ def test_pause_after_packets(supervisor: Supervisor) -> None:
     eventually(lambda: process.status() != psutil.STATUS_STOPPED)
 
 
-def test_seconds_count_from_the_beginning_of_the_training(supervisor: Supervisor) -> None:
+def test_seconds_count_from_the_beginning_of_the_training(supervisor: RunSupervisor) -> None:
     supervisor.start("s1", SLEEP)
     world = World(supervisor, "{kind: kill, process: s1, at_s: 2}")
     assert world.tick(100) == []
@@ -102,7 +103,7 @@ def test_seconds_count_from_the_beginning_of_the_training(supervisor: Supervisor
     assert world.tick(0.2) == ["s1 killed"]
 
 
-def test_finish_restarts_and_resumes_all_processes(supervisor: Supervisor) -> None:
+def test_finish_restarts_and_resumes_all_processes(supervisor: RunSupervisor) -> None:
     child = supervisor.start("controller", SLEEP)
     world = World(
         supervisor,
@@ -117,14 +118,14 @@ def test_finish_restarts_and_resumes_all_processes(supervisor: Supervisor) -> No
     ]  # fmt: skip
 
 
-def test_kill_of_an_ended_process_is_noted(supervisor: Supervisor) -> None:
+def test_kill_of_an_ended_process_is_noted(supervisor: RunSupervisor) -> None:
     supervisor.start("s1", SLEEP)
     world = World(supervisor, "{kind: kill, process: s1, step: 0}, {kind: pause, process: s1, step: 1, for_s: 1}")
     world.step = 1
     assert world.tick() == ["s1 killed", "s1 pause: it was not running"]
 
 
-def test_others_fail_after_a_planned_death(supervisor: Supervisor) -> None:
+def test_others_fail_after_a_planned_death(supervisor: RunSupervisor) -> None:
     worker = supervisor.start("w1", SLEEP)
     other = supervisor.start("w2", ["sh", "-c", "echo worker 0 is missing; sleep 0.2; exit 4"])
     supervisor.kill(worker)
@@ -135,7 +136,7 @@ def test_others_fail_after_a_planned_death(supervisor: Supervisor) -> None:
     assert "worker 0 is missing" in str(error.value)
 
 
-def test_waiting_goes_on_without_those_that_were_killed(supervisor: Supervisor) -> None:
+def test_waiting_goes_on_without_those_that_were_killed(supervisor: RunSupervisor) -> None:
     worker = supervisor.start("w1", SLEEP)
     other = supervisor.start("w2", ["true"])
     calls: list[int] = []
@@ -150,7 +151,7 @@ def test_waiting_goes_on_without_those_that_were_killed(supervisor: Supervisor) 
 
 
 def test_paused_process_ends_with_the_run(tmp_path: Path) -> None:
-    with Supervisor(tmp_path / "logs") as supervisor:
+    with RunSupervisor(tmp_path / "logs") as supervisor:
         child = supervisor.start("s1", SLEEP)
         supervisor.pause(child)
         start = time.monotonic()
@@ -158,6 +159,6 @@ def test_paused_process_ends_with_the_run(tmp_path: Path) -> None:
     assert time.monotonic() - start < 4, "SIGTERM was not enough"
 
 
-def test_child_of_unknown_name_raises_key_error(supervisor: Supervisor) -> None:
+def test_child_of_unknown_name_raises_key_error(supervisor: RunSupervisor) -> None:
     with pytest.raises(KeyError):
         supervisor.child("s9")

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from lanesum.cli.signals import READY
-from lanesum.launch.supervisor import ProcessFailedError, Supervisor
+from lanesum.launch.supervisor import ProcessFailedError
 from lanesum.rpc import controller as rpc
 from lanesum_lab.run import steps
 from lanesum_lab.run.plan import RunPlan, make_plan
+from lanesum_lab.run.supervisor import RunSupervisor
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def test_admit_waits_for_the_line_of_the_controller(tmp_path: Path, plan: RunPla
         calls.append((address, method))
         return {"name": message["name"]}
 
-    with Supervisor(tmp_path / "logs") as supervisor:
+    with RunSupervisor(tmp_path / "logs") as supervisor:
         started = f"sleep 0.2; touch {tmp_path}/started; echo '{READY} controller'; exec sleep 60"
         supervisor.start("controller", ["sh", "-c", started])
         assert steps.admit(supervisor, plan, "127.0.0.1:1", call)["name"]
@@ -38,14 +39,14 @@ def test_admit_waits_for_the_line_of_the_controller(tmp_path: Path, plan: RunPla
 
 
 def test_admit_with_ended_process_fails_at_once(tmp_path: Path, plan: RunPlan) -> None:
-    with Supervisor(tmp_path / "logs") as supervisor:
+    with RunSupervisor(tmp_path / "logs") as supervisor:
         supervisor.start("controller", ["sh", "-c", "echo broken; exit 7"])
         with pytest.raises(ProcessFailedError, match="controller ended with exit code 7"):
             steps.admit(supervisor, plan, "127.0.0.1:1", rpc.call)
 
 
 def test_wait_ready_without_the_line_shows_the_log(tmp_path: Path) -> None:
-    with Supervisor(tmp_path / "logs") as supervisor:
+    with RunSupervisor(tmp_path / "logs") as supervisor:
         child = supervisor.start("controller", ["sh", "-c", "echo still connecting; exec sleep 60"])
         with pytest.raises(ProcessFailedError, match=r"not ready after 0\.5 s.*\n.*still connecting"):
             supervisor.wait_ready(child, 0.5)

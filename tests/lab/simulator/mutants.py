@@ -12,8 +12,6 @@ from types import FunctionType, ModuleType
 
 import pytest
 
-from lanesum.aggregation import slots
-from lanesum.aggregation.slots import SlotTable
 from lanesum.protocol.packet import ChunkBatch
 from lanesum.server import answers, quorum_results
 from lanesum.server.aggregator import Aggregator
@@ -34,7 +32,9 @@ from lanesum.transport.round_state import RoundState
 from lanesum.transport.slot_backoff import SlotBackoff
 from lanesum.transport.slot_scheduler import SlotScheduler
 from lanesum_switch.reference import answer as reference_answer
+from lanesum_switch.reference import slots
 from lanesum_switch.reference.frame import Frame
+from lanesum_switch.reference.slots import SlotTable
 from lanesum_switch.reference.switch import ReferenceSwitch
 
 Owner = type | ModuleType

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from lanesum.aggregation.slots import Decision
 from lanesum.errors import ConfigurationError
 from lanesum.protocol import Header
 from lanesum.protocol.spec import HEADER
@@ -25,6 +24,7 @@ from lanesum_lab.simulator.scenario import AT_UPPER, NETWORKS, SERVERS, UPPER, R
 from lanesum_lab.simulator.strays import KINDS
 from lanesum_lab.simulator.truth import JobTruth
 from lanesum_lab.simulator.wire import CONTRIBUTION, Seen, read, version_kind
+from lanesum_switch.reference.slots import Decision
 from tests.lab.simulator.mutants import MUTANTS
 
 pytestmark = pytest.mark.long

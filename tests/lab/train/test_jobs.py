@@ -170,6 +170,16 @@ def test_two_shot_codes_are_near_the_values(bits: int, error: float) -> None:
     assert (back - rows).square().sum() < error * rows.square().sum()
 
 
+@pytest.mark.parametrize(("values", "workers"), [(1, 2), (5000, 3), (4096, 4)])
+def test_two_shot_bytes_are_those_of_the_rows_to_others(values: int, workers: int) -> None:
+    method = TwoShot.named("two-shot-4")
+    sent = method.shares(torch.ones(values), workers)
+    own = method.reduced(sent[:1].expand(workers, -1))
+    first, second = (len(sent) - 1) * sent.shape[1], (workers - 1) * own.shape[1]
+    assert method.bytes_each_way(values, workers) == first + second
+    assert method.dequantize(own).flatten()[0] == pytest.approx(1, rel=1e-5)
+
+
 def test_two_shot_with_other_bits_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="not 3"):
         TwoShot(3)

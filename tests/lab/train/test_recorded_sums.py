@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 import torch.distributed as dist
 
-import lanesum.torch
 from lanesum.codecs import FixedPoint
 from lanesum.codecs.base import Aggregate, Round
 from lanesum.codecs.kernels.packing import lane_contribution
@@ -21,8 +20,9 @@ from lanesum.protocol import LaneOp
 from lanesum.session import ObservedRound
 from lanesum_lab.baselines.thc_paper import PaperTHC
 from lanesum_lab.train.recorded_sums import RecordedSumCheck
+from lanesum_lab.train.sum_check import SumCheckError
 from tests.host.torch.ranks import Ranks
-from tests.host.torch.test_sum_check import WORDS, own_words
+from tests.lab.train.test_sum_check import WORDS, own_words
 
 pytestmark = pytest.mark.long
 
@@ -83,7 +83,7 @@ def other_rounds(rank: int) -> str:
             check(observed(rank, LaneOp.ADD32, 0))
         try:
             check.compare()
-        except lanesum.torch.SumCheckError as error:
+        except SumCheckError as error:
             return str(error)
         finally:
             dist.barrier()  # a rank removes the folder that the other one reads
@@ -105,7 +105,7 @@ def in_folder(rank: int, folder: str, hidden: bool) -> str:
         with RecordedSumCheck() as check:
             check(observed(rank, LaneOp.ADD32, 0))
             check.compare()
-    except lanesum.torch.SumCheckError as error:
+    except SumCheckError as error:
         return str(error)
     finally:
         tempfile.tempdir = before

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import struct
 
-from lanesum.protocol.frames import UdpFrame, internet_checksum, ipv4_int
 from lanesum.protocol.packet import Header
 from lanesum.protocol.spec import UDP_PORT, Kind
+from lanesum_switch.frames import UdpFrame, internet_checksum, ipv4_int
 
 WORKER, SERVER = ipv4_int("127.19.0.1"), ipv4_int("127.19.0.100")
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from lanesum.protocol.frames import UdpFrame, internet_checksum
 from lanesum.protocol.spec import Kind
 from lanesum_switch.faults import FaultCounters, FaultInjector, FaultPlan
 from lanesum_switch.faults.counters import RuleCounts
+from lanesum_switch.frames import UdpFrame, internet_checksum
 
 from .packets import datagram, frame
 

@@ -10,7 +10,7 @@ import pytest
 
 from lanesum._internal.udp_socket import open_udp_socket
 from lanesum.errors import ConfigurationError
-from lanesum.protocol.frames import UdpFrame, ipv4_int, ipv4_text
+from lanesum_switch.frames import UdpFrame, ipv4_int, ipv4_text
 from lanesum_switch.ports.aggregation_server import ServerPort, ServerPortConfig
 from tests.softswitch.ports.links import free_address, wait_frames
 

@@ -12,9 +12,9 @@ import time
 
 import pytest
 
-from lanesum.protocol.frames import UdpFrame, internet_checksum, udp_checksum
 from lanesum_switch.faults import FaultInjector, FaultPlan
 from lanesum_switch.faults.counters import RuleCounts
+from lanesum_switch.frames import UdpFrame, internet_checksum, udp_checksum
 from lanesum_switch.ports.faulty import FaultyPort
 from lanesum_switch.ports.memory import MemoryPort
 from lanesum_switch.ports.runner import PortRunner, queue_depths

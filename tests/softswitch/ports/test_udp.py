@@ -8,7 +8,7 @@ import pytest
 
 from lanesum._internal.udp_socket import open_udp_socket
 from lanesum.errors import ConfigurationError
-from lanesum.protocol.frames import UdpFrame, ipv4_int, ipv4_text
+from lanesum_switch.frames import UdpFrame, ipv4_int, ipv4_text
 from lanesum_switch.ports.udp import UdpPort, UdpPortConfig, open_udp_ports
 from tests.softswitch.ports.links import free_address, wait_frames
 

@@ -38,7 +38,7 @@ def server(tmp_path: Path) -> Iterator[tuple[TofinoSwitch, SwitchConnection]]:
 def test_program_is_pushed_and_programmed(server: tuple[TofinoSwitch, SwitchConnection], program: str) -> None:
     switch, connection = server
     names = connection.push_pipeline(pipeline(program, program))
-    assert connection.runs(pipeline(program, program).cookie())
+    assert connection.runs(pipeline(program, program))
     entities = []
     group = p4runtime_pb2.Entity()
     replication = group.packet_replication_engine_entry.multicast_group_entry

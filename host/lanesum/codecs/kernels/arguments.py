@@ -16,19 +16,6 @@ from numpy.typing import NDArray
 from lanesum.codecs.kernels.philox import sign_words
 
 
-class RandomKey(NamedTuple):
-    """Name of a stream of random words; see :mod:`lanesum.codecs.kernels.philox`.
-
-    ``round`` counts modulo 2**32.
-    """
-
-    seed: int
-    stream: int
-    worker: int
-    round: int
-    chunk: int
-
-
 class Rotation(NamedTuple):
     """Randomized Hadamard transform: a diagonal of signs, then an unnormalized transform of each block.
 
@@ -45,28 +32,6 @@ class Rotation(NamedTuple):
 def rotation_of(length: int, block: int, seed: int, round: int = 0) -> Rotation:
     """Return the rotation of ``length`` coordinates with the diagonal that ``seed`` and ``round`` name."""
     return Rotation(sign_words(length, seed, round), block)
-
-
-class Scale(NamedTuple):
-    """Factors that are applied in turn, and the largest magnitude of a result (infinity: no limit)."""
-
-    factors: tuple[float, float, float]
-    limit: float
-
-
-class LaneContributors(NamedTuple):
-    """Number of workers in the lanes of a sum.
-
-    Attributes:
-        offset: excess of the lanes over the sum of levels around 0, in half steps; of one worker where ``counts`` is
-            given, else of all.
-        counts: workers in each accumulator word (float32); None where all words have the same.
-        average: sums are divided by ``counts``.
-    """
-
-    offset: float
-    counts: NDArray[np.float32] | None
-    average: bool
 
 
 class BlockUnits(NamedTuple):

@@ -4,40 +4,30 @@
 
 Both have the same bits, so workers of one job may use different ones. All arrays have one dimension and are contiguous.
 Results are written to arrays of the caller. Native kernels release the GIL, and may run in several threads at once on
-different results; ``LANESUM_THREADS`` does so (:mod:`lanesum.codecs.kernels.threaded`).
+different results; ``LANESUM_THREADS`` makes them do so (:mod:`lanesum.codecs.kernels.threaded`).
 """
 
 from __future__ import annotations
 
 import functools
-import math
 from types import ModuleType
 from typing import cast
 
 from lanesum._internal.native import availability
 from lanesum.codecs.kernels import reference
 from lanesum.codecs.kernels.interface import Kernels
-from lanesum.codecs.kernels.threaded import ThreadedKernels, threads
+from lanesum.codecs.kernels.threaded import threads
 
 
-def kernels(*, few: bool = False) -> Kernels:
-    """Return the kernels to use: see :func:`lanesum._internal.native.availability`, also for exceptions.
-
-    ``few``: for so few values that one thread computes all of them.
-    """
+def kernels() -> Kernels:
+    """Return the kernels to use: see :func:`lanesum._internal.native.availability`, also for exceptions."""
     core = availability().core
     # mypy checks the module against the protocol here.
-    loops: Kernels = reference if core is None else native(core)
-    return loops if few or threads() == 1 else cast(Kernels, ThreadedKernels(loops))
+    loops: Kernels = reference if core is None else native(core, threads())
+    return loops
 
 
 @functools.cache
-def native(core: ModuleType) -> Kernels:
+def native(core: ModuleType, num_threads: int) -> Kernels:
     """Return the native kernels for this processor."""
-    return cast(Kernels, core.CodecKernels())
-
-
-def powers_of_two(exponent: int) -> tuple[float, float]:
-    """Return two factors inside float32 with the product ``2**exponent``; the first is 1 if one is sufficient."""
-    half = exponent // 2 if abs(exponent) > 120 else 0
-    return math.ldexp(1.0, half), math.ldexp(1.0, exponent - half)
+    return cast(Kernels, core.CodecKernels() if num_threads == 1 else core.CodecKernels(threads=num_threads))

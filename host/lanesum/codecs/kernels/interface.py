@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.aggregation.combine import Words
-from lanesum.codecs.kernels.arguments import BlockUnits, LaneContributors, RandomKey, Rotation, Scale
+from lanesum.codecs.kernels.arguments import BlockUnits
 
 Floats: TypeAlias = NDArray[np.float32]
 Bytes: TypeAlias = NDArray[np.uint8]
@@ -20,32 +20,6 @@ class Kernels(Protocol):
     """Kernels that several codecs share; :mod:`lanesum.codecs.kernels.reference` documents each of them."""
 
     def square_sums(self, values: Floats, chunk: int, out: NDArray[np.float64]) -> None: ...
-
-    def rotate(self, values: Floats, powers: tuple[float, float], rotation: Rotation, out: Floats) -> None: ...
-
-    def quantize(self, rotated: Floats, factor: float, cells: Words, key: RandomKey, words: Words) -> None: ...
-
-    def decode(
-        self,
-        lanes: Words,
-        contributors: LaneContributors,
-        rotation: Rotation,
-        scale: Scale,
-        scratch: Floats,
-        out: Floats,
-    ) -> None: ...
-
-    def residual(
-        self,
-        values: Floats,
-        codes: Words,
-        levels: Floats,
-        included: Bytes | None,
-        rotation: Rotation,
-        scale: Scale,
-        scratch: Floats,
-        out: Floats,
-    ) -> None: ...
 
     def magnitudes(self, values: Floats, block: int, out: Words) -> None: ...
 

@@ -22,29 +22,6 @@ from lanesum.codecs.base import CodecError
 from lanesum.protocol.lanes import WORD_BITS, LaneOp
 from lanesum.protocol.spec import CODE_TABLE_ENTRIES
 
-#: Coordinates in one uplink word of EXPAND8 and TABLE8.
-CODES_PER_WORD = 8
-LANES_PER_WORD = 4
-LANE_MAX = 255
-
-
-def pack_codes(codes: NDArray[np.uint8]) -> Words:
-    """Pack codes (uint8, 0 to 15, a multiple of 8 of them) into uplink words (uint32, an eighth as many).
-
-    Codes above 15 would spill into a neighbour; the caller must exclude them.
-    """
-    if codes.dtype != np.uint8 or codes.ndim != 1 or codes.size % CODES_PER_WORD:
-        raise CodecError(f"Cannot pack {codes.dtype} codes of shape {codes.shape}: need uint8 in groups of 8.")
-    halves = codes.reshape(-1, 2, LANES_PER_WORD)
-    octets = halves[:, 1] << np.uint8(4)
-    octets |= halves[:, 0]
-    return octets.reshape(-1).view(">u4").astype(np.uint32)
-
-
-def unpack_codes(words: Words) -> NDArray[np.uint8]:
-    """Return the codes (uint8, eight per word, coordinate order) of words from :func:`pack_codes`."""
-    return unpack_lanes(expand(LaneOp.EXPAND8, words))
-
 
 def unpack_lanes(words: Words) -> NDArray[np.uint8]:
     """Return the 8-bit lanes (uint8, four per word, coordinate order) of accumulator words."""

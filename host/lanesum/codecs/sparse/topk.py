@@ -28,10 +28,8 @@ from lanesum.codecs.base import (
 from lanesum.codecs.kernels.dispatch import kernels
 from lanesum.codecs.kernels.reference import INFINITY_BITS
 from lanesum.codecs.registry import register
-from lanesum.codecs.sparse.auto import Auto
 from lanesum.codecs.sparse.engine import SparseCodec
-from lanesum.codecs.sparse.sketch import Sketch
-from lanesum.codecs.sparse.union import Union
+from lanesum.codecs.sparse.methods import Auto, Sketch, Union
 from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
 

@@ -3,5 +3,6 @@
 """``thc``: Tensor Homomorphic Compression with shared dithers and one norm per block."""
 
 from lanesum.codecs.thc.codec import THC
+from lanesum.codecs.thc.widths import WidthTHC
 
-__all__ = ["THC"]
+__all__ = ["THC", "WidthTHC"]

@@ -53,6 +53,9 @@ class Backend(Protocol):
         Raises the exceptions of :func:`lanesum.codecs.norms.norms_of`.
         """
 
+    def set_norms(self, norms: Vector) -> None:
+        """Set norms that were computed elsewhere, instead of ``norms``."""
+
     def prepare(self, peaks: Vector) -> None:
         """Prepare the code round. ``peaks``: the largest norms of all workers."""
 
@@ -100,7 +103,6 @@ class HostBackend:
         return norms
 
     def set_norms(self, norms: Vector) -> None:
-        """Set norms that were computed elsewhere."""
         self._norms = norms
         self._powers = powers_of(norms)
 

@@ -17,6 +17,7 @@ add. The differences from the paper reduce the error or the work:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -29,6 +30,7 @@ from lanesum.codecs.base import (
     CodecContext,
     CodecError,
     Members,
+    Result,
     Round,
     RoundShape,
     Steps,
@@ -40,7 +42,6 @@ from lanesum.codecs.base import (
     uniform_contributors,
 )
 from lanesum.codecs.norms import checked_peaks
-from lanesum.codecs.registry import register
 from lanesum.codecs.thc.backend import Backend, HostBackend
 from lanesum.codecs.thc.blocks import BlockCoder
 from lanesum.codecs.thc.grid import best_grid
@@ -138,22 +139,29 @@ class THC:
             return (yield from self._on_host(x, context))
         if backend.size == 0:
             return backend.result(True)
-        norm_shape, code_shape = self.shapes(backend.size)
-
         norms = backend.norms()
+        norm_shape = RoundShape(LaneOp.MAX, norms.size)
         reply = yield Round(LaneOp.MAX, norms.view(np.uint32), backend.ahead, label="norm")
         backend.prepare(checked_peaks(reply, norm_shape))
+        round_, finish = self.code_round(backend, context)
+        return finish((yield round_))
 
+    def code_round(self, backend: Backend, context: CodecContext) -> tuple[Round, Callable[[Aggregate], Result]]:
+        """Return the round ``codes`` of a prepared backend, and the function that decodes its aggregate."""
         ends = [run.words(self.bits).stop for run in backend.runs]
         pieces = RoundPieces(backend.encode, backend.decode, ends, self.op.shape)
-        reply = yield round_in_pieces(context, self.op, backend.codes, "codes", pieces, backend.own_residual, always)
-        sums = checked_words(reply, code_shape)
-        members = missing_members(reply, context)
-        if members is None:
-            pieces.decode_up_to(sums.size, sums)
-        else:
-            backend.decode_members(sums, members)
-        return backend.result(reply.included)
+
+        def finish(reply: Aggregate) -> Result:
+            sums = checked_words(reply, RoundShape(self.op, ends[-1]))
+            members = missing_members(reply, context)
+            if members is None:
+                pieces.decode_up_to(sums.size, sums)
+            else:
+                backend.decode_members(sums, members)
+            return backend.result(reply.included)
+
+        own = backend.own_residual
+        return round_in_pieces(context, self.op, backend.codes, "codes", pieces, own, always), finish
 
     def _backend(self, x: Any, context: CodecContext) -> Backend | None:
         """Return the backend for ``x``; None for a device without kernels, or for longer blocks than theirs."""
@@ -210,6 +218,3 @@ def _lane_bits(bits: int, wanted: int | None, workers: int) -> int:
         "lane:",
         f"use at most {max_workers[bits, width]} workers, or {', or '.join(fits)}.",
     )
-
-
-register("thc", THC, optional_lookup=True)

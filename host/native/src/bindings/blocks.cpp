@@ -17,6 +17,7 @@
 
 #include "bindings/arguments.hpp"
 #include "bindings/module.hpp"
+#include "bindings/parts.hpp"
 #include "bindings/released.hpp"
 #include "codecs/kernels.hpp"
 #include "lanes/level.hpp"
@@ -43,16 +44,32 @@ struct Freed {
     void operator()(float *values) const { ::operator delete(values, ALIGNED); }
 };
 
-/// Run with its work space.
+/// Run with a work space for each thread.
 class Space {
 public:
-    Space(std::size_t size, std::size_t block, const Words *signs)
-        : work_(static_cast<float *>(::operator new(std::max(block, codecs::DITHER_GROUP) * sizeof(float), ALIGNED))),
+    Space(std::size_t size, std::size_t block, const Words *signs, std::size_t threads = 1)
+        : threads_(threads),
+          each_(std::max(block, codecs::DITHER_GROUP)),
+          work_(static_cast<float *>(::operator new(threads * each_ * sizeof(float), ALIGNED))),
           run_{size, block, signs == nullptr ? nullptr : signs->data(), work_.get()} {}
 
     const codecs::Run &run() const { return run_; }
 
+    /// Calls ``work(run, first)`` for parts of the run, in parallel; ``first``: number of the first block.
+    template <typename Work>
+    void in_parts(const Work &work) const {
+        bindings::in_parts(run_.size, run_.block, threads_,
+                           [&](std::size_t thread, std::size_t first, std::size_t stop) {
+                               codecs::Run part = run_;
+                               part.size = std::min(run_.size, stop * run_.block) - first * run_.block;
+                               part.work += thread * each_;
+                               work(part, first);
+                           });
+    }
+
 private:
+    std::size_t threads_;
+    std::size_t each_;  ///< a multiple of DITHER_GROUP, so that all spaces are aligned
     std::unique_ptr<float, Freed> work_;
     codecs::Run run_;
 };
@@ -106,6 +123,11 @@ codecs::SharedDithers shared(const arguments::SharedDithers &dithers) {
             dithers.first};
 }
 
+codecs::SharedDithers after(codecs::SharedDithers dithers, std::size_t blocks) {
+    dithers.first += static_cast<std::uint32_t>(blocks);
+    return dithers;
+}
+
 codecs::DitherSum dither_sum(const arguments::DitherSum &sum) {
     return {sum.multiplier, sum.offsets.data(), sum.offsets.size(), sum.sign > 0, sum.constant};
 }
@@ -145,7 +167,7 @@ private:
 
 class BlockKernels {
 public:
-    explicit BlockKernels(const std::optional<std::string> &level) {
+    BlockKernels(const std::optional<std::string> &level, std::size_t threads) : threads_(checked_threads(threads)) {
         level_ = level.value_or(std::string(lanesum::level().name));
         for (const Level &known : supported_levels()) {
             if (known.name == level_) {
@@ -163,9 +185,12 @@ public:
         check(rotation);
         require(powers.size() == 2 * blocks(values.size(), rotation.block), "two powers for each block");
         require(out.size() == padded(values.size(), rotation.block), "a result with the padding");
-        const Space space(values.size(), rotation.block, &rotation.signs);
+        const Space space(values.size(), rotation.block, &rotation.signs, threads_);
         const Released released;
-        kernels_->rotate(values.data(), powers.data(), space.run(), out.data());
+        space.in_parts([&](const codecs::Run &run, std::size_t first) {
+            const std::size_t start = first * run.block;
+            kernels_->rotate(values.data() + start, powers.data() + 2 * first, run, out.data() + start);
+        });
     }
 
     void quantize(Array<const float> rotated, Array<const float> factors, std::size_t block,
@@ -176,9 +201,13 @@ public:
         require(factors.size() == blocks(rotated.size(), block), "a factor for each block");
         const OwnRounding own(rounding);
         require(words.size() == own.words(rotated.size()), "words for all codes");
-        const Space space(rotated.size(), block, nullptr);
+        const Space space(rotated.size(), block, nullptr, threads_);
         const Released released;
-        kernels_->quantize(rotated.data(), factors.data(), space.run(), shared(dithers), own.get(), words.data());
+        space.in_parts([&](const codecs::Run &run, std::size_t first) {
+            const std::size_t start = first * block;
+            kernels_->quantize(rotated.data() + start, factors.data() + first, run, after(shared(dithers), first),
+                               own.get(), words.data() + own.words(start));
+        });
     }
 
     void encode(Array<const float> values, Array<const float> powers, Array<const float> factors,
@@ -189,10 +218,13 @@ public:
         require(powers.size() == 2 * count && factors.size() == count, "two powers and a factor for each block");
         const OwnRounding own(rounding);
         require(words.size() == own.words(padded(values.size(), rotation.block)), "words for all codes");
-        const Space space(values.size(), rotation.block, &rotation.signs);
+        const Space space(values.size(), rotation.block, &rotation.signs, threads_);
         const Released released;
-        kernels_->encode(values.data(), powers.data(), factors.data(), space.run(), shared(dithers), own.get(),
-                         words.data());
+        space.in_parts([&](const codecs::Run &run, std::size_t first) {
+            const std::size_t start = first * run.block;
+            kernels_->encode(values.data() + start, powers.data() + 2 * first, factors.data() + first, run,
+                             after(shared(dithers), first), own.get(), words.data() + own.words(start));
+        });
     }
 
     void estimate(Words lanes, unsigned lane_bits, std::size_t block, const arguments::SharedDithers &dithers,
@@ -220,10 +252,14 @@ public:
         check(rotation);
         check_lanes(lanes, lane_bits, padded(out.size(), rotation.block));
         require(factors.size() == 2 * blocks(out.size(), rotation.block), "two factors for each block");
-        const Space space(out.size(), rotation.block, &rotation.signs);
+        const Space space(out.size(), rotation.block, &rotation.signs, threads_);
+        const codecs::DitherSum sum = dither_sum(taken);
         const Released released;
-        kernels_->decode(lanes.data(), lane_bits, factors.data(), space.run(), shared(dithers), dither_sum(taken),
-                         out.data());
+        space.in_parts([&](const codecs::Run &run, std::size_t first) {
+            const std::size_t start = first * run.block;
+            kernels_->decode(lanes.data() + start * lane_bits / 32, lane_bits, factors.data() + 2 * first, run,
+                             after(shared(dithers), first), sum, out.data() + start);
+        });
     }
 
     void residual(Array<const float> values, Words codes, Array<const float> factors,
@@ -237,10 +273,13 @@ public:
         require(rounding.levels.size() == 256, "a level for each byte");
         const std::uint8_t *const levels = rounding.op == TABLE ? rounding.levels.data() : nullptr;
         const codecs::DitherSum own{0, &rounding.offset, 1, true, (rounding.granularity - 1) * 32768};
-        const Space space(values.size(), rotation.block, &rotation.signs);
+        const Space space(values.size(), rotation.block, &rotation.signs, threads_);
         const Released released;
-        kernels_->residual(values.data(), codes.data(), how, levels, factors.data(), space.run(), shared(dithers), own,
-                           out.data());
+        space.in_parts([&](const codecs::Run &run, std::size_t first) {
+            const std::size_t start = first * run.block;
+            kernels_->residual(values.data() + start, codes.data() + start * code_bits(how) / 32, how, levels,
+                               factors.data() + 2 * first, run, after(shared(dithers), first), own, out.data() + start);
+        });
     }
 
 private:
@@ -251,6 +290,7 @@ private:
         require(lanes.size() == length * lane_bits / 32, "a lane for each coordinate");
     }
 
+    std::size_t threads_;
     std::string level_;
     const codecs::BlockKernels *kernels_ = nullptr;
 };
@@ -263,7 +303,7 @@ void define_blocks(nb::module_ &module) {
     const auto arg = [](const char *name) { return nb::arg(name); };
     nb::class_<BlockKernels>(module, "BlockKernels",
                              "Kernels of thc; see lanesum.codecs.thc.kernels. ``level``: vector instructions to use.")
-        .def(nb::init<const std::optional<std::string> &>(), arg("level") = nb::none())
+        .def(nb::init<const std::optional<std::string> &, std::size_t>(), arg("level") = nb::none(), arg("threads") = 1)
         .def_prop_ro("level", &BlockKernels::level)
         .def("rotate_blocks", &BlockKernels::rotate, array("values"), array("powers"), arg("rotation"), array("out"))
         .def("quantize_blocks", &BlockKernels::quantize, array("rotated"), array("factors"), arg("block"),

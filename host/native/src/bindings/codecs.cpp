@@ -22,6 +22,7 @@
 
 #include "bindings/arguments.hpp"
 #include "bindings/module.hpp"
+#include "bindings/parts.hpp"
 #include "bindings/released.hpp"
 #include "lanes/level.hpp"
 
@@ -82,9 +83,22 @@ float *workspace(const Array<float> &out, const Array<float> &scratch, std::size
     return scratch.data();
 }
 
+codecs::BlockUnits after(const codecs::BlockUnits &units, std::size_t blocks) {
+    return {units.maxima + blocks, units.peak, units.block};
+}
+
+/// Values of blocks ``first`` to ``stop`` (exclusive) of ``size`` values.
+struct Range {
+    std::size_t start;
+    std::size_t count;
+
+    Range(std::size_t size, std::size_t block, std::size_t first, std::size_t stop)
+        : start(first * block), count(std::min(size, stop * block) - start) {}
+};
+
 class CodecKernels {
 public:
-    explicit CodecKernels(const std::optional<std::string> &level) {
+    CodecKernels(const std::optional<std::string> &level, std::size_t threads) : threads_(checked_threads(threads)) {
         level_ = level.value_or(std::string(lanesum::level().name));
         for (const Level &known : supported_levels()) {
             if (known.name == level_) {
@@ -121,10 +135,12 @@ public:
     void square_sums(Array<const float> values, std::size_t chunk, Array<double> out) const {
         require(out.size() == blocks(values.size(), chunk), "one sum per chunk");
         const Released released;
-        for (std::size_t i = 0; i < out.size(); ++i) {
-            const std::size_t start = i * chunk;
-            out.data()[i] = kernels_->square_sum(values.data() + start, std::min(chunk, values.size() - start));
-        }
+        in_parts(values.size(), chunk, threads_, [&](std::size_t, std::size_t first, std::size_t stop) {
+            for (std::size_t i = first; i < stop; ++i) {
+                const std::size_t start = i * chunk;
+                out.data()[i] = kernels_->square_sum(values.data() + start, std::min(chunk, values.size() - start));
+            }
+        });
     }
 
     void rotate(Array<const float> values, Powers powers, const arguments::Rotation &rotated, Array<float> out) const {
@@ -177,7 +193,10 @@ public:
     void magnitudes(Array<const float> values, std::size_t block, Array<std::uint32_t> out) const {
         require(out.size() == blocks(values.size(), block), "one magnitude per block");
         const Released released;
-        kernels_->magnitudes(values.data(), values.size(), block, out.data());
+        in_parts(values.size(), block, threads_, [&](std::size_t, std::size_t first, std::size_t stop) {
+            const Range part(values.size(), block, first, stop);
+            kernels_->magnitudes(values.data() + part.start, part.count, block, out.data() + first);
+        });
     }
 
     void not_below(Array<const float> values, std::uint32_t least, Array<std::uint8_t> mask) const {
@@ -200,7 +219,10 @@ public:
         require(out.size() == values.size(), "one integer per value");
         require(units.peak >= 1 && units.peak <= INT32_MAX, "a peak from 1 to 2**31 - 1");
         const Released released;
-        kernels_->to_integers(values.data(), values.size(), own, out.data());
+        in_parts(values.size(), own.block, threads_, [&](std::size_t, std::size_t first, std::size_t stop) {
+            const Range part(values.size(), own.block, first, stop);
+            kernels_->to_integers(values.data() + part.start, part.count, after(own, first), out.data() + part.start);
+        });
     }
 
     void from_integers(Array<const std::int32_t> sums, const arguments::BlockUnits &units, double divisor,
@@ -209,7 +231,12 @@ public:
         require(out.size() == sums.size(), "one value per integer");
         require(!counts || counts->size() == sums.size(), "one count per value");
         const Released released;
-        kernels_->from_integers(sums.data(), sums.size(), own, divisor, data_or_null(counts), out.data());
+        const double *const each = data_or_null(counts);
+        in_parts(sums.size(), own.block, threads_, [&](std::size_t, std::size_t first, std::size_t stop) {
+            const Range part(sums.size(), own.block, first, stop);
+            kernels_->from_integers(sums.data() + part.start, part.count, after(own, first), divisor,
+                                    each == nullptr ? nullptr : each + part.start, out.data() + part.start);
+        });
     }
 
     void integer_residual(Array<const float> values, Array<const std::int32_t> integers,
@@ -217,7 +244,11 @@ public:
         const codecs::BlockUnits own = block_units(units, values.size());
         require(integers.size() == values.size() && out.size() == values.size(), "one integer and result per value");
         const Released released;
-        kernels_->integer_residual(values.data(), integers.data(), values.size(), own, out.data());
+        in_parts(values.size(), own.block, threads_, [&](std::size_t, std::size_t first, std::size_t stop) {
+            const Range part(values.size(), own.block, first, stop);
+            kernels_->integer_residual(values.data() + part.start, integers.data() + part.start, part.count,
+                                       after(own, first), out.data() + part.start);
+        });
     }
 
     void sum_rows(Array<const float> rows, double divisor, Array<float> out) const {
@@ -232,6 +263,7 @@ private:
         return length % codecs::MIN_LENGTH == 0 ? *kernels_ : codecs::BASELINE;
     }
 
+    std::size_t threads_;
     std::string level_;
     const codecs::Kernels *kernels_ = nullptr;
 };
@@ -241,12 +273,14 @@ private:
 void define_codecs(nb::module_ &module) {
     // noconvert: a converted array would be a copy, and results in it would be lost.
     const auto array = [](const char *name) { return nb::arg(name).noconvert(); };
+    module.attr("MAX_THREADS") = MAX_THREADS;
     module.attr("KERNEL_ARGUMENTS") = nb::make_tuple("RandomKey", "Rotation", "Scale", "LaneContributors", "BlockUnits",
                                                      "SharedDithers", "Rounding", "DitherSum");
     nb::class_<CodecKernels>(
         module, "CodecKernels",
         "Kernels of the codecs; see lanesum.codecs.kernels.dispatch. ``level``: vector instructions to use.")
-        .def(nb::init<const std::optional<std::string> &>(), nb::arg("level") = nb::none())
+        .def(nb::init<const std::optional<std::string> &, std::size_t>(), nb::arg("level") = nb::none(),
+             nb::arg("threads") = 1)
         .def_static("levels", &CodecKernels::levels, "Levels of this processor, narrowest first.")
         .def_prop_ro("level", &CodecKernels::level)
         .def("random_words", &CodecKernels::random_words, nb::arg("key"), array("out"))

@@ -4,7 +4,6 @@
 
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -12,6 +11,8 @@
 #include <cerrno>
 #include <system_error>
 #include <utility>
+
+#include "threads/signals.hpp"
 
 namespace lanesum::server {
 namespace {
@@ -23,22 +24,6 @@ constexpr std::size_t MAX_QUEUED_ANSWERS = 4096;
 constexpr unsigned INDEX_BITS = 16;  // index of an answer, below the 48 bits of an address
 static_assert(MAX_QUEUED_ANSWERS + WorkerSet::MAX_SIZE <= std::size_t{1} << INDEX_BITS);
 constexpr int FAILED_PAUSE_MS = 100;
-
-/// Block all signals in this scope: they are for the program's own threads, which may wait for one.
-class SignalsBlocked {
-public:
-    SignalsBlocked() {
-        sigset_t all;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before_);
-    }
-    ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-    SignalsBlocked(const SignalsBlocked &) = delete;
-    SignalsBlocked &operator=(const SignalsBlocked &) = delete;
-
-private:
-    sigset_t before_;
-};
 
 }  // namespace
 

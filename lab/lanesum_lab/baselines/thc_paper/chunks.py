@@ -15,12 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.codecs.base import CodecContext, Vector, Words
-from lanesum.codecs.kernels.arguments import LaneContributors, RandomKey, Rotation, Scale, rotation_of
-from lanesum.codecs.kernels.dispatch import kernels, powers_of_two
-from lanesum.codecs.kernels.packing import CODES_PER_WORD, LANES_PER_WORD
+from lanesum.codecs.kernels.arguments import Rotation, rotation_of
 from lanesum.codecs.kernels.philox import Stream
 from lanesum.codecs.kernels.reference import FLOAT32_MAX
 from lanesum.protocol.spec import CODE_TABLE_ENTRIES
+from lanesum_lab.baselines.thc_paper.arguments import (
+    CODES_PER_WORD,
+    LANES_PER_WORD,
+    LaneContributors,
+    RandomKey,
+    Scale,
+)
+from lanesum_lab.baselines.thc_paper.kernels import kernels, powers_of_two
 
 
 @dataclass(frozen=True)

@@ -44,13 +44,13 @@ from lanesum.codecs.base import (
     round_in_pieces,
     uniform_contributors,
 )
-from lanesum.codecs.kernels.packing import CODES_PER_WORD, LANE_MAX, LANES_PER_WORD
 from lanesum.codecs.norms import checked_peaks, norms_of
 from lanesum.codecs.registry import register
 from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import CODE_TABLE_ENTRIES
+from lanesum_lab.baselines.thc_paper.arguments import CODES_PER_WORD, LANE_MAX, LANES_PER_WORD
 from lanesum_lab.baselines.thc_paper.chunks import Chunk, ChunkCoder
 from lanesum_lab.baselines.thc_paper.tables import best_table, clamping_error, rounding_variance, support_limit
 

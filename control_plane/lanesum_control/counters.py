@@ -1,0 +1,42 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Packet counters of switches and servers together."""
+
+from __future__ import annotations
+
+import collections
+from typing import Any
+
+from lanesum_control.controlled_server import ServerLinks, packets_as_of_a_switch
+from lanesum_control.fleet import Fleet
+
+
+def packet_counters(fleet: Fleet, links: ServerLinks) -> dict[str, Any]:
+    """Return the packet counters. Slow, without side effects: needs no lock.
+
+    ``switches``: by decision, for each switch. ``servers``: decisions, and refusals by reason, for each server; None
+    for unreachable ones. ``server``: the same of all servers together; None if no server answers. ``packets``: by
+    decision, at all switches together, or at the servers if there is no switch.
+    """
+    switches = fleet.decisions()
+    found = links.look()
+    total: collections.Counter[str] = collections.Counter()
+    for counts in switches.values():
+        total.update(counts)
+    if not fleet.names:
+        for status in found.values():
+            total.update(packets_as_of_a_switch(status))
+    servers = {
+        name: {"decisions": found[name].decisions, "refused": found[name].refused} if name in found else None
+        for name in links.names
+    }
+    together = {
+        kind: dict(sum((collections.Counter(one[kind]) for one in servers.values() if one), collections.Counter()))
+        for kind in ("decisions", "refused")
+    }
+    return {
+        "packets": dict(total),
+        "switches": switches,
+        "servers": servers,
+        "server": together if found else None,
+    }

@@ -1,0 +1,377 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Admitted jobs and their plan, in the store, at the servers and at the switches.
+
+Every operation has the same steps: change the desired state, write it to the store, and apply it to servers and
+switches. Only an admission is stored last, so that it leaves nothing behind if the controller ends before.
+
+Two locks protect the state. Changes take turns under the outer one, which is held while they are carried out. The inner
+one protects the values in memory and their copies in the store. It is never held during a call of a switch or server:
+keep-alives do not wait for changes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from lanesum.rpc.caller import UNAUTHENTICATED, Caller
+from lanesum.rpc.limits import MAX_STREAMS
+from lanesum.server import ServerJob
+from lanesum.transport.ticket import JobTicket
+from lanesum_control.admitted import AdmittedJob, left_out_words, tickets
+from lanesum_control.allocation import Ranges
+from lanesum_control.capabilities import owner_word
+from lanesum_control.controlled_server import SERVER, ControlledServer, ServerLinks
+from lanesum_control.counters import packet_counters
+from lanesum_control.errors import AdmissionError, ControlError, StoreError
+from lanesum_control.events import EventLog
+from lanesum_control.fair_lock import FairLock
+from lanesum_control.fleet import Fleet
+from lanesum_control.jobs import Incarnation, Job, JobRequest
+from lanesum_control.managed import ManagedSwitch
+from lanesum_control.model import SwitchJob
+from lanesum_control.network import Network
+from lanesum_control.planning import Plan
+from lanesum_control.quotas import TenantQuota, check_tenant
+from lanesum_control.remote_server import ServerError
+from lanesum_control.store import Store
+from lanesum_control.switch_plans import SwitchPlans
+from lanesum_control.udp_ports import taken_ports, with_port
+from lanesum_control.workers import Workers
+
+_TAG_DRAWS = 8
+
+
+class Deployment:
+    """Desired state, and what servers and switches have of it.
+
+    The methods that check and repair parts are thread-safe; those that change jobs need ``changing``.
+
+    Args:
+        network: hosts, switches and links.
+        servers: aggregation servers, as many as the network names.
+        switches: controlled switches by name.
+        store: persistent state.
+        accumulator_words: words per packet of the switches' program.
+        events: log of all events of switches, servers and jobs.
+        clock: monotonic seconds, for leases.
+        quota: quota of every tenant.
+
+    Attributes:
+        changing: the outer lock.
+        lock: the inner lock, taken inside ``changing``, never around it.
+        jobs: the admitted jobs by name. Replaced together with the plan, under both locks.
+        workers: their workers.
+        quota: quota of every tenant.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        servers: Sequence[ControlledServer],
+        switches: Mapping[str, ManagedSwitch],
+        store: Store,
+        accumulator_words: int,
+        events: EventLog,
+        clock: Callable[[], float],
+        quota: TenantQuota,
+    ) -> None:
+        self._network = network
+        self._store = store
+        self._words = accumulator_words
+        self._events = events
+        self.quota = quota
+        self._links = ServerLinks(servers, events)
+        self._fleet = Fleet(network, switches, events)
+        self._plans = SwitchPlans(network, self._fleet, events)
+        self.changing = FairLock()
+        self.lock = threading.RLock()
+        self.jobs: Mapping[str, Job] = {job.request.name: job for job in store.jobs()}
+        self.workers = Workers(self.lock, lambda: self.jobs, store, events, clock)
+        self._plan = self._planned(self.jobs, store.ranges())
+
+    def start(self, connect_timeout_s: float) -> None:
+        """Connect switches and servers, and repair them. Raises NotPrimaryError, PipelineError."""
+        for name in self.switches:
+            self._connect(name, connect_timeout_s)
+        for name in self.servers:
+            self.check_server(name)
+        for job in [job for job in self.jobs.values() if job.incarnation.servers != self._network.servers]:
+            self.restart(job, job.request, "its servers are others than before")
+        self._replan()
+
+    @property
+    def switches(self) -> tuple[str, ...]:
+        """Names of the controlled switches."""
+        return self._fleet.names
+
+    @property
+    def servers(self) -> tuple[str, ...]:
+        """Names of the servers."""
+        return self._links.names
+
+    def close(self) -> None:
+        """Disconnect; the jobs remain at switches and servers, and in the store."""
+        self._fleet.close()
+        for name in self.servers:
+            self._links[name].close()
+
+    # Changes of jobs.
+
+    def admit(self, request: JobRequest, caller: Caller, *, limited: bool) -> Job:
+        """Admit a checked request; ``limited``: the quota of the caller holds.
+
+        Raises AdmissionError, UnservedError; then nothing of the job remains.
+        """
+        if limited:
+            self._check_tenant(caller.name, request)
+        request = self._with_port(request.with_ops(self._words))
+        with self.lock:
+            number, order = self._store.new_numbers()
+        job = Job(number, self._free_group(), order, request, self._incarnation(request, number), caller.name, limited)
+        jobs = {**self.jobs, request.name: job}
+        planned = self._planned(jobs, strict=job)
+        self._links.admit(self._server_job(job, planned))
+        try:
+            planned = self._plans.apply(jobs, planned, self.quota, strict=job)
+            what = f"admitted as job {number}{left_out_words(job, planned)}"
+            with self.lock:
+                with self._store.transaction():
+                    self._store.save(job, planned.ranges)
+                    self._events.add(request.name, what, caller)
+                self.workers.begin(number)
+                self._publish(jobs, planned)
+            self.workers.leases_changed()
+        except BaseException:
+            self._withdraw(job)
+            raise
+        return job
+
+    def _withdraw(self, job: Job) -> None:
+        """Remove what servers and switches have of a job whose admission failed."""
+        self._links.forget(job.number)
+        self._plans.forget(job.number)
+        with contextlib.suppress(StoreError):  # the caller learns of the failed admission
+            self._carry_out()
+
+    def remove(self, job: Job, why: str, caller: Caller) -> None:
+        """Remove a job everywhere and free its slots."""
+        name = job.request.name
+        self._plans.refused.clear()  # other jobs may fit now
+        jobs = {one: other for one, other in self.jobs.items() if one != name}
+        planned = self._planned(jobs)
+        with self.lock:
+            with self._store.transaction():
+                self._store.remove(job.number, planned.ranges)
+                self._events.add(name, why, caller)
+            self._publish(jobs, planned)
+            self.workers.end(job, f"job {name!r} was {why}")
+            self.workers.forget(job)
+        self._carry_out()
+        self._links.forget(job.number)
+
+    def change(self, job: Job, what: str, caller: Caller, *, strict: bool) -> None:
+        """Replace an existing job; ``what`` is the event.
+
+        ``strict``: refuse a quota that cannot be met, instead of leaving out the switch. Raises AdmissionError.
+        """
+        old = self.jobs[job.request.name]
+        jobs = {**self.jobs, job.request.name: job}
+        if strict and job.limited:
+            self._check_tenant(job.owner, job.request)
+        planned = self._planned(jobs, strict=job if strict else None)
+        with self.lock:
+            with self._store.transaction():
+                self._store.save(job, planned.ranges)
+                self._events.add(job.request.name, what, caller)
+            self._publish(jobs, planned)
+            self.workers.begin_again(job)
+        if job.incarnation.tag != old.incarnation.tag:
+            self._links.tell(self._server_job(job, planned))
+        self._carry_out()
+
+    def restart(
+        self, job: Job, request: JobRequest, why: str, caller: Caller = UNAUTHENTICATED, *, strict: bool = False
+    ) -> Job:
+        """Start a new incarnation with ``request`` instead of the old one; ``strict`` as for ``change``.
+
+        Raises AdmissionError, ConfigurationError.
+        """
+        self.check(request)
+        if request.port in taken_ports(request, self._requests(), self._network):
+            request = self._with_port(replace(request, udp_port=None))
+        again = replace(job, request=request, incarnation=self._incarnation(request, job.number))
+        self.change(again, f"new incarnation: {why}", caller, strict=strict)
+        with self.lock:
+            self.workers.end(job, f"job {request.name!r} has a new incarnation: {why}")
+        return again
+
+    def check(self, request: JobRequest) -> None:
+        """Check a request without regard to other jobs. Raises AdmissionError, ConfigurationError."""
+        request.check(self._network, self._words)
+        request.code_table()
+
+    def _check_tenant(self, tenant: str, request: JobRequest) -> None:
+        """Check the jobs of a tenant with a new or changed one. Raises AdmissionError if they exceed its quota."""
+        jobs = {job.request.name: job.request for job in self.jobs.values() if job.limited and job.owner == tenant}
+        jobs[request.name] = request
+        check_tenant(self.quota, tenant, jobs.values(), MAX_STREAMS)
+
+    def _free_group(self) -> int:
+        used = {job.group for job in self.jobs.values()}
+        return next(group for group in range(1, len(used) + 2) if group not in used)
+
+    def _with_port(self, request: JobRequest) -> JobRequest:
+        one_port = self._network.one_port and bool(self.switches)
+        return with_port(request, self._requests(), self._network, one_port=one_port)
+
+    def _requests(self) -> list[JobRequest]:
+        return [job.request for job in self.jobs.values()]
+
+    def _incarnation(self, request: JobRequest, number: int) -> Incarnation:
+        """Return a new incarnation with a tag that every switch can distinguish from all others.
+
+        Some switches identify an owner by one word. Raises AdmissionError.
+        """
+        taken = {owner_word(job.number, job.incarnation.tag) for job in self.jobs.values()} | {0}
+        for _ in range(_TAG_DRAWS):
+            drawn = Incarnation.of(request, self._network.servers, self._fleet.looks_up)
+            if owner_word(number, drawn.tag) not in taken:
+                return drawn
+        raise AdmissionError(
+            f"Job {request.name!r}: none of {_TAG_DRAWS} random tags tells it from the other jobs.", "Try again."
+        )
+
+    # Plans.
+
+    def _planned(self, jobs: Mapping[str, Job], held: Ranges | None = None, *, strict: Job | None = None) -> Plan:
+        """Return the plan of ``jobs``, which has ``held`` or the present ranges as far as possible.
+
+        Raises AdmissionError if a job cannot be placed, or the quota of ``strict`` cannot be met.
+        """
+        ranges = self._plan.ranges if held is None else held
+        return self._plans.plan(jobs, ranges, self.quota, strict=strict)
+
+    def _desired_at(self, name: str) -> dict[int, SwitchJob]:
+        return self._plan.at(name, [job.wanted() for job in self.jobs.values()])
+
+    def _publish(self, jobs: Mapping[str, Job], planned: Plan) -> None:
+        self.jobs, self._plan = jobs, planned
+
+    def _carry_out(self) -> None:
+        """Apply the present plan, and store the changes that switches force."""
+        applied = self._plans.apply(self.jobs, self._plan, self.quota)
+        if applied is not self._plan:
+            with self.lock:
+                self._publish(self.jobs, applied)
+                self._store.save_ranges(applied.ranges)
+
+    def _replan(self) -> None:
+        """Plan again after a change of switches or jobs."""
+        planned = self._planned(self.jobs)
+        with self.lock:
+            self._store.save_ranges(planned.ranges)
+            self._publish(self.jobs, planned)
+        self._carry_out()
+
+    def _server_job(self, job: Job, planned: Plan) -> ServerJob:
+        # An outage does not change whether a switch ever sends sums.
+        sums = bool(self._fleet.names) and bool(planned.placements[job.number].places or job.request.threshold)
+        return ServerJob.from_tickets(list(self._tickets(job, planned)), on_switches=sums)
+
+    def _tickets(self, job: Job, planned: Plan) -> tuple[JobTicket, ...]:
+        return tickets(job, planned.placements[job.number], self._network, self._words)
+
+    # Parts.
+
+    def check_switch(self, name: str) -> None:
+        """Check a switch; after its return, take control of it and repair it."""
+        if name not in self._fleet.down:
+            problem = self._fleet.probe(name)
+            if problem is None:
+                return
+            with self.changing.held_for(name):
+                self._fleet.lost(name, problem)
+        try:
+            self._connect(name, 0.0)
+        except ControlError as error:  # controlled by another controller, or it refuses the program: retry later
+            with self.changing.held_for(name):
+                self._fleet.unusable(name, error)
+            return
+        with self.changing.held_for(name):
+            if name not in self._fleet.down:
+                self._replan()  # jobs that were left out may fit now
+
+    def _connect(self, name: str, timeout_s: float) -> None:
+        done = self._fleet.connect(name, timeout_s)
+        if done is not None:
+            with self.changing.held_for(name):
+                self._fleet.settle(name, self._desired_at(name), done)
+
+    def check_server(self, name: str = SERVER) -> None:
+        """Check a server; after a restart, admit its jobs again."""
+        server = self._links[name]
+        try:
+            status = server.look()
+        except ServerError as error:
+            with self.changing.held_for(name):
+                server.lost(error)
+            return
+        with self.changing.held_for(name):
+            if server.forgot_decisions(status):
+                # No chunk may be decided twice under the same tag.
+                for job in [job for job in self.jobs.values() if job.request.threshold]:
+                    self.restart(job, job.request, f"the {name} lost what it had decided")
+            server.teach(status, {job.number: self._server_job(job, self._plan) for job in self.jobs.values()})
+
+    def audit_switch(self, name: str) -> None:
+        """Read back the state of a switch, and repair it if it is not the desired one.
+
+        The stream of a session shows nothing of writes with its own election id, or from outside of P4Runtime.
+        """
+        with self.lock:
+            wanted = None if name in self._fleet.down else self._desired_at(name)
+        if wanted is not None and not self._fleet.agrees(name, wanted):
+            self._repair(name)
+
+    def repair(self) -> None:
+        """Read back the state of every switch, and repair differences from the desired state."""
+        for name in self._fleet.names:
+            self._repair(name)
+
+    def _repair(self, name: str) -> None:
+        with self.changing.held_for(name):
+            if name not in self._fleet.down:
+                self._fleet.settle(name, self._desired_at(name))
+
+    async def switch_unchanged(self, name: str) -> bool:
+        """Return False if ``check_switch`` has to run. In the event loop."""
+        return await self._fleet.unchanged(name)
+
+    def watch_switch(self, name: str, changed: Callable[[], None]) -> None:
+        """Call ``changed``, from any thread, when ``check_switch`` has to run."""
+        self._fleet.watch(name, changed)
+
+    def watch_server(self, name: str, changed: Callable[[], None]) -> None:
+        """Call ``changed``, from any thread, when ``check_server`` has to run."""
+        self._links[name].watch(changed)
+
+    # Views.
+
+    def admitted(self, job: Job) -> AdmittedJob:
+        """Return a snapshot of a job."""
+        with self.lock:
+            return AdmittedJob.of(job, self._plan, self._network, self._words)
+
+    def tickets(self, job: Job) -> tuple[JobTicket, ...]:
+        """Return the tickets of the workers of a job."""
+        with self.lock:
+            return self._tickets(job, self._plan)
+
+    def counters(self) -> dict[str, Any]:
+        """Return the packet counters, see ``packet_counters``; without a lock."""
+        return packet_counters(self._fleet, self._links)

@@ -1,0 +1,229 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Workers of the admitted jobs: their tickets, the states that they read, and their signs of life."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any
+
+from lanesum.rpc import controller as rpc
+from lanesum.rpc.caller import UNAUTHENTICATED, Caller
+from lanesum_control.events import EventLog
+from lanesum_control.jobs import Job, Taken
+from lanesum_control.joining import Claim, Verdict, judge, readiness, worker_number
+from lanesum_control.liveness import Gone, Liveness, Watch
+from lanesum_control.store import Store
+
+_MAX_ENDED = 1000  # incarnations whose ends are explained to their workers
+
+
+class Workers:
+    """Workers of all jobs. Thread-safe, but for the methods that say otherwise.
+
+    Args:
+        lock: reentrant lock of the jobs; no call holds it for long.
+        jobs: returns the admitted jobs by name.
+        store: keeps the taken tickets.
+        events: log of tickets taken and workers gone.
+        clock: monotonic seconds.
+
+    Attributes:
+        leases_changed: called when the next deadline is sooner than ``seconds_left`` returned.
+    """
+
+    def __init__(
+        self,
+        lock: AbstractContextManager[Any],
+        jobs: Callable[[], Mapping[str, Job]],
+        store: Store,
+        events: EventLog,
+        clock: Callable[[], float],
+    ) -> None:
+        self._lock = lock
+        self._jobs = jobs
+        self._store = store
+        self._events = events
+        self._clock = clock
+        self._liveness = Liveness(clock)
+        self._job_seen = dict.fromkeys((job.number for job in jobs().values()), clock())
+        self._worker_seen: dict[tuple[int, int], float] = {}
+        self._ended: dict[tuple[int, int], str] = {}  # why an incarnation, by job and tag, has ended
+        self.leases_changed: Callable[[], None] = lambda: None
+
+    # Tickets.
+
+    def judge(
+        self, job: Job, worker: int | str, by: Taken, after: int | None, take_over: bool
+    ) -> tuple[Claim, Verdict, bool]:
+        """Return the claim of ``by``, its verdict, and True if the present claimant lives. Raises AdmissionError."""
+        with self._lock:
+            claim = Claim(worker_number(job, worker), by, after, take_over)
+            silent_s = self._clock() - self._worker_seen.get((job.number, claim.worker), self._job_seen[job.number])
+            key = (job.number, job.incarnation.tag, claim.worker)
+            alive, gone = self._liveness.is_alive(*key), self._liveness.is_gone(*key)
+            return claim, judge(job, claim, silent_s=silent_s, alive=alive, gone=gone), alive
+
+    def hand_out(self, job: Job, claim: Claim, verdict: Verdict, caller: Caller) -> None:
+        """Store that a ticket is taken."""
+        with self._lock:
+            if verdict is not Verdict.AGAIN:
+                with self._store.transaction():
+                    self._store.take(job.number, claim.worker, claim.taken)
+                    what = f"ticket of worker {claim.worker} taken: {claim.taken.origin}"
+                    self._events.add(job.request.name, what, caller)
+                job.incarnation.taken[claim.worker] = claim.taken
+            self._sign_of_life(job, claim.worker)
+
+    # States.
+
+    def state(
+        self,
+        number: int,
+        tag: int,
+        worker: int,
+        claimant: str | None = None,
+        description: str | None = None,
+        about: Sequence[int] = (),
+    ) -> dict[str, Any]:
+        """Return the state of an incarnation for one of its workers; see ``joining.readiness``. The call renews the
+        lease.
+
+        ``description``: description of the worker's codec; it may follow the join, once the ticket is there. The answer
+        also has ``gone`` with the workers that have failed, died or left, ``why`` an incarnation has ended, and
+        ``alive`` if all workers of ``about`` have streams.
+        """
+        with self._lock:
+            job = self._numbered(number)
+            answer = readiness(job, tag=tag, worker=worker, claimant=claimant)
+            # A process with a void ticket must not extend the lease of the job.
+            if job is None or answer["state"] == "superseded":
+                why = self._ended.get((number, tag))
+                return answer if why is None else {**answer, "why": why}
+            self._sign_of_life(job, worker)
+            taken = job.incarnation.taken.get(worker)
+            if description is not None and taken is not None and taken.description != description:
+                taken = replace(taken, description=description)
+                self._store.take(number, worker, taken)
+                job.incarnation.taken[worker] = taken
+                answer = readiness(job, tag=tag, worker=worker, claimant=claimant)
+            gone = self._liveness.gone(number, tag)
+            if gone:
+                hosts = job.request.workers
+                answer["job"] = job.request.name
+                answer["gone"] = [
+                    {"worker": one, "host": hosts[one], "kind": found.kind, "cause": found.cause}
+                    for one, found in gone.items()
+                ]
+            if about:
+                answer["alive"] = all(self._liveness.is_alive(number, tag, one) for one in about)
+            return answer
+
+    def watch(
+        self, number: int, tag: int, worker: int, claimant: str, wake: Callable[[], None] = lambda: None
+    ) -> Watch:
+        """Return a stream of the states of an incarnation for one of its workers, which lives until its end.
+
+        ``wake`` is called when there may be a new state; it must not block.
+        """
+        with self._lock:
+            watch = Watch((number, tag, worker), lambda: self.state(number, tag, worker, claimant), wake, self._unwatch)
+            if self.state(number, tag, worker, claimant)["state"] not in rpc.OVER:
+                self._liveness.open(watch)
+            return watch
+
+    def _unwatch(self, watch: Watch) -> None:
+        with self._lock:
+            job = self._numbered(watch.key[0])
+            if self._liveness.close(watch) and job is not None and job.incarnation.tag == watch.key[1]:
+                self._sign_of_life(job, watch.key[2])
+                self.leases_changed()
+
+    def report(
+        self, number: int, tag: int, worker: int, claimant: str, gone: Gone, caller: Caller = UNAUTHENTICATED
+    ) -> None:
+        """Store that a worker fails or leaves, and tell the others. A process with a void ticket is ignored."""
+        with self._lock:
+            job = self._numbered(number)
+            if job is not None and readiness(job, tag=tag, worker=worker, claimant=claimant)["state"] not in rpc.OVER:
+                self._note_gone(job, worker, gone, caller)
+
+    def _note_gone(self, job: Job, worker: int, gone: Gone, caller: Caller = UNAUTHENTICATED) -> None:
+        if self._liveness.report(job.number, job.incarnation.tag, worker, gone):
+            cause = f": {gone.cause}" if gone.cause else ""
+            what = f"worker {worker} ({job.request.workers[worker]}) {gone.kind}{cause}"
+            self._events.add(job.request.name, what, caller)
+
+    def _numbered(self, number: int) -> Job | None:
+        return next((job for job in self._jobs().values() if job.number == number), None)
+
+    # Leases.
+
+    def expired(self) -> list[Job]:
+        """Report the workers that are lost, renew the leases of those that live, and return the jobs without any."""
+        with self._lock:
+            jobs = self._jobs()
+            present = {(job.number, job.incarnation.tag): job for job in jobs.values()}
+            for number, tag, worker in self._liveness.take_lost():
+                if (number, tag) in present:
+                    self._note_gone(present[number, tag], worker, Gone(rpc.LOST, ""))
+            for number, tag, worker in self._liveness.alive():
+                if (number, tag) in present:
+                    self._sign_of_life(present[number, tag], worker)
+            return [job for job in jobs.values() if self.is_expired(job)]
+
+    def is_expired(self, job: Job) -> bool:
+        """Return True if a job, which may be removed meanwhile, is there and its lease has ended."""
+        return job.number in self._job_seen and self._clock() > self._lease_end(job)
+
+    def seconds_left(self) -> float | None:
+        """Return the seconds until ``expired`` has something to do; None if no lease ends."""
+        with self._lock:
+            ends = [*self._liveness.deadlines(), *map(self._lease_end, self._jobs().values())]
+            return max(0.0, min(ends) - self._clock()) if min(ends, default=math.inf) < math.inf else None
+
+    def _lease_end(self, job: Job) -> float:
+        return self._job_seen[job.number] + (job.request.lease_s or math.inf)
+
+    def _sign_of_life(self, job: Job, worker: int) -> None:
+        self._job_seen[job.number] = self._worker_seen[job.number, worker] = self._clock()
+
+    # Incarnations.
+
+    def begin(self, number: int) -> None:
+        """Begin the lease of an admitted job. The caller holds the lock."""
+        self._job_seen[number] = self._clock()
+
+    def begin_again(self, job: Job) -> None:
+        """Forget the signs of life of the workers of a job that is about to change. The caller holds the lock."""
+        for key in [key for key in self._worker_seen if key[0] == job.number]:
+            del self._worker_seen[key]
+
+    def end(self, job: Job, why: str) -> None:
+        """Explain the end of an incarnation to its workers. The caller holds the lock."""
+        self._ended[job.number, job.incarnation.tag] = why
+        if len(self._ended) > _MAX_ENDED:
+            del self._ended[next(iter(self._ended))]
+        self._liveness.forget(job.number, job.incarnation.tag)
+
+    def forget(self, job: Job) -> None:
+        """Forget a removed job. The caller holds the lock."""
+        self._job_seen.pop(job.number, None)
+        self.begin_again(job)
+
+    def alive(self, job: Job) -> list[int]:
+        """Return the workers of a job with an open stream."""
+        with self._lock:
+            tag, count = job.incarnation.tag, len(job.request.workers)
+            return [worker for worker in range(count) if self._liveness.is_alive(job.number, tag, worker)]
+
+    def are_gone(self, job: Job) -> bool:
+        """Return True if all workers that took their tickets, one or more, are gone."""
+        with self._lock:
+            taken = job.incarnation.taken
+            return bool(taken) and all(
+                self._liveness.is_gone(job.number, job.incarnation.tag, worker) for worker in taken
+            )

@@ -1,0 +1,109 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Error of ``thc`` with widths per block beside flat ``thc``, with all bits counted: uplink, downlink and norms.
+
+Gradients are recorded from four models (:mod:`lanesum_lab.bench.gradients`), one for each worker at the same weights.
+Two inputs are those for which widths gain least: equal gradients for all workers, because a block that is not sent
+costs most there, and heavy-tailed vectors of independent workers. There is no error feedback.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lanesum import codecs
+from lanesum.errors import MissingToolError
+from lanesum_lab.bench.machine import machine
+from lanesum_lab.bench.nmse import Vector, lognormal
+from lanesum_lab.codec_simulation import simulate
+
+#: Parameters of ``thc``, by label.
+CODECS: dict[str, dict[str, Any]] = {
+    "bits=4": {},
+    **{
+        f"budget={budget}{', exponent=2' * (exponent - 1)}": {"budget": budget, "exponent": exponent}
+        for budget in (2, 3, 4)
+        for exponent in (1, 2)
+    },
+    "error=0.011": {"error": 0.011},
+    "bits=5": {"bits": 5},
+    "budget=5": {"budget": 5},
+    "budget=5, exponent=2": {"budget": 5, "exponent": 2},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of the benchmark.
+
+    Attributes:
+        records: number of steps whose gradients are averaged.
+        workers: number of workers.
+        size: length of a drawn vector.
+        models: names of recorded gradients: functions of :mod:`lanesum_lab.bench.gradients`.
+    """
+
+    records: int = 2
+    workers: int = 4
+    size: int = 65_536
+    models: tuple[str, ...] = ("digits", "transformer", "large_transformer", "words")
+
+
+QUICK = Settings(records=1, models=("digits",))
+
+
+def run(settings: Settings) -> dict[str, Any]:
+    """Measure; return a JSON-ready object with ``figures``. Raises MissingToolError without PyTorch."""
+    if importlib.util.find_spec("torch") is None:
+        raise MissingToolError("Recording gradients needs PyTorch.", "Run: pip install lanesum-lab")
+    from lanesum_lab.bench import gradients
+
+    inputs: dict[str, list[list[Vector]]] = {
+        name.replace("_", " "): getattr(gradients, name)(settings.workers, settings.records) for name in settings.models
+    }
+    first = settings.models[0]
+    inputs[f"{first}, equal"] = [record[:1] * settings.workers for record in inputs[first.replace("_", " ")]]
+    inputs["log-normal"] = [
+        [lognormal(np.random.default_rng([number, worker]), settings.size) for worker in range(settings.workers)]
+        for number in range(settings.records)
+    ]
+    return {
+        "machine": machine(),
+        "workers": settings.workers,
+        "records": settings.records,
+        "figures": [_figure(name, records, label) for name, records in inputs.items() for label in CODECS],
+    }
+
+
+def _figure(name: str, records: list[list[Vector]], label: str) -> dict[str, Any]:
+    codec = codecs.get("thc", workers=len(records[0]), **CODECS[label])
+    errors, up, down = [], 0, 0
+    for number, vectors in enumerate(records):
+        truth = np.mean(vectors, axis=0, dtype=np.float64)
+        went = simulate(codec, vectors, seed=7, round=number, alone=True)
+        errors.append(float(np.sum((went.values - truth) ** 2) / np.sum(truth**2)))
+        up += sum(one.words for one in went.rounds)
+        down += sum(one.result_words for one in went.rounds)
+    size = sum(record[0].size for record in records)
+    error = float(np.mean(errors))
+    return {"vectors": name, "by": label, "bits_up": up * 32 / size, "bits_down": down * 32 / size, "nmse": error}
+
+
+def columns(result: dict[str, Any]) -> tuple[str, ...]:
+    """Return the titles of the columns."""
+    return "thc with", *dict.fromkeys(one["vectors"] for one in result["figures"]), "bits up", "bits down"
+
+
+def rows(result: dict[str, Any]) -> Iterable[tuple[str, ...]]:
+    """Return one row for each codec: errors, and the range of bits per coordinate over all vectors."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for one in result["figures"]:
+        found.setdefault(one["by"], []).append(one)
+    for label, some in found.items():
+        ranges = (sorted(one[way] for one in some) for way in ("bits_up", "bits_down"))
+        yield label, *(f"{one['nmse']:.2g}" for one in some), *(f"{way[0]:.1f} to {way[-1]:.1f}" for way in ranges)

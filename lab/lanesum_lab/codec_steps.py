@@ -1,0 +1,65 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Parts of codecs that gather messages, or run the steps of another codec."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanesum.codecs.base import CodecContext, Result, Round, Steps, Vector, Words, never
+from lanesum.codecs.gathered import gathered_shape, gathering, summed
+from lanesum.codecs.kernels.dispatch import kernels
+
+
+def gather(
+    message: Words, workers: int, context: CodecContext, label: str = "values", last: Callable[[], bool] = never
+) -> Generator[Round, Any, Words]:
+    """Send ``message`` (uint32), and return the messages of all workers, shape (workers, message.size).
+
+    All messages have the same length. ``workers``: of the codec. ``last``: see :class:`lanesum.codecs.base.Round`.
+    Raises CodecError if a worker is missing in the sum.
+    """
+    reply = yield gathering(message, workers, context, label, last)
+    return summed(reply, gathered_shape(message.size, workers), context).reshape(workers, -1)
+
+
+def sum_in_order(vectors: NDArray[np.float32], context: CodecContext) -> Vector:
+    """Return the sum or mean of the rows of ``vectors``, added in float64 in order, and rounded once to float32."""
+    values = np.empty(vectors.shape[1], np.float32)
+    if values.size:
+        kernels().sum_rows(vectors[: context.workers].reshape(-1), context.divisor, values)
+    return values
+
+
+def rounded(total: NDArray[np.float64], context: CodecContext) -> Vector:
+    """Return a sum (float64, may be overwritten) as float32, or the mean if the context asks for it."""
+    total /= context.divisor
+    # A sum (not a mean) can leave the range of float32; infinity is then its correct rounding.
+    with np.errstate(over="ignore"):
+        return total.astype(np.float32)
+
+
+def watched(steps: Steps, look: Callable[[Round], None]) -> Steps:
+    """Run ``steps``, and call ``look`` with every round before it is yielded."""
+    try:
+        yielded = next(steps)
+        while True:
+            for one in yielded.rounds:
+                look(one)
+            yielded = steps.send((yield yielded))
+    except StopIteration as stop:
+        result: Result = stop.value
+        return result
+
+
+def followed(steps: Steps) -> Steps:
+    """Run the ``steps`` of an inner codec whose rounds are followed by others: none of them is the last."""
+
+    def mark(round_: Round) -> None:
+        round_.last = never
+
+    return watched(steps, mark)

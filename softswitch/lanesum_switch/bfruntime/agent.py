@@ -1,0 +1,164 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The state that BF Runtime writes and reads: the program, its tables, and the agent's own."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+from lanesum_control.bfruntime import messages
+from lanesum_control.bfruntime.description import MATCH_ACTION, REGISTER, Description, Table
+from lanesum_control.errors import PipelineError
+from lanesum_control.tofino.chips import PIPES
+from lanesum_switch.api import (
+    AlreadyExistsError,
+    NotFoundError,
+    PermissionDeniedError,
+    SwitchError,
+    TableFullError,
+)
+from lanesum_switch.bfruntime.fixed_tables import DESCRIPTION
+from lanesum_switch.bfruntime.match_tables import MatchActionTable, check_fit
+from lanesum_switch.bfruntime.ports import Ports
+from lanesum_switch.bfruntime.replication import Groups, Nodes
+from lanesum_switch.bfruntime.values import decode, fields_by_id
+from lanesum_switch.p4runtime.status import (
+    ALREADY_EXISTS,
+    INVALID_ARGUMENT,
+    NOT_FOUND,
+    RESOURCE_EXHAUSTED,
+    UNIMPLEMENTED,
+    StatusError,
+    invalid,
+)
+from lanesum_switch.tna.switch import TofinoSwitch
+
+#: Entries of an answer; a request may name a table many times.
+MAX_READ_ENTRIES = 1 << 17
+# bf_switchd has no PERMISSION_DENIED: a change of a constant table is not supported there.
+_CODES: dict[type[SwitchError], int] = {
+    NotFoundError: NOT_FOUND,
+    AlreadyExistsError: ALREADY_EXISTS,
+    TableFullError: RESOURCE_EXHAUSTED,
+    PermissionDeniedError: UNIMPLEMENTED,
+}
+
+
+class _Served(Protocol):
+    def write(self, kind: int, entry: Any) -> None: ...
+
+    def read(self, entry: Any) -> Iterator[Any]: ...
+
+
+class Agent:
+    """The program of a switch and its tables by id. ``lock`` guards all methods, except ``program_name``.
+
+    Attributes:
+        program_name: name of the program; None without one.
+    """
+
+    def __init__(self, switch: TofinoSwitch) -> None:
+        self.lock = threading.Lock()
+        self.program_name: str | None = None
+        self._switch = switch
+        self._config: Any = None
+        self._tables: dict[int, _Served] = {}
+
+    def push(self, config: Any) -> None:
+        """Load a program; this clears all state. Raises StatusError, and keeps the previous program then."""
+        if len(config.profiles) != 1 or not config.p4_name:
+            raise invalid("A configuration has a name and one pipeline")
+        try:
+            described = Description(config.bfruntime_info)
+            self._switch.load(config.profiles[0].binary, functools.partial(check_fit, described))
+        except (SwitchError, PipelineError) as error:
+            raise StatusError(INVALID_ARGUMENT, f"The program was refused: {error}") from error
+        fixed = Description(DESCRIPTION)
+        nodes = Nodes(fixed.named("$pre.node"))
+        groups = Groups(fixed.named("$pre.mgid"), nodes, self._switch)
+        ports = Ports(fixed.named("$PORT"))
+        self._tables = {
+            fixed.named("$pre.node").id: nodes,
+            fixed.named("$pre.mgid").id: groups,
+            fixed.named("$PORT").id: ports,
+        }
+        for table in described.by_id.values():
+            if table.kind == MATCH_ACTION and table.name in self._switch.tables:
+                self._tables[table.id] = MatchActionTable(table, self._switch.tables[table.name])
+            elif table.kind == REGISTER:
+                self._tables[table.id] = _Register(table, self._switch)
+        self._config = messages.ForwardingPipelineConfig()
+        self._config.CopyFrom(config)
+        self.program_name = config.p4_name
+
+    def configuration(self) -> Any:
+        """Return the answer to GetForwardingPipelineConfig."""
+        answer = messages.GetForwardingPipelineConfigResponse()
+        answer.non_p4_config.bfruntime_info = DESCRIPTION
+        if self._config is not None:
+            answer.config.add().CopyFrom(self._config)
+        return answer
+
+    def write(self, update: Any) -> None:
+        """Apply an update. Raises StatusError."""
+        if update.entity.WhichOneof("entity") != "table_entry":
+            raise StatusError(UNIMPLEMENTED, "Only table entries are supported")
+        if update.type not in messages.Update.Type.values():
+            raise invalid(f"{update.type} is no kind of update")
+        try:
+            self._table(update.entity.table_entry).write(update.type, update.entity.table_entry)
+        except SwitchError as error:
+            raise _status(error) from error
+
+    def read(self, entities: Any, response: Any) -> None:
+        """Add what ``entities`` ask for to ``response``. Raises StatusError; earlier entries stay."""
+        for entity in entities:
+            if entity.WhichOneof("entity") != "table_entry":
+                raise StatusError(UNIMPLEMENTED, "Only table entries are supported")
+            try:
+                for found in self._table(entity.table_entry).read(entity.table_entry):
+                    if len(response.entities) >= MAX_READ_ENTRIES:
+                        raise StatusError(RESOURCE_EXHAUSTED, f"An answer has at most {MAX_READ_ENTRIES} entries")
+                    response.entities.add().table_entry.CopyFrom(found)
+            except SwitchError as error:
+                raise _status(error) from error
+
+    def _table(self, entry: Any) -> _Served:
+        if entry.WhichOneof("value") == "handle_id" or entry.table_flags.key_only:
+            raise StatusError(UNIMPLEMENTED, "Entries are named by their keys")
+        if entry.table_id not in self._tables:
+            raise StatusError(NOT_FOUND, f"There is no table {entry.table_id}")
+        return self._tables[entry.table_id]
+
+
+class _Register:
+    """One register of the program; it can be read."""
+
+    def __init__(self, described: Table, switch: TofinoSwitch) -> None:
+        self._described, self._switch = described, switch
+
+    def write(self, kind: int, entry: Any) -> None:
+        raise StatusError(UNIMPLEMENTED, "Registers can only be read")
+
+    def read(self, entry: Any) -> Iterator[Any]:
+        """Yield a cell, each field with a value for each pipe. Raises StatusError, SwitchError."""
+        given = fields_by_id(entry.key.fields, self._described.keys, f"Register {self._described.name}")
+        if len(given) != 1:
+            raise StatusError(UNIMPLEMENTED, "A register is read cell by cell")
+        ((key, named),) = given.items()
+        index = decode(named.exact.value, self._described.keys[key])
+        found = messages.TableEntry(table_id=self._described.id)
+        found.key.CopyFrom(entry.key)
+        for field in self._described.data.values():
+            name = field.name.removesuffix(".f1")  # the compiler's name for a cell without fields
+            for pipe in range(PIPES):
+                value = self._switch.read_register(name, index, pipe)
+                found.data.fields.add(field_id=field.id, stream=field.encode(value))
+        yield found
+
+
+def _status(error: SwitchError) -> StatusError:
+    return StatusError(_CODES.get(type(error), INVALID_ARGUMENT), str(error).rstrip("."))

@@ -1,0 +1,78 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Clients of BF Runtime: their subscriptions, and the one that is bound to the program."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from lanesum_control.bfruntime import messages
+from lanesum_switch.p4runtime.arbitration import MAX_CONNECTIONS, Connection
+from lanesum_switch.p4runtime.status import (
+    ALREADY_EXISTS,
+    NOT_FOUND,
+    RESOURCE_EXHAUSTED,
+    UNAVAILABLE,
+    StatusError,
+    invalid,
+)
+
+
+class Clients:
+    """Subscribed clients by id."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._connections: dict[int, Connection] = {}
+        self._bound: int | None = None
+
+    def subscribe(self, client_id: int, connection: Connection) -> None:
+        """Add a client. Raises StatusError for an id in use, and for too many clients."""
+        answer = messages.StreamMessageResponse()
+        answer.subscribe.status.SetInParent()
+        with self._lock:
+            if client_id in self._connections:
+                raise invalid(f"Client id {client_id} is in use")
+            if len(self._connections) >= MAX_CONNECTIONS:
+                raise StatusError(RESOURCE_EXHAUSTED, f"The agent has {MAX_CONNECTIONS} clients")
+            self._connections[client_id] = connection
+            connection.send(answer, must_arrive=True)
+
+    def leave(self, client_id: int) -> None:
+        with self._lock:
+            del self._connections[client_id]
+            if self._bound == client_id:
+                self._bound = None
+
+    def bind(self, client_id: int) -> None:
+        """Bind a client to the program. Raises StatusError if another one is bound."""
+        with self._lock:
+            self._check_known(client_id)
+            if self._bound is not None:
+                raise StatusError(ALREADY_EXISTS, f"Client {self._bound} is bound to the program")
+            self._bound = client_id
+
+    def check_bound(self, client_id: int) -> None:
+        """Check that a client may read and write. Raises StatusError."""
+        with self._lock:
+            self._check_known(client_id)
+            if self._bound != client_id:
+                raise StatusError(NOT_FOUND, f"Client {client_id} is not bound to the program")
+
+    def release(self) -> None:
+        """End the session of the bound client, whose program is replaced by another one."""
+        with self._lock:
+            if self._bound is not None:
+                self._connections[self._bound].close()
+                self._bound = None
+
+    def tell(self, message: Any) -> None:
+        """Send a message to all clients."""
+        with self._lock:
+            for connection in self._connections.values():
+                connection.send(message, must_arrive=True)
+
+    def _check_known(self, client_id: int) -> None:
+        if client_id not in self._connections:
+            raise StatusError(UNAVAILABLE, f"Client {client_id} has no subscription")

@@ -1,0 +1,131 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Multicast groups and nodes of the packet replication engine (tables ``$pre.mgid`` and ``$pre.node``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from lanesum_control.bfruntime import messages
+from lanesum_control.bfruntime.description import Table
+from lanesum_switch.api import AlreadyExistsError, NotFoundError, Replica, Switch, TableFullError
+from lanesum_switch.bfruntime.values import decode, entry_of, fields_by_id, only_key, wanted
+from lanesum_switch.p4runtime.status import UNIMPLEMENTED, StatusError, invalid
+
+_Update = messages.Update
+MAX_NODES = 1 << 16
+_MAX_PORTS = 1 << 9
+_MAX_MEMBERS = 1 << 12
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    rid: int
+    ports: tuple[int, ...]
+
+
+class Nodes:
+    """Table ``$pre.node``: copies with one replication id to a list of ports."""
+
+    def __init__(self, described: Table) -> None:
+        self._described = described
+        self._key = described.key("$MULTICAST_NODE_ID")
+        self._rid, self._ports = described.datum("$MULTICAST_RID"), described.datum("$DEV_PORT")
+        self._lags = described.datum("$MULTICAST_LAG_ID")
+        self.by_id: dict[int, _Node] = {}
+        self.used: dict[int, int] = {}  # groups of each node
+
+    def write(self, kind: int, entry: Any) -> None:
+        """Handle an update. Raises StatusError, SwitchError."""
+        number = decode(only_key(entry, self._described), self._key)
+        if kind == _Update.INSERT:
+            if number in self.by_id:
+                raise AlreadyExistsError(f"Node {number} exists.")
+            if len(self.by_id) >= MAX_NODES:
+                raise TableFullError(f"There are {MAX_NODES} nodes already.")
+            self.by_id[number] = self._node(entry)
+        elif kind == _Update.DELETE:
+            if number not in self.by_id:
+                raise NotFoundError(f"There is no node {number}.")
+            if self.used.get(number):
+                raise invalid(f"Node {number} is in a group")
+            del self.by_id[number]
+            self.used.pop(number, None)
+        else:
+            raise StatusError(UNIMPLEMENTED, "Nodes take INSERT and DELETE")
+
+    def _node(self, entry: Any) -> _Node:
+        given = fields_by_id(entry.data.fields, self._described.data, "The node")
+        if self._rid.id not in given or self._ports.id not in given or self._lags.id not in given:
+            raise invalid("A node has a replication id, LAGs and ports")
+        ports = tuple(given[self._ports.id].int_arr_val.val)
+        if given[self._lags.id].int_arr_val.val:
+            raise StatusError(UNIMPLEMENTED, "LAGs are not supported")
+        if len(ports) > _MAX_PORTS or any(port >= _MAX_PORTS for port in ports):
+            raise invalid(f"A node has ports below {_MAX_PORTS}, each once")
+        return _Node(decode(given[self._rid.id].stream, self._rid), ports)
+
+    def read(self, entry: Any) -> Iterator[Any]:
+        """Yield one node, or all. Raises StatusError, SwitchError."""
+        for number in wanted(entry, self._described, self._key, self.by_id, "node"):
+            node = self.by_id[number]
+            found = entry_of(self._described, self._key.id, self._key.encode(number))
+            found.data.fields.add(field_id=self._rid.id, stream=self._rid.encode(node.rid))
+            found.data.fields.add(field_id=self._lags.id).int_arr_val.SetInParent()
+            found.data.fields.add(field_id=self._ports.id).int_arr_val.val.extend(node.ports)
+            yield found
+
+
+class Groups:
+    """Table ``$pre.mgid``: the nodes of each multicast group, which the switch receives as replicas."""
+
+    def __init__(self, described: Table, nodes: Nodes, switch: Switch) -> None:
+        self._described, self._nodes, self._switch = described, nodes, switch
+        self._key, self._members = described.key("$MGID"), described.datum("$MULTICAST_NODE_ID")
+        self._exclusions = described.datum("$MULTICAST_NODE_L1_XID_VALID")
+        self._by_id: dict[int, tuple[int, ...]] = {}
+
+    def write(self, kind: int, entry: Any) -> None:
+        """Handle an update. Raises StatusError, SwitchError."""
+        number = decode(only_key(entry, self._described), self._key)
+        if kind not in (_Update.INSERT, _Update.MODIFY, _Update.DELETE):
+            raise StatusError(UNIMPLEMENTED, "Groups take INSERT, MODIFY and DELETE")
+        if kind == _Update.INSERT and number in self._by_id:
+            raise AlreadyExistsError(f"Multicast group {number} exists.")
+        if kind != _Update.INSERT and number not in self._by_id:
+            raise NotFoundError(f"There is no multicast group {number}.")
+        members = () if kind == _Update.DELETE else self._listed(entry)
+        replicas = [
+            Replica(port, self._nodes.by_id[node].rid) for node in members for port in self._nodes.by_id[node].ports
+        ]
+        self._switch.set_multicast_group(number, None if kind == _Update.DELETE else replicas)
+        for node in self._by_id.pop(number, ()):
+            self._nodes.used[node] -= 1
+        if kind != _Update.DELETE:
+            self._by_id[number] = members
+            for node in members:
+                self._nodes.used[node] = self._nodes.used.get(node, 0) + 1
+
+    def _listed(self, entry: Any) -> tuple[int, ...]:
+        given = fields_by_id(entry.data.fields, self._described.data, "The group")
+        members = tuple(given[self._members.id].int_arr_val.val) if self._members.id in given else ()
+        excluded = list(given[self._exclusions.id].bool_arr_val.val) if self._exclusions.id in given else []
+        if len(excluded) != len(members) or len(members) > _MAX_MEMBERS:
+            raise invalid(f"A group has at most {_MAX_MEMBERS} nodes, and an exclusion flag for each")
+        if any(excluded):
+            raise StatusError(UNIMPLEMENTED, "Exclusion ids are not supported")
+        missing = [node for node in members if node not in self._nodes.by_id]
+        if missing or len(set(members)) < len(members):
+            raise invalid(f"Node {missing[0]} does not exist" if missing else "A node is in the group twice")
+        return members
+
+    def read(self, entry: Any) -> Iterator[Any]:
+        """Yield one group, or all. Raises StatusError, SwitchError."""
+        for number in wanted(entry, self._described, self._key, self._by_id, "multicast group"):
+            members = self._by_id[number]
+            found = entry_of(self._described, self._key.id, self._key.encode(number))
+            found.data.fields.add(field_id=self._members.id).int_arr_val.val.extend(members)
+            found.data.fields.add(field_id=self._exclusions.id).bool_arr_val.val.extend(False for _ in members)
+            yield found

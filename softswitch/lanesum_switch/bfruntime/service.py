@@ -1,0 +1,177 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The five RPCs of the ``bfrt_proto.BfRuntime`` service."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from google.protobuf import any_pb2
+from google.rpc import status_pb2
+
+from lanesum.rpc.calls import Call
+from lanesum.rpc.grpc_server import CallHandler
+from lanesum_control.bfruntime import messages
+from lanesum_switch.bfruntime.agent import Agent
+from lanesum_switch.bfruntime.clients import Clients
+from lanesum_switch.p4runtime.arbitration import Connection
+from lanesum_switch.p4runtime.calls import MessageStream, parsed, refused, run_slowly, serve_stream, unary
+from lanesum_switch.p4runtime.status import (
+    FAILED_PRECONDITION,
+    NOT_FOUND,
+    UNIMPLEMENTED,
+    UNKNOWN,
+    StatusError,
+    invalid,
+)
+
+_Set = messages.SetForwardingPipelineConfigRequest
+_Phase = messages.SetForwardingPipelineConfigResponse
+_CONTINUE_ON_ERROR = 0
+#: Refusals that an answer names; their texts travel in gRPC metadata, which has a limit.
+_MAX_NAMED_ERRORS = 64
+_MAX_TEXT = 60
+
+
+class BfRuntimeService:
+    """Maps RPCs to the agent of one device.
+
+    Attributes:
+        handlers: handlers by full method name.
+    """
+
+    def __init__(self, agent: Agent, device_id: int) -> None:
+        self._agent, self._device_id = agent, device_id
+        self._clients = Clients()
+        self.handlers: dict[str, CallHandler] = {
+            f"/{messages.SERVICE}/Write": unary(messages.WriteRequest, self._write),
+            f"/{messages.SERVICE}/Read": self._read,
+            f"/{messages.SERVICE}/SetForwardingPipelineConfig": unary(_Set, self._set_config),
+            f"/{messages.SERVICE}/GetForwardingPipelineConfig": unary(
+                messages.GetForwardingPipelineConfigRequest, self._get_config
+            ),
+            f"/{messages.SERVICE}/StreamChannel": self._stream_channel,
+        }
+
+    def _write(self, request: Any) -> Any:
+        self._check_device(request.target.device_id)
+        self._check_pipes(request.target.pipe_id)
+        if request.atomicity != _CONTINUE_ON_ERROR:
+            raise StatusError(UNIMPLEMENTED, "Updates are applied one after the other")
+        self._clients.check_bound(request.client_id)
+        errors: list[StatusError | None] = []
+        with self._agent.lock:
+            for update in request.updates:
+                try:
+                    self._agent.write(update)
+                    errors.append(None)
+                except StatusError as error:
+                    errors.append(error)
+        if any(errors):
+            raise _all_errors(errors)
+        return messages.WriteResponse()
+
+    async def _read(self, call: Call) -> None:
+        data = await call.receive()
+        found, failure = await run_slowly(call, lambda: self._entries(parsed(messages.ReadRequest, data)))
+        # One message with all entries, also in front of an error.
+        await call.send(found)
+        if failure is not None:
+            raise refused(failure)
+
+    def _entries(self, request: Any) -> tuple[bytes, StatusError | None]:
+        self._check_device(request.target.device_id)
+        self._check_pipes(request.target.pipe_id)
+        self._clients.check_bound(request.client_id)
+        response, failure = messages.ReadResponse(), None
+        with self._agent.lock:
+            try:
+                self._agent.read(request.entities, response)
+            except StatusError as error:
+                failure = error
+        return response.SerializeToString(), failure
+
+    def _set_config(self, request: Any) -> Any:
+        self._check_device(request.device_id)
+        if len(request.config) != 1:
+            raise invalid("A request has one configuration")
+        (config,) = request.config
+        if request.action == _Set.BIND:
+            if config.p4_name != self._agent.program_name:
+                raise StatusError(NOT_FOUND, f"The switch does not run program {config.p4_name[:64]!r}")
+            self._clients.bind(request.client_id)
+        elif request.action == _Set.VERIFY_AND_WARM_INIT_BEGIN_AND_END:
+            self._push(config)
+        else:
+            raise StatusError(UNIMPLEMENTED, "Programs are bound, or pushed in one step")
+        return messages.SetForwardingPipelineConfigResponse()
+
+    def _push(self, config: Any) -> None:
+        with self._agent.lock:
+            previous = self._agent.program_name
+            self._agent.push(config)
+            if previous != config.p4_name:
+                self._clients.release()
+            for phase in (_Phase.WARM_INIT_STARTED, _Phase.WARM_INIT_FINISHED):
+                notice = messages.StreamMessageResponse()
+                notice.set_forwarding_pipeline_config_response.SetInParent()
+                notice.set_forwarding_pipeline_config_response.set_forwarding_pipeline_config_response_type = phase
+                self._clients.tell(notice)
+
+    def _get_config(self, request: Any) -> Any:
+        self._check_device(request.device_id)
+        with self._agent.lock:
+            return self._agent.configuration()
+
+    async def _stream_channel(self, call: Call) -> None:
+        await serve_stream(call, lambda connection: _Stream(self._clients, connection, self._check_device))
+
+    def _check_device(self, device_id: int) -> None:
+        if device_id != self._device_id:
+            raise invalid(f"This switch is device {self._device_id}, not {device_id}")
+
+    @staticmethod
+    def _check_pipes(pipe_id: int) -> None:
+        if pipe_id != messages.ALL_PIPES:
+            raise StatusError(UNIMPLEMENTED, f"Tables are those of all pipes: give pipe {messages.ALL_PIPES:#x}")
+
+
+class _Stream(MessageStream):
+    """The requests of one StreamChannel."""
+
+    REQUEST = messages.StreamMessageRequest
+
+    def __init__(self, clients: Clients, connection: Connection, check_device: Any) -> None:
+        super().__init__(connection)
+        self._clients, self._check_device = clients, check_device
+        self._client_id: int | None = None
+
+    async def handle(self, call: Call, request: Any) -> None:
+        if request.WhichOneof("update") != "subscribe":
+            return
+        self._check_device(request.subscribe.device_id)
+        if self._client_id is not None:
+            raise StatusError(FAILED_PRECONDITION, "The client of a stream cannot change")
+        self._clients.subscribe(request.client_id, self.connection)
+        self._client_id = request.client_id
+
+    def leave(self) -> None:
+        """Remove the closed stream. Idempotent."""
+        if self._client_id is not None:
+            self._clients.leave(self._client_id)
+            self._client_id = None
+
+
+def _all_errors(errors: Sequence[StatusError | None]) -> StatusError:
+    """Return the status of a Write: an Error for each update, up to the last refused one of those that are named."""
+    status = status_pb2.Status(code=UNKNOWN, message="Updates were refused")
+    refusals = [i for i, error in enumerate(errors) if error is not None]
+    for error in errors[: refusals[:_MAX_NAMED_ERRORS][-1] + 1]:
+        packed = messages.Error()
+        if error is not None:
+            packed = messages.Error(canonical_code=error.code, message=error.message[:_MAX_TEXT])
+        status.details.append(
+            any_pb2.Any(type_url="type.googleapis.com/bfrt_proto.Error", value=packed.SerializeToString())
+        )
+    return StatusError(UNKNOWN, status.message, status.SerializeToString())

@@ -1,0 +1,424 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""BF Runtime of the embedded switch, called message by message: answers, refusals and bounds."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import queue
+import random
+import tempfile
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import grpc
+import pytest
+from google.rpc import status_pb2
+
+from lanesum_control.bfruntime import messages
+from lanesum_control.bfruntime.connection import forwarding_config
+from lanesum_control.bfruntime.description import Description
+from lanesum_control.pipelines import tofino_pipeline
+from lanesum_switch.bfruntime import BfRuntimeServer, agent
+from lanesum_switch.bfruntime.fixed_tables import DESCRIPTION
+from lanesum_switch.p4runtime.arbitration import MAX_CONNECTIONS
+from lanesum_switch.tna.switch import TofinoSwitch
+from tests.control_plane.protocols import CachingSwitch
+
+Code = grpc.StatusCode
+PIPELINE = tofino_pipeline("tofino1-w32")
+PROGRAM = Description(PIPELINE.description)
+FIXED = Description(DESCRIPTION)
+FORWARD = PROGRAM.named("IngressPipeline.forward.forward")
+ORIGIN = PROGRAM.named("IngressPipeline.origin.origin")
+CLASSIFY = PROGRAM.named("IngressPipeline.classify.classify")
+OWNER = PROGRAM.named("IngressPipeline.slots.slot_owner")
+NODES, GROUPS, PORTS = FIXED.named("$pre.node"), FIXED.named("$pre.mgid"), FIXED.named("$PORT")
+_Set = messages.SetForwardingPipelineConfigRequest
+_Update = messages.Update
+EXPECT = next(action for action in ORIGIN.actions.values() if action.name.endswith("expect"))
+
+
+_numbers = itertools.count(1)
+
+
+class Client:
+    """One client, with its stream once it has subscribed."""
+
+    def __init__(self, address: str) -> None:
+        self.address, self.number = address, next(_numbers)
+        self.channel = grpc.insecure_channel(address, [("grpc.use_local_subchannel_pool", 1)])
+        self.outgoing: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.stream = self.channel.stream_stream(
+            f"/{messages.SERVICE}/StreamChannel", None, messages.StreamMessageResponse.FromString
+        )(iter(self.outgoing.get, None))
+
+    def subscribe(self, device_id: int = 0) -> Any:
+        request = messages.StreamMessageRequest(client_id=self.number)
+        request.subscribe.device_id = device_id
+        self.outgoing.put(request.SerializeToString())
+        return next(self.stream)
+
+    def call(self, method: str, body: bytes) -> bytes:
+        """Return the last answer. Raises grpc.RpcError."""
+        path = f"/{messages.SERVICE}/{method}"
+        if method == "Read":
+            return b"".join(self.channel.unary_stream(path)(body, timeout=60))
+        answer: bytes = self.channel.unary_unary(path)(body, timeout=60)
+        return answer
+
+    def write(self, *updates: tuple[int, Any], **fields: Any) -> None:
+        request = messages.WriteRequest(client_id=self.number, **fields)
+        request.target.pipe_id = messages.ALL_PIPES
+        for kind, entry in updates:
+            request.updates.add(type=kind).entity.table_entry.CopyFrom(entry)
+        self.call("Write", request.SerializeToString())
+
+    def read(self, *entries: Any) -> list[Any]:
+        request = messages.ReadRequest(client_id=self.number)
+        request.target.pipe_id = messages.ALL_PIPES
+        for entry in entries:
+            request.entities.add().table_entry.CopyFrom(entry)
+        answer = messages.ReadResponse.FromString(self.call("Read", request.SerializeToString()))
+        return [entity.table_entry for entity in answer.entities]
+
+    def set(self, action: int, *configs: Any) -> None:
+        request = _Set(client_id=self.number, action=action, config=configs)
+        self.call("SetForwardingPipelineConfig", request.SerializeToString())
+
+    def push(self, config: Any) -> None:
+        self.set(_Set.VERIFY_AND_WARM_INIT_BEGIN_AND_END, config)
+
+    def close(self) -> None:
+        """End the stream; the server has forgotten the client then."""
+        self.outgoing.put(None)
+        with contextlib.suppress(grpc.RpcError):
+            for _ in self.stream:
+                pass
+        self.channel.close()
+
+
+@contextlib.contextmanager
+def running(device: TofinoSwitch) -> Iterator[Client]:
+    """Run a server; yield a client that has pushed the program, and is bound to it."""
+    with tempfile.TemporaryDirectory() as folder, BfRuntimeServer(device, f"unix:{folder}/agent") as server:
+        client = Client(server.address)
+        client.subscribe()
+        client.push(forwarding_config(PIPELINE))
+        client.set(_Set.BIND, messages.ForwardingPipelineConfig(p4_name="lanesum"))
+        yield client
+        client.close()
+
+
+@pytest.fixture(scope="module")
+def device() -> TofinoSwitch:
+    return CachingSwitch()
+
+
+@pytest.fixture(scope="module")
+def bound(device: TofinoSwitch) -> Iterator[Client]:
+    """The client that is bound; the tests leave no entries."""
+    with running(device) as client:
+        yield client
+
+
+@pytest.fixture
+def client(bound: Client) -> Iterator[Client]:
+    """Another client, of no subscription."""
+    one = Client(bound.address)
+    yield one
+    one.close()
+
+
+def code(function: Callable[[], Any]) -> Any:
+    with pytest.raises(grpc.RpcError) as caught:
+        function()
+    return caught.value.code()
+
+
+def codes(function: Callable[[], Any]) -> list[int]:
+    """Return the canonical codes of the updates of a refused write."""
+    with pytest.raises(grpc.RpcError) as caught:
+        function()
+    metadata = dict(caught.value.trailing_metadata())
+    status = status_pb2.Status.FromString(metadata["grpc-status-details-bin"])
+    return [messages.Error.FromString(detail.value).canonical_code for detail in status.details]
+
+
+def origin(source: bytes = b"\n\0\0\1", port: bytes = b"\0\1", attached: bytes = b"\1") -> Any:
+    entry = messages.TableEntry(table_id=ORIGIN.id)
+    entry.key.fields.add(field_id=1).exact.value = source
+    entry.data.action_id = EXPECT.id
+    entry.data.fields.add(field_id=1, stream=port)
+    entry.data.fields.add(field_id=2, stream=attached)
+    return entry
+
+
+def changed(change: Callable[[Any], Any]) -> Any:
+    entry = origin()
+    change(entry)
+    return entry
+
+
+def route(bits: int, destination: bytes = b"\n\0\0\1") -> Any:
+    entry = messages.TableEntry(table_id=FORWARD.id)
+    key = entry.key.fields.add(field_id=1)
+    key.lpm.value, key.lpm.prefix_len = destination, bits
+    action = next(one for one in FORWARD.actions.values() if one.name.endswith("route"))
+    entry.data.action_id = action.id
+    for param in action.params.values():
+        entry.data.fields.add(field_id=param.id, stream=param.encode(1))
+    return entry
+
+
+def node(number: int = 300, rid: bytes = b"\0\1", ports: tuple[int, ...] = (1,), lags: tuple[int, ...] = ()) -> Any:
+    entry = messages.TableEntry(table_id=NODES.id)
+    entry.key.fields.add(field_id=1).exact.value = number.to_bytes(4, "big")
+    entry.data.fields.add(field_id=1, stream=rid)
+    entry.data.fields.add(field_id=2).int_arr_val.val.extend(lags)
+    entry.data.fields.add(field_id=3).int_arr_val.val.extend(ports)
+    return entry
+
+
+def group(nodes: tuple[int, ...], number: int = 1, *, excluded: bool = False) -> Any:
+    entry = messages.TableEntry(table_id=GROUPS.id)
+    entry.key.fields.add(field_id=1).exact.value = number.to_bytes(2, "big")
+    entry.data.fields.add(field_id=1).int_arr_val.val.extend(nodes)
+    entry.data.fields.add(field_id=2).bool_arr_val.val.extend(excluded for _ in nodes)
+    return entry
+
+
+def port(number: int = 8, speed: str = "BF_SPEED_100G", correction: str = "BF_FEC_TYP_RS", **lanes: bytes) -> Any:
+    entry = messages.TableEntry(table_id=PORTS.id)
+    entry.key.fields.add(field_id=1).exact.value = number.to_bytes(4, "big")
+    entry.data.fields.add(field_id=1, str_val=speed)
+    entry.data.fields.add(field_id=2, str_val=correction)
+    entry.data.fields.add(field_id=4, bool_val=True)
+    for value in lanes.values():
+        entry.data.fields.add(field_id=3, stream=value)
+    return entry
+
+
+def key_of(entry: Any) -> Any:
+    key = messages.TableEntry(table_id=entry.table_id)
+    key.key.CopyFrom(entry.key)
+    return key
+
+
+@pytest.mark.parametrize(
+    ("entry", "kind", "expected"),
+    [
+        (origin(source=b"\1"), _Update.INSERT, Code.INVALID_ARGUMENT),
+        (origin(source=bytes(5)), _Update.INSERT, Code.INVALID_ARGUMENT),
+        (origin(port=b"\2\0"), _Update.INSERT, Code.INVALID_ARGUMENT),
+        (changed(lambda e: e.key.fields.add(field_id=1)), _Update.INSERT, Code.INVALID_ARGUMENT),
+        (changed(lambda e: e.key.fields.add(field_id=7)), _Update.INSERT, Code.INVALID_ARGUMENT),
+        (changed(lambda e: e.key.fields.pop()), _Update.INSERT, Code.INVALID_ARGUMENT),
+        (changed(lambda e: e.key.fields[0].ternary.SetInParent()), _Update.INSERT, Code.INVALID_ARGUMENT),
+        (changed(lambda e: e.data.fields.pop()), _Update.INSERT, Code.INVALID_ARGUMENT),
+        (changed(lambda e: e.data.fields.add(field_id=9)), _Update.INSERT, Code.INVALID_ARGUMENT),
+        (changed(lambda e: e.data.ClearField("action_id")), _Update.INSERT, Code.NOT_FOUND),
+        (changed(lambda e: setattr(e, "table_id", 5)), _Update.INSERT, Code.NOT_FOUND),
+        (changed(lambda e: setattr(e, "handle_id", 5)), _Update.INSERT, Code.UNIMPLEMENTED),
+        (changed(lambda e: setattr(e, "is_default_entry", True)), _Update.MODIFY, Code.INVALID_ARGUMENT),
+        (origin(), _Update.UNSPECIFIED, Code.UNIMPLEMENTED),
+        (origin(), 99, Code.INVALID_ARGUMENT),
+        (origin(), _Update.MODIFY_INC, Code.UNIMPLEMENTED),
+        (origin(), _Update.MODIFY, Code.NOT_FOUND),
+        (origin(), _Update.DELETE, Code.NOT_FOUND),
+        (route(33), _Update.INSERT, Code.INVALID_ARGUMENT),
+        (route(-1), _Update.INSERT, Code.INVALID_ARGUMENT),
+        (messages.TableEntry(table_id=CLASSIFY.id, key={}), _Update.DELETE, Code.UNIMPLEMENTED),
+        (messages.TableEntry(table_id=OWNER.id), _Update.DELETE, Code.UNIMPLEMENTED),
+        (node(rid=b"\1"), _Update.INSERT, Code.INVALID_ARGUMENT),
+        (node(ports=(512,)), _Update.INSERT, Code.INVALID_ARGUMENT),
+        (node(lags=(1,)), _Update.INSERT, Code.UNIMPLEMENTED),
+        (node(), _Update.MODIFY, Code.UNIMPLEMENTED),
+        (node(), _Update.DELETE, Code.NOT_FOUND),
+        (group((300,)), _Update.INSERT, Code.INVALID_ARGUMENT),
+        (group((), number=0), _Update.INSERT, Code.INVALID_ARGUMENT),
+        (group(()), _Update.MODIFY, Code.NOT_FOUND),
+        (group((), excluded=True), _Update.RESET, Code.UNIMPLEMENTED),
+        (port(number=512), _Update.INSERT, Code.INVALID_ARGUMENT),
+        (port(speed="1T"), _Update.INSERT, Code.INVALID_ARGUMENT),
+        (port(correction=""), _Update.INSERT, Code.INVALID_ARGUMENT),
+        (port(lanes=b"\4"), _Update.INSERT, Code.INVALID_ARGUMENT),
+        (port(), _Update.DELETE, Code.NOT_FOUND),
+        (port(), _Update.MODIFY, Code.UNIMPLEMENTED),
+    ],
+)
+def test_write_of_invalid_entry_is_refused_and_changes_nothing(
+    bound: Client, entry: Any, kind: int, expected: grpc.StatusCode
+) -> None:
+    wildcards = [messages.TableEntry(table_id=table.id) for table in (ORIGIN, FORWARD, NODES, GROUPS, PORTS)]
+    before = bound.read(*wildcards)
+    assert codes(lambda: bound.write((kind, entry))) == [expected.value[0]]
+    assert bound.read(*wildcards) == before
+
+
+def test_write_with_refusals_applies_the_rest_and_names_each(bound: Client) -> None:
+    updates = [(_Update.INSERT, origin()), (_Update.INSERT, origin()), (_Update.INSERT, origin(b"\n\0\0\2"))]
+    assert codes(lambda: bound.write(*updates)) == [0, Code.ALREADY_EXISTS.value[0]]
+    found = bound.read(messages.TableEntry(table_id=ORIGIN.id))
+    assert [entry.is_default_entry for entry in found] == [False, False, True]
+    assert found[:2] == [origin(), origin(b"\n\0\0\2")]
+    bound.write((_Update.DELETE, messages.TableEntry(table_id=ORIGIN.id)))
+    assert len(bound.read(messages.TableEntry(table_id=ORIGIN.id))) == 1
+
+
+def test_entries_of_every_kind_are_read_as_they_were_written(bound: Client) -> None:
+    written = [route(24, b"\n\0\0\0"), route(32)]
+    bound.write(*[(_Update.INSERT, entry) for entry in written])
+    assert sorted(map(str, bound.read(messages.TableEntry(table_id=FORWARD.id))[:2])) == sorted(map(str, written))
+    assert bound.read(key_of(written[0])) == written[:1]
+    bound.write(*[(_Update.DELETE, key_of(entry)) for entry in written])
+    constant = messages.TableEntry(table_id=CLASSIFY.id)
+    constant.table_flags.from_hw = True
+    found = bound.read(constant)
+    assert len(found) > 10
+    first = found[0]
+    assert {field.WhichOneof("match_type") for field in first.key.fields} == {"ternary", "exact"}
+    assert {CLASSIFY.data[field.field_id].name for field in first.data.fields} == {
+        "$COUNTER_SPEC_BYTES", "$COUNTER_SPEC_PKTS",
+    }  # fmt: skip
+    assert bound.read(key_of(first)) == [changed_flags(first)]
+
+
+def changed_flags(entry: Any) -> Any:
+    """Return an entry without counters."""
+    found = messages.TableEntry()
+    found.CopyFrom(entry)
+    del found.data.fields[:]
+    return found
+
+
+def test_node_of_a_group_cannot_be_deleted(bound: Client, device: TofinoSwitch) -> None:
+    bound.write((_Update.INSERT, node()), (_Update.INSERT, node(301, b"\0\2", (2, 3))))
+    bound.write((_Update.INSERT, group((300, 301))))
+    assert [(one.port, one.instance) for one in device.multicast_groups[1]] == [(1, 1), (2, 2), (3, 2)]
+    assert codes(lambda: bound.write((_Update.DELETE, node()))) == [Code.INVALID_ARGUMENT.value[0]]
+    assert codes(lambda: bound.write((_Update.MODIFY, group((300,), excluded=True)))) == [Code.UNIMPLEMENTED.value[0]]
+    assert codes(lambda: bound.write((_Update.MODIFY, group((300, 300))))) == [Code.INVALID_ARGUMENT.value[0]]
+    bound.write((_Update.MODIFY, group((301,))), (_Update.DELETE, node()))
+    assert [(one.port, one.instance) for one in device.multicast_groups[1]] == [(2, 2), (3, 2)]
+    assert bound.read(messages.TableEntry(table_id=GROUPS.id)) == [group((301,))]
+    bound.write((_Update.DELETE, group(())), (_Update.DELETE, node(301)))
+    assert not device.multicast_groups
+
+
+def test_answer_with_too_many_entries_is_refused(bound: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agent, "MAX_READ_ENTRIES", 5)
+    wildcard = messages.TableEntry(table_id=ORIGIN.id)
+    assert len(bound.read(*[wildcard] * 5)) == 5
+    assert code(lambda: bound.read(*[wildcard] * 6)) == Code.RESOURCE_EXHAUSTED
+
+
+def test_nodes_are_bounded(bound: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lanesum_switch.bfruntime.replication.MAX_NODES", 1)
+    bound.write((_Update.INSERT, node()))
+    assert codes(lambda: bound.write((_Update.INSERT, node(301)))) == [Code.RESOURCE_EXHAUSTED.value[0]]
+    bound.write((_Update.DELETE, node()))
+
+
+def test_details_of_many_refusals_fit_into_the_metadata(bound: Client) -> None:
+    refused = codes(lambda: bound.write(*[(_Update.DELETE, origin())] * 1000))
+    assert set(refused) == {Code.NOT_FOUND.value[0]} and len(refused) == 64
+
+
+def test_client_that_is_not_bound_cannot_read_or_write(client: Client) -> None:
+    assert code(client.read) == Code.UNAVAILABLE
+    assert code(client.write) == Code.UNAVAILABLE
+    assert client.subscribe().subscribe.status.code == 0
+    assert code(client.read) == Code.NOT_FOUND
+    assert code(client.write) == Code.NOT_FOUND
+    lanesum = messages.ForwardingPipelineConfig(p4_name="lanesum")
+    assert code(lambda: client.set(_Set.BIND, lanesum)) == Code.ALREADY_EXISTS
+    other = messages.ForwardingPipelineConfig(p4_name="other")
+    assert code(lambda: client.set(_Set.BIND, other)) == Code.NOT_FOUND
+    assert code(lambda: client.set(_Set.BIND)) == Code.INVALID_ARGUMENT
+    assert code(lambda: client.set(_Set.VERIFY, lanesum)) == Code.UNIMPLEMENTED
+
+
+def test_requests_for_other_devices_and_pipes_are_refused(bound: Client, client: Client) -> None:
+    assert code(lambda: client.subscribe(device_id=1)) == Code.INVALID_ARGUMENT
+    one_pipe = messages.ReadRequest(client_id=bound.number)
+    assert code(lambda: bound.call("Read", one_pipe.SerializeToString())) == Code.UNIMPLEMENTED
+    elsewhere = messages.GetForwardingPipelineConfigRequest(device_id=1)
+    body = elsewhere.SerializeToString()
+    assert code(lambda: bound.call("GetForwardingPipelineConfig", body)) == Code.INVALID_ARGUMENT
+    assert code(lambda: bound.write(atomicity=1)) == Code.UNIMPLEMENTED
+
+
+def test_stream_with_two_subscriptions_is_ended(client: Client) -> None:
+    client.subscribe()
+    assert code(client.subscribe) == Code.FAILED_PRECONDITION
+
+
+def test_clients_are_bounded(bound: Client) -> None:
+    others = [Client(bound.address) for _ in range(MAX_CONNECTIONS - 1)]
+    for other in others:
+        other.subscribe()
+    late = Client(bound.address)
+    assert code(late.subscribe) == Code.RESOURCE_EXHAUSTED
+    for other in [*others, late]:
+        other.close()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda config: config.ClearField("profiles"),
+        lambda config: config.profiles.add(),
+        lambda config: config.ClearField("p4_name"),
+        lambda config: setattr(config, "bfruntime_info", b"{"),
+        lambda config: setattr(config, "bfruntime_info", b"\xff"),
+        lambda config: setattr(config, "bfruntime_info", b"[" * 100_000),
+        lambda config: setattr(config, "bfruntime_info", b"[]"),
+        lambda config: setattr(config, "bfruntime_info", b'{"tables": []}'),
+        lambda config: setattr(config, "bfruntime_info", b'{"tables": [{"id": -1}]}'),
+        lambda config: setattr(config.profiles[0], "binary", b"no program"),
+        lambda config: setattr(config.profiles[0], "binary", b"\xff"),
+    ],
+)
+def test_refused_program_leaves_the_one_that_runs(bound: Client, change: Callable[[Any], Any]) -> None:
+    bound.write((_Update.INSERT, origin()))
+    config = forwarding_config(PIPELINE)
+    change(config)
+    assert code(lambda: bound.push(config)) == Code.INVALID_ARGUMENT
+    assert bound.read(key_of(origin())) == [origin()]
+    bound.write((_Update.DELETE, origin()))
+
+
+def test_random_bodies_are_answered_and_end_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    rng = random.Random(7)
+    with running(CachingSwitch()) as client:
+        write, read = messages.WriteRequest(client_id=client.number), messages.ReadRequest(client_id=client.number)
+        for request in (write, read):
+            request.target.pipe_id = messages.ALL_PIPES
+        for entry in (origin(), node(), group((300,)), route(24)):
+            write.updates.add(type=_Update.INSERT).entity.table_entry.CopyFrom(entry)
+            read.entities.add().table_entry.CopyFrom(key_of(entry))
+        bodies = {"Write": write, "Read": read, "SetForwardingPipelineConfig": write}
+        seen = set()
+        for _ in range(200):
+            method = rng.choice(sorted(bodies))
+            body = bytearray(bodies[method].SerializeToString())
+            for _ in range(rng.randrange(1, 4)):
+                body[rng.randrange(len(body))] = rng.randrange(256)
+            try:
+                client.call(method, bytes(body))
+            except grpc.RpcError as error:
+                seen.add(error.code())
+        assert {Code.INTERNAL, Code.UNKNOWN, Code.NOT_FOUND} <= seen, "bodies get as far as single updates"
+        assert client.read(messages.TableEntry(table_id=ORIGIN.id))[-1].is_default_entry
+    assert [record for record in caplog.records if record.exc_info] == []
+
+
+def test_program_of_another_name_ends_the_bound_session() -> None:
+    with running(CachingSwitch()) as client:
+        config = forwarding_config(PIPELINE)
+        config.p4_name = "other"
+        client.push(config)
+        assert "set_forwarding_pipeline_config_response" in [message.WhichOneof("update") for message in client.stream]
+        assert code(client.read) == Code.UNAVAILABLE
