@@ -89,6 +89,7 @@ def _class(name: str) -> Any:
     return _MESSAGES[f"bfrt_proto.{name}"]
 
 
+DataField = _class("DataField")
 Entity = _class("Entity")
 Error = _class("Error")
 ForwardingPipelineConfig = _class("ForwardingPipelineConfig")
