@@ -106,7 +106,9 @@ class EmbeddedTarget(InProcessTarget):
         return self._control
 
     def exchange(self, port: int, frame: bytes) -> list[PortFrame]:
-        return [(out.port, out.frame) for out in self.switch.process(port, frame)]
+        out = [(packet.port, packet.frame) for packet in self.switch.process(port, frame)]
+        assert self.switch.counts.program_errors == 0, f"{self.name} failed on port {port}: {frame.hex()}"
+        return out
 
     def push_again(self) -> EmbeddedTarget:
         return EmbeddedTarget(
