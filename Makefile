@@ -38,6 +38,10 @@ WORDS ?= 24
 SLOTS ?=
 PASSES ?= 1
 
+# Frames and first seed of `make tofino-model`.
+MODEL_FRAMES ?= 20000
+MODEL_SEED ?= 0
+
 # Processes that run tests in parallel (pytest-xdist). 0 runs all tests in one process; auto is 0 without root.
 TEST_PROCESSES ?= auto
 
@@ -46,7 +50,7 @@ SANITIZE_SECONDS ?= 30
 FUZZ_SECONDS ?= 600
 FUZZ_SEED ?= 1
 
-.PHONY: help run test test-quick test-code lint format setup p4 tofino tofino-try generate soak bench native-sanitize audit \
+.PHONY: help run test test-quick test-code lint format setup p4 tofino tofino-try tofino-model generate soak bench native-sanitize audit \
 	fuzz hold fuzz-programs fuzz-files fuzz-grpc fuzz-udp model clean
 
 help: ## list the targets
@@ -85,6 +89,9 @@ tofino: $(READY_TO_TEST) ## compile p4src for Tofino into p4src/build/tofino and
 
 tofino-try: $(READY_TO_TEST) ## print the resources of a custom Tofino profile (CHIP=tofino1|tofino2 WORDS= SLOTS= PASSES=)
 	@$(BIN)/python -m lanesum_control.tofino.build --chip $(CHIP) --words $(WORDS) $(if $(SLOTS),--slots $(SLOTS)) --passes $(PASSES)
+
+tofino-model: $(READY_TO_TEST) ## compare random frames on the chip's model (needs tofino_test_harness on PATH; MODEL_FRAMES= MODEL_SEED=)
+	LANESUM_TOFINO_BINARIES=out/tofino $(BIN)/python -m bmv2_tests.chip_frames --frames $(MODEL_FRAMES) --seed $(MODEL_SEED)
 
 generate: $(READY_TO_TEST) ## rewrite generated files: P4 and C++ constants, tables of the documents, JSON schemas
 	$(BIN)/python -m lanesum_lab.generate

@@ -65,15 +65,17 @@ def pytest_configure(config: pytest.Config) -> None:
         )
     # A shell that runs tests in the background makes them, and their child processes, ignore Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    folders = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    if _STARTING not in folders:
-        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [_STARTING, *folders]))
+    parallel = bool(config.getoption("numprocesses", None))
     if hasattr(config, "workerinput"):
         enter_network_namespace()
-    elif config.getoption("numprocesses", None) and obstacle():
+    elif parallel and obstacle():
         raise pytest.UsageError(
             f"Tests bind the same addresses, so parallel processes require network namespaces: {obstacle()}. Use -n 0."
         )
+    if hasattr(config, "workerinput") or not parallel:
+        # For the processes that tests start, not for those that run tests.
+        folders = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+        os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(filter(None, [_STARTING, *folders])))
 
 
 def _crash_file(worker: Mapping[str, Any]) -> Path:

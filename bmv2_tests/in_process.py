@@ -26,9 +26,10 @@ _TOFINO_TICK_NS = 1 << 20
 _OUTLASTS_LEASES = 1 << 16
 
 
-class _InProcessTarget:
+class InProcessTarget:
     min_frame_bytes = 0
     num_schedules = 40
+    stopped = False
     slot_table: type[SlotTable] = SlotTable
 
     @property
@@ -46,7 +47,7 @@ class _InProcessTarget:
         return [out for port, frame in frames for out in self.exchange(port, frame)]
 
 
-class ReferenceTarget(_InProcessTarget):
+class ReferenceTarget(InProcessTarget):
     """The reference model."""
 
     name = "reference"
@@ -76,7 +77,7 @@ class ReferenceTarget(_InProcessTarget):
         return self.control.decisions()
 
 
-class EmbeddedTarget(_InProcessTarget):
+class EmbeddedTarget(InProcessTarget):
     """A compiled program in the embedded switch, programmed through a P4Runtime server."""
 
     def __init__(
@@ -105,7 +106,9 @@ class EmbeddedTarget(_InProcessTarget):
         return self._control
 
     def exchange(self, port: int, frame: bytes) -> list[PortFrame]:
-        return [(out.port, out.frame) for out in self.switch.process(port, frame)]
+        out = [(packet.port, packet.frame) for packet in self.switch.process(port, frame)]
+        assert self.switch.counts.program_errors == 0, f"{self.name} failed on port {port}: {frame.hex()}"
+        return out
 
     def push_again(self) -> EmbeddedTarget:
         return EmbeddedTarget(

@@ -70,6 +70,7 @@ class ProcessTarget:
     num_schedules = 5
     min_frame_bytes = ETHERNET_BYTES  # a raw socket sends nothing shorter
     clock: Clock | None = None
+    stopped = False
 
     def __init__(
         self,

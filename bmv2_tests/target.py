@@ -57,7 +57,8 @@ class Target(Protocol):
         num_schedules: randomized schedules that it runs in reasonable time.
         min_frame_bytes: length of the shortest frame that its ports accept.
         ops: lane operations of its program, from the P4Info.
-        clock: None in real time.
+        clock: None in real time, or where time stands still.
+        stopped: time stands still.
         queue_depth: all queues are empty in real time.
         slot_table: the decisions of its program in plain Python.
     """
@@ -68,6 +69,7 @@ class Target(Protocol):
     min_frame_bytes: int
     ops: tuple[LaneOp, ...]
     clock: Clock | None
+    stopped: bool
     queue_depth: Queues
     slot_table: type[SlotTable]
 

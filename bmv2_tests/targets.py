@@ -16,6 +16,7 @@ from lanesum_lab import targets
 from lanesum_lab.targets import SwitchTarget
 from lanesum_lab.veth import obstacle
 
+from . import chip_model
 from .in_process import ReferenceTarget, embedded_target
 from .process import process_target
 from .target import Target
@@ -33,7 +34,7 @@ def _is_built(record: SwitchTarget) -> bool:
 
 
 RECORDS = {record.name: record for record in targets.targets() if _is_built(record)}
-TARGETS = (REFERENCE, *RECORDS)
+TARGETS = (REFERENCE, *RECORDS, chip_model.NAME)
 # The test builds of BMv2's program, with fault tables.
 FAULT_TARGETS = tuple(f"{name}{_WITH_FAULTS}" for name in ("embedded", "bmv2"))
 
@@ -48,6 +49,10 @@ def open_target(name: str, accumulator_words: int | None = None) -> Iterator[Tar
     """
     if name == REFERENCE:
         yield ReferenceTarget(accumulator_words or DEFAULT_ACCUMULATOR_WORDS)
+        return
+    if name == chip_model.NAME:
+        with chip_model.model_target() as model:
+            yield model
         return
     record = RECORDS[name.removesuffix(_WITH_FAULTS)]
     pipeline = bmv2_pipeline(with_faults=True) if name in FAULT_TARGETS else record.pipeline(accumulator_words)

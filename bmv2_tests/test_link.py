@@ -151,7 +151,7 @@ def test_truncated_arp_is_dropped(star: Star) -> None:
     lengths = range(max(14, star.target.min_frame_bytes), len(question))
     for length in lengths:
         assert star.exchange(NON_MEMBER.port, question[:length]) == []
-    assert star.decisions() == {"drop_malformed": len(lengths)}
+    assert star.decisions() == ({"drop_malformed": len(lengths)} if lengths else {})
 
 
 @pytest.mark.parametrize("role", [Role(0), Role.UPPER], ids=["one level", "upper"])

@@ -100,7 +100,7 @@ def test_wrong_udp_length_is_dropped(scene: Scene, difference: int) -> None:
     assert scene.star.decisions()["drop_malformed"] == 1
 
 
-@pytest.mark.parametrize("difference", [-20, -1, 1, 1000])
+@pytest.mark.parametrize("difference", [-20, -3, -1, 1, 5, 1000])
 def test_wrong_ipv4_length_is_dropped(scene: Scene, difference: int) -> None:
     length = len(scene.frame) - IPV4 + difference
     frame = patched(scene.frame, IPV4 + 2, length.to_bytes(2, "big"))

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from lanesum_control.model import HostPort, Station, SwitchJob
 from lanesum_switch.reference.switch import PortFrame, ReferenceSwitch
 
-from .target import Target
+from .target import Clock, Target
 
 SLOT_DECISIONS = (
     "claim", "claim_and_complete", "contribute", "contribute_and_complete", "replay", "ascend_again", "report_pending",
@@ -41,7 +41,7 @@ class Twins:
         self._twin_before = self.twin.decisions()
 
     def _start_twin(self) -> None:
-        clock = self.target.clock
+        clock = Clock() if self.target.stopped else self.target.clock
         self.twin = ReferenceSwitch(
             self.accumulator_words,
             clock=clock and clock.microseconds,

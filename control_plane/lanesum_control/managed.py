@@ -8,6 +8,9 @@ import hashlib
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Protocol
 
+from lanesum.errors import ConfigurationError
+from lanesum_control.bfruntime.connection import BfRuntimeConnection
+from lanesum_control.bfruntime.ports import PortSettings
 from lanesum_control.capabilities import Capabilities
 from lanesum_control.client import DEFAULT_CONNECT_TIMEOUT_S, DEFAULT_ELECTION_ID, SwitchConnection
 from lanesum_control.controlled_switch import ControlledSwitch
@@ -80,7 +83,8 @@ class RemoteSwitch:
 
     ``mark_above``: the switch sets ECN on packets to a port while this many packets wait there. ``recirculation``:
     recirculation ports of a chip; None for its default ones. ``station``: its own address and the class of its answers.
-    ``election_id``: (high, low) at the switch. Raises ConfigurationError for any other port.
+    ``election_id``: (high, low) at the switch. ``ports``: settings of the ports in use, over BF Runtime only. Raises
+    ConfigurationError for any other port.
     """
 
     def __init__(
@@ -91,9 +95,17 @@ class RemoteSwitch:
         recirculation: Iterable[int] | None = None,
         station: Station = PLAIN_STATION,
         election_id: tuple[int, int] = DEFAULT_ELECTION_ID,
+        ports: PortSettings | None = None,
     ) -> None:
         self._election_id = election_id
         self._kind, self.address = protocol_of(address, pipeline)
+        if ports is not None and not issubclass(self._kind, BfRuntimeConnection):
+            raise ConfigurationError(
+                f"P4Runtime does not configure the ports of the switch at {address}.",
+                "Configure them with the agent's tools, or give the address of an agent with BF Runtime.",
+            )
+        self._port_settings = ports
+        self._ports: frozenset[int] = frozenset()  # in use
         self._recirculation = recirculation_ports(pipeline, recirculation)
         self._mark_above = mark_above
         self._station = station
@@ -114,6 +126,7 @@ class RemoteSwitch:
 
     def check_ports(self, used: Collection[int]) -> None:
         check_ports(self._pipeline, used)
+        self._ports = frozenset(used)
 
     @property
     def device(self) -> P4RuntimeSwitch:
@@ -130,6 +143,9 @@ class RemoteSwitch:
                 names, done = connection.use_names(self._pipeline), []
             else:
                 names, done = connection.push_pipeline(self._pipeline), ["program pushed"]
+            if self._port_settings is not None and isinstance(connection, BfRuntimeConnection):
+                count = connection.set_ports(self._ports, self._port_settings)
+                done += [f"{count} ports configured"] if count else []
         except BaseException:
             connection.close()
             raise

@@ -39,10 +39,10 @@ def _origin() -> str:
     return f"process {os.getpid()} at {socket.gethostname()}"
 
 
-class Membership(Closing):
+class JobMembership(Closing):
     """Membership of a worker in a job, across incarnations. Use as a context manager, or call ``close``.
 
-    ``Membership.join`` creates it. While it is open, a thread keeps the job alive.
+    ``JobMembership.join`` creates it. While it is open, a thread keeps the job alive.
 
     Attributes:
         ticket: ticket of the current incarnation, for one session.
@@ -85,7 +85,7 @@ class Membership(Closing):
         wait: bool = False,
         wait_s: float = DEFAULT_WAIT_S,
         interval_s: float = DEFAULT_KEEP_ALIVE_S,
-    ) -> Membership:
+    ) -> JobMembership:
         """Join through a controller; arguments and errors as of ``lanesum.join.join``.
 
         ``interval_s`` is the time between keep-alive calls, in seconds.

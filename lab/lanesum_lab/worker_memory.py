@@ -55,7 +55,7 @@ class _Costs:
 
 _NATIVE = _Costs(64 << 10, 5 << 20, 512, 8 << 10, 640, 80, 320)
 _PYTHON = _Costs(64 << 10, 1 << 10, 1024, 4 << 10, 1664, 200, 640)
-# A large result begins and ends at borders of huge pages, and may lie in a quarter more memory than it needs: see
+# A large result begins at the border of a huge page, and may lie in a quarter more memory than it needs: see
 # host/native/src/memory/array_pool.cpp.
 _HUGE_PAGE_BYTES = 1 << 21
 _SPARE = 4
@@ -125,7 +125,7 @@ def _round(ticket: JobTicket, size: RoundSize, costs: _Costs, in_flight: int, *,
     sent = 0 if native else chunks * (HEADER_BYTES + 2 * packet_words * WORD_BYTES)
     if not native:
         results *= 2
-    elif results >= 2 * _HUGE_PAGE_BYTES:
+    elif results >= _HUGE_PAGE_BYTES:
         results += 2 * _HUGE_PAGE_BYTES + results // _SPARE
     reports = min(chunks, in_flight) * costs.pending + chunks * costs.request
     return costs.round + chunks + contributors + results + sent + reports

@@ -47,7 +47,7 @@ control Icmp(INGRESS_PARAMETERS) {
         SEND_TO_PORT(INGRESS_PORT);
     }
 
-    // The type leaves the checksum.
+    // Update the checksum for the new type.
     action answer_echo() {
         send();
         hdr.datagram.type = ICMP_ECHO_REPLY;

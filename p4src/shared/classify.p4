@@ -9,7 +9,7 @@ control Classify(INGRESS_PARAMETERS) {
 
     action drop_malformed() { meta.verdict = VERDICT_DROP; COUNT(classify_counter); }
     action drop_corrupt() { meta.verdict = VERDICT_DROP; COUNT(classify_counter); }
-    // The tag names a network of its own, which the switch would leave with the packet.
+    // The tag names another network, and routing would carry the packet out of it.
     action drop_tagged() { meta.verdict = VERDICT_DROP; COUNT(classify_counter); }
     // To another station, or to all stations and no ARP.
     action drop_misdirected() { meta.verdict = VERDICT_DROP; COUNT(classify_counter); }

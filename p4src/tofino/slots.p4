@@ -312,7 +312,9 @@ control Slots(INGRESS_PARAMETERS) {
         const entries = { EPOCH_ENTRIES(do_first_shape, do_next_shape, do_read_shape) }
     }
 
-    // Stage 3. A count of -1 marks a complete entry. A mark of its own, because the fan-in may change after completion.
+    // Stage 3. A negative count marks a complete entry. A mark of its own, because the fan-in may change after
+    // completion. The mark is tested by its sign: an ALU extends signs in ordered comparisons only, so that no count is
+    // equal to -1.
     Register<bit<16>, entry_t>(ENTRIES) slot_count;
     Register<two_words_t, entry_t>(ENTRIES) slot_workers;
     Register<two_bytes_t, entry_t>(ENTRIES) slot_state;
@@ -332,7 +334,7 @@ control Slots(INGRESS_PARAMETERS) {
     RegisterAction<bit<16>, entry_t, progress_t>(slot_count) count_next = {
         void apply(inout bit<16> value, out progress_t progress) {
             progress = PROGRESS_OPEN;
-            if ((int<16>) value == -1) {
+            if ((int<16>) value < 0) {
                 progress = PROGRESS_DONE;
             } else if (value + 1 >= meta.fan_in) {
                 progress = PROGRESS_LAST;
@@ -345,7 +347,7 @@ control Slots(INGRESS_PARAMETERS) {
     RegisterAction<bit<16>, entry_t, progress_t>(slot_count) read_count = {
         void apply(inout bit<16> value, out progress_t progress) {
             progress = PROGRESS_OPEN;
-            if ((int<16>) value == -1) {
+            if ((int<16>) value < 0) {
                 progress = PROGRESS_DONE;
             }
         }
@@ -364,13 +366,13 @@ control Slots(INGRESS_PARAMETERS) {
     };
     RegisterAction<two_words_t, entry_t, bit<32>>(slot_workers) next_worker = {
         void apply(inout two_words_t value, out bit<32> workers) {
-            if ((int<32>) value.hi != -1) {
+            if ((int<32>) value.hi >= 0) {
                 value.lo = value.lo | meta.worker;
             }
             workers = value.lo;
-            if ((int<32>) value.hi != -1 && value.hi + 1 >= (bit<32>) meta.fan_in) {
+            if ((int<32>) value.hi >= 0 && value.hi + 1 >= (bit<32>) meta.fan_in) {
                 value.hi = 0xFFFFFFFF;
-            } else if ((int<32>) value.hi != -1) {
+            } else if ((int<32>) value.hi >= 0) {
                 value.hi = value.hi + 1;
             }
         }
@@ -392,13 +394,13 @@ control Slots(INGRESS_PARAMETERS) {
     };
     RegisterAction<two_bytes_t, entry_t, bit<8>>(slot_state) next_state = {
         void apply(inout two_bytes_t value, out bit<8> state) {
-            if ((int<8>) value.hi != -1) {
+            if ((int<8>) value.hi >= 0) {
                 value.lo = value.lo | meta.own_state;
             }
             state = value.lo;
-            if ((int<8>) value.hi != -1 && value.hi + 1 >= (bit<8>) meta.fan_in) {
+            if ((int<8>) value.hi >= 0 && value.hi + 1 >= (bit<8>) meta.fan_in) {
                 value.hi = 0xFF;
-            } else if ((int<8>) value.hi != -1) {
+            } else if ((int<8>) value.hi >= 0) {
                 value.hi = value.hi + 1;
             }
         }

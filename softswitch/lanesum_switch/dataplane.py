@@ -97,6 +97,7 @@ class EmbeddedSwitch:
         self._sent: defaultdict[int, int] = defaultdict(int)
         self._dropped = 0
         self._program_errors = 0
+        self._logged_errors: set[type[Exception]] = set()
         self._pass_drops = 0
         self._parse_errors = [0]
         self._range_errors = [0]
@@ -111,12 +112,14 @@ class EmbeddedSwitch:
 
     # Program
 
-    def load(self, bmv2_json: bytes) -> None:
-        """Compile and install a program; this clears all state.
+    def load(self, bmv2_json: bytes, check: Callable[[Any], None] | None = None) -> None:
+        """Compile and install a program; this clears all state. ``check`` may refuse the program that was read.
 
         Raises UnsupportedProgramError or InvalidArgumentError; the switch then keeps the previous program.
         """
         loaded = self._read(bmv2_json)
+        if check is not None:
+            check(loaded)
         with self._lock:
             previous = self.__dict__.copy()
             self._reset()
@@ -255,15 +258,26 @@ class EmbeddedSwitch:
             self._run(first, second, out, effects, origin)
 
     def _abort(self, error: Exception, out: list[PacketOut], before: int) -> None:
-        """Drop a packet that the program failed on, and count it."""
+        """Drop a packet that the program failed on, and count it.
+
+        Logged are the first error of each type, and the number of errors at powers of ten: a program may fail on every
+        packet.
+        """
         del out[before:]
         self._program_errors += 1
-        if isinstance(error, AssertionFailed):
-            _log.error("Packet dropped: an assert or assume of the P4 program failed.")
-        elif isinstance(error, LoopLimit):
-            _log.error("Packet dropped: a loop of the P4 program ran for too many steps.")
-        else:
-            _log.error("Packet dropped: the code generated from the P4 program raised an error.", exc_info=error)
+        if type(error) not in self._logged_errors:
+            self._logged_errors.add(type(error))
+            if isinstance(error, AssertionFailed):
+                _log.error("Packet dropped: an assert or assume of the P4 program failed.")
+            elif isinstance(error, LoopLimit):
+                _log.error("Packet dropped: a loop of the P4 program ran for too many steps.")
+            else:
+                _log.error("Packet dropped: the code generated from the P4 program raised an error.", exc_info=error)
+        elif str(self._program_errors).strip("0") == "1":
+            _log.error(
+                "%d packets dropped because of errors in the P4 program, of which the first are logged.",
+                self._program_errors,
+            )
 
     @property
     def counts(self) -> SwitchCounts:

@@ -13,7 +13,7 @@ import pytest
 
 from lanesum import environment
 from lanesum.errors import ConfigurationError
-from lanesum.join import Membership, join
+from lanesum.join import JobMembership, join
 from lanesum.rpc import controller as rpc
 from lanesum.rpc.caller import UNAUTHENTICATED, Caller, Role
 from lanesum_control import tokens
@@ -131,7 +131,7 @@ def test_worker_takes_a_ticket_once_while_its_holder_lives(address: str, files: 
     act_as("alice")
     admit(address, files, "a", "w1")
     act_as("a-workers")
-    with Membership.join(controller=address, job="a", worker=0):
+    with JobMembership.join(controller=address, job="a", worker=0):
         message = {"job": "a", "worker": 0, "claimant": "other", "origin": "elsewhere"}
         with pytest.raises(rpc.ControllerError, match="cannot be this worker"):
             rpc.call(address, rpc.JOIN, message)
@@ -281,6 +281,25 @@ def test_tenant_reads_the_events_of_its_jobs_alone(address: str, files: Path, ac
         assert {event["whom"] for event in rpc.call(address, rpc.EVENTS, message)["events"]} == {"b"}
     act_as("root")
     assert {event["whom"] for event in rpc.call(address, rpc.EVENTS, {})["events"]} >= {"a", "b"}
+
+
+def test_tenant_reads_no_events_of_earlier_job_of_same_name(
+    address: str, files: Path, controller: Controller, act_as: Any
+) -> None:
+    act_as("alice")
+    rpc.call(address, rpc.ADMIT, {"name": "a", "workers": ["w1"], "slots": 4})
+    rpc.call(address, rpc.REMOVE, {"job": "a"})
+    act_as("bob")
+    rpc.call(address, rpc.ADMIT, {"name": "a", "workers": ["w1"], "slots": 5})
+    rpc.call(address, rpc.RESIZE, {"job": "a", "slots": 6})
+    for message in ({}, {"since": 0}, {"since_s": 0.0}):
+        found = rpc.call(address, rpc.EVENTS, message)["events"]
+        assert [event["what"] for event in found] == ["admitted as job 2", "resized to 6 slots"]
+        assert {event["actor"] for event in found} == {"bob"}
+    assert [event.what for event in controller.events.since() if event.whom == "a"][:2] == [
+        "admitted as job 1",
+        "removed",
+    ]
 
 
 def test_refused_calls_are_events_with_caller_and_source(

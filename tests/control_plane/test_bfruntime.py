@@ -15,6 +15,7 @@ from lanesum.errors import ConfigurationError
 from lanesum_control.bfruntime import messages
 from lanesum_control.bfruntime.connection import BfRuntimeConnection, forwarding_config
 from lanesum_control.bfruntime.description import Description
+from lanesum_control.bfruntime.ports import PortSettings, PortTable
 from lanesum_control.bfruntime.replication import ReplicationEngine
 from lanesum_control.capabilities import OWNER_REGISTER, owner_word
 from lanesum_control.controller import Controller
@@ -219,3 +220,37 @@ def test_group_with_more_replicas_than_numbers_is_refused(remote: RemoteSwitch) 
     members = tuple(Member(n, (one,), 19539) for n, one in enumerate(hosts))
     with pytest.raises(SwitchWriteError, match="Group 1 has 257 replicas; 256 are possible"):
         remote.device.admit(SwitchJob(1, 7, 0, 4, 1, members, ()))
+
+
+def test_ports_in_use_get_their_settings_and_keep_them(process: Process) -> None:
+    table = PortTable(Description(DESCRIPTION)).id
+
+    def connected(settings: str) -> list[str]:
+        remote = process.remote(ports=PortSettings.parse(settings))
+        remote.check_ports({0, 5})
+        done = remote.connect(5.0)
+        entries = connection_of(remote)._read_tables([table])
+        assert [entry.key.fields[0].exact.value[-1] for entry in entries] == [0, 5]
+        speed, *_, enabled = entries[0].data.fields
+        assert speed.str_val == f"BF_SPEED_{settings.split(':')[0]}" and enabled.bool_val
+        remote.close()
+        return done
+
+    assert connected("100G:rs") == ["program pushed", "2 ports configured"]
+    assert connected("100G:rs") == []
+    assert connected("25G:fc") == ["2 ports configured"]
+    assert connected("25G:fc:1") == ["2 ports configured"]
+    assert connected("25G:fc:1") == []
+
+
+@pytest.mark.parametrize(
+    "text", ["", "100G", "1T:rs", "100G:best", "100G:rs:", "100G:rs:0", "100G:rs:9", "100G:rs:4:1"]
+)
+def test_invalid_port_settings_are_refused(text: str) -> None:
+    with pytest.raises(ConfigurationError, match="Invalid port settings"):
+        PortSettings.parse(text)
+
+
+def test_port_settings_over_p4runtime_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match="P4Runtime does not configure the ports"):
+        RemoteSwitch("unix:/nowhere", bmv2_pipeline(), ports=PortSettings("100G", "rs"))

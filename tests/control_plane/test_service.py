@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import datetime
 import json
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +18,7 @@ import pytest
 from lanesum.errors import ConfigurationError
 from lanesum.join import (
     DescriptionMismatchError,
-    Membership,
+    JobMembership,
     NotReadyError,
     join,
     take_ticket,
@@ -246,15 +248,15 @@ def test_keeping_a_job_alive(address: str, job: str, site: Site, controller: Con
 
 def test_members_follow_their_job(address: str, job: str) -> None:
     with (
-        Membership.join(controller=address, job=job, worker=0, interval_s=0.02) as one,
-        Membership.join(controller=address, job=job, worker=1, interval_s=0.02, description="x") as other,
+        JobMembership.join(controller=address, job=job, worker=0, interval_s=0.02) as one,
+        JobMembership.join(controller=address, job=job, worker=1, interval_s=0.02, description="x") as other,
     ):
         assert (one.host, other.host, one.check()) == ("w1", "w3", "ready")
         rpc.call(address, rpc.EXTEND, {"job": job, "host": "w4"})
         while not (one.superseded and other.superseded):
             time.sleep(0.01)
         tags = {one.rejoin().tag, other.rejoin().tag}
-        third = Membership.join(controller=address, job=job, worker=2, wait=True, interval_s=0.02)
+        third = JobMembership.join(controller=address, job=job, worker=2, wait=True, interval_s=0.02)
         assert tags == {third.ticket.tag}
         one.wait_until_ready()
         assert [member.ticket.worker for member in (one, other, third)] == [0, 1, 2]
@@ -283,8 +285,12 @@ def test_job_commands_manage_a_job(address: str, controller: Controller) -> None
     listing = lanesum("list")
     for text in ("w2, w3, w4", "0..19", "ascend", "left out", "shared"):
         assert text in listing
-    assert len(json.loads(lanesum("list", "--json"))) == 2
-    assert "a: new incarnation: w1 left" in lanesum("events")
+    first, second = json.loads(lanesum("list", "--json"))
+    assert first["moved"]["s0"]["why"] == admitted["left_out"]["s0"]
+    for when in (first["admitted"], second["admitted"], first["moved"]["s0"]["since"]):
+        assert datetime.datetime.fromisoformat(when).utcoffset() == datetime.timedelta(0)
+        assert when in listing
+    assert re.search(r" \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ a: new incarnation: w1 left", lanesum("events"))
     assert json.loads(lanesum("events", "--json"))[-1]["what"] == "new incarnation: w1 left"
     assert json.loads(lanesum("counters"))["server"]["refused"] == {"not a member": 1}
     lanesum("remove", "a")

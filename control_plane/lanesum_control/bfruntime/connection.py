@@ -14,10 +14,11 @@ from lanesum.rpc.tls import import_grpc
 from lanesum_control.bfruntime import messages
 from lanesum_control.bfruntime.description import REGISTER, Description, Table
 from lanesum_control.bfruntime.entries import check_numbers, to_bfruntime, to_p4runtime
+from lanesum_control.bfruntime.ports import PortSettings, PortTable
 from lanesum_control.bfruntime.replication import ReplicationEngine
 from lanesum_control.bfruntime.session import PROGRAM, BfRuntimeSession
 from lanesum_control.client import PUSH_TIMEOUT_S, RPC_TIMEOUT_S, TOO_MANY_CALLS, SwitchConnection, update_errors
-from lanesum_control.errors import PipelineError, SwitchUnreachableError
+from lanesum_control.errors import PipelineError, SwitchUnreachableError, SwitchWriteError
 from lanesum_control.event_loop import run
 from lanesum_control.p4info import P4InfoNames
 from lanesum_control.pipelines import CompiledPipeline
@@ -32,7 +33,7 @@ _INSERT, _DELETE = p4runtime_pb2.Update.INSERT, p4runtime_pb2.Update.DELETE
 class BfRuntimeConnection(SwitchConnection):
     """Client that is bound to the program of one switch.
 
-    Entities are those of P4Runtime, as of every ``SwitchConnection``. Registers are only here.
+    Entities are those of P4Runtime, as of every ``SwitchConnection``. Ports and registers are only here.
     """
 
     SESSION = BfRuntimeSession
@@ -41,6 +42,7 @@ class BfRuntimeConnection(SwitchConnection):
     def _use(self, session: Any) -> None:
         self._program: Description | None = None
         self._engine: ReplicationEngine | None = None
+        self._fixed: Description | None = None  # the agent's own tables
         self._is_known = False  # the last answer of ``runs``
         super()._use(session)
 
@@ -98,8 +100,9 @@ class BfRuntimeConnection(SwitchConnection):
                 raise self._gone(error) from error
             return None
         found = messages.GetForwardingPipelineConfigResponse.FromString(answer)
-        if self._engine is None:
-            self._engine = ReplicationEngine(Description(found.non_p4_config.bfruntime_info))
+        if self._fixed is None:
+            fixed = Description(found.non_p4_config.bfruntime_info)
+            self._fixed, self._engine = fixed, ReplicationEngine(fixed)
         return found
 
     async def unchanged(self) -> bool:
@@ -115,8 +118,7 @@ class BfRuntimeConnection(SwitchConnection):
     # Writes
 
     def _write_some(self, pending: list[tuple[int, p4runtime_pb2.Entity]]) -> list[str]:
-        request = messages.WriteRequest(client_id=self._session.client_id)
-        request.target.device_id, request.target.pipe_id = self._session.device_id, messages.ALL_PIPES
+        request = messages.WriteRequest(client_id=self._session.client_id, target=self._target)
         origins: list[tuple[int, p4runtime_pb2.Entity]] = []
         replication: list[Any] = []
         if any(kind != _INSERT and entity.WhichOneof("entity") != "table_entry" for kind, entity in pending):
@@ -177,8 +179,7 @@ class BfRuntimeConnection(SwitchConnection):
         return [entity.table_entry for entity in messages.ReadResponse.FromString(answer).entities]
 
     def _read_request(self, entries: Iterable[Any]) -> Any:
-        request = messages.ReadRequest(client_id=self._session.client_id)
-        request.target.device_id, request.target.pipe_id = self._session.device_id, messages.ALL_PIPES
+        request = messages.ReadRequest(client_id=self._session.client_id, target=self._target)
         for entry in entries:
             request.entities.add().table_entry.CopyFrom(entry)
         return request
@@ -193,7 +194,29 @@ class BfRuntimeConnection(SwitchConnection):
                 f"Reading from the switch at {self.address} failed: {error.code().name} {error.details()}."
             ) from error
 
-    # Registers
+    # Ports and registers
+
+    def set_ports(self, ports: Iterable[int], settings: PortSettings) -> int:
+        """Configure and enable ports; return how many were not so. Raises SwitchWriteError, SwitchUnreachableError."""
+        assert self._fixed is not None, "push_pipeline or runs comes first"
+        table = PortTable(self._fixed)
+        request = messages.WriteRequest(client_id=self._session.client_id, target=self._target)
+        request.updates.extend(table.updates(settings, ports, self._read_tables([table.id])))
+        added = [update for update in request.updates if update.type == messages.Update.INSERT]
+        if added:
+            try:
+                self._call("Write", request)
+            except grpc.RpcError as error:
+                if error.code() in GONE:
+                    raise self._gone(error) from error
+                details = update_errors(error, messages.Error) or []
+                why = next((one.message for one in details if one.canonical_code), error.details())
+                chosen = f"{settings.speed}:{settings.correction}"
+                raise SwitchWriteError(
+                    f"The switch at {self.address} refused port settings {chosen}: {why}.",
+                    "Give the ports settings that the chassis has: --ports.",
+                ) from error
+        return len(added)
 
     def read_register(self, name: str, index: int) -> dict[str, list[int]]:
         """Return a cell by field (as ``lo`` and ``hi``), with a value for each pipe of the program.
@@ -217,6 +240,16 @@ class BfRuntimeConnection(SwitchConnection):
         if table is None or table.kind != REGISTER:
             raise PipelineError(f"The switch's program has no register {name}.", "Push the pipeline again.")
         return table
+
+    @property
+    def _target(self) -> Any:
+        """Return the whole device: all pipes, ingress and egress."""
+        return messages.TargetDevice(
+            device_id=self._session.device_id,
+            pipe_id=messages.ALL_PIPES,
+            direction=messages.ALL,
+            prsr_id=messages.ALL,
+        )
 
     @property
     def _known_program(self) -> Description:

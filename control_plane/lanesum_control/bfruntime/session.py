@@ -54,7 +54,6 @@ class BfRuntimeSession(Session):
     def _first_message(self) -> Any:
         request = messages.StreamMessageRequest(client_id=self.client_id)
         request.subscribe.device_id = self.device_id
-        request.subscribe.notifications.enable_port_status_change_notifications = True
         return request
 
     async def _arbitrate(self) -> None:

@@ -77,6 +77,12 @@ def controller(
         list[int] | None,
         typer.Option(help="With --tofino: recirculation port, repeatable; by default the chip's own."),
     ] = None,
+    ports: Annotated[
+        str | None,
+        typer.Option(
+            help="SPEED:FEC of the ports of the topology, as 100G:rs, also SPEED:FEC:LANES; for bfruntime: addresses."
+        ),
+    ] = None,
     tenant_share: Annotated[
         float, typer.Option(help="Part of each switch's slots and table entries that one tenant may use, at most.")
     ] = DEFAULT_QUOTA.share,
@@ -107,6 +113,7 @@ def controller(
         return
     from lanesum.rpc.tls import UNIX, credentials_for
     from lanesum_control.access import Access
+    from lanesum_control.bfruntime.ports import PortSettings
     from lanesum_control.client import DEFAULT_CONNECT_TIMEOUT_S
     from lanesum_control.controller import Controller
     from lanesum_control.events import EventLog
@@ -137,6 +144,7 @@ def controller(
                 f"--words {words} is not what {tofino} has: {pipeline.accumulator_words}.", "Leave --words out."
             )
     elected = _election_id(election_id)
+    settings = None if ports is None else PortSettings.parse(ports)
     addresses = _switch_addresses(network.switches(), switch or [])
     raise_file_limit()
     with Store(state) as store:
@@ -151,6 +159,7 @@ def controller(
                     recirculation or None,
                     Station(network.own_ip(name, loopback=loopback), answer_dscp, answer_queue),
                     elected,
+                    settings,
                 )
                 for name, address in addresses.items()
             },

@@ -21,6 +21,7 @@ class Chip:
     ``recirculation_port``: port of each pipe that recirculates without configuration.
     ``predicates``, ``updates``, ``operands``: comparisons, updates per half of a register cell, and packet fields of
     one stateful ALU.
+    ``extra_constant_bits``: bits of a large constant in a comparison beyond the width of the register.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Chip:
     predicates: int
     updates: int = 2
     operands: int = 2
+    extra_constant_bits: int = 0
 
     @property
     def recirculation_ports(self) -> frozenset[int]:
@@ -38,7 +40,7 @@ class Chip:
 
 
 TOFINO_1 = Chip("Tofino 1", "TNA", 8, 68, 2)
-TOFINO_2 = Chip("Tofino 2", "T2NA", 24, 6, 4)
+TOFINO_2 = Chip("Tofino 2", "T2NA", 24, 6, 4, extra_constant_bits=2)
 
 
 def pipe_of(port: int) -> int:

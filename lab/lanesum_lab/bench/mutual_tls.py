@@ -26,7 +26,7 @@ from typing import TypeVar
 import numpy as np
 
 from lanesum import environment
-from lanesum.join import Membership
+from lanesum.join import JobMembership
 from lanesum.launch.supervisor import Supervisor
 from lanesum.rpc import controller as rpc
 from lanesum.session import Session
@@ -116,13 +116,13 @@ def _measure(controller: str, settings: Settings) -> tuple[float, float]:
     for _ in range(settings.joins):
         rpc.call(controller, rpc.ADMIT, {"name": _JOB, "workers": names, "codec": "fixed"}, _START_S)
         started = time.perf_counter()
-        members = _at_all(lambda number: Membership.join(controller=controller, job=_JOB, worker=number, wait=True))
+        members = _at_all(lambda number: JobMembership.join(controller=controller, job=_JOB, worker=number, wait=True))
         times.append(time.perf_counter() - started)
         for member in members:
             member.close()
         rpc.call(controller, rpc.REMOVE, {"job": _JOB})
     rpc.call(controller, rpc.ADMIT, {"name": _JOB, "workers": names, "codec": "fixed"})
-    members = _at_all(lambda number: Membership.join(controller=controller, job=_JOB, worker=number, wait=True))
+    members = _at_all(lambda number: JobMembership.join(controller=controller, job=_JOB, worker=number, wait=True))
     vector = np.ones(settings.values, np.float32)
 
     def reduce(number: int) -> float:

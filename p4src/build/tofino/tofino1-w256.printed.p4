@@ -1883,7 +1883,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     @name("IngressPipeline.slots.count_next") RegisterAction<bit<16>, entry_t, progress_t>(slots_slot_count) slots_count_next = {
         void apply(inout bit<16> value, out progress_t progress) {
             progress = 2w0;
-            if ((int<16>)value == -16s1) {
+            if ((int<16>)value < 16s0) {
                 progress = 2w2;
             } else if (value + 16w1 >= meta.fan_in) {
                 progress = 2w1;
@@ -1896,7 +1896,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     @name("IngressPipeline.slots.read_count") RegisterAction<bit<16>, entry_t, progress_t>(slots_slot_count) slots_read_count = {
         void apply(inout bit<16> value, out progress_t progress) {
             progress = 2w0;
-            if ((int<16>)value == -16s1) {
+            if ((int<16>)value < 16s0) {
                 progress = 2w2;
             }
         }
@@ -1914,13 +1914,13 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     };
     @name("IngressPipeline.slots.next_worker") RegisterAction<two_words_t, entry_t, bit<32>>(slots_slot_workers) slots_next_worker = {
         void apply(inout two_words_t value, out bit<32> workers) {
-            if ((int<32>)value.hi != -32s1) {
+            if ((int<32>)value.hi >= 32s0) {
                 value.lo = value.lo | meta.worker;
             }
             workers = value.lo;
-            if ((int<32>)value.hi != -32s1 && value.hi + 32w1 >= (bit<32>)meta.fan_in) {
+            if ((int<32>)value.hi >= 32s0 && value.hi + 32w1 >= (bit<32>)meta.fan_in) {
                 value.hi = 32w0xffffffff;
-            } else if ((int<32>)value.hi != -32s1) {
+            } else if ((int<32>)value.hi >= 32s0) {
                 value.hi = value.hi + 32w1;
             }
         }
@@ -1943,13 +1943,13 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     };
     @name("IngressPipeline.slots.next_state") RegisterAction<two_bytes_t, entry_t, bit<8>>(slots_slot_state) slots_next_state = {
         void apply(inout two_bytes_t value, out bit<8> state) {
-            if ((int<8>)value.hi != -8s1) {
+            if ((int<8>)value.hi >= 8s0) {
                 value.lo = value.lo | meta.own_state;
             }
             state = value.lo;
-            if ((int<8>)value.hi != -8s1 && value.hi + 8w1 >= (bit<8>)meta.fan_in) {
+            if ((int<8>)value.hi >= 8s0 && value.hi + 8w1 >= (bit<8>)meta.fan_in) {
                 value.hi = 8w0xff;
-            } else if ((int<8>)value.hi != -8s1) {
+            } else if ((int<8>)value.hi >= 8s0) {
                 value.hi = value.hi + 8w1;
             }
         }

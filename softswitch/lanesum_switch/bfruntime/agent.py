@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Iterator
 from typing import Any, Protocol
@@ -21,6 +22,7 @@ from lanesum_switch.api import (
 )
 from lanesum_switch.bfruntime.fixed_tables import DESCRIPTION
 from lanesum_switch.bfruntime.match_tables import MatchActionTable, check_fit
+from lanesum_switch.bfruntime.ports import Ports
 from lanesum_switch.bfruntime.replication import Groups, Nodes
 from lanesum_switch.bfruntime.values import decode, fields_by_id
 from lanesum_switch.p4runtime.status import (
@@ -32,7 +34,6 @@ from lanesum_switch.p4runtime.status import (
     StatusError,
     invalid,
 )
-from lanesum_switch.tna.load import load_text
 from lanesum_switch.tna.switch import TofinoSwitch
 
 #: Entries of an answer; a request may name a table many times.
@@ -72,14 +73,18 @@ class Agent:
             raise invalid("A configuration has a name and one pipeline")
         try:
             described = Description(config.bfruntime_info)
-            check_fit(described, load_text(config.profiles[0].binary))
-            self._switch.load(config.profiles[0].binary)
+            self._switch.load(config.profiles[0].binary, functools.partial(check_fit, described))
         except (SwitchError, PipelineError) as error:
             raise StatusError(INVALID_ARGUMENT, f"The program was refused: {error}") from error
         fixed = Description(DESCRIPTION)
         nodes = Nodes(fixed.named("$pre.node"))
         groups = Groups(fixed.named("$pre.mgid"), nodes, self._switch)
-        self._tables = {fixed.named("$pre.node").id: nodes, fixed.named("$pre.mgid").id: groups}
+        ports = Ports(fixed.named("$PORT"))
+        self._tables = {
+            fixed.named("$pre.node").id: nodes,
+            fixed.named("$pre.mgid").id: groups,
+            fixed.named("$PORT").id: ports,
+        }
         for table in described.by_id.values():
             if table.kind == MATCH_ACTION and table.name in self._switch.tables:
                 self._tables[table.id] = MatchActionTable(table, self._switch.tables[table.name])

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-_MGID, _NODE = 0xFF020001, 0xFF020002
+_MGID, _NODE, _PORT = 0xFF020001, 0xFF020002, 0xFF010001
 
 
 def _field(number: int, name: str, kind: str, *, repeated: bool = False) -> dict[str, Any]:
@@ -50,6 +50,17 @@ DESCRIPTION = json.dumps(
                 _field(1, "$MULTICAST_RID", "uint16"),
                 _field(2, "$MULTICAST_LAG_ID", "uint8", repeated=True),
                 _field(3, "$DEV_PORT", "uint32", repeated=True),
+            ),
+            _table(
+                _PORT,
+                "$PORT",
+                "PortConfigure",
+                512,
+                _field(1, "$DEV_PORT", "uint32"),
+                _field(1, "$SPEED", "string"),
+                _field(2, "$FEC", "string"),
+                _field(3, "$N_LANES", "uint32"),
+                _field(4, "$PORT_ENABLE", "bool"),
             ),
         ],
     }

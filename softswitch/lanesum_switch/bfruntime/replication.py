@@ -11,7 +11,7 @@ from typing import Any
 from lanesum_control.bfruntime import messages
 from lanesum_control.bfruntime.description import Table
 from lanesum_switch.api import AlreadyExistsError, NotFoundError, Replica, Switch, TableFullError
-from lanesum_switch.bfruntime.values import decode, fields_by_id
+from lanesum_switch.bfruntime.values import decode, entry_of, fields_by_id, only_key, wanted
 from lanesum_switch.p4runtime.status import UNIMPLEMENTED, StatusError, invalid
 
 _Update = messages.Update
@@ -39,7 +39,7 @@ class Nodes:
 
     def write(self, kind: int, entry: Any) -> None:
         """Handle an update. Raises StatusError, SwitchError."""
-        number = decode(_only_key(entry, self._described), self._key)
+        number = decode(only_key(entry, self._described), self._key)
         if kind == _Update.INSERT:
             if number in self.by_id:
                 raise AlreadyExistsError(f"Node {number} exists.")
@@ -69,9 +69,9 @@ class Nodes:
 
     def read(self, entry: Any) -> Iterator[Any]:
         """Yield one node, or all. Raises StatusError, SwitchError."""
-        for number in _wanted(entry, self._described, self._key, self.by_id, "node"):
+        for number in wanted(entry, self._described, self._key, self.by_id, "node"):
             node = self.by_id[number]
-            found = _entry(self._described, self._key.id, self._key.encode(number))
+            found = entry_of(self._described, self._key.id, self._key.encode(number))
             found.data.fields.add(field_id=self._rid.id, stream=self._rid.encode(node.rid))
             found.data.fields.add(field_id=self._lags.id).int_arr_val.SetInParent()
             found.data.fields.add(field_id=self._ports.id).int_arr_val.val.extend(node.ports)
@@ -89,7 +89,7 @@ class Groups:
 
     def write(self, kind: int, entry: Any) -> None:
         """Handle an update. Raises StatusError, SwitchError."""
-        number = decode(_only_key(entry, self._described), self._key)
+        number = decode(only_key(entry, self._described), self._key)
         if kind not in (_Update.INSERT, _Update.MODIFY, _Update.DELETE):
             raise StatusError(UNIMPLEMENTED, "Groups take INSERT, MODIFY and DELETE")
         if kind == _Update.INSERT and number in self._by_id:
@@ -123,33 +123,9 @@ class Groups:
 
     def read(self, entry: Any) -> Iterator[Any]:
         """Yield one group, or all. Raises StatusError, SwitchError."""
-        for number in _wanted(entry, self._described, self._key, self._by_id, "multicast group"):
+        for number in wanted(entry, self._described, self._key, self._by_id, "multicast group"):
             members = self._by_id[number]
-            found = _entry(self._described, self._key.id, self._key.encode(number))
+            found = entry_of(self._described, self._key.id, self._key.encode(number))
             found.data.fields.add(field_id=self._members.id).int_arr_val.val.extend(members)
             found.data.fields.add(field_id=self._exclusions.id).bool_arr_val.val.extend(False for _ in members)
             yield found
-
-
-def _only_key(entry: Any, described: Table) -> bytes:
-    given = fields_by_id(entry.key.fields, described.keys, f"Table {described.name}")
-    if len(given) != 1:
-        raise invalid(f"Table {described.name} has one key field")
-    (field,) = given.values()
-    value: bytes = field.exact.value
-    return value
-
-
-def _wanted(entry: Any, described: Table, key: Any, there: dict[int, Any], what: str) -> list[int]:
-    if not entry.HasField("key"):
-        return sorted(there)
-    number = decode(_only_key(entry, described), key)
-    if number not in there:
-        raise NotFoundError(f"There is no {what} {number}.")
-    return [number]
-
-
-def _entry(described: Table, field_id: int, value: bytes) -> Any:
-    found = messages.TableEntry(table_id=described.id)
-    found.key.fields.add(field_id=field_id).exact.value = value
-    return found

@@ -7,7 +7,9 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from typing import Any
 
-from lanesum_control.bfruntime.description import Field
+from lanesum_control.bfruntime import messages
+from lanesum_control.bfruntime.description import Field, Table
+from lanesum_switch.api import NotFoundError
 from lanesum_switch.p4runtime.status import invalid
 
 
@@ -29,3 +31,30 @@ def decode(data: bytes, field: Field) -> int:
     if len(data) != field.size or value.bit_length() > field.bits:
         raise invalid(f"Field {field.name} has {field.bits} bits in {field.size} bytes, not 0x{data[:32].hex()}")
     return value
+
+
+def only_key(entry: Any, described: Table) -> bytes:
+    """Return the value of the only key field. Raises StatusError."""
+    given = fields_by_id(entry.key.fields, described.keys, f"Table {described.name}")
+    if len(given) != 1:
+        raise invalid(f"Table {described.name} has one key field")
+    (field,) = given.values()
+    value: bytes = field.exact.value
+    return value
+
+
+def wanted(entry: Any, described: Table, key: Any, there: dict[int, Any], what: str) -> list[int]:
+    """Return the keys that a read asks for: all, or one. Raises StatusError, NotFoundError."""
+    if not entry.HasField("key"):
+        return sorted(there)
+    number = decode(only_key(entry, described), key)
+    if number not in there:
+        raise NotFoundError(f"There is no {what} {number}.")
+    return [number]
+
+
+def entry_of(described: Table, field_id: int, value: bytes) -> Any:
+    """Return an entry with its key."""
+    found = messages.TableEntry(table_id=described.id)
+    found.key.fields.add(field_id=field_id).exact.value = value
+    return found

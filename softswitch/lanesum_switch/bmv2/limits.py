@@ -12,9 +12,8 @@ from __future__ import annotations
 from lanesum_switch.api import InvalidArgumentError
 from lanesum_switch.bmv2 import ir
 
-MAX_PROGRAM_BYTES = (
-    8 << 20
-)  # of program text; p4c's JSON of the default program, with references to its source, has 6.3
+# Of program text. p4c's JSON of the default program, with references to its source, has 6.3 MiB.
+MAX_PROGRAM_BYTES = 8 << 20
 MAX_UNICODE_BYTES = 1 << 20  # of text that is not ASCII: Python stores it in up to four bytes a character
 MAX_VALUES = 3 << 16  # objects, arrays and their items in JSON: 168,438 in the largest committed program
 MAX_WORDS = 1 << 17  # words and signs of a printed program: 76,070 in the largest committed one

@@ -15,6 +15,13 @@ from lanesum_switch.compiler.context import Context
 from lanesum_switch.compiler.expressions import Scope
 from lanesum_switch.compiler.header_segments import Segment
 
+_MIN_SHORTENED_BITS = 256
+
+
+def short_form(local: str) -> str:
+    """Return an expression for a small number with the same checksums: equal modulo 65535, and 0 for 0 only."""
+    return f"({local} % 65535 or 65535 if {local} else 0)"
+
 
 class _Term(NamedTuple):
     """An input of a calculation as code.
@@ -30,10 +37,16 @@ class _Term(NamedTuple):
 
 
 class Calculations:
-    """Writes calculations."""
+    """Writes calculations.
+
+    Attributes:
+        short_forms: local with an equivalent small number, by local of many words. Checksums read the former; the
+            latter if this is None.
+    """
 
     def __init__(self, context: Context) -> None:
         self.context = context
+        self.short_forms: dict[str, str] | None = None
 
     def emit(self, calculation: ir.Calculation) -> str:
         """Write a calculation's statements and return an expression for the result."""
@@ -100,6 +113,10 @@ class Calculations:
             shift = -position % 16
             if not sums or sums[-1][0] != condition:
                 sums.append((condition, []))
+            if self.short_forms is not None and size >= _MIN_SHORTENED_BITS and code.isidentifier():
+                if code not in self.short_forms:
+                    self.short_forms[code] = self.context.names.fresh("short")
+                code = self.short_forms[code]
             sums[-1][1].append(f"({code} << {shift})" if shift else code)
         first = True
         for condition, terms in sums:

@@ -22,6 +22,7 @@ from collections.abc import Iterator
 
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.compiler.actions import Actions
+from lanesum_switch.compiler.calculations import short_form
 from lanesum_switch.compiler.context import Context
 from lanesum_switch.compiler.control_blocks import ControlBlockWriter
 from lanesum_switch.compiler.deparser import deparse
@@ -75,10 +76,14 @@ class V1ModelFunction(PacketFunction):
         """Return the source of the function."""
         context = self.context
         egress = self.section(self._egress_body, depth=2)
+        short_forms: dict[str, str] = {}
+        self.actions.calculations.short_forms = short_forms
+        closing = self.section(self._closing, depth=2)
+        self.actions.calculations.short_forms = None
         verify = self.section(self._front, depth=1)
         ingress = self.section(self._ingress, depth=2 if self.clones_ingress else 1)
-        after = self.section(lambda: self._after_ingress(egress), depth=1)
-        used = identifiers(verify + ingress + after + egress)
+        after = self.section(lambda: self._after_ingress(egress, closing, short_forms), depth=1)
+        used = identifiers(verify + ingress + after)
         writer = SourceWriter()
         with writer.block("def run(port, frame, out, effects, origin):"):
             writer.line("frame_length = len(frame)")
@@ -263,14 +268,18 @@ class V1ModelFunction(PacketFunction):
             with writer.block(f"if digest_list == {number}:"):
                 writer.line(f"effects.append(({fields.name!r}, ({''.join(c + ', ' for c in codes)}), None))")
 
-    def _after_ingress(self, egress: list[str]) -> None:
+    def _after_ingress(self, egress: list[str], closing: list[str], short_forms: dict[str, str]) -> None:
+        """Write the loop over copies: egress, then checksums and deparser.
+
+        ``short_forms``: see ``Calculations``.
+        """
         writer = self.context.writer
         if self.clones_ingress:
             with writer.block("else:"):
                 writer.line("targets = replicas")
                 writer.line(f"copy_type = {INGRESS_CLONE}")
         state = self._state_locals()
-        changed = sorted(assigned_names(egress) & state)
+        changed = sorted(assigned_names(egress + closing) & state)
         hoisted, final = deparse(self.context, set(changed))
         for line in hoisted:
             writer.line(line)
@@ -288,6 +297,11 @@ class V1ModelFunction(PacketFunction):
                 writer.line("several = len(targets) > 1")
             with writer.block("if several:"):
                 writer.line(f"{', '.join(saved)}{comma} = {', '.join(changed)}{comma}")
+        for local, short in short_forms.items():
+            if local in changed or not restore:
+                egress.append(f"  {short} = {local}")
+            else:
+                writer.line(f"{short} = {short_form(local)} if several else {local}")
         fields = "eport, rid, copy_type, snapshot" if self.clones_egress else "eport, rid"
         with writer.block(f"for {fields} in {items}:"):
             if restore:
@@ -295,7 +309,7 @@ class V1ModelFunction(PacketFunction):
                     writer.line(f"{', '.join(changed)}{comma} = {', '.join(saved)}{comma}")
             if self.clones_egress:
                 self._restore_snapshot()
-            writer.lines += egress
+            writer.lines += egress + closing
             for line in final:
                 writer.line(line)
             if self.truncates:
@@ -323,7 +337,7 @@ class V1ModelFunction(PacketFunction):
     # Egress
 
     def _egress_body(self) -> None:
-        """Write the code that runs for each copy, up to the deparser."""
+        """Write the code that runs for each copy, up to the update of checksums."""
         writer = self.context.writer
         program = self.program
         self._put("egress_port", "eport", 32)
@@ -353,8 +367,11 @@ class V1ModelFunction(PacketFunction):
                     writer.line("continue")
         elif self.recirculates:
             writer.line("recirculate_list = 0")
+
+    def _closing(self) -> None:
+        """Write the code between egress and deparser."""
         self._update_checksums()
-        for primitive in program.deparser_calls:
+        for primitive in self.program.deparser_calls:
             self.actions.call(primitive)
 
     def _snapshot_locals(self) -> list[str]:

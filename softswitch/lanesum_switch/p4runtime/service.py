@@ -108,7 +108,7 @@ class _Stream(MessageStream):
         self._device: Device | None = None
 
     def leave(self) -> None:
-        """Remove the closed stream. Idempotent."""
+        """Remove the closed stream."""
         if self._device is not None:
             self._device.arbitration.remove(self.connection)
             self._devices.release(self._device)

@@ -16,12 +16,12 @@ from lanesum_switch.bmv2 import ir
 from lanesum_switch.tna import syntax as p4
 from lanesum_switch.tna import values
 from lanesum_switch.tna.body import Binding, Body, Extern
+from lanesum_switch.tna.comparisons import COMPARISONS, compare
 from lanesum_switch.tna.gress import Gress
 from lanesum_switch.tna.storage import Leaf, Place, StructVar, leaves
 from lanesum_switch.tna.values import Typed
 
-_COMPARISONS = {"==", "!=", "<", ">", "<=", ">="}
-_ALU = _COMPARISONS | {
+_ALU = COMPARISONS | {
     "+", "-", "&", "|", "^", "~", "?", "and", "or", "not", "two_comp_mod", "sat_cast", "usat_cast", ">>", "<<", "b2d",
 }  # fmt: skip
 _INDEX_BITS = 32
@@ -176,6 +176,7 @@ class _Alu(Body):
     def __init__(self, gress: Gress, scope: dict[str, Binding], action: RegisterAction, old: dict[str, Typed]) -> None:
         super().__init__(gress, scope, action.name)
         self.old = old
+        self.width = max(value.bits for value in old.values())
         self.function = action.apply
         self.variables: dict[str, Place] = {}
         self.comparisons: set[ir.Expr] = set()
@@ -212,10 +213,12 @@ class _Alu(Body):
         return self.variables[path.name] if path.name in self.variables else super().binding(path)
 
     def value(self, expr: p4.Expr) -> Typed:
-        result = super().value(expr)
-        if isinstance(result.expr, ir.Op) and result.expr.op in _COMPARISONS:
-            self.comparisons.add(_comparator(result.expr))
-        return result
+        match expr:
+            case p4.Binary(op, left, right) if op in COMPARISONS:
+                found = compare(op, self.value(left), self.value(right), self.width, self.gress.chip)
+                self.comparisons.add(_comparator(found))
+                return Typed(found, p4.Boolean())
+        return super().value(expr)
 
     def statement(self, found: p4.Statement) -> None:
         match found:

@@ -25,7 +25,6 @@ from lanesum_switch.tna.compile import CompiledHalf
 from lanesum_switch.tna.function import Passed
 from lanesum_switch.tna.load import TnaProgram, load_text
 from lanesum_switch.tna.outline import outline
-from lanesum_switch.tna.primitives import RegisterAccessError
 
 _DROP_ALL, _DROP_CPU_COPY, _DROP_MIRROR = 1, 2, 4
 _MAX_DEPTH = (1 << 19) - 1
@@ -34,8 +33,8 @@ _MAX_DEPTH = (1 << 19) - 1
 class TofinoSwitch(EmbeddedSwitch):
     """Implements ``api.Switch`` for TNA programs.
 
-    ``recirculation_ports``: ports whose packets return to ingress; by default those of the program's chip. ``process``
-    raises RegisterAccessError if a program accesses a register twice in a pass.
+    ``recirculation_ports``: ports whose packets return to ingress; by default those of the program's chip. A second
+    access to a register in a pass is an error of the program: the packet is dropped.
     """
 
     def __init__(
@@ -119,11 +118,6 @@ class TofinoSwitch(EmbeddedSwitch):
         raise NotFoundError(f"The program has no register {name}.")
 
     # Packets
-
-    def _abort(self, error: Exception, out: list[PacketOut], before: int) -> None:
-        if isinstance(error, RegisterAccessError):
-            raise error
-        super()._abort(error, out, before)
 
     def _pass(self, port: int, frame: bytes, out: list[PacketOut], effects: list[Any], origin: Any) -> None:
         """Run ingress and the following steps. ``origin``: data of a resubmitted packet, or None."""

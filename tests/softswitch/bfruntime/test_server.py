@@ -24,6 +24,7 @@ from lanesum_switch.bfruntime import BfRuntimeServer, agent
 from lanesum_switch.bfruntime.fixed_tables import DESCRIPTION
 from lanesum_switch.p4runtime.arbitration import MAX_CONNECTIONS
 from lanesum_switch.tna.switch import TofinoSwitch
+from tests.control_plane.protocols import CachingSwitch
 
 Code = grpc.StatusCode
 PIPELINE = tofino_pipeline("tofino1-w32")
@@ -33,7 +34,7 @@ FORWARD = PROGRAM.named("IngressPipeline.forward.forward")
 ORIGIN = PROGRAM.named("IngressPipeline.origin.origin")
 CLASSIFY = PROGRAM.named("IngressPipeline.classify.classify")
 OWNER = PROGRAM.named("IngressPipeline.slots.slot_owner")
-NODES, GROUPS = FIXED.named("$pre.node"), FIXED.named("$pre.mgid")
+NODES, GROUPS, PORTS = FIXED.named("$pre.node"), FIXED.named("$pre.mgid"), FIXED.named("$PORT")
 _Set = messages.SetForwardingPipelineConfigRequest
 _Update = messages.Update
 EXPECT = next(action for action in ORIGIN.actions.values() if action.name.endswith("expect"))
@@ -112,7 +113,7 @@ def running(device: TofinoSwitch) -> Iterator[Client]:
 
 @pytest.fixture(scope="module")
 def device() -> TofinoSwitch:
-    return TofinoSwitch()
+    return CachingSwitch()
 
 
 @pytest.fixture(scope="module")
@@ -188,6 +189,17 @@ def group(nodes: tuple[int, ...], number: int = 1, *, excluded: bool = False) ->
     return entry
 
 
+def port(number: int = 8, speed: str = "BF_SPEED_100G", correction: str = "BF_FEC_TYP_RS", **lanes: bytes) -> Any:
+    entry = messages.TableEntry(table_id=PORTS.id)
+    entry.key.fields.add(field_id=1).exact.value = number.to_bytes(4, "big")
+    entry.data.fields.add(field_id=1, str_val=speed)
+    entry.data.fields.add(field_id=2, str_val=correction)
+    entry.data.fields.add(field_id=4, bool_val=True)
+    for value in lanes.values():
+        entry.data.fields.add(field_id=3, stream=value)
+    return entry
+
+
 def key_of(entry: Any) -> Any:
     key = messages.TableEntry(table_id=entry.table_id)
     key.key.CopyFrom(entry.key)
@@ -228,12 +240,18 @@ def key_of(entry: Any) -> Any:
         (group((), number=0), _Update.INSERT, Code.INVALID_ARGUMENT),
         (group(()), _Update.MODIFY, Code.NOT_FOUND),
         (group((), excluded=True), _Update.RESET, Code.UNIMPLEMENTED),
+        (port(number=512), _Update.INSERT, Code.INVALID_ARGUMENT),
+        (port(speed="1T"), _Update.INSERT, Code.INVALID_ARGUMENT),
+        (port(correction=""), _Update.INSERT, Code.INVALID_ARGUMENT),
+        (port(lanes=b"\4"), _Update.INSERT, Code.INVALID_ARGUMENT),
+        (port(), _Update.DELETE, Code.NOT_FOUND),
+        (port(), _Update.MODIFY, Code.UNIMPLEMENTED),
     ],
 )
 def test_write_of_invalid_entry_is_refused_and_changes_nothing(
     bound: Client, entry: Any, kind: int, expected: grpc.StatusCode
 ) -> None:
-    wildcards = [messages.TableEntry(table_id=table.id) for table in (ORIGIN, FORWARD, NODES, GROUPS)]
+    wildcards = [messages.TableEntry(table_id=table.id) for table in (ORIGIN, FORWARD, NODES, GROUPS, PORTS)]
     before = bound.read(*wildcards)
     assert codes(lambda: bound.write((kind, entry))) == [expected.value[0]]
     assert bound.read(*wildcards) == before
@@ -374,7 +392,7 @@ def test_refused_program_leaves_the_one_that_runs(bound: Client, change: Callabl
 
 def test_random_bodies_are_answered_and_end_nothing(caplog: pytest.LogCaptureFixture) -> None:
     rng = random.Random(7)
-    with running(TofinoSwitch()) as client:
+    with running(CachingSwitch()) as client:
         write, read = messages.WriteRequest(client_id=client.number), messages.ReadRequest(client_id=client.number)
         for request in (write, read):
             request.target.pipe_id = messages.ALL_PIPES
@@ -398,7 +416,7 @@ def test_random_bodies_are_answered_and_end_nothing(caplog: pytest.LogCaptureFix
 
 
 def test_program_of_another_name_ends_the_bound_session() -> None:
-    with running(TofinoSwitch()) as client:
+    with running(CachingSwitch()) as client:
         config = forwarding_config(PIPELINE)
         config.p4_name = "other"
         client.push(config)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pytest
 
+from lanesum_switch.compiler.calculations import short_form
 from lanesum_switch.dataplane import EmbeddedSwitch
 from tests.softswitch.conftest import Load
 from tests.softswitch.ipv4_packets import packet, plain_checksum
@@ -30,3 +31,12 @@ def test_packet_with_wrong_checksum_is_dropped(switch: EmbeddedSwitch) -> None:
     frame = bytearray(packet(b"payload"))
     frame[14] ^= 1
     assert switch.process(0, bytes(frame)) == []
+
+
+@pytest.mark.parametrize("number", [0, 1, 0xFFFE, 0xFFFF, 0x10000, 0x1FFFE, (1 << 2048) - 1, 0xFFFF << 2000, 1 << 2047])
+def test_short_form_of_a_number_has_the_same_checksum(number: int) -> None:
+    """Equal modulo 65535, and only 0 becomes 0."""
+    short = eval(short_form("number"), {"number": number})
+    assert 0 <= short <= 0xFFFF
+    assert (short - number) % 0xFFFF == 0
+    assert (short == 0) == (number == 0)

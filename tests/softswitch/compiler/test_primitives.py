@@ -59,6 +59,18 @@ def test_failed_assert_drops_the_packet(switch: EmbeddedSwitch) -> None:
     assert switch.counts.program_errors == 1
 
 
+def test_errors_of_a_program_are_logged_first_and_by_number(
+    switch: EmbeddedSwitch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A program that fails on every packet fills no disk: the first error, then counts at powers of ten."""
+    for _ in range(120):
+        assert switch.process(0, struct.pack(">BBHIhHI", 14, 0, 0, 0, 0, 0, 0)) == []
+    assert switch.counts.program_errors == 120
+    first, *counts = (record.getMessage() for record in caplog.records)
+    assert "an assert or assume of the P4 program failed" in first
+    assert [text.split()[0] for text in counts] == ["10", "100"]
+
+
 def test_exit_ends_ingress_only(switch: EmbeddedSwitch) -> None:
     assert ask(switch, 15, 0)[0] == 15
     assert ask(switch, 15, 1)[0] == 0

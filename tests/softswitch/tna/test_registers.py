@@ -4,20 +4,28 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from lanesum_control.tofino.chips import TOFINO_1, TOFINO_2, Chip
 from lanesum_switch.api import PacketOut, UnsupportedProgramError
-from lanesum_switch.tna.primitives import RegisterAccessError
+from lanesum_switch.bmv2 import ir
+from lanesum_switch.tna import syntax as p4
+from lanesum_switch.tna import values
+from lanesum_switch.tna.comparisons import compare
+from lanesum_switch.tna.values import Typed
 
 from .conftest import Load, load_text, printed
 
 
-def test_second_access_in_a_pass_raises(load: Load) -> None:
+def test_second_access_in_a_pass_drops_the_packet(load: Load, caplog: pytest.LogCaptureFixture) -> None:
     switch = load("twice")
     assert switch.process(1, bytes([4, 0, 0, 7])) == [PacketOut(1, bytes([4, 0, 0, 7]))]
     assert switch.process(1, bytes([0, 4, 0, 0])) == [PacketOut(1, bytes([0, 4, 0, 7]))]
-    with pytest.raises(RegisterAccessError, match=r"Ingress\.look accesses register Ingress\.cells.*Ingress\.add"):
-        switch.process(1, bytes([4, 5, 0, 7]))
+    assert switch.process(1, bytes([4, 5, 0, 7])) == []
+    assert switch.counts.program_errors == 1
+    assert re.search(r"Ingress\.look accesses register Ingress\.cells.*Ingress\.add", caplog.text)
     # Another packet is another access; the first access of the packet before was executed.
     assert switch.process(1, bytes([4, 0, 0, 1])) == [PacketOut(1, bytes([4, 0, 0, 15]))]
 
@@ -99,6 +107,43 @@ def test_signed_cells_compare_as_signed() -> None:
     body = "if ((int<16>)value < (int<16>)hdr.request.value) { value = hdr.request.value; } after = value;"
     assert run(body, 0xFFFF, 1) == (1, 1)
     assert run(body, 1, 0xFFFF) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("condition", "cell", "value", "holds"),
+    [
+        # Equality extends by zeros, and the constant by its sign.
+        ("(int<16>)value == -16s1", 0xFFFF, 0, False),
+        ("(int<16>)value != -16s1", 0xFFFF, 0, True),
+        ("value == 16w0xFFFF", 0xFFFF, 0, False),
+        ("value == 16w0x7FFF", 0x7FFF, 0, True),
+        ("value == hdr.request.value", 0xFFFF, 0xFFFF, True),
+        # The sign counts in ordered comparisons of signed numbers.
+        ("(int<16>)value < 16s0", 0xFFFF, 0, True),
+        ("(int<16>)value < 16s0", 0x7FFF, 0, False),
+        ("(int<16>)value <= -16s1", 0xFFFF, 0, True),
+        # A constant has as many bits as the register: 32768 on the other side is -32768.
+        ("(int<16>)value >= -16s32768", 0x8000, 0, False),
+        # Sums do not wrap.
+        ("value + 16w1 >= hdr.request.value", 0xFFFF, 5, True),
+        ("value - 16w1 < hdr.request.value", 0, 5, True),
+        # The sign of a difference does.
+        ("(int<16>)(hdr.request.value - value) > 16s0", 0xFFFF, 1, True),
+        ("(int<16>)(hdr.request.value - value) > 16s0", 1, 0xFFFF, False),
+    ],
+)
+def test_comparison_is_that_of_the_chip(condition: str, cell: int, value: int, holds: bool) -> None:
+    body = f"after = 16w0; if ({condition}) {{ after = 16w1; }}"
+    assert run(body, cell, value) == (cell, int(holds))
+
+
+@pytest.mark.parametrize(("chip", "side"), [(TOFINO_1, 0), (TOFINO_2, 1)], ids=["Tofino 1", "Tofino 2"])
+def test_large_constant_has_more_bits_on_tofino_2(chip: Chip, side: int) -> None:
+    """0xFFFF on the right is -0xFFFF on the left, which 16 bits hold as 1."""
+    kind = p4.Bits(16)
+    found = compare("==", Typed(ir.FieldRef("cell", ""), kind), Typed(ir.Const(0xFFFF), kind), kind.width, chip)
+    cell = values.cut(ir.FieldRef("cell", ""), kind)
+    assert found.args == ((ir.Op("+", (cell, ir.Const(1))), ir.Const(0)), (cell, ir.Const(0xFFFF)))[side]
 
 
 def test_cell_of_two_numbers() -> None:

@@ -4,6 +4,7 @@
 // rounds and packs it from there group by group, and decoding writes the estimates there.
 
 constexpr float UNIT = 65536;
+constexpr std::size_t CACHE_LINE = 64;
 
 struct BlockPart {
     std::size_t number;
@@ -58,13 +59,25 @@ struct Positions {
     }
 };
 
+/// Moves the coordinates of a group to the second-level cache, for reading or for writing.
+template <bool WRITE>
+LANESUM_INLINE void fetch_group(const float *group) {
+#pragma GCC unroll 4
+    for (std::size_t at = 0; at < DITHER_GROUP; at += CACHE_LINE / sizeof *group) {
+        __builtin_prefetch(group + at, WRITE, 2);
+    }
+}
+
+/// ``ahead``: coordinates that are used next, as many as in this block.
 template <Packing PACKING, bool TABLE>
 std::size_t quantize_block(const float *rotated, std::size_t length, const Positions &positions,
-                           const DitherSource &dithers, const Rounding &rounding, std::uint32_t *words) {
+                           const DitherSource &dithers, const Rounding &rounding, const float *ahead,
+                           std::uint32_t *words) {
     alignas(64) std::uint8_t codes[DITHER_GROUP];
     const std::uint32_t flip = rounding.flip * 0x00010001u;
     std::size_t written = 0;
     for (std::size_t at = 0; at < length; at += DITHER_GROUP) {
+        fetch_group<false>(ahead + at);
         for (std::size_t step = 0; step < GROUP_STEPS; ++step) {
             const Dithers shared = dithers.step(at / DITHER_GROUP, step);
             const Words front = shifted(shared.front, rounding.offset);
@@ -107,7 +120,7 @@ std::size_t words_of(Packing packing, std::size_t length) {
 
 /// Encodes one rotated block, of at least DITHER_GROUP floats, to words.
 std::size_t quantize_one(const float *rotated, float factor, const SharedDithers &shared, const BlockPart &part,
-                         const Rounding &rounding, std::uint32_t *words) {
+                         const Rounding &rounding, const float *ahead, std::uint32_t *words) {
     if (factor == 0) {
         const std::size_t size = words_of(rounding.packing, part.length);
         __builtin_memset(words, 0, size * sizeof *words);
@@ -117,22 +130,26 @@ std::size_t quantize_one(const float *rotated, float factor, const SharedDithers
     const DitherSource dithers(shared, part.number);
     switch (rounding.packing) {
         case Packing::PLANES_3:
-            return quantize_block<Packing::PLANES_3, false>(rotated, part.length, positions, dithers, rounding, words);
+            return quantize_block<Packing::PLANES_3, false>(rotated, part.length, positions, dithers, rounding, ahead,
+                                                            words);
         case Packing::PLANES_5:
-            return quantize_block<Packing::PLANES_5, false>(rotated, part.length, positions, dithers, rounding, words);
+            return quantize_block<Packing::PLANES_5, false>(rotated, part.length, positions, dithers, rounding, ahead,
+                                                            words);
         case Packing::BYTES_TO_16:
             return quantize_block<Packing::BYTES_TO_16, false>(rotated, part.length, positions, dithers, rounding,
-                                                               words);
+                                                               ahead, words);
         case Packing::NIBBLES_TO_16:
             return quantize_block<Packing::NIBBLES_TO_16, false>(rotated, part.length, positions, dithers, rounding,
-                                                                 words);
+                                                                 ahead, words);
         default:
             break;
     }
     if (rounding.cells == nullptr) {
-        return quantize_block<Packing::NIBBLES_TO_8, false>(rotated, part.length, positions, dithers, rounding, words);
+        return quantize_block<Packing::NIBBLES_TO_8, false>(rotated, part.length, positions, dithers, rounding, ahead,
+                                                            words);
     }
-    return quantize_block<Packing::NIBBLES_TO_8, true>(rotated, part.length, positions, dithers, rounding, words);
+    return quantize_block<Packing::NIBBLES_TO_8, true>(rotated, part.length, positions, dithers, rounding, ahead,
+                                                       words);
 }
 
 void quantize_blocks(const float *rotated, const float *factors, const Run &run, const SharedDithers &shared,
@@ -144,7 +161,7 @@ void quantize_blocks(const float *rotated, const float *factors, const Run &run,
             __builtin_memset(run.work + part.length, 0, (DITHER_GROUP - part.length) * sizeof *from);
             from = run.work;
         }
-        words += quantize_one(from, factors[part.number], shared, part, rounding, words);
+        words += quantize_one(from, factors[part.number], shared, part, rounding, from, words);
     });
 }
 
@@ -154,7 +171,10 @@ void encode_blocks(const float *values, const float *powers, const float *factor
     __builtin_memset(run.work, 0, DITHER_GROUP * sizeof *run.work);
     for_blocks(run, [&](const BlockPart &part) {
         rotate_block(values, powers, run, part, run.work);
-        words += quantize_one(run.work, factors[part.number], shared, part, rounding, words);
+        // The next block is read while this one is rounded.
+        const std::size_t next = part.start + part.length;
+        const float *const ahead = next + run.block <= run.size ? values + next : run.work;
+        words += quantize_one(run.work, factors[part.number], shared, part, rounding, ahead, words);
     });
 }
 
@@ -230,34 +250,37 @@ LANESUM_INLINE void estimate_group(const Source &source, std::size_t base, std::
     }
 }
 
+/// ``result``: where the values of the block are written next.
 template <bool ALL, typename Source>
 void estimate_all(const Source &source, std::size_t length, const DitherSource &dithers, const DitherSum &sum,
-                  float *out) {
+                  const float *result, float *out) {
     for (std::size_t at = 0; at < length; at += DITHER_GROUP) {
+        fetch_group<true>(result + at);
         estimate_group<ALL>(source, at, length - at, at / DITHER_GROUP, dithers, sum, out + at);
     }
 }
 
 /// Estimates one rotated block from its sums.
 void estimate_block(const std::uint32_t *lanes, unsigned lane_bits, const BlockPart &part, const SharedDithers &shared,
-                    const DitherSum &sum, float *out) {
+                    const DitherSum &sum, const float *result, float *out) {
     const DitherSource dithers(shared, part.number);
     const std::uint32_t *const words = lanes + part.start * lane_bits / 32;
     if (lane_bits == 8 && sum.num_offsets == 0) {
-        estimate_all<true>(NarrowSums{words}, part.length, dithers, sum, out);
+        estimate_all<true>(NarrowSums{words}, part.length, dithers, sum, result, out);
     } else if (lane_bits == 8) {
-        estimate_all<false>(NarrowSums{words}, part.length, dithers, sum, out);
+        estimate_all<false>(NarrowSums{words}, part.length, dithers, sum, result, out);
     } else if (sum.num_offsets == 0) {
-        estimate_all<true>(WideSums{words}, part.length, dithers, sum, out);
+        estimate_all<true>(WideSums{words}, part.length, dithers, sum, result, out);
     } else {
-        estimate_all<false>(WideSums{words}, part.length, dithers, sum, out);
+        estimate_all<false>(WideSums{words}, part.length, dithers, sum, result, out);
     }
 }
 
 void estimate_blocks(const std::uint32_t *lanes, unsigned lane_bits, const Run &run, const SharedDithers &shared,
                      const DitherSum &sum, float *out) {
-    for_blocks(run,
-               [&](const BlockPart &part) { estimate_block(lanes, lane_bits, part, shared, sum, out + part.start); });
+    for_blocks(run, [&](const BlockPart &part) {
+        estimate_block(lanes, lane_bits, part, shared, sum, out + part.start, out + part.start);
+    });
 }
 
 struct Restored {
@@ -305,7 +328,8 @@ void restore_blocks(const float *rotated, const float *factors, const Run &run, 
 void decode_blocks(const std::uint32_t *lanes, unsigned lane_bits, const float *factors, const Run &run,
                    const SharedDithers &shared, const DitherSum &sum, float *out) {
     for_blocks(run, [&](const BlockPart &part) {
-        estimate_block(lanes, lane_bits, part, shared, sum, run.work);
+        const float *const result = part.count == run.block ? out + part.start : run.work;
+        estimate_block(lanes, lane_bits, part, shared, sum, result, run.work);
         restore_block(factors, run, part, out);
     });
 }

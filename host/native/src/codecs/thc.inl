@@ -12,6 +12,8 @@ constexpr std::size_t CODE_TILE = 1024;
 /// block.
 constexpr std::size_t SUM_LANES = 32;
 constexpr std::size_t SUM_BLOCK = 4096;
+/// Distance of the values that are fetched to the cache: two pages.
+constexpr std::size_t SUM_AHEAD = 2048;
 
 double square_sum(const float *values, std::size_t count) {
     constexpr std::size_t half = LANES / 2;
@@ -22,6 +24,9 @@ double square_sum(const float *values, std::size_t count) {
         Doubles sums[vectors] = {};
         std::size_t at = start;
         for (; at + SUM_LANES <= end; at += SUM_LANES) {
+            // The processor's own prefetch ends with a page. Addresses after the last value are harmless.
+            __builtin_prefetch(values + at + SUM_AHEAD);
+            __builtin_prefetch(values + at + SUM_AHEAD + SUM_LANES / 2);
 #pragma GCC unroll 16
             for (std::size_t i = 0; i < vectors; ++i) {
                 const Doubles x = __builtin_convertvector(load<HalfFloats>(values + at + i * half), Doubles);

@@ -16,7 +16,9 @@ namespace lanesum::memory {
 namespace {
 
 constexpr std::size_t HUGE_PAGE_BYTES = std::size_t{1} << 21;
-static_assert(MIN_POOLED_BYTES >= 2 * HUGE_PAGE_BYTES);
+static_assert(MIN_POOLED_BYTES >= HUGE_PAGE_BYTES);
+// Blocks have multiples of this size. With whole huge pages, the smallest ones would be twice as long as their arrays.
+constexpr std::size_t STEP_BYTES = HUGE_PAGE_BYTES / 8;
 // A block that was free during this many allocations has a size that is no longer in use. A step of a model with many
 // buckets makes a few allocations for each of them.
 constexpr std::uint64_t MAX_IDLE_ALLOCATIONS = 256;
@@ -85,10 +87,11 @@ private:
     }
 
     static void *allocate(std::size_t bytes) {
-        void *at = std::aligned_alloc(HUGE_PAGE_BYTES, bytes);
-        if (at != nullptr) {
-            madvise(at, bytes, MADV_HUGEPAGE);  // optional: if it fails, pages are small
+        void *at = nullptr;
+        if (posix_memalign(&at, HUGE_PAGE_BYTES, bytes) != 0) {
+            return nullptr;
         }
+        madvise(at, bytes, MADV_HUGEPAGE);  // optional: if it fails, pages are small
         return at;
     }
 
@@ -138,7 +141,7 @@ Words allocate_words(std::size_t count) {
         }
         return Words(static_cast<std::uint32_t *>(words));
     }
-    bytes = (bytes + HUGE_PAGE_BYTES - 1) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
+    bytes = (bytes + STEP_BYTES - 1) / STEP_BYTES * STEP_BYTES;
     void *words = pool().acquire(bytes);
     return Words(static_cast<std::uint32_t *>(words), ReturnToPool{bytes});
 }

@@ -11,7 +11,7 @@
 namespace lanesum::memory {
 
 /// Smaller arrays come from malloc, which reuses memory itself.
-constexpr std::size_t MIN_POOLED_BYTES = std::size_t{1} << 22;
+constexpr std::size_t MIN_POOLED_BYTES = std::size_t{1} << 21;
 
 /// Deleter of ``Words``.
 struct ReturnToPool {

@@ -8,7 +8,9 @@ object"). Nodes are frozen and hashable, so that compiler passes can compare and
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 VALID = "$valid$"
 
@@ -189,25 +191,24 @@ Expr = (
 )
 
 
-def children(expr: Expr) -> tuple[Expr, ...]:
-    """Return the direct sub-expressions."""
-    match expr:
-        case Op(args=args):
-            return args
-        case Vector(items=items):
-            return items
-        case RegisterCell(index=index) | StackElement(index=index) | UnionStackElement(index=index):
-            return (index,)
-        case AccessField(header=inner) | AccessUnionHeader(union=inner):
-            return (inner,)
-    return ()
+_CHILDREN: dict[type, Callable[[Any], tuple[Expr, ...]]] = {
+    Op: lambda expr: expr.args,
+    Vector: lambda expr: expr.items,
+    RegisterCell: lambda expr: (expr.index,),
+    StackElement: lambda expr: (expr.index,),
+    UnionStackElement: lambda expr: (expr.index,),
+    AccessField: lambda expr: (expr.header,),
+    AccessUnionHeader: lambda expr: (expr.union,),
+}
 
 
 def walk(expr: Expr) -> list[Expr]:
     """Return the expression and all its sub-expressions."""
     found = [expr]
     for node in found:
-        found.extend(children(node))
+        children = _CHILDREN.get(type(node))
+        if children is not None:
+            found.extend(children(node))
     return found
 
 

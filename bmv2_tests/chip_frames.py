@@ -1,0 +1,126 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Random frames through the chip's model, the executor of the source and the reference: all send the same.
+
+::
+
+                    +-> assembled binary on the model, ModelSwitch -+
+    random frames --+-> p4src/tofino as printed, TofinoSwitch      -+-> the same frames
+                    +-> the reference model                        -+
+
+``make tofino-model`` runs this for many frames; ``test_chip_model`` for a few.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import random
+from collections.abc import Iterator
+
+from lanesum_control.model import HostPort, Station, SwitchJob
+from lanesum_control.pipelines import tofino_pipeline
+from lanesum_switch.reference.switch import PortFrame
+from lanesum_switch.reference.tofino_slots import TofinoSlotTable
+from lanesum_switch.tna.switch import TofinoSwitch
+
+from .chip_model import MODEL_PROFILE, ModelTarget, model_target, obstacle
+from .in_process import EmbeddedTarget, embedded_target
+from .schedule import Plan, Schedule
+from .star import Star
+from .test_random_packets import Traffic
+from .test_schedules import run_randomly
+
+_FRAMES_OF_JOBS = 60
+
+
+class Trio(Star):
+    """The star on the model, with the reference as twin and the executor beside both."""
+
+    def __init__(self, target: ModelTarget, executor: EmbeddedTarget) -> None:
+        self.executor = executor
+        self.model = target
+        self.frames = 0
+        super().__init__(target)
+
+    def set_station(self, station: Station) -> None:
+        super().set_station(station)
+        self.executor.control.set_station(station)
+
+    def add_host(self, host: HostPort) -> None:
+        super().add_host(host)
+        self.executor.control.add_host(host)
+
+    def admit_job(self, job: SwitchJob) -> None:
+        super().admit_job(job)
+        self.executor.control.admit(job)
+
+    def modify_job(self, old: SwitchJob, new: SwitchJob) -> None:
+        super().modify_job(old, new)
+        self.executor.control.modify(old, new)
+
+    def remove_job(self, job: SwitchJob) -> None:
+        super().remove_job(job)
+        self.executor.control.remove(job)
+
+    def set_congestion(self, port: int, depth: int | None) -> None:
+        super().set_congestion(port, depth)
+        self.executor.control.set_congestion(port, depth)
+
+    def exchange(self, port: int, frame: bytes) -> list[PortFrame]:
+        """Send one frame into all three, compare the frames that leave, and return them sorted."""
+        self.frames += 1
+        out = super().exchange(port, frame)
+        executed = sorted(self.executor.exchange(port, frame))
+        assert out == executed, f"the executor differs from the model on port {port}: {frame.hex()}"
+        return out
+
+
+@contextlib.contextmanager
+def trio() -> Iterator[Trio]:
+    """Start model and executor; skip the test, with the reason, where the model cannot run."""
+    with contextlib.ExitStack() as cleanup:
+        target = cleanup.enter_context(model_target())
+        pipeline = tofino_pipeline(MODEL_PROFILE.name)
+        executor = cleanup.enter_context(embedded_target(MODEL_PROFILE.name, TofinoSwitch, pipeline, TofinoSlotTable))
+        yield Trio(target, executor)
+
+
+def compare(star: Trio, seed: int) -> None:
+    """Send random frames of a seed, and compare them and the decisions.
+
+    A quarter of the seeds is a job over an unreliable network, the others are unrelated frames of several jobs.
+    """
+    rng = random.Random(seed)
+    for _ in star.scope():
+        if seed % 4 == 0:
+            rounds = tuple((rng.choice(star.target.ops), rng.randrange(1, 6)) for _ in range(4))
+            first = rng.choice((0, 1, (1 << 32) - 2, (1 << 31) - 1))
+            schedule = Schedule(star, Plan(rng.randrange(1, 6), rng.randrange(1, 5), rounds, first, seed))
+            run_randomly(schedule, rng, loss=0.05, duplication=0.1)
+        else:
+            traffic = Traffic(star, rng)
+            for _ in range(_FRAMES_OF_JOBS):
+                star.exchange(*traffic.packet())
+                traffic.disturb()
+        star.all_decisions()
+
+
+def main() -> None:
+    """Compare many frames; the first difference ends with an AssertionError that names the frame."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--frames", type=int, default=20_000)
+    parser.add_argument("--seed", type=int, default=0, help="first seed")
+    arguments = parser.parse_args()
+    if obstacle():
+        parser.error(f"{obstacle()}: docs/tofino.md has the requirements.")
+    with trio() as star:
+        seed = arguments.seed
+        while star.frames < arguments.frames:
+            compare(star, seed)
+            seed += 1
+        print(f"{MODEL_PROFILE.name}: {star.frames} frames alike, seeds {arguments.seed} to {seed - 1}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,173 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""A switch whose packets pass through the register-accurate model of Tofino 1, with one assembled profile.
+
+::
+
+    P4Runtime server -> tables of the embedded switch -> entries by name -> harness -+-> model of the chip
+    packets ------------------------------------------------------------------------+    -> packets
+
+The control plane writes the tables of the embedded switch, as for every TNA program. Before a packet, the differences
+to the chip's tables are written through the names of ``context.json``. All ports are in pipe 0; recirculation is not
+configured. Time stands still: the model counts nanoseconds of its own, a few for each packet.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from lanesum_lab.tofino_model.context import HARMLESS, for_harness, take_ternary_entries
+from lanesum_lab.tofino_model.errors import TofinoModelError
+from lanesum_lab.tofino_model.exact import ExactTable
+from lanesum_lab.tofino_model.harness import Harness
+from lanesum_lab.tofino_model.replication import Groups, Replica
+from lanesum_lab.tofino_model.routes import LpmTable
+from lanesum_switch.api import ActionCall, CounterValue, Match, PacketOut, TableEntry
+from lanesum_switch.runtime.tables import MatchTable
+from lanesum_switch.tna.switch import TofinoSwitch
+
+
+class ModelSwitch(TofinoSwitch):
+    """Implements ``api.Switch`` with the model as its data plane.
+
+    Args:
+        harness: path of the model's test harness.
+        build: folder with ``tofino.bin`` and ``context.json`` of the profile that is loaded.
+
+    ``process`` raises TofinoModelError if the harness refuses a command. Use it as a context manager.
+    """
+
+    def __init__(self, harness: str, build: Path, **options: Any) -> None:
+        self._program = harness
+        context = for_harness(json.loads((build / "context.json").read_text()))
+        self._constant_entries = take_ternary_entries(context)
+        self._context = {table["name"]: table for table in context["tables"]}
+        self._folder = tempfile.TemporaryDirectory(prefix="lanesum-model-")
+        self._build = Path(self._folder.name) / "build"
+        self._build.mkdir()
+        (self._build / "context.json").write_text(json.dumps(context))
+        (self._build / "tofino.bin").symlink_to(build.resolve() / "tofino.bin")
+        self._started: Harness | None = None
+        self._starts = 0
+        super().__init__(**options)
+
+    def __enter__(self) -> ModelSwitch:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the model."""
+        if self._started is not None:
+            self._started.close()
+        self._folder.cleanup()
+
+    def _install(self, program: Any) -> None:
+        super()._install(program)
+        if self._started is not None:
+            self._started.close()
+        self._starts += 1
+        self._scratch = Path(self._folder.name) / str(self._starts)
+        self._scratch.mkdir()
+        self._started = Harness(self._program, self._build, self._scratch)
+        self.harness.run(self._constant_entries, harmless=HARMLESS)
+        self._model_groups = Groups()
+        self._written_groups: dict[int, tuple[Replica, ...]] = {}
+        self._model_tables = {
+            name: _model_table(self._context[name], table)
+            for name, table in self._runtime.tables.items()
+            if not table.is_const and table.keys and name in self._context
+        }
+        self._written: dict[str, dict[tuple[Match, ...], TableEntry]] = {name: {} for name in self._model_tables}
+
+    @property
+    def harness(self) -> Harness:
+        """The running harness of the loaded program."""
+        assert self._started is not None, "no program is loaded"
+        return self._started
+
+    def process(self, port: int, frame: bytes) -> list[PacketOut]:
+        """Send a packet through the model; return the packets that leave."""
+        with self._lock:
+            self._write_changes()
+            self._received[port] += 1
+            found = self.harness.exchange(port, frame)
+            out = [PacketOut(at, data) for at, data in found]
+            for packet in out:
+                self._sent[packet.port] += 1
+            return out
+
+    def read_counters(self) -> None:
+        """Read the direct counters of constant entries from the chip into the tables."""
+        with self._lock:
+            self._write_changes()
+            for table in self._runtime.tables.values():
+                if table.is_const and table.has_direct_counter:
+                    self._read_counters_of(table)
+
+    def _read_counters_of(self, table: MatchTable) -> None:
+        """Read the counters of a table's constant entries, which have the highest addresses in their order."""
+        size = sum(stage["size"] for stage in self._context[table.name]["match_attributes"]["stage_tables"])
+        (counter,) = self._context[table.name]["statistics_table_refs"]
+        for number, entry in enumerate(table.entries()):
+            printed = self.harness.run([f"check_counter {counter['name']}({size - 1 - number})"])
+            found = [line for line in printed.splitlines() if "(physical " in line]
+            values = dict(pair.split("=") for pair in found[-1].split()[2:] if "=" in pair) if found else {}
+            value = CounterValue(int(values.get("packets", 0)), int(values.get("bytes", 0)))
+            table.write_counter(entry.match, entry.priority, value)
+
+    def _write_changes(self) -> None:
+        """Write the differences between the switch's tables and groups and the chip's."""
+        commands: list[str] = []
+        for name, model_table in self._model_tables.items():
+            table, written = self._runtime.tables[name], self._written[name]
+            wanted = {entry.match: entry for entry in table.entries()}
+            for match in [match for match in written if match not in wanted]:
+                commands += model_table.remove(_key(match, model_table))
+                del written[match]
+            for match, entry in wanted.items():
+                if match not in written or written[match].target != entry.target:
+                    commands += model_table.add(_key(match, model_table), _action(table, entry))
+                    written[match] = entry
+        if commands:
+            self.harness.run(commands)
+        for group in {*self._written_groups, *self._groups}:
+            replicas = self._groups.get(group, ())
+            if replicas != self._written_groups.get(group, ()):
+                self._configure(self._model_groups.set(group, replicas))
+                self._written_groups[group] = replicas
+
+    def _configure(self, configuration: bytes) -> None:
+        """Write registers and memories of the chip."""
+        path = self._scratch / "configuration"
+        path.write_bytes(configuration)
+        self.harness.run([f"load {path}"])
+
+
+def _model_table(context: dict[str, Any], table: MatchTable) -> ExactTable | LpmTable:
+    kinds = {key.kind for key in table.keys}
+    if kinds == {"exact"}:
+        return ExactTable(context)
+    if kinds == {"lpm"} and len(table.keys) == 1:
+        return LpmTable(context)
+    raise TofinoModelError(f"Table {table.name} has keys that this package does not write: {', '.join(sorted(kinds))}.")
+
+
+def _key(match: tuple[Match, ...], table: ExactTable | LpmTable) -> Any:
+    if isinstance(table, LpmTable):
+        return match[0].value, match[0].aux
+    return tuple(field.value for field in match)
+
+
+def _action(table: MatchTable, entry: TableEntry) -> str:
+    """Return an entry's action with its arguments, as the harness takes it."""
+    assert isinstance(entry.target, ActionCall)
+    call = entry.target
+    spec = next(action for action in table.actions if action.name == call.action)
+    arguments = ", ".join(f"{param.name}:{value}" for param, value in zip(spec.params, call.args, strict=True))
+    return f"{call.action}({arguments})"

@@ -1,0 +1,62 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Settings of ports (table ``$PORT``). They are kept and read back, and change nothing in the embedded switch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from lanesum_control.bfruntime import messages
+from lanesum_control.bfruntime.description import Table
+from lanesum_control.bfruntime.ports import CORRECTIONS, SPEEDS
+from lanesum_control.tofino.chips import PIPES, PORTS_PER_PIPE
+from lanesum_switch.api import AlreadyExistsError, NotFoundError
+from lanesum_switch.bfruntime.values import decode, entry_of, fields_by_id, only_key, wanted
+from lanesum_switch.p4runtime.status import UNIMPLEMENTED, StatusError, invalid
+
+_Update = messages.Update
+
+
+class Ports:
+    """Ports that were added."""
+
+    def __init__(self, described: Table) -> None:
+        self._described, self._key = described, described.key("$DEV_PORT")
+        self._speed, self._correction = described.datum("$SPEED"), described.datum("$FEC")
+        self._lanes, self._enabled = described.datum("$N_LANES"), described.datum("$PORT_ENABLE")
+        self._by_port: dict[int, dict[int, Any]] = {}
+
+    def write(self, kind: int, entry: Any) -> None:
+        """Handle an update. Raises StatusError, SwitchError."""
+        port = decode(only_key(entry, self._described), self._key)
+        if port >= PIPES * PORTS_PER_PIPE:
+            raise invalid(f"There is no port {port}")
+        if kind == _Update.INSERT:
+            if port in self._by_port:
+                raise AlreadyExistsError(f"Port {port} is there already.")
+            self._by_port[port] = self._settings(entry)
+        elif kind == _Update.DELETE:
+            if port not in self._by_port:
+                raise NotFoundError(f"Port {port} was not added.")
+            del self._by_port[port]
+        else:
+            raise StatusError(UNIMPLEMENTED, "Ports take INSERT and DELETE")
+
+    def _settings(self, entry: Any) -> dict[int, Any]:
+        given = fields_by_id(entry.data.fields, self._described.data, "The port")
+        speed, correction = given.get(self._speed.id), given.get(self._correction.id)
+        if speed is None or speed.str_val not in {f"BF_SPEED_{one}" for one in SPEEDS}:
+            raise invalid("The port has no speed of an agent")
+        if correction is None or correction.str_val not in CORRECTIONS.values():
+            raise invalid("The port has no error correction of an agent")
+        if self._lanes.id in given:
+            decode(given[self._lanes.id].stream, self._lanes)
+        return given
+
+    def read(self, entry: Any) -> Iterator[Any]:
+        """Yield one port, or all. Raises StatusError, SwitchError."""
+        for port in wanted(entry, self._described, self._key, self._by_port, "port"):
+            found = entry_of(self._described, self._key.id, self._key.encode(port))
+            found.data.fields.extend(self._by_port[port].values())
+            yield found
