@@ -36,6 +36,7 @@ _REQUIRED = (
     "allocate_words",
     "CodecKernels.sum_rows",
     "KERNEL_ARGUMENTS",
+    "MAX_THREADS",
 )
 
 

@@ -30,4 +30,4 @@ def kernels() -> Kernels:
 @functools.cache
 def native(core: ModuleType, num_threads: int) -> Kernels:
     """Return the native kernels for this processor."""
-    return cast(Kernels, core.CodecKernels() if num_threads == 1 else core.CodecKernels(threads=num_threads))
+    return cast(Kernels, core.CodecKernels(threads=num_threads))

@@ -86,4 +86,4 @@ def block_kernels() -> BlockKernels:
 @functools.cache
 def native_blocks(core: ModuleType, num_threads: int) -> BlockKernels:
     """Return the native kernels for this processor."""
-    return cast(BlockKernels, core.BlockKernels() if num_threads == 1 else core.BlockKernels(threads=num_threads))
+    return cast(BlockKernels, core.BlockKernels(threads=num_threads))
