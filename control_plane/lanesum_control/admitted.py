@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from lanesum.transport.ticket import JobTicket
 from lanesum_control.jobs import Job, JobRequest
 from lanesum_control.model import SwitchJob
+from lanesum_control.moved_sums import Moved
 from lanesum_control.network import Network
 from lanesum_control.placement import Placement
 from lanesum_control.planning import Plan
@@ -28,6 +29,7 @@ class AdmittedJob:
         joined: workers that have taken their tickets.
         switch_jobs: entry of each switch; a switch whose part the server does has none.
         left_out: reason why a switch on the job's paths has no part in it.
+        moved: switches whose sums the server computes, left out or lost.
     """
 
     request: JobRequest
@@ -37,9 +39,12 @@ class AdmittedJob:
     joined: frozenset[int]
     switch_jobs: Mapping[str, SwitchJob]
     left_out: Mapping[str, str]
+    moved: Mapping[str, Moved]
 
     @classmethod
-    def of(cls, job: Job, plan: Plan, network: Network, accumulator_words: int) -> AdmittedJob:
+    def of(
+        cls, job: Job, plan: Plan, network: Network, accumulator_words: int, moved: Mapping[str, Moved]
+    ) -> AdmittedJob:
         """Return the snapshot of a job in a plan."""
         placement, wanted = plan.placements[job.number], job.wanted()
         return cls(
@@ -50,6 +55,7 @@ class AdmittedJob:
             joined=frozenset(job.incarnation.taken),
             switch_jobs={one.switch: plan.switch_job(wanted, one) for one in placement.assignments},
             left_out=placement.left_out,
+            moved=moved,
         )
 
 

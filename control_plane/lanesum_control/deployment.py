@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from lanesum.protocol.lanes import carried_by
 from lanesum.rpc.caller import UNAUTHENTICATED, Caller
 from lanesum.rpc.limits import MAX_STREAMS
 from lanesum.server import ServerJob
@@ -34,6 +35,7 @@ from lanesum_control.fleet import Fleet
 from lanesum_control.jobs import Incarnation, Job, JobRequest
 from lanesum_control.managed import ManagedSwitch
 from lanesum_control.model import SwitchJob
+from lanesum_control.moved_sums import MovedSums
 from lanesum_control.network import Network
 from lanesum_control.planning import Plan
 from lanesum_control.quotas import TenantQuota, check_tenant
@@ -44,6 +46,7 @@ from lanesum_control.udp_ports import taken_ports, with_port
 from lanesum_control.workers import Workers
 
 _TAG_DRAWS = 8
+_WORDS = "accumulator_words"
 
 
 class Deployment:
@@ -63,7 +66,7 @@ class Deployment:
 
     Attributes:
         changing: the outer lock.
-        lock: the inner lock, taken inside ``changing``, never around it.
+        lock: the inner lock, which may be taken inside ``changing``, not around it.
         jobs: the admitted jobs by name. Replaced together with the plan, under both locks.
         workers: their workers.
         quota: quota of every tenant.
@@ -88,6 +91,7 @@ class Deployment:
         self._links = ServerLinks(servers, events)
         self._fleet = Fleet(network, switches, events)
         self._plans = SwitchPlans(network, self._fleet, events)
+        self._moved, self._is_started = MovedSums(events), False
         self.changing = FairLock()
         self.lock = threading.RLock()
         self.jobs: Mapping[str, Job] = {job.request.name: job for job in store.jobs()}
@@ -96,13 +100,25 @@ class Deployment:
 
     def start(self, connect_timeout_s: float) -> None:
         """Connect switches and servers, and repair them. Raises NotPrimaryError, PipelineError."""
+        self._change_packets()
         for name in self.switches:
             self._connect(name, connect_timeout_s)
         for name in self.servers:
             self.check_server(name)
         for job in [job for job in self.jobs.values() if job.incarnation.servers != self._network.servers]:
             self.restart(job, job.request, "its servers are others than before")
+        self._is_started = True
         self._replan()
+
+    def _change_packets(self) -> None:
+        """Begin new incarnations if packets have another size than before: switches pass on those of the old size."""
+        before = self._store.meta(_WORDS)
+        if before not in (None, self._words):
+            why = f"packets have {self._words} accumulator words now, and had {before}"
+            for job in list(self.jobs.values()):
+                ops = tuple(op for op in job.request.ops or () if op in carried_by(self._words))
+                self.restart(job, replace(job.request, ops=ops), why)
+        self._store.set_meta(_WORDS, self._words)
 
     @property
     def switches(self) -> tuple[str, ...]:
@@ -146,6 +162,7 @@ class Deployment:
                 self.workers.begin(number)
                 self._publish(jobs, planned)
             self.workers.leases_changed()
+            self._note_moves()
         except BaseException:
             self._withdraw(job)
             raise
@@ -249,10 +266,7 @@ class Deployment:
     # Plans.
 
     def _planned(self, jobs: Mapping[str, Job], held: Ranges | None = None, *, strict: Job | None = None) -> Plan:
-        """Return the plan of ``jobs``, which has ``held`` or the present ranges as far as possible.
-
-        Raises AdmissionError if a job cannot be placed, or the quota of ``strict`` cannot be met.
-        """
+        """Return the plan of ``jobs``, see ``SwitchPlans.plan``; by default it starts from the present ranges."""
         ranges = self._plan.ranges if held is None else held
         return self._plans.plan(jobs, ranges, self.quota, strict=strict)
 
@@ -269,6 +283,13 @@ class Deployment:
             with self.lock:
                 self._publish(self.jobs, applied)
                 self._store.save_ranges(applied.ranges)
+        self._note_moves()
+
+    def _note_moves(self) -> None:
+        """Store events about the sums that have moved to the server, or are back."""
+        if self._is_started:
+            with self.lock:
+                self._moved.update(self.jobs, self._plan, self._fleet.down)
 
     def _replan(self) -> None:
         """Plan again after a change of switches or jobs."""
@@ -281,10 +302,7 @@ class Deployment:
     def _server_job(self, job: Job, planned: Plan) -> ServerJob:
         # An outage does not change whether a switch ever sends sums.
         sums = bool(self._fleet.names) and bool(planned.placements[job.number].places or job.request.threshold)
-        return ServerJob.from_tickets(list(self._tickets(job, planned)), on_switches=sums)
-
-    def _tickets(self, job: Job, planned: Plan) -> tuple[JobTicket, ...]:
-        return tickets(job, planned.placements[job.number], self._network, self._words)
+        return ServerJob.from_tickets(list(self.tickets(job, planned)), on_switches=sums)
 
     # Parts.
 
@@ -296,6 +314,7 @@ class Deployment:
                 return
             with self.changing.held_for(name):
                 self._fleet.lost(name, problem)
+                self._note_moves()
         try:
             self._connect(name, 0.0)
         except ControlError as error:  # controlled by another controller, or it refuses the program: retry later
@@ -336,21 +355,24 @@ class Deployment:
         with self.lock:
             wanted = None if name in self._fleet.down else self._desired_at(name)
         if wanted is not None and not self._fleet.agrees(name, wanted):
-            self._repair(name)
+            self.repair(name)
 
-    def repair(self) -> None:
-        """Read back the state of every switch, and repair differences from the desired state."""
-        for name in self._fleet.names:
-            self._repair(name)
-
-    def _repair(self, name: str) -> None:
-        with self.changing.held_for(name):
-            if name not in self._fleet.down:
-                self._fleet.settle(name, self._desired_at(name))
+    def repair(self, *names: str) -> None:
+        """Read back the state of switches, by default of all, and repair differences from the desired state."""
+        for name in names or self._fleet.names:
+            with self.changing.held_for(name):
+                if name not in self._fleet.down:
+                    self._fleet.settle(name, self._desired_at(name))
+                    self._note_moves()
 
     async def switch_unchanged(self, name: str) -> bool:
         """Return False if ``check_switch`` has to run. In the event loop."""
         return await self._fleet.unchanged(name)
+
+    def switches_in_use(self) -> set[str]:
+        """Return the switches that sum for a job with a live worker; without a lock, so that it never waits."""
+        jobs = self.workers.jobs_alive()
+        return {name for name, ranges in self._plan.ranges.items() if not jobs.isdisjoint(ranges)}
 
     def watch_switch(self, name: str, changed: Callable[[], None]) -> None:
         """Call ``changed``, from any thread, when ``check_switch`` has to run."""
@@ -365,12 +387,13 @@ class Deployment:
     def admitted(self, job: Job) -> AdmittedJob:
         """Return a snapshot of a job."""
         with self.lock:
-            return AdmittedJob.of(job, self._plan, self._network, self._words)
+            moved = self._moved.of(job.number)
+            return AdmittedJob.of(job, self._plan, self._network, self._words, moved)
 
-    def tickets(self, job: Job) -> tuple[JobTicket, ...]:
-        """Return the tickets of the workers of a job."""
-        with self.lock:
-            return self._tickets(job, self._plan)
+    def tickets(self, job: Job, plan: Plan | None = None) -> tuple[JobTicket, ...]:
+        """Return the tickets of the workers of a job; by default those of the present plan."""
+        placement = (self._plan if plan is None else plan).placements[job.number]
+        return tickets(job, placement, self._network, self._words)
 
     def counters(self) -> dict[str, Any]:
         """Return the packet counters, see ``packet_counters``; without a lock."""

@@ -12,7 +12,7 @@ class ControlError(LanesumError):
 
 
 class SwitchUnreachableError(ControlError):
-    """No P4Runtime server answers at the address."""
+    """No server of the switch's protocol answers at the address."""
 
 
 class NotPrimaryError(ControlError):

@@ -19,6 +19,11 @@ MAX_ANSWERED = 1000  # events of one answer
 logger = logging.getLogger(__name__)
 
 
+def date(seconds: float) -> str:
+    """Return a time, in seconds since 1970, as date and time of UTC (ISO 8601)."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
     """An event.
@@ -40,7 +45,8 @@ class Event:
     source: str = ""
 
     def to_message(self) -> dict[str, Any]:
-        return asdict(self)
+        """Return the event as JSON fields; ``date`` is its time in ISO 8601."""
+        return {**asdict(self), "date": date(self.time)}
 
     @classmethod
     def from_message(cls, message: dict[str, Any]) -> Event:
@@ -48,10 +54,9 @@ class Event:
         return cls(**{name: message[name] for name in cls.__dataclass_fields__ if name in message})
 
     def line(self) -> str:
-        """Return one line of text: local time, subject, event and caller."""
-        when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self.time))
+        """Return one line of text: date, subject, event and caller."""
         by = " at ".join(filter(None, (self.actor, self.source)))
-        return f"{when} {self.whom}: {self.what}{f' (by {by})' if by else ''}"
+        return f"{date(self.time)} {self.whom}: {self.what}{f' (by {by})' if by else ''}"
 
 
 class EventLog:
@@ -72,6 +77,10 @@ class EventLog:
         self._store = store
         self._clock = clock
         self._listener = listener
+
+    def now(self) -> float:
+        """Return the time, in seconds since 1970."""
+        return self._clock()
 
     def add(self, whom: str, what: str, by: Caller = UNAUTHENTICATED) -> None:
         """Store an event that ``by`` caused. Inside a transaction of the store the event is part of it.
@@ -94,7 +103,7 @@ class EventLog:
     ) -> list[Event]:
         """Return the events after ``number`` and not before ``since_s``, oldest first; at most the first ``limit``.
 
-        ``of``: those of these switches, servers and jobs alone.
+        ``of``: those of these present jobs alone, since their admissions.
         """
         condition = f"WHERE number > ? AND time >= ? AND {_of(of)} ORDER BY number LIMIT ?"
         return self._events(condition, number, since_s, *(of or ()), limit)
@@ -102,6 +111,10 @@ class EventLog:
     def latest(self, limit: int = MAX_ANSWERED, of: Sequence[str] | None = None) -> list[Event]:
         """Return the last ``limit`` events, oldest first; ``of`` as for ``since``."""
         return self._events(f"WHERE {_of(of)} ORDER BY number DESC LIMIT ?", *(of or ()), limit)[::-1]
+
+    def admissions(self) -> dict[str, float]:
+        """Return the time of admission by present job, as far as its event is kept."""
+        return {event.whom: event.time for event in self._events("WHERE number IN (SELECT first_event FROM jobs)")}
 
     def removal_of(self, job: str) -> Event | None:
         """Return the event of the last removal of a job."""
@@ -112,6 +125,9 @@ class EventLog:
         return [Event(*row) for row in self._store.events(condition, values)]
 
 
-def _of(subjects: Sequence[str] | None) -> str:
-    """Return a condition with one parameter for each of the subjects; all events if None."""
-    return "TRUE" if subjects is None else f"whom IN ({', '.join('?' for _ in subjects)})"
+def _of(jobs: Sequence[str] | None) -> str:
+    """Return a condition with one parameter for each of the jobs; all events if None."""
+    if jobs is None:
+        return "TRUE"
+    since_admission = "number >= (SELECT first_event FROM jobs WHERE jobs.name = whom)"
+    return f"whom IN ({', '.join('?' for _ in jobs)}) AND {since_admission}"

@@ -17,7 +17,7 @@ from lanesum_control.access import Access, sees
 from lanesum_control.admitted import AdmittedJob
 from lanesum_control.controller import Controller
 from lanesum_control.errors import AdmissionError
-from lanesum_control.events import MAX_ANSWERED
+from lanesum_control.events import MAX_ANSWERED, date
 from lanesum_control.jobs import JobRequest, Taken
 from lanesum_control.liveness import Gone
 from lanesum_control.model import Role as SwitchRole
@@ -38,7 +38,8 @@ _Answer = TypeVar("_Answer")
 def job_message(admitted: AdmittedJob) -> dict[str, Any]:
     """Return a job as JSON fields.
 
-    ``placement``: slots and role of every switch with a part in the job; ``left_out``: reasons why others have none.
+    ``placement``: slots and role of every switch with a part in the job; ``left_out``: reasons why others have none;
+    ``moved``: switches whose sums the server computes, left out or lost, with the date.
     """
     request = admitted.request
     first = admitted.tickets[0]
@@ -67,6 +68,7 @@ def job_message(admitted: AdmittedJob) -> dict[str, Any]:
             for switch, job in admitted.switch_jobs.items()
         },
         "left_out": dict(admitted.left_out),
+        "moved": {switch: {"since": date(one.since), "why": one.why} for switch, one in admitted.moved.items()},
     }
 
 
@@ -201,8 +203,10 @@ class ControllerService(Serving):
         return job_message(self._controller.extend(_name(message), str(message.get("host")), caller))
 
     def _jobs(self, _message: dict[str, Any], caller: Caller) -> dict[str, Any]:
-        jobs = self._controller.jobs()
-        return {"jobs": [job_message(job) for job in jobs if sees(caller, job.request.name, job.owner)]}
+        """List the jobs; ``admitted`` is the date of admission, null if its event is no longer kept."""
+        dates = {name: date(seconds) for name, seconds in self._controller.events.admissions().items()}
+        jobs = [job for job in self._controller.jobs() if sees(caller, job.request.name, job.owner)]
+        return {"jobs": [{**job_message(job), "admitted": dates.get(job.request.name)} for job in jobs]}
 
     def _counters(self, _message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         return self._controller.counters()

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from lanesum_control.errors import SchemaError, StoreError
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 _EVENTS = """
 CREATE TABLE events (
     number INTEGER PRIMARY KEY AUTOINCREMENT, time REAL NOT NULL, whom TEXT NOT NULL, what TEXT NOT NULL,
@@ -30,7 +30,7 @@ CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL);
 CREATE TABLE jobs (
     number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, multicast_group INTEGER NOT NULL,
     admission INTEGER NOT NULL, request TEXT NOT NULL, owner TEXT NOT NULL DEFAULT '',
-    limited INTEGER NOT NULL DEFAULT 0
+    limited INTEGER NOT NULL DEFAULT 0, first_event INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE incarnations (
     job INTEGER PRIMARY KEY REFERENCES jobs ON DELETE CASCADE,
@@ -56,7 +56,16 @@ _OWNERS = """
 ALTER TABLE jobs ADD COLUMN owner TEXT NOT NULL DEFAULT '';
 ALTER TABLE jobs ADD COLUMN limited INTEGER NOT NULL DEFAULT 0;
 """
-_MIGRATIONS = {3: _OWNERS + _EVENTS}
+# Events before the first one of a job are of earlier jobs with its name, perhaps of other tenants.
+_FIRST_EVENTS = """
+ALTER TABLE jobs ADD COLUMN first_event INTEGER NOT NULL DEFAULT 0;
+UPDATE jobs SET first_event = coalesce(
+    (SELECT max(events.number) FROM events WHERE whom = name
+     AND what || char(59) LIKE 'admitted as job ' || jobs.number || char(59) || '%'),
+    (SELECT coalesce(max(events.number), 0) + 1 FROM events)
+);
+"""
+_MIGRATIONS = {3: _OWNERS + _EVENTS, 4: _FIRST_EVENTS}
 OLDEST_VERSION = min(_MIGRATIONS)
 
 

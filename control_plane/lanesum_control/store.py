@@ -106,9 +106,16 @@ class Store(Closing):
                 raise
             self._db.execute("COMMIT")
 
-    def _meta(self, name: str) -> int | None:
-        row = self._db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+    def meta(self, name: str) -> int | None:
+        """Return a number by name; None if there is none."""
+        with self._typed_errors():
+            row = self._db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
         return None if row is None else int(row[0])
+
+    def set_meta(self, name: str, value: int) -> None:
+        """Store a number by name."""
+        with self.transaction():
+            self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
 
     def jobs(self) -> list[Job]:
         """Return all jobs, oldest first."""
@@ -154,20 +161,24 @@ class Store(Closing):
             used = {number for (number,) in self._db.execute("SELECT number FROM jobs")}
             if len(used) >= _MAX_JOB:
                 raise StoreError(f"All {_MAX_JOB} job identifiers are in use.", "Remove a job.")
-            number = self._meta("next_job") or 1
+            number = self.meta("next_job") or 1
             while number in used:
                 number = number % _MAX_JOB + 1
-            order = self._meta("next_admission") or 1
-            self._db.execute("UPDATE meta SET value = ? WHERE name = 'next_job'", (number % _MAX_JOB + 1,))
-            self._db.execute("UPDATE meta SET value = ? WHERE name = 'next_admission'", (order + 1,))
+            order = self.meta("next_admission") or 1
+            self.set_meta("next_job", number % _MAX_JOB + 1)
+            self.set_meta("next_admission", order + 1)
         return number, order
 
     def save(self, job: Job, ranges: Mapping[str, Mapping[int, SlotRange]]) -> None:
-        """Store a job with its request, the tickets of ``job.incarnation``, and all slot ranges."""
+        """Store a job with its request, the tickets of ``job.incarnation``, and all slot ranges.
+
+        The next event is the first one of a new job.
+        """
         request, now = job.request, job.incarnation
         with self.transaction():
             self._db.execute(
-                "INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?)"
+                "INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?,"
+                " (SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'events'))"
                 " ON CONFLICT (number) DO UPDATE SET request = excluded.request",
                 (
                     job.number,

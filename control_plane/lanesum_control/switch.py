@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of the lanesum program over P4Runtime, by name; the same for BMv2 and the embedded switch."""
+"""Tables of the lanesum program by name, in entities of P4Runtime; the same for all switches and protocols."""
 
 from __future__ import annotations
 

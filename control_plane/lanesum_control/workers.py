@@ -220,6 +220,10 @@ class Workers:
             tag, count = job.incarnation.tag, len(job.request.workers)
             return [worker for worker in range(count) if self._liveness.is_alive(job.number, tag, worker)]
 
+    def jobs_alive(self) -> set[int]:
+        """Return the numbers of the jobs with a live worker; without a lock."""
+        return {job for job, _, _ in self._liveness.alive()}
+
     def are_gone(self, job: Job) -> bool:
         """Return True if all workers that took their tickets, one or more, are gone."""
         with self._lock:

@@ -283,6 +283,25 @@ def test_tenant_reads_the_events_of_its_jobs_alone(address: str, files: Path, ac
     assert {event["whom"] for event in rpc.call(address, rpc.EVENTS, {})["events"]} >= {"a", "b"}
 
 
+def test_tenant_reads_no_events_of_earlier_job_of_same_name(
+    address: str, files: Path, controller: Controller, act_as: Any
+) -> None:
+    act_as("alice")
+    rpc.call(address, rpc.ADMIT, {"name": "a", "workers": ["w1"], "slots": 4})
+    rpc.call(address, rpc.REMOVE, {"job": "a"})
+    act_as("bob")
+    rpc.call(address, rpc.ADMIT, {"name": "a", "workers": ["w1"], "slots": 5})
+    rpc.call(address, rpc.RESIZE, {"job": "a", "slots": 6})
+    for message in ({}, {"since": 0}, {"since_s": 0.0}):
+        found = rpc.call(address, rpc.EVENTS, message)["events"]
+        assert [event["what"] for event in found] == ["admitted as job 2", "resized to 6 slots"]
+        assert {event["actor"] for event in found} == {"bob"}
+    assert [event.what for event in controller.events.since() if event.whom == "a"][:2] == [
+        "admitted as job 1",
+        "removed",
+    ]
+
+
 def test_refused_calls_are_events_with_caller_and_source(
     address: str, controller: Controller, files: Path, act_as: Any
 ) -> None:

@@ -16,6 +16,7 @@ from lanesum_control.errors import AdmissionError, QuotaError, UnknownJobError
 from lanesum_control.model import Role
 from lanesum_control.planning import NO_SLOTS
 from lanesum_control.remote_server import ServerError
+from lanesum_control.store import Store
 from tests.control_plane.control_fakes import Site, request, what
 
 
@@ -370,3 +371,47 @@ def test_repair_on_request(controller: Controller, site: Site) -> None:
     controller.deployment.repair()
     assert site.switches["s1"].jobs == held
     assert what(controller, "s1")[-1] == "repaired: 0 jobs became 1"
+
+
+def test_sums_that_move_to_server_are_events_of_job() -> None:
+    site = Site("tree2x2")
+    controller = site.start()
+    controller.admit(request("a"))
+    (_, since) = controller.job("a").moved, controller.events.now()
+    site.switches["s1"].away = True
+    controller.deployment.check_switch("s1")
+    assert what(controller, "a")[1:] == ["sums of s1 moved to the server: it is lost: The switch is away"]
+    (moved,) = controller.job("a").moved.values()
+    assert moved.why == "it is lost: The switch is away" and moved.since >= since
+    assert controller.job("a").left_out == {}, "its place there stays reserved"
+    controller.deployment.check_switch("s1")
+    assert len(what(controller, "a")) == 2, "one event for one change"
+    site.switches["s1"].away = False
+    controller.deployment.check_switch("s1")
+    assert what(controller, "a")[2:] == ["sums of s1 are back from the server"]
+    assert controller.job("a").moved == {}
+
+
+def test_sums_that_a_change_leaves_to_the_server_are_events() -> None:
+    site = Site("star4", slots=100)
+    controller = site.start()
+    controller.admit(request("pool", slots=50, best_effort=True))
+    controller.admit(request("all", slots=100))
+    assert what(controller, "pool")[1:] == ["sums of s1 moved to the server: no slots are left in its shared pool"]
+    controller.remove("all")
+    assert what(controller, "pool")[2:] == ["sums of s1 are back from the server"]
+
+
+def test_packets_of_another_size_begin_new_incarnations() -> None:
+    store, site = Store(), Site("star4")
+    first = site.start(store=store)
+    first.admit(request("a", codec="thc"))
+    before = first.join("a", 0)
+    assert site.start(store=store).join("a", 1).tag == before.tag, "a restart with the same size changes nothing"
+    second = site.start(store=store, accumulator_words=2)
+    assert what(second, "a")[-1] == "new incarnation: packets have 2 accumulator words now, and had 64"
+    after = second.join("a", 0)
+    assert (after.accumulator_words, after.tag == before.tag) == (2, False)
+    assert all(op.shape.fills(2) for op in after.ops) and len(after.ops) < len(before.ops)
+    state = second.workers.state(before.job, before.tag, 0)
+    assert state["state"] == "superseded" and "packets have 2 accumulator words" in state["why"]

@@ -4,14 +4,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import functools
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from lanesum_control.controller import Controller
-from lanesum_control.monitor import Monitor
+from lanesum_control.event_loop import run
+from lanesum_control.monitor import Monitor, _ProgramAudit
 from tests.control_plane.control_fakes import FakeClock, FakeSwitch, Site, request, what
 
 NEVER_S = 3600.0
@@ -99,6 +104,88 @@ def test_audit_without_a_difference_needs_no_check() -> None:
     with Monitor(controller, interval_s=0.01):
         wait_until(lambda: all(switch.looks for switch in switches.values()))
         assert {switch.checks for switch in switches.values()} == {1}
+
+
+class Audited:
+    """Deployment and parts of an audit of programs; ``held`` holds the answer of a switch."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.asked: list[str] = []
+        self.woken: list[str] = []
+        self.in_use: set[str] = set()
+        self.changed: set[str] = set()
+        self.held: dict[str, asyncio.Event] = {}
+        parts = {name: SimpleNamespace(wake=functools.partial(self.woken.append, name)) for name in names}
+        self.audit = _ProgramAudit(cast("Any", self), cast("Any", parts), NEVER_S)
+
+    def switches_in_use(self) -> set[str]:
+        return self.in_use
+
+    async def switch_unchanged(self, name: str) -> bool:
+        self.asked.append(name)
+        if name in self.held:
+            await self.held[name].wait()
+        return name not in self.changed
+
+    def turn(self) -> list[str]:
+        """Return the switches that one audit asks."""
+
+        async def once() -> None:
+            self.audit._run()
+            self.audit.stop()
+            await asyncio.gather(*(task for name, task in self.audit._asked.items() if name not in self.held))
+
+        before = len(self.asked)
+        run(once())
+        return self.asked[before:]
+
+
+def test_audit_asks_switches_in_use_and_others_in_turn() -> None:
+    site = Audited([f"s{number}" for number in range(10)])
+    site.in_use = {"s7"}
+    assert [site.turn() for _ in range(3)] == [
+        ["s7", "s0", "s1", "s2", "s3"], ["s7", "s4", "s5", "s6", "s8"], ["s7", "s9", "s0", "s1", "s2"],
+    ]  # fmt: skip
+    site.in_use = set()
+    site.changed = {"s5"}
+    assert {name for _ in range(3) for name in site.turn()} == {f"s{number}" for number in range(10)}
+    assert set(site.woken) == {"s5"}
+
+
+def test_audit_asks_at_most_sixteen_switches_in_use_at_once() -> None:
+    site = Audited([f"s{number}" for number in range(40)])
+    site.in_use = {f"s{number}" for number in range(40)}
+    turns = [site.turn() for _ in range(3)]
+    assert [len(turn) for turn in turns] == [16, 16, 16]
+    assert {name for turn in turns for name in turn} == site.in_use
+
+
+def test_audit_of_silent_switch_delays_no_other() -> None:
+    site = Audited(["s0", "s1"])
+    site.held = {"s0": asyncio.Event()}
+    assert [site.turn() for _ in range(3)] == [["s0", "s1"], ["s1"], ["s1"]]
+    (pending,) = site.audit._asked.values()
+
+    async def answer() -> None:
+        site.held.pop("s0").set()
+        await pending
+
+    site.changed = {"s0"}
+    run(answer())
+    assert site.woken == ["s0"]
+    assert site.turn() == ["s0", "s1"]
+
+
+def test_switches_are_in_use_while_a_worker_lives() -> None:
+    controller = Site("tree4x4").start()
+    controller.admit(request(workers=2))
+    deployment = controller.deployment
+    assert deployment.switches_in_use() == set()
+    ticket = controller.join("a", 0)
+    watch = controller.workers.watch(ticket.job, ticket.tag, 0, "")
+    assert deployment.switches_in_use() == set(controller.job("a").switch_jobs) != set()
+    watch.close()
+    assert deployment.switches_in_use() == set()
 
 
 def test_audit_repairs_entries_that_another_client_deleted() -> None:

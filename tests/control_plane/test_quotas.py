@@ -21,7 +21,7 @@ from lanesum_control.pipelines import bmv2_pipeline
 from lanesum_control.placement import Assignment
 from lanesum_control.quotas import SLOTS, TenantQuota, needs
 from lanesum_control.switch import P4RuntimeSwitch
-from tests.control_plane.control_fakes import Site, request
+from tests.control_plane.control_fakes import Site, request, what
 
 BLUE, RED = (Caller(name, Role.TENANT) for name in ("blue", "red"))
 ANY_RATE = TenantQuota(jobs=1000, admissions_per_minute=1000)
@@ -93,6 +93,20 @@ def test_guarantee_that_cannot_be_met_names_what_is_full(
     assert controller.jobs() == before
     assert set(site.switches["s1"].jobs) == set(site.server.jobs) == {1}
     assert controller.admit(request("second", **{**fields, "best_effort": True})).left_out.keys() <= {"s1"}
+
+
+def test_job_beyond_code_tables_of_switch_is_refused_by_quota() -> None:
+    """The committed program holds the code tables of 32 jobs."""
+    controller, site = started()
+    for number in range(32):
+        controller.admit(request(f"a{number}", workers=2, slots=8, codec="thc"))
+    with pytest.raises(QuotaError, match="s1: other jobs use 32 of 32 entries of table lookup, and the job needs 1"):
+        controller.admit(request("b", workers=2, slots=8, codec="thc"))
+    assert len(site.switches["s1"].jobs) == len(site.server.jobs) == 32
+    full = {"s1": "other jobs use 32 of 32 entries of table lookup, and the job needs 1"}
+    assert controller.admit(request("b", workers=2, slots=8, codec="thc", best_effort=True)).left_out == full
+    assert what(controller, "b") == [f"admitted as job 34; s1 is left out: {full['s1']}"]
+    assert controller.admit(request("c", workers=2, slots=8, codec="fixed")).left_out == {}
 
 
 def test_full_table_of_upper_jobs_is_named() -> None:

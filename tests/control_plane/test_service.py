@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import datetime
 import json
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -283,8 +285,12 @@ def test_job_commands_manage_a_job(address: str, controller: Controller) -> None
     listing = lanesum("list")
     for text in ("w2, w3, w4", "0..19", "ascend", "left out", "shared"):
         assert text in listing
-    assert len(json.loads(lanesum("list", "--json"))) == 2
-    assert "a: new incarnation: w1 left" in lanesum("events")
+    first, second = json.loads(lanesum("list", "--json"))
+    assert first["moved"]["s0"]["why"] == admitted["left_out"]["s0"]
+    for when in (first["admitted"], second["admitted"], first["moved"]["s0"]["since"]):
+        assert datetime.datetime.fromisoformat(when).utcoffset() == datetime.timedelta(0)
+        assert when in listing
+    assert re.search(r" \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ a: new incarnation: w1 left", lanesum("events"))
     assert json.loads(lanesum("events", "--json"))[-1]["what"] == "new incarnation: w1 left"
     assert json.loads(lanesum("counters"))["server"]["refused"] == {"not a member": 1}
     lanesum("remove", "a")

@@ -58,6 +58,8 @@ def test_store_of_a_recorded_file_has_jobs_tickets_and_ranges(version: int, tmp_
         assert (second.request.name, second.request.best_effort, second.joined) == ("b", True, {0, 1})
         assert second.owner == ("" if version == 3 else "blue")
         before = store.events("WHERE time < 1.8e9 AND whom = ?", ["b"])
+        own = [event.what.partition(";")[0] for event in controller.events.since(of=["b"])]
+        assert own[:1] == ([] if version == 3 else ["admitted as job 3"]), "those of jobs before it are not of it"
         assert bool(before) == (version > 3)
         assert controller.join("b", 2).tag == second.tickets[0].tag
         assert set(site.server.jobs) == {2, 3} == set(site.switches["s1"].jobs)

@@ -118,8 +118,7 @@ class BfRuntimeConnection(SwitchConnection):
     # Writes
 
     def _write_some(self, pending: list[tuple[int, p4runtime_pb2.Entity]]) -> list[str]:
-        request = messages.WriteRequest(client_id=self._session.client_id)
-        request.target.device_id, request.target.pipe_id = self._session.device_id, messages.ALL_PIPES
+        request = messages.WriteRequest(client_id=self._session.client_id, target=self._target)
         origins: list[tuple[int, p4runtime_pb2.Entity]] = []
         replication: list[Any] = []
         if any(kind != _INSERT and entity.WhichOneof("entity") != "table_entry" for kind, entity in pending):
@@ -180,8 +179,7 @@ class BfRuntimeConnection(SwitchConnection):
         return [entity.table_entry for entity in messages.ReadResponse.FromString(answer).entities]
 
     def _read_request(self, entries: Iterable[Any]) -> Any:
-        request = messages.ReadRequest(client_id=self._session.client_id)
-        request.target.device_id, request.target.pipe_id = self._session.device_id, messages.ALL_PIPES
+        request = messages.ReadRequest(client_id=self._session.client_id, target=self._target)
         for entry in entries:
             request.entities.add().table_entry.CopyFrom(entry)
         return request
@@ -202,8 +200,7 @@ class BfRuntimeConnection(SwitchConnection):
         """Configure and enable ports; return how many were not so. Raises SwitchWriteError, SwitchUnreachableError."""
         assert self._fixed is not None, "push_pipeline or runs comes first"
         table = PortTable(self._fixed)
-        request = messages.WriteRequest(client_id=self._session.client_id)
-        request.target.device_id, request.target.pipe_id = self._session.device_id, messages.ALL_PIPES
+        request = messages.WriteRequest(client_id=self._session.client_id, target=self._target)
         request.updates.extend(table.updates(settings, ports, self._read_tables([table.id])))
         added = [update for update in request.updates if update.type == messages.Update.INSERT]
         if added:
@@ -243,6 +240,16 @@ class BfRuntimeConnection(SwitchConnection):
         if table is None or table.kind != REGISTER:
             raise PipelineError(f"The switch's program has no register {name}.", "Push the pipeline again.")
         return table
+
+    @property
+    def _target(self) -> Any:
+        """Return the whole device: all pipes, ingress and egress."""
+        return messages.TargetDevice(
+            device_id=self._session.device_id,
+            pipe_id=messages.ALL_PIPES,
+            direction=messages.ALL,
+            prsr_id=messages.ALL,
+        )
 
     @property
     def _known_program(self) -> Description:

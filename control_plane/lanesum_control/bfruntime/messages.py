@@ -15,7 +15,8 @@ from typing import Any
 from google.protobuf import descriptor_pb2, message_factory
 
 SERVICE = "bfrt_proto.BfRuntime"
-ALL_PIPES = 0xFFFF
+#: Targets: all pipes; both directions, or all parsers.
+ALL_PIPES, ALL = 0xFFFF, 0xFF
 
 _Field = descriptor_pb2.FieldDescriptorProto
 _SCALARS = {
@@ -102,6 +103,7 @@ SetForwardingPipelineConfigResponse = _class("SetForwardingPipelineConfigRespons
 StreamMessageRequest = _class("StreamMessageRequest")
 StreamMessageResponse = _class("StreamMessageResponse")
 TableEntry = _class("TableEntry")
+TargetDevice = _class("TargetDevice")
 Update = _class("Update")
 WriteRequest = _class("WriteRequest")
 WriteResponse = _class("WriteResponse")

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from lanesum import environment
 from lanesum.errors import ConfigurationError
 from lanesum.rpc import controller as rpc
 from lanesum_control import tokens
+from lanesum_control.cli.console import console
 from lanesum_control.cli.typer_main import typer_main
 from lanesum_control.private_files import write_private
 
@@ -141,22 +141,23 @@ def _worker(text: str) -> int | str:
 
 @app.command("list")
 def list_jobs(controller: Controller = _ADDRESS, as_json: Json = False) -> None:
-    """List all jobs: workers, and the slots of every switch that sums for them, or the reason why it does not."""
+    """List all jobs: workers, and the slots of every switch that sums for them, or since when and why it does not."""
     jobs = _call(controller, rpc.JOBS, {})["jobs"]
     if as_json:
         _print(jobs)
         return
-    table = Table("name", "job", "owner", "workers", "switch", "slots", "as")
+    table = Table("name", "job", "owner", "admitted", "workers", "switch", "slots", "as")
     for job in jobs:
         rows = [
             (switch, f"{at['slot_base']}..{at['slot_base'] + at['slots'] - 1}", at["role"].lower() or "only level")
             for switch, at in job["placement"].items()
+            if switch not in job["moved"]
         ]
-        rows += [(switch, "-", f"left out: {why}") for switch, why in job["left_out"].items()]
-        first = (job["name"], str(job["job"]), job["owner"] or "-", ", ".join(job["workers"]))
+        rows += [(switch, "-", f"left out since {one['since']}: {one['why']}") for switch, one in job["moved"].items()]
+        first = (job["name"], str(job["job"]), job["owner"] or "-", job["admitted"] or "-", ", ".join(job["workers"]))
         for number, row in enumerate(rows or [("", "", "")]):
             table.add_row(*([""] * len(first) if number else first), *row)
-    Console().print(table)
+    console().print(table)
 
 
 @app.command()

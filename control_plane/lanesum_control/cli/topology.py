@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
+from lanesum_control.cli.console import console
 from lanesum_control.cli.typer_main import typer_main
 
 app = typer.Typer(help="Check and show topology files.", no_args_is_help=True)
@@ -43,7 +43,7 @@ def show(name_or_path: Annotated[str, typer.Argument(help="Shipped topology or Y
         )
     for switch, port, other, other_port in network.links_between_switches():
         table.add_row(switch, "switch", f"{other}:{other_port}", f"at its port {port}", "", "")
-    Console().print(table)
+    console().print(table)
 
 
 @app.command()

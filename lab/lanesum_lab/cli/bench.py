@@ -17,6 +17,7 @@ from rich.table import Column, Table
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
+from lanesum_control.cli.console import console
 from lanesum_control.cli.typer_main import typer_main
 from lanesum_lab.bench.errors import BenchError
 
@@ -405,17 +406,17 @@ def _show(
     if as_json:
         typer.echo(json.dumps(result, indent=2))
     else:
-        console = Console()
+        screen = console()
         for columns, rows in tables:
             # The first two columns name the case, which must not be cut off.
             table = Table(*(Column(name, no_wrap=number < 2) for number, name in enumerate(columns)))
             for row in rows(result):
                 table.add_row(*row)
-            console.print(table)
+            screen.print(table)
         if "words_wrong" in result:
-            console.print(f"{result['words_wrong']} of {result['words_checked']:,} words were wrong.")
+            screen.print(f"{result['words_wrong']} of {result['words_checked']:,} words were wrong.")
         for what, why in result.get("left_out", {}).items():
-            console.print(f"{what} was not measured: {why}")
+            screen.print(f"{what} was not measured: {why}")
     if picture is not None:
         from lanesum_lab.bench import pictures
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
 from lanesum.errors import MissingToolError
+from lanesum_control.cli.console import console
 from lanesum_control.cli.typer_main import typer_main
 
 
@@ -76,17 +76,17 @@ def run(
         on_workers=on_workers,
         rate_mbit=rate,
     )
-    console = Console(highlight=False)
-    console.print(f"[bold]Target[/]    {plan.target} ({escape(plan.why)})")
-    console.print(f"[bold]Topology[/]  {plan.topology.name}, workers {', '.join(plan.workers)}; codec {plan.codec}")
+    screen = console()
+    screen.print(f"[bold]Target[/]    {plan.target} ({escape(plan.why)})")
+    screen.print(f"[bold]Topology[/]  {plan.topology.name}, workers {', '.join(plan.workers)}; codec {plan.codec}")
     links = "not limited" if plan.link_mbit is None else f"{plan.link_mbit:g} Mbit/s in each direction"
-    console.print(f"[bold]Links[/]     {links} ({escape(plan.link_why)})")
+    screen.print(f"[bold]Links[/]     {links} ({escape(plan.link_why)})")
     if len(plan.servers) > 1 or on_workers:
-        console.print(f"[bold]Servers[/]   {len(plan.servers)}, at {', '.join(plan.servers.values())}")
+        screen.print(f"[bold]Servers[/]   {len(plan.servers)}, at {', '.join(plan.servers.values())}")
     if plan.faults is not None:
-        console.print(f"[bold]Faults[/]    {escape(plan.faults_source)}, seed {plan.faults.seed}")
-    console.print(start(plan).table())
-    console.print(f"[bold]Report[/]    {out / 'report.json'}, {out / 'report.png'}; logs in {out / 'logs'}")
+        screen.print(f"[bold]Faults[/]    {escape(plan.faults_source)}, seed {plan.faults.seed}")
+    screen.print(start(plan).table())
+    screen.print(f"[bold]Report[/]    {out / 'report.json'}, {out / 'report.png'}; logs in {out / 'logs'}")
 
 
 main = typer_main("run", run)

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
+from lanesum_control.cli.console import console
 from lanesum_control.cli.typer_main import typer_main
 
 
@@ -67,9 +67,9 @@ def train(
         table.add_row("sent, this start", f"{result['bytes_sent'] / 1e6:.1f} MB")
         table.add_row("gradients as float32", f"{result['bytes_fp32'] / 1e6:.1f} MB")
     table.add_row("replicas identical", "yes" if result["replicas_identical"] else "no")
-    console = Console()
-    console.print(table)
-    console.print(f"Results and checkpoints: {folder}", highlight=False)
+    screen = console()
+    screen.print(table)
+    screen.print(f"Results and checkpoints: {folder}")
 
 
 main = typer_main("train", train)

@@ -21,13 +21,13 @@ from pathlib import Path
 
 import numpy as np
 import torch.distributed as dist
-from rich.console import Console
 
 import lanesum.torch
 from lanesum.errors import ConfigurationError
 from lanesum.join import take_ticket
 from lanesum.session import Session
 from lanesum.transport.constants import DEFAULT_DEADLINE_S
+from lanesum_control.cli.console import console
 from lanesum_lab.train.ending import end_process
 from lanesum_lab.train.group import run_in_group
 from lanesum_lab.train.loop import Curve, Settings, train
@@ -150,9 +150,9 @@ def _gather(options: argparse.Namespace, record: RankRecord) -> Report:
         report.write(options.out / "report.json")
         plot(report, options.out / "report.png")
         if not options.no_table:
-            console = Console()
-            console.print(report.table())
-            console.print(f"Report: {options.out / 'report.json'} and {options.out / 'report.png'}", highlight=False)
+            screen = console()
+            screen.print(report.table())
+            screen.print(f"Report: {options.out / 'report.json'} and {options.out / 'report.png'}")
     return report
 
 
