@@ -151,7 +151,7 @@ def test_commands_run(command: str) -> None:
     words[0] = sys.executable
     if words[1:3] == ["-m", "pytest"]:
         words += ["--collect-only", "-q"]
-    environment = {**os.environ, "PYTHONPATH": ""}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "tests" / "starting")}
     result = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False, env=environment, timeout=250)
     assert result.returncode == 0, f"{RUNNABLE[command]}: {command}\n{result.stdout}{result.stderr}"
 

@@ -51,7 +51,7 @@ def test_programs_and_fuzzers_report_no_error() -> None:
 COMPILER = """#!/bin/sh
 for argument; do
     case $argument in
-        */host/native/*.cpp) echo "$argument" >>"$0.called"; exit 1 ;;
+        */host/native/*.cpp | */Unity/*.cxx) echo "$argument" >>"$0.called"; exit 1 ;;
     esac
 done
 exec {compiler} "$@"
@@ -72,7 +72,7 @@ def test_changed_compiler_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         if result.returncode == NOT_AVAILABLE:
             pytest.skip(result.stderr.strip().splitlines()[-1])
         assert result.returncode == 1, result.stdout + result.stderr
-        assert ".cpp" in path.with_suffix(".called").read_text(), f"{name} was not called"
+        assert re.search(r"\.(cpp|cxx)$", path.with_suffix(".called").read_text(), re.M), f"{name} was not called"
 
 
 def test_missing_compiler_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
