@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of codecs that gather messages, or run the steps of another codec."""
+"""Parts of codecs that gather messages, round at random, or run the steps of another codec."""
 
 from __future__ import annotations
 
@@ -63,3 +63,8 @@ def followed(steps: Steps) -> Steps:
         round_.last = never
 
     return watched(steps, mark)
+
+
+def uniforms(words: NDArray[np.uint32]) -> NDArray[np.float32]:
+    """Map words to float32 in [0, 1): the upper 24 bits, which are exact, in steps of 2**-24."""
+    return (words >> np.uint32(8)).astype(np.float32) * np.float32(2**-24)

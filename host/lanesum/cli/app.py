@@ -8,6 +8,7 @@ function that takes the remaining arguments and returns the exit status.
 
 from __future__ import annotations
 
+import argparse
 import difflib
 import importlib.metadata
 import signal
@@ -53,6 +54,14 @@ COMMANDS = {
     "bench": Command("lanesum-lab", "Measure lanesum beside its peers."),
     "doctor": Command("lanesum", "Report what lanesum uses on this machine, and what is missing."),
 }
+
+
+class ArgumentParser(argparse.ArgumentParser):
+    """Parser that raises ConfigurationError for wrong arguments instead of ending the process."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise ConfigurationError."""
+        raise ConfigurationError(f"{message[0].upper()}{message[1:]}.", f"See {self.prog} --help.")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from lanesum.cli.arguments import ArgumentParser
+from lanesum.cli.app import ArgumentParser
 from lanesum.doctor import Finding, Status, examine, usable
 
 _COLORS = {Status.OK: "32", Status.NOTE: "33", Status.PROBLEM: "1;31"}

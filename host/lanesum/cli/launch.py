@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lanesum import environment
-from lanesum.cli.arguments import ArgumentParser
+from lanesum.cli.app import ArgumentParser
 from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.launch.parts import SWITCHES
 

@@ -13,7 +13,7 @@ from typing import get_args
 from lanesum import environment
 from lanesum._internal.offload import Offload
 from lanesum._internal.udp_socket import Address
-from lanesum.cli.arguments import ArgumentParser
+from lanesum.cli.app import ArgumentParser
 from lanesum.cli.signals import raise_file_limit, serve_until_signal
 from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.protocol.spec import UDP_PORT

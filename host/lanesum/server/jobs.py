@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import ipaddress
 import json
 from dataclasses import dataclass
@@ -137,18 +138,9 @@ class ServerJob:
 
     def to_json(self) -> str:
         """Return the job as one line of JSON."""
-        fields = {
-            "job": self.job,
-            "tag": self.tag,
-            "members": [[ip, port, index.worker, index.rack, index.bit] for (ip, port), index in self.members.items()],
-            "slots": self.slots,
-            "ops": list(self.ops),
-            "code_table": None if self.code_table is None else self.code_table.hex(),
-            "accumulator_words": self.accumulator_words,
-            "quorum": self.quorum,
-            "on_switches": self.on_switches,
-            "kept_results": self.kept_results,
-        }
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        fields["members"] = [[*address, index.worker, index.rack, index.bit] for address, index in self.members.items()]
+        fields["code_table"] = None if self.code_table is None else self.code_table.hex()
         return json.dumps(fields)
 
     @classmethod

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from lanesum._internal.udp_socket import Address
@@ -37,13 +37,6 @@ class ServerStatus:
 
     def to_message(self) -> dict[str, Any]:
         """Return the status as a JSON object."""
-        return {
-            "instance": self.instance,
-            "address": list(self.address),
-            "durable": self.durable,
-            "jobs": [job.to_json() for job in self.jobs.values()],
-            "decisions": self.decisions,
-            "refused": self.refused,
-            "broken": self.broken,
-            "protocol": VERSION,
-        }
+        message = {field.name: getattr(self, field.name) for field in fields(self)}
+        message["jobs"] = [job.to_json() for job in self.jobs.values()]
+        return {**message, "protocol": VERSION}

@@ -10,7 +10,8 @@ import json
 import os
 import threading
 from collections.abc import Iterator
-from typing import Any, NamedTuple, cast
+from types import SimpleNamespace
+from typing import Any, cast
 
 import torch
 import torch.distributed as dist
@@ -44,6 +45,7 @@ class HostGroup:
     Attributes:
         leads: this rank is the leader.
         leaders: ranks that lead a host, in the order of their worker numbers.
+        num_shared: number of broadcasts begun.
     """
 
     def __init__(self, group: dist.ProcessGroup | None, timeout_s: float) -> None:
@@ -64,7 +66,7 @@ class HostGroup:
             if ranks == own:
                 self._reducing, self._sharing = reducing, sharing
         self._notes = self._sharing.get_group_store()
-        self._num_shared = 0
+        self.num_shared = 0
 
     @contextlib.contextmanager
     def leading(self) -> Iterator[dist.ProcessGroup]:
@@ -101,30 +103,18 @@ class HostGroup:
     def share(self, values: torch.Tensor, note: Exception | str | None = None) -> None:
         """Broadcast a result from the leader; ``note``: its error, or the name of a skipped parameter."""
         if note is not None:
-            self._notes.set(str(self._num_shared), _written(note))
+            self._notes.set(str(self.num_shared), _written(note))
         for work in self.broadcast(torch.tensor([float(note is not None)], device=values.device), values):
             work.wait()
 
     def broadcast(self, header: torch.Tensor, values: torch.Tensor) -> list[Any]:
         """Begin the broadcasts of a result; ``header`` is 1 if it has a note."""
-        self._num_shared += 1
+        self.num_shared += 1
         return [dist.broadcast(one, self._leader, group=self._sharing, async_op=True) for one in (header, values)]
 
     def note(self, number: int) -> Exception | str | None:
         """Return the note of a result."""
         return _read(self._notes.get(str(number)))
-
-    @property
-    def num_shared(self) -> int:
-        """Number of broadcasts begun."""
-        return self._num_shared
-
-
-class _LeadersJob(NamedTuple):
-    """The part of a ticket that a ``State`` reads."""
-
-    job: str
-    worker: str
 
 
 class Follower:
@@ -132,7 +122,7 @@ class Follower:
 
     def __init__(self, host: HostGroup) -> None:
         self.host = host
-        self.ticket = _LeadersJob("of-leader", f"none-rank-{dist.get_rank()}")
+        self.ticket = SimpleNamespace(job="of-leader", worker=f"none-rank-{dist.get_rank()}")
         self.codec: Codec = FixedPoint(workers=1)  # without error feedback, which only the leader has
         self.stats = TransportStats()
         self.phases = Phases()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rounds of the native extension, with the interface of ``lanesum.transport.round_sequence``.
+"""Rounds of the native extension, with the interface of ``lanesum.transport.round_sequence``; and the choice.
 
 The module is imported without the extension too; only objects need it.
 """
@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lanesum._internal.native import availability
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header
 from lanesum.protocol.spec import MAX_SLOTS, Kind
-from lanesum.transport.congestion import congestion_control
+from lanesum.transport.congestion import CongestionControl, congestion_control
 from lanesum.transport.errors import MismatchError, ResultGoneError, RoundSize, gone_error, mismatch_error
 from lanesum.transport.latency import LatencyHistogram
+from lanesum.transport.round_sequence import RoundSequence
+from lanesum.transport.round_state import RoundState
 from lanesum.transport.stats import TransportStats
 from lanesum.transport.ticket import JobTicket
 
@@ -235,3 +238,24 @@ class NativeRoundSequence:
     def missing_workers(self) -> tuple[int, ...]:
         """See ``RoundSequence.missing_workers``."""
         return tuple(self.core.missing_workers())
+
+
+AnyRoundState = RoundState | NativeRoundState
+AnyRoundSequence = RoundSequence | NativeRoundSequence
+
+
+def make_round_sequence(
+    ticket: JobTicket,
+    *,
+    window: int = MAX_SLOTS,
+    congestion: str | CongestionControl = "aimd",
+    pacing: bool = False,
+) -> AnyRoundSequence:
+    """Return the rounds of a session; see ``RoundSequence``. A congestion control object needs the Python ones.
+
+    Raises ConfigurationError for an unknown congestion control, and if the environment requires the native extension
+    and it is not available.
+    """
+    if availability().core is None or not isinstance(congestion, str):
+        return RoundSequence(ticket, window=window, congestion=congestion, pacing=pacing)
+    return NativeRoundSequence(ticket, window=window, congestion=congestion, pacing=pacing)

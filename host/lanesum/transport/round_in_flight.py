@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.aggregation.pieces import RoundPieces
-from lanesum.transport.native_rounds import NativeRoundState
-from lanesum.transport.round_factory import AnyRoundState
+from lanesum.transport.native_rounds import AnyRoundState, NativeRoundState
 from lanesum.transport.worker_loop import Target
 
 

@@ -29,10 +29,9 @@ from lanesum.transport.errors import (
     timeout_error,
 )
 from lanesum.transport.long_wait import run_and_log
-from lanesum.transport.native_rounds import NativeRoundSequence, NativeRoundState
+from lanesum.transport.native_rounds import AnyRoundState, NativeRoundSequence, NativeRoundState, make_round_sequence
 from lanesum.transport.native_worker_loop import NativeWorkerLoop, WorkerLoop
 from lanesum.transport.path_check import check_path
-from lanesum.transport.round_factory import AnyRoundState, make_round_sequence
 from lanesum.transport.round_in_flight import RoundInFlight
 from lanesum.transport.service_thread import ServiceThread
 from lanesum.transport.sockets import ServerSockets, WrapSocket

@@ -21,7 +21,7 @@ from lanesum.transport.constants import (
     RECEIVE_BATCH,
 )
 from lanesum.transport.errors import MismatchError, SessionClosedError, TransportError
-from lanesum.transport.round_factory import AnyRoundSequence, AnyRoundState
+from lanesum.transport.native_rounds import AnyRoundSequence, AnyRoundState
 from lanesum.transport.sockets import ServerSockets
 from lanesum.transport.ticket import JobTicket
 

@@ -26,7 +26,7 @@ from lanesum.codecs.base import (
     Vector,
 )
 from lanesum.codecs.gathered import gathered_shape, summed
-from lanesum.codecs.kernels.philox import Stream, random_words, uniforms
+from lanesum.codecs.kernels.philox import Stream, random_words
 from lanesum.codecs.norms import non_negative
 from lanesum.codecs.registry import register
 from lanesum.codecs.traits import CodecTraits
@@ -34,7 +34,7 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum_lab.baselines.checks import checked_workers, finite_vector
 from lanesum_lab.baselines.fields import field_words, pack_fields, unpack_fields
-from lanesum_lab.codec_steps import gather, rounded
+from lanesum_lab.codec_steps import gather, rounded, uniforms
 
 Norm = Literal["max", "l2"]
 ScaleOwner = Literal["own", "shared"]

@@ -31,14 +31,14 @@ from lanesum.codecs.base import (
 )
 from lanesum.codecs.error_feedback import checked_memory
 from lanesum.codecs.fixed import FixedPoint
-from lanesum.codecs.kernels.philox import Stream, random_words, uniforms
+from lanesum.codecs.kernels.philox import Stream, random_words
 from lanesum.codecs.kernels.reference import FLOAT32_MAX
 from lanesum.codecs.parameter_state import parts_of
 from lanesum.codecs.registry import register
 from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
 from lanesum_lab.baselines.checks import checked_workers, finite_vector
-from lanesum_lab.codec_steps import followed
+from lanesum_lab.codec_steps import followed, uniforms
 
 Matrix = NDArray[np.float32]
 

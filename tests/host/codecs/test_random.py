@@ -7,7 +7,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lanesum.codecs.kernels.philox import Stream, philox4x32, random_words, uniforms
+from lanesum.codecs.kernels.philox import Stream, philox4x32, random_words
+from lanesum_lab.codec_steps import uniforms
 from tests.host.codecs.samples import signs
 
 # kat_vectors of the Random123 distribution, philox4x32 with 10 rounds: counter, key, result.

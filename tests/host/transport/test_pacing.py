@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from lanesum.protocol import LaneOp
+from lanesum.transport.native_rounds import AnyRoundSequence, make_round_sequence
 from lanesum.transport.pacing import Pacer
-from lanesum.transport.round_factory import AnyRoundSequence, make_round_sequence
 from tests.host.transport.virtual_job import answer, read, ticket
 
 pytestmark = pytest.mark.usefixtures("implementation")

@@ -92,11 +92,6 @@ def shared_dithers(blocks: int, length: int, *, seed: int, round: int, first: in
     return np.moveaxis(halves, 4, 2).reshape(blocks, -1)[:, :length]
 
 
-def uniforms(words: NDArray[np.uint32]) -> NDArray[np.float32]:
-    """Map words to float32 in [0, 1): the upper 24 bits, which are exact, in steps of 2**-24."""
-    return (words >> np.uint32(8)).astype(np.float32) * np.float32(2**-24)
-
-
 @lru_cache(maxsize=8)
 def sign_words(count: int, seed: int, round: int = 0) -> NDArray[np.uint32]:
     """Return the diagonal of the randomized transform, of ``count`` entries, as bits of words (uint32, read-only).

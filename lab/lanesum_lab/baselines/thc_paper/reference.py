@@ -11,10 +11,11 @@ from lanesum.aggregation.combine import expand
 from lanesum.codecs.kernels.arguments import Rotation
 from lanesum.codecs.kernels.hadamard import hadamard_transform
 from lanesum.codecs.kernels.packing import pack, unpack_lanes
-from lanesum.codecs.kernels.philox import expand_signs, random_words, uniforms
+from lanesum.codecs.kernels.philox import expand_signs, random_words
 from lanesum.codecs.kernels.reference import FLOAT32_MAX
 from lanesum.protocol.lanes import LaneOp
 from lanesum_lab.baselines.thc_paper.arguments import LANES_PER_WORD, LaneContributors, RandomKey, Scale
+from lanesum_lab.codec_steps import uniforms
 
 # Coordinates quantized at once, so that temporary arrays fit the cache.
 _TILE = 1 << 16
