@@ -94,8 +94,8 @@ def _parts(folder: Path, identities: Path | None) -> Iterator[str]:
             command = lanesum_command("server", "--loopback", "--control", control)
             supervisor.start("server", command, environment={environment.TLS: variables["server"]})
             command = lanesum_command("controller", "--loopback", "--server", control, "--listen", listen)
-            supervisor.start("controller", command, environment={environment.TLS: variables["controller"]})
-            rpc.call(listen, rpc.JOBS, {}, _START_S)
+            tls = {environment.TLS: variables["controller"]}
+            supervisor.wait_ready(supervisor.start("controller", command, environment=tls), _START_S)
             yield listen
         finally:
             os.environ.pop(environment.TLS)

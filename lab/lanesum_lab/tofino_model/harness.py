@@ -123,17 +123,16 @@ class Harness:
         return size[0]
 
     def _threads(self) -> dict[str, str] | None:
-        """Return the run statistics of every thread; None if one runs."""
+        """Return the status of every thread, with its number of context switches; None if one runs."""
         found = {}
         for task in Path(f"/proc/{self._process.pid}/task").iterdir():
             try:
-                state = (task / "stat").read_text().rpartition(")")[2].split()[0]
-                statistics = (task / "schedstat").read_text()
+                status = (task / "status").read_text()
             except (FileNotFoundError, ProcessLookupError):
                 return None
-            if state != "S":
+            if "State:\tS" not in status:
                 return None
-            found[task.name] = statistics
+            found[task.name] = status
         return found
 
     def _error(self, what: str) -> TofinoModelError:
