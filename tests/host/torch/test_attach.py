@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import socket
 import time
 import warnings
 from collections.abc import Iterator, Mapping
@@ -25,7 +26,7 @@ from lanesum_control.controller import Controller, JobRequest
 from lanesum_control.network import Network
 from lanesum_control.service import ControllerService
 from lanesum_control.topology import load
-from tests.host.torch.ranks import Ranks, free_ports
+from tests.host.torch.ranks import Ranks
 
 RUN = {"TORCHELASTIC_RUN_ID": "run7"}
 
@@ -144,13 +145,14 @@ def test_attach_job_of_other_size_is_refused_on_all_ranks(ranks: Ranks, site: Si
 
 
 def test_attach_without_controller_fails_within_five_seconds(ranks: Ranks) -> None:
-    (port,) = free_ports(1)
-    for named in ({}, {"LANESUM_JOB": "own"}):
-        variables = {"LANESUM_CONTROLLER": f"127.0.0.1:{port}", **named}
-        for kind, message, seconds in ranks.run(refusal, [variables, variables], {}):
-            assert kind == "UnreachableError"
-            assert "start the script with lanesum launch" in message
-            assert seconds < 5
+    with socket.socket() as held:  # nobody listens at its port, and nobody else can take it
+        held.bind(("127.0.0.1", 0))
+        for named in ({}, {"LANESUM_JOB": "own"}):
+            variables = {"LANESUM_CONTROLLER": f"127.0.0.1:{held.getsockname()[1]}", **named}
+            for kind, message, seconds in ranks.run(refusal, [variables, variables], {}):
+                assert kind == "UnreachableError"
+                assert "start the script with lanesum launch" in message
+                assert seconds < 5
 
 
 def test_attach_without_environment_names_launch(ranks: Ranks) -> None:
