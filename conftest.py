@@ -72,6 +72,8 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(
             f"Tests bind the same addresses, so parallel processes require network namespaces: {obstacle()}. Use -n 0."
         )
+    # Readline sets it for child processes; tables of the command line would be cut to it.
+    os.environ.pop("COLUMNS", None)
     if hasattr(config, "workerinput") or not parallel:
         # For the processes that tests start, not for those that run tests.
         folders = os.environ.get("PYTHONPATH", "").split(os.pathsep)
