@@ -145,7 +145,7 @@ def test_attach_job_of_other_size_is_refused_on_all_ranks(ranks: Ranks, site: Si
 
 
 def test_attach_without_controller_fails_within_five_seconds(ranks: Ranks) -> None:
-    with socket.socket() as held:  # nobody listens at its port, and nobody else can take it
+    with socket.socket() as held:  # no server listens at its port, and no other process can take it
         held.bind(("127.0.0.1", 0))
         for named in ({}, {"LANESUM_JOB": "own"}):
             variables = {"LANESUM_CONTROLLER": f"127.0.0.1:{held.getsockname()[1]}", **named}
