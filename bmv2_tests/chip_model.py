@@ -41,7 +41,8 @@ class ModelTarget(InProcessTarget):
     name = NAME
     slot_table = TofinoSlotTable
     num_schedules = 5
-    min_frame_bytes = 60  # of Ethernet, without the frame check, which the parser would take for the end of a header
+    min_frame_bytes = 60  # of Ethernet, without the frame check
+    trailer_bytes = 4
     clock: Clock | None = None
     stopped = True
 

@@ -28,6 +28,7 @@ _OUTLASTS_LEASES = 1 << 16
 
 class InProcessTarget:
     min_frame_bytes = 0
+    trailer_bytes = 0
     num_schedules = 40
     stopped = False
     slot_table: type[SlotTable] = SlotTable

@@ -69,6 +69,7 @@ class ProcessTarget:
 
     num_schedules = 5
     min_frame_bytes = ETHERNET_BYTES  # a raw socket sends nothing shorter
+    trailer_bytes = 0
     clock: Clock | None = None
     stopped = False
 

@@ -56,6 +56,7 @@ class Target(Protocol):
         accumulator_words: words per packet.
         num_schedules: randomized schedules that it runs in reasonable time.
         min_frame_bytes: length of the shortest frame that its ports accept.
+        trailer_bytes: bytes behind a frame that the parser sees, of the frame check.
         ops: lane operations of its program, from the P4Info.
         clock: None in real time, or where time stands still.
         stopped: time stands still.
@@ -67,6 +68,7 @@ class Target(Protocol):
     accumulator_words: int
     num_schedules: int
     min_frame_bytes: int
+    trailer_bytes: int
     ops: tuple[LaneOp, ...]
     clock: Clock | None
     stopped: bool

@@ -44,7 +44,7 @@ def test_decisions_of_all_packets_add_up(star: Star) -> None:
         frames += [job.contribution(1, words[1], tag=1), job.contribution(1, words[1], flags=Flag.BYPASS)]
         frames += [job.contribution(1, words[1], flags=Flag.UPPER)]
         port, frame = job.contribution(0, words[0], checksum=True)
-        frames += [(port, frame[:-1]), (port, frame[:12] + b"\x86\xdd" + frame[14:])]
+        frames += [(port, frame[: -1 - star.target.trailer_bytes]), (port, frame[:12] + b"\x86\xdd" + frame[14:])]
         frames += [(port, frame[:-1] + bytes([frame[-1] ^ 1]))]
         for ttl, destination in ((1, SERVER.ip), (9, 0x01020304)):
             frames += [(port, dataclasses.replace(PING, ttl=ttl, destination_ip=destination).pack())]

@@ -64,7 +64,7 @@ def scene(star: Star) -> Iterator[Scene]:
 @pytest.mark.parametrize("op", [LaneOp.ADD32, LaneOp.EXPAND8], ids=lambda op: op.name)
 def test_truncated_contribution_is_dropped(star: Star, op: LaneOp) -> None:
     scene = Scene(star, op)
-    lengths = range(star.target.min_frame_bytes, len(scene.frame))
+    lengths = range(star.target.min_frame_bytes, len(scene.frame) - star.target.trailer_bytes)
     for length in lengths:
         assert star.exchange(scene.port, scene.frame[:length]) == []
     assert star.decisions()["drop_malformed"] == len(lengths)

@@ -33,11 +33,19 @@
 #include "../shared/congestion.p4"
 #include "deparser.p4"
 
+#if (__TARGET_TOFINO__ == 1) == (PASSES == 1)
+// The parser writes its errors into the lowest bits of a container; in these profiles the compiler would put the field
+// above them.
+@pa_container_size("ingress", "ig_intr_md_from_prsr.parser_err", 16)
+#endif
 #if __TARGET_TOFINO__ == 2
 // Fields that table member sets share no container with an earlier field: the compiler would move that field away
 // first, in a stage of its own.
 @pa_no_overlay("ingress", "meta.worker")
 @pa_no_overlay("ingress", "meta.group")
+// Some actions leave these fields unset: they must be 0 then, not what an earlier field left in the container.
+@pa_no_overlay("ingress", "meta.chunk_order")
+@pa_no_overlay("ingress", "meta.order")
 #endif
 #if __TARGET_TOFINO__ == 1 && PASSES > 1
 // Stateful ALUs take whole words as inputs. Beside header pass the compiler would split these fields.

@@ -34,12 +34,12 @@ typedef bit<(SLOT_BITS + 1)> entry_t;
 #define READ_ACTION(read) read;
 #define ACCESS_READS(read) (ARRIVAL_ANSWER, _, _, _, _, _, _, _): read();
 #define EPOCH_READS(read) (ACCESS_READ, 0, 1): read();
-#define CHUNK_READS (ACCESS_READ, _, _, _, _, _, _): nothing();
+#define CHUNK_READS(none) (ACCESS_READ, _, _, _, _, _, _): none();
 #else
 #define READ_ACTION(read)
 #define ACCESS_READS(read)
 #define EPOCH_READS(read)
-#define CHUNK_READS
+#define CHUNK_READS(none)
 #endif
 
 #define EPOCH_KEY meta.access: ternary; meta.epoch_moved: ternary; meta.epoch_reached: ternary;
@@ -89,7 +89,13 @@ control Chunk(in ingress_headers_t hdr, inout ingress_metadata_t meta) {
             }
         }
     };
-    action nothing() { }
+#if __TARGET_TOFINO__ == 2
+    // A value would take two stages more: main.p4 gives the field a container of its own instead.
+    action no_order() { }
+#else
+    // Without a value of its own, the order would be what an earlier field left in its container.
+    action no_order() { meta.chunk_order = CHUNK_OLDER; }
+#endif
     action do_first_chunk() { meta.chunk_order = first_chunk.execute(CHUNK_ENTRY); }
     action do_next_chunk() { meta.chunk_order = next_chunk.execute(CHUNK_ENTRY); }
 #if PASSES > 1
@@ -107,8 +113,8 @@ control Chunk(in ingress_headers_t hdr, inout ingress_metadata_t meta) {
     @stage(2)
     table chunk {
         key = { EPOCH_KEY }
-        actions = { do_first_chunk; do_next_chunk; READ_ACTION(do_read_chunk) nothing; }
-        const default_action = nothing();
+        actions = { do_first_chunk; do_next_chunk; READ_ACTION(do_read_chunk) no_order; }
+        const default_action = no_order();
         size = 8;
         const entries = { EPOCH_ENTRIES(do_first_chunk, do_next_chunk, do_read_chunk) }
     }
@@ -431,6 +437,13 @@ control Slots(INGRESS_PARAMETERS) {
     action do_read_count_foreign() { meta.progress = read_count.execute(ENTRY); meta.order = ORDER_FOREIGN; }
     action set_conflict() { meta.order = ORDER_CONFLICT; }
     action set_older() { meta.order = ORDER_OLDER; }
+#if PASSES > 1 || __TARGET_TOFINO__ == 2
+    // The parser gives later passes their order. On Tofino 2 the field has a container of its own.
+    action no_entry() { }
+#else
+    // Without a value of its own, the order would be what an earlier field left in its container.
+    action no_entry() { meta.order = ORDER_OLDER; }
+#endif
     action do_first_worker() { meta.workers = first_worker.execute(ENTRY); }
     action do_next_worker() { meta.workers = next_worker.execute(ENTRY); }
     action do_read_workers() { meta.workers = read_workers.execute(ENTRY); }
@@ -450,13 +463,13 @@ control Slots(INGRESS_PARAMETERS) {
 #define SEEN_EIGHT(i, again) \
     SEEN_ENTRY(i, again) SEEN_ENTRY(i + 1, again) SEEN_ENTRY(i + 2, again) SEEN_ENTRY(i + 3, again) \
     SEEN_ENTRY(i + 4, again) SEEN_ENTRY(i + 5, again) SEEN_ENTRY(i + 6, again) SEEN_ENTRY(i + 7, again)
-#define CHUNK_ENTRIES(first, next, again, conflict, foreign, older) \
-    (ACCESS_NONE, _, _, _, _, _, _): nothing(); \
+#define CHUNK_ENTRIES(none, first, next, again, conflict, foreign, older) \
+    (ACCESS_NONE, _, _, _, _, _, _): none(); \
     (_, _, _, CHUNK_NEWER, _, _, _): first(); \
     (ACCESS_OWN, 1, 0, _, _, _, _): foreign(); \
     (_, _, _, CHUNK_SAME, 1, _, _): conflict(); \
     SEEN_EIGHT(0, again) SEEN_EIGHT(8, again) SEEN_EIGHT(16, again) SEEN_EIGHT(24, again) \
-    CHUNK_READS \
+    CHUNK_READS(none) \
     (_, _, _, CHUNK_SAME, 0, _, _): next(); \
     (_, _, _, _, _, _, _): older();
 
@@ -464,13 +477,14 @@ control Slots(INGRESS_PARAMETERS) {
     table count {
         key = { CHUNK_KEY }
         actions = {
-            do_count_first; do_count_next; do_read_count_seen; do_read_count_foreign; set_conflict; set_older; nothing;
+            do_count_first; do_count_next; do_read_count_seen; do_read_count_foreign; set_conflict; set_older;
+            no_entry;
         }
-        const default_action = nothing();
+        const default_action = no_entry();
         size = 64;
         const entries = {
-            CHUNK_ENTRIES(do_count_first, do_count_next, do_read_count_seen, set_conflict, do_read_count_foreign,
-                          set_older)
+            CHUNK_ENTRIES(no_entry, do_count_first, do_count_next, do_read_count_seen, set_conflict,
+                          do_read_count_foreign, set_older)
         }
     }
 
@@ -481,7 +495,7 @@ control Slots(INGRESS_PARAMETERS) {
         const default_action = nothing();
         size = 64;
         const entries = {
-            CHUNK_ENTRIES(do_first_worker, do_next_worker, do_read_workers, nothing, nothing, nothing)
+            CHUNK_ENTRIES(nothing, do_first_worker, do_next_worker, do_read_workers, nothing, nothing, nothing)
         }
     }
 
@@ -491,7 +505,9 @@ control Slots(INGRESS_PARAMETERS) {
         actions = { do_first_state; do_next_state; do_read_state; nothing; }
         const default_action = nothing();
         size = 64;
-        const entries = { CHUNK_ENTRIES(do_first_state, do_next_state, do_read_state, nothing, nothing, nothing) }
+        const entries = {
+            CHUNK_ENTRIES(nothing, do_first_state, do_next_state, do_read_state, nothing, nothing, nothing)
+        }
     }
 
     @stage(3)
@@ -501,7 +517,8 @@ control Slots(INGRESS_PARAMETERS) {
         const default_action = nothing();
         size = 64;
         const entries = {
-            CHUNK_ENTRIES(do_first_record, do_touch_record, nothing, do_read_shape_record, do_read_time_record, nothing)
+            CHUNK_ENTRIES(nothing, do_first_record, do_touch_record, nothing, do_read_shape_record,
+                          do_read_time_record, nothing)
         }
     }
 

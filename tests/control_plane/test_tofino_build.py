@@ -27,6 +27,7 @@ from lanesum_control.tofino.build import (
     TofinoCompileError,
     build,
     build_profile,
+    check_parser_errors,
     resource_that_ran_out,
     tools,
     warnings_to_heed,
@@ -193,6 +194,15 @@ def test_parser_without_branches_fails_the_build(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(TofinoCompileError, match=r"left 2 branches out of the parsers of profile tofino1-w32.*5753"):
         build_profile(profile("tofino1-w32"), tmp_path, tmp_path)
+
+
+def test_parser_errors_above_the_lowest_bit_fail_the_build() -> None:
+    """The chip's parser writes its errors from bit 0 of a container on."""
+    built, place = profile("tofino1-w32"), "  ig_intr_md_from_prsr.parser_err: {{  stage 0: {} }} \n"
+    for container in ("H12", "W1(0..15)"):
+        check_parser_errors(built, place.format(container))
+    with pytest.raises(TofinoCompileError, match=r"errors of profile tofino1-w32 at bit 13.*pa_container_size"):
+        check_parser_errors(built, place.format("W4(13..28)"))
 
 
 def test_compiler_that_prints_nothing_fails_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,6 +83,8 @@ _KNOWN_WARNINGS = (
 # Without pull request 5753, p4c of 2025 and 2026 loses the select keys of parser states and takes the first branch: the
 # program assembles, and parses nothing.
 _BLIND_PARSER = "Can't match parser state due to previous match"
+# Place of the parser's errors in the assembly: container and bits, if the field is not the whole container.
+_PARSER_ERRORS = re.compile(r"ig_intr_md_from_prsr\.parser_err: .*?\((\d+)\.\.")
 _USE_A_NEWER_ONE = "Use p4lang's p4c of September 2026 or later, which has its pull request 5753."
 
 
@@ -196,6 +198,7 @@ def build_profile(built: TofinoProfile, p4src: Path, out: Path) -> Built:
     assembly = scratch / "pipe" / "main.bfa"
     if compiled.returncode != 0 or not assembly.exists():
         _refuse(built, (compiled.stdout + compiled.stderr).replace(f"{scratch}/", ""))
+    check_parser_errors(built, assembly.read_text())
     made = subprocess.run([assembler, "-o", str(assembled), str(assembly)], capture_output=True, text=True)
     _check_parser(built, made.stdout + made.stderr)
     binary = assembled / f"{built.chip.target}.bin"
@@ -225,6 +228,20 @@ def _check_parser(built: TofinoProfile, output: str) -> None:
             f"{COMPILER} left {lost} branches out of the parsers of profile {built.name}: their states do not "
             "look at the packet.",
             _USE_A_NEWER_ONE,
+        )
+
+
+def check_parser_errors(built: TofinoProfile, assembly: str) -> None:
+    """Raise TofinoCompileError if the program would read the parser's errors where the parser does not write them.
+
+    The parser writes them from bit 0 of a container; the compiler can place the field above.
+    """
+    found = _PARSER_ERRORS.search(assembly)
+    if found and found[1] != "0":
+        raise TofinoCompileError(
+            f"{COMPILER} places the parser's errors of profile {built.name} at bit {found[1]} of a container; the chip "
+            "writes them from bit 0, so truncated frames would be summed.",
+            "Give ig_intr_md_from_prsr.parser_err a container of its own, with @pa_container_size of 16 bits.",
         )
 
 

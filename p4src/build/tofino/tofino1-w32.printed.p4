@@ -805,7 +805,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         packet.emit<lanesum_t>(hdr.lanesum);
     }
 }
-control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t meta, in ingress_intrinsic_metadata_t ig_intr_md, in ingress_intrinsic_metadata_from_parser_t ig_prsr_md, inout ingress_intrinsic_metadata_for_deparser_t ig_dprsr_md, inout ingress_intrinsic_metadata_for_tm_t ig_tm_md) {
+@pa_container_size("ingress", "ig_intr_md_from_prsr.parser_err", 16) control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t meta, in ingress_intrinsic_metadata_t ig_intr_md, in ingress_intrinsic_metadata_from_parser_t ig_prsr_md, inout ingress_intrinsic_metadata_for_deparser_t ig_dprsr_md, inout ingress_intrinsic_metadata_for_tm_t ig_tm_md) {
     @name("IngressPipeline.result.worker_mac") mac_t result_worker_mac;
     @name("IngressPipeline.result.worker_ip") ipv4_addr_t result_worker_ip;
     @name("IngressPipeline.result.worker_port") bit<16> result_worker_port;
@@ -1421,7 +1421,8 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             }
         }
     };
-    @name("IngressPipeline.slots.chunk.nothing") action slots_chunk_nothing_0() {
+    @name("IngressPipeline.slots.chunk.no_order") action slots_chunk_no_order_0() {
+        meta.chunk_order = 2w0;
     }
     @name("IngressPipeline.slots.chunk.do_first_chunk") action slots_chunk_do_first_chunk_0() {
         meta.chunk_order = slots_chunk_first_chunk.execute(meta.entry[15:15] ++ meta.entry[13:0]);
@@ -1438,9 +1439,9 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
         actions = {
             slots_chunk_do_first_chunk_0();
             slots_chunk_do_next_chunk_0();
-            slots_chunk_nothing_0();
+            slots_chunk_no_order_0();
         }
-        const default_action = slots_chunk_nothing_0();
+        const default_action = slots_chunk_no_order_0();
         size = 8;
         const entries = {
                         (2w1, 1w1, default) : slots_chunk_do_first_chunk_0();
@@ -1506,8 +1507,6 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
     @name("IngressPipeline.slots.nothing") action slots_nothing_5() {
     }
     @name("IngressPipeline.slots.nothing") action slots_nothing_6() {
-    }
-    @name("IngressPipeline.slots.nothing") action slots_nothing_7() {
     }
     @name("IngressPipeline.slots.do_own") action slots_do_own_0() {
         meta.epoch_moved = slots_own.execute(meta.entry[15:15] ++ meta.entry[13:0]);
@@ -1808,6 +1807,9 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
     @name("IngressPipeline.slots.set_older") action slots_set_older_0() {
         meta.order = 3w0;
     }
+    @name("IngressPipeline.slots.no_entry") action slots_no_entry_0() {
+        meta.order = 3w0;
+    }
     @name("IngressPipeline.slots.do_first_worker") action slots_do_first_worker_0() {
         meta.workers = slots_first_worker.execute(meta.entry[15:15] ++ meta.entry[13:0]);
     }
@@ -1855,12 +1857,12 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             slots_do_read_count_foreign_0();
             slots_set_conflict_0();
             slots_set_older_0();
-            slots_nothing_4();
+            slots_no_entry_0();
         }
-        const default_action = slots_nothing_4();
+        const default_action = slots_no_entry_0();
         size = 64;
         const entries = {
-                        (2w0, default, default, default, default, default, default) : slots_nothing_4();
+                        (2w0, default, default, default, default, default, default) : slots_no_entry_0();
                         (default, default, default, 2w1, default, default, default) : slots_do_count_first_0();
                         (2w2, 1w1, 1w0, default, default, default, default) : slots_do_read_count_foreign_0();
                         (default, default, default, 2w2, 1w1, default, default) : slots_set_conflict_0();
@@ -1914,15 +1916,15 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             slots_do_first_worker_0();
             slots_do_next_worker_0();
             slots_do_read_workers_0();
-            slots_nothing_5();
+            slots_nothing_4();
         }
-        const default_action = slots_nothing_5();
+        const default_action = slots_nothing_4();
         size = 64;
         const entries = {
-                        (2w0, default, default, default, default, default, default) : slots_nothing_5();
+                        (2w0, default, default, default, default, default, default) : slots_nothing_4();
                         (default, default, default, 2w1, default, default, default) : slots_do_first_worker_0();
-                        (2w2, 1w1, 1w0, default, default, default, default) : slots_nothing_5();
-                        (default, default, default, 2w2, 1w1, default, default) : slots_nothing_5();
+                        (2w2, 1w1, 1w0, default, default, default, default) : slots_nothing_4();
+                        (default, default, default, 2w2, 1w1, default, default) : slots_nothing_4();
                         (default, default, default, 2w2, 1w0, 32w1 &&& 32w1, 32w1 &&& 32w1) : slots_do_read_workers_0();
                         (default, default, default, 2w2, 1w0, 32w2 &&& 32w2, 32w2 &&& 32w2) : slots_do_read_workers_0();
                         (default, default, default, 2w2, 1w0, 32w4 &&& 32w4, 32w4 &&& 32w4) : slots_do_read_workers_0();
@@ -1956,7 +1958,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
                         (default, default, default, 2w2, 1w0, 32w1073741824 &&& 32w1073741824, 32w1073741824 &&& 32w1073741824) : slots_do_read_workers_0();
                         (default, default, default, 2w2, 1w0, 32w2147483648 &&& 32w2147483648, 32w2147483648 &&& 32w2147483648) : slots_do_read_workers_0();
                         (default, default, default, 2w2, 1w0, default, default) : slots_do_next_worker_0();
-                        (default, default, default, default, default, default, default) : slots_nothing_5();
+                        (default, default, default, default, default, default, default) : slots_nothing_4();
         }
     }
     @stage(3) @name("IngressPipeline.slots.state") table slots_state {
@@ -1973,15 +1975,15 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             slots_do_first_state_0();
             slots_do_next_state_0();
             slots_do_read_state_0();
-            slots_nothing_6();
+            slots_nothing_5();
         }
-        const default_action = slots_nothing_6();
+        const default_action = slots_nothing_5();
         size = 64;
         const entries = {
-                        (2w0, default, default, default, default, default, default) : slots_nothing_6();
+                        (2w0, default, default, default, default, default, default) : slots_nothing_5();
                         (default, default, default, 2w1, default, default, default) : slots_do_first_state_0();
-                        (2w2, 1w1, 1w0, default, default, default, default) : slots_nothing_6();
-                        (default, default, default, 2w2, 1w1, default, default) : slots_nothing_6();
+                        (2w2, 1w1, 1w0, default, default, default, default) : slots_nothing_5();
+                        (default, default, default, 2w2, 1w1, default, default) : slots_nothing_5();
                         (default, default, default, 2w2, 1w0, 32w1 &&& 32w1, 32w1 &&& 32w1) : slots_do_read_state_0();
                         (default, default, default, 2w2, 1w0, 32w2 &&& 32w2, 32w2 &&& 32w2) : slots_do_read_state_0();
                         (default, default, default, 2w2, 1w0, 32w4 &&& 32w4, 32w4 &&& 32w4) : slots_do_read_state_0();
@@ -2015,7 +2017,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
                         (default, default, default, 2w2, 1w0, 32w1073741824 &&& 32w1073741824, 32w1073741824 &&& 32w1073741824) : slots_do_read_state_0();
                         (default, default, default, 2w2, 1w0, 32w2147483648 &&& 32w2147483648, 32w2147483648 &&& 32w2147483648) : slots_do_read_state_0();
                         (default, default, default, 2w2, 1w0, default, default) : slots_do_next_state_0();
-                        (default, default, default, default, default, default, default) : slots_nothing_6();
+                        (default, default, default, default, default, default, default) : slots_nothing_5();
         }
     }
     @stage(3) @name("IngressPipeline.slots.record") table slots_record {
@@ -2033,49 +2035,49 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             slots_do_touch_record_0();
             slots_do_read_shape_record_0();
             slots_do_read_time_record_0();
-            slots_nothing_7();
+            slots_nothing_6();
         }
-        const default_action = slots_nothing_7();
+        const default_action = slots_nothing_6();
         size = 64;
         const entries = {
-                        (2w0, default, default, default, default, default, default) : slots_nothing_7();
+                        (2w0, default, default, default, default, default, default) : slots_nothing_6();
                         (default, default, default, 2w1, default, default, default) : slots_do_first_record_0();
                         (2w2, 1w1, 1w0, default, default, default, default) : slots_do_read_time_record_0();
                         (default, default, default, 2w2, 1w1, default, default) : slots_do_read_shape_record_0();
-                        (default, default, default, 2w2, 1w0, 32w1 &&& 32w1, 32w1 &&& 32w1) : slots_nothing_7();
-                        (default, default, default, 2w2, 1w0, 32w2 &&& 32w2, 32w2 &&& 32w2) : slots_nothing_7();
-                        (default, default, default, 2w2, 1w0, 32w4 &&& 32w4, 32w4 &&& 32w4) : slots_nothing_7();
-                        (default, default, default, 2w2, 1w0, 32w8 &&& 32w8, 32w8 &&& 32w8) : slots_nothing_7();
-                        (default, default, default, 2w2, 1w0, 32w16 &&& 32w16, 32w16 &&& 32w16) : slots_nothing_7();
-                        (default, default, default, 2w2, 1w0, 32w32 &&& 32w32, 32w32 &&& 32w32) : slots_nothing_7();
-                        (default, default, default, 2w2, 1w0, 32w64 &&& 32w64, 32w64 &&& 32w64) : slots_nothing_7();
-                        (default, default, default, 2w2, 1w0, 32w128 &&& 32w128, 32w128 &&& 32w128) : slots_nothing_7();
-                        (default, default, default, 2w2, 1w0, 32w256 &&& 32w256, 32w256 &&& 32w256) : slots_nothing_7();
-                        (default, default, default, 2w2, 1w0, 32w512 &&& 32w512, 32w512 &&& 32w512) : slots_nothing_7();
-                        (default, default, default, 2w2, 1w0, 32w1024 &&& 32w1024, 32w1024 &&& 32w1024) : slots_nothing_7();
-                        (default, default, default, 2w2, 1w0, 32w2048 &&& 32w2048, 32w2048 &&& 32w2048) : slots_nothing_7();
-                        (default, default, default, 2w2, 1w0, 32w4096 &&& 32w4096, 32w4096 &&& 32w4096) : slots_nothing_7();
-                        (default, default, default, 2w2, 1w0, 32w8192 &&& 32w8192, 32w8192 &&& 32w8192) : slots_nothing_7();
-                        (default, default, default, 2w2, 1w0, 32w16384 &&& 32w16384, 32w16384 &&& 32w16384) : slots_nothing_7();
-                        (default, default, default, 2w2, 1w0, 32w32768 &&& 32w32768, 32w32768 &&& 32w32768) : slots_nothing_7();
-                        (default, default, default, 2w2, 1w0, 32w65536 &&& 32w65536, 32w65536 &&& 32w65536) : slots_nothing_7();
-                        (default, default, default, 2w2, 1w0, 32w131072 &&& 32w131072, 32w131072 &&& 32w131072) : slots_nothing_7();
-                        (default, default, default, 2w2, 1w0, 32w262144 &&& 32w262144, 32w262144 &&& 32w262144) : slots_nothing_7();
-                        (default, default, default, 2w2, 1w0, 32w524288 &&& 32w524288, 32w524288 &&& 32w524288) : slots_nothing_7();
-                        (default, default, default, 2w2, 1w0, 32w1048576 &&& 32w1048576, 32w1048576 &&& 32w1048576) : slots_nothing_7();
-                        (default, default, default, 2w2, 1w0, 32w2097152 &&& 32w2097152, 32w2097152 &&& 32w2097152) : slots_nothing_7();
-                        (default, default, default, 2w2, 1w0, 32w4194304 &&& 32w4194304, 32w4194304 &&& 32w4194304) : slots_nothing_7();
-                        (default, default, default, 2w2, 1w0, 32w8388608 &&& 32w8388608, 32w8388608 &&& 32w8388608) : slots_nothing_7();
-                        (default, default, default, 2w2, 1w0, 32w16777216 &&& 32w16777216, 32w16777216 &&& 32w16777216) : slots_nothing_7();
-                        (default, default, default, 2w2, 1w0, 32w33554432 &&& 32w33554432, 32w33554432 &&& 32w33554432) : slots_nothing_7();
-                        (default, default, default, 2w2, 1w0, 32w67108864 &&& 32w67108864, 32w67108864 &&& 32w67108864) : slots_nothing_7();
-                        (default, default, default, 2w2, 1w0, 32w134217728 &&& 32w134217728, 32w134217728 &&& 32w134217728) : slots_nothing_7();
-                        (default, default, default, 2w2, 1w0, 32w268435456 &&& 32w268435456, 32w268435456 &&& 32w268435456) : slots_nothing_7();
-                        (default, default, default, 2w2, 1w0, 32w536870912 &&& 32w536870912, 32w536870912 &&& 32w536870912) : slots_nothing_7();
-                        (default, default, default, 2w2, 1w0, 32w1073741824 &&& 32w1073741824, 32w1073741824 &&& 32w1073741824) : slots_nothing_7();
-                        (default, default, default, 2w2, 1w0, 32w2147483648 &&& 32w2147483648, 32w2147483648 &&& 32w2147483648) : slots_nothing_7();
+                        (default, default, default, 2w2, 1w0, 32w1 &&& 32w1, 32w1 &&& 32w1) : slots_nothing_6();
+                        (default, default, default, 2w2, 1w0, 32w2 &&& 32w2, 32w2 &&& 32w2) : slots_nothing_6();
+                        (default, default, default, 2w2, 1w0, 32w4 &&& 32w4, 32w4 &&& 32w4) : slots_nothing_6();
+                        (default, default, default, 2w2, 1w0, 32w8 &&& 32w8, 32w8 &&& 32w8) : slots_nothing_6();
+                        (default, default, default, 2w2, 1w0, 32w16 &&& 32w16, 32w16 &&& 32w16) : slots_nothing_6();
+                        (default, default, default, 2w2, 1w0, 32w32 &&& 32w32, 32w32 &&& 32w32) : slots_nothing_6();
+                        (default, default, default, 2w2, 1w0, 32w64 &&& 32w64, 32w64 &&& 32w64) : slots_nothing_6();
+                        (default, default, default, 2w2, 1w0, 32w128 &&& 32w128, 32w128 &&& 32w128) : slots_nothing_6();
+                        (default, default, default, 2w2, 1w0, 32w256 &&& 32w256, 32w256 &&& 32w256) : slots_nothing_6();
+                        (default, default, default, 2w2, 1w0, 32w512 &&& 32w512, 32w512 &&& 32w512) : slots_nothing_6();
+                        (default, default, default, 2w2, 1w0, 32w1024 &&& 32w1024, 32w1024 &&& 32w1024) : slots_nothing_6();
+                        (default, default, default, 2w2, 1w0, 32w2048 &&& 32w2048, 32w2048 &&& 32w2048) : slots_nothing_6();
+                        (default, default, default, 2w2, 1w0, 32w4096 &&& 32w4096, 32w4096 &&& 32w4096) : slots_nothing_6();
+                        (default, default, default, 2w2, 1w0, 32w8192 &&& 32w8192, 32w8192 &&& 32w8192) : slots_nothing_6();
+                        (default, default, default, 2w2, 1w0, 32w16384 &&& 32w16384, 32w16384 &&& 32w16384) : slots_nothing_6();
+                        (default, default, default, 2w2, 1w0, 32w32768 &&& 32w32768, 32w32768 &&& 32w32768) : slots_nothing_6();
+                        (default, default, default, 2w2, 1w0, 32w65536 &&& 32w65536, 32w65536 &&& 32w65536) : slots_nothing_6();
+                        (default, default, default, 2w2, 1w0, 32w131072 &&& 32w131072, 32w131072 &&& 32w131072) : slots_nothing_6();
+                        (default, default, default, 2w2, 1w0, 32w262144 &&& 32w262144, 32w262144 &&& 32w262144) : slots_nothing_6();
+                        (default, default, default, 2w2, 1w0, 32w524288 &&& 32w524288, 32w524288 &&& 32w524288) : slots_nothing_6();
+                        (default, default, default, 2w2, 1w0, 32w1048576 &&& 32w1048576, 32w1048576 &&& 32w1048576) : slots_nothing_6();
+                        (default, default, default, 2w2, 1w0, 32w2097152 &&& 32w2097152, 32w2097152 &&& 32w2097152) : slots_nothing_6();
+                        (default, default, default, 2w2, 1w0, 32w4194304 &&& 32w4194304, 32w4194304 &&& 32w4194304) : slots_nothing_6();
+                        (default, default, default, 2w2, 1w0, 32w8388608 &&& 32w8388608, 32w8388608 &&& 32w8388608) : slots_nothing_6();
+                        (default, default, default, 2w2, 1w0, 32w16777216 &&& 32w16777216, 32w16777216 &&& 32w16777216) : slots_nothing_6();
+                        (default, default, default, 2w2, 1w0, 32w33554432 &&& 32w33554432, 32w33554432 &&& 32w33554432) : slots_nothing_6();
+                        (default, default, default, 2w2, 1w0, 32w67108864 &&& 32w67108864, 32w67108864 &&& 32w67108864) : slots_nothing_6();
+                        (default, default, default, 2w2, 1w0, 32w134217728 &&& 32w134217728, 32w134217728 &&& 32w134217728) : slots_nothing_6();
+                        (default, default, default, 2w2, 1w0, 32w268435456 &&& 32w268435456, 32w268435456 &&& 32w268435456) : slots_nothing_6();
+                        (default, default, default, 2w2, 1w0, 32w536870912 &&& 32w536870912, 32w536870912 &&& 32w536870912) : slots_nothing_6();
+                        (default, default, default, 2w2, 1w0, 32w1073741824 &&& 32w1073741824, 32w1073741824 &&& 32w1073741824) : slots_nothing_6();
+                        (default, default, default, 2w2, 1w0, 32w2147483648 &&& 32w2147483648, 32w2147483648 &&& 32w2147483648) : slots_nothing_6();
                         (default, default, default, 2w2, 1w0, default, default) : slots_do_touch_record_0();
-                        (default, default, default, default, default, default, default) : slots_nothing_7();
+                        (default, default, default, default, default, default, default) : slots_nothing_6();
         }
     }
     @name("IngressPipeline.slots.add_words") action slots_add_words_0(@name("operation") bit<32> operation_0) {
