@@ -33,6 +33,7 @@ from lanesum_lab.bench import comparison
 from lanesum_lab.bench.devices import Device, device
 from lanesum_lab.bench.figures import spread, text
 from lanesum_lab.bench.machine import machine
+from lanesum_lab.torch_threads import one_thread
 
 COLUMNS = ("codec", "by", "norm", "encode", "decode", "together, ns per value", "times as fast as PyTorch")
 WORKERS = 4
@@ -228,12 +229,8 @@ def _peer(vector: Vector, device: Device) -> Callable[[], Times]:
         return torch.randint(0, 1 << 16, blocks.shape, generator=generator, dtype=torch.int32, device=of)
 
     def once() -> Times:
-        threads = torch.get_num_threads()
-        torch.set_num_threads(1)
-        try:
+        with one_thread():
             return _once()
-        finally:
-            torch.set_num_threads(threads)
 
     def _once() -> Times:
         marks = [device.clock()]

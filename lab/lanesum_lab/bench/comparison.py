@@ -11,10 +11,9 @@ workers. A switch adds the words of a codec only if all workers share scales, le
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import importlib.util
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -30,6 +29,7 @@ from lanesum_lab.bench.figures import spread
 from lanesum_lab.bench.process_group import join_alone
 from lanesum_lab.bench.reducer import TWO_SHOTS
 from lanesum_lab.codec_simulation import simulate
+from lanesum_lab.torch_threads import one_thread
 
 COLUMNS = ("vectors", "codec", "switch adds", "bits up", "bits down", "round trips", "NMSE", "ns per value")
 WORKERS = 4
@@ -220,7 +220,7 @@ def _two_shot(label: str, name: str, records: list[list[Vector]], repeats: int, 
     method, vectors = TwoShot.named(label), records[0]
     size, seconds = vectors[0].size, []
     tensors = [torch.from_numpy(vector).to(device.of or "cpu") for vector in vectors]
-    with _one_thread():
+    with one_thread():
         for _ in range(repeats + 1):
             sent = [method.shares(tensor, WORKERS) for tensor in tensors[1:]]
             start = device.clock()
@@ -262,19 +262,6 @@ def _peer_figure(
     }
 
 
-@contextlib.contextmanager
-def _one_thread() -> Iterator[None]:
-    """Run PyTorch's operators on one thread meanwhile."""
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
-
-
 def _hook(name: str, records: list[list[Vector]], repeats: int, device: Device) -> dict[str, Any]:
     """Measure PyTorch's hook at rank 1 in a group of one process with the workers' mean: both are linear."""
     import torch
@@ -301,7 +288,7 @@ def _hook(name: str, records: list[list[Vector]], repeats: int, device: Device) 
         return future
 
     join_alone()
-    with _one_thread():
+    with one_thread():
         model = DistributedDataParallel(Square().to(device.of or "cpu"))
         state = hooks.PowerSGDState(None, 1, start_powerSGD_iter=2, use_error_feedback=False)
         model.register_comm_hook(state, timed)

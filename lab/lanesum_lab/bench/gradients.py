@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import argparse
 import ast
-import contextlib
 import functools
 import inspect
 import itertools
 import typing
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,6 +22,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from lanesum_lab.torch_threads import one_thread
 from lanesum_lab.train.source_text import ByteTransformer, WordTask
 from lanesum_lab.train.task import DigitsNet, load_digits
 
@@ -143,17 +143,6 @@ def _recorded(
             _backward(task.model, *task.batch())
             optimizer.step()
     return recorded
-
-
-@contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    """Use one thread: faster for small models, and reproducible on any machine."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 def gradient(task: Task) -> Vector:

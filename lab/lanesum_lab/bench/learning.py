@@ -27,6 +27,7 @@ from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.protocol.spec import WORD_BYTES
 from lanesum_lab.bench.machine import machine
 from lanesum_lab.codec_simulation import simulate
+from lanesum_lab.torch_threads import one_thread
 
 COLUMNS = (
     "task",
@@ -92,8 +93,6 @@ def run(settings: Settings) -> dict[str, Any]:
     """Measure; return a JSON-ready object with ``figures``. Raises MissingToolError without PyTorch."""
     if importlib.util.find_spec("torch") is None:
         raise MissingToolError("Training needs PyTorch.", "Run: pip install lanesum-lab")
-    from lanesum_lab.bench.gradients import one_thread
-
     with one_thread():
         figures = [
             _figure(task, name, [train(task, name, steps, settings, seed) for seed in range(seeds)])

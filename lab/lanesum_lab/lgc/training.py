@@ -5,9 +5,8 @@
 from __future__ import annotations
 
 import collections
-import contextlib
 import importlib.util
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +16,7 @@ from lanesum.codecs.base import CodecError, Vector
 from lanesum.codecs.error_feedback import plain_array
 from lanesum.errors import MissingToolError
 from lanesum_lab.lgc.network import BEFORE, LAYERS, SLOPE, STRIDE, Architecture
+from lanesum_lab.torch_threads import one_thread
 
 # Number of kept samples: training on the last one alone would forget the others.
 _MAX_SAMPLES = 32
@@ -85,7 +85,7 @@ class Trainer:
         rng = np.random.default_rng([1, self._learned])
         self._learned += 1
         losses = []
-        with self._one_thread(), self._torch.enable_grad():
+        with one_thread(), self._torch.enable_grad():
             for choice in rng.integers(len(self._samples), size=self.passes).tolist():
                 loss = self._loss(self._samples[choice])
                 self._optimizer.zero_grad()
@@ -96,16 +96,6 @@ class Trainer:
                     self._optimizer.step()
                 losses.append(loss.item())
         return float(np.mean(losses))
-
-    @contextlib.contextmanager
-    def _one_thread(self) -> Iterator[None]:
-        """Run with one thread: it is faster for so little work, and adds in a fixed order."""
-        threads = self._torch.get_num_threads()
-        self._torch.set_num_threads(1)
-        try:
-            yield
-        finally:
-            self._torch.set_num_threads(threads)
 
     def decoded(self, sample: TrainingSample) -> Vector:
         """Return the decoded vectors of a sample."""
