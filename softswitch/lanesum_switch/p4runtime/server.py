@@ -4,12 +4,10 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
-from lanesum._internal.closing import Serving
-from lanesum.rpc.grpc_server import Authenticate, GrpcServer
+from lanesum.rpc.grpc_server import Authenticate
 from lanesum.rpc.limits import Limits
 from lanesum_switch.api import Switch
 from lanesum_switch.bmv2.limits import MAX_PROGRAM_BYTES
@@ -19,15 +17,15 @@ from lanesum_switch.p4runtime.packet_io import Inject
 from lanesum_switch.p4runtime.pipeline import PipelineManager
 from lanesum_switch.p4runtime.scheduler import Scheduler
 from lanesum_switch.p4runtime.service import P4RuntimeService
+from lanesum_switch.p4runtime.switch_server import SwitchServer
 
 DEFAULT_ADDRESS = "127.0.0.1:9559"
 
 # A push holds a whole compiled program and its P4Info.
 LIMITS = Limits(message_bytes=MAX_PROGRAM_BYTES + (4 << 20), silent=16, streams=64, streams_of_caller=48)
-_GRACE_S = 1.0
 
 
-class P4RuntimeServer(Serving):
+class P4RuntimeServer(SwitchServer):
     """Serves one switch over P4Runtime.
 
     Args:
@@ -61,12 +59,10 @@ class P4RuntimeServer(Serving):
         limits: Limits = LIMITS,
         idle_sweep_seconds: float = SWEEP_SECONDS,
     ) -> None:
-        self._requested = address
         self._scheduler = Scheduler()
         devices = Devices()
         device = devices.hold(device_id)
-        self._serve = functools.partial(
-            GrpcServer,
+        super().__init__(
             address,
             P4RuntimeService(devices).handlers,
             owner="P4Runtime server",
@@ -83,12 +79,6 @@ class P4RuntimeServer(Serving):
             idle_sweep_seconds,
         )
         device.attach(self._manager)
-        self._server: GrpcServer | None = None
-
-    @property
-    def address(self) -> str:
-        """Address of the server; after ``start`` with the port that port 0 selected."""
-        return self._requested if self._server is None else self._server.address
 
     def start(self) -> None:
         """Listen and serve in background threads.
@@ -96,14 +86,13 @@ class P4RuntimeServer(Serving):
         Raises:
             ConfigurationError: the address is malformed or in use.
         """
-        self._server = self._serve()
+        server = self._listen()
         self._scheduler.start()
-        self._server.start()
+        server.start()
 
     def close(self) -> None:
         """Stop listening, give open calls a moment, cancel them, and release the switch. Idempotent."""
         if self._server is not None:
-            self._server.close(_GRACE_S)
-            self._server = None
+            super().close()
             self._scheduler.stop()
             self._manager.close()
