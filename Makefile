@@ -122,7 +122,7 @@ fuzz-programs: $(READY_TO_TEST) ## fuzz the loaders of switch programs (FUZZ_SEC
 fuzz-files: $(READY_TO_TEST) ## fuzz the readers of all other files: tickets, topologies, state, P4Info ... (FUZZ_SECONDS= FUZZ_SEED=)
 	$(BIN)/python -m tests.fuzz.files --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
 
-fuzz-grpc: $(READY_TO_TEST) ## fuzz bodies to controller, server and P4Runtime (FUZZ_SECONDS= FUZZ_SEED=)
+fuzz-grpc: $(READY_TO_TEST) ## fuzz bodies to controller, server, P4Runtime and BF Runtime (FUZZ_SECONDS= FUZZ_SEED=)
 	$(BIN)/python -m tests.fuzz.bodies --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
 
 fuzz-udp: $(READY_TO_TEST) ## fuzz packets to server, workers and switch while a job sums (FUZZ_SECONDS= FUZZ_SEED=)

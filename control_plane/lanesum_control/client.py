@@ -142,6 +142,10 @@ class SwitchConnection(Closing):
         request: bytes = kind(device_id=self._session.device_id, response_type=kind.COOKIE_ONLY).SerializeToString()
         return request
 
+    def news(self) -> list[str]:
+        """Return what the switch has told since the last call, in words; over P4Runtime it tells nothing."""
+        return []
+
     def check_primary(self) -> None:
         """Check that the session is open, and that no other client has been primary since its start.
 

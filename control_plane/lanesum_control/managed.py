@@ -68,8 +68,11 @@ class ManagedSwitch(Protocol):
     def agrees(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> bool:
         """Return True if it holds exactly these jobs. Reads only; another thread may write meanwhile."""
 
+    def news(self) -> list[str]:
+        """Return what the switch has told since the last call, in words."""
+
     def watch(self, changed: Callable[[], None]) -> None:
-        """From now on call ``changed``, from any thread, when ``check`` or ``connect`` may have another outcome.
+        """From now on call ``changed``, from any thread, when ``check``, ``connect`` or ``news`` has another outcome.
 
         ``connect`` does not wait from then on.
         """
@@ -196,6 +199,10 @@ class RemoteSwitch:
             self._agreed = now
         return now == self._agreed
 
+    def news(self) -> list[str]:
+        connection = self._connection
+        return [] if connection is None else connection.news()
+
     def close(self) -> None:
         search, self._search = self._search, None
         if search is not None:
@@ -249,6 +256,9 @@ class InProcessSwitch:
 
     def agrees(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> bool:
         return True
+
+    def news(self) -> list[str]:
+        return []
 
     def watch(self, changed: Callable[[], None]) -> None:
         return

@@ -75,6 +75,12 @@ def test_job_is_summed_and_its_owner_is_in_the_register(process: Process, remote
     owner = connection.read_register(OWNER_REGISTER, 0)
     assert owner == {"lo": [owner_word(0x1234, 0xCAFEF00D), 0, 0, 0], "hi": [0, 0, 0, 0]}
     assert connection.read_register("IngressPipeline.lanes.words_0", 0) == {"f1": [7, 0, 0, 0]}
+    connection.write_register(OWNER_REGISTER, 0, {"lo": 5, "hi": 6})
+    assert connection.read_register(OWNER_REGISTER, 0) == {"lo": [5] * 4, "hi": [6] * 4}
+    with pytest.raises(PipelineError, match="has the fields lo, hi, not lo"):
+        connection.write_register(OWNER_REGISTER, 0, {"lo": 5})
+    with pytest.raises(SwitchWriteError, match=r"refused cell 1048576 of register .*slot_owner"):
+        connection.write_register(OWNER_REGISTER, 1 << 20, {"lo": 5, "hi": 6})
     with pytest.raises(PipelineError, match="has no register nothing"):
         connection.read_register("nothing", 0)
     with pytest.raises(SwitchUnreachableError, match="NOT_FOUND"):
@@ -182,6 +188,24 @@ def test_restarted_agent_is_repaired_by_the_monitor(process: Process) -> None:
         wait_for(lambda: what(controller, "s1")[-1].startswith("connected: program pushed, "))
     assert "member 4" in what(controller, "s1")[-1]
     assert groups and process.device.multicast_groups == groups
+    controller.close()
+
+
+def test_link_that_changes_is_an_event(process: Process) -> None:
+    network = Network.of(load("star4"), loopback=False)
+    controller = Controller(
+        network,
+        FakeServer(),
+        {"s1": process.remote()},
+        accumulator_words=PIPELINE.accumulator_words,
+        connect_timeout_s=5.0,
+    )
+    with Monitor(controller):
+        wait_for(lambda: any(text.startswith("connected") for text in what(controller, "s1")))
+        process.server.set_link(2, is_up=False)
+        wait_for(lambda: what(controller, "s1")[-1] == "port 2 is down")
+        process.server.set_link(2, is_up=True)
+        wait_for(lambda: what(controller, "s1")[-1] == "port 2 is up")
     controller.close()
 
 

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from p4.v1 import p4runtime_pb2
@@ -12,7 +12,7 @@ from p4.v1 import p4runtime_pb2
 from lanesum.errors import ConfigurationError
 from lanesum.rpc.tls import import_grpc
 from lanesum_control.bfruntime import messages
-from lanesum_control.bfruntime.description import REGISTER, Description, Table
+from lanesum_control.bfruntime.description import REGISTER, Description, Field, Table
 from lanesum_control.bfruntime.entries import check_numbers, to_bfruntime, to_p4runtime
 from lanesum_control.bfruntime.ports import PortSettings, PortTable
 from lanesum_control.bfruntime.replication import ReplicationEngine
@@ -204,19 +204,17 @@ class BfRuntimeConnection(SwitchConnection):
         request.updates.extend(table.updates(settings, ports, self._read_tables([table.id])))
         added = [update for update in request.updates if update.type == messages.Update.INSERT]
         if added:
-            try:
-                self._call("Write", request)
-            except grpc.RpcError as error:
-                if error.code() in GONE:
-                    raise self._gone(error) from error
-                details = update_errors(error, messages.Error) or []
-                why = next((one.message for one in details if one.canonical_code), error.details())
-                chosen = f"{settings.speed}:{settings.correction}"
-                raise SwitchWriteError(
-                    f"The switch at {self.address} refused port settings {chosen}: {why}.",
-                    "Give the ports settings that the chassis has: --ports.",
-                ) from error
+            chosen = f"port settings {settings.speed}:{settings.correction}"
+            self._write_here(request, chosen, "Give the ports settings that the chassis has: --ports.")
         return len(added)
+
+    def news(self) -> list[str]:
+        """Return the ports whose link has changed since the last call, each with its last state, in words."""
+        changes: dict[int, bool] = {}
+        while self._session.port_changes:
+            port, is_up = self._session.port_changes.popleft()
+            changes[port] = is_up
+        return [f"port {port} is {'up' if is_up else 'down'}" for port, is_up in sorted(changes.items())]
 
     def read_register(self, name: str, index: int) -> dict[str, list[int]]:
         """Return a cell by field (as ``lo`` and ``hi``), with a value for each pipe of the program.
@@ -224,16 +222,41 @@ class BfRuntimeConnection(SwitchConnection):
         Raises PipelineError for an unknown register, SwitchUnreachableError.
         """
         table = self._register(name)
-        entry = messages.TableEntry(table_id=table.id)
-        key = table.key("$REGISTER_INDEX")
-        entry.key.fields.add(field_id=key.id).exact.value = key.encode(index)
+        entry = _cell(table, index)
         entry.table_flags.from_hw = True
         values: dict[str, list[int]] = {}
         for entity in messages.ReadResponse.FromString(self._read([entry])).entities:
             for datum in entity.table_entry.data.fields:
-                field = table.data[datum.field_id].name.rpartition(".")[2]
+                field = _field_name(table.data[datum.field_id])
                 values.setdefault(field, []).append(int.from_bytes(datum.stream, "big"))
         return values
+
+    def write_register(self, name: str, index: int, values: Mapping[str, int]) -> None:
+        """Write all fields of a cell, in all pipes of the program.
+
+        Raises PipelineError for an unknown register or other fields, SwitchWriteError, SwitchUnreachableError.
+        """
+        table = self._register(name)
+        fields = {_field_name(field): field for field in table.data.values()}
+        if fields.keys() != values.keys():
+            raise PipelineError(f"Register {name} has the fields {', '.join(fields)}, not {', '.join(values)}.")
+        entry = _cell(table, index)
+        for field, value in values.items():
+            entry.data.fields.add(field_id=fields[field].id, stream=fields[field].encode(value))
+        request = messages.WriteRequest(client_id=self._session.client_id, target=self._target)
+        request.updates.add(type=messages.Update.MODIFY).entity.table_entry.CopyFrom(entry)
+        self._write_here(request, f"cell {index} of register {name}")
+
+    def _write_here(self, request: Any, what: str, hint: str = "") -> None:
+        """Write entries that are not P4Runtime's. Raises SwitchWriteError, SwitchUnreachableError."""
+        try:
+            self._call("Write", request)
+        except grpc.RpcError as error:
+            if error.code() in GONE:
+                raise self._gone(error) from error
+            details = update_errors(error, messages.Error) or []
+            why = next((one.message for one in details if one.canonical_code), error.details())
+            raise SwitchWriteError(f"The switch at {self.address} refused {what}: {why}.", hint) from error
 
     def _register(self, name: str) -> Table:
         table = self._known_program.by_name.get(name)
@@ -263,6 +286,18 @@ class BfRuntimeConnection(SwitchConnection):
         if self._engine is None:
             raise SwitchUnreachableError(f"The switch at {self.address} runs no program.")
         return self._engine
+
+
+def _cell(table: Table, index: int) -> Any:
+    """Return the entry of one cell of a register, without its data."""
+    entry = messages.TableEntry(table_id=table.id)
+    key = table.key("$REGISTER_INDEX")
+    entry.key.fields.add(field_id=key.id).exact.value = key.encode(index)
+    return entry
+
+
+def _field_name(field: Field) -> str:
+    return field.name.rpartition(".")[2]
 
 
 def forwarding_config(pipeline: CompiledPipeline) -> Any:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """BF Runtime over gRPC for the embedded switch with programs for Tofino, after the agent ``bf_switchd``.
 
-It has what a controller of lanesum uses: match-action tables, counters, reads of registers, multicast, settings of
+It has what a controller of lanesum uses: match-action tables, counters, registers, multicast, settings of
 ports, and the push of a program with its description. Other tables, attributes and operations are UNIMPLEMENTED.
 Intended differences:
 

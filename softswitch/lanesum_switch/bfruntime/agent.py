@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 from lanesum_control.bfruntime import messages
-from lanesum_control.bfruntime.description import MATCH_ACTION, REGISTER, Description, Table
+from lanesum_control.bfruntime.description import MATCH_ACTION, REGISTER, Description, Field, Table
 from lanesum_control.errors import PipelineError
 from lanesum_control.tofino.chips import PIPES
 from lanesum_switch.api import (
@@ -135,29 +135,49 @@ class Agent:
 
 
 class _Register:
-    """One register of the program; it can be read."""
+    """One register of the program."""
 
     def __init__(self, described: Table, switch: TofinoSwitch) -> None:
         self._described, self._switch = described, switch
 
     def write(self, kind: int, entry: Any) -> None:
-        raise StatusError(UNIMPLEMENTED, "Registers can only be read")
+        """Write all fields of a cell, in all pipes. Raises StatusError, SwitchError."""
+        if kind not in (messages.Update.INSERT, messages.Update.MODIFY):
+            raise StatusError(UNIMPLEMENTED, "Registers take INSERT and MODIFY")
+        index = self._index(entry)
+        given = fields_by_id(entry.data.fields, self._described.data, self._owner)
+        if given.keys() != self._described.data.keys():
+            raise invalid(f"{self._owner} is written with all of its {len(self._described.data)} fields")
+        values = {number: decode(one.stream, self._described.data[number]) for number, one in given.items()}
+        for field in self._described.data.values():
+            for pipe in range(PIPES):
+                self._switch.write_register(_register_name(field), index, values[field.id], pipe)
 
     def read(self, entry: Any) -> Iterator[Any]:
         """Yield a cell, each field with a value for each pipe. Raises StatusError, SwitchError."""
-        given = fields_by_id(entry.key.fields, self._described.keys, f"Register {self._described.name}")
-        if len(given) != 1:
-            raise StatusError(UNIMPLEMENTED, "A register is read cell by cell")
-        ((key, named),) = given.items()
-        index = decode(named.exact.value, self._described.keys[key])
+        index = self._index(entry)
         found = messages.TableEntry(table_id=self._described.id)
         found.key.CopyFrom(entry.key)
         for field in self._described.data.values():
-            name = field.name.removesuffix(".f1")  # the compiler's name for a cell without fields
             for pipe in range(PIPES):
-                value = self._switch.read_register(name, index, pipe)
+                value = self._switch.read_register(_register_name(field), index, pipe)
                 found.data.fields.add(field_id=field.id, stream=field.encode(value))
         yield found
+
+    @property
+    def _owner(self) -> str:
+        return f"Register {self._described.name}"
+
+    def _index(self, entry: Any) -> int:
+        given = fields_by_id(entry.key.fields, self._described.keys, self._owner)
+        if len(given) != 1:
+            raise StatusError(UNIMPLEMENTED, "A register is read and written cell by cell")
+        ((key, named),) = given.items()
+        return decode(named.exact.value, self._described.keys[key])
+
+
+def _register_name(field: Field) -> str:
+    return field.name.removesuffix(".f1")  # the compiler's name for a cell without fields
 
 
 def _status(error: SwitchError) -> StatusError:

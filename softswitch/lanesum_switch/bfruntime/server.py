@@ -42,11 +42,16 @@ class BfRuntimeServer(SwitchServer):
         authenticate: Authenticate | None = None,
         limits: Limits = LIMITS,
     ) -> None:
+        self._service = BfRuntimeService(Agent(switch), device_id)
         super().__init__(
             address,
-            BfRuntimeService(Agent(switch), device_id).handlers,
+            self._service.handlers,
             owner="BF Runtime server",
             limits=limits,
             credentials=credentials,
             authenticate=authenticate,
         )
+
+    def set_link(self, port: int, is_up: bool) -> None:
+        """Notify clients that the link of a port went up or down. From any thread."""
+        self._service.set_link(port, is_up=is_up)

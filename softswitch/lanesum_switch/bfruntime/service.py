@@ -15,6 +15,7 @@ from lanesum.rpc.grpc_server import CallHandler
 from lanesum_control.bfruntime import messages
 from lanesum_switch.bfruntime.agent import Agent
 from lanesum_switch.bfruntime.clients import Clients
+from lanesum_switch.bfruntime.ports import port_key
 from lanesum_switch.p4runtime.arbitration import Connection
 from lanesum_switch.p4runtime.calls import MessageStream, parsed, refused, run_slowly, serve_stream, unary
 from lanesum_switch.p4runtime.status import (
@@ -119,6 +120,13 @@ class BfRuntimeService:
                 notice.set_forwarding_pipeline_config_response.set_forwarding_pipeline_config_response_type = phase
                 self._clients.tell(notice)
 
+    def set_link(self, port: int, *, is_up: bool) -> None:
+        """Tell the clients that asked for it that the link of a port is up or down."""
+        notice = messages.StreamMessageResponse()
+        notice.port_status_change_notification.table_entry.CopyFrom(port_key(port))
+        notice.port_status_change_notification.port_up = is_up
+        self._clients.tell_of_port(notice)
+
     def _get_config(self, request: Any) -> Any:
         self._check_device(request.device_id)
         with self._agent.lock:
@@ -153,7 +161,9 @@ class _Stream(MessageStream):
         self._check_device(request.subscribe.device_id)
         if self._client_id is not None:
             raise StatusError(FAILED_PRECONDITION, "The client of a stream cannot change")
-        self._clients.subscribe(request.client_id, self.connection)
+        asked = request.subscribe.notifications
+        ports = asked.enable_port_status_change_notifications
+        self._clients.subscribe(request.client_id, self.connection, ports=ports)
         self._client_id = request.client_id
 
     def leave(self) -> None:

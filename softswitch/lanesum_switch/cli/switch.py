@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from pathlib import Path
 from typing import Annotated
@@ -53,6 +54,8 @@ def switch(
     from lanesum_switch.faults.plan import FaultPlan
     from lanesum_switch.faults.topology_names import names_in
     from lanesum_switch.p4runtime import P4RuntimeServer
+    from lanesum_switch.ports.afpacket import AfPacketPort
+    from lanesum_switch.ports.link_watch import LinkWatch
     from lanesum_switch.ports.port import Port
     from lanesum_switch.ports.runner import PortRunner, queue_depths
     from lanesum_switch.ports.topology import interface_ports, loopback_ports
@@ -91,17 +94,21 @@ def switch(
         else interface_ports(network, here, dict(map(_interface, interface or [])), injected)
     )
     raise_file_limit()
-    with PortRunner(device, ports) as runner:
+    with contextlib.ExitStack() as stack:
+        runner = stack.enter_context(PortRunner(device, ports))
         server: BfRuntimeServer | P4RuntimeServer
         if bfruntime is not None:
             assert isinstance(device, TofinoSwitch)
-            server = BfRuntimeServer(device, bfruntime, **access)
+            server = stack.enter_context(BfRuntimeServer(device, bfruntime, **access))
+            links = {number: port.is_up for number, port in ports.items() if isinstance(port, AfPacketPort)}
+            stack.enter_context(LinkWatch(links, server.set_link))
         else:
             spare = functools.partial(kind, seed=seed, queue_depth=depth)
-            server = P4RuntimeServer(device, p4runtime, DEFAULT_DEVICE_ID, inject=runner.inject, spare=spare, **access)
-        with server:
-            protocol = "P4Runtime" if bfruntime is None else "BF Runtime"
-            serve_until_signal(f"switch {here}, {protocol} at {server.address}")
+            server = stack.enter_context(
+                P4RuntimeServer(device, p4runtime, DEFAULT_DEVICE_ID, inject=runner.inject, spare=spare, **access)
+            )
+        protocol = "P4Runtime" if bfruntime is None else "BF Runtime"
+        serve_until_signal(f"switch {here}, {protocol} at {server.address}")
 
 
 def _read(program: Path) -> bytes:

@@ -34,6 +34,8 @@ _PACKET_MR_PROMISC = 1
 _PACKET_IGNORE_OUTGOING = 23  # Linux 4.20
 _SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33
 _SIOCOUTQ = 0x5411  # socket(7)
+_SIOCGIFFLAGS, _IFREQ_BYTES, _INTERFACE_BYTES = 0x8913, 40, 16  # netdevice(7)
+_UP_AND_RUNNING = 0x41
 _PACKET_AUXDATA = 8
 _SO_ATTACH_FILTER = 26
 
@@ -158,6 +160,15 @@ class AfPacketPort:
             self._backlog = int.from_bytes(unsent, "little", signed=True) // WAITING_FRAME_BYTES
             self._backlog_ns = now
         return self._backlog
+
+    def is_up(self) -> bool:
+        """Return True if the interface is up and has a carrier; False also for one that is gone."""
+        request = self.interface.encode().ljust(_IFREQ_BYTES, b"\0")
+        try:
+            flags = struct.unpack_from("=H", fcntl.ioctl(self._socket, _SIOCGIFFLAGS, request), _INTERFACE_BYTES)[0]
+        except OSError:
+            return False
+        return flags & _UP_AND_RUNNING == _UP_AND_RUNNING
 
     def close(self) -> None:
         """Close the sockets; idempotent."""
