@@ -102,6 +102,13 @@ class SwitchConnection(Closing):
             raise self._refused(pipeline, error) from error
         return self.use_names(pipeline)
 
+    def begin_push(self, pipeline: CompiledPipeline) -> P4InfoNames:
+        """Load a program, like ``push_pipeline``; where the switch can, its earlier program runs until ``end_push``."""
+        return self.push_pipeline(pipeline)
+
+    def end_push(self) -> None:
+        """Run the program of ``begin_push`` with the entries that were written since. Idempotent."""
+
     def _refused(self, pipeline: CompiledPipeline, error: Any) -> PipelineError:
         return PipelineError(
             f"The switch at {self.address} refused {pipeline.json_path.name}: {error.details().rstrip('.')}.",

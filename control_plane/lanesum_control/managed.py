@@ -138,14 +138,17 @@ class RemoteSwitch:
         return self._device
 
     def connect(self, timeout_s: float = DEFAULT_CONNECT_TIMEOUT_S) -> list[str]:
-        """Connect; push the program only if the switch runs another one, so that running jobs are not disturbed."""
+        """Connect; push the program only if the switch runs another one, so that running jobs are not disturbed.
+
+        Packets pass through that one until ``reconcile`` has written the entries, where the protocol can do so.
+        """
         self._disconnect()
         connection = self._kind.of(self._session(timeout_s))
         try:
             if connection.runs(self._pipeline):
                 names, done = connection.use_names(self._pipeline), []
             else:
-                names, done = connection.push_pipeline(self._pipeline), ["program pushed"]
+                names, done = connection.begin_push(self._pipeline), ["program pushed"]
             if self._port_settings is not None and isinstance(connection, BfRuntimeConnection):
                 count = connection.set_ports(self._ports, self._port_settings)
                 done += [f"{count} ports configured"] if count else []
@@ -188,7 +191,10 @@ class RemoteSwitch:
         return connection is not None and await connection.unchanged()
 
     def reconcile(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> list[str]:
-        return reconcile(self.device, hosts, jobs, self._mark_above)
+        device = self.device
+        done = reconcile(device, hosts, jobs, self._mark_above)
+        device.connection.end_push()
+        return done
 
     def agrees(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> bool:
         """Compare the answers of the switch with those of the last audit, and their contents only if they differ."""

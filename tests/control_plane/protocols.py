@@ -61,7 +61,7 @@ BF_RUNTIME = Protocol(
     "bfruntime:",
     BfRuntimeConnection,
     CachingSwitch,
-    BfRuntimeServer,
+    functools.partial(BfRuntimeServer, spare=CachingSwitch),
     functools.partial(tofino_pipeline, "tofino1-w32"),
     functools.partial(tofino_pipeline, "tofino1-w256"),
 )

@@ -36,6 +36,7 @@ from tests.control_plane.protocols import BF_RUNTIME, Process
 from tests.control_plane.test_tofino_switch import SERVER, contribution, host, job, sums
 
 PIPELINE = BF_RUNTIME.pipeline()
+FORWARD = "IngressPipeline.forward.forward"
 
 
 @pytest.fixture
@@ -125,6 +126,36 @@ def test_nodes_left_behind_are_repaired(process: Process, remote: RemoteSwitch) 
     assert process.device.multicast_groups.keys() == {1}
     with pytest.raises(SwitchWriteError, match="NOT_FOUND"):
         remote.device.connection.write([(DELETE, remote.device.job_entities(both[1])[0][0])])
+
+
+def test_other_program_runs_until_entries_of_next_are_written(process: Process) -> None:
+    before = process.remote(BF_RUNTIME.other_pipeline())
+    before.connect(5.0)
+    before.reconcile([host(0)], [])
+    before.close()
+    earlier = process.device.tna
+    remote = process.remote()
+    assert remote.connect(5.0) == ["program pushed"]
+    assert process.device.tna is earlier and len(list(process.device.tables[FORWARD].entries())) == 1
+    assert "forward 2" in remote.reconcile([host(0), host(1)], [])[0]
+    assert process.device.tna is not earlier and len(list(process.device.tables[FORWARD].entries())) == 2
+    remote.check()
+    assert remote.agrees([host(0), host(1)], []) and remote.reconcile([host(0), host(1)], []) == []
+    remote.close()
+
+
+def test_agent_without_restart_in_two_steps_is_pushed_in_one(
+    remote: RemoteSwitch, process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remote.close()
+    monkeypatch.setattr(process.server._service._agent, "_spare", None)
+    other = process.remote(BF_RUNTIME.other_pipeline())
+    earlier = process.device.tna
+    assert other.connect(5.0) == ["program pushed"]
+    assert process.device.tna is not earlier
+    other.reconcile([host(0)], [])
+    other.check()
+    other.close()
 
 
 def test_second_controller_waits_until_the_first_leaves(remote: RemoteSwitch, process: Process) -> None:

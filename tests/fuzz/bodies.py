@@ -64,7 +64,7 @@ class Services:
         stack.callback(self.client.close)
         self._raw = stack.enter_context(grpc.insecure_channel(server.address))
         self._become_primary()
-        self._agent = stack.enter_context(BfRuntimeServer(TofinoSwitch(), f"{LOCALHOST}:0"))
+        self._agent = stack.enter_context(BfRuntimeServer(TofinoSwitch(), f"{LOCALHOST}:0", spare=TofinoSwitch))
         self._to_agent = stack.enter_context(grpc.insecure_channel(self._agent.address))
         self._bound = agent.bound_client(self._agent.address)
         stack.callback(self._leave_agent)

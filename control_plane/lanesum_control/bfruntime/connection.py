@@ -26,6 +26,7 @@ from lanesum_control.session import GONE
 from lanesum_control.tofino.device_config import Compiled
 
 grpc = import_grpc()
+_Set = messages.SetForwardingPipelineConfigRequest
 _SET, _GET = "SetForwardingPipelineConfig", "GetForwardingPipelineConfig"
 _INSERT, _DELETE = p4runtime_pb2.Update.INSERT, p4runtime_pb2.Update.DELETE
 
@@ -44,6 +45,7 @@ class BfRuntimeConnection(SwitchConnection):
         self._engine: ReplicationEngine | None = None
         self._fixed: Description | None = None  # the agent's own tables
         self._is_known = False  # the last answer of ``runs``
+        self._is_pushing = False  # ``end_push`` is due
         super()._use(session)
 
     # The program
@@ -53,23 +55,44 @@ class BfRuntimeConnection(SwitchConnection):
 
         Raises PipelineError with the agent's reason, NotPrimaryError.
         """
-        request = messages.SetForwardingPipelineConfigRequest(
-            device_id=self._session.device_id,
-            client_id=self._session.client_id,
-            action=messages.SetForwardingPipelineConfigRequest.VERIFY_AND_WARM_INIT_BEGIN_AND_END,
-            config=[forwarding_config(pipeline)],
-        )
+        return self._push(pipeline, _Set.VERIFY_AND_WARM_INIT_BEGIN_AND_END)
+
+    def begin_push(self, pipeline: CompiledPipeline) -> P4InfoNames:
+        found = self._config()
+        if found is None or not found.config:  # no program forwards packets meanwhile
+            return self.push_pipeline(pipeline)
+        return self._push(pipeline, _Set.VERIFY_AND_WARM_INIT_BEGIN)
+
+    def end_push(self) -> None:
+        if not self._is_pushing:
+            return
+        try:
+            self._call(_SET, self._set_request(_Set.WARM_INIT_END), PUSH_TIMEOUT_S)
+        except grpc.RpcError as error:
+            if error.code() in GONE:
+                raise self._gone(error) from error
+            raise PipelineError(f"The switch at {self.address} did not end its restart: {error.details()}.") from error
+        self._is_pushing = False
+
+    def _set_request(self, action: int, *configs: Any) -> Any:
+        session = self._session
+        return _Set(device_id=session.device_id, client_id=session.client_id, action=action, config=configs)
+
+    def _push(self, pipeline: CompiledPipeline, action: int) -> P4InfoNames:
         if not run(self._session.bind()):
             raise self._session.not_primary()
         self._is_known = False
         self._session.begin_push()
         try:
-            self._call(_SET, request, PUSH_TIMEOUT_S)
+            self._call(_SET, self._set_request(action, forwarding_config(pipeline)), PUSH_TIMEOUT_S)
         except grpc.RpcError as error:
             self._session.end_push()
             if error.code() in GONE:
                 raise self._gone(error) from error
+            if error.code() == grpc.StatusCode.UNIMPLEMENTED and action == _Set.VERIFY_AND_WARM_INIT_BEGIN:
+                return self.push_pipeline(pipeline)
             raise self._refused(pipeline, error) from error
+        self._is_pushing = action == _Set.VERIFY_AND_WARM_INIT_BEGIN
         if not run(self._session.bind()):
             raise self._session.not_primary()
         self._config()

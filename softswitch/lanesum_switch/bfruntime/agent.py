@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from lanesum_control.bfruntime import messages
@@ -34,6 +34,7 @@ from lanesum_switch.p4runtime.status import (
     StatusError,
     invalid,
 )
+from lanesum_switch.p4runtime.swap import copy_state
 from lanesum_switch.tna.switch import TofinoSwitch
 
 #: Entries of an answer; a request may name a table many times.
@@ -56,50 +57,49 @@ class _Served(Protocol):
 class Agent:
     """The program of a switch and its tables by id. ``lock`` guards all methods, except ``program_name``.
 
-    Attributes:
-        program_name: name of the program; None without one.
+    In a warm restart of two steps, ``begin`` loads the next program into a spare switch. Reads and writes are of that
+    one until ``end``, while packets still pass through the earlier program with its entries.
     """
 
-    def __init__(self, switch: TofinoSwitch) -> None:
+    def __init__(self, switch: TofinoSwitch, spare: Callable[[], TofinoSwitch] | None) -> None:
         self.lock = threading.Lock()
-        self.program_name: str | None = None
-        self._switch = switch
-        self._config: Any = None
-        self._tables: dict[int, _Served] = {}
+        self._switch, self._spare = switch, spare
+        self._running: _Program | None = None
+        self._next: _Program | None = None
+
+    @property
+    def program_name(self) -> str | None:
+        """Name of the program that reads and writes are of; None without one."""
+        program = self._next or self._running
+        return None if program is None else program.config.p4_name
 
     def push(self, config: Any) -> None:
         """Load a program; this clears all state. Raises StatusError, and keeps the previous program then."""
-        if len(config.profiles) != 1 or not config.p4_name:
-            raise invalid("A configuration has a name and one pipeline")
-        try:
-            described = Description(config.bfruntime_info)
-            self._switch.load(config.profiles[0].binary, functools.partial(check_fit, described))
-        except (SwitchError, PipelineError) as error:
-            raise StatusError(INVALID_ARGUMENT, f"The program was refused: {error}") from error
-        fixed = Description(DESCRIPTION)
-        nodes = Nodes(fixed.named("$pre.node"))
-        groups = Groups(fixed.named("$pre.mgid"), nodes, self._switch)
-        ports = Ports(fixed.named("$PORT"))
-        self._tables = {
-            fixed.named("$pre.node").id: nodes,
-            fixed.named("$pre.mgid").id: groups,
-            fixed.named("$PORT").id: ports,
-        }
-        for table in described.by_id.values():
-            if table.kind == MATCH_ACTION and table.name in self._switch.tables:
-                self._tables[table.id] = MatchActionTable(table, self._switch.tables[table.name])
-            elif table.kind == REGISTER:
-                self._tables[table.id] = _Register(table, self._switch)
-        self._config = messages.ForwardingPipelineConfig()
-        self._config.CopyFrom(config)
-        self.program_name = config.p4_name
+        self._running, self._next = _Program(config, self._switch), None
+
+    def begin(self, config: Any) -> None:
+        """Begin a warm restart, in place of one that has not ended. Raises StatusError, and changes nothing then."""
+        if self._spare is None:
+            raise StatusError(UNIMPLEMENTED, "This switch cannot hold two programs: push in one step")
+        self._next = _Program(config, self._spare())
+
+    def end(self) -> None:
+        """Run the program of ``begin`` with the entries that were written since. Raises StatusError."""
+        if self._next is None:
+            raise invalid("No warm restart has begun")
+        self._next.move(self._switch)
+        self._running, self._next = self._next, None
+
+    def abandon(self) -> None:
+        """Forget the program of a warm restart that has not ended. Idempotent."""
+        self._next = None
 
     def configuration(self) -> Any:
-        """Return the answer to GetForwardingPipelineConfig."""
+        """Return the answer to GetForwardingPipelineConfig: the program that packets pass through."""
         answer = messages.GetForwardingPipelineConfigResponse()
         answer.non_p4_config.bfruntime_info = DESCRIPTION
-        if self._config is not None:
-            answer.config.add().CopyFrom(self._config)
+        if self._running is not None:
+            answer.config.add().CopyFrom(self._running.config)
         return answer
 
     def write(self, update: Any) -> None:
@@ -108,8 +108,11 @@ class Agent:
             raise StatusError(UNIMPLEMENTED, "Only table entries are supported")
         if update.type not in messages.Update.Type.values():
             raise invalid(f"{update.type} is no kind of update")
+        table = self._table(update.entity.table_entry)
+        if self._next is not None and isinstance(table, _Register):
+            raise StatusError(UNIMPLEMENTED, "Registers are written after the end of the warm restart")
         try:
-            self._table(update.entity.table_entry).write(update.type, update.entity.table_entry)
+            table.write(update.type, update.entity.table_entry)
         except SwitchError as error:
             raise _status(error) from error
 
@@ -129,9 +132,48 @@ class Agent:
     def _table(self, entry: Any) -> _Served:
         if entry.WhichOneof("value") == "handle_id" or entry.table_flags.key_only:
             raise StatusError(UNIMPLEMENTED, "Entries are named by their keys")
-        if entry.table_id not in self._tables:
+        program = self._next or self._running
+        if program is None or entry.table_id not in program.tables:
             raise StatusError(NOT_FOUND, f"There is no table {entry.table_id}")
-        return self._tables[entry.table_id]
+        return program.tables[entry.table_id]
+
+
+class _Program:
+    """A program in a switch, and its tables by id. Raises StatusError if the switch refuses it."""
+
+    def __init__(self, config: Any, switch: TofinoSwitch) -> None:
+        self.config = messages.ForwardingPipelineConfig()
+        self.config.CopyFrom(config)
+        if len(config.profiles) != 1 or not config.p4_name:
+            raise invalid("A configuration has a name and one pipeline")
+        fixed = Description(DESCRIPTION)
+        nodes = Nodes(fixed.named("$pre.node"))
+        self._groups = Groups(fixed.named("$pre.mgid"), nodes, switch)
+        self.tables: dict[int, _Served] = {
+            fixed.named("$pre.node").id: nodes,
+            fixed.named("$pre.mgid").id: self._groups,
+            fixed.named("$PORT").id: Ports(fixed.named("$PORT")),
+        }
+        self._load(switch)
+
+    def _load(self, switch: TofinoSwitch) -> None:
+        try:
+            described = Description(self.config.bfruntime_info)
+            switch.load(self.config.profiles[0].binary, functools.partial(check_fit, described))
+        except (SwitchError, PipelineError) as error:
+            raise StatusError(INVALID_ARGUMENT, f"The program was refused: {error}") from error
+        for table in described.by_id.values():
+            if table.kind == MATCH_ACTION and table.name in switch.tables:
+                self.tables[table.id] = MatchActionTable(table, switch.tables[table.name])
+            elif table.kind == REGISTER:
+                self.tables[table.id] = _Register(table, switch)
+        self._switch = self._groups.switch = switch
+
+    def move(self, switch: TofinoSwitch) -> None:
+        """Load the program into another switch, with all entries. Registers are not copied."""
+        spare = self._switch
+        self._load(switch)
+        copy_state(spare, switch)
 
 
 class _Register:

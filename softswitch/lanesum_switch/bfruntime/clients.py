@@ -19,12 +19,17 @@ from lanesum_switch.p4runtime.status import (
 
 
 class Clients:
-    """Subscribed clients by id."""
+    """Subscribed clients by id.
+
+    Attributes:
+        beginner: client whose warm restart has not ended; None if there is none, or that client has left.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._connections: dict[int, Connection] = {}
         self._port_listeners: set[int] = set()
+        self.beginner: int | None = None
         self._bound: int | None = None
 
     def subscribe(self, client_id: int, connection: Connection, *, ports: bool = False) -> None:
@@ -45,6 +50,8 @@ class Clients:
             self._port_listeners.discard(client_id)
             if self._bound == client_id:
                 self._bound = None
+            if self.beginner == client_id:
+                self.beginner = None
 
     def bind(self, client_id: int) -> None:
         """Bind a client to the program. Raises StatusError if another one is bound."""
@@ -53,6 +60,14 @@ class Clients:
             if self._bound is not None:
                 raise StatusError(ALREADY_EXISTS, f"Client {self._bound} is bound to the program")
             self._bound = client_id
+
+    def begin(self, client_id: int) -> None:
+        """Note the client of a warm restart. Raises StatusError while another one is bound."""
+        with self._lock:
+            self._check_known(client_id)
+            if self._bound not in (None, client_id):
+                raise StatusError(ALREADY_EXISTS, f"Client {self._bound} is bound to the program")
+            self.beginner = client_id
 
     def check_bound(self, client_id: int) -> None:
         """Check that a client may read and write. Raises StatusError."""

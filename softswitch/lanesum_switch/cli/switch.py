@@ -99,13 +99,14 @@ def switch(
         server: BfRuntimeServer | P4RuntimeServer
         if bfruntime is not None:
             assert isinstance(device, TofinoSwitch)
-            server = stack.enter_context(BfRuntimeServer(device, bfruntime, **access))
+            spare = functools.partial(TofinoSwitch, seed=seed, queue_depth=depth)
+            server = stack.enter_context(BfRuntimeServer(device, bfruntime, spare=spare, **access))
             links = {number: port.is_up for number, port in ports.items() if isinstance(port, AfPacketPort)}
             stack.enter_context(LinkWatch(links, server.set_link))
         else:
-            spare = functools.partial(kind, seed=seed, queue_depth=depth)
+            other = functools.partial(kind, seed=seed, queue_depth=depth)
             server = stack.enter_context(
-                P4RuntimeServer(device, p4runtime, DEFAULT_DEVICE_ID, inject=runner.inject, spare=spare, **access)
+                P4RuntimeServer(device, p4runtime, DEFAULT_DEVICE_ID, inject=runner.inject, spare=other, **access)
             )
         protocol = "P4Runtime" if bfruntime is None else "BF Runtime"
         serve_until_signal(f"switch {here}, {protocol} at {server.address}")

@@ -112,7 +112,10 @@ def bound_client(address: str) -> Client:
 @contextlib.contextmanager
 def running(device: TofinoSwitch) -> Iterator[Client]:
     """Run a server; yield a client that is bound to its program."""
-    with tempfile.TemporaryDirectory() as folder, BfRuntimeServer(device, f"unix:{folder}/agent") as server:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        BfRuntimeServer(device, f"unix:{folder}/agent", spare=CachingSwitch) as server,
+    ):
         client = bound_client(server.address)
         yield client
         client.close()
@@ -460,6 +463,45 @@ def test_random_bodies_are_answered_and_end_nothing(caplog: pytest.LogCaptureFix
         assert {Code.INTERNAL, Code.UNKNOWN, Code.NOT_FOUND} <= seen, "bodies get as far as single updates"
         assert client.read(messages.TableEntry(table_id=ORIGIN.id))[-1].is_default_entry
     assert [record for record in caplog.records if record.exc_info] == []
+
+
+def test_warm_restart_keeps_the_earlier_program_until_its_end(bound: Client, device: TofinoSwitch) -> None:
+    earlier = device.tables["IngressPipeline.origin.origin"]
+    bound.write((_Update.INSERT, origin()), (_Update.INSERT, node()), (_Update.INSERT, group((300,))))
+    assert code(lambda: bound.set(_Set.WARM_INIT_END)) == Code.INVALID_ARGUMENT
+    bound.set(_Set.VERIFY_AND_WARM_INIT_BEGIN, forwarding_config(PIPELINE))
+    assert len(bound.read(messages.TableEntry(table_id=ORIGIN.id))) == 1, "the next program has no entries yet"
+    written = [origin(b"\n\0\0\2"), node(301), group((301,), number=2), route(24, b"\n\0\0\0")]
+    bound.write(*[(_Update.INSERT, entry) for entry in written])
+    cell = register(lo=bytes(4), hi=bytes(4))
+    assert codes(lambda: bound.write((_Update.MODIFY, cell))) == [Code.UNIMPLEMENTED.value[0]]
+    assert device.tables["IngressPipeline.origin.origin"] is earlier
+    assert (len(list(earlier.entries())), list(device.multicast_groups)) == (1, [1])
+    bound.set(_Set.WARM_INIT_END)
+    assert [entry.match for entry in device.tables["IngressPipeline.origin.origin"].entries()] != [
+        entry.match for entry in earlier.entries()
+    ]
+    assert list(device.multicast_groups) == [2]
+    assert [bound.read(key_of(entry)) for entry in written] == [[entry] for entry in written]
+    bound.write((_Update.DELETE, key_of(written[2])), (_Update.MODIFY, cell))
+    assert not device.multicast_groups
+    bound.push(forwarding_config(PIPELINE))
+
+
+def test_warm_restart_is_dropped_once_its_client_leaves(client: Client) -> None:
+    with running(CachingSwitch()) as first:
+        first.write((_Update.INSERT, origin()))
+        second = Client(first.address)
+        second.subscribe()
+        assert code(lambda: second.set(_Set.VERIFY_AND_WARM_INIT_BEGIN, forwarding_config(PIPELINE))) == (
+            Code.ALREADY_EXISTS
+        )
+        first.set(_Set.VERIFY_AND_WARM_INIT_BEGIN, forwarding_config(PIPELINE))
+        assert code(lambda: second.set(_Set.WARM_INIT_END)) == Code.INVALID_ARGUMENT
+        first.close()
+        second.set(_Set.BIND, messages.ForwardingPipelineConfig(p4_name="lanesum"))
+        assert second.read(key_of(origin())) == [origin()]
+        second.close()
 
 
 def test_link_that_changes_is_told_to_clients_that_asked() -> None:
