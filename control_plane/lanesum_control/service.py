@@ -131,7 +131,7 @@ class ControllerService(Serving):
     def _join(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """Join. ``worker``: number or host.
 
-        Optional: ``claimant``, ``origin``, ``description``, ``after``, ``take_over``, ``protocol``.
+        Optional: ``claimant``, ``origin``, ``description``, ``take_over``, ``protocol``.
         """
         protocol = message.get("protocol", _FIRST_PROTOCOL)
         if protocol != VERSION:
@@ -142,11 +142,8 @@ class ControllerService(Serving):
         claimant = _text(message, "claimant") or ""
         origin = rpc.one_line(_text(message, "origin") or "an unknown process")
         taken = Taken(claimant, origin, _text(message, "description"))
-        after = None if message.get("after") is None else _number(message, "after")
         take_over = message.get("take_over") is True
-        ticket = self._controller.join(
-            _name(message), _worker(message), taken, after=after, take_over=take_over, caller=caller
-        )
+        ticket = self._controller.join(_name(message), _worker(message), taken, take_over=take_over, caller=caller)
         return {"ticket": ticket.to_json(), "host": self._controller.job(_name(message)).request.workers[ticket.worker]}
 
     def _state(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:

@@ -109,7 +109,7 @@ class Services:
         message = {
             "job": rng.choice(("x", honest.job, 999)), "tag": honest.tag ^ rng.choice((1, 1 << 31)), "worker": 3,
             "claimant": "c", "origin": "o", "description": "{}", "about": [1, 2], "kind": "failed", "cause": "it fell",
-            "host": "w3", "slots": 4, "since": 0, "after": None, "take_over": False,
+            "host": "w3", "slots": 4, "since": 0, "take_over": False,
         }  # fmt: skip
         method = rng.choice(CONTROLLER)
         if method == rpc.ADMIT:
