@@ -65,8 +65,8 @@ class Client:
         """Return the last answer. Raises grpc.RpcError."""
         path = f"/{messages.SERVICE}/{method}"
         if method == "Read":
-            return b"".join(self.channel.unary_stream(path)(body, timeout=60))
-        answer: bytes = self.channel.unary_unary(path)(body, timeout=60)
+            return b"".join(self.channel.unary_stream(path)(body, timeout=600))
+        answer: bytes = self.channel.unary_unary(path)(body, timeout=600)
         return answer
 
     def write(self, *updates: tuple[int, Any], **fields: Any) -> None:
