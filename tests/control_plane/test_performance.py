@@ -72,7 +72,7 @@ deparser ingress:
 """
 
 
-def test_parser_cycles_of_an_assembly_are_the_states_of_the_longest_path() -> None:
+def test_parser_cycles_are_the_states_of_the_longest_path() -> None:
     assert parser_cycles(ASSEMBLY) == ParserCycles(ingress=4, egress=2)
 
 
