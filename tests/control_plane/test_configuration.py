@@ -84,7 +84,7 @@ def test_variable_names_the_file_for_one_command_only(write: Write, monkeypatch:
     assert asked == ["file:1", f"127.0.0.1:{job.rpc.DEFAULT_PORT}"]
 
 
-def test_repeatable_option_on_the_command_line_replaces_that_of_the_file(write: Write) -> None:
+def test_repeatable_option_given_replaces_that_of_the_file(write: Write) -> None:
     path = write('[controller]\nswitch = ["a=h:1", "b=h:2"]\nwords = 16')
     assert arguments(path, ["controller"]) == ["controller", "--switch=a=h:1", "--switch=b=h:2", "--words=16"]
     assert arguments(path, ["controller", "--switch=c=h:3"]) == ["controller", "--words=16", "--switch=c=h:3"]

@@ -13,6 +13,7 @@ import importlib.metadata
 import inspect
 import re
 import sys
+import textwrap
 import types
 import typing
 from collections.abc import Callable, Iterator
@@ -29,6 +30,7 @@ from lanesum_control.cli.typer_main import TyperMain
 # Variables that an argparse option is read from, as its help names them.
 _VARIABLE = re.compile(r"default: (LANESUM_[A-Z_]+)")
 _PLAIN = (bool, int, float)
+_WIDTH = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,25 +100,28 @@ def page() -> str:
     for one in (one for name in installed() for one in commands(name)):
         arguments = [part.name if part.required else f"[{part.name}]" for part in one.arguments]
         lines += ["", f"## `{' '.join(['lanesum', *one.words, *arguments])}`", "", one.summary]
-        rows = [*one.arguments, *one.options]
-        if rows:
-            lines += ["", "| argument or option | value | default | what |", "|---|---|---|---|"]
-            lines += [f"| {' | '.join(_row(part))} |" for part in rows]
+        parts = [*one.arguments, *one.options]
+        lines += [""] * bool(parts)
+        for part in parts:
+            lines += textwrap.wrap(
+                f"- {_described(part)}",
+                _WIDTH,
+                subsequent_indent="  ",
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
     return "\n".join(lines)
 
 
-def _row(part: Option) -> tuple[str, str, str, str]:
-    names = [*part.flags, *([part.off] if part.off else [])] or [part.name]
-    value = ", ".join(map(str, part.choices)) or ("" if part.kind is bool else part.kind.__name__)
-    if part.low is not None:
-        value += f", from {part.low:g}"
-    if part.high is not None:
-        value += f", to {part.high:g}"
-    if part.repeated:
-        value += ", repeatable"
-    default = "required" if part.required else "" if part.default in (None, False, "") else f"`{part.default}`"
-    text = part.help + (f" Environment: `{part.variable}`." if part.variable else "")
-    return ", ".join(f"`{name}`" for name in names), value, default, text.replace("|", "\\|")
+def _described(part: Option) -> str:
+    names = ", ".join(f"`{name}`" for name in [*part.flags, *([part.off] if part.off else [])] or [part.name])
+    facts = [", ".join(map(str, part.choices)) or ("flag" if part.kind is bool else part.kind.__name__)]
+    facts += [f"from {part.low:g}"] if part.low is not None else []
+    facts += [f"to {part.high:g}"] if part.high is not None else []
+    facts += ["repeatable"] * part.repeated + ["required"] * part.required
+    facts += [f"default `{part.default}`"] if part.default not in (None, False, "") else []
+    facts += [f"environment `{part.variable}`"] if part.variable else []
+    return f"{names} ({', '.join(facts)}): {part.help}"
 
 
 def _of_action(action: argparse.Action) -> Option:

@@ -32,12 +32,7 @@ Main = Callable[[Sequence[str]], int]
 
 
 class Command(NamedTuple):
-    """A command of any lanesum package.
-
-    Attributes:
-        distribution: distribution that provides it.
-        summary: one line for ``lanesum --help``.
-    """
+    """A command: the distribution that provides it, and its line in ``lanesum --help``."""
 
     distribution: str
     summary: str
@@ -160,8 +155,7 @@ def _with_configuration(arguments: list[str]) -> list[str]:
     if not path or arguments[0] not in COMMANDS:
         return arguments
     for reader in importlib.metadata.entry_points(group=_CONFIGURATION_GROUP):
-        configured: list[str] = reader.load()(path, arguments)
-        return configured
+        return list(reader.load()(path, arguments))
     raise MissingToolError("Configuration files need the package lanesum-control.", "pip install lanesum-control")
 
 

@@ -30,7 +30,7 @@ EDITS = {
     "p4src/shared/protocol.p4": "bit<16>  job;",
     "host/native/src/protocol/spec.hpp": "FIELD(slot, 4, 16, 15, 0)",
     "host/native/src/transport/constants.hpp": "    COUNTER(collisions) \\\n",
-    "docs/commands.md": "| `--quorum` |",
+    "docs/commands.md": "`--quorum`",
     "deploy/lanesum.schema.json": '"minimum": 0,',
 }
 
