@@ -77,7 +77,7 @@ def _table(name: str, fields: dict[str, Any], summary: str) -> type[Table]:
         f"field_{number}": (Annotated[kind, Field(alias=key)], default)
         for number, (key, (kind, default)) in enumerate(fields.items())
     }
-    return create_model(name, __base__=Table, __doc__=summary, **aliased)  # type: ignore[call-overload, no-any-return]
+    return create_model(name, __base__=Table, __doc__=summary, **aliased)  # type: ignore[call-overload]
 
 
 def _field(option: Option) -> tuple[Any, Any]:
@@ -136,8 +136,7 @@ def _problem(of: type[BaseModel], problem: Any) -> str:
     if problem["type"] != "extra_forbidden":
         return f"invalid {where}={problem['input']!r}: {problem['msg'][0].lower()}{problem['msg'][1:]}."
     for table in tables:
-        annotation = next(one.annotation for one in of.model_fields.values() if one.alias == table)
-        assert annotation is not None
+        annotation: Any = next(one.annotation for one in of.model_fields.values() if one.alias == table)
         of = annotation
     allowed = ", ".join(str(one.alias) for one in of.model_fields.values())
     return f"unknown key {where}. Allowed: {allowed or 'none'}."

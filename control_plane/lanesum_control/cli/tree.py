@@ -176,7 +176,8 @@ def _of_parameter(parameter: inspect.Parameter, hint: Any) -> Option:
         (kind,) = typing.get_args(kind)
     required = parameter.default is inspect.Parameter.empty
     dashed = parameter.name.replace("_", "-")
-    flags, off = (), None
+    flags: tuple[str, ...] = ()
+    off = None
     if isinstance(info, OptionInfo):
         # Within Annotated, the first name stands where the default would.
         named = tuple(one for one in (info.default, *(info.param_decls or ())) if isinstance(one, str))
