@@ -148,8 +148,10 @@ def test_commands_run(command: str) -> None:
             "token",
         ):
             check_options(words[1:])
-            return
-        words[:1] = [sys.executable, "-m", "lanesum.cli"]
+        else:
+            result = invoke(words[1:])
+            assert result.exit_code == 0, f"{RUNNABLE[command]}: {command}\n{result.output}"
+        return
     words[0] = sys.executable
     if words[1:3] == ["-m", "pytest"]:
         words += ["--collect-only", "-q"]
