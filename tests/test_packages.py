@@ -83,7 +83,10 @@ def test_wheel_of_the_host_library_is_small(wheels: dict[str, Path]) -> None:
     ("name", "needs"),
     [
         ("lanesum", {"numpy", "grpcio"}),
-        ("lanesum-control", {"cryptography", "lanesum", "p4runtime", "pydantic", "pyyaml", "rich", "typer"}),
+        (
+            "lanesum-control",
+            {"cryptography", "lanesum", "p4runtime", "prometheus-client", "pydantic", "pyyaml", "rich", "typer"},
+        ),
         ("lanesum-switch", {"lanesum", "lanesum-control", "p4runtime"}),
         ("lanesum-lab", {"lanesum", "lanesum-control", "lanesum-switch", "matplotlib", "scikit-learn"}),
     ],
