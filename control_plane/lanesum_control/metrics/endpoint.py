@@ -61,7 +61,8 @@ class MetricsEndpoint(Serving):
             self._server = _Server((host.strip("[]"), port), _Page(source), folder)
         except OSError as error:
             raise ConfigurationError(
-                f"Metrics cannot be served at {address}: {error.strerror or error}.", "Give another --metrics address."
+                f"Metrics cannot be served at {address}: {error.strerror or error}.",
+                "Choose another address for the metrics.",
             ) from error
         self.address = f"{host}:{self._server.server_address[1]}"
         self._thread = threading.Thread(target=self._server.serve_forever, name="lanesum-metrics", daemon=True)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -69,12 +70,15 @@ def serve_server(server: AggregationServer, address: str, folder: Path | None, i
 # Open sessions of this process, which share one endpoint.
 _sessions: weakref.WeakSet[Session] = weakref.WeakSet()
 _endpoint: list[MetricsEndpoint] = []
+_opening = threading.Lock()
 
 
 def worker_samples() -> Samples:
     """Return the samples of the sessions of this process. A job has the name of LANESUM_JOB, else its number."""
     samples = Samples(WORKER)
-    for session in list(_sessions):
+    with _opening:
+        sessions = list(_sessions)
+    for session in sessions:
         job = os.environ.get(environment.JOB) or str(session.ticket.job)
         samples.add_worker("lanesum_worker_", session.stats.report(), job, str(session.ticket.worker))
     return samples
@@ -85,14 +89,18 @@ def serve_worker(session: Session, address: str) -> None:
 
     An address that others reach needs the certificates of LANESUM_TLS. Raises ConfigurationError.
     """
-    if not _endpoint:
-        host, port = address_of(address)
-        rank = os.environ.get("LOCAL_RANK", "0")
-        if not rank.isdecimal():
-            raise ConfigurationError(f"Invalid LOCAL_RANK={rank!r}: expected a number.", "torchrun sets it.")
-        folder = os.environ.get(environment.TLS)
-        secured = Path(folder) if folder and not is_local(address) else None
-        endpoint = MetricsEndpoint(worker_samples, f"{host}:{port + int(rank)}", secured)
-        endpoint.start()
-        _endpoint.append(endpoint)
-    _sessions.add(session)
+    with _opening:
+        if not _endpoint:
+            _endpoint.append(_worker_endpoint(address))
+            _endpoint[0].start()
+        _sessions.add(session)
+
+
+def _worker_endpoint(address: str) -> MetricsEndpoint:
+    host, port = address_of(address)
+    rank = os.environ.get("LOCAL_RANK", "0")
+    if not rank.isdecimal():
+        raise ConfigurationError(f"Invalid LOCAL_RANK={rank!r}: expected a number.", "torchrun sets it.")
+    folder = os.environ.get(environment.TLS)
+    secured = Path(folder) if folder and not is_local(address) else None
+    return MetricsEndpoint(worker_samples, f"{host}:{port + int(rank)}", secured)
