@@ -22,12 +22,7 @@ from lanesum._internal.closing import Serving
 from lanesum.errors import LanesumError
 from lanesum.rpc import controller as rpc
 from lanesum.rpc.json_grpc import NoAnswerError, Stream
-from lanesum.transport.errors import (
-    AggregationTimeoutError,
-    MismatchError,
-    SessionClosedError,
-    WorkerGoneError,
-)
+from lanesum.transport.errors import AggregationTimeoutError, MismatchError, SessionClosedError, WorkerGoneError
 from lanesum.transport.stats import TransportStats
 from lanesum.transport.ticket import JobTicket
 

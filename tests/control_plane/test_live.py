@@ -74,7 +74,7 @@ def reported(controller: Controller) -> list[int | None]:
     return [None if one.report is None else one.report.counts["packets_sent"] for one in figures]
 
 
-def test_live_asks_a_worker_which_reports_the_counts_of_its_session(address: str, site: Site) -> None:
+def test_live_asks_a_worker_which_reports_its_counts(address: str, site: Site) -> None:
     rpc.call(address, rpc.ADMIT, {"name": "a", "workers": ["w1", "w2"], "slots": 8})
     with KeepAlive(join(controller=address, job="a", worker=0), address) as keep_alive:
         keep_alive.listen(transport := Transport())
@@ -217,9 +217,7 @@ def test_view_of_counts_that_fell_has_no_negative_rate() -> None:
         ((10,), []),
     ],
 )
-def test_straggler_is_the_worker_whose_own_chunks_do_not_wait(
-    latencies_ms: tuple[float, ...], stragglers: list[str]
-) -> None:
+def test_straggler_is_the_worker_without_waits(latencies_ms: tuple[float, ...], stragglers: list[str]) -> None:
     hosts = [f"w{number + 1}" for number in range(len(latencies_ms))]
     now = [figures(h, 2.0, chunks=10, latency_us=round(ms * 10_000)) for h, ms in zip(hosts, latencies_ms, strict=True)]
     job = job_of(answer(*(figures(host, 1.0) for host in hosts)), answer(*now))

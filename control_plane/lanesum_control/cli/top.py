@@ -89,9 +89,9 @@ def _poll_until(poll: Callable[[], Poll], sleep: Callable[[float], object], enou
 
 
 def _tables(found: dict[str, Any]) -> Group:
-    jobs = Table("job", "alive", "slots", "goodput", "resent/s", "lost", "by server", "stragglers", "left out")
+    jobs = Table("job", "alive", "slots", "goodput", "retransmits/s", "lost", "by server", "stragglers", "left out")
     workers = Table(
-        "job", "worker", "state", "goodput", "packets/s", "resent/s", "lost", "by server", "marks/s", "latency"
+        "job", "worker", "state", "goodput", "packets/s", "retransmits/s", "lost", "by server", "marks/s", "latency"
     )
     for job in found["jobs"]:
         _row(
