@@ -192,7 +192,7 @@ def test_view_of_two_reports_has_their_rates() -> None:
     assert (job["alive"], job["slots"], job["stragglers"]) == (1, {"s1": 8}, [])
 
 
-def test_view_of_one_report_or_a_new_incarnation_has_no_rates() -> None:
+def test_view_without_two_reports_has_no_rates() -> None:
     now = answer(figures("w1", 1.0, chunks=5))
     other = answer(figures("w1", 0.5, chunks=5))
     other["jobs"][0]["tag"] = 8

@@ -227,7 +227,7 @@ def test_endpoint_serves_samples_at_one_path() -> None:
             MetricsEndpoint(samples_of(), taken)
 
 
-def test_endpoint_reads_its_source_once_for_peers_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endpoint_caches_samples_for_peers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endpoint_module, "CACHE_S", 3600.0)
     calls: list[int] = []
 

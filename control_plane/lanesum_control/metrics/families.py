@@ -39,7 +39,7 @@ _WORKER_COUNTS = (
     ("bypasses_total", "bypasses", 1, "Contributions that the worker sent past the switches."),
     ("duplicate_results_total", "duplicate_results", 1, "Results that the worker had already."),
     ("results_total", "chunks", 1, "Chunks whose result arrived."),
-    ("server_results_total", "server_results", 1, "Chunks whose result a server completed in place of a switch."),
+    ("server_results_total", "server_results", 1, "Chunks that a server completed in place of a switch."),
     ("partial_results_total", "partial_results", 1, "Results of a quorum, without all workers."),
     ("congestion_marks_total", "ecn_marks", 1, "Results that report a full queue."),
     ("collisions_total", "collisions", 1, "Results whose slot another job held."),
