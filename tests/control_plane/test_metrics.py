@@ -24,19 +24,24 @@ import pytest
 import yaml
 
 from lanesum._internal.exporters import exporter
+from lanesum.cli import server as server_command
 from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.rpc import tls
 from lanesum.rpc.caller import Role
+from lanesum.server.service import serve
 from lanesum.server.udp import AggregationServer
 from lanesum.transport.stats import TransportStats
+from lanesum_control.cli import controller as controller_command
 from lanesum_control.metrics import endpoint as endpoint_module
 from lanesum_control.metrics import exporters
 from lanesum_control.metrics.endpoint import MAX_CONNECTIONS_OF_HOST, MetricsEndpoint
 from lanesum_control.metrics.exporters import controller_samples, server_samples
 from lanesum_control.metrics.families import FAMILIES, MAX_LABEL_SETS, Family, Samples
 from lanesum_control.worker_reports import COUNTS
+from lanesum_switch.cli import switch as switch_command
 from lanesum_switch.cli.samples import switch_samples
 from lanesum_switch.dataplane import EmbeddedSwitch
+from tests.command_line import invoke
 from tests.control_plane.control_fakes import Site, request
 from tests.paths import ROOT
 
@@ -307,6 +312,40 @@ def test_metrics_without_the_package_say_what_to_install(monkeypatch: pytest.Mon
     monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: ())
     with pytest.raises(MissingToolError, match=r"pip install 'lanesum\[metrics\]'"):
         exporter("server")
+
+
+@pytest.fixture
+def scraped(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list that receives the metrics of each command, which ends then."""
+    found: list[str] = []
+    endpoints: list[MetricsEndpoint] = []
+    start = MetricsEndpoint.start
+
+    def started(endpoint: MetricsEndpoint) -> None:
+        start(endpoint)
+        endpoints.append(endpoint)
+
+    def scrape(_what: str) -> None:
+        found.append(text(endpoints[-1].address))
+
+    monkeypatch.setattr(MetricsEndpoint, "start", started)
+    for command in (server_command, controller_command, switch_command):
+        monkeypatch.setattr(command, "serve_until_signal", scrape)
+    return found
+
+
+def test_commands_serve_their_metrics(scraped: list[str]) -> None:
+    metrics = ["--metrics", "127.0.0.1:0"]
+    assert server_command.main(["--listen", "127.0.0.1:0", "--control", "127.0.0.1:0", *metrics]) == 0
+    assert "lanesum_server_jobs 0.0" in scraped[-1]
+    assert switch_command.main(["--loopback", "--p4runtime", "127.0.0.1:0", *metrics]) == 0
+    assert "lanesum_softswitch_dropped_packets_total 0.0" in scraped[-1]
+    with serve(("127.0.0.1", 0), "127.0.0.1:0") as (_, service):
+        options = ["--listen", "127.0.0.1:0", "--server", service.address]
+        assert controller_command.main([*options, *metrics]) == 0
+    assert 'lanesum_server_up{server="server"} 1.0' in scraped[-1]
+    refused = invoke(["server", "--listen", "127.0.0.1:0", "--control", "127.0.0.1:0", "--metrics", "0.0.0.0:0"])
+    assert refused.exit_code != 0 and "can use the metrics endpoint" in refused.output
 
 
 # A real Prometheus.
