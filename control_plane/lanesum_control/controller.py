@@ -27,6 +27,7 @@ from lanesum_control.managed import ManagedSwitch
 from lanesum_control.network import Network
 from lanesum_control.quotas import DEFAULT_QUOTA, AdmissionRate, TenantQuota
 from lanesum_control.store import Store
+from lanesum_control.worker_reports import WorkerFigures
 
 __all__ = ["AdmittedJob", "Controller", "JobRequest"]
 
@@ -248,6 +249,11 @@ class Controller:
     def jobs(self) -> list[AdmittedJob]:
         with self.deployment.lock:
             return [self.deployment.admitted(job) for job in self.deployment.jobs.values()]
+
+    def ask(self, jobs: Sequence[AdmittedJob]) -> dict[int, list[WorkerFigures]]:
+        """Return the present figures of the workers by job, and ask these for new counts, which arrive later."""
+        self.workers.ask(job.number for job in jobs)
+        return self.workers.figures(jobs)
 
     def counters(self) -> dict[str, Any]:
         """Return the packet counters of switches and servers, see ``packet_counters``; without a lock."""

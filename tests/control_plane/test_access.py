@@ -26,7 +26,7 @@ from tests.control_plane.control_fakes import Site
 
 OPERATOR_CALLS = {rpc.COUNTERS}
 TENANT_CALLS = {rpc.ADMIT, rpc.REMOVE, rpc.RESIZE, rpc.LEAVE, rpc.EXTEND, rpc.EVENTS}
-WORKER_CALLS = {rpc.JOIN, rpc.READY, rpc.KEEPALIVE, rpc.WATCH, rpc.REPORT, rpc.JOBS}
+WORKER_CALLS = {rpc.JOIN, rpc.READY, rpc.KEEPALIVE, rpc.WATCH, rpc.REPORT, rpc.JOBS, rpc.LIVE}
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +13,7 @@ import typer
 
 from lanesum.cli.signals import raise_file_limit, serve_until_signal
 from lanesum.errors import ConfigurationError
-from lanesum_control.cli.options import Insecure, Loopback, Tls, Topology
+from lanesum_control.cli.options import Insecure, Loopback, Metrics, Tls, Topology
 from lanesum_control.cli.typer_main import typer_main
 
 
@@ -41,13 +42,16 @@ def switch(
         bool, typer.Option("--tofino", help="Run TNA programs, as p4c prints them, instead of BMv2 JSON.")
     ] = False,
     tls: Tls = None,
+    metrics: Metrics = None,
     insecure: Insecure = False,
 ) -> None:
     """Run the embedded switch: it runs the JSON of p4c's BMv2 back end and serves P4Runtime."""
     from lanesum.rpc.tls import credentials_for, operators_only
     from lanesum_control.client import DEFAULT_DEVICE_ID
+    from lanesum_control.metrics.endpoint import MetricsEndpoint
     from lanesum_control.topology import load
     from lanesum_switch.bfruntime import BfRuntimeServer
+    from lanesum_switch.cli.samples import switch_samples
     from lanesum_switch.dataplane import EmbeddedSwitch
     from lanesum_switch.faults.links import LinkFaults
     from lanesum_switch.faults.plan import FaultPlan
@@ -91,7 +95,10 @@ def switch(
         else interface_ports(network, here, dict(map(_interface, interface or [])), injected)
     )
     raise_file_limit()
-    with PortRunner(device, ports) as runner:
+    with PortRunner(device, ports) as runner, contextlib.ExitStack() as stack:
+        if metrics is not None:
+            samples = functools.partial(switch_samples, device)
+            stack.enter_context(MetricsEndpoint(samples, metrics, tls, insecure=insecure))
         server: BfRuntimeServer | P4RuntimeServer
         if bfruntime is not None:
             assert isinstance(device, TofinoSwitch)
