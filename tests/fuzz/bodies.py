@@ -67,6 +67,7 @@ class Services:
         self._agent = stack.enter_context(BfRuntimeServer(TofinoSwitch(), f"{LOCALHOST}:0", spare=TofinoSwitch))
         self._to_agent = stack.enter_context(grpc.insecure_channel(self._agent.address))
         self._bound = agent.bound_client(self._agent.address)
+        self._bound.read(agent.key_of(agent.register()))  # the registers of all pipes are there from the start
         stack.callback(self._leave_agent)
         self.bodies: dict[str, Body] = {
             "controller": self._controller, "server": self._server, "p4runtime": self._p4, "bfruntime": self._bf

@@ -475,6 +475,7 @@ def test_warm_restart_keeps_the_earlier_program_until_its_end(bound: Client, dev
     bound.write(*[(_Update.INSERT, entry) for entry in written])
     cell = register(lo=bytes(4), hi=bytes(4))
     assert codes(lambda: bound.write((_Update.MODIFY, cell))) == [Code.UNIMPLEMENTED.value[0]]
+    assert code(lambda: bound.read(key_of(cell))) == Code.UNIMPLEMENTED
     assert device.tables["IngressPipeline.origin.origin"] is earlier
     assert (len(list(earlier.entries())), list(device.multicast_groups)) == (1, [1])
     bound.set(_Set.WARM_INIT_END)
