@@ -34,7 +34,7 @@ def _is_built(record: SwitchTarget) -> bool:
 
 
 RECORDS = {record.name: record for record in targets.targets() if _is_built(record)}
-TARGETS = (REFERENCE, *RECORDS, chip_model.NAME)
+TARGETS = (REFERENCE, *RECORDS, *chip_model.MODEL_PROFILES)
 # The test builds of BMv2's program, with fault tables.
 FAULT_TARGETS = tuple(f"{name}{_WITH_FAULTS}" for name in ("embedded", "bmv2"))
 
@@ -50,8 +50,8 @@ def open_target(name: str, accumulator_words: int | None = None) -> Iterator[Tar
     if name == REFERENCE:
         yield ReferenceTarget(accumulator_words or DEFAULT_ACCUMULATOR_WORDS)
         return
-    if name == chip_model.NAME:
-        with chip_model.model_target() as model:
+    if name in chip_model.MODEL_PROFILES:
+        with chip_model.model_target(name) as model:
             yield model
         return
     record = RECORDS[name.removesuffix(_WITH_FAULTS)]

@@ -11,13 +11,14 @@ import pytest
 from lanesum_switch.api import PacketOut
 
 from .chip_frames import Trio, compare, trio
+from .chip_model import MODEL_PROFILES
 
 pytestmark = pytest.mark.long
 
 
-@pytest.fixture(scope="module")
-def running_trio() -> Iterator[Trio]:
-    with trio() as star:
+@pytest.fixture(scope="module", params=MODEL_PROFILES)
+def running_trio(request: pytest.FixtureRequest) -> Iterator[Trio]:
+    with trio(request.param) as star:
         yield star
 
 

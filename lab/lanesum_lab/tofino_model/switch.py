@@ -8,8 +8,8 @@
     packets ------------------------------------------------------------------------+    -> packets
 
 The control plane writes the tables of the embedded switch, as for every TNA program. Before a packet, the differences
-to the chip's tables are written through the names of ``context.json``. All ports are in pipe 0; recirculation is not
-configured. Time stands still: the model counts nanoseconds of its own, a few for each packet.
+to the chip's tables are written through the names of ``context.json``. All ports are in pipe 0. Time stands still: the
+model counts nanoseconds of its own, a few for each packet.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from lanesum_control.tofino.chips import pipe_of
+from lanesum_lab.tofino_model.chips import ModelChip
 from lanesum_lab.tofino_model.context import HARMLESS, for_harness, take_ternary_entries
 from lanesum_lab.tofino_model.errors import TofinoModelError
 from lanesum_lab.tofino_model.exact import ExactTable
@@ -36,13 +38,14 @@ class ModelSwitch(TofinoSwitch):
 
     Args:
         harness: path of the model's test harness.
-        build: folder with ``tofino.bin`` and ``context.json`` of the profile that is loaded.
+        build: folder with the binary and ``context.json`` of the profile that is loaded.
+        chip: the profile's chip.
 
     ``process`` raises TofinoModelError if the harness refuses a command. Use it as a context manager.
     """
 
-    def __init__(self, harness: str, build: Path, **options: Any) -> None:
-        self._program = harness
+    def __init__(self, harness: str, build: Path, chip: ModelChip, **options: Any) -> None:
+        self._program, self._chip = harness, chip
         context = for_harness(json.loads((build / "context.json").read_text()))
         self._constant_entries = take_ternary_entries(context)
         self._context = {table["name"]: table for table in context["tables"]}
@@ -50,7 +53,7 @@ class ModelSwitch(TofinoSwitch):
         self._build = Path(self._folder.name) / "build"
         self._build.mkdir()
         (self._build / "context.json").write_text(json.dumps(context))
-        (self._build / "tofino.bin").symlink_to(build.resolve() / "tofino.bin")
+        (self._build / chip.binary).symlink_to(build.resolve() / chip.binary)
         self._started: Harness | None = None
         self._starts = 0
         super().__init__(**options)
@@ -76,7 +79,9 @@ class ModelSwitch(TofinoSwitch):
         self._scratch.mkdir()
         self._started = Harness(self._program, self._build, self._scratch)
         self.harness.run(self._constant_entries, harmless=HARMLESS)
-        self._model_groups = Groups()
+        if any(pipe_of(port) == 0 for port in self.recirculation_ports):
+            self.harness.start_polling([self._load(self._chip.recirculating)], self._chip.recirculation_queues)
+        self._model_groups = Groups(self._chip)
         self._written_groups: dict[int, tuple[Replica, ...]] = {}
         self._model_tables = {
             name: _model_table(self._context[name], table)
@@ -139,14 +144,14 @@ class ModelSwitch(TofinoSwitch):
         for group in {*self._written_groups, *self._groups}:
             replicas = self._groups.get(group, ())
             if replicas != self._written_groups.get(group, ()):
-                self._configure(self._model_groups.set(group, replicas))
+                self.harness.run([self._load(self._model_groups.set(group, replicas))])
                 self._written_groups[group] = replicas
 
-    def _configure(self, configuration: bytes) -> None:
-        """Write registers and memories of the chip."""
+    def _load(self, configuration: bytes) -> str:
+        """Return the command that writes registers and memories of the chip."""
         path = self._scratch / "configuration"
         path.write_bytes(configuration)
-        self.harness.run([f"load {path}"])
+        return f"load {path}"
 
 
 def _model_table(context: dict[str, Any], table: MatchTable) -> ExactTable | LpmTable:
