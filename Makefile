@@ -94,7 +94,7 @@ tofino-try: $(READY_TO_TEST) ## print the resources of a custom Tofino profile (
 tofino-model: $(READY_TO_TEST) ## compare random frames on the chip's model (needs the model's harness on PATH; MODEL_PROFILE= MODEL_FRAMES= MODEL_SEED=)
 	LANESUM_TOFINO_BINARIES=out/tofino $(BIN)/python -m bmv2_tests.chip_frames --profile $(MODEL_PROFILE) --frames $(MODEL_FRAMES) --seed $(MODEL_SEED)
 
-generate: $(READY_TO_TEST) ## rewrite generated files: P4 and C++ constants, tables of the documents, JSON schemas
+generate: $(READY_TO_TEST) ## rewrite generated files: P4 and C++ constants, tables of the documents, page of commands, JSON schemas
 	$(BIN)/python -m lanesum_lab.generate
 	$(BIN)/lanesum topology schema > topologies/schema.json
 	$(BIN)/lanesum faults schema > faults/schema.json
