@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Targets ``tofino1-w32-model`` and so on: the assembled binary of a profile on the register-accurate model of its chip."""
+"""Targets ``tofino1-w32-model``, ...: the assembled binary of a profile on the register-accurate model of its chip."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from lanesum_control.pipelines import CompiledPipeline, tofino_pipeline
 from lanesum_control.switch import P4RuntimeSwitch
 from lanesum_control.tofino.build import ASSEMBLER, COMPILER, build_profile
 from lanesum_control.tofino.profiles import PROFILES, TofinoProfile
+from lanesum_lab.tofino_model.__main__ import BUILD_VARIABLE
 from lanesum_lab.tofino_model.chips import MODELS
 from lanesum_lab.tofino_model.switch import ModelSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
@@ -30,8 +31,6 @@ from .target import DEVICE_ID, Clock, Queues
 
 #: Profiles by the name of their target.
 MODEL_PROFILES = {f"{profile.name}-model": profile for profile in PROFILES if profile.chip in MODELS}
-#: Variable that names the folder with the binaries of ``make tofino``, to save a build of the sources.
-BUILD_VARIABLE = "LANESUM_TOFINO_BINARIES"
 P4_SOURCES = Path(__file__).parent.parent / "p4src"
 
 
@@ -96,9 +95,11 @@ def model_switch(profile: TofinoProfile, **options: Any) -> Iterator[ModelSwitch
     chip = MODELS[profile.chip]
     harness = shutil.which(chip.program)
     assert harness is not None
-    with tempfile.TemporaryDirectory(prefix="lanesum-") as folder:
-        with ModelSwitch(harness, _build(profile, Path(folder)), chip, **options) as switch:
-            yield switch
+    with (
+        tempfile.TemporaryDirectory(prefix="lanesum-") as folder,
+        ModelSwitch(harness, _build(profile, Path(folder)), chip, **options) as switch,
+    ):
+        yield switch
 
 
 @contextlib.contextmanager

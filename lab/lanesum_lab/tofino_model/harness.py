@@ -26,9 +26,9 @@ from lanesum_lab.tofino_model.errors import TofinoModelError
 
 _TIMEOUT_S = 120.0
 _PAUSE_S = 0.0002
-# Sleeps of a polling thread for each of its queues, after which a packet that waited there is certainly taken: it sleeps
-# once between two looks, and at most twice in a look.
-_SLEEPS_OF_A_LOOK, _LOOKS = 3, 3
+# A polling thread sleeps once between two looks at its queue, and at most twice in a look. After so many sleeps, a
+# packet that waited there is certainly taken.
+_SLEEPS_OF_LOOKS = 9
 _SLEEPS = re.compile(r"^voluntary_ctxt_switches:\s*(\d+)", re.MULTILINE)
 
 
@@ -56,7 +56,6 @@ class Harness:
             path.touch()
         self._ends = dict.fromkeys(self._paths, 0)
         self._polling: frozenset[str] = frozenset()
-        self._sleeps = 0
         # Without -r, every configuration file that is loaded later would reset the tables.
         command = [program, "--observation-log", str(self._paths["frames"]), "-l", str(build), "-r", "-"]
         with self._paths["printed"].open("wb") as printed, self._paths["errors"].open("wb") as errors:
@@ -83,14 +82,14 @@ class Harness:
             raise TofinoModelError(f"The model's harness refused a command: {' '.join(errors)[:600]}.")
         return self._new("printed")
 
-    def start_polling(self, commands: Iterable[str], queues: int) -> None:
-        """Run commands that start a thread which wakes from time to time and looks at the next of ``queues`` queues."""
-        self._sleeps = _SLEEPS_OF_A_LOOK * _LOOKS * queues
+    def start_polling(self, commands: Iterable[str]) -> None:
+        """Run commands that start a thread which wakes from time to time and looks at a queue."""
         before = self._tasks()
         self._write(commands)
         deadline = time.monotonic() + _TIMEOUT_S
         while not (started := self._tasks() - before):
-            if self._process.poll() is not None or time.monotonic() > deadline:
+            self._check_alive()
+            if time.monotonic() > deadline:
                 raise self._error("started no thread")
             time.sleep(_PAUSE_S)
         self._polling |= started
@@ -136,19 +135,22 @@ class Harness:
         deadline = time.monotonic() + _TIMEOUT_S
         first: _Look | None = None
         while True:
-            if self._process.poll() is not None:
-                raise self._error(f"ended with status {self._process.returncode}")
+            self._check_alive()
             if time.monotonic() > deadline:
                 raise self._error(f"was not at rest within {_TIMEOUT_S:.0f} s")
             look = None if self._unread() else self._look()
             if first is not None and look is not None and look.others == first.others:
-                if all(sleeps - first.sleeps[task] >= self._sleeps for task, sleeps in look.sleeps.items()):
+                if all(sleeps - first.sleeps[task] >= _SLEEPS_OF_LOOKS for task, sleeps in look.sleeps.items()):
                     return
             else:
                 first = look
                 if look is not None:
                     continue
             time.sleep(_PAUSE_S)
+
+    def _check_alive(self) -> None:
+        if self._process.poll() is not None:
+            raise self._error(f"ended with status {self._process.returncode}")
 
     def _unread(self) -> int:
         """Return the number of bytes in standard input that the process has not read."""

@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Any
 
 from lanesum_control.tofino.chips import pipe_of
-from lanesum_lab.tofino_model.chips import ModelChip
+from lanesum_lab.tofino_model.chips import ModelChip, register
 from lanesum_lab.tofino_model.context import HARMLESS, for_harness, take_ternary_entries
 from lanesum_lab.tofino_model.errors import TofinoModelError
 from lanesum_lab.tofino_model.exact import ExactTable
@@ -79,8 +79,9 @@ class ModelSwitch(TofinoSwitch):
         self._scratch.mkdir()
         self._started = Harness(self._program, self._build, self._scratch)
         self.harness.run(self._constant_entries, harmless=HARMLESS)
-        if any(pipe_of(port) == 0 for port in self.recirculation_ports):
-            self.harness.start_polling([self._load(self._chip.recirculating)], self._chip.recirculation_queues)
+        for port in self.recirculation_ports:
+            if pipe_of(port) == 0:
+                self._recirculate(port)
         self._model_groups = Groups(self._chip)
         self._written_groups: dict[int, tuple[Replica, ...]] = {}
         self._model_tables = {
@@ -90,22 +91,26 @@ class ModelSwitch(TofinoSwitch):
         }
         self._written: dict[str, dict[tuple[Match, ...], TableEntry]] = {name: {} for name in self._model_tables}
 
+    def _recirculate(self, port: int) -> None:
+        if self._chip.recirculation is None:
+            self.harness.run([f"wire {port} -> {port}"])
+        else:
+            self.harness.start_polling([self._load(register(*self._chip.recirculation))])
+
     @property
     def harness(self) -> Harness:
         """The running harness of the loaded program."""
         assert self._started is not None, "no program is loaded"
         return self._started
 
-    def process(self, port: int, frame: bytes) -> list[PacketOut]:
-        """Send a packet through the model; return the packets that leave."""
-        with self._lock:
-            self._write_changes()
-            self._received[port] += 1
-            found = self.harness.exchange(port, frame)
-            out = [PacketOut(at, data) for at, data in found]
-            for packet in out:
-                self._sent[packet.port] += 1
-            return out
+    def _one(self, port: int, frame: bytes, out: list[PacketOut]) -> None:
+        """Send a packet through the model; the caller holds the lock."""
+        self._write_changes()
+        self._received[port] += 1
+        for to, packet in self.harness.exchange(port, frame):
+            if to not in self.recirculation_ports:
+                self._sent[to] += 1
+                out.append(PacketOut(to, packet))
 
     def read_counters(self) -> None:
         """Read the direct counters of constant entries from the chip into the tables."""
