@@ -91,7 +91,17 @@ def _poll_until(poll: Callable[[], Poll], sleep: Callable[[float], object], enou
 def _tables(found: dict[str, Any]) -> Group:
     jobs = Table("job", "alive", "slots", "goodput", "retransmits/s", "lost", "by server", "stragglers", "left out")
     workers = Table(
-        "job", "worker", "state", "goodput", "packets/s", "retransmits/s", "lost", "by server", "marks/s", "latency"
+        "job",
+        "worker",
+        "state",
+        "goodput",
+        "packets/s",
+        "retransmits/s",
+        "lost",
+        "by server",
+        "marks/s",
+        "latency",
+        "waits",
     )
     for job in found["jobs"]:
         _row(
@@ -119,6 +129,7 @@ def _tables(found: dict[str, Any]) -> Group:
                 _percent(one["server_share"]),
                 _rate(one["marks_per_s"]),
                 "-" if one["latency_s"] is None else f"{one['latency_s'] * 1e3:.2f} ms",
+                _percent(one["wait_share"]),
             )
     tables = [jobs, workers]
     if "switches" in found:
