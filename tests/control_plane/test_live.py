@@ -4,12 +4,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
+import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from lanesum.errors import LanesumError
 from lanesum.join import join
@@ -20,6 +24,7 @@ from lanesum.transport.latency import LatencyHistogram
 from lanesum.transport.stats import TransportStats
 from lanesum.transport.ticket import JobTicket
 from lanesum_control.allocation import SlotRange
+from lanesum_control.cli import top
 from lanesum_control.cli.top import snapshot
 from lanesum_control.controller import Controller
 from lanesum_control.counters import _covered
@@ -285,6 +290,35 @@ def test_top_once_prints_jobs_and_parts_whole(address: str, controller: Controll
     found = json.loads(invoke(["top", "--json", "--controller", address]).output)
     assert [job["name"] for job in found["jobs"]] == ["[bold]"]
     assert found["switches"][0]["slots"] == 100 and found["servers"][0]["up"]
+
+
+def test_top_in_a_terminal_goes_on_until_sigint(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = io.StringIO()
+    terminal = Console(file=shown, force_terminal=True, width=200, height=50)
+    monkeypatch.setattr(top, "console", lambda: terminal)
+    slow, quick = (figures(f"w{one}", 1.0, wait_us=one * 100_000) for one in (1, 5))
+    later = [figures("w1", 2.0, wait_us=150_000), figures("w5", 2.0, wait_us=900_000)]
+    answers = iter([answer(quick, slow), rpc.UnreachableError("No controller answers."), answer(*reversed(later))])
+
+    def call(*_arguments: object, **_options: object) -> dict[str, Any]:
+        found = next(answers)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if len(slept) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(rpc, "call", call)
+    monkeypatch.setattr(top, "time", SimpleNamespace(sleep=sleep, monotonic=time.monotonic))
+    top.show("controller", None, 2.5, once=False, as_json=False)
+    assert slept == [2.5] * 3
+    text = shown.getvalue()
+    assert text.index("No controller answers.") < text.index("alive, straggler") < text.rindex(" w5 ")
 
 
 @pytest.mark.usefixtures("at_once")

@@ -116,7 +116,8 @@ def _tables(found: dict[str, Any]) -> Group:
             " ".join(job["stragglers"]) or "-",
             "; ".join(f"{switch}: {why}" for switch, why in job["left_out"].items()) or "-",
         )
-        for one in job["workers"]:
+        # A terminal shows the first lines of many.
+        for one in sorted(job["workers"], key=lambda one: one["state"] == "alive" and not one["straggler"]):
             _row(
                 workers,
                 job["name"],
@@ -131,7 +132,7 @@ def _tables(found: dict[str, Any]) -> Group:
                 "-" if one["latency_s"] is None else f"{one['latency_s'] * 1e3:.2f} ms",
                 _percent(one["wait_share"]),
             )
-    tables = [jobs, workers]
+    tables = [jobs]
     if "switches" in found:
         switches = Table("switch", "slots", "contributions/s", "sums/s", "collisions/s", "refused/s", "state")
         for switch in found["switches"]:
@@ -154,7 +155,7 @@ def _tables(found: dict[str, Any]) -> Group:
                 servers, server["name"], _decisions(decided, *decided or ()), _decisions(refused, *refused or ()), state
             )
         tables += [switches, servers]
-    return Group(*tables)
+    return Group(*tables, workers)
 
 
 def _row(table: Table, *cells: str) -> None:
