@@ -249,6 +249,10 @@ class Controller:
         with self.deployment.lock:
             return [self.deployment.admitted(job) for job in self.deployment.jobs.values()]
 
+    def examine(self) -> dict[str, Any]:
+        """Return the state of all switches, servers and hosts, see ``examination.examine``; without the outer lock."""
+        return self.deployment.examine()
+
     def counters(self) -> dict[str, Any]:
         """Return the packet counters of switches and servers, see ``packet_counters``; without a lock."""
         return self.deployment.counters()

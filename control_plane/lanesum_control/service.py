@@ -30,7 +30,7 @@ _FIRST_PROTOCOL = 2  # of workers that name no version
 # These may wait for the lock under which changes take turns: more threads would only wait for it.
 _CHANGES = (rpc.ADMIT, rpc.REMOVE, rpc.RESIZE, rpc.LEAVE, rpc.EXTEND)
 # The others are frequent, and only of use with a ticket.
-_AUDITED = (rpc.JOIN, *_CHANGES, rpc.JOBS, rpc.COUNTERS, rpc.EVENTS)
+_AUDITED = (rpc.JOIN, *_CHANGES, rpc.JOBS, rpc.COUNTERS, rpc.EVENTS, rpc.EXAMINE)
 
 _Answer = TypeVar("_Answer")
 
@@ -98,6 +98,7 @@ class ControllerService(Serving):
             rpc.JOBS: self._jobs,
             rpc.COUNTERS: self._counters,
             rpc.EVENTS: self._events,
+            rpc.EXAMINE: lambda _message, _caller: self._controller.examine(),
         }
         streams = {rpc.WATCH: self._watch}
         self._service = JsonService(

@@ -26,8 +26,10 @@ def main(argv: Sequence[str]) -> int:
         "The exit status is 1 if there is one.",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--controller", help="check its switches, servers, and the path from this machine to them")
+    parser.add_argument("--job", help="say why this job is slow, or summed by the server")
     options = parser.parse_args(argv)
-    findings = examine()
+    findings = examine(options.controller, options.job)
     fine = usable(findings)
     if options.json:
         print(json.dumps({"usable": fine, "checks": [asdict(finding) for finding in findings]}, indent=2))

@@ -24,6 +24,7 @@ RESIZE = "Resize"
 LEAVE = "Leave"
 EXTEND = "Extend"
 EVENTS = "Events"
+EXAMINE = "Examine"
 DEFAULT_PORT = 50551
 DEFAULT_TIMEOUT_S = 30.0
 CONNECT_S = 4.0  # for callers that should not wait for a controller that was never started
