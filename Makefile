@@ -93,7 +93,7 @@ tofino-try: $(READY_TO_TEST) ## print the resources of a custom Tofino profile (
 tofino-model: $(READY_TO_TEST) ## compare random frames on the chip's model (needs tofino_test_harness on PATH; MODEL_FRAMES= MODEL_SEED=)
 	LANESUM_TOFINO_BINARIES=out/tofino $(BIN)/python -m bmv2_tests.chip_frames --frames $(MODEL_FRAMES) --seed $(MODEL_SEED)
 
-generate: $(READY_TO_TEST) ## rewrite generated files: P4 and C++ constants, tables of the documents, JSON schemas
+generate: $(READY_TO_TEST) ## rewrite generated files: P4 and C++ constants, tables of the documents, page of commands, JSON schemas
 	$(BIN)/python -m lanesum_lab.generate
 	$(BIN)/lanesum topology schema > topologies/schema.json
 	$(BIN)/lanesum faults schema > faults/schema.json

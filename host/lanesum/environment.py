@@ -16,6 +16,8 @@ CODEC = "LANESUM_CODEC"
 ADMIT = "LANESUM_ADMIT"
 #: Folder with ``ca.crt``, ``tls.crt`` and ``tls.key``: TLS for all calls, with this identity.
 TLS = "LANESUM_TLS"
+#: Configuration file of all commands.
+CONFIG = "LANESUM_CONFIG"
 #: File with the token for calls to the controller.
 TOKEN_FILE = "LANESUM_TOKEN_FILE"
 #: Folder of the launch, set by ``lanesum launch``.

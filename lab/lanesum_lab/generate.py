@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Generate P4, C++ and Lua sources and tables of the docs from the packet definition and the table of lane operations.
+"""Generate P4, C++ and Lua sources and tables of the docs from packet definition, lane operations and commands.
 
 ``python -m lanesum_lab.generate [--check] [ROOT]`` writes (or, with ``--check``, compares) the files below ROOT,
 the repository's root. They are never edited by hand.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import errno
+import functools
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,6 +18,8 @@ from pathlib import Path
 from lanesum.protocol import spec
 from lanesum.protocol.lanes import Combine, LaneOp, LaneShape
 from lanesum.transport import TransportStats, constants
+from lanesum_control.cli import configuration, tree
+from lanesum_control.yaml_model import schema_text
 from lanesum_lab.dissector import wireshark_lua
 from lanesum_lab.style_check import GLOSSARY
 
@@ -306,6 +309,16 @@ def replace_generated(text: str, name: str, body: str) -> str:
     return f"{head}{start}\n{body}\n{end}{tail}"
 
 
+@functools.cache
+def _commands() -> str:
+    return tree.page()
+
+
+@functools.cache
+def _configuration_schema() -> str:
+    return schema_text(configuration.model(tree.installed()))
+
+
 DOC_BLOCKS: dict[str, Callable[[], str]] = {
     "constants": constants_table,
     "header": header_table,
@@ -322,6 +335,7 @@ def generated_files(root: Path) -> dict[Path, str]:
     for name, make in DOC_BLOCKS.items():
         page = replace_generated(page, name, make())
     style_page = root / "docs" / "style.md"
+    commands_page = root / "docs" / "commands.md"
     return {
         root / "p4src" / "shared" / "protocol.p4": p4_protocol(),
         root / "p4src" / "shared" / "repeat.p4": p4_repeat(),
@@ -331,6 +345,8 @@ def generated_files(root: Path) -> dict[Path, str]:
         root / "wireshark" / "lanesum.lua": wireshark_lua(),
         protocol_page: page,
         style_page: replace_generated(style_page.read_text(), "glossary", glossary_table()),
+        commands_page: replace_generated(commands_page.read_text(), "commands", _commands()),
+        root / "deploy" / "lanesum.schema.json": _configuration_schema(),
     }
 
 

@@ -11,7 +11,7 @@ from lanesum.doctor.finding import Finding, note, ok, problem
 from lanesum_control.doctor import site
 
 _MAX_EVENTS = 5
-# What fixes a reason of ``left_out``, by a part of its text.
+# Next steps for a reason of ``left_out``, by a part of its text.
 _STEPS = (
     ("it is lost", "Start the switch, or look at its log; the controller connects it again by itself."),
     ("cannot be reached", "Start the switch, or look at its log; the controller connects it again by itself."),

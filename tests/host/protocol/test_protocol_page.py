@@ -31,6 +31,8 @@ EDITS = {
     "host/native/src/protocol/spec.hpp": "FIELD(slot, 4, 16, 15, 0)",
     "wireshark/lanesum.lua": "local VERSION = 2\n",
     "host/native/src/transport/constants.hpp": "    COUNTER(collisions) \\\n",
+    "docs/commands.md": "`--quorum`",
+    "deploy/lanesum.schema.json": '"minimum": 0,',
 }
 
 
@@ -46,7 +48,7 @@ def test_generated_files_are_up_to_date() -> None:
     files = generate.generated_files(ROOT)
     assert {path.name for path in files} == {
         "protocol.p4", "repeat.p4", "lane_ops.p4", "spec.hpp", "constants.hpp", "lanesum.lua", "protocol.md",
-        "style.md",
+        "style.md", "commands.md", "lanesum.schema.json",
     }  # fmt: skip
     for path, text in files.items():
         assert path.read_text() == text, f"{path.name} is out of date: run `make generate`"
