@@ -179,6 +179,9 @@ def test_hops_report_place_size_and_round_trip(monkeypatch: pytest.MonkeyPatch) 
     large = next(one for one in hops.checks({**examined, "packet_bytes": 1 << 20}) if one.status is Status.PROBLEM)
     assert "workers refuse to start" in large.what and "ip link set" in large.next_step
     assert hops.place("10.9.9.9", examined).status is Status.NOTE
+    assert "on loopback" in hops.place("127.0.0.2", examined).what
+    both = {**examined, "addresses": {"server": ["127.0.0.1", 1], "server2": ["127.0.0.1", 2]}}
+    assert [one.name for one in hops.checks(both)].count("this machine") == 1
 
 
 def test_hops_without_route_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:

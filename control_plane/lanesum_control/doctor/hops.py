@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import os
 import select
 import socket
@@ -27,6 +28,7 @@ _IPV4_BYTES = 20
 
 def checks(examined: Mapping[str, Any], arp: Path = _ARP) -> Iterator[Finding]:
     """Report the path to every server of an answer to ``rpc.EXAMINE``."""
+    placed = set()
     for name, (ip, port) in examined["addresses"].items():
         try:
             with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
@@ -36,7 +38,9 @@ def checks(examined: Mapping[str, Any], arp: Path = _ARP) -> Iterator[Finding]:
         except OSError as error:
             yield problem(f"path to {name}", f"No route to {ip}: {error.strerror}.", f"Look at: ip route get {ip}")
             continue
-        yield place(here, examined)
+        if here not in placed:
+            placed.add(here)
+            yield place(here, examined)
         yield packet_size(name, ip, mtu, examined["packet_bytes"])
         if examined["switches"]:
             yield first_hop(name, ip, arp)
@@ -50,6 +54,8 @@ def place(here: str, examined: Mapping[str, Any]) -> Finding:
             return ok(
                 "this machine", f"{host} ({here}, MAC {about['mac']}), at port {about['port']} of {about['switch']}."
             )
+    if ipaddress.IPv4Address(here).is_loopback:
+        return ok("this machine", "Packets stay on loopback, where workers take their addresses from the topology.")
     return note(
         "this machine",
         f"{here} is the address of no host in the controller's topology, so its workers cannot join.",
