@@ -15,7 +15,7 @@ import yaml
 from lanesum.errors import ConfigurationError
 from lanesum_control.cli.topology import packet_notes
 from lanesum_control.model import SWITCH_MAC
-from lanesum_control.topology import Topology, TopologyBuilder, TopologyError, available, load
+from lanesum_control.topology import Topology, TopologyBuilder, TopologyError, available, containerlab, load
 from lanesum_control.topology.drawing import svg
 from lanesum_control.topology.files import parse
 from lanesum_control.yaml_model import schema_text
@@ -367,5 +367,53 @@ def test_draw_with_counters_of_the_controller(tmp_path: Path, monkeypatch: pytes
     assert "server server 10.19.0.100  7 packets" in result.output
     result = invoke(["topology", "draw", "star4", "--controller", "c:1", "--out", str(tmp_path / "x.svg")])
     assert result.exit_code == 0 and "1,200 contributions, 300 sums" in (tmp_path / "x.svg").read_text()
-    assert "Cannot write the picture" in invoke(["topology", "draw", "--out", str(tmp_path)]).output
+    assert "Cannot write" in invoke(["topology", "draw", "--out", str(tmp_path)]).output
     assert packet_notes(load("star4"), {"switches": {}, "servers": {"server": None}}) == {"server": "no answer"}
+
+
+CONTAINERLAB = """
+name: lab
+mgmt: {network: clab}
+topology:
+  nodes:
+    s1: {kind: bridge, image: bmv2}
+    w1: {kind: linux, labels: {lanesum-ip: 10.7.0.5}}
+    w2: {kind: linux}
+    sum: {kind: linux, labels: {lanesum: server}}
+    ctl: {kind: linux, labels: {lanesum: controller}}
+    grafana: {kind: linux, labels: {lanesum: none}}
+  links:
+    - endpoints: ["s1:eth1", "w1:eth1"]
+    - endpoints: ["s1:e1-2", "w2:eth1"]
+    - endpoints: ["s1:eth3", "sum:eth1"]
+    - endpoints: ["ctl:eth1", "s1:eth4"]
+    - endpoints: ["s1:eth9", "grafana:eth1"]
+"""
+
+
+def test_import_of_containerlab_keeps_roles_ports_and_addresses(tmp_path: Path) -> None:
+    (tmp_path / "lab.clab.yml").write_text(CONTAINERLAB)
+    result = invoke(["topology", "import", str(tmp_path / "lab.clab.yml"), "--out", str(tmp_path / "lab.yaml")])
+    assert result.exit_code == 0, result.output
+    network = load(str(tmp_path / "lab.yaml"))
+    assert network.ports() == {"w1": 1, "w2": 2, "sum": 3, "ctl": 4}
+    assert [str(network.nodes[name].ip) for name in ("w1", "w2", "sum")] == ["10.7.0.5", "10.19.0.1", "10.19.0.2"]
+    assert (network.server_hosts(), network.names("controller")) == (["sum"], ["ctl"])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('"s1:e1-2", "w2:eth1"', '"s1:e1-2", "w9:eth1"', "a link has an end at 'w9', which is no node"),
+        ("lanesum: server", "lanesum: spine", "topology.nodes.sum.labels.lanesum: Input should be"),
+        ("lanesum: controller", "lanesum: none", "one controller is needed, not 0"),
+        ('"s1:e1-2"', '"s1:eth1"', "port s1:1 is linked twice"),
+        ("name: lab", "name: [", "lab.clab.yml:"),
+    ],
+)
+def test_import_of_containerlab_errors_are_typed(old: str, new: str, says: str, tmp_path: Path) -> None:
+    path = tmp_path / "lab.clab.yml"
+    path.write_text(CONTAINERLAB.replace(old, new, 1))
+    with pytest.raises(TopologyError) as caught:
+        containerlab.load(path)
+    assert says in str(caught.value)

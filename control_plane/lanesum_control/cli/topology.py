@@ -73,10 +73,14 @@ def draw(
     if out is None:
         console().print(terminal_tree(network, notes))
         return
+    _write(out, svg(network, notes))
+
+
+def _write(out: Path, text: str) -> None:
     try:
-        out.write_text(svg(network, notes))
+        out.write_text(text)
     except OSError as error:
-        raise ConfigurationError(f"Cannot write the picture {out}: {error.strerror}.", "Give another file.") from error
+        raise ConfigurationError(f"Cannot write {out}: {error.strerror}.", "Give another file.") from error
     typer.echo(f"wrote {out}")
 
 
@@ -92,6 +96,18 @@ def packet_notes(network: Topology, counters: dict[str, Any]) -> dict[str, str]:
         counts = counters["servers"].get(server_name(number))
         notes[host] = "no answer" if counts is None else f"{sum(counts['decisions'].values()):,} packets"
     return notes
+
+
+@app.command("import")
+def import_containerlab(
+    file: Annotated[Path, typer.Argument(help="Topology file of containerlab.")],
+    out: Annotated[Path, typer.Option(help="Topology file, which is overwritten.")],
+) -> None:
+    """Convert a containerlab file: label lanesum of a node is its role, label lanesum-ip its address."""
+    from lanesum_control.topology import containerlab
+
+    network = containerlab.load(file)
+    _write(out, network.to_yaml())
 
 
 @app.command()

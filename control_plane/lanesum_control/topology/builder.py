@@ -13,6 +13,8 @@ from pydantic import ValidationError
 from lanesum_control.topology.files import TopologyError
 from lanesum_control.topology.model import MAX_PORT, Topology
 
+DEFAULT_ADDRESSES = "10.19.0.0/24"
+
 
 class TopologyBuilder:
     """Nodes and links that become a topology.
@@ -34,7 +36,7 @@ class TopologyBuilder:
         addresses: IPv4 network of the addresses that the builder gives.
     """
 
-    def __init__(self, name: str, addresses: str = "10.19.0.0/24") -> None:
+    def __init__(self, name: str, addresses: str = DEFAULT_ADDRESSES) -> None:
         try:
             self._addresses = ipaddress.IPv4Network(addresses)
         except ValueError as error:
@@ -45,7 +47,7 @@ class TopologyBuilder:
 
     def switch(self, name: str, *, at: str | None = None, port: int | None = None, ip: str | None = None) -> None:
         """Add a switch; ``at`` another one (``spine`` or ``spine:3``), by its own ``port``."""
-        self._add(name, "switch", ip=ip)
+        self.node(name, "switch", ip=ip)
         if at is not None:
             self.link(name if port is None else f"{name}:{port}", at)
 
@@ -60,6 +62,15 @@ class TopologyBuilder:
     def controller(self, name: str, *, at: str, ip: str | None = None, mac: str | None = None) -> None:
         """Add the host of the controller."""
         self._host(name, "controller", at, ip, mac)
+
+    def node(self, name: str, kind: str, *, ip: str | None = None, mac: str | None = None) -> None:
+        """Add a node without links. Raises TopologyError for a name that is taken."""
+        if name in self._nodes:
+            raise TopologyError(f"Topology {self._name}: there is a node {name} already.", "Choose another name.")
+        if kind != "switch" and ip is None:
+            ip = self._free_address()
+        values = {"kind": kind, "ip": ip, "mac": mac}
+        self._nodes[name] = {key: value for key, value in values.items() if value is not None}
 
     def link(self, one: str, other: str, *, rate_mbit: float | None = None) -> None:
         """Link two nodes, each a host, a switch or a switch:port. Raises TopologyError."""
@@ -85,13 +96,8 @@ class TopologyBuilder:
         return found
 
     def _host(self, name: str, kind: str, at: str, ip: str | None, mac: str | None) -> None:
-        self._add(name, kind, ip=self._free_address() if ip is None else ip, mac=mac)
+        self.node(name, kind, ip=ip, mac=mac)
         self.link(at, name)
-
-    def _add(self, name: str, kind: str, **values: str | None) -> None:
-        if name in self._nodes:
-            raise TopologyError(f"Topology {self._name}: there is a node {name} already.", "Choose another name.")
-        self._nodes[name] = {"kind": kind, **{key: value for key, value in values.items() if value is not None}}
 
     def _free_address(self) -> str:
         used = {node.get("ip") for node in self._nodes.values()}
