@@ -9,6 +9,7 @@ cross.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TypeAlias
 from xml.sax.saxutils import escape, quoteattr
 
 from rich.text import Text
@@ -16,6 +17,7 @@ from rich.tree import Tree
 
 from lanesum_control.topology.model import Topology
 
+_End: TypeAlias = tuple[int, str, int | None]  # port of a switch, node there, port of that node if it is a switch
 _NO_NOTES: Mapping[str, str] = {}
 # Sizes in pixels: a box of a host or switch, gaps between boxes, and the length of a link.
 _WIDTH, _HEIGHT, _GAP, _LINK, _MARGIN = 190, 46, 16, 56, 20
@@ -24,9 +26,9 @@ _COLORS = {"switch": "#dbe7f6", "worker": "#eef5e9", "server": "#fbeed5", "contr
 _STYLES = {"switch": "bold cyan", "worker": "green", "server": "yellow", "controller": "magenta"}
 
 
-def _below(topology: Topology, switch: str) -> Iterator[tuple[int, str, int | None]]:
+def _below(topology: Topology, switch: str) -> Iterator[_End]:
     """Yield (port, node, its own port) of all links of a switch that lead away from the middle, by port."""
-    ends = [(port, host, None) for host, port in topology.ports(switch).items()]
+    ends: list[_End] = [(port, host, None) for host, port in topology.ports(switch).items()]
     if switch == topology.middle:
         for one, port, other, other_port in topology.links_between_switches():
             ends.append((port, other, other_port) if one == switch else (other_port, one, port))
@@ -55,7 +57,8 @@ def terminal_tree(topology: Topology, notes: Mapping[str, str] = _NO_NOTES) -> T
 
 def svg(topology: Topology, notes: Mapping[str, str] = _NO_NOTES) -> str:
     """Return the topology as an SVG picture; a note is a second line in the box of its node."""
-    above, columns = [], []
+    above: list[_End] = []
+    columns: list[_End] = []
     for port, name, own_port in _below(topology, topology.middle):
         above_bar = topology.nodes[name].kind in ("server", "controller")
         (above if above_bar else columns).append((port, name, own_port))
