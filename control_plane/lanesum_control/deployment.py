@@ -404,4 +404,4 @@ class Deployment:
 
     def counters(self) -> dict[str, Any]:
         """Return the packet counters, see ``packet_counters``; without a lock."""
-        return packet_counters(self._fleet, self._links)
+        return packet_counters(self._fleet, self._links, self._plan.ranges)

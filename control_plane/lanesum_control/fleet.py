@@ -120,7 +120,9 @@ class Fleet:
         return []
 
     def probe(self, name: str) -> ControlError | None:
-        """Return the defect of a connected switch, if any. Slow, without side effects: needs no lock."""
+        """Log the news of a connected switch, and return its defect, if any. Slow; needs no lock."""
+        for text in self._switches[name].news():
+            self._events.add(name, text)
         try:
             self._switches[name].check()
         except ControlError as error:

@@ -149,6 +149,7 @@ def test_commands_run(command: str) -> None:
             "doctor",
             "certs",
             "token",
+            "top",
         ):
             check_options(words[1:])
         else:
@@ -169,7 +170,7 @@ def check_options(words: list[str]) -> None:
         launch.parser().parse_args(words[1:])
         return
     subcommands = [word for word in words[:2] if not word.startswith("-")]
-    if words[0] in ("switch", "server", "controller", "run", "train", "capture"):
+    if words[0] in ("switch", "server", "controller", "run", "top", "train", "capture"):
         subcommands = subcommands[:1]
     result = invoke([*subcommands, "--help"])
     assert result.exit_code == 0, result.output

@@ -46,6 +46,7 @@ COMMANDS = {
     "switch": Command("lanesum-switch", "Run the embedded switch."),
     "controller": Command("lanesum-control", "Run the controller: program switches and admit jobs."),
     "job": Command("lanesum-control", "Admit, list, resize and remove jobs."),
+    "top": Command("lanesum-control", "Show jobs, workers, switches and servers live."),
     "certs": Command("lanesum-control", "Make a certificate authority for a lab, and issue certificates."),
     "token": Command("lanesum-control", "Give and withdraw tokens of operators and tenants."),
     "topology": Command("lanesum-control", "Check and show topology files."),

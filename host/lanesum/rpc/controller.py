@@ -25,6 +25,7 @@ LEAVE = "Leave"
 EXTEND = "Extend"
 EVENTS = "Events"
 EXAMINE = "Examine"
+LIVE = "Live"
 DEFAULT_PORT = 50551
 DEFAULT_TIMEOUT_S = 30.0
 CONNECT_S = 4.0  # for callers that should not wait for a controller that was never started

@@ -36,6 +36,8 @@ from lanesum_switch.ports.raw_sockets import (
 _BATCH = 64
 _PACKET_IGNORE_OUTGOING = 23  # Linux 4.20
 _SIOCOUTQ = 0x5411  # socket(7)
+_SIOCGIFFLAGS, _IFREQ_BYTES, _INTERFACE_BYTES = 0x8913, 40, 16  # netdevice(7)
+_UP_AND_RUNNING = 0x41
 _SO_ATTACH_FILTER = 26
 
 _WHOLE = 0x40000
@@ -132,6 +134,15 @@ class AfPacketPort:
             self._backlog = int.from_bytes(unsent, "little", signed=True) // WAITING_FRAME_BYTES
             self._backlog_ns = now
         return self._backlog
+
+    def is_up(self) -> bool:
+        """Return True if the interface is up and has a carrier; False also for one that is gone."""
+        request = self.interface.encode().ljust(_IFREQ_BYTES, b"\0")
+        try:
+            flags = struct.unpack_from("=H", fcntl.ioctl(self._socket, _SIOCGIFFLAGS, request), _INTERFACE_BYTES)[0]
+        except OSError:
+            return False
+        return flags & _UP_AND_RUNNING == _UP_AND_RUNNING
 
     def close(self) -> None:
         """Close the sockets; idempotent."""
