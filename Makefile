@@ -43,6 +43,11 @@ MODEL_PROFILE ?= tofino1-w32
 MODEL_FRAMES ?= 20000
 MODEL_SEED ?= 0
 
+# Services of `make install-service`, and the root below which it installs; empty: this machine.
+SERVICES ?= server controller switch
+DESTDIR ?=
+PYTHON ?= python3
+
 # Processes that run tests in parallel (pytest-xdist). 0 runs all tests in one process; auto is 0 without root.
 TEST_PROCESSES ?= auto
 
@@ -52,7 +57,7 @@ FUZZ_SECONDS ?= 600
 FUZZ_SEED ?= 1
 
 .PHONY: help run test test-quick test-code lint format setup p4 tofino tofino-try tofino-model generate soak bench native-sanitize audit \
-	fuzz hold fuzz-programs fuzz-files fuzz-grpc fuzz-udp model clean
+	install-service fuzz hold fuzz-programs fuzz-files fuzz-grpc fuzz-udp model clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 17
@@ -123,7 +128,7 @@ fuzz-programs: $(READY_TO_TEST) ## fuzz the loaders of switch programs (FUZZ_SEC
 fuzz-files: $(READY_TO_TEST) ## fuzz the readers of all other files: tickets, topologies, state, P4Info ... (FUZZ_SECONDS= FUZZ_SEED=)
 	$(BIN)/python -m tests.fuzz.files --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
 
-fuzz-grpc: $(READY_TO_TEST) ## fuzz bodies to controller, server and P4Runtime (FUZZ_SECONDS= FUZZ_SEED=)
+fuzz-grpc: $(READY_TO_TEST) ## fuzz bodies to controller, server, P4Runtime and BF Runtime (FUZZ_SECONDS= FUZZ_SEED=)
 	$(BIN)/python -m tests.fuzz.bodies --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
 
 fuzz-udp: $(READY_TO_TEST) ## fuzz packets to server, workers and switch while a job sums (FUZZ_SECONDS= FUZZ_SEED=)
@@ -134,6 +139,15 @@ audit: $(READY_TO_TEST) ## compare pinned and installed packages with the review
 
 model: $(READY_TO_RUN) ## check the Promela models exhaustively (needs spin and gcc on PATH)
 	@$(BIN)/python models/check.py
+
+install-service: ## install the services of systemd as root (SERVICES= DESTDIR=)
+	[ -x $(DESTDIR)/opt/lanesum/bin/lanesum ] || { $(PYTHON) -m venv $(DESTDIR)/opt/lanesum && \
+		$(DESTDIR)/opt/lanesum/bin/pip install --quiet -c constraints.txt ./host ./control_plane ./softswitch; }
+	install -D -m 644 -t $(DESTDIR)/etc/systemd/system $(SERVICES:%=deploy/systemd/lanesum-%.service)
+	for file in deploy/lanesum.toml topologies/star4.yaml; do \
+		to=$(DESTDIR)/etc/lanesum/$$(basename $$file | sed s/star4/topology/); \
+		[ -e $$to ] || install -D -m 644 $$file $$to; done
+	[ -n "$(DESTDIR)" ] || systemctl daemon-reload
 
 clean: ## remove the virtual environment, caches and out/
 	rm -rf $(VENV) out .mypy_cache .ruff_cache .pytest_cache .hypothesis

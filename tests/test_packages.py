@@ -105,7 +105,20 @@ def test_wheel_runs_on_any_machine_and_has_the_licence(wheels: dict[str, Path], 
     ("name", "needs"),
     [
         ("lanesum", {"numpy", "grpcio"}),
-        ("lanesum-control", {"cryptography", "lanesum", "p4runtime", "pydantic", "pyyaml", "rich", "shtab", "typer"}),
+        (
+            "lanesum-control",
+            {
+                "cryptography",
+                "lanesum",
+                "p4runtime",
+                "prometheus-client",
+                "pydantic",
+                "pyyaml",
+                "rich",
+                "shtab",
+                "typer",
+            },
+        ),
         ("lanesum-switch", {"lanesum", "lanesum-control", "p4runtime"}),
         ("lanesum-lab", {"lanesum", "lanesum-control", "lanesum-switch", "matplotlib", "scikit-learn"}),
     ],
@@ -133,6 +146,7 @@ def test_commands_of_wheels_are_those_of_the_command_table(wheels: dict[str, Pat
         ("lanesum-control", "p4src/build/tofino", "lanesum_control"),
         ("lanesum-control", "topologies", "lanesum_control"),
         ("lanesum-switch", "faults", "lanesum_switch"),
+        ("lanesum-lab", "wireshark", "lanesum_lab"),
     ],
 )
 def test_wheel_holds_its_data_files(wheels: dict[str, Path], name: str, folder: str, package: str) -> None:

@@ -20,6 +20,8 @@ TLS = "LANESUM_TLS"
 CONFIG = "LANESUM_CONFIG"
 #: File with the token for calls to the controller.
 TOKEN_FILE = "LANESUM_TOKEN_FILE"
+#: ``host:port`` for Prometheus metrics of a worker; the port is increased by LOCAL_RANK.
+METRICS = "LANESUM_METRICS"
 #: Folder of the launch, set by ``lanesum launch``.
 RUN_FOLDER = "LANESUM_RUN_FOLDER"
 #: Process of torchrun, set by ``lanesum launch``.

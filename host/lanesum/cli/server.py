@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import os
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import get_args
 
 from lanesum import environment
+from lanesum._internal.exporters import exporter
 from lanesum._internal.offload import Offload
 from lanesum._internal.udp_socket import Address
 from lanesum.cli.app import ArgumentParser
@@ -43,7 +45,8 @@ def parser() -> ArgumentParser:
     folder = os.environ.get(environment.TLS) or None
     identity = f"ca.crt, tls.crt and tls.key of the control service (default: {environment.TLS})"
     add("--tls", type=Path, metavar="FOLDER", default=folder, help=identity)
-    add("--insecure", action="store_true", help="accept a control service that others reach, without TLS")
+    add("--metrics", metavar="HOST:PORT", help="serve Prometheus metrics at this address (needs lanesum[metrics])")
+    add("--insecure", action="store_true", help="accept services that others reach, without TLS")
     return options
 
 
@@ -61,14 +64,11 @@ def main(argv: Sequence[str]) -> int:
         address = _in_topology(options.topology, options.host, options.loopback, options.behind_switch)
     credentials = tls.credentials_for("control service", options.control, options.tls, insecure=options.insecure)
     raise_file_limit()
-    with serve(
-        address,
-        options.control,
-        options.journal,
-        threads=options.threads,
-        offload=options.offload,
-        credentials=credentials,
-    ) as (server, service):
+    more = {"threads": options.threads, "offload": options.offload, "credentials": credentials}
+    with contextlib.ExitStack() as stack:
+        server, service = stack.enter_context(serve(address, options.control, options.journal, **more))
+        if options.metrics is not None:
+            stack.enter_context(exporter("server")(server, options.metrics, options.tls, options.insecure))
         ip, port = server.address
         serve_until_signal(f"server at {ip}:{port}, for controllers at {service.address}")
     return 0
