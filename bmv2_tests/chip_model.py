@@ -31,6 +31,8 @@ from .target import DEVICE_ID, Clock, Queues
 
 #: Profiles by the name of their target.
 MODEL_PROFILES = {f"{profile.name}-model": profile for profile in PROFILES if profile.chip in MODELS}
+#: Targets of the suite. With several passes the model sometimes keeps a packet back, so they have tests of their own.
+SUITE_TARGETS = tuple(name for name, profile in MODEL_PROFILES.items() if profile.passes == 1)
 P4_SOURCES = Path(__file__).parent.parent / "p4src"
 
 

@@ -36,7 +36,7 @@ def _is_built(record: SwitchTarget) -> bool:
 
 # The model of a chip is tested with each profile, and in this process: see ``chip_model``.
 RECORDS = {record.name: record for record in targets.targets() if _is_built(record) and record != TOFINO_MODEL}
-TARGETS = (REFERENCE, *RECORDS, *chip_model.MODEL_PROFILES)
+TARGETS = (REFERENCE, *RECORDS, *chip_model.SUITE_TARGETS)
 # The test builds of BMv2's program, with fault tables.
 FAULT_TARGETS = tuple(f"{name}{_WITH_FAULTS}" for name in ("embedded", "bmv2"))
 

@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import random
 import tempfile
 from collections.abc import Callable, Iterator
@@ -24,39 +23,30 @@ from lanesum_control.client import SwitchConnection
 from lanesum_control.model import DEFAULT_LEASE_TICKS, NO_ROLE, Member, SwitchJob
 from lanesum_control.pipelines import tofino_pipeline
 from lanesum_control.switch import P4RuntimeSwitch
-from lanesum_control.tofino import profiles
-from lanesum_control.tofino.profiles import TofinoProfile
 from lanesum_switch.frames import UdpFrame
 from lanesum_switch.p4runtime import P4RuntimeServer
 from lanesum_switch.reference.switch import PortFrame
 from lanesum_switch.tna.switch import TofinoSwitch
 
-from .chip_model import MODEL_PROFILES, model_switch
 from .jobs import Job, Place
 from .oracle import Words, aggregate, uplink_words
 from .star import SERVER, worker_host
 from .target import DEVICE_ID
 
-PROFILES = {profile.name: profile for profile in profiles.PROFILES if profile.passes > 1}
-MODELS = {name: profile for name, profile in MODEL_PROFILES.items() if profile.passes > 1}
+# Number of passes, and the recirculation port of pipe 0.
+PROFILES = {"tofino1-w256": (8, 68), "tofino2-w256": (4, 6)}
 WORKERS = 3
-# The chip's model recirculates at once where the program says so. Here the program sends the packets to this port.
-_HELD = 9
 
 
 class Loop:
-    """The switch, with its recirculated packets held by the test.
+    """The switch, with its recirculated packets held by the test."""
 
-    They leave at port ``held``, and come in again at port ``port``.
-    """
-
-    def __init__(self, switch: TofinoSwitch, control: P4RuntimeSwitch, profile: TofinoProfile, held: int) -> None:
+    def __init__(self, switch: TofinoSwitch, control: P4RuntimeSwitch, words: int, passes: int, port: int) -> None:
         self.switch = switch
-        self.passes = profile.passes
-        self.port = profile.chip.ports.recirculation_port
-        self.held = held
+        self.passes = passes
+        self.port = port
         self.control = control
-        self.accumulator_words = profile.accumulator_words
+        self.accumulator_words = words
         self.waiting: list[bytes] = []
         self.jobs = 0
         for host in (*map(worker_host, range(WORKERS)), SERVER):
@@ -77,8 +67,8 @@ class Loop:
     def enter(self, port: int, frame: bytes) -> list[PortFrame]:
         """Run one pass; recirculated packets wait."""
         left = [(out.port, out.frame) for out in self.switch.process(port, frame)]
-        self.waiting += [frame for port, frame in left if port == self.held]
-        return [(port, frame) for port, frame in left if port != self.held]
+        self.waiting += [frame for port, frame in left if port == self.port]
+        return [(port, frame) for port, frame in left if port != self.port]
 
     def next_pass(self, number: int = 0) -> list[PortFrame]:
         """Run the next pass of a waiting packet."""
@@ -92,23 +82,17 @@ class Loop:
         return left
 
 
-@pytest.fixture(scope="module", params=(*PROFILES, *(pytest.param(name, marks=pytest.mark.long) for name in MODELS)))
+@pytest.fixture(scope="module", params=PROFILES)
 def loop(request: pytest.FixtureRequest) -> Iterator[Loop]:
-    with contextlib.ExitStack() as cleanup:
-        profile = PROFILES.get(request.param)
-        if profile is None:
-            profile, held = MODELS[request.param], _HELD
-            switch: TofinoSwitch = cleanup.enter_context(model_switch(profile, recirculation_ports=()))
-        else:
-            held = profile.chip.ports.recirculation_port
-            switch = TofinoSwitch(recirculation_ports=())
-        address = f"unix:{cleanup.enter_context(tempfile.TemporaryDirectory(prefix='lanesum-'))}/p4runtime"
-        cleanup.enter_context(P4RuntimeServer(switch, address, DEVICE_ID))
-        connection = cleanup.enter_context(SwitchConnection(address, device_id=DEVICE_ID))
-        names = connection.push_pipeline(tofino_pipeline(profile.name))
-        control = P4RuntimeSwitch(connection, names, (held,))
-        control.begin()
-        yield Loop(switch, control, profile, held)
+    passes, port = PROFILES[request.param]
+    pipeline = tofino_pipeline(request.param)
+    assert pipeline.chip is not None and port in pipeline.chip.recirculation_ports
+    switch = TofinoSwitch(recirculation_ports=())
+    with tempfile.TemporaryDirectory(prefix="lanesum-") as folder:
+        address = f"unix:{folder}/p4runtime"
+        with P4RuntimeServer(switch, address, DEVICE_ID), SwitchConnection(address, device_id=DEVICE_ID) as connection:
+            control = P4RuntimeSwitch.with_pipeline(connection, pipeline)
+            yield Loop(switch, control, pipeline.accumulator_words, passes, port)
 
 
 def contribution_of(worker: int, place: Place, words: int) -> Words:

@@ -137,7 +137,7 @@ class Harness:
         while True:
             self._check_alive()
             if time.monotonic() > deadline:
-                raise self._error(f"was not at rest within {_TIMEOUT_S:.0f} s")
+                raise self._error(f"was not at rest within {_TIMEOUT_S:.0f} s, with {self._unread()} bytes unread")
             look = None if self._unread() else self._look()
             if first is not None and look is not None and look.others == first.others:
                 if all(sleeps - first.sleeps[task] >= _SLEEPS_OF_LOOKS for task, sleeps in look.sleeps.items()):
