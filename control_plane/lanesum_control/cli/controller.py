@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +16,7 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
 from lanesum.rpc import controller as rpc
 from lanesum.server.service import DEFAULT_CONTROL
-from lanesum_control.cli.options import Insecure, Loopback, Tls, Topology
+from lanesum_control.cli.options import Insecure, Loopback, Metrics, Tls, Topology
 from lanesum_control.cli.typer_main import typer_main
 from lanesum_control.model import DEFAULT_MARK_ABOVE
 from lanesum_control.quotas import DEFAULT_QUOTA, TenantQuota
@@ -106,6 +108,7 @@ def controller(
         bool, typer.Option(help="With --tls: refuse callers without a certificate; else they need a token.")
     ] = True,
     tokens: Annotated[Path | None, typer.Option(help="Tokens of operators and tenants (lanesum token).")] = None,
+    metrics: Metrics = None,
     insecure: Insecure = False,
 ) -> None:
     """Push the P4 program to the switches, admit jobs, hand out tickets, and repair restarted parts."""
@@ -118,6 +121,8 @@ def controller(
     from lanesum_control.controller import Controller
     from lanesum_control.events import EventLog
     from lanesum_control.managed import RemoteSwitch
+    from lanesum_control.metrics.endpoint import MetricsEndpoint
+    from lanesum_control.metrics.exporters import controller_samples
     from lanesum_control.model import Station
     from lanesum_control.monitor import Monitor
     from lanesum_control.network import Network
@@ -171,10 +176,12 @@ def controller(
         )
         access = Access(jobs.present, known, closed=identified and not listen.startswith(UNIX))
         try:
-            with (
-                Monitor(jobs),
-                ControllerService(jobs, listen, access=access, credentials=credentials) as service,
-            ):
+            with contextlib.ExitStack() as stack:
+                stack.enter_context(Monitor(jobs))
+                service = stack.enter_context(ControllerService(jobs, listen, access=access, credentials=credentials))
+                if metrics is not None:
+                    samples = functools.partial(controller_samples, jobs)
+                    stack.enter_context(MetricsEndpoint(samples, metrics, tls, insecure=insecure))
                 serve_until_signal(f"controller at {service.address}")
         finally:
             jobs.close()

@@ -16,6 +16,9 @@ Loopback = Annotated[bool, typer.Option("--loopback", help="Hosts at their addre
 Tls = Annotated[
     Path | None, typer.Option(envvar=environment.TLS, help="Folder with ca.crt, tls.crt and tls.key (lanesum certs).")
 ]
+Metrics = Annotated[
+    str | None, typer.Option(help="Serve Prometheus metrics at this address: host:port, by HTTP, or HTTPS with --tls.")
+]
 Insecure = Annotated[
     bool, typer.Option("--insecure", help="Accept an address that others reach, without TLS and identified callers.")
 ]

@@ -56,6 +56,10 @@ class TransportStats:
         """Return all counts by name, without ``latency``."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "latency"}
 
+    def report(self) -> dict[str, int]:
+        """Return the record for the controller: all counts, chunks, and the sum of their latencies in microseconds."""
+        return {**self.counts(), "chunks": self.chunks, "latency_us": round(self.latency.total * 1e6)}
+
     def figures(self) -> dict[str, object]:
         """Return a JSON-ready object: all counts, and the number of chunks and percentiles of ``latency``."""
         latency = self.latency
