@@ -8,7 +8,6 @@ the repository's root. They are never edited by hand.
 
 from __future__ import annotations
 
-import dataclasses
 import errno
 import functools
 import sys
@@ -211,9 +210,8 @@ def cpp_transport_constants() -> str:
         else:
             kind = "double" if isinstance(value, float) else _CPP_TYPES.get(name, "std::uint32_t")
             lines += [f"inline constexpr {kind} {name} = {value!r};"]
-    counters = [f.name for f in dataclasses.fields(TransportStats) if f.name != "latency"]
     lines += ["// clang-format on", "", "#define LANESUM_TRANSPORT_COUNTERS(COUNTER) \\"]
-    lines += [" \\\n".join(f"    COUNTER({name})" for name in counters)]
+    lines += [" \\\n".join(f"    COUNTER({name})" for name in TransportStats().counts())]
     return "\n".join([*lines, "", "}  // namespace lanesum::transport", ""])
 
 
