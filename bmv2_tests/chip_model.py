@@ -63,7 +63,6 @@ class ModelTarget(InProcessTarget):
         return [(out.port, out.frame) for out in self.switch.process(port, frame)]
 
     def decisions(self) -> dict[str, int]:
-        self.switch.read_counters()
         return self.control.decisions()
 
     def push_again(self) -> ModelTarget:

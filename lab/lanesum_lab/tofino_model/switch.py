@@ -16,9 +16,11 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 from lanesum_control.tofino.chips import pipe_of
 from lanesum_lab.tofino_model.chips import ModelChip, register
@@ -28,9 +30,26 @@ from lanesum_lab.tofino_model.exact import ExactTable
 from lanesum_lab.tofino_model.harness import Harness
 from lanesum_lab.tofino_model.replication import Groups, Replica
 from lanesum_lab.tofino_model.routes import LpmTable
-from lanesum_switch.api import ActionCall, CounterValue, Match, PacketOut, TableEntry
+from lanesum_switch.api import ActionCall, CounterValue, Match, PacketOut, Table, TableEntry
 from lanesum_switch.runtime.tables import MatchTable
 from lanesum_switch.tna.switch import TofinoSwitch
+
+
+class _CountedTable:
+    """A table whose direct counters are read from the chip before its entries are returned."""
+
+    def __init__(
+        self, table: MatchTable, read: Callable[[MatchTable], None], lock: AbstractContextManager[Any]
+    ) -> None:
+        self._table, self._read, self._lock = table, read, lock
+
+    def entries(self) -> list[TableEntry]:
+        with self._lock:
+            self._read(self._table)
+            return self._table.entries()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._table, name)
 
 
 class ModelSwitch(TofinoSwitch):
@@ -90,6 +109,9 @@ class ModelSwitch(TofinoSwitch):
             if not table.is_const and table.keys and name in self._context
         }
         self._written: dict[str, dict[tuple[Match, ...], TableEntry]] = {name: {} for name in self._model_tables}
+        for name, table in self._runtime.tables.items():
+            if table.is_const and table.has_direct_counter:
+                self.tables[name] = cast(Table, _CountedTable(table, self._read_counters, self._lock))
 
     def _recirculate(self, port: int) -> None:
         if self._chip.recirculation is None:
@@ -112,15 +134,7 @@ class ModelSwitch(TofinoSwitch):
                 self._sent[to] += 1
                 out.append(PacketOut(to, packet))
 
-    def read_counters(self) -> None:
-        """Read the direct counters of constant entries from the chip into the tables."""
-        with self._lock:
-            self._write_changes()
-            for table in self._runtime.tables.values():
-                if table.is_const and table.has_direct_counter:
-                    self._read_counters_of(table)
-
-    def _read_counters_of(self, table: MatchTable) -> None:
+    def _read_counters(self, table: MatchTable) -> None:
         """Read the counters of a table's constant entries, which have the highest addresses in their order."""
         size = sum(stage["size"] for stage in self._context[table.name]["match_attributes"]["stage_tables"])
         (counter,) = self._context[table.name]["statistics_table_refs"]
