@@ -248,6 +248,10 @@ class Controller:
         with self.deployment.lock:
             return [self.deployment.admitted(job) for job in self.deployment.jobs.values()]
 
+    def examine(self) -> dict[str, Any]:
+        """Return the state of all switches, servers and hosts, see ``examination.examine``; without the outer lock."""
+        return self.deployment.examine()
+
     def ask(self, jobs: Sequence[AdmittedJob]) -> dict[int, list[WorkerFigures]]:
         """Return the present figures of the workers by job, and ask these for new counts, which arrive later."""
         self.workers.ask(job.number for job in jobs)

@@ -58,6 +58,11 @@ class Fleet:
         return tuple(self._switches)
 
     @property
+    def descriptions(self) -> dict[str, tuple[str, str]]:
+        """Return address and program of every switch, in words."""
+        return {name: switch.description for name, switch in self._switches.items()}
+
+    @property
     def capacity(self) -> dict[str, int]:
         """Return the slots of every switch."""
         return {name: switch.slots for name, switch in self._switches.items()}

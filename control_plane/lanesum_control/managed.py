@@ -41,6 +41,10 @@ class ManagedSwitch(Protocol):
         """Capabilities of its program."""
 
     @property
+    def description(self) -> tuple[str, str]:
+        """Address and program, in words."""
+
+    @property
     def device(self) -> ControlledSwitch:
         """The switch itself."""
 
@@ -130,6 +134,12 @@ class RemoteSwitch:
     def check_ports(self, used: Collection[int]) -> None:
         check_ports(self._pipeline, used)
         self._ports = frozenset(used)
+
+    @property
+    def description(self) -> tuple[str, str]:
+        pipeline = self._pipeline
+        program = f"{pipeline.json_path.name} for {pipeline.target}, {pipeline.accumulator_words} words"
+        return self.address, f"{program}, build {pipeline.cookie:016x}"
 
     @property
     def device(self) -> P4RuntimeSwitch:
@@ -238,6 +248,10 @@ class InProcessSwitch:
 
     def check_ports(self, used: Collection[int]) -> None:
         return
+
+    @property
+    def description(self) -> tuple[str, str]:
+        return "in this process", type(self._device).__name__
 
     @property
     def device(self) -> ControlledSwitch:

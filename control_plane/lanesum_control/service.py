@@ -31,7 +31,7 @@ _FIRST_PROTOCOL = 2  # of workers that name no version
 # These may wait for the lock under which changes take turns: more threads would only wait for it.
 _CHANGES = (rpc.ADMIT, rpc.REMOVE, rpc.RESIZE, rpc.LEAVE, rpc.EXTEND)
 # The others are frequent, and only of use with a ticket.
-_AUDITED = (rpc.JOIN, *_CHANGES, rpc.JOBS, rpc.COUNTERS, rpc.EVENTS, rpc.LIVE)
+_AUDITED = (rpc.JOIN, *_CHANGES, rpc.JOBS, rpc.COUNTERS, rpc.EVENTS, rpc.LIVE, rpc.EXAMINE)
 
 _Answer = TypeVar("_Answer")
 
@@ -100,6 +100,7 @@ class ControllerService(Serving):
             rpc.COUNTERS: self._counters,
             rpc.EVENTS: self._events,
             rpc.LIVE: self._live,
+            rpc.EXAMINE: lambda _message, _caller: self._controller.examine(),
         }
         streams = {rpc.WATCH: self._watch}
         self._service = JsonService(

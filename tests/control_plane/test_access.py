@@ -25,7 +25,7 @@ from lanesum_control.store import Store
 from tests.command_line import invoke
 from tests.control_plane.control_fakes import Site
 
-OPERATOR_CALLS = {rpc.COUNTERS}
+OPERATOR_CALLS = {rpc.COUNTERS, rpc.EXAMINE}
 TENANT_CALLS = {rpc.ADMIT, rpc.REMOVE, rpc.RESIZE, rpc.LEAVE, rpc.EXTEND, rpc.EVENTS}
 WORKER_CALLS = {rpc.JOIN, rpc.READY, rpc.KEEPALIVE, rpc.WATCH, rpc.REPORT, rpc.JOBS, rpc.LIVE}
 
