@@ -11,9 +11,10 @@ from typing import Annotated
 
 import typer
 
+from lanesum import logs
 from lanesum.cli.signals import raise_file_limit, serve_until_signal
 from lanesum.errors import ConfigurationError
-from lanesum_control.cli.options import Insecure, Loopback, Metrics, Tls, Topology
+from lanesum_control.cli.options import Insecure, LogFormat, Loopback, Metrics, Tls, Topology
 from lanesum_control.cli.typer_main import typer_main
 
 
@@ -47,6 +48,7 @@ def switch(
     ] = False,
     tls: Tls = None,
     metrics: Metrics = None,
+    log_format: LogFormat = None,
     insecure: Insecure = False,
 ) -> None:
     """Run the embedded switch: it runs the JSON of p4c's BMv2 back end and serves P4Runtime."""
@@ -111,6 +113,8 @@ def switch(
                 f"Its ports: {', '.join(map(str, sorted(ports)))}.",
             )
         ports[number] = CapturedPort(ports[number], PcapWriter(Path(file)))
+    if log_format is not None:
+        logs.set_up(log_format)
     raise_file_limit()
     with contextlib.ExitStack() as stack:
         runner = stack.enter_context(PortRunner(device, ports))
