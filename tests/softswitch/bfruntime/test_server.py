@@ -24,7 +24,6 @@ from lanesum_switch.bfruntime import BfRuntimeServer, agent
 from lanesum_switch.bfruntime.fixed_tables import DESCRIPTION
 from lanesum_switch.p4runtime.arbitration import MAX_CONNECTIONS
 from lanesum_switch.tna.switch import TofinoSwitch
-from tests.control_plane.protocols import CachingSwitch
 
 Code = grpc.StatusCode
 PIPELINE = tofino_pipeline("tofino1-w32")
@@ -113,7 +112,7 @@ def running(device: TofinoSwitch) -> Iterator[Client]:
 
 @pytest.fixture(scope="module")
 def device() -> TofinoSwitch:
-    return CachingSwitch()
+    return TofinoSwitch()
 
 
 @pytest.fixture(scope="module")
@@ -392,7 +391,7 @@ def test_refused_program_leaves_the_one_that_runs(bound: Client, change: Callabl
 
 def test_random_bodies_are_answered_and_end_nothing(caplog: pytest.LogCaptureFixture) -> None:
     rng = random.Random(7)
-    with running(CachingSwitch()) as client:
+    with running(TofinoSwitch()) as client:
         write, read = messages.WriteRequest(client_id=client.number), messages.ReadRequest(client_id=client.number)
         for request in (write, read):
             request.target.pipe_id = messages.ALL_PIPES
@@ -416,7 +415,7 @@ def test_random_bodies_are_answered_and_end_nothing(caplog: pytest.LogCaptureFix
 
 
 def test_program_of_another_name_ends_the_bound_session() -> None:
-    with running(CachingSwitch()) as client:
+    with running(TofinoSwitch()) as client:
         config = forwarding_config(PIPELINE)
         config.p4_name = "other"
         client.push(config)
