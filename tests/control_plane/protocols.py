@@ -50,7 +50,7 @@ BF_RUNTIME = Protocol(
     "bfruntime:",
     BfRuntimeConnection,
     TofinoSwitch,
-    BfRuntimeServer,
+    functools.partial(BfRuntimeServer, spare=TofinoSwitch),
     functools.partial(tofino_pipeline, "tofino1-w32"),
     functools.partial(tofino_pipeline, "tofino1-w256"),
 )
@@ -67,11 +67,11 @@ class Process:
 
     def start(self) -> None:
         self.device = self.protocol.switch()
-        self._server = self.protocol.server(self.device, self.address)
-        self._server.__enter__()
+        self.server = self.protocol.server(self.device, self.address)
+        self.server.__enter__()
 
     def stop(self) -> None:
-        self._server.__exit__(None, None, None)
+        self.server.__exit__(None, None, None)
 
     def remote(self, pipeline: CompiledPipeline | None = None, **options: Any) -> RemoteSwitch:
         """Return the switch of a controller that is not connected yet."""

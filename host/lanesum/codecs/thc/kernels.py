@@ -26,13 +26,7 @@ class BlockKernels(Protocol):
     def rotate_blocks(self, values: Floats, powers: Floats, rotation: Rotation, out: Floats) -> None: ...
 
     def quantize_blocks(
-        self,
-        rotated: Floats,
-        factors: Floats,
-        block: int,
-        dithers: SharedDithers,
-        rounding: Rounding,
-        words: Words,
+        self, rotated: Floats, factors: Floats, block: int, dithers: SharedDithers, rounding: Rounding, words: Words
     ) -> None: ...
 
     def encode_blocks(
