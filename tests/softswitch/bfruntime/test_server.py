@@ -113,7 +113,7 @@ def running(device: TofinoSwitch) -> Iterator[Client]:
     """Run a server; yield a client that is bound to its program."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        BfRuntimeServer(device, f"unix:{folder}/agent", spare=CachingSwitch) as server,
+        BfRuntimeServer(device, f"unix:{folder}/agent", spare=TofinoSwitch) as server,
     ):
         client = bound_client(server.address)
         yield client
@@ -488,7 +488,7 @@ def test_warm_restart_keeps_the_earlier_program_until_its_end(bound: Client, dev
 
 
 def test_warm_restart_is_dropped_once_its_client_leaves(client: Client) -> None:
-    with running(CachingSwitch()) as first:
+    with running(TofinoSwitch()) as first:
         first.write((_Update.INSERT, origin()))
         second = Client(first.address)
         second.subscribe()
