@@ -27,6 +27,7 @@ from lanesum_switch.tna.switch import TofinoSwitch
 
 Code = grpc.StatusCode
 PIPELINE = tofino_pipeline("tofino1-w32")
+CONFIG = forwarding_config(PIPELINE)
 PROGRAM = Description(PIPELINE.description)
 FIXED = Description(DESCRIPTION)
 FORWARD = PROGRAM.named("IngressPipeline.forward.forward")
@@ -103,7 +104,7 @@ def bound_client(address: str) -> Client:
     """Return a client that has pushed the program, and is bound to it."""
     client = Client(address)
     client.subscribe()
-    client.push(forwarding_config(PIPELINE))
+    client.push(CONFIG)
     client.set(_Set.BIND, messages.ForwardingPipelineConfig(p4_name="lanesum"))
     return client
 
@@ -468,12 +469,13 @@ def test_warm_restart_keeps_the_earlier_program_until_its_end(bound: Client, dev
     earlier = device.tables["IngressPipeline.origin.origin"]
     bound.write((_Update.INSERT, origin()), (_Update.INSERT, node()), (_Update.INSERT, group((300,))))
     assert code(lambda: bound.set(_Set.WARM_INIT_END)) == Code.INVALID_ARGUMENT
-    bound.set(_Set.VERIFY_AND_WARM_INIT_BEGIN, forwarding_config(PIPELINE))
+    bound.set(_Set.VERIFY_AND_WARM_INIT_BEGIN, CONFIG)
     assert len(bound.read(messages.TableEntry(table_id=ORIGIN.id))) == 1, "the next program has no entries yet"
     written = [origin(b"\n\0\0\2"), node(301), group((301,), number=2), route(24, b"\n\0\0\0")]
     bound.write(*[(_Update.INSERT, entry) for entry in written])
     cell = register(lo=bytes(4), hi=bytes(4))
     assert codes(lambda: bound.write((_Update.MODIFY, cell))) == [Code.UNIMPLEMENTED.value[0]]
+    assert code(lambda: bound.read(key_of(cell))) == Code.UNIMPLEMENTED
     assert device.tables["IngressPipeline.origin.origin"] is earlier
     assert (len(list(earlier.entries())), list(device.multicast_groups)) == (1, [1])
     bound.set(_Set.WARM_INIT_END)
@@ -484,7 +486,7 @@ def test_warm_restart_keeps_the_earlier_program_until_its_end(bound: Client, dev
     assert [bound.read(key_of(entry)) for entry in written] == [[entry] for entry in written]
     bound.write((_Update.DELETE, key_of(written[2])), (_Update.MODIFY, cell))
     assert not device.multicast_groups
-    bound.push(forwarding_config(PIPELINE))
+    bound.push(CONFIG)
 
 
 def test_warm_restart_is_dropped_once_its_client_leaves(client: Client) -> None:
@@ -492,10 +494,8 @@ def test_warm_restart_is_dropped_once_its_client_leaves(client: Client) -> None:
         first.write((_Update.INSERT, origin()))
         second = Client(first.address)
         second.subscribe()
-        assert code(lambda: second.set(_Set.VERIFY_AND_WARM_INIT_BEGIN, forwarding_config(PIPELINE))) == (
-            Code.ALREADY_EXISTS
-        )
-        first.set(_Set.VERIFY_AND_WARM_INIT_BEGIN, forwarding_config(PIPELINE))
+        assert code(lambda: second.set(_Set.VERIFY_AND_WARM_INIT_BEGIN, CONFIG)) == (Code.ALREADY_EXISTS)
+        first.set(_Set.VERIFY_AND_WARM_INIT_BEGIN, CONFIG)
         assert code(lambda: second.set(_Set.WARM_INIT_END)) == Code.INVALID_ARGUMENT
         first.close()
         second.set(_Set.BIND, messages.ForwardingPipelineConfig(p4_name="lanesum"))
