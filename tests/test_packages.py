@@ -146,6 +146,7 @@ def test_commands_of_wheels_are_those_of_the_command_table(wheels: dict[str, Pat
         ("lanesum-control", "p4src/build/tofino", "lanesum_control"),
         ("lanesum-control", "topologies", "lanesum_control"),
         ("lanesum-switch", "faults", "lanesum_switch"),
+        ("lanesum-lab", "wireshark", "lanesum_lab"),
     ],
 )
 def test_wheel_holds_its_data_files(wheels: dict[str, Path], name: str, folder: str, package: str) -> None:

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-# A worker is a straggler if the others' chunks wait for it for this time, and for this share of their latency.
-_MIN_WAIT_S, _MIN_WAIT_SHARE = 1e-3, 0.5
+# A worker is a straggler if the others wait for packets for this share of the time more than it does.
+_MIN_WAIT_SHARE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ def view(before: Poll | None, after: Poll) -> dict[str, Any]:
 
     A job or worker has ``goodput_bytes_per_s`` (accumulator words of results), ``lost_share`` (retransmissions that
     brought no second result, by packets sent), ``retransmissions_per_s``, and ``server_share`` (results that a server
-    completed). ``latency_s`` is the mean from the transmission of a chunk to its result. Chunks of the others wait for
-    a straggler, so its own latency is the shortest.
+    completed). ``latency_s`` is the mean from the transmission of a chunk to its result. ``wait_share`` is the share of
+    the time in which the worker waited for packets. The others wait for a straggler, which itself waits least.
     """
     known = {} if before is None else before.reports()
     return {
@@ -60,7 +60,7 @@ def view(before: Poll | None, after: Poll) -> dict[str, Any]:
 
 def _job(job: Mapping[str, Any], known: Mapping[tuple[int, str], Mapping[str, Any]]) -> dict[str, Any]:
     workers = [_worker(one, known.get((job["tag"], one["host"])), job["result_bytes"]) for one in job["figures"]]
-    stragglers = set(_stragglers({one["host"]: one["latency_s"] for one in workers if one["latency_s"] is not None}))
+    stragglers = set(_stragglers({one["host"]: one["wait_share"] for one in workers if one["wait_share"] is not None}))
     for one in workers:
         one["straggler"] = one["host"] in stragglers
     return {
@@ -91,6 +91,7 @@ def _worker(figures: Mapping[str, Any], known: Mapping[str, Any] | None, result_
             "server_share",
             "marks_per_s",
             "latency_s",
+            "wait_share",
         )
     )
     if report is None or known is None or report["at_s"] <= known["at_s"]:
@@ -108,17 +109,16 @@ def _worker(figures: Mapping[str, Any], known: Mapping[str, Any] | None, result_
         "server_share": _share(grown["server_results"], chunks),
         "marks_per_s": grown["ecn_marks"] / seconds,
         "latency_s": grown["latency_us"] / 1e6 / chunks if chunks else None,
+        "wait_share": min(1.0, grown["wait_us"] / 1e6 / seconds),
     }
 
 
-def _stragglers(latencies: Mapping[str, float]) -> Iterable[str]:
-    """Return the hosts for whose contributions the chunks of the others wait."""
-    for host, own in latencies.items():
-        others = [latency for other, latency in latencies.items() if other != host]
-        if others:
-            usual = statistics.median(others)
-            if usual - own > max(_MIN_WAIT_S, _MIN_WAIT_SHARE * usual):
-                yield host
+def _stragglers(shares: Mapping[str, float]) -> Iterable[str]:
+    """Return the hosts for whose contributions the others wait, by the shares of their waits."""
+    for host, own in shares.items():
+        others = [share for other, share in shares.items() if other != host]
+        if others and statistics.median(others) - own > _MIN_WAIT_SHARE:
+            yield host
 
 
 def _parts(before: Poll | None, after: Poll) -> dict[str, Any]:

@@ -31,7 +31,7 @@ _FIRST_PROTOCOL = 2  # of workers that name no version
 # These may wait for the lock under which changes take turns: more threads would only wait for it.
 _CHANGES = (rpc.ADMIT, rpc.REMOVE, rpc.RESIZE, rpc.LEAVE, rpc.EXTEND)
 # The others are frequent, and only of use with a ticket.
-_AUDITED = (rpc.JOIN, *_CHANGES, rpc.JOBS, rpc.COUNTERS, rpc.EVENTS, rpc.LIVE)
+_AUDITED = (rpc.JOIN, *_CHANGES, rpc.JOBS, rpc.COUNTERS, rpc.EVENTS, rpc.LIVE, rpc.EXAMINE)
 
 _Answer = TypeVar("_Answer")
 
@@ -100,6 +100,7 @@ class ControllerService(Serving):
             rpc.COUNTERS: self._counters,
             rpc.EVENTS: self._events,
             rpc.LIVE: self._live,
+            rpc.EXAMINE: lambda _message, _caller: self._controller.examine(),
         }
         streams = {rpc.WATCH: self._watch}
         self._service = JsonService(
@@ -133,7 +134,7 @@ class ControllerService(Serving):
     def _join(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """Join. ``worker``: number or host.
 
-        Optional: ``claimant``, ``origin``, ``description``, ``after``, ``take_over``, ``protocol``.
+        Optional: ``claimant``, ``origin``, ``description``, ``take_over``, ``protocol``.
         """
         protocol = message.get("protocol", _FIRST_PROTOCOL)
         if protocol != VERSION:
@@ -144,11 +145,8 @@ class ControllerService(Serving):
         claimant = _text(message, "claimant") or ""
         origin = rpc.one_line(_text(message, "origin") or "an unknown process")
         taken = Taken(claimant, origin, _text(message, "description"))
-        after = None if message.get("after") is None else _number(message, "after")
         take_over = message.get("take_over") is True
-        ticket = self._controller.join(
-            _name(message), _worker(message), taken, after=after, take_over=take_over, caller=caller
-        )
+        ticket = self._controller.join(_name(message), _worker(message), taken, take_over=take_over, caller=caller)
         return {"ticket": ticket.to_json(), "host": self._controller.job(_name(message)).request.workers[ticket.worker]}
 
     def _state(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:

@@ -28,6 +28,7 @@ COUNTS = (
     "rounds",
     "chunks",
     "latency_us",
+    "wait_us",
 )
 
 

@@ -61,26 +61,23 @@ class Workers:
 
     # Tickets.
 
-    def judge(
-        self, job: Job, worker: int | str, by: Taken, after: int | None, take_over: bool
-    ) -> tuple[Claim, Verdict, bool]:
+    def judge(self, job: Job, worker: int | str, by: Taken, take_over: bool) -> tuple[Claim, Verdict, bool]:
         """Return the claim of ``by``, its verdict, and True if the present claimant lives. Raises AdmissionError."""
         with self._lock:
-            claim = Claim(worker_number(job, worker), by, after, take_over)
+            claim = Claim(worker_number(job, worker), by, take_over)
             silent_s = self._clock() - self._worker_seen.get((job.number, claim.worker), self._job_seen[job.number])
             key = (job.number, job.incarnation.tag, claim.worker)
             alive, gone = self._liveness.is_alive(*key), self._liveness.is_gone(*key)
             return claim, judge(job, claim, silent_s=silent_s, alive=alive, gone=gone), alive
 
-    def hand_out(self, job: Job, claim: Claim, verdict: Verdict, caller: Caller) -> None:
+    def hand_out(self, job: Job, claim: Claim, caller: Caller) -> None:
         """Store that a ticket is taken."""
         with self._lock:
-            if verdict is not Verdict.AGAIN:
-                with self._store.transaction():
-                    self._store.take(job.number, claim.worker, claim.taken)
-                    what = f"ticket of worker {claim.worker} taken: {claim.taken.origin}"
-                    self._events.add(job.request.name, what, caller)
-                job.incarnation.taken[claim.worker] = claim.taken
+            with self._store.transaction():
+                self._store.take(job.number, claim.worker, claim.taken)
+                what = f"ticket of worker {claim.worker} taken: {claim.taken.origin}"
+                self._events.add(job.request.name, what, caller)
+            job.incarnation.taken[claim.worker] = claim.taken
             self._sign_of_life(job, claim.worker)
 
     # States.

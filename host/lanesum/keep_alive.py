@@ -98,13 +98,9 @@ class KeepAlive(Serving):
         ticket: ticket of this worker.
         controller: ``host:port`` of the controller.
         interval_s: time between two calls where the controller answers with no stream, in seconds.
-
-    Attributes:
-        shared: its owner is not the session.
     """
 
     def __init__(self, ticket: JobTicket, controller: str, interval_s: float = DEFAULT_KEEP_ALIVE_S) -> None:
-        self.shared = False
         self._ticket = ticket
         self._controller = controller
         self._interval_s = interval_s
@@ -246,9 +242,9 @@ class KeepAlive(Serving):
         if self._stream is not None:
             self._stream.close()
 
-    def close(self, *, why: str | None = "it has closed its session") -> None:
-        """Stop the thread, and tell the others ``why`` unless it is None; takes at most six seconds. Idempotent."""
-        if why is not None and self._connected and not self._stop.is_set():
+    def close(self, *, why: str = "it has closed its session") -> None:
+        """Stop the thread, and tell the others ``why``; takes at most six seconds. Idempotent."""
+        if self._connected and not self._stop.is_set():
             self._report(rpc.LEFT, why)
         self.abandon()
         # The interpreter should not end while the thread is in a call.

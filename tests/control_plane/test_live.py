@@ -4,12 +4,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
+import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from lanesum.errors import LanesumError
 from lanesum.join import join
@@ -20,6 +24,7 @@ from lanesum.transport.latency import LatencyHistogram
 from lanesum.transport.stats import TransportStats
 from lanesum.transport.ticket import JobTicket
 from lanesum_control.allocation import SlotRange
+from lanesum_control.cli import top
 from lanesum_control.cli.top import snapshot
 from lanesum_control.controller import Controller
 from lanesum_control.counters import _covered
@@ -182,13 +187,13 @@ def job_of(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
 def test_view_of_two_reports_has_their_rates() -> None:
     then = figures("w1", 1.0, chunks=100, packets_sent=1000, latency_us=5)
     grown = {"retransmissions": 30, "duplicate_results": 10, "server_results": 40, "ecn_marks": 8}
-    now = figures("w1", 3.0, chunks=300, packets_sent=1400, latency_us=400_005, **grown)
+    now = figures("w1", 3.0, chunks=300, packets_sent=1400, latency_us=400_005, wait_us=500_000, **grown)
     job = job_of(answer(then), answer(now))
     (worker,) = job["workers"]
     assert worker["goodput_bytes_per_s"] == job["goodput_bytes_per_s"] == 200 * 256 / 2
     assert (worker["packets_per_s"], worker["retransmissions_per_s"], worker["marks_per_s"]) == (200, 15, 4)
     assert (worker["lost_share"], worker["server_share"]) == (20 / 400, 40 / 200)
-    assert worker["latency_s"] == pytest.approx(0.002)
+    assert (worker["latency_s"], worker["wait_share"]) == (pytest.approx(0.002), 0.25)
     assert (job["alive"], job["slots"], job["stragglers"]) == (1, {"s1": 8}, [])
 
 
@@ -207,19 +212,19 @@ def test_view_of_counts_that_fell_has_no_negative_rate() -> None:
 
 
 @pytest.mark.parametrize(
-    ("latencies_ms", "stragglers"),
+    ("waits", "stragglers"),
     [
-        ((10, 10, 10), []),
-        ((10, 9, 1), ["w3"]),
-        ((10, 1), ["w2"]),
-        ((10, 6), []),
-        ((0.9, 0.1), []),
-        ((10,), []),
+        ((0.5, 0.5, 0.5), []),
+        ((0.5, 0.6, 0.1), ["w3"]),
+        ((0.3, 0.1), ["w2"]),
+        ((0.3, 0.25), []),
+        ((0.0, 0.0), []),
+        ((0.1,), []),
     ],
 )
-def test_straggler_is_the_worker_without_waits(latencies_ms: tuple[float, ...], stragglers: list[str]) -> None:
-    hosts = [f"w{number + 1}" for number in range(len(latencies_ms))]
-    now = [figures(h, 2.0, chunks=10, latency_us=round(ms * 10_000)) for h, ms in zip(hosts, latencies_ms, strict=True)]
+def test_straggler_is_the_worker_that_waits_least(waits: tuple[float, ...], stragglers: list[str]) -> None:
+    hosts = [f"w{number + 1}" for number in range(len(waits))]
+    now = [figures(host, 2.0, wait_us=round(share * 1e6)) for host, share in zip(hosts, waits, strict=True)]
     job = job_of(answer(*(figures(host, 1.0) for host in hosts)), answer(*now))
     assert job["stragglers"] == stragglers
     assert [one["host"] for one in job["workers"] if one["straggler"]] == stragglers
@@ -285,6 +290,35 @@ def test_top_once_prints_jobs_and_parts_whole(address: str, controller: Controll
     found = json.loads(invoke(["top", "--json", "--controller", address]).output)
     assert [job["name"] for job in found["jobs"]] == ["[bold]"]
     assert found["switches"][0]["slots"] == 100 and found["servers"][0]["up"]
+
+
+def test_top_in_a_terminal_goes_on_until_sigint(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = io.StringIO()
+    terminal = Console(file=shown, force_terminal=True, width=200, height=50)
+    monkeypatch.setattr(top, "console", lambda: terminal)
+    slow, quick = (figures(f"w{one}", 1.0, wait_us=one * 100_000) for one in (1, 5))
+    later = [figures("w1", 2.0, wait_us=150_000), figures("w5", 2.0, wait_us=900_000)]
+    answers = iter([answer(quick, slow), rpc.UnreachableError("No controller answers."), answer(*reversed(later))])
+
+    def call(*_arguments: object, **_options: object) -> dict[str, Any]:
+        found = next(answers)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if len(slept) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(rpc, "call", call)
+    monkeypatch.setattr(top, "time", SimpleNamespace(sleep=sleep, monotonic=time.monotonic))
+    top.show("controller", None, 2.5, once=False, as_json=False)
+    assert slept == [2.5] * 3
+    text = shown.getvalue()
+    assert text.index("No controller answers.") < text.index("alive, straggler") < text.rindex(" w5 ")
 
 
 @pytest.mark.usefixtures("at_once")

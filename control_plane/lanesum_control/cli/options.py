@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -18,6 +18,9 @@ Tls = Annotated[
 ]
 Metrics = Annotated[
     str | None, typer.Option(help="Serve Prometheus metrics at this address: host:port, by HTTP, or HTTPS with --tls.")
+]
+LogFormat = Annotated[
+    Literal["text", "json"] | None, typer.Option(help="Write logs with their time to standard error.")
 ]
 Insecure = Annotated[
     bool, typer.Option("--insecure", help="Accept an address that others reach, without TLS and identified callers.")

@@ -91,7 +91,17 @@ def _poll_until(poll: Callable[[], Poll], sleep: Callable[[float], object], enou
 def _tables(found: dict[str, Any]) -> Group:
     jobs = Table("job", "alive", "slots", "goodput", "retransmits/s", "lost", "by server", "stragglers", "left out")
     workers = Table(
-        "job", "worker", "state", "goodput", "packets/s", "retransmits/s", "lost", "by server", "marks/s", "latency"
+        "job",
+        "worker",
+        "state",
+        "goodput",
+        "packets/s",
+        "retransmits/s",
+        "lost",
+        "by server",
+        "marks/s",
+        "latency",
+        "waits",
     )
     for job in found["jobs"]:
         _row(
@@ -106,7 +116,8 @@ def _tables(found: dict[str, Any]) -> Group:
             " ".join(job["stragglers"]) or "-",
             "; ".join(f"{switch}: {why}" for switch, why in job["left_out"].items()) or "-",
         )
-        for one in job["workers"]:
+        # A terminal shows the first lines of many.
+        for one in sorted(job["workers"], key=lambda one: one["state"] == "alive" and not one["straggler"]):
             _row(
                 workers,
                 job["name"],
@@ -119,8 +130,9 @@ def _tables(found: dict[str, Any]) -> Group:
                 _percent(one["server_share"]),
                 _rate(one["marks_per_s"]),
                 "-" if one["latency_s"] is None else f"{one['latency_s'] * 1e3:.2f} ms",
+                _percent(one["wait_share"]),
             )
-    tables = [jobs, workers]
+    tables = [jobs]
     if "switches" in found:
         switches = Table("switch", "slots", "contributions/s", "sums/s", "collisions/s", "refused/s", "state")
         for switch in found["switches"]:
@@ -143,7 +155,7 @@ def _tables(found: dict[str, Any]) -> Group:
                 servers, server["name"], _decisions(decided, *decided or ()), _decisions(refused, *refused or ()), state
             )
         tables += [switches, servers]
-    return Group(*tables)
+    return Group(*tables, workers)
 
 
 def _row(table: Table, *cells: str) -> None:

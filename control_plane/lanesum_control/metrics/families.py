@@ -45,6 +45,7 @@ _WORKER_COUNTS = (
     ("collisions_total", "collisions", 1, "Results whose slot another job held."),
     ("rounds_total", "rounds", 1, "Rounds that the worker began."),
     ("result_latency_seconds_total", "latency_us", 1e-6, "Sum of the times from a chunk to its result."),
+    ("wait_seconds_total", "wait_us", 1e-6, "Time in which the worker waited for packets."),
 )
 _JOB_WORKER = ("job", "worker")
 

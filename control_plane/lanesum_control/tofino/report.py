@@ -29,6 +29,7 @@ from lanesum_control.tofino.resources import REPORT, Resources, read_report
 
 PAGE = "docs/tofino.md"
 _NO_SUMS = tuple(op for op in LaneOp if op.shape.combine is not Combine.ADD)
+_TABLES_OF_A_STAGE = 16
 # Jobs that share a pipe's slots, and values of a model, in the planning tables.
 JOBS = (1, 4, 16, 64)
 MODELS = {"25 M": 25e6, "350 M": 350e6, "7 G": 7e9}
@@ -130,6 +131,26 @@ def resource_table(measured: dict[str, Resources]) -> list[str]:
     ]
 
 
+def lookup_table(measured: dict[str, Resources]) -> list[str]:
+    """Return the rows of the table of tables that operations by lookups need beside the program."""
+    columns = [(profile(name), found) for name, found in measured.items() if profile(name).passes == 1]
+    rows: dict[str, list[int]] = {
+        "there": [built.chip.stages * _TABLES_OF_A_STAGE for built, _ in columns],
+        "the program's": [found.tables for _, found in columns],
+        "`TABLE8` or `EXPAND5TO8`, two a word": [2 * built.accumulator_words for built, _ in columns],
+        "`EXPAND3TO8`, one a word": [built.accumulator_words for built, _ in columns],
+        "the program's, with both lines above": [
+            found.tables + 3 * built.accumulator_words for built, found in columns
+        ],
+        "with all three operations": [found.tables + 5 * built.accumulator_words for built, found in columns],
+    }
+    return [
+        "| tables | " + " | ".join(built.name for built, _ in columns) + " |",
+        "|---|" + "---|" * len(columns),
+        *(f"| {title} | " + " | ".join(map(str, cells)) + " |" for title, cells in rows.items()),
+    ]
+
+
 def rate_table(capabilities: Mapping[str, Capabilities]) -> list[str]:
     """Return the rows of the rate table, one per profile and adding operation; ``capabilities`` by profile."""
     lines = [
@@ -164,6 +185,7 @@ def generated_parts(root: Path) -> dict[str, list[str]]:
         "tofino round trips": round_trip_table(found),
         "tofino slots": slots_table(),
         "tofino models": model_table(),
+        "tofino lookups": lookup_table(measured),
     }
 
 

@@ -50,6 +50,7 @@ COMMANDS = {
     "certs": Command("lanesum-control", "Make a certificate authority for a lab, and issue certificates."),
     "token": Command("lanesum-control", "Give and withdraw tokens of operators and tenants."),
     "topology": Command("lanesum-control", "Check and show topology files."),
+    "capture": Command("lanesum-switch", "Capture packets at a network interface, for Wireshark."),
     "faults": Command("lanesum-switch", "Check and show fault plans."),
     "bench": Command("lanesum-lab", "Measure lanesum beside its peers."),
     "doctor": Command("lanesum", "Report what lanesum uses on this machine, and what is missing."),

@@ -26,13 +26,15 @@ def parser() -> ArgumentParser:
         "The exit status is 1 if there is one.",
     )
     options.add_argument("--json", action="store_true", help="print JSON")
+    options.add_argument("--controller", help="check its switches, servers, and the path from this machine to them")
+    options.add_argument("--job", help="say why this job is slow, or summed by the server")
     return options
 
 
 def main(argv: Sequence[str]) -> int:
     """Print every finding; return 1 if one of them is a problem."""
     options = parser().parse_args(argv)
-    findings = examine()
+    findings = examine(options.controller, options.job)
     fine = usable(findings)
     if options.json:
         print(json.dumps({"usable": fine, "checks": [asdict(finding) for finding in findings]}, indent=2))

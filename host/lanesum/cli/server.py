@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
-from lanesum import environment
+from lanesum import environment, logs
 from lanesum._internal.exporters import exporter
 from lanesum._internal.offload import Offload
 from lanesum._internal.udp_socket import Address
@@ -46,6 +46,7 @@ def parser() -> ArgumentParser:
     identity = f"ca.crt, tls.crt and tls.key of the control service (default: {environment.TLS})"
     add("--tls", type=Path, metavar="FOLDER", default=folder, help=identity)
     add("--metrics", metavar="HOST:PORT", help="serve Prometheus metrics at this address (needs lanesum[metrics])")
+    add("--log-format", choices=logs.FORMATS, help="write logs with their time to standard error")
     add("--insecure", action="store_true", help="accept services that others reach, without TLS")
     return options
 
@@ -63,6 +64,8 @@ def main(argv: Sequence[str]) -> int:
     else:
         address = _in_topology(options.topology, options.host, options.loopback, options.behind_switch)
     credentials = tls.credentials_for("control service", options.control, options.tls, insecure=options.insecure)
+    if options.log_format is not None:
+        logs.set_up(options.log_format)
     raise_file_limit()
     more = {"threads": options.threads, "offload": options.offload, "credentials": credentials}
     with contextlib.ExitStack() as stack:

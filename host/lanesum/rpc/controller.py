@@ -24,6 +24,7 @@ RESIZE = "Resize"
 LEAVE = "Leave"
 EXTEND = "Extend"
 EVENTS = "Events"
+EXAMINE = "Examine"
 LIVE = "Live"
 DEFAULT_PORT = 50551
 DEFAULT_TIMEOUT_S = 30.0

@@ -100,8 +100,7 @@ class Session(Closing):
         if self._keep_alive is not None:
             self._transport.ask(self._keep_alive, busy_s)
             self._keep_alive.listen(self._transport)
-            if not self._keep_alive.shared:
-                weakref.finalize(self, self._keep_alive.abandon).atexit = False
+            weakref.finalize(self, self._keep_alive.abandon).atexit = False
         if address := os.environ.get(environment.METRICS):
             exporter("worker")(self, address)
         #: Maximum number of values for which ``all_reduce`` uses ``UdpTransport.gather``.
@@ -374,7 +373,7 @@ class Session(Closing):
     def close(self) -> None:
         """Release sockets and kept memory; idempotent. All-reduces in flight end with SessionClosedError."""
         self._transport.close()
-        if self._keep_alive is not None and not self._keep_alive.shared:
+        if self._keep_alive is not None:
             self._keep_alive.close()
         arrays.release_pooled()
 

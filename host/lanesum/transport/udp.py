@@ -173,7 +173,7 @@ class UdpTransport:
         self._failure: LanesumError | None = None  # raised between calls, for the next one
         self._interruption: LanesumError | None = None  # raised instead of a timeout
         self._peers: Peers | None = None
-        self._busy_s = 0.0
+        self._busy_s = self._waited_s = 0.0
         self._lock = threading.Lock()
         self._service_thread = ServiceThread(self._lock, self._service)
 
@@ -195,7 +195,9 @@ class UdpTransport:
     @property
     def stats(self) -> TransportStats:
         """Counts since the transport was opened; a snapshot."""
-        return self._rounds.stats.copy()
+        stats = self._rounds.stats.copy()
+        stats.wait_us = round(self._waited_s * 1e6)
+        return stats
 
     @property
     def supports_pieces(self) -> bool:
@@ -217,7 +219,9 @@ class UdpTransport:
             else:
                 self._check_round(op, words)
                 with _Exclusive(self):
+                    begun = time.monotonic()
                     in_time, done = self._loop.exchange(op, words, self._deadline_s)
+                    self._waited_s += time.monotonic() - begun
                     if not isinstance(done, NativeRoundState):
                         return done
                     state = done
@@ -245,7 +249,9 @@ class UdpTransport:
             return None
         try:
             with _Exclusive(self):
+                begun = time.monotonic()
                 gathered = loop.gather(vector, ticket.worker, ticket.workers, divisor, self._deadline_s)
+                self._waited_s += time.monotonic() - begun
                 if gathered is None:
                     return None
                 in_time, state, values = gathered
@@ -364,7 +370,10 @@ class UdpTransport:
     def _run(self, rounds: Sequence[RoundInFlight]) -> bool:
         """Run the loop until one of the rounds is ready or complete; return False after the deadline."""
         targets = [one.target for one in rounds]
-        return run_and_log(self._loop, targets, self._deadline_s, self.ticket, lambda: self._rounds.stats)
+        begun = time.monotonic()
+        in_time = run_and_log(self._loop, targets, self._deadline_s, self.ticket, lambda: self._rounds.stats)
+        self._waited_s += time.monotonic() - begun
+        return in_time
 
     def wake(self) -> None:
         """Make ``wait`` return, or the next one not wait; callable from any thread."""
