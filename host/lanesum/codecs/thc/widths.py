@@ -24,23 +24,28 @@ from lanesum.codecs.registry import register
 from lanesum.codecs.thc.allocation import Ladder, Width
 from lanesum.codecs.thc.backend import Backend
 from lanesum.codecs.thc.codec import OPS, THC
+from lanesum.codecs.thc.narrow import MAX_WORKERS as MAX_NARROW_WORKERS
+from lanesum.codecs.thc.narrow import NarrowTHC
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 
 # Coordinates of a block of the flat plan, a multiple of every shorter block.
 _FLAT_BLOCK = 4096
 _BLOCKS = (256, 512, 1024, 2048, 4096)
-# Widths pay for their shorter blocks and their copies if they reduce the expected error at least to this share.
+# Widths pay for their shorter blocks and copies if they reduce the expected error, or the bytes, to this share.
 _WORTHWHILE = 0.9
+# In the place of the bits of blocks in lanes of 4 bits, uplink and downlink.
+_NARROW = 2
 # Unit of a budget is 1/1024 bit of a coordinate, so that all workers compute the same one.
 _UNITS = 1024
 
 
 class WidthTHC(THC):
-    """THC with 0, 3, 4, 5 or 8 bits for each block of ``block`` coordinates; at least one of ``budget`` and ``error``.
+    """THC with 0, 3, 4, 5 or 8 bits for each block of ``block`` coordinates, for at least one of ``budget`` and ``error``.
 
     ``budget``: the bytes, uplink and downlink, with the norms, are at most those of flat ``thc`` with so many bits.
-    ``error``: NMSE of vectors of workers that differ, to reach with the fewest bytes; a budget goes first.
+    ``error``: NMSE of vectors of workers that differ, to reach with the fewest bytes on the downlink, which has no fewer
+    than the uplink; up to 7 workers also have lanes of 4 bits for that. A budget goes first, and counts both.
     ``exponent``: 1 or 2, of the norm in the weight of a block. 2 has the least error, and is the default for an
     ``error``. 1 leaves more bits to small gradients, which some optimizers scale up. ``lookup``: as for :class:`THC`.
 
@@ -76,9 +81,14 @@ class WidthTHC(THC):
                 self._codecs[bits] = THC(workers=workers, bits=bits, block=block, lookup=lookup)
             except ConfigurationError:
                 continue  # the lanes do not fit so many workers
-        widths = [Width(one.bits, one.bits + one.lanes, one.grid.error()) for one in self._codecs.values()]
+        both = budget is not None
+        widths = [Width(one.bits, both * one.bits + one.lanes, one.grid.error()) for one in self._codecs.values()]
+        more = []
+        if not both and workers <= MAX_NARROW_WORKERS:
+            narrow = self._codecs[_NARROW] = NarrowTHC(workers=workers, block=block)
+            more = [Width(_NARROW, narrow.lanes, narrow.grid.error())]
         # Gradients of real models are between different and equal vectors.
-        self._ladder = Ladder.of(widths, math.sqrt(workers))
+        self._ladder = Ladder.of([*widths, *more], math.sqrt(workers))
         last = self._ladder.widths[-1]
         if budget is not None and not 0 < budget <= last.bits:
             raise ConfigurationError(
@@ -110,9 +120,10 @@ class WidthTHC(THC):
 
     def describe(self) -> str:
         """See :meth:`lanesum.codecs.base.Codec.describe`."""
+        used = [4, *({_NARROW} & set(self._codecs))]
         return (
             f"{super().describe()} budget={self.budget!r} error={self.error!r} exponent={self.exponent} "
-            f"fine={self.fine} steps={self._ladder.steps} {self._codecs[4].describe()}"
+            f"fine={self.fine} steps={self._ladder.steps} {' '.join(self._codecs[n].describe() for n in used)}"
         )
 
     def shapes(self, size: int) -> tuple[RoundShape, ...]:
@@ -142,7 +153,7 @@ class WidthTHC(THC):
         if flat is not None:
             equal = Ladder((flat,)).expected(coarse, np.zeros(coarse.size, np.intp))
             if self.error is not None and flat.error <= self.error:
-                worse = ladder.cost(plan[:full]) >= flat.cost * full
+                worse = ladder.cost(plan[:full]) >= _WORTHWHILE * flat.cost * full
             else:
                 worse = ladder.expected(norms, plan) >= _WORTHWHILE * equal
             if worse:
