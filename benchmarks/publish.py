@@ -109,6 +109,16 @@ def sweep_table(result: dict[str, Any]) -> str:
     return "\n".join([*speed, "", _on_one_machine(result)])
 
 
+def equal_error_table(result: dict[str, Any]) -> str:
+    """Return times of all-reduces of recorded gradients, beside their errors."""
+    table = _markdown(allreduce.ERROR_COLUMNS, allreduce.error_rows(result))
+    first = result["figures"][0]
+    words = (
+        f"Gradients of {result['gradients']}, repeated to {first['values']:,} values, over {first['workers']} workers. "
+    )
+    return "\n".join([*table, "", words + _on_one_machine(result)])
+
+
 def server_tables(result: dict[str, Any]) -> str:
     """Return lanes and datagrams per second of one core."""
     lanes = _markdown(server.LANE_COLUMNS, server.lane_rows(result))
@@ -294,6 +304,7 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "all-reduce summary": ("allreduce.json", "README.md", summary_table),
     "all-reduce by size": ("allreduce-sizes.json", PAGE, sweep_table),
     "all-reduce by workers": ("allreduce-workers.json", PAGE, sweep_table),
+    "all-reduce at equal error": ("allreduce-widths.json", PAGE, equal_error_table),
     "server figures": ("server.json", PAGE, server_tables),
     "transport figures": ("transport.json", PAGE, transport_tables),
     "error figures": ("nmse.json", "docs/codecs.md", nmse_table),
@@ -327,6 +338,10 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
     "allreduce-sizes": (
         *("allreduce", "--cases", "hub", "--rates", "1000"),
         *("--sizes", "250,2500,25k,250k,2500k,25M,250M", "--repeats", "3"),
+    ),
+    "allreduce-widths": (
+        *("allreduce", "--gradients", "transformer", "--codecs", "thc,thc error=0.0117", "--cases", "hub"),
+        *("--repeats", "3"),
     ),
     "nmse-widths": ("nmse", "--widths"),
     "learning-widths": (

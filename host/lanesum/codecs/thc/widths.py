@@ -41,11 +41,11 @@ _UNITS = 1024
 
 
 class WidthTHC(THC):
-    """THC with 0, 3, 4, 5 or 8 bits for each block of ``block`` coordinates, for at least one of ``budget`` and ``error``.
+    """THC with 0, 3, 4, 5 or 8 bits for each block of ``block`` coordinates; at least one of ``budget`` and ``error``.
 
     ``budget``: the bytes, uplink and downlink, with the norms, are at most those of flat ``thc`` with so many bits.
-    ``error``: NMSE of vectors of workers that differ, to reach with the fewest bytes on the downlink, which has no fewer
-    than the uplink; up to 7 workers also have lanes of 4 bits for that. A budget goes first, and counts both.
+    ``error``: NMSE of vectors of workers that differ, to reach with the fewest bytes on the downlink, the busier
+    direction; up to 7 workers also have lanes of 4 bits for that. A budget goes first, and counts both.
     ``exponent``: 1 or 2, of the norm in the weight of a block. 2 has the least error, and is the default for an
     ``error``. 1 leaves more bits to small gradients, which some optimizers scale up. ``lookup``: as for :class:`THC`.
 
