@@ -310,6 +310,7 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "error figures": ("nmse.json", "docs/codecs.md", nmse_table),
     "widths figures": ("nmse-widths.json", "docs/codecs.md", widths_table),
     "widths in training": ("learning-widths.json", "docs/codecs.md", training_table),
+    "widths in longer training": ("learning-long.json", "docs/codecs.md", training_table),
     "bias figures": ("nmse.json", "docs/codecs.md", rounds_table),
     "sparse figures": ("sparse.json", "docs/codecs.md", sparse_table),
     "codec figures": ("codec.json", "docs/codecs.md", codec_table),
@@ -347,6 +348,10 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
     "learning-widths": (
         *("learning", "--codecs", "fixed,thc,widths 2,widths 3", "--steps", "100", "--seeds", "5"),
         *("--tasks", "digits,digits AdamW,transformer,transformer AdamW,words,words AdamW"),
+    ),
+    "learning-long": (
+        *("learning", "--codecs", "fixed,thc,thc 8,widths 2,widths 3", "--steps", "400", "--seeds", "5"),
+        *("--tasks", "digits AdamW,transformer AdamW,words AdamW"),
     ),
     "sparse": ("sparse", "--rates", "200", "--repeats", "3"),
     "codec": ("codec", "--part", "speed", "--levels", "avx2,avx512"),

@@ -16,7 +16,7 @@ import pytest
 from lanesum import codecs
 from lanesum.codecs import THC, CodecError, ErrorFeedback, UnencodableError
 from lanesum.codecs.thc import WidthTHC
-from lanesum.codecs.thc.narrow import MAX_WORKERS, NarrowTHC
+from lanesum.codecs.thc.widths import MAX_NARROW_WORKERS, NarrowTHC
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum_lab.codec_simulation import Simulation, simulate
@@ -179,7 +179,7 @@ def test_workers_with_other_budgets_have_other_rounds() -> None:
         run(job, structured(2))
 
 
-@pytest.mark.parametrize("workers", range(1, MAX_WORKERS + 1))
+@pytest.mark.parametrize("workers", range(1, MAX_NARROW_WORKERS + 1))
 def test_narrow_lanes_hold_the_sum_of_all_workers(workers: int) -> None:
     """Every worker sends the largest code in every lane, without a carry into the next one."""
     vectors = [np.full(1024, 100.0, np.float32) * (np.arange(1024) % 512 == 0)] * workers

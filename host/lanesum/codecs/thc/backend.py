@@ -37,15 +37,11 @@ class Backend(Protocol):
 
     size: int
     runs: list[Run]
-
-    @property
-    def ahead(self) -> Callable[[], object] | None: ...
+    ahead: Callable[[], Any] | None
+    own_residual: Callable[[], Any] | None
 
     @property
     def codes(self) -> Words: ...
-
-    @property
-    def own_residual(self) -> Callable[[], object] | None: ...
 
     def norms(self) -> Vector:
         """Return the norms of this worker's blocks (float32, on the host).
@@ -83,15 +79,7 @@ class HostBackend:
         self._coder = coder
         self._vector = vector
         self._context = context
-        self._own: Deferred[Vector] | None = None
-
-    @property
-    def codes(self) -> Words:
-        return self._codes
-
-    @property
-    def own_residual(self) -> Callable[[], Vector] | None:
-        return self._own
+        self.own_residual: Callable[[], Any] | None = None
 
     def norms(self) -> Vector:
         norms = norms_of(self._vector, self._coder.block, self._context)
@@ -112,12 +100,12 @@ class HostBackend:
         self._positions = coder.positions(self._norms, peaks)
         self._scales = coder.scales(self.size, peaks, context.divisor)
         self._everyone = dither_sum(context.workers, coder.grid.granularity)
-        self._codes: Words = arrays.empty(self.runs[-1].words(coder.op.shape.code_bits).stop, np.uint32)
-        self._own = Deferred(partial(self.residual, True)) if context.keep_residual else None
+        self.codes: Words = arrays.empty(self.runs[-1].words(coder.op.shape.code_bits).stop, np.uint32)
+        self.own_residual = Deferred(partial(self.residual, True)) if context.keep_residual else None
 
     def encode(self, number: int) -> None:
         run = self.runs[number]
-        words = self._codes[run.words(self._coder.op.shape.code_bits)]
+        words = self.codes[run.words(self._coder.op.shape.code_bits)]
         if number == 0 and self.ahead is not None:
             self._coder.quantize(self.ahead(), run, self._positions, self._context, words)
         else:
@@ -137,9 +125,9 @@ class HostBackend:
     def result(self, included: bool | NDArray[np.bool_]) -> Result:
         if not self._context.keep_residual:
             return Result(self.values)
-        if self._own is None:
+        if self.own_residual is None:
             return Result(self.values, self._vector.copy())
-        return Result(self.values, self._own() if np.all(included) else self.residual(included))
+        return Result(self.values, self.own_residual() if np.all(included) else self.residual(included))
 
     def residual(self, included: bool | NDArray[np.bool_]) -> Vector:
         """Return the vector minus the decoding of this worker's summed codes."""
@@ -150,6 +138,6 @@ class HostBackend:
         summed = None if included is True else np.broadcast_to(included, words)
         for run in self.runs:
             counted = None if summed is None else summed[run.words(shape.lane_bits)]
-            values, codes = self._vector[run.values], self._codes[run.words(shape.code_bits)]
+            values, codes = self._vector[run.values], self.codes[run.words(shape.code_bits)]
             self._coder.residual(values, codes, run, scales, self._context, counted, residual[run.values])
         return residual

@@ -102,16 +102,11 @@ def best_grid(bits: int, workers: int, lane_max: int, table: bool) -> Grid:
     finest = min(lane_max // workers, 2 * coarsest) if table else coarsest
     if coarsest * workers > lane_max:
         raise ConfigurationError(f"{workers} workers x {coarsest} exceed a lane of {lane_max}.", "Use fewer bits.")
-    return _best([outer_levels(bits, granularity) for granularity in range(coarsest, finest + 1)], workers)
+    return best_of([outer_levels(bits, granularity) for granularity in range(coarsest, finest + 1)], workers)
 
 
-@lru_cache(maxsize=256)
-def uniform_grid(granularity: int, workers: int) -> Grid:
-    """Return the grid of the levels 0 to ``granularity`` whose T has the least error, as of :func:`best_grid`."""
-    return _best([tuple(range(granularity + 1))], workers)
-
-
-def _best(candidates: list[tuple[int, ...]], workers: int) -> Grid:
+def best_of(candidates: list[tuple[int, ...]], workers: int) -> Grid:
+    """Return the grid of least error, see :func:`best_grid`, of several choices of levels."""
     best, best_cost = None, math.inf
     for levels in candidates:
         costs = _errors(levels, _LIMITS, 1) + agreement_weight(workers) * _errors(levels, _LIMITS, workers)

@@ -23,9 +23,9 @@ from lanesum.codecs.norms import checked_peaks
 from lanesum.codecs.registry import register
 from lanesum.codecs.thc.allocation import Ladder, Width
 from lanesum.codecs.thc.backend import Backend
+from lanesum.codecs.thc.blocks import BlockCoder
 from lanesum.codecs.thc.codec import OPS, THC
-from lanesum.codecs.thc.narrow import MAX_WORKERS as MAX_NARROW_WORKERS
-from lanesum.codecs.thc.narrow import NarrowTHC
+from lanesum.codecs.thc.grid import best_of
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 
@@ -34,10 +34,25 @@ _FLAT_BLOCK = 4096
 _BLOCKS = (256, 512, 1024, 2048, 4096)
 # Widths pay for their shorter blocks and copies if they reduce the expected error, or the bytes, to this share.
 _WORTHWHILE = 0.9
-# In the place of the bits of blocks in lanes of 4 bits, uplink and downlink.
-_NARROW = 2
+# In the place of the bits of blocks in lanes of 4 bits, and the largest sum in one.
+_NARROW, _NARROW_MAX = 2, 15
+#: With more workers in lanes of 4 bits there are only two levels, nearly as bad as a block that is not sent.
+MAX_NARROW_WORKERS = _NARROW_MAX // 2
 # Unit of a budget is 1/1024 bit of a coordinate, so that all workers compute the same one.
 _UNITS = 1024
+
+
+class NarrowTHC(THC):
+    """THC with lanes of 4 bits, for at most 7 workers: four workers have the levels 0 to 3.
+
+    Words are packed as those of EXPAND8, but added as they are sent, by ADD32. Workers widen the sums.
+    """
+
+    def __init__(self, *, workers: int, block: int) -> None:
+        super().__init__(workers=workers, block=block, lookup=False)
+        self.lanes, self.op = 4, LaneOp.ADD32
+        self.grid = best_of([tuple(range(_NARROW_MAX // workers + 1))], workers)
+        self.coder = BlockCoder(self.grid, LaneOp.EXPAND8, block)
 
 
 class WidthTHC(THC):
@@ -83,12 +98,12 @@ class WidthTHC(THC):
                 continue  # the lanes do not fit so many workers
         both = budget is not None
         widths = [Width(one.bits, both * one.bits + one.lanes, one.grid.error()) for one in self._codecs.values()]
-        more = []
+        ways = list(widths)
         if not both and workers <= MAX_NARROW_WORKERS:
             narrow = self._codecs[_NARROW] = NarrowTHC(workers=workers, block=block)
-            more = [Width(_NARROW, narrow.lanes, narrow.grid.error())]
+            ways.append(Width(_NARROW, narrow.lanes, narrow.grid.error()))
         # Gradients of real models are between different and equal vectors.
-        self._ladder = Ladder.of([*widths, *more], math.sqrt(workers))
+        self._ladder = Ladder.of(ways, math.sqrt(workers))
         last = self._ladder.widths[-1]
         if budget is not None and not 0 < budget <= last.bits:
             raise ConfigurationError(
@@ -120,7 +135,7 @@ class WidthTHC(THC):
 
     def describe(self) -> str:
         """See :meth:`lanesum.codecs.base.Codec.describe`."""
-        used = [4, *({_NARROW} & set(self._codecs))]
+        used = sorted({4, _NARROW} & set(self._codecs))
         return (
             f"{super().describe()} budget={self.budget!r} error={self.error!r} exponent={self.exponent} "
             f"fine={self.fine} steps={self._ladder.steps} {' '.join(self._codecs[n].describe() for n in used)}"
