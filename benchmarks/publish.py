@@ -114,7 +114,7 @@ def equal_error_table(result: dict[str, Any]) -> str:
     table = _markdown(allreduce.ERROR_COLUMNS, allreduce.error_rows(result))
     first = result["figures"][0]
     words = (
-        f"Gradients of {result['gradients']}, repeated to {first['values']:,} values, over {first['workers']} workers. "
+        f"Gradients of {result['gradients'].replace('_', ' ')}, repeated to {first['values']:,} values, over {first['workers']} workers. "
     )
     return "\n".join([*table, "", words + _on_one_machine(result)])
 
@@ -304,7 +304,8 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "all-reduce summary": ("allreduce.json", "README.md", summary_table),
     "all-reduce by size": ("allreduce-sizes.json", PAGE, sweep_table),
     "all-reduce by workers": ("allreduce-workers.json", PAGE, sweep_table),
-    "all-reduce at equal error": ("allreduce-widths.json", PAGE, equal_error_table),
+    "all-reduce at equal error": ("allreduce-transformer.json", PAGE, equal_error_table),
+    "all-reduce at equal error, large": ("allreduce-large-transformer.json", PAGE, equal_error_table),
     "server figures": ("server.json", PAGE, server_tables),
     "transport figures": ("transport.json", PAGE, transport_tables),
     "error figures": ("nmse.json", "docs/codecs.md", nmse_table),
@@ -340,10 +341,13 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
         *("allreduce", "--cases", "hub", "--rates", "1000"),
         *("--sizes", "250,2500,25k,250k,2500k,25M,250M", "--repeats", "3"),
     ),
-    "allreduce-widths": (
-        *("allreduce", "--gradients", "transformer", "--codecs", "thc,thc error=0.0117", "--cases", "hub"),
-        *("--repeats", "3"),
-    ),
+    **{
+        f"allreduce-{model.replace('_', '-')}": (
+            *("allreduce", "--gradients", model, "--codecs", "thc,thc error=0.01", "--cases", "hub"),
+            *("--repeats", "3"),
+        )
+        for model in ("transformer", "large_transformer")
+    },
     "nmse-widths": ("nmse", "--widths"),
     "learning-widths": (
         *("learning", "--codecs", "fixed,thc,widths 2,widths 3", "--steps", "100", "--seeds", "5"),

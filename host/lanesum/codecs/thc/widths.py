@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum._internal import arrays
-from lanesum.codecs.base import CodecContext, Result, Round, RoundGroup, RoundShape, Steps, Vector, is_tensor
+from lanesum.aggregation.combine import Words
+from lanesum.codecs.base import CodecContext, Members, Result, Round, RoundGroup, RoundShape, Steps, Vector, is_tensor
 from lanesum.codecs.norms import checked_peaks
 from lanesum.codecs.registry import register
 from lanesum.codecs.thc.allocation import Ladder, Width
-from lanesum.codecs.thc.backend import Backend
+from lanesum.codecs.thc.backend import Backend, HostBackend
 from lanesum.codecs.thc.blocks import BlockCoder
 from lanesum.codecs.thc.codec import OPS, THC
 from lanesum.codecs.thc.grid import best_of
@@ -202,27 +203,31 @@ class WidthTHC(THC):
 
             vector, stream = with_error_feedback(x, context), staging_for(x.device).stream
         groups = []
+        with stream():
+            values, residual = _new(vector, size), None
         for bits, codec in codecs.items():
             blocks = np.flatnonzero(widths == bits)
             if blocks.size:
-                with stream():
-                    picked = _picked(vector, blocks, self.fine)
                 # Blocks of different widths have different dithers.
                 own = replace(context, seed=context.seed ^ bits, error_feedback=None)
-                part = cast(Backend, codec._backend(picked, own))
+                if is_tensor(x):
+                    with stream():
+                        part = cast(Backend, codec._backend(_picked(vector, blocks, self.fine), own))
+                else:
+                    part = _PickedBackend(codec.coder, vector, blocks, own, values)
                 part.set_norms(norms[blocks])
                 part.prepare(peaks[blocks])
                 groups.append((blocks, *codec.code_round(part, context)))
         replies = (yield RoundGroup(tuple(round_ for _, round_, _ in groups))) if groups else ()
         results = [(blocks, finish(reply)) for (blocks, _, finish), reply in zip(groups, replies, strict=True)]
         with stream():
-            values, residual = _new(vector, size), None
-            values[:] = 0
+            _put(None, np.flatnonzero(widths == 0), self.fine, values)
             if context.keep_residual:
                 residual = _new(vector, size)
                 residual[:] = vector
             for blocks, result in results:
-                _put(result.values, blocks, self.fine, values)
+                if is_tensor(x):
+                    _put(result.values, blocks, self.fine, values)
                 if residual is not None:
                     _put(result.residual, blocks, self.fine, residual)
         return Result(values, residual)
@@ -268,12 +273,48 @@ def _picked(vector: Any, blocks: NDArray[np.intp], block: int) -> Any:
 
 
 def _put(picked: Any, blocks: NDArray[np.intp], block: int, out: Any) -> None:
-    """Write to ``out`` what :func:`_picked` returned for it."""
+    """Write to ``out`` what :func:`_picked` returned for it, or zeros for None."""
     full = len(out) // block
     whole = blocks[blocks < full]
-    out[: full * block].reshape(full, block)[whole] = picked[: whole.size * block].reshape(-1, block)
-    if blocks[-1] == full:
-        out[full * block :] = picked[whole.size * block :]
+    out[: full * block].reshape(full, block)[whole] = (
+        0 if picked is None else picked[: whole.size * block].reshape(-1, block)
+    )
+    if whole.size < blocks.size:
+        out[full * block :] = 0 if picked is None else picked[whole.size * block :]
+
+
+class _Picked:
+    """Blocks of an array side by side, each of which is copied when it is read."""
+
+    def __init__(self, vector: Vector, blocks: NDArray[np.intp], block: int) -> None:
+        self._vector, self._blocks, self._block = vector, blocks, block
+        missing = max(0, (int(blocks[-1]) + 1) * block - vector.size)
+        self.size = blocks.size * block - missing
+
+    def __getitem__(self, values: slice) -> Vector:
+        blocks = slice(values.start // self._block, -(-values.stop // self._block))
+        return cast(Vector, _picked(self._vector, self._blocks[blocks], self._block))
+
+
+class _PickedBackend(HostBackend):
+    """Backend for some ``blocks`` of an array, whose runs are gathered and scattered while others are in flight."""
+
+    def __init__(
+        self, coder: BlockCoder, vector: Vector, blocks: NDArray[np.intp], context: CodecContext, out: Vector
+    ) -> None:
+        super().__init__(coder, cast(Vector, _Picked(vector, blocks, coder.block)), context)
+        self._blocks, self._out = blocks, out
+
+    def decode(self, number: int, lanes: Words) -> None:
+        run = self.runs[number]
+        # The same values again and again stay in a cache.
+        piece = self.values[: run.values.stop - run.values.start]
+        self._coder.decode(lanes, run, self._scales, self._context, self._everyone, piece)
+        _put(piece, self._blocks[run.blocks], run.block, self._out)
+
+    def decode_members(self, sums: Words, members: Members) -> None:
+        super().decode_members(sums, members)
+        _put(self.values, self._blocks, self._coder.block, self._out)
 
 
 def _new(vector: Any, size: int) -> Any:
