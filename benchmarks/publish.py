@@ -113,9 +113,8 @@ def equal_error_table(result: dict[str, Any]) -> str:
     """Return times of all-reduces of recorded gradients, beside their errors."""
     table = _markdown(allreduce.ERROR_COLUMNS, allreduce.error_rows(result))
     first = result["figures"][0]
-    words = (
-        f"Gradients of {result['gradients'].replace('_', ' ')}, repeated to {first['values']:,} values, over {first['workers']} workers. "
-    )
+    model = result["gradients"].replace("_", " ")
+    words = f"Gradients of the {model}, repeated to {first['values']:,} values, over {first['workers']} workers. "
     return "\n".join([*table, "", words + _on_one_machine(result)])
 
 

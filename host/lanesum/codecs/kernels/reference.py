@@ -90,10 +90,7 @@ def from_integers(
 
 
 def integer_residual(
-    values: NDArray[np.float32],
-    integers: NDArray[np.int32],
-    units: BlockUnits,
-    out: NDArray[np.float32],
+    values: NDArray[np.float32], integers: NDArray[np.int32], units: BlockUnits, out: NDArray[np.float32]
 ) -> None:
     """Subtract from ``values`` the values of their ``integers``."""
     out[...] = values - integers * _units(units, values.size)

@@ -27,6 +27,14 @@ _PIECE = 1 << 17
 class Backend(Protocol):
     """Arithmetic of one all-reduce. Each method is called once, in this order.
 
+    - ``norms`` returns the norms of this worker's blocks (float32, on the host). Raises the exceptions of
+      :func:`lanesum.codecs.norms.norms_of`. ``set_norms`` sets norms that were computed elsewhere, instead.
+    - ``prepare`` prepares the code round. ``peaks``: the largest norms of all workers.
+    - ``encode`` encodes the words of a run.
+    - ``decode`` decodes the sums of a run over all workers. The caller may reuse ``lanes`` afterwards.
+      ``decode_members`` decodes those of the whole round, which lack some workers, instead.
+    - ``result`` returns the result. ``included``: True for sums that contain this worker's words.
+
     Attributes:
         size: number of values of the vector.
         runs: parts of the code round.
@@ -42,30 +50,13 @@ class Backend(Protocol):
 
     @property
     def codes(self) -> Words: ...
-
-    def norms(self) -> Vector:
-        """Return the norms of this worker's blocks (float32, on the host).
-
-        Raises the exceptions of :func:`lanesum.codecs.norms.norms_of`.
-        """
-
-    def set_norms(self, norms: Vector) -> None:
-        """Set norms that were computed elsewhere, instead of ``norms``."""
-
-    def prepare(self, peaks: Vector) -> None:
-        """Prepare the code round. ``peaks``: the largest norms of all workers."""
-
-    def encode(self, number: int) -> None:
-        """Encode the words of a run."""
-
-    def decode(self, number: int, lanes: Words) -> None:
-        """Decode the sums of a run over all workers. The caller may reuse ``lanes`` afterwards."""
-
-    def decode_members(self, sums: Words, members: Members) -> None:
-        """Decode the sums of the whole round, which lack some workers; instead of ``decode``."""
-
-    def result(self, included: bool | NDArray[np.bool_]) -> Result:
-        """Return the result. ``included``: True for sums that contain this worker's words."""
+    def norms(self) -> Vector: ...
+    def set_norms(self, norms: Vector) -> None: ...
+    def prepare(self, peaks: Vector) -> None: ...
+    def encode(self, number: int) -> None: ...
+    def decode(self, number: int, lanes: Words) -> None: ...
+    def decode_members(self, sums: Words, members: Members) -> None: ...
+    def result(self, included: bool | NDArray[np.bool_]) -> Result: ...
 
 
 class HostBackend:

@@ -53,12 +53,7 @@ def rotate_blocks(values: Floats, powers: Floats, rotation: Rotation, out: Float
 
 
 def quantize_blocks(
-    rotated: Floats,
-    factors: Floats,
-    block: int,
-    dithers: SharedDithers,
-    rounding: Rounding,
-    words: Words,
+    rotated: Floats, factors: Floats, block: int, dithers: SharedDithers, rounding: Rounding, words: Words
 ) -> None:
     """Round ``rotated`` to levels with this worker's dithers, and pack the codes for the lane operation.
 

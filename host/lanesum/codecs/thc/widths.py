@@ -214,7 +214,7 @@ class WidthTHC(THC):
                     with stream():
                         part = cast(Backend, codec._backend(_picked(vector, blocks, self.fine), own))
                 else:
-                    part = _PickedBackend(codec.coder, vector, blocks, own, values)
+                    part = _PickedBackend(codec, blocks, vector, values, own)
                 part.set_norms(norms[blocks])
                 part.prepare(peaks[blocks])
                 groups.append((blocks, *codec.code_round(part, context)))
@@ -276,11 +276,10 @@ def _put(picked: Any, blocks: NDArray[np.intp], block: int, out: Any) -> None:
     """Write to ``out`` what :func:`_picked` returned for it, or zeros for None."""
     full = len(out) // block
     whole = blocks[blocks < full]
-    out[: full * block].reshape(full, block)[whole] = (
-        0 if picked is None else picked[: whole.size * block].reshape(-1, block)
-    )
+    stop = whole.size * block
+    out[: full * block].reshape(full, block)[whole] = 0 if picked is None else picked[:stop].reshape(-1, block)
     if whole.size < blocks.size:
-        out[full * block :] = 0 if picked is None else picked[whole.size * block :]
+        out[full * block :] = 0 if picked is None else picked[stop:]
 
 
 class _Picked:
@@ -300,9 +299,9 @@ class _PickedBackend(HostBackend):
     """Backend for some ``blocks`` of an array, whose runs are gathered and scattered while others are in flight."""
 
     def __init__(
-        self, coder: BlockCoder, vector: Vector, blocks: NDArray[np.intp], context: CodecContext, out: Vector
+        self, codec: THC, blocks: NDArray[np.intp], vector: Vector, out: Vector, context: CodecContext
     ) -> None:
-        super().__init__(coder, cast(Vector, _Picked(vector, blocks, coder.block)), context)
+        super().__init__(codec.coder, cast(Vector, _Picked(vector, blocks, codec.block)), context)
         self._blocks, self._out = blocks, out
 
     def decode(self, number: int, lanes: Words) -> None:
