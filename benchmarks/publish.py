@@ -353,7 +353,7 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
         *("--tasks", "digits,digits AdamW,transformer,transformer AdamW,words,words AdamW"),
     ),
     "learning-long": (
-        *("learning", "--codecs", "fixed,thc,thc 8,widths 2,widths 3", "--steps", "400", "--seeds", "5"),
+        *("learning", "--codecs", "fixed,thc,widths 2,widths 3", "--steps", "400", "--seeds", "5"),
         *("--tasks", "digits AdamW,transformer AdamW,words AdamW"),
     ),
     "sparse": ("sparse", "--rates", "200", "--repeats", "3"),

@@ -48,8 +48,8 @@ PLACES = "lgc places"
 #: Codecs whose leader selects the fraction times the number of workers, as many as all workers of ``topk`` together.
 WIDER = {f"{name} x workers": name for name in LEARNED}
 BASELINE = "topk"
-#: ``thc`` with other parameters, by label.
-WIDTHS = {"thc 8": {"bits": 8}, **{f"widths {bits}": {"budget": bits} for bits in (2, 3, 4)}}
+#: ``thc`` with widths per block, by label.
+WIDTHS = {f"widths {bits}": {"budget": bits} for bits in (2, 3, 4)}
 #: Ending of the name of a task, for another optimizer than SGD.
 ADAMW = " AdamW"
 #: Tasks, and their learning rates for AdamW.
