@@ -26,10 +26,7 @@ from lanesum.session import Session
 from lanesum_lab.codec_simulation import Simulation, simulate
 
 #: Codecs that take other rounds than with their defaults.
-WITH_OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
-    "thc with a budget": ("thc", {"budget": 4}),
-    "thc with an error": ("thc", {"error": 0.02}),
-}
+WITH_OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {"thc with a budget": ("thc", {"budget": 4})}
 
 pytestmark = pytest.mark.parametrize("name", [*codecs.names(), *WITH_OPTIONS])
 
