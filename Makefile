@@ -42,6 +42,11 @@ PASSES ?= 1
 MODEL_FRAMES ?= 20000
 MODEL_SEED ?= 0
 
+# Services of `make install-service`, and the root below which it installs; empty: this machine.
+SERVICES ?= server controller switch
+DESTDIR ?=
+PYTHON ?= python3
+
 # Processes that run tests in parallel (pytest-xdist). 0 runs all tests in one process; auto is 0 without root.
 TEST_PROCESSES ?= auto
 
@@ -51,7 +56,7 @@ FUZZ_SECONDS ?= 600
 FUZZ_SEED ?= 1
 
 .PHONY: help run test test-quick test-code lint format setup p4 tofino tofino-try tofino-model generate soak bench native-sanitize audit \
-	fuzz hold fuzz-programs fuzz-files fuzz-grpc fuzz-udp model clean
+	install-service fuzz hold fuzz-programs fuzz-files fuzz-grpc fuzz-udp model clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 17
@@ -93,7 +98,7 @@ tofino-try: $(READY_TO_TEST) ## print the resources of a custom Tofino profile (
 tofino-model: $(READY_TO_TEST) ## compare random frames on the chip's model (needs tofino_test_harness on PATH; MODEL_FRAMES= MODEL_SEED=)
 	LANESUM_TOFINO_BINARIES=out/tofino $(BIN)/python -m bmv2_tests.chip_frames --frames $(MODEL_FRAMES) --seed $(MODEL_SEED)
 
-generate: $(READY_TO_TEST) ## rewrite generated files: P4 and C++ constants, tables of the documents, JSON schemas
+generate: $(READY_TO_TEST) ## rewrite generated files: P4 and C++ constants, tables of the documents, page of commands, JSON schemas
 	$(BIN)/python -m lanesum_lab.generate
 	$(BIN)/lanesum topology schema > topologies/schema.json
 	$(BIN)/lanesum faults schema > faults/schema.json
@@ -122,7 +127,7 @@ fuzz-programs: $(READY_TO_TEST) ## fuzz the loaders of switch programs (FUZZ_SEC
 fuzz-files: $(READY_TO_TEST) ## fuzz the readers of all other files: tickets, topologies, state, P4Info ... (FUZZ_SECONDS= FUZZ_SEED=)
 	$(BIN)/python -m tests.fuzz.files --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
 
-fuzz-grpc: $(READY_TO_TEST) ## fuzz bodies to controller, server and P4Runtime (FUZZ_SECONDS= FUZZ_SEED=)
+fuzz-grpc: $(READY_TO_TEST) ## fuzz bodies to controller, server, P4Runtime and BF Runtime (FUZZ_SECONDS= FUZZ_SEED=)
 	$(BIN)/python -m tests.fuzz.bodies --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
 
 fuzz-udp: $(READY_TO_TEST) ## fuzz packets to server, workers and switch while a job sums (FUZZ_SECONDS= FUZZ_SEED=)
@@ -133,6 +138,15 @@ audit: $(READY_TO_TEST) ## compare pinned and installed packages with the review
 
 model: $(READY_TO_RUN) ## check the Promela models exhaustively (needs spin and gcc on PATH)
 	@$(BIN)/python models/check.py
+
+install-service: ## install the services of systemd as root (SERVICES= DESTDIR=)
+	[ -x $(DESTDIR)/opt/lanesum/bin/lanesum ] || { $(PYTHON) -m venv $(DESTDIR)/opt/lanesum && \
+		$(DESTDIR)/opt/lanesum/bin/pip install --quiet -c constraints.txt ./host ./control_plane ./softswitch; }
+	install -D -m 644 -t $(DESTDIR)/etc/systemd/system $(SERVICES:%=deploy/systemd/lanesum-%.service)
+	for file in deploy/lanesum.toml topologies/star4.yaml; do \
+		to=$(DESTDIR)/etc/lanesum/$$(basename $$file | sed s/star4/topology/); \
+		[ -e $$to ] || install -D -m 644 $$file $$to; done
+	[ -n "$(DESTDIR)" ] || systemctl daemon-reload
 
 clean: ## remove the virtual environment, caches and out/
 	rm -rf $(VENV) out .mypy_cache .ruff_cache .pytest_cache .hypothesis

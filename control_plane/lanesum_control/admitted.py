@@ -41,6 +41,11 @@ class AdmittedJob:
     left_out: Mapping[str, str]
     moved: Mapping[str, Moved]
 
+    @property
+    def result_bytes(self) -> int:
+        """Bytes of the accumulator words of a result."""
+        return 4 * self.tickets[0].accumulator_words
+
     @classmethod
     def of(
         cls, job: Job, plan: Plan, network: Network, accumulator_words: int, moved: Mapping[str, Moved]

@@ -102,6 +102,13 @@ class SwitchConnection(Closing):
             raise self._refused(pipeline, error) from error
         return self.use_names(pipeline)
 
+    def begin_push(self, pipeline: CompiledPipeline) -> P4InfoNames:
+        """Load a program, like ``push_pipeline``; where the switch can, its earlier program runs until ``end_push``."""
+        return self.push_pipeline(pipeline)
+
+    def end_push(self) -> None:
+        """Run the program of ``begin_push`` with the entries that were written since. Idempotent."""
+
     def _refused(self, pipeline: CompiledPipeline, error: Any) -> PipelineError:
         return PipelineError(
             f"The switch at {self.address} refused {pipeline.json_path.name}: {error.details().rstrip('.')}.",
@@ -141,6 +148,10 @@ class SwitchConnection(Closing):
         kind = p4runtime_pb2.GetForwardingPipelineConfigRequest
         request: bytes = kind(device_id=self._session.device_id, response_type=kind.COOKIE_ONLY).SerializeToString()
         return request
+
+    def news(self) -> list[str]:
+        """Return what the switch has told since the last call, in words; over P4Runtime it tells nothing."""
+        return []
 
     def check_primary(self) -> None:
         """Check that the session is open, and that no other client has been primary since its start.

@@ -27,6 +27,7 @@ from lanesum_control.managed import ManagedSwitch
 from lanesum_control.network import Network
 from lanesum_control.quotas import DEFAULT_QUOTA, AdmissionRate, TenantQuota
 from lanesum_control.store import Store
+from lanesum_control.worker_reports import WorkerFigures
 
 __all__ = ["AdmittedJob", "Controller", "JobRequest"]
 
@@ -160,7 +161,6 @@ class Controller:
         worker: int | str,
         by: Taken = _THIS_PROCESS,
         *,
-        after: int | None = None,
         take_over: bool = False,
         caller: Caller = UNAUTHENTICATED,
     ) -> JobTicket:
@@ -173,7 +173,6 @@ class Controller:
             name: name of the job.
             worker: its number, or its host.
             by: the claimant.
-            after: tag of the incarnation that this process was in before.
             take_over: take the place of a process that is this worker and lives.
             caller: sender of the call.
 
@@ -184,18 +183,18 @@ class Controller:
         """
         with self.deployment.lock:
             job = self._job(name)
-            claim, verdict, alive = self.workers.judge(job, worker, by, after, take_over)
+            claim, verdict, alive = self.workers.judge(job, worker, by, take_over)
             if verdict is not Verdict.RESTART:
-                self.workers.hand_out(job, claim, verdict, caller)
+                self.workers.hand_out(job, claim, caller)
                 return self.deployment.tickets(job)[claim.worker]
         with self.deployment.changing.held_for(job.owner):
             job = self._job(name)
-            claim, verdict, alive = self.workers.judge(job, worker, by, after, take_over)
+            claim, verdict, alive = self.workers.judge(job, worker, by, take_over)
             if verdict is Verdict.RESTART:
                 did = "took over" if take_over and alive else "began again"
                 self.deployment.restart(job, job.request, f"worker {claim.worker} of {by.origin} {did}", caller)
             # Another process may have taken the new ticket meanwhile.
-            return self.join(name, worker, by, after=after, caller=caller)
+            return self.join(name, worker, by, caller=caller)
 
     def leave(self, name: str, worker: int | str, caller: Caller = UNAUTHENTICATED) -> AdmittedJob:
         """Continue without a worker, in a new incarnation; numbers close up. Raises UnknownJobError, AdmissionError."""
@@ -248,6 +247,15 @@ class Controller:
     def jobs(self) -> list[AdmittedJob]:
         with self.deployment.lock:
             return [self.deployment.admitted(job) for job in self.deployment.jobs.values()]
+
+    def examine(self) -> dict[str, Any]:
+        """Return the state of all switches, servers and hosts, see ``examination.examine``; without the outer lock."""
+        return self.deployment.examine()
+
+    def ask(self, jobs: Sequence[AdmittedJob]) -> dict[int, list[WorkerFigures]]:
+        """Return the present figures of the workers by job, and ask these for new counts, which arrive later."""
+        self.workers.ask(job.number for job in jobs)
+        return self.workers.figures(jobs)
 
     def counters(self) -> dict[str, Any]:
         """Return the packet counters of switches and servers, see ``packet_counters``; without a lock."""

@@ -30,6 +30,7 @@ from lanesum_control.controlled_server import SERVER, ControlledServer, ServerLi
 from lanesum_control.counters import packet_counters
 from lanesum_control.errors import AdmissionError, ControlError, StoreError
 from lanesum_control.events import EventLog
+from lanesum_control.examination import examine
 from lanesum_control.fair_lock import FairLock
 from lanesum_control.fleet import Fleet
 from lanesum_control.jobs import Incarnation, Job, JobRequest
@@ -395,6 +396,12 @@ class Deployment:
         placement = (self._plan if plan is None else plan).placements[job.number]
         return tickets(job, placement, self._network, self._words)
 
+    def examine(self) -> dict[str, Any]:
+        """Return the state of all parts, see ``examination.examine``."""
+        with self.lock:
+            ranges, wanted = self._plan.ranges, {name: self._desired_at(name) for name in self.switches}
+        return examine(self._network, self._fleet, self._links, ranges, wanted, self._words)
+
     def counters(self) -> dict[str, Any]:
         """Return the packet counters, see ``packet_counters``; without a lock."""
-        return packet_counters(self._fleet, self._links)
+        return packet_counters(self._fleet, self._links, self._plan.ranges)

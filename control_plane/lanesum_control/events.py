@@ -59,6 +59,13 @@ class Event:
         return f"{date(self.time)} {self.whom}: {self.what}{f' (by {by})' if by else ''}"
 
 
+def log_event(event: Event) -> None:
+    """Write an event to the log of this process; fields ``whom``, ``number``, ``actor`` and ``source``."""
+    more = {"number": event.number, "actor": event.actor, "source": event.source}
+    fields = {"whom": event.whom, **{name: value for name, value in more.items() if value}}
+    logger.info("%s", event.what, extra={"fields": fields})
+
+
 class EventLog:
     """Events in ``store``, which keeps a bounded number of them. Thread-safe.
 

@@ -58,6 +58,11 @@ class Fleet:
         return tuple(self._switches)
 
     @property
+    def descriptions(self) -> dict[str, tuple[str, str]]:
+        """Return address and program of every switch, in words."""
+        return {name: switch.description for name, switch in self._switches.items()}
+
+    @property
     def capacity(self) -> dict[str, int]:
         """Return the slots of every switch."""
         return {name: switch.slots for name, switch in self._switches.items()}
@@ -115,7 +120,9 @@ class Fleet:
         return []
 
     def probe(self, name: str) -> ControlError | None:
-        """Return the defect of a connected switch, if any. Slow, without side effects: needs no lock."""
+        """Log the news of a connected switch, and return its defect, if any. Slow; needs no lock."""
+        for text in self._switches[name].news():
+            self._events.add(name, text)
         try:
             self._switches[name].check()
         except ControlError as error:

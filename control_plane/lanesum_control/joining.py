@@ -21,13 +21,11 @@ class Claim:
     Attributes:
         worker: number of the worker.
         taken: the process.
-        after: tag of its previous incarnation; None for a new process.
         take_over: the process may take the place of one that lives.
     """
 
     worker: int
     taken: Taken
-    after: int | None = None
     take_over: bool = False
 
 
@@ -35,7 +33,6 @@ class Verdict(enum.Enum):
     """Decision about a claim."""
 
     TAKE = "the ticket is free"
-    AGAIN = "it has this ticket already: the answer got lost"
     RESTART = "a session is over: a new incarnation begins"
 
 
@@ -61,10 +58,7 @@ def judge(job: Job, claim: Claim, *, silent_s: float, alive: bool = False, gone:
     held = now.taken.get(claim.worker)
     if held is None:
         return Verdict.TAKE
-    same = held.claimant == claim.taken.claimant
-    if same and claim.after is not None and claim.after != now.tag:
-        return Verdict.AGAIN
-    if same or claim.take_over or now.differing:
+    if held.claimant == claim.taken.claimant or claim.take_over or now.differing:
         return Verdict.RESTART
     host = job.request.workers[claim.worker]
     if job.started and alive:

@@ -9,7 +9,7 @@ restart of the controller.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,15 +54,24 @@ class Watch:
         self.ended = False
         self._read, self._unwatch = read, unwatch
         self._last: dict[str, Any] | None = None
+        self._is_asked = False
+
+    def ask(self) -> None:
+        """Ask the worker for its counts, with the next state."""
+        self._is_asked = True
+        self.wake()
 
     def poll(self) -> dict[str, Any] | None:
-        """Return the state; None if it is the last one again."""
+        """Return the state, with ``asked`` after ``ask``; None if it is the last one again."""
         if self.ended:
             return None
         answer = self._read()
         self.ended = answer["state"] in rpc.OVER
         changed = answer != self._last
         self._last = answer
+        if self._is_asked and not self.ended:
+            self._is_asked = False
+            return {**answer, "asked": True}
         return answer if changed else None
 
     def end(self) -> None:
@@ -145,9 +154,15 @@ class Liveness:
         """Return the times from which on ``take_lost`` returns a worker."""
         return [since + RECONNECT_S for since in self._silent_since.values()]
 
-    def alive(self) -> Iterable[tuple[int, int, int]]:
+    def alive(self) -> set[tuple[int, int, int]]:
         """Return all workers (job, tag, number) with an open stream."""
         return {watch.key for watch in self._watches}
+
+    def ask(self, jobs: Container[int]) -> None:
+        """Ask the workers of these jobs for their counts."""
+        for watch in self._watches:
+            if watch.key[0] in jobs:
+                watch.ask()
 
     def wake(self, job: int) -> None:
         """Let the workers of a job, of all its incarnations, read their states again."""

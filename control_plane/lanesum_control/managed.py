@@ -41,6 +41,10 @@ class ManagedSwitch(Protocol):
         """Capabilities of its program."""
 
     @property
+    def description(self) -> tuple[str, str]:
+        """Address and program, in words."""
+
+    @property
     def device(self) -> ControlledSwitch:
         """The switch itself."""
 
@@ -68,8 +72,11 @@ class ManagedSwitch(Protocol):
     def agrees(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> bool:
         """Return True if it holds exactly these jobs. Reads only; another thread may write meanwhile."""
 
+    def news(self) -> list[str]:
+        """Return what the switch has told since the last call, in words."""
+
     def watch(self, changed: Callable[[], None]) -> None:
-        """From now on call ``changed``, from any thread, when ``check`` or ``connect`` may have another outcome.
+        """From now on call ``changed``, from any thread, when ``check``, ``connect`` or ``news`` has another outcome.
 
         ``connect`` does not wait from then on.
         """
@@ -129,20 +136,29 @@ class RemoteSwitch:
         self._ports = frozenset(used)
 
     @property
+    def description(self) -> tuple[str, str]:
+        pipeline = self._pipeline
+        program = f"{pipeline.json_path.name} for {pipeline.target}, {pipeline.accumulator_words} words"
+        return self.address, f"{program}, build {pipeline.cookie:016x}"
+
+    @property
     def device(self) -> P4RuntimeSwitch:
         if self._device is None:
             raise SwitchUnreachableError(f"The switch at {self.address} is not connected.", "Start it.")
         return self._device
 
     def connect(self, timeout_s: float = DEFAULT_CONNECT_TIMEOUT_S) -> list[str]:
-        """Connect; push the program only if the switch runs another one, so that running jobs are not disturbed."""
+        """Connect; push the program only if the switch runs another one, so that running jobs are not disturbed.
+
+        Packets pass through that one until ``reconcile`` has written the entries, where the protocol can do so.
+        """
         self._disconnect()
         connection = self._kind.of(self._session(timeout_s))
         try:
             if connection.runs(self._pipeline):
                 names, done = connection.use_names(self._pipeline), []
             else:
-                names, done = connection.push_pipeline(self._pipeline), ["program pushed"]
+                names, done = connection.begin_push(self._pipeline), ["program pushed"]
             if self._port_settings is not None and isinstance(connection, BfRuntimeConnection):
                 count = connection.set_ports(self._ports, self._port_settings)
                 done += [f"{count} ports configured"] if count else []
@@ -185,7 +201,10 @@ class RemoteSwitch:
         return connection is not None and await connection.unchanged()
 
     def reconcile(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> list[str]:
-        return reconcile(self.device, hosts, jobs, self._mark_above)
+        device = self.device
+        done = reconcile(device, hosts, jobs, self._mark_above)
+        device.connection.end_push()
+        return done
 
     def agrees(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> bool:
         """Compare the answers of the switch with those of the last audit, and their contents only if they differ."""
@@ -195,6 +214,10 @@ class RemoteSwitch:
         if now != self._agreed and not differs(device, hosts, jobs, self._mark_above, answers):
             self._agreed = now
         return now == self._agreed
+
+    def news(self) -> list[str]:
+        connection = self._connection
+        return [] if connection is None else connection.news()
 
     def close(self) -> None:
         search, self._search = self._search, None
@@ -227,6 +250,10 @@ class InProcessSwitch:
         return
 
     @property
+    def description(self) -> tuple[str, str]:
+        return "in this process", type(self._device).__name__
+
+    @property
     def device(self) -> ControlledSwitch:
         return self._device
 
@@ -249,6 +276,9 @@ class InProcessSwitch:
 
     def agrees(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> bool:
         return True
+
+    def news(self) -> list[str]:
+        return []
 
     def watch(self, changed: Callable[[], None]) -> None:
         return

@@ -21,6 +21,7 @@ from lanesum_control.events import MAX_ANSWERED, date
 from lanesum_control.jobs import JobRequest, Taken
 from lanesum_control.liveness import Gone
 from lanesum_control.model import Role as SwitchRole
+from lanesum_control.worker_reports import read_counts
 
 # Length of a text of a worker, which may describe a codec with many rules; number of workers in one question.
 _MAX_TEXT = 1 << 16
@@ -30,7 +31,7 @@ _FIRST_PROTOCOL = 2  # of workers that name no version
 # These may wait for the lock under which changes take turns: more threads would only wait for it.
 _CHANGES = (rpc.ADMIT, rpc.REMOVE, rpc.RESIZE, rpc.LEAVE, rpc.EXTEND)
 # The others are frequent, and only of use with a ticket.
-_AUDITED = (rpc.JOIN, *_CHANGES, rpc.JOBS, rpc.COUNTERS, rpc.EVENTS)
+_AUDITED = (rpc.JOIN, *_CHANGES, rpc.JOBS, rpc.COUNTERS, rpc.EVENTS, rpc.LIVE, rpc.EXAMINE)
 
 _Answer = TypeVar("_Answer")
 
@@ -98,6 +99,8 @@ class ControllerService(Serving):
             rpc.JOBS: self._jobs,
             rpc.COUNTERS: self._counters,
             rpc.EVENTS: self._events,
+            rpc.LIVE: self._live,
+            rpc.EXAMINE: lambda _message, _caller: self._controller.examine(),
         }
         streams = {rpc.WATCH: self._watch}
         self._service = JsonService(
@@ -131,7 +134,7 @@ class ControllerService(Serving):
     def _join(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """Join. ``worker``: number or host.
 
-        Optional: ``claimant``, ``origin``, ``description``, ``after``, ``take_over``, ``protocol``.
+        Optional: ``claimant``, ``origin``, ``description``, ``take_over``, ``protocol``.
         """
         protocol = message.get("protocol", _FIRST_PROTOCOL)
         if protocol != VERSION:
@@ -142,23 +145,21 @@ class ControllerService(Serving):
         claimant = _text(message, "claimant") or ""
         origin = rpc.one_line(_text(message, "origin") or "an unknown process")
         taken = Taken(claimant, origin, _text(message, "description"))
-        after = None if message.get("after") is None else _number(message, "after")
         take_over = message.get("take_over") is True
-        ticket = self._controller.join(
-            _name(message), _worker(message), taken, after=after, take_over=take_over, caller=caller
-        )
+        ticket = self._controller.join(_name(message), _worker(message), taken, take_over=take_over, caller=caller)
         return {"ticket": ticket.to_json(), "host": self._controller.job(_name(message)).request.workers[ticket.worker]}
 
     def _state(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         """Return the state of ``worker`` with a ticket of ``job`` and ``tag``.
 
-        Optional: ``claimant``, ``description``, ``about``.
+        Optional: ``claimant``, ``description``, ``about``, ``counts``.
         """
         about = message.get("about") or []
         if not isinstance(about, list) or len(about) > _MAX_ABOUT or not all(type(one) is int for one in about):
             raise AdmissionError(f"about = {about!r} is no list of at most {_MAX_ABOUT} workers.")
         claimant, description = _text(message, "claimant"), _text(message, "description")
-        return self._controller.workers.state(*_ticket(message), claimant, description, about)
+        counts = None if message.get("counts") is None else read_counts(message["counts"])
+        return self._controller.workers.state(*_ticket(message), claimant, description, about, counts)
 
     def _watch(self, message: dict[str, Any], _caller: Caller, wake: Callable[[], None]) -> Messages:
         """Return the states of ``worker`` with a ticket of ``job`` and ``tag`` of ``claimant``, as they change."""
@@ -207,6 +208,31 @@ class ControllerService(Serving):
         dates = {name: date(seconds) for name, seconds in self._controller.events.admissions().items()}
         jobs = [job for job in self._controller.jobs() if sees(caller, job.request.name, job.owner)]
         return {"jobs": [{**job_message(job), "admitted": dates.get(job.request.name)} for job in jobs]}
+
+    def _live(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        """Return the figures of the workers of ``job``; without it of all jobs of the caller, and for operators the
+        counters.
+
+        The workers are asked for new counts, which a later call returns.
+        """
+        if "job" in message:
+            jobs = [self._controller.job(_name(message))]
+        else:
+            jobs = [job for job in self._controller.jobs() if sees(caller, job.request.name, job.owner)]
+        figures = self._controller.ask(jobs)
+        answer: dict[str, Any] = {
+            "jobs": [
+                {
+                    **job_message(job),
+                    "result_bytes": job.result_bytes,
+                    "figures": [one.to_message() for one in figures[job.number]],
+                }
+                for job in jobs
+            ]
+        }
+        if "job" not in message and caller.role is Role.OPERATOR:
+            answer["counters"] = self._controller.counters()
+        return answer
 
     def _counters(self, _message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         return self._controller.counters()

@@ -5,19 +5,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
 from lanesum.rpc import controller as rpc
 from lanesum.rpc.caller import UNAUTHENTICATED, Caller
+from lanesum_control.admitted import AdmittedJob
 from lanesum_control.events import EventLog
 from lanesum_control.jobs import Job, Taken
 from lanesum_control.joining import Claim, Verdict, judge, readiness, worker_number
 from lanesum_control.liveness import Gone, Liveness, Watch
 from lanesum_control.store import Store
+from lanesum_control.worker_reports import WorkerFigures, WorkerReport
 
+_ASK_S = 0.5  # time between two questions for the counts of a job, at least
 _MAX_ENDED = 1000  # incarnations whose ends are explained to their workers
 
 
@@ -51,31 +54,30 @@ class Workers:
         self._liveness = Liveness(clock)
         self._job_seen = dict.fromkeys((job.number for job in jobs().values()), clock())
         self._worker_seen: dict[tuple[int, int], float] = {}
+        self._reports: dict[tuple[int, int], dict[int, WorkerReport]] = {}  # by job and tag, and worker
+        self._asked: dict[int, float] = {}  # time of the last question, by job
         self._ended: dict[tuple[int, int], str] = {}  # why an incarnation, by job and tag, has ended
         self.leases_changed: Callable[[], None] = lambda: None
 
     # Tickets.
 
-    def judge(
-        self, job: Job, worker: int | str, by: Taken, after: int | None, take_over: bool
-    ) -> tuple[Claim, Verdict, bool]:
+    def judge(self, job: Job, worker: int | str, by: Taken, take_over: bool) -> tuple[Claim, Verdict, bool]:
         """Return the claim of ``by``, its verdict, and True if the present claimant lives. Raises AdmissionError."""
         with self._lock:
-            claim = Claim(worker_number(job, worker), by, after, take_over)
+            claim = Claim(worker_number(job, worker), by, take_over)
             silent_s = self._clock() - self._worker_seen.get((job.number, claim.worker), self._job_seen[job.number])
             key = (job.number, job.incarnation.tag, claim.worker)
             alive, gone = self._liveness.is_alive(*key), self._liveness.is_gone(*key)
             return claim, judge(job, claim, silent_s=silent_s, alive=alive, gone=gone), alive
 
-    def hand_out(self, job: Job, claim: Claim, verdict: Verdict, caller: Caller) -> None:
+    def hand_out(self, job: Job, claim: Claim, caller: Caller) -> None:
         """Store that a ticket is taken."""
         with self._lock:
-            if verdict is not Verdict.AGAIN:
-                with self._store.transaction():
-                    self._store.take(job.number, claim.worker, claim.taken)
-                    what = f"ticket of worker {claim.worker} taken: {claim.taken.origin}"
-                    self._events.add(job.request.name, what, caller)
-                job.incarnation.taken[claim.worker] = claim.taken
+            with self._store.transaction():
+                self._store.take(job.number, claim.worker, claim.taken)
+                what = f"ticket of worker {claim.worker} taken: {claim.taken.origin}"
+                self._events.add(job.request.name, what, caller)
+            job.incarnation.taken[claim.worker] = claim.taken
             self._sign_of_life(job, claim.worker)
 
     # States.
@@ -88,13 +90,15 @@ class Workers:
         claimant: str | None = None,
         description: str | None = None,
         about: Sequence[int] = (),
+        counts: Mapping[str, int] | None = None,
     ) -> dict[str, Any]:
         """Return the state of an incarnation for one of its workers; see ``joining.readiness``. The call renews the
         lease.
 
-        ``description``: description of the worker's codec; it may follow the join, once the ticket is there. The answer
-        also has ``gone`` with the workers that have failed, died or left, ``why`` an incarnation has ended, and
-        ``alive`` if all workers of ``about`` have streams.
+        ``description``: description of the worker's codec; it may follow the join, once the ticket is there.
+        ``counts``: of ``worker_reports.read_counts``; those of a void ticket are ignored. The answer also has ``gone``
+        with the workers that have failed, died or left, ``why`` an incarnation has ended, and ``alive`` if all workers
+        of ``about`` have streams.
         """
         with self._lock:
             job = self._numbered(number)
@@ -104,6 +108,8 @@ class Workers:
                 why = self._ended.get((number, tag))
                 return answer if why is None else {**answer, "why": why}
             self._sign_of_life(job, worker)
+            if counts is not None:
+                self._reports.setdefault((number, tag), {})[worker] = WorkerReport(self._clock(), counts)
             taken = job.incarnation.taken.get(worker)
             if description is not None and taken is not None and taken.description != description:
                 taken = replace(taken, description=description)
@@ -160,6 +166,35 @@ class Workers:
     def _numbered(self, number: int) -> Job | None:
         return next((job for job in self._jobs().values() if job.number == number), None)
 
+    # Counts.
+
+    def ask(self, jobs: Iterable[int]) -> None:
+        """Ask the workers of these jobs for their counts, which arrive later; at most twice per second."""
+        with self._lock:
+            now, present = self._clock(), {job.number for job in self._jobs().values()}
+            due = {job for job in present.intersection(jobs) if now >= self._asked.get(job, -math.inf) + _ASK_S}
+            self._asked.update(dict.fromkeys(due, now))
+            self._liveness.ask(due)
+
+    def figures(self, jobs: Iterable[AdmittedJob]) -> dict[int, list[WorkerFigures]]:
+        """Return the state and the last counts of the workers by job, in the order of their numbers."""
+        with self._lock:
+            alive, now = self._liveness.alive(), self._clock()
+            return {job.number: self._figures_of(job, alive, now) for job in jobs}
+
+    def _figures_of(self, job: AdmittedJob, alive: Container[tuple[int, int, int]], now: float) -> list[WorkerFigures]:
+        key = job.number, job.tickets[0].tag
+        reports, gone = self._reports.get(key, {}), self._liveness.gone(*key)
+        figures = []
+        for worker, host in enumerate(job.request.workers):
+            state = "silent" if worker in job.joined else "awaited"
+            if (*key, worker) in alive:
+                state = "alive"
+            elif worker in gone:
+                state = gone[worker].kind
+            figures.append(WorkerFigures(host, state, reports.get(worker), now))
+        return figures
+
     # Leases.
 
     def expired(self) -> list[Job]:
@@ -204,6 +239,7 @@ class Workers:
 
     def end(self, job: Job, why: str) -> None:
         """Explain the end of an incarnation to its workers. The caller holds the lock."""
+        self._reports.pop((job.number, job.incarnation.tag), None)
         self._ended[job.number, job.incarnation.tag] = why
         if len(self._ended) > _MAX_ENDED:
             del self._ended[next(iter(self._ended))]
@@ -212,6 +248,7 @@ class Workers:
     def forget(self, job: Job) -> None:
         """Forget a removed job. The caller holds the lock."""
         self._job_seen.pop(job.number, None)
+        self._asked.pop(job.number, None)
         self.begin_again(job)
 
     def alive(self, job: Job) -> list[int]:

@@ -16,8 +16,12 @@ CODEC = "LANESUM_CODEC"
 ADMIT = "LANESUM_ADMIT"
 #: Folder with ``ca.crt``, ``tls.crt`` and ``tls.key``: TLS for all calls, with this identity.
 TLS = "LANESUM_TLS"
+#: Configuration file of all commands.
+CONFIG = "LANESUM_CONFIG"
 #: File with the token for calls to the controller.
 TOKEN_FILE = "LANESUM_TOKEN_FILE"
+#: ``host:port`` for Prometheus metrics of a worker; the port is increased by LOCAL_RANK.
+METRICS = "LANESUM_METRICS"
 #: Folder of the launch, set by ``lanesum launch``.
 RUN_FOLDER = "LANESUM_RUN_FOLDER"
 #: Process of torchrun, set by ``lanesum launch``.

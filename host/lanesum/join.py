@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Join an admitted job as a worker, and keep the membership alive."""
+"""Join an admitted job as a worker."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from lanesum import environment
-from lanesum._internal.closing import Closing
 from lanesum.errors import ConfigurationError
-from lanesum.keep_alive import DEFAULT_KEEP_ALIVE_S, KeepAlive, call, claimant, ending
+from lanesum.keep_alive import call, claimant, ending
 from lanesum.launch.run_folder import RunFolder
 from lanesum.protocol.spec import VERSION
 from lanesum.rpc import controller as rpc
@@ -37,104 +36,6 @@ class NotReadyError(rpc.ControllerError):
 
 def _origin() -> str:
     return f"process {os.getpid()} at {socket.gethostname()}"
-
-
-class JobMembership(Closing):
-    """Membership of a worker in a job, across incarnations. Use as a context manager, or call ``close``.
-
-    ``JobMembership.join`` creates it. While it is open, a thread keeps the job alive.
-
-    Attributes:
-        ticket: ticket of the current incarnation, for one session.
-        host: the worker's host, as the topology names it.
-    """
-
-    def __init__(
-        self,
-        ticket: JobTicket,
-        *,
-        controller: str,
-        job: str,
-        host: str,
-        description: str | None = None,
-        interval_s: float = DEFAULT_KEEP_ALIVE_S,
-    ) -> None:
-        self.ticket = ticket
-        self.host = host
-        self._controller = controller
-        self._job = job
-        self._description = description
-        self._interval_s = interval_s
-        self._keep_alive = self._start_keep_alive()
-
-    def _start_keep_alive(self) -> KeepAlive:
-        made = KeepAlive(self.ticket, self._controller, self._interval_s)
-        made.shared = True  # with the session of the ticket, which may end before
-        made.start()
-        return made
-
-    @classmethod
-    def join(
-        cls,
-        *,
-        controller: str | None = None,
-        job: str | None = None,
-        worker: int | None = None,
-        timeout_s: float = rpc.DEFAULT_TIMEOUT_S,
-        description: str | None = None,
-        wait: bool = False,
-        wait_s: float = DEFAULT_WAIT_S,
-        interval_s: float = DEFAULT_KEEP_ALIVE_S,
-    ) -> JobMembership:
-        """Join through a controller; arguments and errors as of ``lanesum.join.join``.
-
-        ``interval_s`` is the time between keep-alive calls, in seconds.
-        """
-        address, name, rank = _settings(controller, job, worker)
-        ticket, host = _take(address, name, rank, timeout_s, description, after=None)
-        member = cls(ticket, controller=address, job=name, host=host, description=description, interval_s=interval_s)
-        if wait:
-            try:
-                member.wait_until_ready(wait_s)
-            except BaseException:
-                member.close()
-                raise
-        return member
-
-    @property
-    def superseded(self) -> bool:
-        """The job has a new incarnation, or was removed: close the session and ``rejoin``."""
-        return self._keep_alive.superseded
-
-    def check(self, timeout_s: float = rpc.DEFAULT_TIMEOUT_S) -> str:
-        """Return the state, see ``KeepAlive.check``."""
-        return self._keep_alive.check(timeout_s)
-
-    def wait_until_ready(self, timeout_s: float = DEFAULT_WAIT_S, *, description: str | None = None) -> None:
-        """Wait until all workers have joined, see ``wait_for_others``; ``rejoin`` uses ``description`` again."""
-        self._description = description or self._description
-        wait_for_others(self.ticket, self._controller, description=self._description, timeout_s=timeout_s)
-
-    def rejoin(
-        self, *, timeout_s: float = rpc.DEFAULT_TIMEOUT_S, wait: bool = False, wait_s: float = DEFAULT_WAIT_S
-    ) -> JobTicket:
-        """Return a ticket of the newest incarnation; it may have another worker number.
-
-        If this worker still has the current incarnation, its session counts as ended, and a new incarnation begins for
-        all workers. Raises ControllerError, for example if this host was removed from the job.
-        """
-        self._keep_alive.close(why=None)
-        self.ticket, self.host = _take(
-            self._controller, self._job, self.host, timeout_s, self._description, after=self.ticket.tag
-        )
-        self._keep_alive = self._start_keep_alive()
-        if wait:
-            self.wait_until_ready(wait_s)
-        return self.ticket
-
-    def close(self) -> None:
-        """Stop renewing the lease; idempotent."""
-        self._keep_alive.close()
 
 
 def join(
@@ -175,7 +76,7 @@ def join(
     if ticket_file and controller is None:
         return take_ticket(Path(ticket_file))
     address, name, rank = _settings(controller, job, worker)
-    ticket, _ = _take(address, name, rank, timeout_s, description, after=None, take_over=take_over)
+    ticket = _take(address, name, rank, timeout_s, description, take_over=take_over)
     if wait:
         wait_for_others(ticket, address, timeout_s=wait_s)
     return ticket
@@ -208,31 +109,22 @@ def _settings(controller: str | None, job: str | None, worker: int | None) -> tu
 
 
 def _take(
-    controller: str,
-    job: str,
-    worker: int | str,
-    timeout_s: float,
-    description: str | None,
-    *,
-    after: int | None,
-    take_over: bool = False,
-) -> tuple[JobTicket, str]:
+    controller: str, job: str, worker: int, timeout_s: float, description: str | None, *, take_over: bool
+) -> JobTicket:
     message = {
         "job": job,
         "worker": worker,
         "claimant": claimant(),
         "origin": _origin(),
         "description": _described(description, {}),
-        "after": after,
         "take_over": take_over,
         "protocol": VERSION,
     }
-    # A worker that comes back waits for a controller that restarts; a new one with a wrong address fails soon.
-    reply = rpc.call(controller, rpc.JOIN, message, timeout_s, connect_s=rpc.CONNECT_S if after is None else None)
+    reply = rpc.call(controller, rpc.JOIN, message, timeout_s, connect_s=rpc.CONNECT_S)
     ticket = dataclasses.replace(JobTicket.from_json(reply["ticket"]), controller=controller)
     if (folder := RunFolder.of_environment()) is not None:
         folder.write_stats(ticket.worker, {})
-    return ticket, reply["host"]
+    return ticket
 
 
 def _described(codec: str | None, facts: Mapping[str, str]) -> str | None:

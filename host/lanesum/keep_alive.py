@@ -16,18 +16,14 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, Protocol
 
 from lanesum._internal.closing import Serving
 from lanesum.errors import LanesumError
 from lanesum.rpc import controller as rpc
 from lanesum.rpc.json_grpc import NoAnswerError, Stream
-from lanesum.transport.errors import (
-    AggregationTimeoutError,
-    MismatchError,
-    SessionClosedError,
-    WorkerGoneError,
-)
+from lanesum.transport.errors import AggregationTimeoutError, MismatchError, SessionClosedError, WorkerGoneError
+from lanesum.transport.stats import TransportStats
 from lanesum.transport.ticket import JobTicket
 
 DEFAULT_KEEP_ALIVE_S = 5.0  # far below a usual lease
@@ -37,13 +33,21 @@ PATIENCE_S = {rpc.FAILED: 0.25, rpc.LOST: 0.25, rpc.LEFT: 1.0}
 _RETRY_S = 0.1
 _START_S = 2.0
 _REPORT_TIMEOUT_S = 5.0
+_COUNTS_TIMEOUT_S = 1.0  # meanwhile no state is read
 _STOP_TIMEOUT_S = 1.0
 _RANDOM = secrets.token_hex(8)
 # Errors that all workers raise by themselves, or because of another worker.
 _NOT_REPORTED = (AggregationTimeoutError, MismatchError, SessionClosedError, WorkerGoneError)
 
-#: Takes the error that ends a job, and how long a wait for packets may still take without progress, in seconds.
-Listener = Callable[[LanesumError, float], object]
+
+class Listener(Protocol):
+    """Transport of a session."""
+
+    @property
+    def stats(self) -> TransportStats: ...
+
+    def interrupt(self, error: LanesumError, patience_s: float) -> None:
+        """Take the error that ends a job, and how long a wait for packets may still take without progress."""
 
 
 class SupersededError(rpc.ControllerError):
@@ -94,13 +98,9 @@ class KeepAlive(Serving):
         ticket: ticket of this worker.
         controller: ``host:port`` of the controller.
         interval_s: time between two calls where the controller answers with no stream, in seconds.
-
-    Attributes:
-        shared: its owner is not the session.
     """
 
     def __init__(self, ticket: JobTicket, controller: str, interval_s: float = DEFAULT_KEEP_ALIVE_S) -> None:
-        self.shared = False
         self._ticket = ticket
         self._controller = controller
         self._interval_s = interval_s
@@ -108,7 +108,7 @@ class KeepAlive(Serving):
         self._over = threading.Event()
         self._stop = threading.Event()
         self._lock = threading.Lock()
-        self._listener: Callable[[], Listener | None] = lambda: None
+        self._listener: Callable[[], Listener | None] = lambda: None  # a weak reference
         self._ending: tuple[LanesumError, float] | None = None
         self._reported = False
         self._stream: Stream | None = None
@@ -148,14 +148,14 @@ class KeepAlive(Serving):
         return answer.get("alive") is True
 
     def listen(self, listener: Listener) -> None:
-        """Call ``listener``, a bound method, once the job cannot go on; at once if that is known already.
+        """Interrupt ``listener`` once the job cannot go on, at once if that is known; report its counts when asked.
 
         Only a weak reference is kept, so a session that is never closed can be collected.
         """
         with self._lock:
-            self._listener, ending = weakref.WeakMethod(listener), self._ending
+            self._listener, ending = weakref.ref(listener), self._ending
         if ending is not None:
-            listener(*ending)
+            listener.interrupt(*ending)
 
     def report_failure(self, error: BaseException) -> None:
         """Tell the other workers that this one has failed, once, if it is the cause."""
@@ -170,15 +170,16 @@ class KeepAlive(Serving):
         # Without an answer the controller finds out by the end of the stream.
         with contextlib.suppress(LanesumError, RuntimeError):
             cause = rpc.one_line(cause)
-            call(
-                self._controller,
-                rpc.REPORT,
-                self._ticket,
-                _REPORT_TIMEOUT_S,
-                claimant=claimant(),
-                kind=kind,
-                cause=cause,
-            )
+            more = {"claimant": claimant(), "kind": kind, "cause": cause}
+            call(self._controller, rpc.REPORT, self._ticket, _REPORT_TIMEOUT_S, **more)
+
+    def _report_counts(self) -> None:
+        """Send the counts of the session, for ``lanesum top`` and metrics of the controller."""
+        listener = self._listener()
+        if listener is not None:
+            more = {"claimant": claimant(), "counts": listener.stats.report()}
+            with contextlib.suppress(LanesumError):
+                call(self._controller, rpc.KEEPALIVE, self._ticket, _COUNTS_TIMEOUT_S, **more)
 
     def _take(self, answer: dict[str, Any]) -> None:
         if answer.get("state") in rpc.OVER:
@@ -192,7 +193,7 @@ class KeepAlive(Serving):
                 return
             self._ending, listener = ending_now, self._listener()
         if listener is not None:
-            listener(*ending_now)
+            listener.interrupt(*ending_now)
 
     def _run(self) -> None:
         while not self._stop.is_set() and not self.superseded:
@@ -219,6 +220,8 @@ class KeepAlive(Serving):
                     for answer in stream:
                         self._answered.set()
                         self._take(answer)
+                        if answer.get("asked") is True:
+                            self._report_counts()
                 finally:
                     self._connected = False
                     self._answered.set()
@@ -239,9 +242,9 @@ class KeepAlive(Serving):
         if self._stream is not None:
             self._stream.close()
 
-    def close(self, *, why: str | None = "it has closed its session") -> None:
-        """Stop the thread, and tell the others ``why`` unless it is None; takes at most six seconds. Idempotent."""
-        if why is not None and self._connected and not self._stop.is_set():
+    def close(self, *, why: str = "it has closed its session") -> None:
+        """Stop the thread, and tell the others ``why``; takes at most six seconds. Idempotent."""
+        if self._connected and not self._stop.is_set():
             self._report(rpc.LEFT, why)
         self.abandon()
         # The interpreter should not end while the thread is in a call.

@@ -113,6 +113,9 @@ class FakeSwitch:
         self.check()
         return self.jobs == {job.job: job for job in jobs}
 
+    def news(self) -> list[str]:
+        return []
+
     def watch(self, changed: Callable[[], None]) -> None:
         self.changed = changed
 

@@ -61,7 +61,7 @@ BF_RUNTIME = Protocol(
     "bfruntime:",
     BfRuntimeConnection,
     CachingSwitch,
-    BfRuntimeServer,
+    functools.partial(BfRuntimeServer, spare=CachingSwitch),
     functools.partial(tofino_pipeline, "tofino1-w32"),
     functools.partial(tofino_pipeline, "tofino1-w256"),
 )
@@ -78,11 +78,11 @@ class Process:
 
     def start(self) -> None:
         self.device = self.protocol.switch()
-        self._server = self.protocol.server(self.device, self.address)
-        self._server.__enter__()
+        self.server = self.protocol.server(self.device, self.address)
+        self.server.__enter__()
 
     def stop(self) -> None:
-        self._server.__exit__(None, None, None)
+        self.server.__exit__(None, None, None)
 
     def remote(self, pipeline: CompiledPipeline | None = None, **options: Any) -> RemoteSwitch:
         """Return the switch of a controller that is not connected yet."""

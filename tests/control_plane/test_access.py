@@ -13,7 +13,8 @@ import pytest
 
 from lanesum import environment
 from lanesum.errors import ConfigurationError
-from lanesum.join import JobMembership, join
+from lanesum.join import join
+from lanesum.keep_alive import KeepAlive
 from lanesum.rpc import controller as rpc
 from lanesum.rpc.caller import UNAUTHENTICATED, Caller, Role
 from lanesum_control import tokens
@@ -24,9 +25,9 @@ from lanesum_control.store import Store
 from tests.command_line import invoke
 from tests.control_plane.control_fakes import Site
 
-OPERATOR_CALLS = {rpc.COUNTERS}
+OPERATOR_CALLS = {rpc.COUNTERS, rpc.EXAMINE}
 TENANT_CALLS = {rpc.ADMIT, rpc.REMOVE, rpc.RESIZE, rpc.LEAVE, rpc.EXTEND, rpc.EVENTS}
-WORKER_CALLS = {rpc.JOIN, rpc.READY, rpc.KEEPALIVE, rpc.WATCH, rpc.REPORT, rpc.JOBS}
+WORKER_CALLS = {rpc.JOIN, rpc.READY, rpc.KEEPALIVE, rpc.WATCH, rpc.REPORT, rpc.JOBS, rpc.LIVE}
 
 
 @pytest.fixture
@@ -131,7 +132,7 @@ def test_worker_takes_a_ticket_once_while_its_holder_lives(address: str, files: 
     act_as("alice")
     admit(address, files, "a", "w1")
     act_as("a-workers")
-    with JobMembership.join(controller=address, job="a", worker=0):
+    with KeepAlive(join(controller=address, job="a", worker=0), address):
         message = {"job": "a", "worker": 0, "claimant": "other", "origin": "elsewhere"}
         with pytest.raises(rpc.ControllerError, match="cannot be this worker"):
             rpc.call(address, rpc.JOIN, message)

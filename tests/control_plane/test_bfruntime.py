@@ -36,6 +36,7 @@ from tests.control_plane.protocols import BF_RUNTIME, Process
 from tests.control_plane.test_tofino_switch import SERVER, contribution, host, job, sums
 
 PIPELINE = BF_RUNTIME.pipeline()
+FORWARD = "IngressPipeline.forward.forward"
 
 
 @pytest.fixture
@@ -75,6 +76,12 @@ def test_job_is_summed_and_its_owner_is_in_the_register(process: Process, remote
     owner = connection.read_register(OWNER_REGISTER, 0)
     assert owner == {"lo": [owner_word(0x1234, 0xCAFEF00D), 0, 0, 0], "hi": [0, 0, 0, 0]}
     assert connection.read_register("IngressPipeline.lanes.words_0", 0) == {"f1": [7, 0, 0, 0]}
+    connection.write_register(OWNER_REGISTER, 0, {"lo": 5, "hi": 6})
+    assert connection.read_register(OWNER_REGISTER, 0) == {"lo": [5] * 4, "hi": [6] * 4}
+    with pytest.raises(PipelineError, match="has the fields lo, hi, not lo"):
+        connection.write_register(OWNER_REGISTER, 0, {"lo": 5})
+    with pytest.raises(SwitchWriteError, match=r"refused cell 1048576 of register .*slot_owner"):
+        connection.write_register(OWNER_REGISTER, 1 << 20, {"lo": 5, "hi": 6})
     with pytest.raises(PipelineError, match="has no register nothing"):
         connection.read_register("nothing", 0)
     with pytest.raises(SwitchUnreachableError, match="NOT_FOUND"):
@@ -119,6 +126,36 @@ def test_nodes_left_behind_are_repaired(process: Process, remote: RemoteSwitch) 
     assert process.device.multicast_groups.keys() == {1}
     with pytest.raises(SwitchWriteError, match="NOT_FOUND"):
         remote.device.connection.write([(DELETE, remote.device.job_entities(both[1])[0][0])])
+
+
+def test_other_program_runs_until_entries_of_next_are_written(process: Process) -> None:
+    before = process.remote(BF_RUNTIME.other_pipeline())
+    before.connect(5.0)
+    before.reconcile([host(0)], [])
+    before.close()
+    earlier = process.device.tna
+    remote = process.remote()
+    assert remote.connect(5.0) == ["program pushed"]
+    assert process.device.tna is earlier and len(list(process.device.tables[FORWARD].entries())) == 1
+    assert "forward 2" in remote.reconcile([host(0), host(1)], [])[0]
+    assert process.device.tna is not earlier and len(list(process.device.tables[FORWARD].entries())) == 2
+    remote.check()
+    assert remote.agrees([host(0), host(1)], []) and remote.reconcile([host(0), host(1)], []) == []
+    remote.close()
+
+
+def test_agent_without_restart_in_two_steps_is_pushed_in_one(
+    remote: RemoteSwitch, process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remote.close()
+    monkeypatch.setattr(process.server._service._agent, "_spare", None)
+    other = process.remote(BF_RUNTIME.other_pipeline())
+    earlier = process.device.tna
+    assert other.connect(5.0) == ["program pushed"]
+    assert process.device.tna is not earlier
+    other.reconcile([host(0)], [])
+    other.check()
+    other.close()
 
 
 def test_second_controller_waits_until_the_first_leaves(remote: RemoteSwitch, process: Process) -> None:
@@ -182,6 +219,24 @@ def test_restarted_agent_is_repaired_by_the_monitor(process: Process) -> None:
         wait_for(lambda: what(controller, "s1")[-1].startswith("connected: program pushed, "))
     assert "member 4" in what(controller, "s1")[-1]
     assert groups and process.device.multicast_groups == groups
+    controller.close()
+
+
+def test_link_that_changes_is_an_event(process: Process) -> None:
+    network = Network.of(load("star4"), loopback=False)
+    controller = Controller(
+        network,
+        FakeServer(),
+        {"s1": process.remote()},
+        accumulator_words=PIPELINE.accumulator_words,
+        connect_timeout_s=5.0,
+    )
+    with Monitor(controller):
+        wait_for(lambda: any(text.startswith("connected") for text in what(controller, "s1")))
+        process.server.set_link(2, is_up=False)
+        wait_for(lambda: what(controller, "s1")[-1] == "port 2 is down")
+        process.server.set_link(2, is_up=True)
+        wait_for(lambda: what(controller, "s1")[-1] == "port 2 is up")
     controller.close()
 
 

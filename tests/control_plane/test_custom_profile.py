@@ -16,6 +16,7 @@ from lanesum_control.resources import checkout_root
 from lanesum_control.tofino import build as tofinobuild
 from lanesum_control.tofino.build import Built, DoesNotFitError, main
 from lanesum_control.tofino.custom_profile import Sizes, custom_profile
+from lanesum_control.tofino.parser_cycles import ParserCycles
 from lanesum_control.tofino.profiles import PROFILES, TOFINO_1, TOFINO_2, TofinoProfile
 from lanesum_control.tofino.resources import Resources
 
@@ -121,7 +122,7 @@ def test_try_profile_leaves_committed_files_unchanged(
         for name in ("tofino.bin", "context.json", f"{wanted.name}.bfrt.json"):
             (out / name).write_text(name)
         context = {"tables": [], "phv_allocation": [], "mau_stage_characteristics": []}
-        return Built(wanted, out / "tofino.bin", context, (out / f"{wanted.name}.bfrt.json",))
+        return Built(wanted, out / "tofino.bin", context, ParserCycles(1, 1), (out / f"{wanted.name}.bfrt.json",))
 
     monkeypatch.setattr(tofinobuild, "build_profile", a_build)
     monkeypatch.setattr(tofinobuild, "build", lambda *_: pytest.fail("all profiles are built"))

@@ -187,7 +187,7 @@ def test_session_after_session_needs_no_guarantee() -> None:
     controller.deployment.check_switch("s1")
     assert "guaranteed slots" in controller.job("two").left_out["s1"]
     before = controller.join("two", 0, Taken("p", "x"))
-    assert controller.join("two", 0, Taken("p", "x"), after=before.tag).tag != before.tag
+    assert controller.join("two", 0, Taken("p", "x")).tag != before.tag
 
 
 def test_admissions_per_minute_are_counted_by_tenant() -> None:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import json
 import re
@@ -18,15 +19,16 @@ import pytest
 from lanesum.errors import ConfigurationError
 from lanesum.join import (
     DescriptionMismatchError,
-    JobMembership,
     NotReadyError,
     join,
     take_ticket,
 )
 from lanesum.keep_alive import KeepAlive, SupersededError
 from lanesum.protocol import LaneOp
+from lanesum.protocol.spec import VERSION
 from lanesum.rpc import controller as rpc
 from lanesum.server import ServerJob
+from lanesum.transport import JobTicket
 from lanesum_control.cli.controller import _election_id, _switch_addresses
 from lanesum_control.controller import Controller
 from lanesum_control.service import ControllerService
@@ -247,25 +249,27 @@ def test_keeping_a_job_alive(address: str, job: str, site: Site, controller: Con
 
 
 def test_members_follow_their_job(address: str, job: str) -> None:
-    with (
-        JobMembership.join(controller=address, job=job, worker=0, interval_s=0.02) as one,
-        JobMembership.join(controller=address, job=job, worker=1, interval_s=0.02, description="x") as other,
-    ):
-        assert (one.host, other.host, one.check()) == ("w1", "w3", "ready")
+    def joined(worker: int, **more: Any) -> JobTicket:
+        return join(controller=address, job=job, worker=worker, **more)
+
+    with contextlib.ExitStack() as stack:
+        members = [
+            stack.enter_context(KeepAlive(joined(worker, description=text), address, interval_s=0.02))
+            for worker, text in enumerate((None, "x"))
+        ]
         rpc.call(address, rpc.EXTEND, {"job": job, "host": "w4"})
-        while not (one.superseded and other.superseded):
+        while not all(member.superseded for member in members):
             time.sleep(0.01)
-        tags = {one.rejoin().tag, other.rejoin().tag}
-        third = JobMembership.join(controller=address, job=job, worker=2, wait=True, interval_s=0.02)
-        assert tags == {third.ticket.tag}
-        one.wait_until_ready()
-        assert [member.ticket.worker for member in (one, other, third)] == [0, 1, 2]
-        rpc.call(address, rpc.LEAVE, {"job": job, "worker": "w1"})
-        assert one.check() == "superseded"
-        with pytest.raises(rpc.ControllerError, match="Host w1 has no part in job 'a'; w3, w4 have"):
-            one.rejoin()
-        assert (other.rejoin().worker, third.rejoin(wait=True).worker) == (0, 1)
-        third.close()
+    tickets = [joined(0), joined(1), joined(2, wait=True)]
+    assert len({ticket.tag for ticket in tickets}) == 1
+    assert [ticket.worker for ticket in tickets] == [0, 1, 2]
+    rpc.call(address, rpc.LEAVE, {"job": job, "worker": "w1"})
+    assert KeepAlive(tickets[2], address).check() == "superseded"
+    with pytest.raises(rpc.ControllerError, match="Host w1 has no part in job 'a'; w3, w4 have"):
+        rpc.call(address, rpc.JOIN, {"job": job, "worker": "w1", "protocol": VERSION})
+    with pytest.raises(rpc.ControllerError, match="has no worker 2; it has 2"):
+        joined(2)
+    assert joined(0).tag == joined(1, wait=True).tag
 
 
 def test_job_commands_manage_a_job(address: str, controller: Controller) -> None:

@@ -20,7 +20,8 @@ import pytest
 
 from lanesum import environment
 from lanesum.errors import ConfigurationError
-from lanesum.join import JobMembership
+from lanesum.join import join
+from lanesum.keep_alive import KeepAlive
 from lanesum.rpc import controller as rpc
 from lanesum.rpc import tls
 from lanesum.rpc.caller import Role
@@ -131,10 +132,10 @@ def test_certificate_and_token_of_a_job_join_it(
     rpc.call(address, rpc.ADMIT, {"name": "a", "workers": ["w1"], "worker_token": tokens.token_hash(token)})
     act_as(folder / "worker")
     with pytest.raises(rpc.ControllerError, match=r"A caller without a token, .* has no job 'a'"):
-        JobMembership.join(controller=address, job="a", worker=0)
+        join(controller=address, job="a", worker=0)
     tokens.write_token(tmp_path / "token", token)
     monkeypatch.setenv(environment.TOKEN_FILE, str(tmp_path / "token"))
-    with JobMembership.join(controller=address, job="a", worker=0, wait=True) as member:
+    with KeepAlive(join(controller=address, job="a", worker=0, wait=True), address) as member:
         assert member.check() == "ready"
         act_as(folder / "operator")
         monkeypatch.delenv(environment.TOKEN_FILE)
@@ -168,7 +169,7 @@ def test_open_stream_survives_a_renewal(folder: Path, controller_at: Start, act_
     address = controller_at(tmp_path / "certs" / "controller")
     act_as(folder / "operator")
     rpc.call(address, rpc.ADMIT, {"name": "a", "workers": ["w1"]})
-    with JobMembership.join(controller=address, job="a", worker=0, wait=True) as member:
+    with KeepAlive(join(controller=address, job="a", worker=0, wait=True), address) as member:
         certs.Authority(tmp_path / "certs").issue("controller", Role.OPERATOR, hosts=certs.LOCAL_HOSTS)
         assert member.check() == "ready" and not member.superseded
 
@@ -308,7 +309,7 @@ def test_unix_sockets_are_for_their_owner(tmp_path: Path) -> None:
     with serve(("127.0.0.1", 0), f"unix:{control}") as _, ControllerService(Site().start(), f"unix:{listen}"):
         assert RemoteServer(f"unix:{control}").status().jobs == {}
         rpc.call(f"unix:{listen}", rpc.ADMIT, {"name": "a", "workers": ["w1"]})
-        with JobMembership.join(controller=f"unix:{listen}", job="a", worker=0, wait=True) as member:
+        with KeepAlive(join(controller=f"unix:{listen}", job="a", worker=0, wait=True), f"unix:{listen}") as member:
             assert member.check() == "ready"
         for path in (control, listen):
             assert stat.S_IMODE(path.stat().st_mode) == 0o600

@@ -32,15 +32,11 @@ from lanesum_control.tofino.build import (
     tools,
     warnings_to_heed,
 )
+from lanesum_control.tofino.parser_cycles import ParserCycles
+from lanesum_control.tofino.performance import PERFORMANCE, read_parser_cycles
 from lanesum_control.tofino.profiles import PROFILES, TOFINO_1, TOFINO_2, TofinoProfile, nearest, profile
-from lanesum_control.tofino.report import (
-    RECIRCULATION_HEADER_BYTES,
-    page_with,
-    rates,
-    recirculated_bytes,
-    recirculation_table,
-    resource_table,
-)
+from lanesum_control.tofino.rates import RECIRCULATION_HEADER_BYTES, rates, recirculated_bytes
+from lanesum_control.tofino.report import page_with, recirculation_table, resource_table
 from lanesum_control.tofino.resources import Resources, measure
 from tests.paths import ROOT
 
@@ -128,7 +124,8 @@ def test_refusal_leaves_the_build_as_it_was(tmp_path: Path, monkeypatch: pytest.
             raise DoesNotFitError.of(wanted, "out of power", "too much of it")
         for name in (f"{wanted.name}.bfrt.json", "tofino.bin", "context.json"):
             (out / name).write_text("new")
-        return Built(wanted, out / "tofino.bin", CONTEXT, (out / f"{wanted.name}.bfrt.json",))
+        outputs = (out / f"{wanted.name}.bfrt.json",)
+        return Built(wanted, out / "tofino.bin", CONTEXT, ParserCycles(21, 10), outputs)
 
     monkeypatch.setattr(tofinobuild, "tools", lambda: (COMPILER, ASSEMBLER))
     monkeypatch.setattr(tofinobuild, "build_profile", a_build)
@@ -149,7 +146,8 @@ def test_refusal_leaves_the_build_as_it_was(tmp_path: Path, monkeypatch: pytest.
     manifest = json.loads((committed / MANIFEST).read_text())
     outputs = {path.name: sha256(path) for path in committed.iterdir() if path.name != MANIFEST}
     assert manifest["outputs"] == outputs
-    assert outputs.keys() == {f"{first.name}.bfrt.json", f"{second.name}.bfrt.json", "resources.json"}
+    assert outputs.keys() == {f"{first.name}.bfrt.json", f"{second.name}.bfrt.json", "resources.json", PERFORMANCE}
+    assert read_parser_cycles(committed / PERFORMANCE) == dict.fromkeys((first.name, second.name), ParserCycles(21, 10))
     assert kept[0].read_text() == "new"
     for built in (first, second):
         assert (packed / f"{built.name}.pi.bin").read_bytes().count(b"new") == 2
@@ -219,7 +217,7 @@ def test_compiler_that_prints_nothing_fails_the_build(tmp_path: Path, monkeypatc
 def test_binaries_are_packed_for_the_pipes_that_there_are(tmp_path: Path, pipes: int) -> None:
     for name in ("tofino.bin", "context.json", "x.bfrt.json"):
         (tmp_path / name).write_bytes(name.encode())
-    made = Built(profile("tofino1-w32"), tmp_path / "tofino.bin", {}, (tmp_path / "x.bfrt.json",))
+    made = Built(profile("tofino1-w32"), tmp_path / "tofino.bin", {}, ParserCycles(21, 10), (tmp_path / "x.bfrt.json",))
     packed = made.packed(pipes)
     assert list(packed.pipes) == list(range(pipes))
     assert (packed.binary, packed.context, packed.bfrt) == (b"tofino.bin", b"context.json", b"x.bfrt.json")

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -14,13 +15,16 @@ from p4.config.v1 import p4info_pb2
 
 from lanesum_control.capabilities import ICMP
 from lanesum_control.manifest import MANIFEST, source_files
-from lanesum_control.pipelines import TOFINO_BUILD_FOLDER, bmv2_pipeline
+from lanesum_control.pipelines import TOFINO_BUILD_FOLDER, bmv2_pipeline, tofino_pipeline
 from lanesum_control.resources import checkout_root
 from lanesum_control.switch import DECISION_TABLES, HOST_TABLES, JOB_TABLES
 from lanesum_control.tofino import build as tofinobuild
 from lanesum_control.tofino.build import manifest_problems
+from lanesum_control.tofino.chips import pipe_of
 from lanesum_control.tofino.profiles import PROFILES
+from lanesum_control.tofino.recirculation import check_ports
 from lanesum_control.tofino.report import PAGE, generated_parts, page_with
+from lanesum_control.topology.files import parse
 
 ROOT = checkout_root() or Path()
 NAMES = [built.name for built in PROFILES]
@@ -76,6 +80,17 @@ def test_outputs_of_a_removed_profile_are_found(copy: Path) -> None:
 def test_page_is_the_report_s() -> None:
     text = (ROOT / PAGE).read_text()
     assert page_with(text, generated_parts(ROOT)) == text
+
+
+def test_topology_of_the_page_has_hosts_at_one_pipe() -> None:
+    (text,) = re.findall(r"^```yaml\n(.*?)^```", (ROOT / PAGE).read_text(), re.MULTILINE | re.DOTALL)
+    topology = parse(text, PAGE)
+    ports = [port for link in topology.links for _, port in link.parts() if port is not None]
+    for name in NAMES:
+        check_ports(tofino_pipeline(name), ports)
+    assert len({pipe_of(port) for port in ports}) == 1
+    workers = [node for node in topology.nodes.values() if node.kind in ("worker", "server")]
+    assert len(workers) == 4 and all(node.mac for node in workers)
 
 
 @pytest.mark.parametrize("name", NAMES)

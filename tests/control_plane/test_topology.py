@@ -6,16 +6,23 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from xml.etree import ElementTree
 
 import jsonschema
 import pytest
 import yaml
 
+from lanesum.errors import ConfigurationError
+from lanesum_control.cli.topology import packet_notes
 from lanesum_control.model import SWITCH_MAC
-from lanesum_control.topology import Topology, TopologyError, available, load
+from lanesum_control.topology import Topology, TopologyBuilder, TopologyError, available, containerlab, load
+from lanesum_control.topology.drawing import svg
 from lanesum_control.topology.files import parse
 from lanesum_control.yaml_model import schema_text
+from lanesum_switch.faults.plan import same_link
+from lanesum_switch.faults.topology_names import names_in
 from lanesum_switch.frames import ipv4_int, mac_bytes
+from tests.command_line import invoke
 
 STAR4 = available()["star4"].read_text()
 TREE2X2 = available()["tree2x2"].read_text()
@@ -244,3 +251,169 @@ def test_list_of_servers_needs_no_node_of_the_kind() -> None:
     text = text.replace("  server: {kind: server, ip: 10.19.0.100}\n", "")
     text = "".join(line for line in text.splitlines(keepends=True) if '"server"]' not in line)
     assert parse(text, "x.yaml").server_hosts() == ["w1"]
+
+
+@pytest.mark.parametrize(
+    ("new", "says"),
+    [
+        ("ip: 0.0.0.0", "0.0.0.0 is no address of a host"),
+        ("ip: 224.0.0.5", "224.0.0.5 is a multicast address"),
+        ("ip: 255.255.255.255", "255.255.255.255 is a reserved address"),
+        ("ip: 127.19.0.2", "127.19.0.2 is a loopback address"),
+        ("ip: 10.255.0.2", "10.255.0.2 is on loopback the address of a link between switches"),
+        ("ip: 11.19.0.3", "127.19.0.3 (on loopback) is the address of w2 already"),
+        ("ip: 10.19.0.9, mac: 02:00:0a:13:00:03", "02:00:0a:13:00:03 is the MAC address of w2 already"),
+        ("ip: 10.19.0.9, mac: 02:00:00:00:ff:ff", "02:00:00:00:ff:ff is the MAC address of all switches already"),
+        ("ip: 10.19.0.9, mac: 03:00:00:00:00:01", "03:00:00:00:00:01 is the MAC address of a group, or of no host"),
+        ("ip: 10.19.0.9, mac: 00:00:00:00:00:00", "of no host"),
+    ],
+)
+def test_topology_address_of_no_single_host_is_refused(new: str, says: str) -> None:
+    """The errors about pairs name the second node, here w2 or w3."""
+    broken = STAR4.replace("ip: 10.19.0.2}", f"{new}}}", 1)
+    with pytest.raises(TopologyError) as caught:
+        parse(broken, "x.yaml")
+    assert says.replace(" MAC", "") in str(caught.value).replace(" MAC", "")
+
+
+def test_names_with_dashes_are_nodes() -> None:
+    text = TREE2X2.replace("w3", "rack2-gpu6").replace("s1", "rack1-sw").replace("s0", "top-sw")
+    network = parse(text, "x.yaml")
+    assert network.ports("s2") == {"rack2-gpu6": 1, "w4": 2}
+    assert network.links_between_switches()[0] == ("rack1-sw", 5, "top-sw", 1)
+    names = names_in(network)
+    assert {"rack2-gpu6", "rack1-sw-top-sw"} <= names.links
+    assert same_link("top-sw-rack1-sw", "rack1-sw-top-sw") and not same_link("rack1-sw", "top-sw")
+    for name in ("-w3", "w3-", "w--3", "a" * 16, "a-" * 8 + "a"):
+        with pytest.raises(TopologyError):
+            parse(STAR4.replace("w3", name), "x.yaml")
+
+
+def test_names_of_two_links_alike_are_refused() -> None:
+    for name in ("s1-s0", "s0-s1"):
+        with pytest.raises(ConfigurationError, match="several links that are called 's1-s0' in fault plans"):
+            names_in(parse(TREE2X2.replace("w3", name), "x.yaml"))
+
+
+def test_builder_gives_free_ports_and_addresses(tmp_path: Path) -> None:
+    build = TopologyBuilder("lab", addresses="10.7.0.0/28")
+    build.switch("spine", ip="10.7.0.14")
+    for rack in ("rack1", "rack2"):
+        build.switch(rack, at="spine", port=40)
+        build.worker(f"{rack}-gpu0", at=rack)
+    build.worker("extra", at="rack2:9", ip="10.7.0.9", mac="02:00:00:00:00:01")
+    build.server("agg", at="spine")
+    build.controller("ctl", at="spine:8")
+    network = build.write(tmp_path / "lab.yaml")
+    assert load(str(tmp_path / "lab.yaml")) == network
+    assert network.links_between_switches() == [("rack1", 40, "spine", 1), ("rack2", 40, "spine", 2)]
+    assert network.ports() == {"rack1-gpu0": 1, "rack2-gpu0": 1, "extra": 9, "agg": 3, "ctl": 8}
+    addresses = [str(network.nodes[name].ip) for name in ("rack1-gpu0", "rack2-gpu0", "extra", "agg", "ctl")]
+    assert addresses == ["10.7.0.1", "10.7.0.2", "10.7.0.9", "10.7.0.3", "10.7.0.4"]
+
+
+def test_builder_errors_name_the_topology(tmp_path: Path) -> None:
+    with pytest.raises(TopologyError, match=r"Topology lab: .*IPv4 network, as 10\.19\.0\.0/24"):
+        TopologyBuilder("lab", addresses="10.7.0.0/99")
+    build = TopologyBuilder("lab", addresses="10.7.0.0/30")
+    with pytest.raises(TopologyError, match="Topology lab: one controller is needed, not 0"):
+        build.topology()
+    build.switch("s1")
+    with pytest.raises(TopologyError, match="there is a node s1 already"):
+        build.switch("s1")
+    build.worker("w1", at="s1")
+    build.server("server", at="s1")
+    with pytest.raises(TopologyError, match=r"no address of 10\.7\.0\.0/30 is free"):
+        build.controller("ctl", at="s1")
+    build.controller("ctl", at="s1", ip="10.7.0.9")
+    with pytest.raises(TopologyError, match=r"Cannot write the topology .*: Is a directory"):
+        build.write(tmp_path)
+    build.worker("w2", at="nowhere", ip="10.7.0.10")
+    with pytest.raises(TopologyError, match="Topology lab: "):
+        build.topology()
+
+
+def test_draw_svg_has_every_node_and_port_once() -> None:
+    for name in available():
+        network = load(name)
+        picture = ElementTree.fromstring(svg(network))
+        texts = [element.text for element in picture.iter("{http://www.w3.org/2000/svg}text")]
+        assert sorted(text for text in texts if text in network.nodes) == sorted(network.nodes)
+        ports = [port for link in network.links for _, port in link.parts() if port is not None]
+        assert sorted(int(text) for text in texts if text and text.isdecimal()) == sorted(ports)
+
+
+def test_draw_svg_boxes_do_not_overlap() -> None:
+    picture = ElementTree.fromstring(svg(load("twojobs")))
+    keys = ("x", "y", "width", "height")
+    boxes = [
+        [float(rect.attrib[key]) for key in keys] for rect in picture if "x" in rect.attrib and "rx" in rect.attrib
+    ]
+    assert len(boxes) == 13
+    for index, (x, y, width, height) in enumerate(boxes):
+        assert x + width <= float(picture.attrib["width"]) and y + height <= float(picture.attrib["height"])
+        for a, b, c, d in boxes[:index]:
+            assert x + width <= a or a + c <= x or y + height <= b or b + d <= y
+
+
+def test_draw_with_counters_of_the_controller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    counters = {
+        "switches": {"s1": {"aggregate": 1200, "contribute_and_complete": 300}},
+        "servers": {"server": {"decisions": {"accept": 5, "replay": 2}, "refused": {}}},
+    }
+    monkeypatch.setattr("lanesum.rpc.controller.call", lambda *_, **__: counters)
+    result = invoke(["topology", "draw", "star4", "--controller", "c:1"])
+    assert "s1 switch  1,200 contributions, 300 sums" in result.output
+    assert "server server 10.19.0.100  7 packets" in result.output
+    result = invoke(["topology", "draw", "star4", "--controller", "c:1", "--out", str(tmp_path / "x.svg")])
+    assert result.exit_code == 0 and "1,200 contributions, 300 sums" in (tmp_path / "x.svg").read_text()
+    assert "Cannot write" in invoke(["topology", "draw", "--out", str(tmp_path)]).output
+    assert packet_notes(load("star4"), {"switches": {}, "servers": {"server": None}}) == {"server": "no answer"}
+
+
+CONTAINERLAB = """
+name: lab
+mgmt: {network: clab}
+topology:
+  nodes:
+    s1: {kind: bridge, image: bmv2}
+    w1: {kind: linux, labels: {lanesum-ip: 10.7.0.5}}
+    w2: {kind: linux}
+    sum: {kind: linux, labels: {lanesum: server}}
+    ctl: {kind: linux, labels: {lanesum: controller}}
+    grafana: {kind: linux, labels: {lanesum: none}}
+  links:
+    - endpoints: ["s1:eth1", "w1:eth1"]
+    - endpoints: ["s1:e1-2", "w2:eth1"]
+    - endpoints: ["s1:eth3", "sum:eth1"]
+    - endpoints: ["ctl:eth1", "s1:eth4"]
+    - endpoints: ["s1:eth9", "grafana:eth1"]
+"""
+
+
+def test_import_of_containerlab_keeps_roles_ports_and_addresses(tmp_path: Path) -> None:
+    (tmp_path / "lab.clab.yml").write_text(CONTAINERLAB)
+    result = invoke(["topology", "import", str(tmp_path / "lab.clab.yml"), "--out", str(tmp_path / "lab.yaml")])
+    assert result.exit_code == 0, result.output
+    network = load(str(tmp_path / "lab.yaml"))
+    assert network.ports() == {"w1": 1, "w2": 2, "sum": 3, "ctl": 4}
+    assert [str(network.nodes[name].ip) for name in ("w1", "w2", "sum")] == ["10.7.0.5", "10.19.0.1", "10.19.0.2"]
+    assert (network.server_hosts(), network.names("controller")) == (["sum"], ["ctl"])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('"s1:e1-2", "w2:eth1"', '"s1:e1-2", "w9:eth1"', "a link has an end at 'w9', which is no node"),
+        ("lanesum: server", "lanesum: spine", "topology.nodes.sum.labels.lanesum: Input should be"),
+        ("lanesum: controller", "lanesum: none", "one controller is needed, not 0"),
+        ('"s1:e1-2"', '"s1:eth1"', "port s1:1 is linked twice"),
+        ("name: lab", "name: [", "lab.clab.yml:"),
+    ],
+)
+def test_import_of_containerlab_errors_are_typed(old: str, new: str, says: str, tmp_path: Path) -> None:
+    path = tmp_path / "lab.clab.yml"
+    path.write_text(CONTAINERLAB.replace(old, new, 1))
+    with pytest.raises(TopologyError) as caught:
+        containerlab.load(path)
+    assert says in str(caught.value)

@@ -33,6 +33,10 @@ _CREATED = re.compile(r"^- `[^`]+` \(new\)", re.MULTILINE)
 _NAME = re.compile(r"(?<![\w.-])_?(?:[A-Z]+[a-z0-9]+(?:[A-Z]+[a-z0-9]*)+|[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+)\b")
 # Names of other projects, formulas, and placeholders.
 OTHERS = {"PIP_EXTRA_INDEX_URL", "stratum_bfrt", "bf_switchd", "x_k", "NAME.cpp", "fuzz_NAME.cpp", "fuzz_NAME"}
+# Filters of Wireshark.
+OTHERS |= set(re.findall(r'"(lanesum\.[a-z_.]+)"', (ROOT / "wireshark" / "lanesum.lua").read_text()))
+# Names of Stratum's chassis configuration.
+OTHERS |= {"chassis_config_file", "singleton_ports", "speed_bps", "config_params", "ADMIN_STATE_ENABLED", "FEC_MODE_ON"}
 # The style page shows names as examples.
 NAMED = [path for path in DOCUMENTS if path.name != "style.md"]
 
@@ -141,13 +145,17 @@ def test_commands_run(command: str) -> None:
             "train",
             "job",
             "bench",
+            "capture",
             "doctor",
             "certs",
             "token",
+            "top",
         ):
             check_options(words[1:])
-            return
-        words[:1] = [sys.executable, "-m", "lanesum.cli"]
+        else:
+            result = invoke(words[1:])
+            assert result.exit_code == 0, f"{RUNNABLE[command]}: {command}\n{result.output}"
+        return
     words[0] = sys.executable
     if words[1:3] == ["-m", "pytest"]:
         words += ["--collect-only", "-q"]
@@ -162,7 +170,7 @@ def check_options(words: list[str]) -> None:
         launch.parser().parse_args(words[1:])
         return
     subcommands = [word for word in words[:2] if not word.startswith("-")]
-    if words[0] in ("switch", "server", "controller", "run", "train"):
+    if words[0] in ("switch", "server", "controller", "run", "top", "train", "capture"):
         subcommands = subcommands[:1]
     result = invoke([*subcommands, "--help"])
     assert result.exit_code == 0, result.output

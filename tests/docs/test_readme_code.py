@@ -1,20 +1,23 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The Python example of the README runs as it stands, with a server and a controller."""
+"""The Python examples of the pages run as they stand."""
 
 from __future__ import annotations
 
 import dataclasses
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from lanesum.server import AggregationServer
 from lanesum_control.controller import Controller, JobRequest
 from lanesum_control.network import Network
 from lanesum_control.service import ControllerService
 from lanesum_control.topology import load
+from lanesum_control.topology.drawing import svg
 from tests.paths import ROOT
 
 _PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -32,3 +35,15 @@ def test_readme_example_returns_sum() -> None:
             names: dict[str, Any] = {"array": np.arange(5, dtype=np.float32)}
             exec(compile(runnable, "README.md", "exec"), names)
     np.testing.assert_allclose(names["total"], np.arange(5), rtol=1e-6)
+
+
+def test_running_builder_example_writes_topology(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (example,) = _PYTHON.findall((ROOT / "docs" / "running.md").read_text())
+    monkeypatch.chdir(tmp_path)
+    exec(compile(example, "running.md", "exec"), {})
+    assert load("lab.yaml").switches() == ["spine", "rack1", "rack2"]
+
+
+def test_running_picture_is_current() -> None:
+    picture = ROOT / "docs" / "pictures" / "twojobs.svg"
+    assert picture.read_text() == svg(load("twojobs")), f"lanesum topology draw twojobs --out {picture}"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Fuzzer of gRPC bodies: controller, control service of the server, and P4Runtime, while a job is admitted.
+"""Fuzzer of gRPC bodies: controller, control service of the server, P4Runtime and BF Runtime, while a job is admitted.
 
 ``python -m tests.fuzz.bodies --seconds 60`` (``make fuzz-grpc``). A body may be refused with a status or carried out.
 It must not raise an exception in a handler, end a service, or change the admitted job.
@@ -24,17 +24,21 @@ from p4.v1 import p4runtime_pb2 as p4rt
 
 from lanesum.rpc import controller as rpc
 from lanesum.server import service as server_service
+from lanesum_control.bfruntime import messages as bfrt
+from lanesum_switch.bfruntime import BfRuntimeServer
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
+from lanesum_switch.tna.switch import TofinoSwitch
 from tests.fuzz.running import Budget, Errors, mutated, options, report
 from tests.lab.attack.test_control import CONTROLLER, LOCALHOST, SERVER, Site, other_job
+from tests.softswitch.bfruntime import test_server as agent
 from tests.softswitch.bmv2.mutants import Mutator
 from tests.softswitch.p4runtime.client import OK, Client, Program
 from tests.softswitch.p4runtime.fuzz import Fuzzer, all_reads
 
 _CHECK_EVERY = 200
 _TEXTS = ["", "w1", "10.0.0.1", "x" * 70_000, "\x00", "1e999", "${HOME}", "../../x", "nan"]
-_P4RUNTIME = "/p4.v1.P4Runtime/"
+_P4RUNTIME = "/p4.v1.P4Runtime"
 # A pushed program takes up to a second, so programs are few; make fuzz-programs has a fuzzer of its own for them.
 _PIPELINES = 0.002
 _STREAM_S = 0.05
@@ -60,7 +64,16 @@ class Services:
         stack.callback(self.client.close)
         self._raw = stack.enter_context(grpc.insecure_channel(server.address))
         self._become_primary()
-        self.bodies: dict[str, Body] = {"controller": self._controller, "server": self._server, "p4runtime": self._p4}
+        self._agent = stack.enter_context(BfRuntimeServer(TofinoSwitch(), f"{LOCALHOST}:0", spare=TofinoSwitch))
+        self._to_agent = stack.enter_context(grpc.insecure_channel(self._agent.address))
+        self._bound = agent.bound_client(self._agent.address)
+        stack.callback(self._leave_agent)
+        self.bodies: dict[str, Body] = {
+            "controller": self._controller, "server": self._server, "p4runtime": self._p4, "bfruntime": self._bf
+        }  # fmt: skip
+
+    def _leave_agent(self) -> None:
+        self._bound.close()
 
     def _become_primary(self) -> None:
         stream = self.client.stream()
@@ -74,6 +87,15 @@ class Services:
         self.site.assert_untouched()
         assert self.client.push(self.program.config()) == OK
         assert self.switch.counts.program_errors == 0
+        wildcard = bfrt.TableEntry(table_id=agent.ORIGIN.id)
+        try:
+            found = self._bound.read(wildcard)
+        except grpc.RpcError as error:  # a mutant with another name was loaded
+            assert error.code() in (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.UNAVAILABLE)
+            self._leave_agent()
+            self._bound = agent.bound_client(self._agent.address)
+            found = self._bound.read(wildcard)
+        assert found[-1].is_default_entry
 
     # JSON
 
@@ -87,7 +109,7 @@ class Services:
         message = {
             "job": rng.choice(("x", honest.job, 999)), "tag": honest.tag ^ rng.choice((1, 1 << 31)), "worker": 3,
             "claimant": "c", "origin": "o", "description": "{}", "about": [1, 2], "kind": "failed", "cause": "it fell",
-            "host": "w3", "slots": 4, "since": 0, "after": None, "take_over": False,
+            "host": "w3", "slots": 4, "since": 0, "take_over": False,
         }  # fmt: skip
         method = rng.choice(CONTROLLER)
         if method == rpc.ADMIT:
@@ -134,21 +156,7 @@ class Services:
             data = message.SerializeToString()
         else:
             data = mutated(message.SerializeToString(), rng)
-        if name == "StreamChannel":
-            stream = self._raw.stream_stream(_P4RUNTIME + name)
-            return self._called(lambda: list(stream(iter([data]), timeout=_STREAM_S)))
-        if name == "Read":
-            return self._called(lambda: list(self._raw.unary_stream(_P4RUNTIME + name)(data, timeout=_DEADLINE_S)))
-        return self._called(lambda: self._raw.unary_unary(_P4RUNTIME + name)(data, timeout=_DEADLINE_S))
-
-    @staticmethod
-    def _called(call: Callable[[], object]) -> str:
-        """Return the status of a call, whose answers are ignored."""
-        try:
-            call()
-        except grpc.RpcError as error:
-            return str(error.code().name)
-        return "OK"
+        return _called(self._raw, f"{_P4RUNTIME}/{name}", data)
 
     def _message(self, name: str, rng: random.Random) -> Any:
         if name == "Capabilities":
@@ -170,6 +178,58 @@ class Services:
         if name != "Read":
             found.election_id.low = 1
         return found
+
+    def _bf(self, rng: random.Random) -> str:
+        name = rng.choices(("Write", "Read", "GetForwardingPipelineConfig", "StreamChannel"), (16, 8, 1, 2))[0]
+        if rng.random() < 10 * _PIPELINES:
+            name = "SetForwardingPipelineConfig"
+        message = self._bf_message(name, rng)
+        if rng.random() < 0.7:
+            vary(message, rng)
+            data = message.SerializeToString()
+        else:
+            data = mutated(message.SerializeToString(), rng)
+        return _called(self._to_agent, f"/{bfrt.SERVICE}/{name}", data)
+
+    def _bf_message(self, name: str, rng: random.Random) -> Any:
+        number = self._bound.number
+        if name == "GetForwardingPipelineConfig":
+            return bfrt.GetForwardingPipelineConfigRequest(client_id=number)
+        if name == "StreamChannel":
+            found: Any = bfrt.StreamMessageRequest(client_id=rng.choice((number, 1 << 31)))
+            found.subscribe.device_id = 0
+            return found
+        if name == "SetForwardingPipelineConfig":
+            actions = bfrt.SetForwardingPipelineConfigRequest.Action.values()
+            found = bfrt.SetForwardingPipelineConfigRequest(client_id=number, action=rng.choice(actions))
+            found.config.add(p4_name="lanesum")
+            if rng.random() < 0.1:
+                found.config[0].CopyFrom(agent.forwarding_config(agent.PIPELINE))
+            return found
+        found = bfrt.WriteRequest(client_id=number) if name == "Write" else bfrt.ReadRequest(client_id=number)
+        found.target.pipe_id = bfrt.ALL_PIPES
+        for _ in range(rng.randint(1, 3)):
+            entry = agent.random_entry(rng)
+            if name == "Write":
+                kind = rng.choice(bfrt.Update.Type.values())
+                found.updates.add(type=kind).entity.table_entry.CopyFrom(entry)
+            else:
+                found.entities.add().table_entry.CopyFrom(agent.key_of(entry) if rng.random() < 0.5 else entry)
+        return found
+
+
+def _called(channel: grpc.Channel, path: str, data: bytes) -> str:
+    """Return the status of a call, whose answers are ignored."""
+    try:
+        if path.endswith("StreamChannel"):
+            list(channel.stream_stream(path)(iter([data]), timeout=_STREAM_S))
+        elif path.endswith("Read"):
+            list(channel.unary_stream(path)(data, timeout=_DEADLINE_S))
+        else:
+            channel.unary_unary(path)(data, timeout=_DEADLINE_S)
+    except grpc.RpcError as error:
+        return str(error.code().name)
+    return "OK"
 
 
 def _fields(message: Any) -> Iterator[tuple[Any, Any]]:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from p4.v1 import p4runtime_pb2
@@ -12,7 +12,7 @@ from p4.v1 import p4runtime_pb2
 from lanesum.errors import ConfigurationError
 from lanesum.rpc.tls import import_grpc
 from lanesum_control.bfruntime import messages
-from lanesum_control.bfruntime.description import REGISTER, Description, Table
+from lanesum_control.bfruntime.description import REGISTER, Description, Field, Table
 from lanesum_control.bfruntime.entries import check_numbers, to_bfruntime, to_p4runtime
 from lanesum_control.bfruntime.ports import PortSettings, PortTable
 from lanesum_control.bfruntime.replication import ReplicationEngine
@@ -26,6 +26,7 @@ from lanesum_control.session import GONE
 from lanesum_control.tofino.device_config import Compiled
 
 grpc = import_grpc()
+_Set = messages.SetForwardingPipelineConfigRequest
 _SET, _GET = "SetForwardingPipelineConfig", "GetForwardingPipelineConfig"
 _INSERT, _DELETE = p4runtime_pb2.Update.INSERT, p4runtime_pb2.Update.DELETE
 
@@ -44,6 +45,7 @@ class BfRuntimeConnection(SwitchConnection):
         self._engine: ReplicationEngine | None = None
         self._fixed: Description | None = None  # the agent's own tables
         self._is_known = False  # the last answer of ``runs``
+        self._is_pushing = False  # ``end_push`` is due
         super()._use(session)
 
     # The program
@@ -53,23 +55,44 @@ class BfRuntimeConnection(SwitchConnection):
 
         Raises PipelineError with the agent's reason, NotPrimaryError.
         """
-        request = messages.SetForwardingPipelineConfigRequest(
-            device_id=self._session.device_id,
-            client_id=self._session.client_id,
-            action=messages.SetForwardingPipelineConfigRequest.VERIFY_AND_WARM_INIT_BEGIN_AND_END,
-            config=[forwarding_config(pipeline)],
-        )
+        return self._push(pipeline, _Set.VERIFY_AND_WARM_INIT_BEGIN_AND_END)
+
+    def begin_push(self, pipeline: CompiledPipeline) -> P4InfoNames:
+        found = self._config()
+        if found is None or not found.config:  # no program forwards packets meanwhile
+            return self.push_pipeline(pipeline)
+        return self._push(pipeline, _Set.VERIFY_AND_WARM_INIT_BEGIN)
+
+    def end_push(self) -> None:
+        if not self._is_pushing:
+            return
+        try:
+            self._call(_SET, self._set_request(_Set.WARM_INIT_END), PUSH_TIMEOUT_S)
+        except grpc.RpcError as error:
+            if error.code() in GONE:
+                raise self._gone(error) from error
+            raise PipelineError(f"The switch at {self.address} did not end its restart: {error.details()}.") from error
+        self._is_pushing = False
+
+    def _set_request(self, action: int, *configs: Any) -> Any:
+        session = self._session
+        return _Set(device_id=session.device_id, client_id=session.client_id, action=action, config=configs)
+
+    def _push(self, pipeline: CompiledPipeline, action: int) -> P4InfoNames:
         if not run(self._session.bind()):
             raise self._session.not_primary()
         self._is_known = False
         self._session.begin_push()
         try:
-            self._call(_SET, request, PUSH_TIMEOUT_S)
+            self._call(_SET, self._set_request(action, forwarding_config(pipeline)), PUSH_TIMEOUT_S)
         except grpc.RpcError as error:
             self._session.end_push()
             if error.code() in GONE:
                 raise self._gone(error) from error
+            if error.code() == grpc.StatusCode.UNIMPLEMENTED and action == _Set.VERIFY_AND_WARM_INIT_BEGIN:
+                return self.push_pipeline(pipeline)
             raise self._refused(pipeline, error) from error
+        self._is_pushing = action == _Set.VERIFY_AND_WARM_INIT_BEGIN
         if not run(self._session.bind()):
             raise self._session.not_primary()
         self._config()
@@ -204,19 +227,17 @@ class BfRuntimeConnection(SwitchConnection):
         request.updates.extend(table.updates(settings, ports, self._read_tables([table.id])))
         added = [update for update in request.updates if update.type == messages.Update.INSERT]
         if added:
-            try:
-                self._call("Write", request)
-            except grpc.RpcError as error:
-                if error.code() in GONE:
-                    raise self._gone(error) from error
-                details = update_errors(error, messages.Error) or []
-                why = next((one.message for one in details if one.canonical_code), error.details())
-                chosen = f"{settings.speed}:{settings.correction}"
-                raise SwitchWriteError(
-                    f"The switch at {self.address} refused port settings {chosen}: {why}.",
-                    "Give the ports settings that the chassis has: --ports.",
-                ) from error
+            chosen = f"port settings {settings.speed}:{settings.correction}"
+            self._write_here(request, chosen, "Give the ports settings that the chassis has: --ports.")
         return len(added)
+
+    def news(self) -> list[str]:
+        """Return the ports whose link has changed since the last call, each with its last state, in words."""
+        changes: dict[int, bool] = {}
+        while self._session.port_changes:
+            port, is_up = self._session.port_changes.popleft()
+            changes[port] = is_up
+        return [f"port {port} is {'up' if is_up else 'down'}" for port, is_up in sorted(changes.items())]
 
     def read_register(self, name: str, index: int) -> dict[str, list[int]]:
         """Return a cell by field (as ``lo`` and ``hi``), with a value for each pipe of the program.
@@ -224,16 +245,41 @@ class BfRuntimeConnection(SwitchConnection):
         Raises PipelineError for an unknown register, SwitchUnreachableError.
         """
         table = self._register(name)
-        entry = messages.TableEntry(table_id=table.id)
-        key = table.key("$REGISTER_INDEX")
-        entry.key.fields.add(field_id=key.id).exact.value = key.encode(index)
+        entry = _cell(table, index)
         entry.table_flags.from_hw = True
         values: dict[str, list[int]] = {}
         for entity in messages.ReadResponse.FromString(self._read([entry])).entities:
             for datum in entity.table_entry.data.fields:
-                field = table.data[datum.field_id].name.rpartition(".")[2]
+                field = _field_name(table.data[datum.field_id])
                 values.setdefault(field, []).append(int.from_bytes(datum.stream, "big"))
         return values
+
+    def write_register(self, name: str, index: int, values: Mapping[str, int]) -> None:
+        """Write all fields of a cell, in all pipes of the program.
+
+        Raises PipelineError for an unknown register or other fields, SwitchWriteError, SwitchUnreachableError.
+        """
+        table = self._register(name)
+        fields = {_field_name(field): field for field in table.data.values()}
+        if fields.keys() != values.keys():
+            raise PipelineError(f"Register {name} has the fields {', '.join(fields)}, not {', '.join(values)}.")
+        entry = _cell(table, index)
+        for field, value in values.items():
+            entry.data.fields.add(field_id=fields[field].id, stream=fields[field].encode(value))
+        request = messages.WriteRequest(client_id=self._session.client_id, target=self._target)
+        request.updates.add(type=messages.Update.MODIFY).entity.table_entry.CopyFrom(entry)
+        self._write_here(request, f"cell {index} of register {name}")
+
+    def _write_here(self, request: Any, what: str, hint: str = "") -> None:
+        """Write entries that are not P4Runtime's. Raises SwitchWriteError, SwitchUnreachableError."""
+        try:
+            self._call("Write", request)
+        except grpc.RpcError as error:
+            if error.code() in GONE:
+                raise self._gone(error) from error
+            details = update_errors(error, messages.Error) or []
+            why = next((one.message for one in details if one.canonical_code), error.details())
+            raise SwitchWriteError(f"The switch at {self.address} refused {what}: {why}.", hint) from error
 
     def _register(self, name: str) -> Table:
         table = self._known_program.by_name.get(name)
@@ -263,6 +309,18 @@ class BfRuntimeConnection(SwitchConnection):
         if self._engine is None:
             raise SwitchUnreachableError(f"The switch at {self.address} runs no program.")
         return self._engine
+
+
+def _cell(table: Table, index: int) -> Any:
+    """Return the entry of one cell of a register, without its data."""
+    entry = messages.TableEntry(table_id=table.id)
+    key = table.key("$REGISTER_INDEX")
+    entry.key.fields.add(field_id=key.id).exact.value = key.encode(index)
+    return entry
+
+
+def _field_name(field: Field) -> str:
+    return field.name.rpartition(".")[2]
 
 
 def forwarding_config(pipeline: CompiledPipeline) -> Any:

@@ -9,6 +9,7 @@ it; it is the primary here. A client without a program is not bound: any client 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from typing import Any
 
 from google.rpc import code_pb2
@@ -25,6 +26,8 @@ PROGRAM = "lanesum"
 _BIND_S = 2.0
 _REBIND_S = 0.25
 _MAX_CLIENT_ID = (1 << 32) - 1
+_MAX_PORT_CHANGES = 1024  # older ones are dropped
+_PORT_BYTES = 4
 
 
 class BfRuntimeSession(Session):
@@ -32,6 +35,7 @@ class BfRuntimeSession(Session):
 
     Attributes:
         is_bound: the client is bound to the program.
+        port_changes: ports (port, is up) whose link has changed, the oldest first; any thread may remove them.
     """
 
     PROTOCOL = "BF Runtime"
@@ -48,12 +52,14 @@ class BfRuntimeSession(Session):
                 f"Give --election-id from 1 to {_MAX_CLIENT_ID}.",
             )
         self.is_bound = False
+        self.port_changes: deque[tuple[int, bool]] = deque(maxlen=_MAX_PORT_CHANGES)
         self._own_phases = 0  # notices that the push of this client still causes
         super().__init__(address, device_id, election_id, changed)
 
     def _first_message(self) -> Any:
         request = messages.StreamMessageRequest(client_id=self.client_id)
         request.subscribe.device_id = self.device_id
+        request.subscribe.notifications.enable_port_status_change_notifications = True
         return request
 
     async def _arbitrate(self) -> None:
@@ -69,6 +75,12 @@ class BfRuntimeSession(Session):
             else:
                 self._is_refused = True
                 self._fail(message.subscribe.status.message or "the subscription was refused")
+        elif kind == "port_status_change_notification":
+            news = message.port_status_change_notification
+            for key in news.table_entry.key.fields[:1]:
+                self.port_changes.append((int.from_bytes(key.exact.value[-_PORT_BYTES:], "big"), news.port_up))
+            if not self._is_closed:
+                self._changed()
         elif kind == "set_forwarding_pipeline_config_response":
             if self._own_phases:
                 self._own_phases -= 1

@@ -4,20 +4,26 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lanesum import logs
 from lanesum.cli.signals import raise_file_limit, serve_until_signal
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
 from lanesum.rpc import controller as rpc
 from lanesum.server.service import DEFAULT_CONTROL
-from lanesum_control.cli.options import Insecure, Loopback, Tls, Topology
+from lanesum_control.cli.options import Insecure, LogFormat, Loopback, Metrics, Tls, Topology
 from lanesum_control.cli.typer_main import typer_main
 from lanesum_control.model import DEFAULT_MARK_ABOVE
 from lanesum_control.quotas import DEFAULT_QUOTA, TenantQuota
+
+if TYPE_CHECKING:
+    from lanesum_control.events import Event
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -106,6 +112,8 @@ def controller(
         bool, typer.Option(help="With --tls: refuse callers without a certificate; else they need a token.")
     ] = True,
     tokens: Annotated[Path | None, typer.Option(help="Tokens of operators and tenants (lanesum token).")] = None,
+    metrics: Metrics = None,
+    log_format: LogFormat = None,
     insecure: Insecure = False,
 ) -> None:
     """Push the P4 program to the switches, admit jobs, hand out tickets, and repair restarted parts."""
@@ -116,8 +124,10 @@ def controller(
     from lanesum_control.bfruntime.ports import PortSettings
     from lanesum_control.client import DEFAULT_CONNECT_TIMEOUT_S
     from lanesum_control.controller import Controller
-    from lanesum_control.events import EventLog
+    from lanesum_control.events import EventLog, log_event
     from lanesum_control.managed import RemoteSwitch
+    from lanesum_control.metrics.endpoint import MetricsEndpoint
+    from lanesum_control.metrics.exporters import controller_samples
     from lanesum_control.model import Station
     from lanesum_control.monitor import Monitor
     from lanesum_control.network import Network
@@ -146,6 +156,8 @@ def controller(
     elected = _election_id(election_id)
     settings = None if ports is None else PortSettings.parse(ports)
     addresses = _switch_addresses(network.switches(), switch or [])
+    if log_format is not None:
+        logs.set_up(log_format)
     raise_file_limit()
     with Store(state) as store:
         jobs = Controller(
@@ -165,16 +177,18 @@ def controller(
             },
             store=store,
             accumulator_words=pipeline.accumulator_words,
-            events=EventLog(store, listener=lambda event: typer.echo(event.line())),
+            events=EventLog(store, listener=_print_event if log_format is None else log_event),
             connect_timeout_s=DEFAULT_CONNECT_TIMEOUT_S,
             quota=TenantQuota(tenant_share, tenant_jobs, tenant_admissions, tenant_packets),
         )
         access = Access(jobs.present, known, closed=identified and not listen.startswith(UNIX))
         try:
-            with (
-                Monitor(jobs),
-                ControllerService(jobs, listen, access=access, credentials=credentials) as service,
-            ):
+            with contextlib.ExitStack() as stack:
+                stack.enter_context(Monitor(jobs))
+                service = stack.enter_context(ControllerService(jobs, listen, access=access, credentials=credentials))
+                if metrics is not None:
+                    samples = functools.partial(controller_samples, jobs)
+                    stack.enter_context(MetricsEndpoint(samples, metrics, tls, insecure=insecure))
                 serve_until_signal(f"controller at {service.address}")
         finally:
             jobs.close()
@@ -200,6 +214,10 @@ def restore(
     from lanesum_control.backup import restore as restore_state
 
     typer.echo(f"{restore_state(backup, state)} jobs restored to {state}")
+
+
+def _print_event(event: Event) -> None:
+    typer.echo(event.line())
 
 
 def _election_id(text: str) -> tuple[int, int]:

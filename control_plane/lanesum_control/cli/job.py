@@ -16,17 +16,17 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from lanesum import environment
 from lanesum.errors import ConfigurationError
 from lanesum.rpc import controller as rpc
 from lanesum_control import tokens
+from lanesum_control.cli import top
 from lanesum_control.cli.console import console
 from lanesum_control.cli.typer_main import typer_main
 from lanesum_control.private_files import write_private
 
+Controller = top.Controller
 app = typer.Typer(help="Admit, list and remove jobs at a running controller.", no_args_is_help=True)
 
-Controller = Annotated[str, typer.Option(help="host:port of the controller.", envvar=environment.CONTROLLER)]
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 _ADDRESS = f"127.0.0.1:{rpc.DEFAULT_PORT}"
 
@@ -228,6 +228,18 @@ def ticket(
 def counters(controller: Controller = _ADDRESS) -> None:
     """Print the packet counters as JSON: of every switch, of the servers, and of all switches together."""
     _print(_call(controller, rpc.COUNTERS, {}))
+
+
+@app.command("top")
+def show_job(
+    name: str,
+    controller: Controller = _ADDRESS,
+    interval: top.Interval = 2.0,
+    once: top.Once = False,
+    as_json: top.Json = False,
+) -> None:
+    """Show the workers of a job live, in a terminal; elsewhere one snapshot."""
+    top.show(controller, name, interval, once=once, as_json=as_json)
 
 
 main = typer_main("job", app)

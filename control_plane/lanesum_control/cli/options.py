@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -15,6 +15,12 @@ Topology = Annotated[str, typer.Option(help="Shipped topology or YAML file.")]
 Loopback = Annotated[bool, typer.Option("--loopback", help="Hosts at their addresses below 127.0.0.0/8, over UDP.")]
 Tls = Annotated[
     Path | None, typer.Option(envvar=environment.TLS, help="Folder with ca.crt, tls.crt and tls.key (lanesum certs).")
+]
+Metrics = Annotated[
+    str | None, typer.Option(help="Serve Prometheus metrics at this address: host:port, by HTTP, or HTTPS with --tls.")
+]
+LogFormat = Annotated[
+    Literal["text", "json"] | None, typer.Option(help="Write logs with their time to standard error.")
 ]
 Insecure = Annotated[
     bool, typer.Option("--insecure", help="Accept an address that others reach, without TLS and identified callers.")

@@ -4,16 +4,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich import box
 from rich.table import Table
 
+from lanesum.errors import ConfigurationError
+from lanesum.rpc import controller as rpc
 from lanesum_control.cli.console import console
 from lanesum_control.cli.typer_main import typer_main
 
-app = typer.Typer(help="Check and show topology files.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from lanesum_control.topology import Topology
+
+app = typer.Typer(help="Check, show and draw topology files.", no_args_is_help=True)
 
 
 @app.command()
@@ -44,6 +50,64 @@ def show(name_or_path: Annotated[str, typer.Argument(help="Shipped topology or Y
     for switch, port, other, other_port in network.links_between_switches():
         table.add_row(switch, "switch", f"{other}:{other_port}", f"at its port {port}", "", "")
     console().print(table)
+
+
+@app.command()
+def draw(
+    name_or_path: Annotated[str, typer.Argument(help="Shipped topology or YAML file.")] = "star4",
+    out: Annotated[Path | None, typer.Option(help="SVG file; without it, a tree in the terminal.")] = None,
+    controller: Annotated[
+        str | None, typer.Option(help="host:port of a controller, for the packets of every switch and server.")
+    ] = None,
+) -> None:
+    """Draw a topology: as a tree, or as an SVG picture."""
+    from lanesum_control.topology import load
+    from lanesum_control.topology.drawing import svg, terminal_tree
+
+    network = load(name_or_path)
+    notes = (
+        {}
+        if controller is None
+        else packet_notes(network, rpc.call(controller, rpc.COUNTERS, {}, connect_s=rpc.CONNECT_S))
+    )
+    if out is None:
+        console().print(terminal_tree(network, notes))
+        return
+    _write(out, svg(network, notes))
+
+
+def _write(out: Path, text: str) -> None:
+    try:
+        out.write_text(text)
+    except OSError as error:
+        raise ConfigurationError(f"Cannot write {out}: {error.strerror}.", "Give another file.") from error
+    typer.echo(f"wrote {out}")
+
+
+def packet_notes(network: Topology, counters: dict[str, Any]) -> dict[str, str]:
+    """Return a short text about the packets of every switch and server, from the controller's counters."""
+    from lanesum_control.controlled_server import server_name
+
+    notes = {
+        switch: f"{counts.get('aggregate', 0):,} contributions, {counts.get('contribute_and_complete', 0):,} sums"
+        for switch, counts in counters["switches"].items()
+    }
+    for number, host in enumerate(network.server_hosts()):
+        counts = counters["servers"].get(server_name(number))
+        notes[host] = "no answer" if counts is None else f"{sum(counts['decisions'].values()):,} packets"
+    return notes
+
+
+@app.command("import")
+def import_containerlab(
+    file: Annotated[Path, typer.Argument(help="Topology file of containerlab.")],
+    out: Annotated[Path, typer.Option(help="Topology file, which is overwritten.")],
+) -> None:
+    """Convert a containerlab file: label lanesum of a node is its role, label lanesum-ip its address."""
+    from lanesum_control.topology import containerlab
+
+    network = containerlab.load(file)
+    _write(out, network.to_yaml())
 
 
 @app.command()

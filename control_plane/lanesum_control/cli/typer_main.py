@@ -8,31 +8,35 @@ from collections.abc import Callable, Sequence
 
 import typer
 
-from lanesum.cli.app import EXIT_INTERRUPTED, Main
+from lanesum.cli.app import EXIT_INTERRUPTED
 from lanesum.errors import ConfigurationError
 
 
-def typer_main(name: str, command: Callable[..., object] | typer.Typer) -> Main:
-    """Return the entry point ``lanesum name`` of a Typer application or of a single command.
+class TyperMain:
+    """Entry point ``lanesum NAME`` of a Typer application."""
 
-    The entry point raises ConfigurationError for unknown options and arguments; it returns the exit status.
-    """
-    if isinstance(command, typer.Typer):
-        app = command
-    else:
-        app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-        app.command()(command)
+    def __init__(self, name: str, app: typer.Typer) -> None:
+        self.name = name
+        self.app = app
 
-    def main(argv: Sequence[str]) -> int:
+    def __call__(self, argv: Sequence[str]) -> int:
+        """Run the command; return the exit status. Raises ConfigurationError for unknown options and arguments."""
         try:
-            status = app(args=list(argv), prog_name=f"lanesum {name}", standalone_mode=False)
+            status = self.app(args=list(argv), prog_name=f"lanesum {self.name}", standalone_mode=False)
         except typer.Exit as stop:
             return stop.exit_code
         except typer.TyperException as error:
             message = error.format_message().rstrip(".")
-            raise ConfigurationError(f"{message}.", f"See lanesum {name} --help.") from error
+            raise ConfigurationError(f"{message}.", f"See lanesum {self.name} --help.") from error
         except typer.Abort:
             return EXIT_INTERRUPTED
         return status if isinstance(status, int) else 0
 
-    return main
+
+def typer_main(name: str, command: Callable[..., object] | typer.Typer) -> TyperMain:
+    """Return the entry point ``lanesum name`` of a Typer application or of a single command."""
+    if isinstance(command, typer.Typer):
+        return TyperMain(name, command)
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app.command()(command)
+    return TyperMain(name, app)

@@ -30,6 +30,8 @@ from lanesum_control.tofino.bfrt import repeatable
 from lanesum_control.tofino.chips import PIPES
 from lanesum_control.tofino.custom_profile import custom_profile
 from lanesum_control.tofino.device_config import Compiled
+from lanesum_control.tofino.parser_cycles import ParserCycles, parser_cycles
+from lanesum_control.tofino.performance import PERFORMANCE, timings, write_performance
 from lanesum_control.tofino.profiles import CHIPS, PROFILES, SLOTS, TofinoProfile, nearest, profile
 from lanesum_control.tofino.reduce import reduce
 from lanesum_control.tofino.report import write_page
@@ -128,6 +130,7 @@ class Built:
     profile: TofinoProfile
     binary: Path
     context: dict[str, Any]
+    parsers: ParserCycles
     outputs: tuple[Path, ...]
 
     def packed(self, pipes: int) -> Compiled:
@@ -217,7 +220,7 @@ def build_profile(built: TofinoProfile, p4src: Path, out: Path) -> Built:
     printed = out / f"{built.name}.printed.p4"
     printed.write_text(reduce(wholes[0].read_text()))
     context = json.loads((assembled / "context.json").read_text())
-    return Built(built, binary, context, (p4info, bfrt, printed))
+    return Built(built, binary, context, parser_cycles(assembly.read_text()), (p4info, bfrt, printed))
 
 
 def _check_parser(built: TofinoProfile, output: str) -> None:
@@ -288,14 +291,15 @@ def build(root: Path, profiles: Sequence[TofinoProfile], binaries: Path | None, 
         if binaries is not None:
             for made in all_made:
                 _keep_binaries(made, binaries, pipes)
-    report = out / REPORT
+    report, performance = out / REPORT, out / PERFORMANCE
     report.write_text(json.dumps({name: found.as_json() for name, found in measured.items()}, indent=2) + "\n")
+    write_performance(performance, timings({made.profile.name: made.parsers for made in all_made}, measured))
     manifest = {
         "compiler": version_of(COMPILER, compiler),
         "flags": list(FLAGS),
         "profiles": {wanted.name: list(wanted.defines) for wanted in profiles},
         "sources": digests(p4src, source_files(p4src, "tofino")),
-        "outputs": digests(out, [*outputs, report]),
+        "outputs": digests(out, [*outputs, report, performance]),
     }
     (out / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n")
     write_page(root)

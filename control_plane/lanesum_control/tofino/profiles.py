@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from lanesum.errors import ConfigurationError
 from lanesum_control.tofino import chips
 
+PORT_BITS_PER_SECOND = 100_000_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class Chip:
@@ -22,6 +24,8 @@ class Chip:
         stateful_alus, memories, ternary_memories: number per stage.
         container_bits: packet header vector of a pipe, ingress and egress together, without tagalong and dark
             containers.
+        clock_hz: clock of parsers and stages, as p4c calculates with it.
+        port_rates: rates of a port in bits per second, those of 100 Gbit/s and more.
     """
 
     title: str
@@ -30,6 +34,8 @@ class Chip:
     preprocessor_value: int
     stages: int
     ports: chips.Chip
+    clock_hz: int
+    port_rates: tuple[int, ...] = (PORT_BITS_PER_SECOND,)
     stateful_alus: int = 4
     memories: int = 80
     ternary_memories: int = 24
@@ -41,8 +47,10 @@ class Chip:
         return self.ports.recirculation_ports
 
 
-TOFINO_1 = Chip("Tofino 1", "tofino", "tna", 1, 12, chips.TOFINO_1)
-TOFINO_2 = Chip("Tofino 2", "tofino2", "t2na", 2, 20, chips.TOFINO_2)
+TOFINO_1 = Chip("Tofino 1", "tofino", "tna", 1, 12, chips.TOFINO_1, 1_220_000_000)
+TOFINO_2 = Chip(
+    "Tofino 2", "tofino2", "t2na", 2, 20, chips.TOFINO_2, 1_350_000_000, (PORT_BITS_PER_SECOND, 400_000_000_000)
+)
 CHIPS = {"tofino1": TOFINO_1, "tofino2": TOFINO_2}
 #: Slots of a pipe for contributions of one pass.
 SLOTS = 16_384

@@ -9,87 +9,30 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from lanesum.protocol.lanes import Combine, LaneOp
-from lanesum.protocol.spec import FRAME_OVERHEAD_BYTES
 from lanesum_control.capabilities import Capabilities
 from lanesum_control.manifest import MANIFEST
 from lanesum_control.p4info import P4InfoNames
 from lanesum_control.pipelines import TOFINO_BUILD_FOLDER
-from lanesum_control.tofino.profiles import PROFILES, Chip, TofinoProfile, profile
+from lanesum_control.tofino.performance import (
+    PERFORMANCE,
+    read_parser_cycles,
+    round_trip_table,
+    time_table,
+    timings,
+)
+from lanesum_control.tofino.profiles import PROFILES, Chip, profile
+from lanesum_control.tofino.rates import WORKERS, rates, recirculated_bytes, recirculated_rate
 from lanesum_control.tofino.resources import REPORT, Resources, read_report
 
 PAGE = "docs/tofino.md"
 _NO_SUMS = tuple(op for op in LaneOp if op.shape.combine is not Combine.ADD)
-PORT_BITS_PER_SECOND = 100e9
-# Bytes of preamble, gap and frame check per frame.
-WIRE_OVERHEAD = 24
-ROUND_TRIP_SECONDS = 10e-6
-# Headers bridge and passes of p4src/tofino/types.p4, in front of recirculated packets.
-RECIRCULATION_HEADER_BYTES = 26
-# Workers of the jobs in the table of recirculations.
-WORKERS = 8
+_TABLES_OF_A_STAGE = 16
 # Jobs that share a pipe's slots, and values of a model, in the planning tables.
 JOBS = (1, 4, 16, 64)
 MODELS = {"25 M": 25e6, "350 M": 350e6, "7 G": 7e9}
-
-
-@dataclass(frozen=True, slots=True)
-class Rates:
-    """Maximum rates of a 100G port for one operation in one profile.
-
-    A port carries one contribution in and one result out per packet, so the longer of the two decides.
-    """
-
-    operation: LaneOp
-    values_per_packet: int
-    contribution_bytes: int
-    result_bytes: int
-
-    @property
-    def packets_per_second(self) -> float:
-        longer = max(self.contribution_bytes, self.result_bytes) + WIRE_OVERHEAD
-        return PORT_BITS_PER_SECOND / (8 * longer)
-
-    @property
-    def values_per_second(self) -> float:
-        return self.packets_per_second * self.values_per_packet
-
-    @property
-    def slots_in_flight(self) -> int:
-        """Slots that one job needs to keep the port busy for ``ROUND_TRIP_SECONDS``."""
-        return -int(-self.packets_per_second * ROUND_TRIP_SECONDS // 1)
-
-
-def rates(built: TofinoProfile, operation: LaneOp) -> Rates:
-    """Return the frame sizes of ``operation`` in ``built``."""
-    accumulator = built.accumulator_words
-    shape = operation.shape
-    uplink = shape.uplink_words(accumulator)
-    return Rates(
-        operation,
-        accumulator * shape.lanes_per_accumulator_word,
-        FRAME_OVERHEAD_BYTES + 4 * uplink,
-        FRAME_OVERHEAD_BYTES + 4 * accumulator,
-    )
-
-
-def recirculated_bytes(built: TofinoProfile, operation: LaneOp) -> tuple[int, int]:
-    """Return the recirculated wire bytes of every contribution, and the additional ones of the packet with the sum.
-
-    A packet loses one block of its words in every pass, and then gains one block of the sum in every further pass.
-    """
-    if built.passes == 1:
-        return 0, 0
-    found = rates(built, operation)
-    empty = FRAME_OVERHEAD_BYTES + WIRE_OVERHEAD + RECIRCULATION_HEADER_BYTES
-    block = (found.contribution_bytes - FRAME_OVERHEAD_BYTES) // built.passes
-    sum_block = (found.result_bytes - FRAME_OVERHEAD_BYTES) // built.passes
-    contribution = sum(empty + left * block for left in range(1, built.passes))
-    harvest = sum(empty + read * sum_block for read in range(built.passes))
-    return contribution, harvest
 
 
 def recirculation_table() -> list[str]:
@@ -109,16 +52,9 @@ def recirculation_table() -> list[str]:
             lines.append(
                 f"| {built.name} | {operation.name} | {contribution:,} | {harvest:,} | "
                 f"{found.packets_per_second * per_port * 8 / 1e9:.0f} Gbit/s | "
-                f"{_recirculated_rate(built, operation) / 1e9:.2f} G |"
+                f"{recirculated_rate(built, operation) / 1e9:.2f} G |"
             )
     return lines
-
-
-def _recirculated_rate(built: TofinoProfile, operation: LaneOp) -> float:
-    """Return the values per second of a job of ``WORKERS`` with ``PORT_BITS_PER_SECOND`` of recirculation bandwidth."""
-    contribution, harvest = recirculated_bytes(built, operation)
-    per_sum = WORKERS * contribution + harvest
-    return PORT_BITS_PER_SECOND / 8 / per_sum * rates(built, operation).values_per_packet
 
 
 def slots_table() -> list[str]:
@@ -149,7 +85,7 @@ def model_table() -> list[str]:
         for operation in (LaneOp.ADD32, LaneOp.EXPAND8):
             limits = [(rates(built, operation).values_per_second, "port")]
             if built.passes > 1:
-                limits.append((_recirculated_rate(built, operation), "recirculation"))
+                limits.append((recirculated_rate(built, operation), "recirculation"))
             rate, what = min(limits)
             cells = [f"{values / rate * 1e3:,.1f} ms" for values in MODELS.values()]
             lines.append(f"| {built.name} | {operation.name} | {what} | " + " | ".join(cells) + " |")
@@ -192,13 +128,26 @@ def resource_table(measured: dict[str, Resources]) -> list[str]:
         ),
         row("tables", [str(found.tables) for _, found in columns]),
         row("PHV bits", [_share(found.header_bits, built.chip.container_bits) for built, found in columns]),
-        row("cycles of the ingress stages", [str(found.ingress_cycles) for _, found in columns]),
-        row("cycles of the egress stages", [str(found.egress_cycles) for _, found in columns]),
-        row("recirculations of a contribution", [str(built.recirculations) for built, _ in columns]),
-        row(
-            "recirculations of the one that comes back as the sum",
-            [str(built.recirculations_for_sum) for built, _ in columns],
-        ),
+    ]
+
+
+def lookup_table(measured: dict[str, Resources]) -> list[str]:
+    """Return the rows of the table of tables that operations by lookups need beside the program."""
+    columns = [(profile(name), found) for name, found in measured.items() if profile(name).passes == 1]
+    rows: dict[str, list[int]] = {
+        "there": [built.chip.stages * _TABLES_OF_A_STAGE for built, _ in columns],
+        "the program's": [found.tables for _, found in columns],
+        "`TABLE8` or `EXPAND5TO8`, two a word": [2 * built.accumulator_words for built, _ in columns],
+        "`EXPAND3TO8`, one a word": [built.accumulator_words for built, _ in columns],
+        "the program's, with both lines above": [
+            found.tables + 3 * built.accumulator_words for built, found in columns
+        ],
+        "with all three operations": [found.tables + 5 * built.accumulator_words for built, found in columns],
+    }
+    return [
+        "| tables | " + " | ".join(built.name for built, _ in columns) + " |",
+        "|---|" + "---|" * len(columns),
+        *(f"| {title} | " + " | ".join(map(str, cells)) + " |" for title, cells in rows.items()),
     ]
 
 
@@ -224,6 +173,7 @@ def generated_parts(root: Path) -> dict[str, list[str]]:
     folder = root / TOFINO_BUILD_FOLDER
     manifest = json.loads((folder / MANIFEST).read_text())
     measured = read_report(folder / REPORT)
+    found = timings(read_parser_cycles(folder / PERFORMANCE), measured)
     capabilities = {
         name: Capabilities.of(P4InfoNames.from_text((folder / f"{name}.p4info.txtpb").read_text())) for name in measured
     }
@@ -231,8 +181,11 @@ def generated_parts(root: Path) -> dict[str, list[str]]:
         "tofino resources": [*resource_table(measured), "", f"Compiled by {manifest['compiler']}."],
         "tofino rates": rate_table(capabilities),
         "tofino recirculation": recirculation_table(),
+        "tofino time": time_table(found),
+        "tofino round trips": round_trip_table(found),
         "tofino slots": slots_table(),
         "tofino models": model_table(),
+        "tofino lookups": lookup_table(measured),
     }
 
 

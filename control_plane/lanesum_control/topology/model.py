@@ -14,20 +14,25 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints, model_validator
+import yaml
+from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from lanesum.protocol.spec import UDP_PORT
 from lanesum.transport.ticket import MAX_SERVERS
 from lanesum_control.model import SWITCH_MAC, HostPort
 from lanesum_control.yaml_model import FileModel, wrong
 
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9]{0,14}$")]
+_NAME = r"[a-z](-?[a-z0-9]){0,14}"
+_MAX_NAME = 15  # characters of an interface of Linux
+Name = Annotated[str, StringConstraints(pattern=rf"^{_NAME}$", max_length=_MAX_NAME)]
 Mac = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{2}(:[0-9a-f]{2}){5}$")]
 Kind = Literal["switch", "worker", "server", "controller"]
 
-_ENDPOINT = re.compile(r"^(?P<node>[a-z][a-z0-9]{0,14})(:(?P<port>[0-9]{1,3}))?$")
-_MAX_PORT = 508  # nine-bit ports; 510 and 511 are the CPU and drop ports by convention
+_ENDPOINT = re.compile(rf"^(?P<node>{_NAME})(:(?P<port>[0-9]{{1,3}}))?$")
+MAX_PORT = 508  # nine-bit ports; 510 and 511 are the CPU and drop ports by convention
 _LOOPBACK_FIRST_OCTET = 127
+_TRUNKS_SECOND_OCTET = 255  # on loopback, the ends of links between switches have 127.255.LINK.END
+_THIS_NETWORK = ipaddress.IPv4Network("0.0.0.0/8")
 _BEHIND_SWITCH = 1  # added to the server's port where a switch listens at the server's own address
 
 
@@ -49,6 +54,29 @@ class Node(FileModel):
         if self.kind != "switch" and self.ip is None:
             raise ValueError(f"a {self.kind} needs an ip")
         return self
+
+    @field_validator("ip")
+    @classmethod
+    def _address_of_one_host(cls, ip: ipaddress.IPv4Address | None) -> ipaddress.IPv4Address | None:
+        if ip is None:
+            return ip
+        for what, is_so in (
+            ("no address of a host", ip in _THIS_NETWORK),
+            ("a multicast address", ip.is_multicast),
+            ("a reserved address", ip.is_reserved),
+            ("a loopback address, which the runner derives itself", ip.is_loopback),
+            ("on loopback the address of a link between switches", ip.packed[1] == _TRUNKS_SECOND_OCTET),
+        ):
+            if is_so:
+                raise ValueError(f"{ip} is {what}")
+        return ip
+
+    @field_validator("mac")
+    @classmethod
+    def _mac_of_one_host(cls, mac: str | None) -> str | None:
+        if mac is not None and (int(mac[:2], 16) & 1 or mac == "00:00:00:00:00:00"):
+            raise ValueError(f"{mac} is the MAC address of a group, or of no host")
+        return mac
 
     @property
     def mac_text(self) -> str:
@@ -77,8 +105,8 @@ class Link(FileModel):
             found = _ENDPOINT.match(endpoint)
             if not found:
                 raise ValueError(f"endpoint {endpoint!r} is neither 'node' nor 'node:port'")
-            if found["port"] and not 1 <= int(found["port"]) <= _MAX_PORT:
-                raise ValueError(f"port {found['port']} is not between 1 and {_MAX_PORT}")
+            if found["port"] and not 1 <= int(found["port"]) <= MAX_PORT:
+                raise ValueError(f"port {found['port']} is not between 1 and {MAX_PORT}")
         return self
 
     def parts(self) -> list[tuple[str, int | None]]:
@@ -105,10 +133,7 @@ class Topology(FileModel):
             if not counts[kind]:
                 raise wrong(f"at least one {kind} is needed", "nodes")
         self._check_servers()
-        seen: dict[ipaddress.IPv4Address, str] = {}
-        for name, node in self.nodes.items():
-            if node.ip is not None and seen.setdefault(node.ip, name) != name:
-                raise wrong(f"{node.ip} is the address of {seen[node.ip]} already", "nodes", name, "ip")
+        self._check_addresses()
         self._check_links()
         self._check_levels()
         return self
@@ -119,6 +144,20 @@ class Topology(FileModel):
                 raise wrong(f"{name!r} is no worker and no server", "servers", index)
             if name in (self.servers or [])[:index]:
                 raise wrong(f"{name} runs one server already", "servers", index)
+
+    def _check_addresses(self) -> None:
+        """Check that every address is that of one node, on both runners."""
+        seen = {SWITCH_MAC.hex(":"): "all switches"}
+        for name, node in self.nodes.items():
+            if node.ip is None:
+                continue
+            addresses = {str(node.ip): "ip", f"{node.loopback_ip} (on loopback)": "ip"}
+            if node.kind != "switch":
+                addresses[node.mac_text] = "ip" if node.mac is None else "mac"
+            for address, where in addresses.items():
+                if address in seen:
+                    raise wrong(f"{address} is the address of {seen[address]} already", "nodes", name, where)
+            seen.update(dict.fromkeys(addresses, name))
 
     def _check_links(self) -> None:
         """Check that every link is well-formed, every port used once, every host linked once."""
@@ -148,7 +187,6 @@ class Topology(FileModel):
     def _check_levels(self) -> None:
         """Check that the switches form a tree, with one of them adjacent to all others."""
         group = {name: {name} for name in self.switches()}
-        neighbours: dict[str, set[str]] = {name: set() for name in self.switches()}
         for index, link in enumerate(self.links):
             (one, port), (other, other_port) = link.parts()
             if port is None or other_port is None:
@@ -158,19 +196,21 @@ class Topology(FileModel):
             group[one] |= group[other]
             for name in group[other]:
                 group[name] = group[one]
-            neighbours[one].add(other)
-            neighbours[other].add(one)
         for name in self.switches():
             if group[name] is not group[self.switch]:
                 raise wrong(f"no path to {self.switch}, where the server is", "nodes", name)
-        middle = max(self.switches(), key=lambda name: len(neighbours[name]))
+        middle = self.middle
+        near = {
+            end for one, _, other, _ in self.links_between_switches() if middle in (one, other) for end in (one, other)
+        }
         for name in self.switches():
-            if name != middle and name not in neighbours[middle]:
+            if name != middle and name not in near:
                 raise wrong(f"a third level: {name} is not linked to {middle} itself", "nodes", name)
 
     def to_yaml(self) -> str:
         """Return the topology as a file for ``load``."""
-        return self.model_dump_json(indent=2, exclude_none=True) + "\n"
+        values = self.model_dump(mode="json", exclude_none=True)
+        return yaml.safe_dump(values, sort_keys=False, default_flow_style=None, width=120)
 
     def names(self, kind: Kind) -> list[str]:
         """Return the names of all nodes of a kind, in file order."""
@@ -212,13 +252,19 @@ class Topology(FileModel):
         like = next((link for link in links if hosts and hosts[0] in link.endpoints), None)
         switch = self.switch
         used = {port for link in links for at, port in link.parts() if at == switch}
-        port = next(port for port in range(1, _MAX_PORT + 1) if port not in used)
+        port = next(port for port in range(1, MAX_PORT + 1) if port not in used)
         return Link(endpoints=(f"{switch}:{port}", name), rate_mbit=None if like is None else like.rate_mbit)
 
     @property
     def switch(self) -> str:
         """Switch of the first server: the only one, or the upper one."""
         return self.switch_of(self.server_hosts()[0])
+
+    @property
+    def middle(self) -> str:
+        """Switch with most other switches next to it: the only one, or the one that all racks are linked to."""
+        ends = [end for one, _, other, _ in self.links_between_switches() for end in (one, other)]
+        return max(self.switches(), key=lambda name: (ends.count(name), name == self.switch))
 
     def switch_of(self, host: str) -> str:
         """Return the switch of a host."""

@@ -11,15 +11,19 @@ from __future__ import annotations
 import argparse
 import difflib
 import importlib.metadata
+import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import NamedTuple, NoReturn
 
+from lanesum import environment
 from lanesum.errors import ConfigurationError, LanesumError, MissingToolError
 
 GROUP = "lanesum.commands"
+# An entry point of this group adds the options of a configuration file to a command line.
+_CONFIGURATION_GROUP = "lanesum.configuration"
 # Exit statuses of shells for SIGINT and SIGTERM.
 EXIT_INTERRUPTED = 130
 _EXIT_TERMINATED = 143
@@ -28,12 +32,7 @@ Main = Callable[[Sequence[str]], int]
 
 
 class Command(NamedTuple):
-    """A command of any lanesum package.
-
-    Attributes:
-        distribution: distribution that provides it.
-        summary: one line for ``lanesum --help``.
-    """
+    """A command: the distribution that provides it, and its line in ``lanesum --help``."""
 
     distribution: str
     summary: str
@@ -47,12 +46,16 @@ COMMANDS = {
     "switch": Command("lanesum-switch", "Run the embedded switch."),
     "controller": Command("lanesum-control", "Run the controller: program switches and admit jobs."),
     "job": Command("lanesum-control", "Admit, list, resize and remove jobs."),
+    "top": Command("lanesum-control", "Show jobs, workers, switches and servers live."),
     "certs": Command("lanesum-control", "Make a certificate authority for a lab, and issue certificates."),
     "token": Command("lanesum-control", "Give and withdraw tokens of operators and tenants."),
     "topology": Command("lanesum-control", "Check and show topology files."),
+    "capture": Command("lanesum-switch", "Capture packets at a network interface, for Wireshark."),
     "faults": Command("lanesum-switch", "Check and show fault plans."),
     "bench": Command("lanesum-lab", "Measure lanesum beside its peers."),
     "doctor": Command("lanesum", "Report what lanesum uses on this machine, and what is missing."),
+    "config": Command("lanesum-control", "Check a configuration file, and print its schema."),
+    "completion": Command("lanesum-control", "Print the completion script of a shell."),
 }
 
 
@@ -75,10 +78,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not arguments or arguments[0] in ("-h", "--help"):
             print(usage())
             return 0 if arguments else 2
-        if arguments[0] == "--version":
-            print(f"lanesum {importlib.metadata.version('lanesum')}")
+        if arguments[-1] == "--version" and len(arguments) < 3:
+            name = COMMANDS[entry_point(arguments[0]).name].distribution if len(arguments) == 2 else "lanesum"
+            print(f"{name} {importlib.metadata.version(name)}")
             return 0
-        status = command(arguments[0])(arguments[1:])
+        name, *rest = _with_configuration(arguments)
+        status = command(name)(rest)
     except SystemExit as stop:  # --help of an argument parser, or SIGTERM
         return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
     except KeyboardInterrupt:
@@ -98,23 +103,23 @@ def command(name: str) -> Main:
         ConfigurationError: no lanesum package has such a command.
         MissingToolError: the package that provides it, or a package that it needs, is not installed.
     """
-    known = COMMANDS.get(name)
-    if known is None:
-        close = difflib.get_close_matches(name, COMMANDS, n=1)
-        raise ConfigurationError(
-            f"No such command {name!r}.", f"Did you mean {close[0]!r}?" if close else "See lanesum --help."
-        )
     try:
         main: Main = entry_point(name).load()
     except ImportError as error:
         raise MissingToolError(
-            f"The command {name!r} cannot be loaded: {error}.", f"pip install --force-reinstall {known.distribution}"
+            f"The command {name!r} cannot be loaded: {error}.",
+            f"pip install --force-reinstall {COMMANDS[name].distribution}",
         ) from error
     return main
 
 
 def entry_point(name: str) -> importlib.metadata.EntryPoint:
-    """Return the entry point of a command. Raises MissingToolError if its package is not installed."""
+    """Return the entry point of a command. Raises ConfigurationError or MissingToolError, as ``command`` does."""
+    if name not in COMMANDS:
+        close = difflib.get_close_matches(name, COMMANDS, n=1)
+        raise ConfigurationError(
+            f"No such command {name!r}.", f"Did you mean {close[0]!r}?" if close else "See lanesum --help."
+        )
     found = importlib.metadata.entry_points(group=GROUP, name=name)
     if not found:
         raise MissingToolError(
@@ -128,7 +133,7 @@ def usage() -> str:
     """Return the text of ``lanesum --help``: all commands, including those whose package is not installed."""
     installed = {point.name for point in importlib.metadata.entry_points(group=GROUP)}
     lines = [
-        "Usage: lanesum COMMAND [OPTIONS]",
+        "Usage: lanesum [--config FILE] COMMAND [OPTIONS]",
         "",
         "In-network gradient aggregation: gradients are summed while compressed, in a P4 switch.",
         "",
@@ -138,7 +143,22 @@ def usage() -> str:
     for name, known in COMMANDS.items():
         missing = "" if name in installed else f" (pip install {known.distribution})"
         lines.append(f"  {name:<{width}}  {known.summary}{missing}")
-    return "\n".join([*lines, "", "lanesum COMMAND --help shows the options of a command."])
+    return "\n".join([*lines, "", "lanesum COMMAND --help shows the options of a command, --version its package."])
+
+
+def _with_configuration(arguments: list[str]) -> list[str]:
+    """Return the command line with the options of the configuration file. Raises LanesumError."""
+    # Parts that a command starts get all of their options from it.
+    path = os.environ.pop(environment.CONFIG, None)
+    if arguments[0] == "--config":
+        if len(arguments) < 3:
+            raise ConfigurationError("--config needs a file and a command.", "See lanesum --help.")
+        path, arguments = arguments[1], arguments[2:]
+    if not path or arguments[0] not in COMMANDS:
+        return arguments
+    for reader in importlib.metadata.entry_points(group=_CONFIGURATION_GROUP):
+        return list(reader.load()(path, arguments))
+    raise MissingToolError("Configuration files need the package lanesum-control.", "pip install lanesum-control")
 
 
 def _emphasize(text: str) -> str:

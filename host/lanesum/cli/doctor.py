@@ -18,16 +18,23 @@ _COLORS = {Status.OK: "32", Status.NOTE: "33", Status.PROBLEM: "1;31"}
 _MIN_TEXT_WIDTH = 40
 
 
-def main(argv: Sequence[str]) -> int:
-    """Print every finding; return 1 if one of them is a problem."""
-    parser = ArgumentParser(
+def parser() -> ArgumentParser:
+    """Return the parser of the command line."""
+    options = ArgumentParser(
         prog="lanesum doctor",
         description="Report what lanesum uses on this machine and why, and what to do about problems. "
         "The exit status is 1 if there is one.",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    options = parser.parse_args(argv)
-    findings = examine()
+    options.add_argument("--json", action="store_true", help="print JSON")
+    options.add_argument("--controller", help="check its switches, servers, and the path from this machine to them")
+    options.add_argument("--job", help="say why this job is slow, or summed by the server")
+    return options
+
+
+def main(argv: Sequence[str]) -> int:
+    """Print every finding; return 1 if one of them is a problem."""
+    options = parser().parse_args(argv)
+    findings = examine(options.controller, options.job)
     fine = usable(findings)
     if options.json:
         print(json.dumps({"usable": fine, "checks": [asdict(finding) for finding in findings]}, indent=2))

@@ -29,7 +29,11 @@ def parser() -> ArgumentParser:
     add("--codec", help="codec of the job (default: LANESUM_CODEC, else thc)")
     add("--job", metavar="NAME", help="name of the job")
     add("--seed", type=int, help="seed of the job's random bits (default: random)")
-    add("--controller", metavar="HOST:PORT", help="controller that runs already; needed for several machines")
+    add(
+        "--controller",
+        metavar="HOST:PORT",
+        help="running controller; several machines need one (default: LANESUM_CONTROLLER)",
+    )
     machines = options.add_argument_group("machines", "By default those of PET_*, Slurm or Kubernetes variables.")
     add = machines.add_argument
     add("--nnodes", metavar="N", help="number of machines, or a range such as 2:4")

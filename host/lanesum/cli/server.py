@@ -4,13 +4,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
-from lanesum import environment
+from lanesum import environment, logs
+from lanesum._internal.exporters import exporter
 from lanesum._internal.offload import Offload
 from lanesum._internal.udp_socket import Address
 from lanesum.cli.app import ArgumentParser
@@ -23,8 +25,6 @@ from lanesum.server.service import DEFAULT_CONTROL, serve
 # An entry point of this group finds a server's address in a topology file.
 TOPOLOGY_GROUP = "lanesum.server_address"
 
-ServerAddress = Callable[[str, str | None, bool, bool], Address]
-
 
 def parser() -> ArgumentParser:
     """Return the parser of the command line."""
@@ -32,41 +32,22 @@ def parser() -> ArgumentParser:
         prog="lanesum server", description="Run an aggregation server: it sums all packets that no switch consumed."
     )
     add = options.add_argument
-    add(
-        "--listen",
-        metavar="HOST:PORT",
-        help="IPv4 address and UDP port for workers' packets (default: the server's address in the topology)",
-    )
+    add("--listen", metavar="HOST:PORT", help="UDP address for workers' packets (default: that in the topology)")
     add("--topology", default="star4", help="shipped topology or YAML file (default: star4; needs lanesum-control)")
     add("--host", help="host of the server in a topology that has several servers")
     add("--loopback", action="store_true", help="use the hosts' addresses below 127.0.0.0/8 in the topology")
-    add(
-        "--behind-switch",
-        action="store_true",
-        help="with --loopback: listen at the port after it, because a switch holds the address itself",
-    )
-    add(
-        "--control",
-        default=DEFAULT_CONTROL,
-        metavar="HOST:PORT",
-        help="address for the controller (default: %(default)s)",
-    )
+    add("--behind-switch", action="store_true", help="with --loopback: listen at the next port: a switch has this one")
+    add("--control", default=DEFAULT_CONTROL, metavar="HOST:PORT", help="for the controller (default: %(default)s)")
     add("--journal", type=Path, metavar="FOLDER", help="folder that keeps decisions of jobs with a quorum")
     add("--threads", type=int, help="threads of the native server (default: one for two processors, at most four)")
-    add(
-        "--offload",
-        choices=get_args(Offload),
-        default="auto",
-        help="hand the kernel joined packets; auto is off where a software switch may have to see each of them",
-    )
-    add(
-        "--tls",
-        type=Path,
-        metavar="FOLDER",
-        default=os.environ.get(environment.TLS) or None,
-        help=f"ca.crt, tls.crt and tls.key of the control service (default: {environment.TLS})",
-    )
-    add("--insecure", action="store_true", help="accept a control service that others reach, without TLS")
+    offload = "hand the kernel joined packets; auto is off where a software switch may have to see each of them"
+    add("--offload", choices=get_args(Offload), default="auto", help=offload)
+    folder = os.environ.get(environment.TLS) or None
+    identity = f"ca.crt, tls.crt and tls.key of the control service (default: {environment.TLS})"
+    add("--tls", type=Path, metavar="FOLDER", default=folder, help=identity)
+    add("--metrics", metavar="HOST:PORT", help="serve Prometheus metrics at this address (needs lanesum[metrics])")
+    add("--log-format", choices=logs.FORMATS, help="write logs with their time to standard error")
+    add("--insecure", action="store_true", help="accept services that others reach, without TLS")
     return options
 
 
@@ -83,15 +64,14 @@ def main(argv: Sequence[str]) -> int:
     else:
         address = _in_topology(options.topology, options.host, options.loopback, options.behind_switch)
     credentials = tls.credentials_for("control service", options.control, options.tls, insecure=options.insecure)
+    if options.log_format is not None:
+        logs.set_up(options.log_format)
     raise_file_limit()
-    with serve(
-        address,
-        options.control,
-        options.journal,
-        threads=options.threads,
-        offload=options.offload,
-        credentials=credentials,
-    ) as (server, service):
+    more = {"threads": options.threads, "offload": options.offload, "credentials": credentials}
+    with contextlib.ExitStack() as stack:
+        server, service = stack.enter_context(serve(address, options.control, options.journal, **more))
+        if options.metrics is not None:
+            stack.enter_context(exporter("server")(server, options.metrics, options.tls, options.insecure))
         ip, port = server.address
         serve_until_signal(f"server at {ip}:{port}, for controllers at {service.address}")
     return 0
@@ -104,8 +84,8 @@ def _in_topology(topology: str, host: str | None, loopback: bool, behind_switch:
             "Topologies need the package lanesum-control, which is not installed.",
             f"Give --listen HOST:PORT (for example 0.0.0.0:{UDP_PORT}), or pip install lanesum-control.",
         )
-    server_address: ServerAddress = next(iter(found)).load()
-    return server_address(topology, host, loopback, behind_switch)
+    address: Address = next(iter(found)).load()(topology, host, loopback, behind_switch)
+    return address
 
 
 def _udp_address(text: str) -> Address:

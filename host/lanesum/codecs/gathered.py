@@ -11,16 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lanesum.codecs.base import (
-    Aggregate,
-    CodecContext,
-    CodecError,
-    Round,
-    RoundShape,
-    Words,
-    checked_words,
-    never,
-)
+from lanesum.codecs.base import Aggregate, CodecContext, CodecError, Round, RoundShape, Words, checked_words, never
 from lanesum.protocol.lanes import LaneOp
 
 

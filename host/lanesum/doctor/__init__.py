@@ -3,7 +3,7 @@
 """Checks of this machine: what lanesum uses, and what to do about what is missing.
 
 Installed packages add checks of their own through the entry-point group ``lanesum.doctor``. An entry point refers to a
-function without arguments that yields findings.
+function without arguments that yields findings, or in ``PATH_GROUP`` with a controller's address and a job's name.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from lanesum.doctor.finding import Finding, Status, note
 __all__ = ["GROUP", "Finding", "Status", "examine", "usable"]
 
 GROUP = "lanesum.doctor"
+PATH_GROUP = "lanesum.doctor.path"
 
 # In the order in which a reader needs them: what runs, how fast it can be, and what else could be used.
 _CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
@@ -30,12 +31,13 @@ _CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
 )
 
 
-def examine() -> list[Finding]:
-    """Run all checks. None of them raises, and none leaves anything behind."""
-    findings = [finding for check in _CHECKS for finding in check()]
-    for point in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda point: point.name):
+def examine(controller: str | None = None, job: str | None = None) -> list[Finding]:
+    """Run all checks, or those of a controller or job. None of them raises, and none leaves anything behind."""
+    group, arguments = (PATH_GROUP, (controller, job)) if controller or job else (GROUP, ())
+    findings = [] if arguments else [finding for check in _CHECKS for finding in check()]
+    for point in sorted(importlib.metadata.entry_points(group=group), key=lambda point: point.name):
         try:
-            findings += point.load()()
+            findings += point.load()(*arguments)
         except ImportError as error:
             what = f"The checks of {point.module.split('.')[0]} cannot be loaded: {error}."
             findings.append(note(f"{point.name} checks", what, "Reinstall the package."))

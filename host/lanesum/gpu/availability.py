@@ -25,8 +25,7 @@ def require(device: torch.device) -> None:
     """Raise GpuError, naming what is missing, if kernels cannot run on ``device``."""
     if importlib.util.find_spec("triton") is None:
         raise GpuError(
-            f"A tensor on {device} needs Triton, which is not installed:",
-            f"pip install 'lanesum[gpu]', {_WITHOUT}.",
+            f"A tensor on {device} needs Triton, which is not installed:", f"pip install 'lanesum[gpu]', {_WITHOUT}."
         )
     if device.type == "cpu":
         from triton.runtime.interpreter import InterpretedFunction

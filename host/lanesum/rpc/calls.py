@@ -119,12 +119,13 @@ class Call:
     def become_stream(self) -> None:
         """Count the call as a stream, which may stay open. Raises RefusedError if all places are taken."""
         assert self._share is not None
-        for used, limit in (
-            (self._share.streams, self._limits.streams_of_caller),
-            (self._shares.streams, self._limits.streams),
+        for used, limit, whose in (
+            (self._share.streams, self._limits.streams_of_caller, "of this caller"),
+            (self._shares.streams, self._limits.streams, "of the service"),
         ):
             if used >= limit:
-                raise RefusedError(import_grpc().StatusCode.RESOURCE_EXHAUSTED, f"All {limit} streams are in use.")
+                text = f"All {limit} streams {whose} are in use. Close one."
+                raise RefusedError(import_grpc().StatusCode.RESOURCE_EXHAUSTED, text)
         self._streams = True
         self._share.waiting -= 1
         self._share.streams += 1

@@ -12,13 +12,7 @@ from dataclasses import dataclass
 from lanesum._internal.udp_socket import Address
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
-from lanesum.protocol.spec import (
-    DEFAULT_ACCUMULATOR_WORDS,
-    MAX_RACKS,
-    MAX_SLOTS,
-    MAX_WORDS,
-    MAX_WORKERS,
-)
+from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, MAX_RACKS, MAX_SLOTS, MAX_WORDS, MAX_WORKERS
 from lanesum.transport.ticket import JobTicket, check_fields, name_racks
 
 DEFAULT_KEPT_RESULTS = 4096

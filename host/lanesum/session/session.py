@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 import weakref
 from collections.abc import Sequence
 from types import TracebackType
@@ -12,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum import codecs
+from lanesum import codecs, environment
 from lanesum._internal import arrays
 from lanesum._internal.closing import Closing
+from lanesum._internal.exporters import exporter
 from lanesum._internal.offload import Offload
 from lanesum.codecs.base import Codec, CodecContext, Part, Result, is_tensor
 from lanesum.codecs.fixed import FixedPoint
@@ -97,9 +99,10 @@ class Session(Closing):
         self._keep_alive = KeepAlive.of(ticket)
         if self._keep_alive is not None:
             self._transport.ask(self._keep_alive, busy_s)
-            self._keep_alive.listen(self._transport.interrupt)
-            if not self._keep_alive.shared:
-                weakref.finalize(self, self._keep_alive.abandon).atexit = False
+            self._keep_alive.listen(self._transport)
+            weakref.finalize(self, self._keep_alive.abandon).atexit = False
+        if address := os.environ.get(environment.METRICS):
+            exporter("worker")(self, address)
         #: Maximum number of values for which ``all_reduce`` uses ``UdpTransport.gather``.
         self._max_gathered = 0
         plain = observer is None and non_finite == "mean"
@@ -370,7 +373,7 @@ class Session(Closing):
     def close(self) -> None:
         """Release sockets and kept memory; idempotent. All-reduces in flight end with SessionClosedError."""
         self._transport.close()
-        if self._keep_alive is not None and not self._keep_alive.shared:
+        if self._keep_alive is not None:
             self._keep_alive.close()
         arrays.release_pooled()
 

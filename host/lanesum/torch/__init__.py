@@ -19,14 +19,6 @@ from lanesum.torch.parameters import ForeignCheckpointError
 from lanesum.torch.state import State
 from lanesum.torch.stats import HookStats
 
-__all__ = [
-    "ErrorFeedbackState",
-    "ForeignCheckpointError",
-    "HookStats",
-    "State",
-    "all_reduce",
-    "attach",
-    "hook",
-]
+__all__ = ["ErrorFeedbackState", "ForeignCheckpointError", "HookStats", "State", "all_reduce", "attach", "hook"]
 
 process_group.register()

@@ -52,6 +52,11 @@ class LatencyHistogram:
         """Chunks so far."""
         return sum(self._counts)
 
+    @property
+    def total(self) -> float:
+        """Sum of all latencies in seconds, each of them the middle of its bucket."""
+        return sum(count * _middle_ns(bucket) for bucket, count in enumerate(self._counts) if count) / 1e9
+
     def percentile(self, percent: float) -> float | None:
         """Return the latency in seconds that ``percent`` of the chunks do not exceed; None without chunks.
 

@@ -127,12 +127,7 @@ class NativeRoundSequence:
     """
 
     def __init__(
-        self,
-        ticket: JobTicket,
-        *,
-        window: int = MAX_SLOTS,
-        congestion: str = "aimd",
-        pacing: bool = False,
+        self, ticket: JobTicket, *, window: int = MAX_SLOTS, congestion: str = "aimd", pacing: bool = False
     ) -> None:
         from lanesum_native import _core
 
@@ -245,11 +240,7 @@ AnyRoundSequence = RoundSequence | NativeRoundSequence
 
 
 def make_round_sequence(
-    ticket: JobTicket,
-    *,
-    window: int = MAX_SLOTS,
-    congestion: str | CongestionControl = "aimd",
-    pacing: bool = False,
+    ticket: JobTicket, *, window: int = MAX_SLOTS, congestion: str | CongestionControl = "aimd", pacing: bool = False
 ) -> AnyRoundSequence:
     """Return the rounds of a session; see ``RoundSequence``. A congestion control object needs the Python ones.
 

@@ -33,6 +33,7 @@ class TransportStats:
     ecn_marks: int = 0  # results that report a full queue
     collisions: int = 0  # results whose slot another job held
     rounds: int = 0
+    wait_us: int = 0  # time in which calls sent, waited for packets and received, in microseconds
     latency: LatencyHistogram = field(default_factory=LatencyHistogram)  # of chunks, from first transmission to result
 
     def __add__(self, other: TransportStats) -> TransportStats:
@@ -53,8 +54,13 @@ class TransportStats:
         return self.packets_received - refused
 
     def counts(self) -> dict[str, int]:
-        """Return all counts by name, without ``latency``."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "latency"}
+        """Return all counts of packets and rounds by name."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("latency", "wait_us")}
+
+    def report(self) -> dict[str, int]:
+        """Return the record for the controller: counts, chunks, the sum of their latencies, and the time of waits."""
+        times = {"latency_us": round(self.latency.total * 1e6), "wait_us": self.wait_us}
+        return {**self.counts(), "chunks": self.chunks, **times}
 
     def figures(self) -> dict[str, object]:
         """Return a JSON-ready object: all counts, and the number of chunks and percentiles of ``latency``."""

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from types import TracebackType
-from typing import Protocol
+from typing import ParamSpec, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,9 @@ from lanesum.transport.sockets import ServerSockets, WrapSocket
 from lanesum.transport.stats import TransportStats
 from lanesum.transport.ticket import JobTicket
 from lanesum.transport.worker_loop import PythonWorkerLoop, closed_in_round
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
 
 # Tickets that this process has used, by servers, job, tag and worker. Rounds of a second session with the same ticket
 # would have the numbers of the first one's, and the aggregation point might answer with results that it still holds.
@@ -173,7 +176,7 @@ class UdpTransport:
         self._failure: LanesumError | None = None  # raised between calls, for the next one
         self._interruption: LanesumError | None = None  # raised instead of a timeout
         self._peers: Peers | None = None
-        self._busy_s = 0.0
+        self._busy_s = self._waited_s = 0.0
         self._lock = threading.Lock()
         self._service_thread = ServiceThread(self._lock, self._service)
 
@@ -195,7 +198,17 @@ class UdpTransport:
     @property
     def stats(self) -> TransportStats:
         """Counts since the transport was opened; a snapshot."""
-        return self._rounds.stats.copy()
+        stats = self._rounds.stats.copy()
+        stats.wait_us = round(self._waited_s * 1e6)
+        return stats
+
+    def _timed(self, call: Callable[_Arguments, _Result], *args: _Arguments.args, **more: _Arguments.kwargs) -> _Result:
+        """Call a function that waits, and count the time that it takes."""
+        begun = time.monotonic()
+        try:
+            return call(*args, **more)
+        finally:
+            self._waited_s += time.monotonic() - begun
 
     @property
     def supports_pieces(self) -> bool:
@@ -217,7 +230,7 @@ class UdpTransport:
             else:
                 self._check_round(op, words)
                 with _Exclusive(self):
-                    in_time, done = self._loop.exchange(op, words, self._deadline_s)
+                    in_time, done = self._timed(self._loop.exchange, op, words, self._deadline_s)
                     if not isinstance(done, NativeRoundState):
                         return done
                     state = done
@@ -245,7 +258,7 @@ class UdpTransport:
             return None
         try:
             with _Exclusive(self):
-                gathered = loop.gather(vector, ticket.worker, ticket.workers, divisor, self._deadline_s)
+                gathered = self._timed(loop.gather, vector, ticket.worker, ticket.workers, divisor, self._deadline_s)
                 if gathered is None:
                     return None
                 in_time, state, values = gathered
@@ -364,7 +377,7 @@ class UdpTransport:
     def _run(self, rounds: Sequence[RoundInFlight]) -> bool:
         """Run the loop until one of the rounds is ready or complete; return False after the deadline."""
         targets = [one.target for one in rounds]
-        return run_and_log(self._loop, targets, self._deadline_s, self.ticket, lambda: self._rounds.stats)
+        return self._timed(run_and_log, self._loop, targets, self._deadline_s, self.ticket, lambda: self._rounds.stats)
 
     def wake(self) -> None:
         """Make ``wait`` return, or the next one not wait; callable from any thread."""

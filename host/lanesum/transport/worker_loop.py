@@ -13,13 +13,7 @@ from collections.abc import Sequence
 
 from lanesum._internal.udp_socket import MAX_DATAGRAM_BYTES
 from lanesum.protocol.packet import server_of
-from lanesum.transport.constants import (
-    ICMP_ERRNOS,
-    MAX_SEND_TRIES,
-    NO_BUFFER_ERRNOS,
-    NO_ROUTE_ERRNOS,
-    RECEIVE_BATCH,
-)
+from lanesum.transport.constants import ICMP_ERRNOS, MAX_SEND_TRIES, NO_BUFFER_ERRNOS, NO_ROUTE_ERRNOS, RECEIVE_BATCH
 from lanesum.transport.errors import MismatchError, SessionClosedError, TransportError
 from lanesum.transport.native_rounds import AnyRoundSequence, AnyRoundState
 from lanesum.transport.sockets import ServerSockets

@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 
-from lanesum.launch.supervisor import Supervisor
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, WORD_BYTES
 from lanesum.transport.constants import DEFAULT_WINDOW
@@ -32,13 +31,11 @@ from lanesum_lab.bench.background import BackgroundDone, BackgroundTask
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.figures import spread, text
 from lanesum_lab.bench.fleet import Fleet
+from lanesum_lab.bench.fleets import TOPOLOGY, mininet_fleet
 from lanesum_lab.bench.machine import machine
 from lanesum_lab.bench.rounds import RoundsTask
-from lanesum_lab.run.commands import Scratch
-from lanesum_lab.run.mininet_net import MininetNetwork, mininet_network
-from lanesum_lab.run.plan import make_plan
+from lanesum_lab.run.mininet_net import MininetNetwork
 
-TOPOLOGY = "star4"
 CONTROLS = ("fixed", "aimd")
 # Results are twice as long as contributions: the queue is in front of the worker, where the switch measures it.
 OP = LaneOp.EXPAND8
@@ -156,36 +153,16 @@ def _fleet(folder: Path, settings: Settings) -> Iterator[tuple[Fleet, _Slow]]:
     """Build two jobs of the first two workers, one behind the slow link; the third host has the other traffic."""
     topology = load(TOPOLOGY)
     slow, other, source, *_ = topology.names("worker")
-    fields = topology.model_dump(mode="json", exclude_none=True)
-    for link in fields["links"]:
-        if slow in link["endpoints"]:
-            link["rate_mbit"] = settings.rate_mbit
-    file = folder / "topology.yaml"
-    file.write_text(json.dumps(fields))
-    plan = make_plan(
-        topology=str(file),
-        runner="mininet",
-        switch="embedded",
-        workers=None,
-        codec="fixed",
-        epochs=1,
-        out=folder,
-    )
-    with mininet_network(plan.topology) as network, Supervisor(folder / "logs") as supervisor:
-        network.switch_offloads_off()
-        fleet = Fleet(plan, Scratch(folder), supervisor, at=network.command, interfaces=network.switch_interfaces)
-        try:
-            for control in CONTROLS:
-                fleet.admit(control, (slow, other), congestion=control)
-            fleet.start_agent(_SINK, slow, "traffic")
-            fleet.start_agent(_SOURCE, source, "traffic", topology.address(slow, loopback=False))
-            fleet.connect()
-            fleet.agents.connect([_SINK, _SOURCE])
-            switch = topology.switch_of(slow)
-            port = topology.ports(switch)[slow]
-            yield fleet, _Slow(network, switch, network.switch_interfaces(switch)[port])
-        finally:
-            fleet.close()
+    with mininet_fleet(folder, folder / "logs", rates_mbit={slow: settings.rate_mbit}) as (fleet, network):
+        for control in CONTROLS:
+            fleet.admit(control, (slow, other), congestion=control)
+        fleet.start_agent(_SINK, slow, "traffic")
+        fleet.start_agent(_SOURCE, source, "traffic", topology.address(slow, loopback=False))
+        fleet.connect()
+        fleet.agents.connect([_SINK, _SOURCE])
+        switch = topology.switch_of(slow)
+        port = topology.ports(switch)[slow]
+        yield fleet, _Slow(network, switch, network.switch_interfaces(switch)[port])
 
 
 def _figure(control: str, bulk: bool, runs: Sequence[_Run], chunks: int) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from lanesum_control.topology import load
 from lanesum_lab.bench import sharing
 from lanesum_lab.bench.figures import spread, text
 from lanesum_lab.bench.fleet import Fleet, JobDone
-from lanesum_lab.bench.loopback import TOPOLOGY, loopback_fleet
+from lanesum_lab.bench.fleets import TOPOLOGY, loopback_fleet
 from lanesum_lab.bench.machine import machine
 from lanesum_lab.bench.rounds import RoundsTask
 

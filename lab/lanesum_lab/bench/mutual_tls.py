@@ -26,7 +26,7 @@ from typing import TypeVar
 import numpy as np
 
 from lanesum import environment
-from lanesum.join import JobMembership
+from lanesum.join import join
 from lanesum.launch.supervisor import Supervisor
 from lanesum.rpc import controller as rpc
 from lanesum.session import Session
@@ -116,17 +116,15 @@ def _measure(controller: str, settings: Settings) -> tuple[float, float]:
     for _ in range(settings.joins):
         rpc.call(controller, rpc.ADMIT, {"name": _JOB, "workers": names, "codec": "fixed"}, _START_S)
         started = time.perf_counter()
-        members = _at_all(lambda number: JobMembership.join(controller=controller, job=_JOB, worker=number, wait=True))
+        _at_all(lambda number: join(controller=controller, job=_JOB, worker=number, wait=True))
         times.append(time.perf_counter() - started)
-        for member in members:
-            member.close()
         rpc.call(controller, rpc.REMOVE, {"job": _JOB})
     rpc.call(controller, rpc.ADMIT, {"name": _JOB, "workers": names, "codec": "fixed"})
-    members = _at_all(lambda number: JobMembership.join(controller=controller, job=_JOB, worker=number, wait=True))
+    tickets = _at_all(lambda number: join(controller=controller, job=_JOB, worker=number, wait=True))
     vector = np.ones(settings.values, np.float32)
 
     def reduce(number: int) -> float:
-        with Session(members[number].ticket, codec="fixed") as session:
+        with Session(tickets[number], codec="fixed") as session:
             session.all_reduce(vector)
             started = time.perf_counter()
             for _ in range(settings.sums):
@@ -134,8 +132,6 @@ def _measure(controller: str, settings: Settings) -> tuple[float, float]:
             return time.perf_counter() - started
 
     elapsed_s = max(_at_all(reduce))
-    for member in members:
-        member.close()
     rpc.call(controller, rpc.REMOVE, {"job": _JOB})
     return statistics.median(times), 8 * vector.nbytes * settings.sums / elapsed_s
 

@@ -16,7 +16,7 @@ from lanesum_control.topology import load
 from lanesum_lab.bench.agents import common
 from lanesum_lab.bench.figures import spread
 from lanesum_lab.bench.fleet import Fleet, JobDone
-from lanesum_lab.bench.loopback import TOPOLOGY, loopback_fleet
+from lanesum_lab.bench.fleets import TOPOLOGY, loopback_fleet
 from lanesum_lab.bench.rounds import RoundsTask
 
 JOBS = ("first", "second")

@@ -21,20 +21,18 @@ from lanesum.server.jobs import ServerJob
 from lanesum_control.topology import load
 from lanesum_lab.bench.agents import Agents
 from lanesum_lab.bench.fleet import Fleet
+from lanesum_lab.bench.fleets import TOPOLOGY, mininet_fleet
 from lanesum_lab.bench.links import HUB, Wire, limited_links
 from lanesum_lab.bench.places import FULL_ACCUMULATOR_WORDS, Links, Loopback, Place, make_tickets, worker_nodes
 from lanesum_lab.bench.process import command
 from lanesum_lab.bench.trainer import Setup, Trained, Training
-from lanesum_lab.run.commands import Scratch
-from lanesum_lab.run.mininet_net import MininetNetwork, mininet_network
-from lanesum_lab.run.plan import make_plan
+from lanesum_lab.run.mininet_net import MininetNetwork
 
 LOOPBACK, SWITCH = "loopback", "switch"
 CASES = (LOOPBACK, HUB, SWITCH)
 _WINDOW = 512
 # Window for a software switch, whose sockets hold fewer packets.
 _SWITCH_WINDOW = 64
-_TOPOLOGY = "star4"
 
 
 class Stage(Protocol):
@@ -160,10 +158,6 @@ class SwitchStage:
             down += link["stats64"]["rx"]["bytes"]
         return Wire(up, down)
 
-    def close(self) -> None:
-        """End the workers; idempotent."""
-        self._fleet.close()
-
 
 @contextlib.contextmanager
 def stage(
@@ -175,7 +169,7 @@ def stage(
     """
     with tempfile.TemporaryDirectory(prefix="lanesum-") as temporary, contextlib.ExitStack() as stack:
         folder = Path(temporary)
-        made: ServerStage | SwitchStage
+        made: Stage
         if case == SWITCH:
             made = _switch_stage(stack, folder, logs, workers=workers, job=job, limit=limit, rates_mbit=rates_mbit)
         else:
@@ -185,8 +179,8 @@ def stage(
                 network.limit(max(rates_mbit))
                 place = Links(network)
             supervisor = stack.enter_context(Supervisor(logs))
-            made = ServerStage(place, supervisor, folder, workers=workers, job=job, limit=limit)
-        stack.callback(made.close)
+            made = server = ServerStage(place, supervisor, folder, workers=workers, job=job, limit=limit)
+            stack.callback(server.close)
         yield made
 
 
@@ -202,24 +196,7 @@ def _switch_stage(
 ) -> SwitchStage:
     if len(rates_mbit) != 1:
         raise ConfigurationError("The links of a topology have one rate.", "Measure one rate with the switch.")
-    fields = load(_TOPOLOGY).model_dump(mode="json", exclude_none=True)
-    for link in fields["links"]:
-        # The server is part of the aggregation point: its link is not limited.
-        if any(end.startswith("w") for end in link["endpoints"]):
-            link["rate_mbit"] = rates_mbit[0]
-    file = folder / "topology.yaml"
-    file.write_text(json.dumps(fields))
-    plan = make_plan(
-        topology=str(file),
-        runner="mininet",
-        switch="embedded",
-        workers=workers,
-        codec="fixed",
-        epochs=1,
-        out=folder,
-    )
-    network = stack.enter_context(mininet_network(plan.topology))
-    network.switch_offloads_off()
-    supervisor = stack.enter_context(Supervisor(logs))
-    fleet = Fleet(plan, Scratch(folder), supervisor, at=network.command, interfaces=network.switch_interfaces)
+    # The server is part of the aggregation point: its link is not limited.
+    rates = dict.fromkeys(load(TOPOLOGY).names("worker"), rates_mbit[0])
+    fleet, network = stack.enter_context(mininet_fleet(folder, logs, rates_mbit=rates, workers=workers))
     return SwitchStage(fleet, network, folder, job=job, limit=limit)

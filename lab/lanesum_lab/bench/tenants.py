@@ -25,7 +25,7 @@ from lanesum_control.quotas import DEFAULT_QUOTA
 from lanesum_lab.bench.admitter import AdmitDone, AdmitTask
 from lanesum_lab.bench.figures import spread
 from lanesum_lab.bench.fleet import Fleet
-from lanesum_lab.bench.loopback import loopback_fleet
+from lanesum_lab.bench.fleets import loopback_fleet
 from lanesum_lab.bench.machine import machine
 from lanesum_lab.bench.rounds import RoundsDone, RoundsTask
 

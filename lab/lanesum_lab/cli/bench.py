@@ -33,7 +33,7 @@ Quick = Annotated[bool, typer.Option("--quick", help="One short run of few cases
 
 @app.command()
 def switch(
-    ops: Annotated[str, typer.Option(help="Lane operations, separated by commas.")] = "ADD32,EXPAND8,TABLE8",
+    ops: Annotated[str, typer.Option(help="Lane operations, separated by commas.")] = "ADD32,EXPAND8,TABLE8,MAX",
     chunks: Annotated[int, typer.Option(min=10, help="Chunks in a run; each is one packet from every worker.")] = 2000,
     repeats: Annotated[int, typer.Option(min=1, help="Runs of each switch; they take turns.")] = 5,
     words: Annotated[int, typer.Option(help="Accumulator words per packet.")] = DEFAULT_ACCUMULATOR_WORDS,

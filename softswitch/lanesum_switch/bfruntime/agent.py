@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from lanesum_control.bfruntime import messages
-from lanesum_control.bfruntime.description import MATCH_ACTION, REGISTER, Description, Table
+from lanesum_control.bfruntime.description import MATCH_ACTION, REGISTER, Description, Field, Table
 from lanesum_control.errors import PipelineError
 from lanesum_control.tofino.chips import PIPES
 from lanesum_switch.api import (
@@ -34,6 +34,7 @@ from lanesum_switch.p4runtime.status import (
     StatusError,
     invalid,
 )
+from lanesum_switch.p4runtime.swap import copy_state
 from lanesum_switch.tna.switch import TofinoSwitch
 
 #: Entries of an answer; a request may name a table many times.
@@ -56,50 +57,49 @@ class _Served(Protocol):
 class Agent:
     """The program of a switch and its tables by id. ``lock`` guards all methods, except ``program_name``.
 
-    Attributes:
-        program_name: name of the program; None without one.
+    In a warm restart of two steps, ``begin`` loads the next program into a spare switch. Reads and writes are of that
+    one until ``end``, while packets still pass through the earlier program with its entries.
     """
 
-    def __init__(self, switch: TofinoSwitch) -> None:
+    def __init__(self, switch: TofinoSwitch, spare: Callable[[], TofinoSwitch] | None) -> None:
         self.lock = threading.Lock()
-        self.program_name: str | None = None
-        self._switch = switch
-        self._config: Any = None
-        self._tables: dict[int, _Served] = {}
+        self._switch, self._spare = switch, spare
+        self._running: _Program | None = None
+        self._next: _Program | None = None
+
+    @property
+    def program_name(self) -> str | None:
+        """Name of the program that reads and writes are of; None without one."""
+        program = self._next or self._running
+        return None if program is None else program.config.p4_name
 
     def push(self, config: Any) -> None:
         """Load a program; this clears all state. Raises StatusError, and keeps the previous program then."""
-        if len(config.profiles) != 1 or not config.p4_name:
-            raise invalid("A configuration has a name and one pipeline")
-        try:
-            described = Description(config.bfruntime_info)
-            self._switch.load(config.profiles[0].binary, functools.partial(check_fit, described))
-        except (SwitchError, PipelineError) as error:
-            raise StatusError(INVALID_ARGUMENT, f"The program was refused: {error}") from error
-        fixed = Description(DESCRIPTION)
-        nodes = Nodes(fixed.named("$pre.node"))
-        groups = Groups(fixed.named("$pre.mgid"), nodes, self._switch)
-        ports = Ports(fixed.named("$PORT"))
-        self._tables = {
-            fixed.named("$pre.node").id: nodes,
-            fixed.named("$pre.mgid").id: groups,
-            fixed.named("$PORT").id: ports,
-        }
-        for table in described.by_id.values():
-            if table.kind == MATCH_ACTION and table.name in self._switch.tables:
-                self._tables[table.id] = MatchActionTable(table, self._switch.tables[table.name])
-            elif table.kind == REGISTER:
-                self._tables[table.id] = _Register(table, self._switch)
-        self._config = messages.ForwardingPipelineConfig()
-        self._config.CopyFrom(config)
-        self.program_name = config.p4_name
+        self._running, self._next = _Program(config, self._switch), None
+
+    def begin(self, config: Any) -> None:
+        """Begin a warm restart, in place of one that has not ended. Raises StatusError, and changes nothing then."""
+        if self._spare is None:
+            raise StatusError(UNIMPLEMENTED, "This switch cannot hold two programs: push in one step")
+        self._next = _Program(config, self._spare())
+
+    def end(self) -> None:
+        """Run the program of ``begin`` with the entries that were written since. Raises StatusError."""
+        if self._next is None:
+            raise invalid("No warm restart has begun")
+        self._next.move(self._switch)
+        self._running, self._next = self._next, None
+
+    def abandon(self) -> None:
+        """Forget the program of a warm restart that has not ended. Idempotent."""
+        self._next = None
 
     def configuration(self) -> Any:
-        """Return the answer to GetForwardingPipelineConfig."""
+        """Return the answer to GetForwardingPipelineConfig: the program that packets pass through."""
         answer = messages.GetForwardingPipelineConfigResponse()
         answer.non_p4_config.bfruntime_info = DESCRIPTION
-        if self._config is not None:
-            answer.config.add().CopyFrom(self._config)
+        if self._running is not None:
+            answer.config.add().CopyFrom(self._running.config)
         return answer
 
     def write(self, update: Any) -> None:
@@ -108,8 +108,11 @@ class Agent:
             raise StatusError(UNIMPLEMENTED, "Only table entries are supported")
         if update.type not in messages.Update.Type.values():
             raise invalid(f"{update.type} is no kind of update")
+        table = self._table(update.entity.table_entry)
+        if self._next is not None and isinstance(table, _Register):
+            raise StatusError(UNIMPLEMENTED, "Registers are written after the end of the warm restart")
         try:
-            self._table(update.entity.table_entry).write(update.type, update.entity.table_entry)
+            table.write(update.type, update.entity.table_entry)
         except SwitchError as error:
             raise _status(error) from error
 
@@ -129,35 +132,94 @@ class Agent:
     def _table(self, entry: Any) -> _Served:
         if entry.WhichOneof("value") == "handle_id" or entry.table_flags.key_only:
             raise StatusError(UNIMPLEMENTED, "Entries are named by their keys")
-        if entry.table_id not in self._tables:
+        program = self._next or self._running
+        if program is None or entry.table_id not in program.tables:
             raise StatusError(NOT_FOUND, f"There is no table {entry.table_id}")
-        return self._tables[entry.table_id]
+        return program.tables[entry.table_id]
+
+
+class _Program:
+    """A program in a switch, and its tables by id. Raises StatusError if the switch refuses it."""
+
+    def __init__(self, config: Any, switch: TofinoSwitch) -> None:
+        self.config = messages.ForwardingPipelineConfig()
+        self.config.CopyFrom(config)
+        if len(config.profiles) != 1 or not config.p4_name:
+            raise invalid("A configuration has a name and one pipeline")
+        fixed = Description(DESCRIPTION)
+        nodes = Nodes(fixed.named("$pre.node"))
+        self._groups = Groups(fixed.named("$pre.mgid"), nodes, switch)
+        self.tables: dict[int, _Served] = {
+            fixed.named("$pre.node").id: nodes,
+            fixed.named("$pre.mgid").id: self._groups,
+            fixed.named("$PORT").id: Ports(fixed.named("$PORT")),
+        }
+        self._load(switch)
+
+    def _load(self, switch: TofinoSwitch) -> None:
+        try:
+            described = Description(self.config.bfruntime_info)
+            switch.load(self.config.profiles[0].binary, functools.partial(check_fit, described))
+        except (SwitchError, PipelineError) as error:
+            raise StatusError(INVALID_ARGUMENT, f"The program was refused: {error}") from error
+        for table in described.by_id.values():
+            if table.kind == MATCH_ACTION and table.name in switch.tables:
+                self.tables[table.id] = MatchActionTable(table, switch.tables[table.name])
+            elif table.kind == REGISTER:
+                self.tables[table.id] = _Register(table, switch)
+        self._switch = self._groups.switch = switch
+
+    def move(self, switch: TofinoSwitch) -> None:
+        """Load the program into another switch, with all entries. Registers are not copied."""
+        spare = self._switch
+        self._load(switch)
+        copy_state(spare, switch)
 
 
 class _Register:
-    """One register of the program; it can be read."""
+    """One register of the program."""
 
     def __init__(self, described: Table, switch: TofinoSwitch) -> None:
         self._described, self._switch = described, switch
 
     def write(self, kind: int, entry: Any) -> None:
-        raise StatusError(UNIMPLEMENTED, "Registers can only be read")
+        """Write all fields of a cell, in all pipes. Raises StatusError, SwitchError."""
+        if kind not in (messages.Update.INSERT, messages.Update.MODIFY):
+            raise StatusError(UNIMPLEMENTED, "Registers take INSERT and MODIFY")
+        index = self._index(entry)
+        given = fields_by_id(entry.data.fields, self._described.data, self._owner)
+        if given.keys() != self._described.data.keys():
+            raise invalid(f"{self._owner} is written with all of its {len(self._described.data)} fields")
+        values = {number: decode(one.stream, self._described.data[number]) for number, one in given.items()}
+        for field in self._described.data.values():
+            for pipe in range(PIPES):
+                self._switch.write_register(_register_name(field), index, values[field.id], pipe)
 
     def read(self, entry: Any) -> Iterator[Any]:
         """Yield a cell, each field with a value for each pipe. Raises StatusError, SwitchError."""
-        given = fields_by_id(entry.key.fields, self._described.keys, f"Register {self._described.name}")
-        if len(given) != 1:
-            raise StatusError(UNIMPLEMENTED, "A register is read cell by cell")
-        ((key, named),) = given.items()
-        index = decode(named.exact.value, self._described.keys[key])
+        index = self._index(entry)
         found = messages.TableEntry(table_id=self._described.id)
         found.key.CopyFrom(entry.key)
         for field in self._described.data.values():
-            name = field.name.removesuffix(".f1")  # the compiler's name for a cell without fields
             for pipe in range(PIPES):
-                value = self._switch.read_register(name, index, pipe)
+                value = self._switch.read_register(_register_name(field), index, pipe)
                 found.data.fields.add(field_id=field.id, stream=field.encode(value))
         yield found
+
+    @property
+    def _owner(self) -> str:
+        return f"Register {self._described.name}"
+
+    def _index(self, entry: Any) -> int:
+        given = fields_by_id(entry.key.fields, self._described.keys, self._owner)
+        if len(given) != 1:
+            raise StatusError(UNIMPLEMENTED, "A register is read and written cell by cell")
+        ((key, named),) = given.items()
+        return decode(named.exact.value, self._described.keys[key])
+
+
+def _register_name(field: Field) -> str:
+    return field.name.removesuffix(".f1")  # the compiler's name for a cell without fields
 
 
 def _status(error: SwitchError) -> StatusError:

@@ -8,11 +8,10 @@ import threading
 from typing import Any
 
 from lanesum_control.bfruntime import messages
-from lanesum_switch.p4runtime.arbitration import MAX_CONNECTIONS, Connection
+from lanesum_switch.p4runtime.arbitration import Connection
 from lanesum_switch.p4runtime.status import (
     ALREADY_EXISTS,
     NOT_FOUND,
-    RESOURCE_EXHAUSTED,
     UNAVAILABLE,
     StatusError,
     invalid,
@@ -20,30 +19,39 @@ from lanesum_switch.p4runtime.status import (
 
 
 class Clients:
-    """Subscribed clients by id."""
+    """Subscribed clients by id.
+
+    Attributes:
+        beginner: client whose warm restart has not ended; None if there is none, or that client has left.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._connections: dict[int, Connection] = {}
+        self._port_listeners: set[int] = set()
+        self.beginner: int | None = None
         self._bound: int | None = None
 
-    def subscribe(self, client_id: int, connection: Connection) -> None:
-        """Add a client. Raises StatusError for an id in use, and for too many clients."""
+    def subscribe(self, client_id: int, connection: Connection, *, ports: bool = False) -> None:
+        """Add a client. Raises StatusError for an id in use. ``Limits`` of the server bounds the number of streams."""
         answer = messages.StreamMessageResponse()
         answer.subscribe.status.SetInParent()
         with self._lock:
             if client_id in self._connections:
                 raise invalid(f"Client id {client_id} is in use")
-            if len(self._connections) >= MAX_CONNECTIONS:
-                raise StatusError(RESOURCE_EXHAUSTED, f"The agent has {MAX_CONNECTIONS} clients")
             self._connections[client_id] = connection
+            if ports:
+                self._port_listeners.add(client_id)
             connection.send(answer, must_arrive=True)
 
     def leave(self, client_id: int) -> None:
         with self._lock:
             del self._connections[client_id]
+            self._port_listeners.discard(client_id)
             if self._bound == client_id:
                 self._bound = None
+            if self.beginner == client_id:
+                self.beginner = None
 
     def bind(self, client_id: int) -> None:
         """Bind a client to the program. Raises StatusError if another one is bound."""
@@ -52,6 +60,14 @@ class Clients:
             if self._bound is not None:
                 raise StatusError(ALREADY_EXISTS, f"Client {self._bound} is bound to the program")
             self._bound = client_id
+
+    def begin(self, client_id: int) -> None:
+        """Note the client of a warm restart. Raises StatusError while another one is bound."""
+        with self._lock:
+            self._check_known(client_id)
+            if self._bound not in (None, client_id):
+                raise StatusError(ALREADY_EXISTS, f"Client {self._bound} is bound to the program")
+            self.beginner = client_id
 
     def check_bound(self, client_id: int) -> None:
         """Check that a client may read and write. Raises StatusError."""
@@ -72,6 +88,12 @@ class Clients:
         with self._lock:
             for connection in self._connections.values():
                 connection.send(message, must_arrive=True)
+
+    def tell_of_port(self, message: Any) -> None:
+        """Send a message about a port to the clients that asked for such; a full queue drops it."""
+        with self._lock:
+            for client_id in self._port_listeners:
+                self._connections[client_id].send(message)
 
     def _check_known(self, client_id: int) -> None:
         if client_id not in self._connections:

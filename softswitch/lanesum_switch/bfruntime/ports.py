@@ -8,14 +8,22 @@ from collections.abc import Iterator
 from typing import Any
 
 from lanesum_control.bfruntime import messages
-from lanesum_control.bfruntime.description import Table
-from lanesum_control.bfruntime.ports import CORRECTIONS, SPEEDS
+from lanesum_control.bfruntime.description import Description, Table
+from lanesum_control.bfruntime.ports import CORRECTIONS, PORTS, SPEEDS
 from lanesum_control.tofino.chips import PIPES, PORTS_PER_PIPE
 from lanesum_switch.api import AlreadyExistsError, NotFoundError
+from lanesum_switch.bfruntime.fixed_tables import DESCRIPTION
 from lanesum_switch.bfruntime.values import decode, entry_of, fields_by_id, only_key, wanted
 from lanesum_switch.p4runtime.status import UNIMPLEMENTED, StatusError, invalid
 
 _Update = messages.Update
+
+
+def port_key(port: int) -> Any:
+    """Return an entry of ``$PORT`` with its key alone."""
+    table = Description(DESCRIPTION).named(PORTS)
+    key = table.key("$DEV_PORT")
+    return entry_of(table, key.id, key.encode(port))
 
 
 class Ports:

@@ -79,10 +79,10 @@ class Nodes:
 
 
 class Groups:
-    """Table ``$pre.mgid``: the nodes of each multicast group, which the switch receives as replicas."""
+    """Table ``$pre.mgid``: the nodes of each multicast group, which ``switch`` receives as replicas."""
 
     def __init__(self, described: Table, nodes: Nodes, switch: Switch) -> None:
-        self._described, self._nodes, self._switch = described, nodes, switch
+        self._described, self._nodes, self.switch = described, nodes, switch
         self._key, self._members = described.key("$MGID"), described.datum("$MULTICAST_NODE_ID")
         self._exclusions = described.datum("$MULTICAST_NODE_L1_XID_VALID")
         self._by_id: dict[int, tuple[int, ...]] = {}
@@ -100,7 +100,7 @@ class Groups:
         replicas = [
             Replica(port, self._nodes.by_id[node].rid) for node in members for port in self._nodes.by_id[node].ports
         ]
-        self._switch.set_multicast_group(number, None if kind == _Update.DELETE else replicas)
+        self.switch.set_multicast_group(number, None if kind == _Update.DELETE else replicas)
         for node in self._by_id.pop(number, ()):
             self._nodes.used[node] -= 1
         if kind != _Update.DELETE:

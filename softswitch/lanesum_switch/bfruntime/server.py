@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from lanesum.rpc.grpc_server import Authenticate
@@ -24,6 +25,8 @@ class BfRuntimeServer(SwitchServer):
         switch: the switch to control.
         address: ``host:port`` (port 0 selects a free one) or ``unix:/path``.
         device_id: device id of the switch.
+        spare: returns another switch of the same kind, for a warm restart in two steps; without it that is
+            UNIMPLEMENTED.
         credentials: see ``GrpcServer``.
         authenticate: see ``GrpcServer``.
         limits: see ``GrpcServer``.
@@ -38,15 +41,21 @@ class BfRuntimeServer(SwitchServer):
         address: str = DEFAULT_ADDRESS,
         device_id: int = 0,
         *,
+        spare: Callable[[], TofinoSwitch] | None = None,
         credentials: Any = None,
         authenticate: Authenticate | None = None,
         limits: Limits = LIMITS,
     ) -> None:
+        self._service = BfRuntimeService(Agent(switch, spare), device_id)
         super().__init__(
             address,
-            BfRuntimeService(Agent(switch), device_id).handlers,
+            self._service.handlers,
             owner="BF Runtime server",
             limits=limits,
             credentials=credentials,
             authenticate=authenticate,
         )
+
+    def set_link(self, port: int, is_up: bool) -> None:
+        """Notify clients that the link of a port went up or down. From any thread."""
+        self._service.set_link(port, is_up=is_up)

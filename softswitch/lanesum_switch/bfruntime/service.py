@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from google.protobuf import any_pb2
@@ -15,6 +15,7 @@ from lanesum.rpc.grpc_server import CallHandler
 from lanesum_control.bfruntime import messages
 from lanesum_switch.bfruntime.agent import Agent
 from lanesum_switch.bfruntime.clients import Clients
+from lanesum_switch.bfruntime.ports import port_key
 from lanesum_switch.p4runtime.arbitration import Connection
 from lanesum_switch.p4runtime.calls import MessageStream, parsed, refused, run_slowly, serve_stream, unary
 from lanesum_switch.p4runtime.status import (
@@ -94,30 +95,53 @@ class BfRuntimeService:
 
     def _set_config(self, request: Any) -> Any:
         self._check_device(request.device_id)
-        if len(request.config) != 1:
-            raise invalid("A request has one configuration")
-        (config,) = request.config
-        if request.action == _Set.BIND:
-            if config.p4_name != self._agent.program_name:
-                raise StatusError(NOT_FOUND, f"The switch does not run program {config.p4_name[:64]!r}")
-            self._clients.bind(request.client_id)
-        elif request.action == _Set.VERIFY_AND_WARM_INIT_BEGIN_AND_END:
-            self._push(config)
-        else:
-            raise StatusError(UNIMPLEMENTED, "Programs are bound, or pushed in one step")
+        if len(request.config) != (request.action != _Set.WARM_INIT_END):
+            raise invalid("A request has one configuration, and the end of a warm restart has none")
+        with self._agent.lock:
+            if request.action == _Set.BIND:
+                self._bind(request.client_id, request.config[0].p4_name)
+            elif request.action == _Set.VERIFY_AND_WARM_INIT_BEGIN_AND_END:
+                self._push(request.config[0], self._agent.push)
+                self._tell(_Phase.WARM_INIT_STARTED)
+                self._tell(_Phase.WARM_INIT_FINISHED)
+            elif request.action == _Set.VERIFY_AND_WARM_INIT_BEGIN:
+                self._clients.begin(request.client_id)
+                self._push(request.config[0], self._agent.begin)
+                self._tell(_Phase.WARM_INIT_STARTED)
+            elif request.action == _Set.WARM_INIT_END:
+                if request.client_id != self._clients.beginner:
+                    raise invalid(f"Client {request.client_id} has not begun a warm restart")
+                self._agent.end()
+                self._tell(_Phase.WARM_INIT_FINISHED)
+            else:
+                raise StatusError(UNIMPLEMENTED, "Programs are bound, or pushed in one or two steps")
         return messages.SetForwardingPipelineConfigResponse()
 
-    def _push(self, config: Any) -> None:
-        with self._agent.lock:
-            previous = self._agent.program_name
-            self._agent.push(config)
-            if previous != config.p4_name:
-                self._clients.release()
-            for phase in (_Phase.WARM_INIT_STARTED, _Phase.WARM_INIT_FINISHED):
-                notice = messages.StreamMessageResponse()
-                notice.set_forwarding_pipeline_config_response.SetInParent()
-                notice.set_forwarding_pipeline_config_response.set_forwarding_pipeline_config_response_type = phase
-                self._clients.tell(notice)
+    def _bind(self, client_id: int, name: str) -> None:
+        if self._clients.beginner is None:  # the client of a warm restart has left before its end
+            self._agent.abandon()
+        if name != self._agent.program_name:
+            raise StatusError(NOT_FOUND, f"The switch does not run program {name[:64]!r}")
+        self._clients.bind(client_id)
+
+    def _push(self, config: Any, load: Callable[[Any], None]) -> None:
+        previous = self._agent.program_name
+        load(config)
+        if previous != config.p4_name:
+            self._clients.release()
+
+    def _tell(self, phase: int) -> None:
+        notice = messages.StreamMessageResponse()
+        notice.set_forwarding_pipeline_config_response.SetInParent()
+        notice.set_forwarding_pipeline_config_response.set_forwarding_pipeline_config_response_type = phase
+        self._clients.tell(notice)
+
+    def set_link(self, port: int, *, is_up: bool) -> None:
+        """Tell the clients that asked for it that the link of a port is up or down."""
+        notice = messages.StreamMessageResponse()
+        notice.port_status_change_notification.table_entry.CopyFrom(port_key(port))
+        notice.port_status_change_notification.port_up = is_up
+        self._clients.tell_of_port(notice)
 
     def _get_config(self, request: Any) -> Any:
         self._check_device(request.device_id)
@@ -153,7 +177,9 @@ class _Stream(MessageStream):
         self._check_device(request.subscribe.device_id)
         if self._client_id is not None:
             raise StatusError(FAILED_PRECONDITION, "The client of a stream cannot change")
-        self._clients.subscribe(request.client_id, self.connection)
+        asked = request.subscribe.notifications
+        ports = asked.enable_port_status_change_notifications
+        self._clients.subscribe(request.client_id, self.connection, ports=ports)
         self._client_id = request.client_id
 
     def leave(self) -> None:

@@ -4,15 +4,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from lanesum import logs
 from lanesum.cli.signals import raise_file_limit, serve_until_signal
 from lanesum.errors import ConfigurationError
-from lanesum_control.cli.options import Insecure, Loopback, Tls, Topology
+from lanesum_control.cli.options import Insecure, LogFormat, Loopback, Metrics, Tls, Topology
 from lanesum_control.cli.typer_main import typer_main
 
 
@@ -31,6 +33,10 @@ def switch(
         list[str] | None, typer.Option(help="Port number and network interface, as port@name; repeatable.")
     ] = None,
     loopback: Loopback = False,
+    capture: Annotated[
+        list[str] | None,
+        typer.Option(help="Write the first 100,000 frames of a port to a capture file, as port@file; repeatable."),
+    ] = None,
     program: Annotated[
         Path | None, typer.Option(help="Program to load at the start; without it, a controller pushes one.")
     ] = None,
@@ -41,18 +47,25 @@ def switch(
         bool, typer.Option("--tofino", help="Run TNA programs, as p4c prints them, instead of BMv2 JSON.")
     ] = False,
     tls: Tls = None,
+    metrics: Metrics = None,
+    log_format: LogFormat = None,
     insecure: Insecure = False,
 ) -> None:
     """Run the embedded switch: it runs the JSON of p4c's BMv2 back end and serves P4Runtime."""
     from lanesum.rpc.tls import credentials_for, operators_only
     from lanesum_control.client import DEFAULT_DEVICE_ID
+    from lanesum_control.metrics.endpoint import MetricsEndpoint
     from lanesum_control.topology import load
     from lanesum_switch.bfruntime import BfRuntimeServer
+    from lanesum_switch.cli.samples import switch_samples
     from lanesum_switch.dataplane import EmbeddedSwitch
     from lanesum_switch.faults.links import LinkFaults
     from lanesum_switch.faults.plan import FaultPlan
     from lanesum_switch.faults.topology_names import names_in
     from lanesum_switch.p4runtime import P4RuntimeServer
+    from lanesum_switch.ports.afpacket import AfPacketPort
+    from lanesum_switch.ports.link_watch import LinkWatch
+    from lanesum_switch.ports.pcap import CapturedPort, PcapWriter
     from lanesum_switch.ports.port import Port
     from lanesum_switch.ports.runner import PortRunner, queue_depths
     from lanesum_switch.ports.topology import interface_ports, loopback_ports
@@ -88,20 +101,39 @@ def switch(
     ports.update(
         loopback_ports(network, here, injected)
         if loopback
-        else interface_ports(network, here, dict(map(_interface, interface or [])), injected)
+        else interface_ports(
+            network, here, dict(_at("interface", text, "1@s1-eth1") for text in interface or []), injected
+        )
     )
+    links = {number: port.is_up for number, port in ports.items() if isinstance(port, AfPacketPort)}
+    for number, file in (_at("capture", text, "1@s1-1.pcap") for text in capture or []):
+        if number not in ports:
+            raise ConfigurationError(
+                f"Switch {here} has no port {number} to capture at.",
+                f"Its ports: {', '.join(map(str, sorted(ports)))}.",
+            )
+        ports[number] = CapturedPort(ports[number], PcapWriter(Path(file)))
+    if log_format is not None:
+        logs.set_up(log_format)
     raise_file_limit()
-    with PortRunner(device, ports) as runner:
+    with contextlib.ExitStack() as stack:
+        runner = stack.enter_context(PortRunner(device, ports))
+        if metrics is not None:
+            samples = functools.partial(switch_samples, device)
+            stack.enter_context(MetricsEndpoint(samples, metrics, tls, insecure=insecure))
         server: BfRuntimeServer | P4RuntimeServer
         if bfruntime is not None:
             assert isinstance(device, TofinoSwitch)
-            server = BfRuntimeServer(device, bfruntime, **access)
+            spare = functools.partial(TofinoSwitch, seed=seed, queue_depth=depth)
+            server = stack.enter_context(BfRuntimeServer(device, bfruntime, spare=spare, **access))
+            stack.enter_context(LinkWatch(links, server.set_link))
         else:
-            spare = functools.partial(kind, seed=seed, queue_depth=depth)
-            server = P4RuntimeServer(device, p4runtime, DEFAULT_DEVICE_ID, inject=runner.inject, spare=spare, **access)
-        with server:
-            protocol = "P4Runtime" if bfruntime is None else "BF Runtime"
-            serve_until_signal(f"switch {here}, {protocol} at {server.address}")
+            other = functools.partial(kind, seed=seed, queue_depth=depth)
+            server = stack.enter_context(
+                P4RuntimeServer(device, p4runtime, DEFAULT_DEVICE_ID, inject=runner.inject, spare=other, **access)
+            )
+        protocol = "P4Runtime" if bfruntime is None else "BF Runtime"
+        serve_until_signal(f"switch {here}, {protocol} at {server.address}")
 
 
 def _read(program: Path) -> bytes:
@@ -111,11 +143,12 @@ def _read(program: Path) -> bytes:
         raise ConfigurationError(f"Cannot read the program {program}: {error.strerror}.") from error
 
 
-def _interface(text: str) -> tuple[int, str]:
-    number, found, name = text.partition("@")
-    if not found or not number.isdecimal() or not name:
+def _at(option: str, text: str, example: str) -> tuple[int, str]:
+    """Return port and name of an option ``port@name``. Raises ConfigurationError."""
+    number, _, name = text.partition("@")
+    if not number.isdecimal() or not name:
         raise ConfigurationError(
-            f"Invalid --interface {text!r}: expected port@name.", "For example --interface 1@s1-eth1."
+            f"Invalid --{option} {text!r}: expected port@name.", f"For example --{option} {example}."
         )
     return int(number), name
 

@@ -22,8 +22,8 @@ Direction: TypeAlias = Literal["up", "down"]
 PacketKind: TypeAlias = Literal["contribution", "result", "pending", "conflict", "any", "other"]
 RuleKind: TypeAlias = Literal["drop", "duplicate", "reorder", "delay", "corrupt"]
 
-_Link = Annotated[str, StringConstraints(pattern=r"^(\*|[a-z][a-z0-9]{0,14}(-[a-z][a-z0-9]{0,14})?)$")]
-_Process = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9]{0,14}$")]
+_Link = Annotated[str, StringConstraints(pattern=r"^(\*|[a-z](-?[a-z0-9]){0,30})$", max_length=31)]
+_Process = Annotated[str, StringConstraints(pattern=r"^[a-z](-?[a-z0-9]){0,14}$", max_length=15)]
 _Count = Annotated[int, Field(ge=1)]
 _Milliseconds = Annotated[float, Field(ge=0, le=60_000)]
 _Seconds = Annotated[float, Field(ge=0, le=3_600)]
@@ -43,7 +43,13 @@ class Names:
 
 def same_link(one: str, other: str) -> bool:
     """Return True if two names are one link: ``s1-s0`` is ``s0-s1``."""
-    return one == other or one.split("-") == other.split("-")[::-1]
+    return one == other or canonical_link(one) == canonical_link(other)
+
+
+def canonical_link(link: str) -> str:
+    """Return the same text for all names of a link. Names of switches may have dashes themselves."""
+    parts = link.split("-")
+    return min("-".join(parts[at:] + parts[:at]) for at in range(len(parts)))
 
 
 def _check_link(where: str, info: ValidationInfo) -> None:

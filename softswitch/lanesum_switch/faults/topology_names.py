@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lanesum.errors import ConfigurationError
 from lanesum_control.controlled_server import server_name
 from lanesum_control.topology import Topology
-from lanesum_switch.faults.plan import Names
+from lanesum_switch.faults.plan import Names, canonical_link
 
 CONTROLLER = "controller"
 
@@ -54,4 +55,13 @@ def names_in(topology: Topology, *, switches: bool = True) -> Names:
     if not switches:
         return Names(frozenset(workers), frozenset(processes))
     between = [link.name for link in switch_links(topology)]
-    return Names(frozenset([*topology.hosts(), *between]), frozenset([*processes, *topology.switches()]))
+    links = [*topology.hosts(), *between]
+    seen: set[str] = set()
+    for link in links:
+        if canonical_link(link) in seen:
+            raise ConfigurationError(
+                f"Topology {topology.name} has several links that are called {link!r} in fault plans.",
+                "Give one of the nodes another name.",
+            )
+        seen.add(canonical_link(link))
+    return Names(frozenset(links), frozenset([*processes, *topology.switches()]))

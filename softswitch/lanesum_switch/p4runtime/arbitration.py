@@ -14,9 +14,7 @@ from typing import Any
 
 from p4.v1 import p4runtime_pb2 as p4rt
 
-from lanesum_switch.p4runtime.status import ALREADY_EXISTS, INVALID_ARGUMENT, OK, RESOURCE_EXHAUSTED, StatusError
-
-MAX_CONNECTIONS = 16
+from lanesum_switch.p4runtime.status import ALREADY_EXISTS, INVALID_ARGUMENT, OK, StatusError
 
 # Maximum of queued messages for a client that does not read. Further packets and notifications are dropped, as by the
 # queue between BMv2's data plane and its gRPC stream.
@@ -76,14 +74,12 @@ class Arbitration:
         self._connections: dict[int, Connection] = {}
 
     def add(self, connection: Connection, new_id: int) -> None:
-        """Handle a stream's first arbitration message.
+        """Handle a stream's first arbitration message. ``Limits`` of the server bounds the number of streams.
 
         Raises:
-            StatusError: RESOURCE_EXHAUSTED beyond the 16th stream, INVALID_ARGUMENT for an election id in use.
+            StatusError: INVALID_ARGUMENT for an election id in use.
         """
         with self._lock:
-            if len(self._connections) >= MAX_CONNECTIONS:
-                raise StatusError(RESOURCE_EXHAUSTED, f"Device {self._device_id} has {MAX_CONNECTIONS} controllers")
             self._insert(connection, new_id)
             self._notify(connection, everyone=self._primary() is connection)
 

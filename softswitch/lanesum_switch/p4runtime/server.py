@@ -21,8 +21,8 @@ from lanesum_switch.p4runtime.switch_server import SwitchServer
 
 DEFAULT_ADDRESS = "127.0.0.1:9559"
 
-# A push holds a whole compiled program and its P4Info.
-LIMITS = Limits(message_bytes=MAX_PROGRAM_BYTES + (4 << 20), silent=16, streams=64, streams_of_caller=48)
+# A push holds a whole compiled program and its P4Info. One caller has the streams of a whole simple_switch_grpc.
+LIMITS = Limits(message_bytes=MAX_PROGRAM_BYTES + (4 << 20), silent=16, streams=64, streams_of_caller=16)
 
 
 class P4RuntimeServer(SwitchServer):

@@ -19,27 +19,27 @@ import socket
 import struct
 import time
 
-from lanesum.errors import MissingToolError
-from lanesum_switch.ports.port import PortError
-
-RECEIVE_BUFFER_BYTES = 16 << 20
-SEND_BUFFER_BYTES = 4 << 20
+from lanesum_switch.ports.raw_sockets import (
+    AUXDATA,
+    MAC_ADDRESSES_BYTES,
+    MAX_FRAME_BYTES,
+    PACKET_AUXDATA,
+    SOL_PACKET,
+    be_promiscuous,
+    bind,
+    enlarge_buffers,
+    opening,
+    raw_socket,
+    with_tag,
+)
 
 _BATCH = 64
-_MAX_FRAME_BYTES = 65536 + 64
-_ETH_P_ALL = 0x0003
-_SOL_PACKET = 263
-_PACKET_ADD_MEMBERSHIP = 1
-_PACKET_MR_PROMISC = 1
 _PACKET_IGNORE_OUTGOING = 23  # Linux 4.20
-_SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33
 _SIOCOUTQ = 0x5411  # socket(7)
-_PACKET_AUXDATA = 8
+_SIOCGIFFLAGS, _IFREQ_BYTES, _INTERFACE_BYTES = 0x8913, 40, 16  # netdevice(7)
+_UP_AND_RUNNING = 0x41
 _SO_ATTACH_FILTER = 26
 
-# struct tpacket_auxdata: status, two lengths, two offsets, then the tag's control information and protocol.
-_AUXDATA = struct.Struct("=IIIHHHH")
-_MAC_ADDRESSES_BYTES = 12  # in front of a tag; no whole frame is as short
 _WHOLE = 0x40000
 _BPF_LOAD_WORD, _BPF_JUMP_IF_EQUAL, _BPF_RETURN = 0x20, 0x15, 0x06
 _BPF_VLAN_TAG_PRESENT = 0xFFFFF000 + 48
@@ -77,45 +77,23 @@ class AfPacketPort:
         self._backlog = 0
         self._backlog_ns = 0
         self.unsent = 0
-        try:
-            self._socket, self._tagged = (socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) for _ in range(2))
-        except PermissionError as error:
-            raise MissingToolError(
-                f"Cannot open a raw socket at {interface}: the capability CAP_NET_RAW is missing.",
-                "Run as root, or use UDP ports (--loopback), which need no privilege.",
-            ) from error
-        try:
+        step = "Run as root, or use UDP ports (--loopback), which need no privilege."
+        with opening(interface, step) as cleanup:
+            self._socket, self._tagged = (cleanup.enter_context(raw_socket()) for _ in range(2))
             self._configure()
-        except OSError as error:
-            self.close()
-            if error.errno in (errno.ENODEV, errno.ENXIO):
-                raise PortError(
-                    f"Unknown network interface {interface!r}.", "List the interfaces of this namespace with `ip link`."
-                ) from error
-            raise PortError(f"Cannot open the interface {interface!r}: {error.strerror}.") from error
 
     def _configure(self) -> None:
         sock = self._socket
-        _attach_filter(sock, tagged=_MAC_ADDRESSES_BYTES, others=_WHOLE)
+        _attach_filter(sock, tagged=MAC_ADDRESSES_BYTES, others=_WHOLE)
         _attach_filter(self._tagged, tagged=_WHOLE, others=0)
-        self._tagged.setsockopt(_SOL_PACKET, _PACKET_AUXDATA, 1)
-        for forced, plain, size in (
-            (_SO_RCVBUFFORCE, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES),
-            (_SO_SNDBUFFORCE, socket.SO_SNDBUF, SEND_BUFFER_BYTES),
-        ):
-            try:
-                sock.setsockopt(socket.SOL_SOCKET, forced, size)
-            except OSError:
-                sock.setsockopt(socket.SOL_SOCKET, plain, size)
+        self._tagged.setsockopt(SOL_PACKET, PACKET_AUXDATA, 1)
+        enlarge_buffers(sock)
         # Tagged frames first: each is there when its mark is.
         for one in (self._tagged, sock):
             # Frames that the switch sends must not arrive at it.
-            one.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
-            # The socket receives only once it has a protocol: no frame of another interface arrives before bind.
-            one.bind((self.interface, _ETH_P_ALL))
-            one.setblocking(False)
-        membership = struct.pack("iHH8s", socket.if_nametoindex(self.interface), _PACKET_MR_PROMISC, 0, b"")
-        sock.setsockopt(_SOL_PACKET, _PACKET_ADD_MEMBERSHIP, membership)
+            one.setsockopt(SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
+            bind(one, self.interface)
+        be_promiscuous(sock, self.interface)
 
     def fileno(self) -> int:
         return self._socket.fileno()
@@ -126,8 +104,8 @@ class AfPacketPort:
         receive = self._socket.recv
         try:
             for _ in range(_BATCH):
-                frame = receive(_MAX_FRAME_BYTES)
-                frames.append(frame if len(frame) > _MAC_ADDRESSES_BYTES else self._with_tag())
+                frame = receive(MAX_FRAME_BYTES)
+                frames.append(frame if len(frame) > MAC_ADDRESSES_BYTES else self._with_tag())
         except BlockingIOError:
             pass
         except OSError as error:
@@ -138,10 +116,8 @@ class AfPacketPort:
 
     def _with_tag(self) -> bytes:
         """Return the next tagged frame with its tag. Raises BlockingIOError if the kernel had no room for it."""
-        frame, ancillary, _, _ = self._tagged.recvmsg(_MAX_FRAME_BYTES, socket.CMSG_SPACE(_AUXDATA.size))
-        *_, control, protocol = _AUXDATA.unpack(ancillary[0][2])
-        tag = struct.pack(">HH", protocol, control)
-        return frame[:_MAC_ADDRESSES_BYTES] + tag + frame[_MAC_ADDRESSES_BYTES:]
+        frame, ancillary, _, _ = self._tagged.recvmsg(MAX_FRAME_BYTES, socket.CMSG_SPACE(AUXDATA.size))
+        return with_tag(frame, ancillary[0][2])
 
     def send(self, frame: bytes) -> None:
         """Send a frame; count and drop it if the kernel does not accept it."""
@@ -158,6 +134,15 @@ class AfPacketPort:
             self._backlog = int.from_bytes(unsent, "little", signed=True) // WAITING_FRAME_BYTES
             self._backlog_ns = now
         return self._backlog
+
+    def is_up(self) -> bool:
+        """Return True if the interface is up and has a carrier; False also for one that is gone."""
+        request = self.interface.encode().ljust(_IFREQ_BYTES, b"\0")
+        try:
+            flags = struct.unpack_from("=H", fcntl.ioctl(self._socket, _SIOCGIFFLAGS, request), _INTERFACE_BYTES)[0]
+        except OSError:
+            return False
+        return flags & _UP_AND_RUNNING == _UP_AND_RUNNING
 
     def close(self) -> None:
         """Close the sockets; idempotent."""

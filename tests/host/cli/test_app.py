@@ -109,6 +109,20 @@ def test_version_is_that_of_the_package() -> None:
     assert (result.exit_code, result.output) == (0, f"lanesum {importlib.metadata.version('lanesum')}\n")
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_version_of_a_command_is_that_of_its_package(name: str) -> None:
+    result = invoke([name, "--version"])
+    distribution = COMMANDS[name].distribution
+    assert (result.exit_code, result.output) == (0, f"{distribution} {importlib.metadata.version(distribution)}\n")
+
+
+def test_configuration_file_without_its_package_names_the_package(install: Install) -> None:
+    install("doctor", lambda _: 0)
+    result = invoke(["--config", "lanesum.toml", "doctor"])
+    assert result.exit_code == MissingToolError.exit_code
+    assert "Configuration files need the package lanesum-control. pip install lanesum-control" in result.output
+
+
 @pytest.mark.parametrize(("arguments", "status"), [(["--help"], 0), (["-h"], 0), ([], 2)])
 def test_help_lists_every_command(arguments: list[str], status: int) -> None:
     result = invoke(arguments)

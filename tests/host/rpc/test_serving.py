@@ -199,7 +199,7 @@ def test_streams_need_no_threads_and_are_counted() -> None:
         for stream in streams:
             assert next(stream) == encode({"number": 1})
         assert threading.active_count() - before < 30
-        with pytest.raises(RefusedCallError, match="All 40 streams are in use"):
+        with pytest.raises(RefusedCallError, match="All 40 streams of this caller are in use"):
             next(iter(site.stream("Open")))
         streams[0].cancel()
         while not any(one.closed.is_set() for one in site.opened):

@@ -133,7 +133,7 @@ VALUES = st.recursive(
     max_leaves=6,
 )  # fmt: skip
 FIELDS = (
-    "job", "worker", "tag", "claimant", "origin", "description", "after", "slots", "host", "since",
+    "job", "worker", "tag", "claimant", "origin", "description", "slots", "host", "since",
     *(field.name for field in dataclasses.fields(JobRequest)),
 )  # fmt: skip
 MESSAGES = st.dictionaries(st.sampled_from(FIELDS) | st.text(max_size=5), VALUES, max_size=6)

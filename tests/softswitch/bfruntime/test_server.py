@@ -22,7 +22,7 @@ from lanesum_control.bfruntime.description import Description
 from lanesum_control.pipelines import tofino_pipeline
 from lanesum_switch.bfruntime import BfRuntimeServer, agent
 from lanesum_switch.bfruntime.fixed_tables import DESCRIPTION
-from lanesum_switch.p4runtime.arbitration import MAX_CONNECTIONS
+from lanesum_switch.p4runtime.server import LIMITS
 from lanesum_switch.tna.switch import TofinoSwitch
 from tests.control_plane.protocols import CachingSwitch
 
@@ -54,9 +54,10 @@ class Client:
             f"/{messages.SERVICE}/StreamChannel", None, messages.StreamMessageResponse.FromString
         )(iter(self.outgoing.get, None))
 
-    def subscribe(self, device_id: int = 0) -> Any:
+    def subscribe(self, device_id: int = 0, *, ports: bool = False) -> Any:
         request = messages.StreamMessageRequest(client_id=self.number)
         request.subscribe.device_id = device_id
+        request.subscribe.notifications.enable_port_status_change_notifications = ports
         self.outgoing.put(request.SerializeToString())
         return next(self.stream)
 
@@ -64,8 +65,8 @@ class Client:
         """Return the last answer. Raises grpc.RpcError."""
         path = f"/{messages.SERVICE}/{method}"
         if method == "Read":
-            return b"".join(self.channel.unary_stream(path)(body, timeout=60))
-        answer: bytes = self.channel.unary_unary(path)(body, timeout=60)
+            return b"".join(self.channel.unary_stream(path)(body, timeout=600))
+        answer: bytes = self.channel.unary_unary(path)(body, timeout=600)
         return answer
 
     def write(self, *updates: tuple[int, Any], **fields: Any) -> None:
@@ -99,14 +100,23 @@ class Client:
         self.channel.close()
 
 
+def bound_client(address: str) -> Client:
+    """Return a client that has pushed the program, and is bound to it."""
+    client = Client(address)
+    client.subscribe()
+    client.push(forwarding_config(PIPELINE))
+    client.set(_Set.BIND, messages.ForwardingPipelineConfig(p4_name="lanesum"))
+    return client
+
+
 @contextlib.contextmanager
 def running(device: TofinoSwitch) -> Iterator[Client]:
-    """Run a server; yield a client that has pushed the program, and is bound to it."""
-    with tempfile.TemporaryDirectory() as folder, BfRuntimeServer(device, f"unix:{folder}/agent") as server:
-        client = Client(server.address)
-        client.subscribe()
-        client.push(forwarding_config(PIPELINE))
-        client.set(_Set.BIND, messages.ForwardingPipelineConfig(p4_name="lanesum"))
+    """Run a server; yield a client that is bound to its program."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        BfRuntimeServer(device, f"unix:{folder}/agent", spare=CachingSwitch) as server,
+    ):
+        client = bound_client(server.address)
         yield client
         client.close()
 
@@ -200,6 +210,30 @@ def port(number: int = 8, speed: str = "BF_SPEED_100G", correction: str = "BF_FE
     return entry
 
 
+def register(index: bytes = b"\0\0\0\1", **values: bytes) -> Any:
+    entry = messages.TableEntry(table_id=OWNER.id)
+    entry.key.fields.add(field_id=next(iter(OWNER.keys))).exact.value = index
+    for field in OWNER.data.values():
+        if (value := values.get(field.name.rpartition(".")[2])) is not None:
+            entry.data.fields.add(field_id=field.id, stream=value)
+    return entry
+
+
+def random_entry(rng: random.Random) -> Any:
+    """Return an entry of any kind, with one of a few keys so that entries collide."""
+    few = rng.randrange(1, 4)
+    makers: tuple[Callable[[], Any], ...] = (
+        lambda: origin(source=bytes([10, 0, 0, few])),
+        lambda: route(rng.choice((8, 24, 32)), bytes([10, 0, 0, few])),
+        lambda: node(300 + few, ports=tuple(rng.sample(range(600), few))),
+        lambda: group(tuple(range(300, 300 + few)), number=few),
+        lambda: port(few),
+        lambda: register(few.to_bytes(4, "big"), lo=rng.randbytes(4), hi=rng.randbytes(4)),
+        lambda: messages.TableEntry(table_id=rng.choice((*PROGRAM.by_id, *FIXED.by_id)), key={}),
+    )
+    return rng.choice(makers)()
+
+
 def key_of(entry: Any) -> Any:
     key = messages.TableEntry(table_id=entry.table_id)
     key.key.CopyFrom(entry.key)
@@ -231,6 +265,10 @@ def key_of(entry: Any) -> Any:
         (route(-1), _Update.INSERT, Code.INVALID_ARGUMENT),
         (messages.TableEntry(table_id=CLASSIFY.id, key={}), _Update.DELETE, Code.UNIMPLEMENTED),
         (messages.TableEntry(table_id=OWNER.id), _Update.DELETE, Code.UNIMPLEMENTED),
+        (messages.TableEntry(table_id=OWNER.id), _Update.INSERT, Code.UNIMPLEMENTED),
+        (register(lo=bytes(4)), _Update.INSERT, Code.INVALID_ARGUMENT),
+        (register(lo=bytes(4), hi=bytes(5)), _Update.INSERT, Code.INVALID_ARGUMENT),
+        (register(b"\0\xff\0\0", lo=bytes(4), hi=bytes(4)), _Update.INSERT, Code.NOT_FOUND),
         (node(rid=b"\1"), _Update.INSERT, Code.INVALID_ARGUMENT),
         (node(ports=(512,)), _Update.INSERT, Code.INVALID_ARGUMENT),
         (node(lags=(1,)), _Update.INSERT, Code.UNIMPLEMENTED),
@@ -307,6 +345,18 @@ def test_node_of_a_group_cannot_be_deleted(bound: Client, device: TofinoSwitch) 
     assert not device.multicast_groups
 
 
+def test_register_is_written_in_all_pipes(bound: Client, device: TofinoSwitch) -> None:
+    for kind, cell in (
+        (_Update.INSERT, register(lo=bytes(3) + b"\1", hi=bytes(3) + b"\2")),
+        (_Update.MODIFY, register(lo=bytes(3) + b"\3", hi=b"\xff" * 4)),
+    ):
+        bound.write((kind, cell))
+        (found,) = bound.read(key_of(cell))
+        assert [one.stream for one in found.data.fields] == [one.stream for one in cell.data.fields for _ in range(4)]
+    assert [device.read_register("IngressPipeline.slots.slot_owner.lo", 1, pipe) for pipe in range(4)] == [3] * 4
+    bound.write((_Update.MODIFY, register(lo=bytes(4), hi=bytes(4))))
+
+
 def test_answer_with_too_many_entries_is_refused(bound: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agent, "MAX_READ_ENTRIES", 5)
     wildcard = messages.TableEntry(table_id=ORIGIN.id)
@@ -356,7 +406,7 @@ def test_stream_with_two_subscriptions_is_ended(client: Client) -> None:
 
 
 def test_clients_are_bounded(bound: Client) -> None:
-    others = [Client(bound.address) for _ in range(MAX_CONNECTIONS - 1)]
+    others = [Client(bound.address) for _ in range(LIMITS.streams_of_caller - 1)]
     for other in others:
         other.subscribe()
     late = Client(bound.address)
@@ -413,6 +463,61 @@ def test_random_bodies_are_answered_and_end_nothing(caplog: pytest.LogCaptureFix
         assert {Code.INTERNAL, Code.UNKNOWN, Code.NOT_FOUND} <= seen, "bodies get as far as single updates"
         assert client.read(messages.TableEntry(table_id=ORIGIN.id))[-1].is_default_entry
     assert [record for record in caplog.records if record.exc_info] == []
+
+
+def test_warm_restart_keeps_the_earlier_program_until_its_end(bound: Client, device: TofinoSwitch) -> None:
+    earlier = device.tables["IngressPipeline.origin.origin"]
+    bound.write((_Update.INSERT, origin()), (_Update.INSERT, node()), (_Update.INSERT, group((300,))))
+    assert code(lambda: bound.set(_Set.WARM_INIT_END)) == Code.INVALID_ARGUMENT
+    bound.set(_Set.VERIFY_AND_WARM_INIT_BEGIN, forwarding_config(PIPELINE))
+    assert len(bound.read(messages.TableEntry(table_id=ORIGIN.id))) == 1, "the next program has no entries yet"
+    written = [origin(b"\n\0\0\2"), node(301), group((301,), number=2), route(24, b"\n\0\0\0")]
+    bound.write(*[(_Update.INSERT, entry) for entry in written])
+    cell = register(lo=bytes(4), hi=bytes(4))
+    assert codes(lambda: bound.write((_Update.MODIFY, cell))) == [Code.UNIMPLEMENTED.value[0]]
+    assert device.tables["IngressPipeline.origin.origin"] is earlier
+    assert (len(list(earlier.entries())), list(device.multicast_groups)) == (1, [1])
+    bound.set(_Set.WARM_INIT_END)
+    assert [entry.match for entry in device.tables["IngressPipeline.origin.origin"].entries()] != [
+        entry.match for entry in earlier.entries()
+    ]
+    assert list(device.multicast_groups) == [2]
+    assert [bound.read(key_of(entry)) for entry in written] == [[entry] for entry in written]
+    bound.write((_Update.DELETE, key_of(written[2])), (_Update.MODIFY, cell))
+    assert not device.multicast_groups
+    bound.push(forwarding_config(PIPELINE))
+
+
+def test_warm_restart_is_dropped_once_its_client_leaves(client: Client) -> None:
+    with running(CachingSwitch()) as first:
+        first.write((_Update.INSERT, origin()))
+        second = Client(first.address)
+        second.subscribe()
+        assert code(lambda: second.set(_Set.VERIFY_AND_WARM_INIT_BEGIN, forwarding_config(PIPELINE))) == (
+            Code.ALREADY_EXISTS
+        )
+        first.set(_Set.VERIFY_AND_WARM_INIT_BEGIN, forwarding_config(PIPELINE))
+        assert code(lambda: second.set(_Set.WARM_INIT_END)) == Code.INVALID_ARGUMENT
+        first.close()
+        second.set(_Set.BIND, messages.ForwardingPipelineConfig(p4_name="lanesum"))
+        assert second.read(key_of(origin())) == [origin()]
+        second.close()
+
+
+def test_link_that_changes_is_told_to_clients_that_asked() -> None:
+    with tempfile.TemporaryDirectory() as folder, BfRuntimeServer(TofinoSwitch(), f"unix:{folder}/agent") as server:
+        asking, other = Client(server.address), Client(server.address)
+        asking.subscribe(ports=True)
+        other.subscribe()
+        server.set_link(8, is_up=False)
+        server.set_link(300, is_up=True)
+        for number, is_up in ((8, False), (300, True)):
+            news = next(asking.stream).port_status_change_notification
+            assert (news.table_entry, news.port_up) == (key_of(port(number)), is_up)
+        other.outgoing.put(None)
+        assert list(other.stream) == []
+        asking.close()
+        other.close()
 
 
 def test_program_of_another_name_ends_the_bound_session() -> None:

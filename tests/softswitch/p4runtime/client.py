@@ -176,9 +176,10 @@ class Stream:
 class Client:
     """One channel to a server."""
 
-    def __init__(self, address: str, device_id: int = 1) -> None:
+    def __init__(self, address: str, device_id: int = 1, name: str = "test") -> None:
         self.device_id = device_id
-        self.channel = grpc.insecure_channel(address, options=[("grpc.max_receive_message_length", -1)])
+        options = [("grpc.max_receive_message_length", -1), ("grpc.primary_user_agent", name)]
+        self.channel = grpc.insecure_channel(address, options=options)
         self.stub = p4runtime_pb2_grpc.P4RuntimeStub(self.channel)
         self.election_id: int | None = None
         self.streams: list[Stream] = []

@@ -16,6 +16,7 @@ import pytest
 from p4.v1 import p4runtime_pb2 as p4rt
 
 from lanesum.errors import ConfigurationError
+from lanesum.rpc.caller import Caller
 from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.p4runtime import P4RuntimeServer
 from lanesum_switch.p4runtime.arbitration import MAX_QUEUED, Connection
@@ -159,6 +160,26 @@ def test_silent_streams_leave_room_for_others(client: Client) -> None:
         time.sleep(0.01)
     assert [stream.get() for stream in ended] == [Outcome("RESOURCE_EXHAUSTED")]
     assert client.stub.Capabilities(p4rt.CapabilitiesRequest(), timeout=5).p4runtime_api_version
+
+
+def test_caller_with_all_of_its_streams_leaves_streams_to_others(switch: FakeSwitch) -> None:
+    def named(metadata: Any, _context: Any) -> Caller:
+        return Caller(name=metadata["user-agent"].split()[0])
+
+    with P4RuntimeServer(switch, "127.0.0.1:0", 1, authenticate=named) as server:
+        greedy, other = Client(server.address, name="greedy"), Client(server.address, name="other")
+        for election_id in range(2, LIMITS.streams_of_caller + 2):
+            stream = greedy.stream()
+            stream.arbitrate(election_id)
+            assert stream.role() == ("OK", election_id)
+        late = greedy.stream()
+        late.arbitrate(100)
+        assert late.get() == Outcome("RESOURCE_EXHAUSTED")
+        stream = other.stream()
+        stream.arbitrate(1)
+        assert stream.role() == ("ALREADY_EXISTS", LIMITS.streams_of_caller + 1)
+        for client in (greedy, other):
+            client.close()
 
 
 def test_stream_without_a_message_ends_in_time(switch: FakeSwitch) -> None:

@@ -5,10 +5,12 @@
 from __future__ import annotations
 
 import os
+import queue
 import select
 import shutil
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 
@@ -17,6 +19,7 @@ import pytest
 from lanesum.errors import MissingToolError
 from lanesum_lab.veth import wait_for_links
 from lanesum_switch.ports.afpacket import AfPacketPort
+from lanesum_switch.ports.link_watch import LinkWatch
 from lanesum_switch.ports.memory import MemoryPort
 from lanesum_switch.ports.port import PortError
 from lanesum_switch.ports.runner import PortRunner, queue_depths
@@ -73,6 +76,24 @@ def test_port_sends_and_receives_over_veth(veth: tuple[str, str]) -> None:
         assert other in received
         assert frame not in received  # a port does not receive its own frames
     far.close()
+
+
+def test_link_that_goes_down_and_up_is_noticed(veth: tuple[str, str]) -> None:
+    seen: queue.SimpleQueue[tuple[int, bool]] = queue.SimpleQueue()
+    port = AfPacketPort(veth[0])
+    looked = threading.Event()
+
+    def is_up() -> bool:
+        now = port.is_up()
+        looked.set()
+        return now
+
+    with LinkWatch({7: is_up}, lambda number, up: seen.put((number, up)), interval_s=0.01):
+        looked.wait()
+        for state in ("down", "up"):
+            subprocess.run(["ip", "link", "set", veth[1], state], check=True)
+            assert seen.get() == (7, state == "up")
+    port.close()
 
 
 def test_tagged_frame_is_received_with_its_tags(veth: tuple[str, str]) -> None:

@@ -224,12 +224,7 @@ class SparseCodec:
         # A sketch requires a unit.
         methods = self._methods if stats.exponent(self.peak) is not None else (Method.UNION,)
         return plan_for(
-            size,
-            expected,
-            methods,
-            placement=self.placement,
-            block=self.block,
-            round_trip_words=self._round_trip_words,
+            size, expected, methods, placement=self.placement, block=self.block, round_trip_words=self._round_trip_words
         )
 
 

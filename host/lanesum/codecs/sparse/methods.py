@@ -54,12 +54,7 @@ class Auto(SparseCodec):
     _methods = (Method.SKETCH, Method.UNION)
 
     def __init__(
-        self,
-        *,
-        workers: int,
-        block: int | None = None,
-        placement: Placement = "best",
-        round_trip_bytes: int = 1 << 16,
+        self, *, workers: int, block: int | None = None, placement: Placement = "best", round_trip_bytes: int = 1 << 16
     ) -> None:
         if round_trip_bytes < 0:
             raise ConfigurationError(

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Fleets on loopback side by side, each with addresses of its own."""
+"""Fleets of the topology star4: on loopback side by side, each with addresses of its own, or in Mininet."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import contextlib
 import json
 import os
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from lanesum.launch.supervisor import Supervisor
@@ -16,6 +16,7 @@ from lanesum_control.topology import Topology, load
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.fleet import Fleet
 from lanesum_lab.run.commands import Scratch
+from lanesum_lab.run.mininet_net import MininetNetwork, mininet_network
 from lanesum_lab.run.plan import make_plan
 
 TOPOLOGY = "star4"
@@ -55,6 +56,42 @@ def loopback_fleet(
         fleet = Fleet(plan, Scratch(folder), supervisor, controller_options=controller_options)
         try:
             yield fleet
+        finally:
+            fleet.close()
+
+
+@contextlib.contextmanager
+def mininet_fleet(
+    folder: Path, logs: Path, *, rates_mbit: Mapping[str, float], workers: int | None = None
+) -> Iterator[tuple[Fleet, MininetNetwork]]:
+    """Run the whole path with an embedded switch in Mininet, without segmentation offloads. Needs root.
+
+    Args:
+        folder: folder for its files.
+        logs: folder for the logs.
+        rates_mbit: rate of the link of each of these nodes; the others have no limit.
+        workers: number of workers that take part; None for all.
+    """
+    fields = load(TOPOLOGY).model_dump(mode="json", exclude_none=True)
+    for link in fields["links"]:
+        for name in rates_mbit.keys() & link["endpoints"]:
+            link["rate_mbit"] = rates_mbit[name]
+    topology = folder / "topology.yaml"
+    topology.write_text(json.dumps(fields))
+    plan = make_plan(
+        topology=str(topology),
+        runner="mininet",
+        switch="embedded",
+        workers=workers,
+        codec="fixed",
+        epochs=1,
+        out=folder,
+    )
+    with mininet_network(plan.topology) as network, Supervisor(logs) as supervisor:
+        network.switch_offloads_off()
+        fleet = Fleet(plan, Scratch(folder), supervisor, at=network.command, interfaces=network.switch_interfaces)
+        try:
+            yield fleet, network
         finally:
             fleet.close()
 

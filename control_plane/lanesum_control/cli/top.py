@@ -1,0 +1,182 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""``lanesum top``: show jobs, workers, switches and servers live."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+from rich.console import Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from lanesum import environment
+from lanesum.rpc import controller as rpc
+from lanesum_control.cli.console import console
+from lanesum_control.cli.typer_main import typer_main
+from lanesum_control.live_view import Poll, view
+
+_CONTROLLER = f"127.0.0.1:{rpc.DEFAULT_PORT}"
+_ONCE_S = 1.0  # between the two reports of --once
+_ANSWER_S, _POLL_S = 2.0, 0.1  # time for the workers' reports, and between two questions for them
+
+Controller = Annotated[str, typer.Option(help="host:port of the controller.", envvar=environment.CONTROLLER)]
+Interval = Annotated[float, typer.Option(min=0.5, help="Seconds between two updates.")]
+Once = Annotated[bool, typer.Option("--once", help="Print one snapshot of about a second, and end.")]
+Json = Annotated[bool, typer.Option("--json", help="With --once: machine-readable output.")]
+
+
+def top(
+    controller: Controller = _CONTROLLER, interval: Interval = 2.0, once: Once = False, as_json: Json = False
+) -> None:
+    """Show jobs, workers, switches and servers live, in a terminal; elsewhere one snapshot."""
+    show(controller, None, interval, once=once, as_json=as_json)
+
+
+def show(controller: str, job: str | None, interval_s: float, *, once: bool, as_json: bool) -> None:
+    """Show all jobs of the caller, or one, until SIGINT; once with ``once`` or ``as_json``, and without a terminal."""
+    out = console()
+
+    def poll() -> Poll:
+        message = {} if job is None else {"job": job}
+        answer = rpc.call(controller, rpc.LIVE, message, connect_s=rpc.CONNECT_S)
+        return Poll(time.monotonic(), answer)
+
+    if once or as_json or not out.is_terminal:
+        found = snapshot(poll)
+        if as_json:
+            typer.echo(json.dumps(found, indent=2))
+        else:
+            out.print(_tables(found))
+        return
+    before = poll()
+    with Live(_tables(view(None, before)), console=out, auto_refresh=False) as screen:
+        try:
+            while True:
+                time.sleep(interval_s)
+                try:
+                    after = poll()
+                except rpc.ControllerError as error:  # it may be restarting
+                    screen.update(Text(str(error)), refresh=True)
+                    continue
+                screen.update(_tables(view(before, after)), refresh=True)
+                before = after
+        except KeyboardInterrupt:
+            return
+
+
+def snapshot(poll: Callable[[], Poll], sleep: Callable[[float], object] = time.sleep) -> dict[str, Any]:
+    """Return the figures between two polls a second apart. Workers that do not report have none."""
+    before = _poll_until(poll, sleep, lambda found: found.has_reports())
+    sleep(_ONCE_S)
+    return view(before, _poll_until(poll, sleep, lambda found: found.has_reports(before, _ONCE_S / 2)))
+
+
+def _poll_until(poll: Callable[[], Poll], sleep: Callable[[float], object], enough: Callable[[Poll], bool]) -> Poll:
+    """Return the first poll that is enough, or the last one after ``_ANSWER_S``."""
+    found = poll()
+    for _ in range(round(_ANSWER_S / _POLL_S)):
+        if enough(found):
+            break
+        sleep(_POLL_S)
+        found = poll()
+    return found
+
+
+def _tables(found: dict[str, Any]) -> Group:
+    jobs = Table("job", "alive", "slots", "goodput", "retransmits/s", "lost", "by server", "stragglers", "left out")
+    workers = Table(
+        "job",
+        "worker",
+        "state",
+        "goodput",
+        "packets/s",
+        "retransmits/s",
+        "lost",
+        "by server",
+        "marks/s",
+        "latency",
+        "waits",
+    )
+    for job in found["jobs"]:
+        _row(
+            jobs,
+            job["name"],
+            f"{job['alive']}/{len(job['workers'])}",
+            " ".join(f"{switch}:{slots}" for switch, slots in job["slots"].items()) or "-",
+            _bytes(job["goodput_bytes_per_s"]),
+            _rate(job["retransmissions_per_s"]),
+            _percent(job["lost_share"]),
+            _percent(job["server_share"]),
+            " ".join(job["stragglers"]) or "-",
+            "; ".join(f"{switch}: {why}" for switch, why in job["left_out"].items()) or "-",
+        )
+        # A terminal shows the first lines of many.
+        for one in sorted(job["workers"], key=lambda one: one["state"] == "alive" and not one["straggler"]):
+            _row(
+                workers,
+                job["name"],
+                one["host"],
+                f"{one['state']}, straggler" if one["straggler"] else one["state"],
+                _bytes(one["goodput_bytes_per_s"]),
+                _rate(one["packets_per_s"]),
+                _rate(one["retransmissions_per_s"]),
+                _percent(one["lost_share"]),
+                _percent(one["server_share"]),
+                _rate(one["marks_per_s"]),
+                "-" if one["latency_s"] is None else f"{one['latency_s'] * 1e3:.2f} ms",
+                _percent(one["wait_share"]),
+            )
+    tables = [jobs]
+    if "switches" in found:
+        switches = Table("switch", "slots", "contributions/s", "sums/s", "collisions/s", "refused/s", "state")
+        for switch in found["switches"]:
+            of = switch["decisions_per_s"]
+            _row(
+                switches,
+                switch["name"],
+                f"{switch['used_slots']}/{switch['slots']}",
+                _decisions(of, "aggregate"),
+                _decisions(of, "contribute_and_complete", "claim_and_complete"),
+                _decisions(of, "collide"),
+                _decisions(of, *(name for name in of or () if name.startswith(("refuse", "drop")))),
+                "up" if switch["up"] else f"lost: {switch['lost']}",
+            )
+        servers = Table("server", "contributions/s", "refused/s", "state")
+        for server in found["servers"]:
+            decided, refused = server["decisions_per_s"], server["refused_per_s"]
+            state = "up" if server["up"] else "lost"
+            _row(
+                servers, server["name"], _decisions(decided, *decided or ()), _decisions(refused, *refused or ()), state
+            )
+        tables += [switches, servers]
+    return Group(*tables, workers)
+
+
+def _row(table: Table, *cells: str) -> None:
+    """Add a row of plain text: names come from other processes."""
+    table.add_row(*map(Text, cells))
+
+
+def _decisions(rates: dict[str, float] | None, *names: str) -> str:
+    return _rate(None if rates is None else sum(rates.get(name, 0.0) for name in names))
+
+
+def _rate(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.0f}"
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{share:.2%}"
+
+
+def _bytes(rate: float | None) -> str:
+    return "-" if rate is None else f"{rate / 1e6:,.1f} MB/s"
+
+
+main = typer_main("top", top)

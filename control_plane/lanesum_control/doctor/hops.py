@@ -1,0 +1,151 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Findings about the path from this machine to the servers: place in the topology, MTU, first hop, loss and RTT."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import os
+import select
+import socket
+import struct
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from lanesum.doctor.finding import Finding, note, ok, problem
+from lanesum.transport.path_check import path_mtu
+from lanesum_control.model import SWITCH_MAC
+
+_ARP = Path("/proc/net/arp")
+_PROBES, _GAP_S, _WAIT_S = 10, 0.01, 0.5
+_ECHO, _ECHO_REPLY = 8, 0
+_ICMP = struct.Struct(">BBHHH")
+_IPV4_BYTES = 20
+
+
+def checks(examined: Mapping[str, Any], arp: Path = _ARP) -> Iterator[Finding]:
+    """Report the path to every server of an answer to ``rpc.EXAMINE``."""
+    placed = set()
+    for name, (ip, port) in examined["addresses"].items():
+        try:
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+                probe.connect((ip, port))
+                here = probe.getsockname()[0]
+            mtu = path_mtu(here, (ip, port))
+        except OSError as error:
+            yield problem(f"path to {name}", f"No route to {ip}: {error.strerror}.", f"Look at: ip route get {ip}")
+            continue
+        if here not in placed:
+            placed.add(here)
+            yield place(here, examined)
+        yield packet_size(name, ip, mtu, examined["packet_bytes"])
+        if examined["switches"]:
+            yield first_hop(name, ip, arp)
+        yield round_trip(name, ip)
+
+
+def place(here: str, examined: Mapping[str, Any]) -> Finding:
+    """Report which host of the topology this machine is."""
+    for host, about in examined["hosts"].items():
+        if about["ip"] == here:
+            return ok(
+                "this machine", f"{host} ({here}, MAC {about['mac']}), at port {about['port']} of {about['switch']}."
+            )
+    if ipaddress.IPv4Address(here).is_loopback:
+        return ok("this machine", "Packets stay on loopback, where workers take their addresses from the topology.")
+    return note(
+        "this machine",
+        f"{here} is the address of no host in the controller's topology, so its workers cannot join.",
+        "Add it to the topology file, or start the controller with another --topology.",
+    )
+
+
+def packet_size(name: str, ip: str, mtu: int, needed: int) -> Finding:
+    """Compare the path MTU with the packets of the switches' program."""
+    if mtu < needed:
+        return problem(
+            f"path to {name}",
+            f"The path MTU to {ip} is {mtu:,} bytes, and packets have {needed:,}: workers refuse to start.",
+            f"As root: ip link set DEVICE mtu {needed} on every device of the path, or start the controller with fewer "
+            "--words.",
+        )
+    return ok(f"path to {name}", f"The path MTU to {ip} is {mtu:,} bytes; packets have {needed:,}.")
+
+
+def first_hop(name: str, ip: str, arp: Path = _ARP) -> Finding:
+    """Report if the first hop to a server is a lanesum switch: it answers ARP for all hosts with one MAC address."""
+    macs = {}
+    with contextlib.suppress(OSError):
+        macs = {cells[0]: cells[3] for line in arp.read_text().splitlines()[1:] if len(cells := line.split()) > 3}
+    if ip not in macs:
+        return ok(f"first hop to {name}", f"{ip} is behind a router, or on this machine: no ARP entry.")
+    if macs[ip] == SWITCH_MAC.hex(":"):
+        return ok(f"first hop to {name}", f"A lanesum switch ({macs[ip]}).")
+    return note(
+        f"first hop to {name}",
+        f"{ip} is at {macs[ip]}, which is no lanesum switch: packets pass the switches by, and the server sums.",
+        "Connect this machine to its port of the topology, and clear the entry: ip neigh flush all",
+    )
+
+
+def round_trip(name: str, ip: str) -> Finding:
+    """Report loss and round-trip time of 10 echo requests."""
+    what = f"loss and RTT to {name}"
+    try:
+        times = echo_times(ip)
+    except OSError as error:
+        return note(
+            what,
+            f"Cannot send echo requests: {error.strerror}.",
+            'As root: sysctl -w net.ipv4.ping_group_range="0 2147483647"',
+        )
+    if not times:
+        return note(
+            what,
+            f"None of {_PROBES} echo requests to {ip} was answered: the host is down, or a filter drops them.",
+            "Look for packets at both ends: lanesum capture DEVICE.",
+        )
+    text = (
+        f"{len(times)} of {_PROBES} echo requests answered; RTT {1e6 * min(times):,.0f} to {1e6 * max(times):,.0f} us."
+    )
+    if len(times) < _PROBES:
+        return note(what, f"{text} Lost packets are retransmitted, which takes a timeout.", "Look at: ip -s link")
+    return ok(what, text)
+
+
+def echo_times(ip: str) -> list[float]:
+    """Return the round-trip times in seconds of the answered ones of 10 echo requests (RFC 792). Raises OSError."""
+    try:
+        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP)
+        number = None  # the kernel numbers the requests of such a socket
+    except PermissionError:
+        sock = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+        number = os.getpid() & 0xFFFF
+    sent: dict[int, float] = {}
+    times: dict[int, float] = {}
+    with sock:
+        for sequence in range(_PROBES):
+            header = _ICMP.pack(_ECHO, 0, 0, number or 0, sequence)
+            total = sum(struct.unpack(">4H", header))
+            sock.sendto(_ICMP.pack(_ECHO, 0, ~(total + (total >> 16)) & 0xFFFF, number or 0, sequence), (ip, 0))
+            sent[sequence] = time.monotonic()
+            _receive(sock, number, sent, times, time.monotonic() + _GAP_S)
+        _receive(sock, number, sent, times, time.monotonic() + _WAIT_S)
+    return list(times.values())
+
+
+def _receive(
+    sock: socket.socket, number: int | None, sent: Mapping[int, float], times: dict[int, float], until: float
+) -> None:
+    """Add the times of answers until a time, or until all requests are answered."""
+    while len(times) < len(sent) and select.select([sock], [], [], max(0.0, until - time.monotonic()))[0]:
+        data = sock.recv(1 << 16)
+        data = data if number is None else data[_IPV4_BYTES:]
+        if len(data) < _ICMP.size:
+            continue
+        kind, _, _, whose, sequence = _ICMP.unpack_from(data)
+        if kind == _ECHO_REPLY and number in (None, whose) and sequence in sent:
+            times.setdefault(sequence, time.monotonic() - sent[sequence])

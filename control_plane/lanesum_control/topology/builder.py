@@ -1,0 +1,120 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Builder of topologies in Python, in place of a file written by hand."""
+
+from __future__ import annotations
+
+import ipaddress
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from lanesum_control.topology.files import TopologyError
+from lanesum_control.topology.model import MAX_PORT, Topology
+
+DEFAULT_ADDRESSES = "10.19.0.0/24"
+
+
+class TopologyBuilder:
+    """Nodes and links that become a topology.
+
+    Ports and addresses that a call leaves out are the next free ones::
+
+        build = TopologyBuilder("lab", addresses="10.19.0.0/24")
+        build.switch("spine")
+        for rack in ("rack1", "rack2"):
+            build.switch(rack, at="spine")
+            for gpu in range(4):
+                build.worker(f"{rack}-gpu{gpu}", at=rack)
+        build.server("server", at="spine")
+        build.controller("controller", at="spine:8", ip="10.19.0.200")
+        build.write("lab.yaml")
+
+    Args:
+        name: name of the topology.
+        addresses: IPv4 network of the addresses that the builder gives.
+    """
+
+    def __init__(self, name: str, addresses: str = DEFAULT_ADDRESSES) -> None:
+        try:
+            self._addresses = ipaddress.IPv4Network(addresses)
+        except ValueError as error:
+            raise TopologyError(f"Topology {name}: {error}.", "Give an IPv4 network, as 10.19.0.0/24.") from error
+        self._name = name
+        self._nodes: dict[str, dict[str, Any]] = {}
+        self._links: list[dict[str, Any]] = []
+
+    def switch(self, name: str, *, at: str | None = None, port: int | None = None, ip: str | None = None) -> None:
+        """Add a switch; ``at`` another one (``spine`` or ``spine:3``), by its own ``port``."""
+        self.node(name, "switch", ip=ip)
+        if at is not None:
+            self.link(name if port is None else f"{name}:{port}", at)
+
+    def worker(self, name: str, *, at: str, ip: str | None = None, mac: str | None = None) -> None:
+        """Add a worker at a switch (``rack1``) or at a port of it (``rack1:3``)."""
+        self._host(name, "worker", at, ip, mac)
+
+    def server(self, name: str, *, at: str, ip: str | None = None, mac: str | None = None) -> None:
+        """Add a host with an aggregation server."""
+        self._host(name, "server", at, ip, mac)
+
+    def controller(self, name: str, *, at: str, ip: str | None = None, mac: str | None = None) -> None:
+        """Add the host of the controller."""
+        self._host(name, "controller", at, ip, mac)
+
+    def node(self, name: str, kind: str, *, ip: str | None = None, mac: str | None = None) -> None:
+        """Add a node without links. Raises TopologyError for a name that is taken."""
+        if name in self._nodes:
+            raise TopologyError(f"Topology {self._name}: there is a node {name} already.", "Choose another name.")
+        if kind != "switch" and ip is None:
+            ip = self._free_address()
+        values = {"kind": kind, "ip": ip, "mac": mac}
+        self._nodes[name] = {key: value for key, value in values.items() if value is not None}
+
+    def link(self, one: str, other: str, *, rate_mbit: float | None = None) -> None:
+        """Link two nodes, each a host, a switch or a switch:port. Raises TopologyError."""
+        link: dict[str, Any] = {"endpoints": [self._end(one), self._end(other)]}
+        self._links.append(link if rate_mbit is None else {**link, "rate_mbit": rate_mbit})
+
+    def topology(self) -> Topology:
+        """Return the topology. Raises TopologyError for everything that a file may not have either."""
+        values = {"name": self._name, "nodes": self._nodes, "links": self._links}
+        try:
+            return Topology.model_validate(values)
+        except ValidationError as error:
+            problems = "; ".join(detail["msg"].removeprefix("Value error, ") for detail in error.errors())
+            raise TopologyError(f"Topology {self._name}: {problems}.") from error
+
+    def write(self, path: str | Path) -> Topology:
+        """Write the topology as a file for ``load``, and return it. Raises TopologyError."""
+        found = self.topology()
+        try:
+            Path(path).write_text(found.to_yaml())
+        except OSError as error:
+            raise TopologyError(f"Cannot write the topology {path}: {error.strerror}.") from error
+        return found
+
+    def _host(self, name: str, kind: str, at: str, ip: str | None, mac: str | None) -> None:
+        self.node(name, kind, ip=ip, mac=mac)
+        self.link(at, name)
+
+    def _free_address(self) -> str:
+        used = {node.get("ip") for node in self._nodes.values()}
+        for address in self._addresses.hosts():
+            if str(address) not in used:
+                return str(address)
+        raise TopologyError(
+            f"Topology {self._name}: no address of {self._addresses} is free.", "Give the builder a larger network."
+        )
+
+    def _end(self, text: str) -> str:
+        """Return an end of a link, with the next free port if it is a switch without one."""
+        name, _, port = text.partition(":")
+        if port or self._nodes.get(name, {}).get("kind") != "switch":
+            return text
+        used = {end for link in self._links for end in link["endpoints"]}
+        for number in range(1, MAX_PORT + 1):
+            if f"{name}:{number}" not in used:
+                return f"{name}:{number}"
+        raise TopologyError(f"Topology {self._name}: switch {name} has no free port.", "Add another switch.")

@@ -1,0 +1,211 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The files of deploy/ name files, commands, options and ports that exist, and give services few privileges."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from configparser import ConfigParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from lanesum import environment
+from lanesum.protocol.spec import UDP_PORT
+from lanesum.rpc import controller as rpc
+from lanesum.server.service import DEFAULT_CONTROL_PORT
+from lanesum_control.cli import configuration
+from lanesum_control.cli.tree import commands
+from lanesum_control.topology import load
+from tests.paths import ROOT
+
+DEPLOY = ROOT / "deploy"
+UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
+MANIFESTS = DEPLOY / "kubernetes"
+PORTS = {
+    "server": {UDP_PORT, DEFAULT_CONTROL_PORT},
+    "controller": {rpc.DEFAULT_PORT},
+    "switch": {9559},
+    "worker": set(),
+}
+# Highest exposure in tenths that `systemd-analyze security` may find; 100 is a service without any restriction.
+MAX_EXPOSURE = 20
+
+
+def check_command(words: list[str]) -> str:
+    """Check a command line of ``lanesum``: the command and its options exist. Return the command."""
+    if words[0] == "--config":
+        words = words[2:]
+    (known,) = (one for one in commands(words[0]) if one.words == (words[0],))
+    flags = {flag for option in known.options for flag in option.flags}
+    assert {word for word in words[1:] if word.startswith("--")} <= flags
+    return words[0]
+
+
+def read_unit(path: Path) -> ConfigParser:
+    unit = ConfigParser(strict=False, interpolation=None)
+    unit.optionxform = str  # type: ignore[assignment, method-assign]
+    unit.read(path)
+    return unit
+
+
+def test_units_are_those_of_commands_that_serve() -> None:
+    assert [path.stem for path in UNITS] == ["lanesum-controller", "lanesum-server", "lanesum-switch"]
+    for path in UNITS:
+        unit = read_unit(path)
+        command, *words = shlex.split(unit["Service"]["ExecStart"])
+        assert command == "/opt/lanesum/bin/lanesum" and words[:2] == ["--config", "/etc/lanesum/lanesum.toml"]
+        assert f"lanesum-{check_command(words)}" == path.stem == unit["Service"]["StateDirectory"]
+    settings = tomllib.loads((DEPLOY / "lanesum.toml").read_text())
+    for command, option in (("controller", "state"), ("server", "journal")):
+        assert settings[command][option].startswith(f"/var/lib/lanesum-{command}/")
+    drop_in = (DEPLOY / "systemd" / "tls.conf").read_text()
+    assert set(re.findall(r"^LoadCredential=(\S+):", drop_in, re.MULTILINE)) == {"ca.crt", "tls.crt", "tls.key"}
+    assert f"Environment={environment.TLS}=%d" in drop_in
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
+def test_units_are_valid_and_have_few_privileges(tmp_path: Path) -> None:
+    copies = []
+    for path in UNITS:
+        copies.append(tmp_path / path.name)
+        copies[-1].write_text(path.read_text().replace("/opt/lanesum/bin/lanesum", sys.executable))
+    valid = subprocess.run(["systemd-analyze", "verify", "--man=no", *copies], capture_output=True, text=True)
+    assert (valid.returncode, valid.stderr) == (0, "")
+    command = ["systemd-analyze", "security", "--offline=true", f"--threshold={MAX_EXPOSURE}", "--no-pager"]
+    for path in copies:
+        result = subprocess.run([*command, path], capture_output=True, text=True)
+        assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_install_service_keeps_files_that_are_there(tmp_path: Path) -> None:
+    command = tmp_path / "opt/lanesum/bin/lanesum"
+    command.parent.mkdir(parents=True)
+    command.touch(0o755)
+    topology = tmp_path / "etc/lanesum/topology.yaml"
+    topology.parent.mkdir(parents=True)
+    topology.write_text("name: mine\n")
+    make = ["make", "--silent", "install-service", f"DESTDIR={tmp_path}", "SERVICES=server controller"]
+    subprocess.run(make, cwd=ROOT, check=True, capture_output=True)
+    installed = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    units = {f"etc/systemd/system/lanesum-{name}.service" for name in ("server", "controller")}
+    assert installed == {*units, "etc/lanesum/lanesum.toml", "etc/lanesum/topology.yaml", "opt/lanesum/bin/lanesum"}
+    assert topology.read_text() == "name: mine\n"
+
+
+def test_container_file_names_files_and_commands_that_exist() -> None:
+    path = DEPLOY / "containers" / "Containerfile"
+    text = path.read_text().replace("\\\n", " ")
+    lines = [line.split(maxsplit=1) for line in text.splitlines() if line and not line.startswith("#")]
+    stages: dict[str, dict[str, list[str]]] = {}
+    for instruction, rest in lines:
+        if instruction == "FROM":
+            image, _, name = rest.split()
+            assert image == "python:3.11-slim" or image in stages
+            stages[name] = {}
+        stages[name].setdefault(instruction, []).append(rest)
+    assert set(stages) == {"build", "base", *PORTS}
+    for name, ports in PORTS.items():
+        stage = stages[name]
+        assert check_command(yaml.safe_load(stage["CMD"][-1])) == (name if name != "worker" else "doctor")
+        assert {int(port.split("/")[0]) for rest in stage.get("EXPOSE", []) for port in rest.split()} == ports
+        assert stage.get("USER", stages["base"]["USER"])[-1] == "10001:10001", f"{name} runs as root"
+    for project in re.findall(r" \./(\S+)", stages["build"]["RUN"][-1]):
+        assert (ROOT / project / "pyproject.toml").is_file(), project
+    ignored = path.with_name("Containerfile.dockerignore").read_text().splitlines()
+    copied = [line[1:] for line in ignored if line.startswith("!")]
+    assert all((ROOT / name).exists() for name in copied)
+    # Data files of the packages are links out of their folders.
+    links = {str(link.resolve().relative_to(ROOT)) for link in ROOT.glob("*/lanesum_*/share/**/*") if link.is_symlink()}
+    assert links and {link.split("/")[0] for link in links} <= set(copied)
+
+
+def manifests() -> list[dict[str, Any]]:
+    kustomization = yaml.safe_load((MANIFESTS / "kustomization.yaml").read_text())
+    return [one for name in kustomization["resources"] for one in yaml.safe_load_all((MANIFESTS / name).read_text())]
+
+
+def test_manifests_run_commands_with_their_ports_and_few_privileges() -> None:
+    found = manifests()
+    configuration.check(str(MANIFESTS / "lanesum.toml"))
+    load(MANIFESTS / "topology.yaml")
+    settings = tomllib.loads((MANIFESTS / "lanesum.toml").read_text())
+    sets = {one["metadata"]["name"]: one for one in found if one["kind"] == "StatefulSet"}
+    services = {one["metadata"]["name"]: one["spec"] for one in found if one["kind"] == "Service"}
+    assert set(sets) == set(services) == {"lanesum-controller", "lanesum-server"}
+    for name, one in sets.items():
+        pod = one["spec"]["template"]
+        (container,) = pod["spec"]["containers"]
+        command = check_command(container["args"])
+        assert container["image"] == name == f"lanesum-{command}"
+        ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+        assert set(ports.values()) == PORTS[command]
+        listens = {
+            key: int(settings[command][key].rpartition(":")[2])
+            for key in ("listen", "control")
+            if key in settings[command]
+        }
+        assert set(listens.values()) == PORTS[command]
+        (port,) = services[name]["ports"]
+        assert services[name]["selector"] == pod["metadata"]["labels"] == one["spec"]["selector"]["matchLabels"]
+        assert port["port"] == ports[port["targetPort"]] == ports[container["readinessProbe"]["tcpSocket"]["port"]]
+        context = container["securityContext"]
+        assert context["capabilities"] == {"drop": ["ALL"]} and context["readOnlyRootFilesystem"]
+        assert not context["allowPrivilegeEscalation"] and pod["spec"]["securityContext"]["runAsNonRoot"]
+        volumes = {
+            volume["name"]
+            for volume in (*pod["spec"]["volumes"], *(v["metadata"] for v in one["spec"]["volumeClaimTemplates"]))
+        }
+        assert {mount["name"] for mount in container["volumeMounts"]} == volumes
+        mounted = tuple(mount["mountPath"] for mount in container["volumeMounts"])
+        paths = [value for value in settings[command].values() if isinstance(value, str) and value.startswith("/")]
+        assert paths and all(path.startswith(mounted) for path in paths)
+    assert settings["controller"]["server"] == [f"lanesum-server:{services['lanesum-server']['ports'][0]['port']}"]
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+def test_kustomization_builds_all_manifests() -> None:
+    built = subprocess.run(["kubectl", "kustomize", MANIFESTS], capture_output=True, text=True, check=True)
+    kinds = [one["kind"] for one in yaml.safe_load_all(built.stdout)]
+    assert sorted(kinds) == sorted([*(one["kind"] for one in manifests()), "ConfigMap"])
+
+
+def run_script(name: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment_ = {"PATH": os.environ["PATH"], **variables}
+    return subprocess.run([DEPLOY / "slurm" / name], capture_output=True, text=True, env=environment_)
+
+
+@pytest.mark.parametrize("status", [0, 1])
+def test_prolog_fails_on_a_node_that_cannot_be_used(tmp_path: Path, status: int) -> None:
+    command = tmp_path / "lanesum"
+    command.write_text(f'#!/bin/sh\necho "problem of $1"\nexit {status}\n')
+    command.chmod(0o755)
+    result = run_script("prolog", LANESUM_COMMAND=str(command), SLURMD_NODENAME="n7")
+    assert result.returncode == status
+    assert result.stderr == ("lanesum: node n7 cannot be used\nproblem of doctor\n" if status else "")
+
+
+def test_task_prolog_exports_known_settings_only(tmp_path: Path) -> None:
+    settings = tmp_path / "slurm.conf"
+    settings.write_text("LANESUM_CONTROLLER=10.0.0.9:50551\nLD_PRELOAD=evil.so\n")
+    given = {"LANESUM_SLURM_SETTINGS": str(settings), "SLURM_JOB_ID": "42"}
+    lines = ["export LANESUM_CONTROLLER=10.0.0.9:50551", "export LANESUM_JOB=slurm-42"]
+    assert run_script("task-prolog", **given).stdout.splitlines() == lines
+    assert run_script("task-prolog", LANESUM_JOB="mine", **given).stdout.splitlines() == lines[:1]
+    missing = {**given, "LANESUM_SLURM_SETTINGS": str(tmp_path / "none")}
+    assert run_script("task-prolog", **missing).stdout == ""
+
+
+@pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")
+def test_scripts_pass_shellcheck() -> None:
+    scripts = sorted((DEPLOY / "slurm").iterdir())
+    result = subprocess.run(["shellcheck", *scripts], capture_output=True, text=True)
+    assert scripts and result.returncode == 0, result.stdout
