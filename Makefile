@@ -38,7 +38,8 @@ WORDS ?= 24
 SLOTS ?=
 PASSES ?= 1
 
-# Frames and first seed of `make tofino-model`.
+# Profile, frames and first seed of `make tofino-model`.
+MODEL_PROFILE ?= tofino1-w32
 MODEL_FRAMES ?= 20000
 MODEL_SEED ?= 0
 
@@ -95,8 +96,8 @@ tofino: $(READY_TO_TEST) ## compile p4src for Tofino into p4src/build/tofino and
 tofino-try: $(READY_TO_TEST) ## print the resources of a custom Tofino profile (CHIP=tofino1|tofino2 WORDS= SLOTS= PASSES=)
 	@$(BIN)/python -m lanesum_control.tofino.build --chip $(CHIP) --words $(WORDS) $(if $(SLOTS),--slots $(SLOTS)) --passes $(PASSES)
 
-tofino-model: $(READY_TO_TEST) ## compare random frames on the chip's model (needs tofino_test_harness on PATH; MODEL_FRAMES= MODEL_SEED=)
-	LANESUM_TOFINO_BINARIES=out/tofino $(BIN)/python -m bmv2_tests.chip_frames --frames $(MODEL_FRAMES) --seed $(MODEL_SEED)
+tofino-model: $(READY_TO_TEST) ## compare random frames on the chip's model (needs the model's harness on PATH; MODEL_PROFILE= MODEL_FRAMES= MODEL_SEED=)
+	LANESUM_TOFINO_BINARIES=out/tofino $(BIN)/python -m bmv2_tests.chip_frames --profile $(MODEL_PROFILE) --frames $(MODEL_FRAMES) --seed $(MODEL_SEED)
 
 generate: $(READY_TO_TEST) ## rewrite generated files: P4 and C++ constants, tables of the documents, page of commands, JSON schemas
 	$(BIN)/python -m lanesum_lab.generate

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from types import TracebackType
-from typing import ParamSpec, Protocol, TypeVar
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,9 +38,6 @@ from lanesum.transport.sockets import ServerSockets, WrapSocket
 from lanesum.transport.stats import TransportStats
 from lanesum.transport.ticket import JobTicket
 from lanesum.transport.worker_loop import PythonWorkerLoop, closed_in_round
-
-_Arguments = ParamSpec("_Arguments")
-_Result = TypeVar("_Result")
 
 # Tickets that this process has used, by servers, job, tag and worker. Rounds of a second session with the same ticket
 # would have the numbers of the first one's, and the aggregation point might answer with results that it still holds.
@@ -202,14 +199,6 @@ class UdpTransport:
         stats.wait_us = round(self._waited_s * 1e6)
         return stats
 
-    def _timed(self, call: Callable[_Arguments, _Result], *args: _Arguments.args, **more: _Arguments.kwargs) -> _Result:
-        """Call a function that waits, and count the time that it takes."""
-        begun = time.monotonic()
-        try:
-            return call(*args, **more)
-        finally:
-            self._waited_s += time.monotonic() - begun
-
     @property
     def supports_pieces(self) -> bool:
         """Rounds may be encoded and decoded in pieces. With a quorum they may not: pieces have no contributors."""
@@ -230,7 +219,9 @@ class UdpTransport:
             else:
                 self._check_round(op, words)
                 with _Exclusive(self):
-                    in_time, done = self._timed(self._loop.exchange, op, words, self._deadline_s)
+                    begun = time.monotonic()
+                    in_time, done = self._loop.exchange(op, words, self._deadline_s)
+                    self._waited_s += time.monotonic() - begun
                     if not isinstance(done, NativeRoundState):
                         return done
                     state = done
@@ -258,7 +249,9 @@ class UdpTransport:
             return None
         try:
             with _Exclusive(self):
-                gathered = self._timed(loop.gather, vector, ticket.worker, ticket.workers, divisor, self._deadline_s)
+                begun = time.monotonic()
+                gathered = loop.gather(vector, ticket.worker, ticket.workers, divisor, self._deadline_s)
+                self._waited_s += time.monotonic() - begun
                 if gathered is None:
                     return None
                 in_time, state, values = gathered
@@ -377,7 +370,10 @@ class UdpTransport:
     def _run(self, rounds: Sequence[RoundInFlight]) -> bool:
         """Run the loop until one of the rounds is ready or complete; return False after the deadline."""
         targets = [one.target for one in rounds]
-        return self._timed(run_and_log, self._loop, targets, self._deadline_s, self.ticket, lambda: self._rounds.stats)
+        begun = time.monotonic()
+        in_time = run_and_log(self._loop, targets, self._deadline_s, self.ticket, lambda: self._rounds.stats)
+        self._waited_s += time.monotonic() - begun
+        return in_time
 
     def wake(self) -> None:
         """Make ``wait`` return, or the next one not wait; callable from any thread."""

@@ -57,6 +57,7 @@ def test_gather_has_bits_of_codec_steps(server: AggregationServer, average: bool
         sums = [session.all_reduce(one.reshape(1, -1), average=average) for one in vectors]
         assert [one.shape for one in sums] == [(1, size) for size in SIZES]
         assert session._num_all_reduces == len(SIZES) and session.stats.rounds == len(SIZES)
+        assert session.stats.wait_us > 0
         return [one.tobytes() for one in sums]
 
     with gather_attempts() as taken:
