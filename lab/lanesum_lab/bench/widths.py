@@ -25,13 +25,13 @@ from lanesum_lab.codec_simulation import simulate
 
 #: Parameters of ``thc``, by label.
 CODECS: dict[str, dict[str, Any]] = {
-    "bits=4": {},  # whose error is 0.0117 for workers that differ
+    "bits=4": {},
     **{
         f"budget={budget}{', exponent=2' * (exponent - 1)}": {"budget": budget, "exponent": exponent}
         for budget in (2, 3, 4)
         for exponent in (1, 2)
     },
-    "error=0.0117": {"error": 0.0117},
+    "error=0.01": {"error": 0.01},
     "bits=5": {"bits": 5},
     "budget=5": {"budget": 5},
     "budget=5, exponent=2": {"budget": 5, "exponent": 2},
