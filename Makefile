@@ -38,7 +38,8 @@ WORDS ?= 24
 SLOTS ?=
 PASSES ?= 1
 
-# Frames and first seed of `make tofino-model`.
+# Profile, frames and first seed of `make tofino-model`.
+MODEL_PROFILE ?= tofino1-w32
 MODEL_FRAMES ?= 20000
 MODEL_SEED ?= 0
 
@@ -55,7 +56,7 @@ SANITIZE_SECONDS ?= 30
 FUZZ_SECONDS ?= 600
 FUZZ_SEED ?= 1
 
-.PHONY: help run test test-quick test-code lint format setup p4 tofino tofino-try tofino-model generate soak bench native-sanitize audit \
+.PHONY: help run test test-quick test-code lint format setup docs p4 tofino tofino-try tofino-model generate soak bench native-sanitize audit \
 	install-service fuzz hold fuzz-programs fuzz-files fuzz-grpc fuzz-udp model clean
 
 help: ## list the targets
@@ -95,13 +96,17 @@ tofino: $(READY_TO_TEST) ## compile p4src for Tofino into p4src/build/tofino and
 tofino-try: $(READY_TO_TEST) ## print the resources of a custom Tofino profile (CHIP=tofino1|tofino2 WORDS= SLOTS= PASSES=)
 	@$(BIN)/python -m lanesum_control.tofino.build --chip $(CHIP) --words $(WORDS) $(if $(SLOTS),--slots $(SLOTS)) --passes $(PASSES)
 
-tofino-model: $(READY_TO_TEST) ## compare random frames on the chip's model (needs tofino_test_harness on PATH; MODEL_FRAMES= MODEL_SEED=)
-	LANESUM_TOFINO_BINARIES=out/tofino $(BIN)/python -m bmv2_tests.chip_frames --frames $(MODEL_FRAMES) --seed $(MODEL_SEED)
+tofino-model: $(READY_TO_TEST) ## compare random frames on the chip's model (needs the model's harness on PATH; MODEL_PROFILE= MODEL_FRAMES= MODEL_SEED=)
+	LANESUM_TOFINO_BINARIES=out/tofino $(BIN)/python -m bmv2_tests.chip_frames --profile $(MODEL_PROFILE) --frames $(MODEL_FRAMES) --seed $(MODEL_SEED)
 
 generate: $(READY_TO_TEST) ## rewrite generated files: P4 and C++ constants, tables of the documents, page of commands, JSON schemas
 	$(BIN)/python -m lanesum_lab.generate
 	$(BIN)/lanesum topology schema > topologies/schema.json
 	$(BIN)/lanesum faults schema > faults/schema.json
+
+docs: $(READY_TO_TEST) ## build the documentation site into out/site; a dead link is an error
+	[ -x $(BIN)/mkdocs ] || $(BIN)/pip install --quiet -c constraints.txt -e "lab[docs]"
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 soak: $(READY_TO_TEST) ## run random schedules in the simulator (SOAK_SCHEDULES= SOAK_SECONDS= SOAK_SEED=)
 	$(BIN)/python -m lanesum_lab.simulator --schedules $(SOAK_SCHEDULES) --seed $(SOAK_SEED) \

@@ -24,7 +24,7 @@ from lanesum_switch.reference.switch import PortFrame
 from lanesum_switch.reference.tofino_slots import TofinoSlotTable
 from lanesum_switch.tna.switch import TofinoSwitch
 
-from .chip_model import MODEL_PROFILE, ModelTarget, model_target, obstacle
+from .chip_model import MODEL_PROFILES, ModelTarget, model_target, obstacle
 from .in_process import EmbeddedTarget, embedded_target
 from .schedule import Plan, Schedule
 from .star import Star
@@ -77,12 +77,13 @@ class Trio(Star):
 
 
 @contextlib.contextmanager
-def trio() -> Iterator[Trio]:
-    """Start model and executor; skip the test, with the reason, where the model cannot run."""
+def trio(name: str) -> Iterator[Trio]:
+    """Start the model of a target and the executor; skip the test, with the reason, where the model cannot run."""
+    profile = MODEL_PROFILES[name].name
     with contextlib.ExitStack() as cleanup:
-        target = cleanup.enter_context(model_target())
-        pipeline = tofino_pipeline(MODEL_PROFILE.name)
-        executor = cleanup.enter_context(embedded_target(MODEL_PROFILE.name, TofinoSwitch, pipeline, TofinoSlotTable))
+        target = cleanup.enter_context(model_target(name))
+        pipeline = tofino_pipeline(profile)
+        executor = cleanup.enter_context(embedded_target(profile, TofinoSwitch, pipeline, TofinoSlotTable))
         yield Trio(target, executor)
 
 
@@ -108,18 +109,22 @@ def compare(star: Trio, seed: int) -> None:
 
 def main() -> None:
     """Compare many frames; the first difference ends with an AssertionError that names the frame."""
+    models = {profile.name: name for name, profile in MODEL_PROFILES.items()}
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--profile", choices=models, default=next(iter(models)))
     parser.add_argument("--frames", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0, help="first seed")
     arguments = parser.parse_args()
-    if obstacle():
-        parser.error(f"{obstacle()}: docs/tofino.md has the requirements.")
-    with trio() as star:
+    name = models[arguments.profile]
+    reason = obstacle(MODEL_PROFILES[name])
+    if reason:
+        parser.error(f"{reason}: docs/tofino.md has the requirements.")
+    with trio(name) as star:
         seed = arguments.seed
         while star.frames < arguments.frames:
             compare(star, seed)
             seed += 1
-        print(f"{MODEL_PROFILE.name}: {star.frames} frames alike, seeds {arguments.seed} to {seed - 1}")
+        print(f"{arguments.profile}: {star.frames} frames alike, seeds {arguments.seed} to {seed - 1}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Target ``tofino-model``: the assembled binary of a profile on the register-accurate model of its chip."""
+"""Targets ``tofino1-w32-model``, ...: the assembled binary of a profile on the register-accurate model of its chip."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,8 +18,9 @@ from lanesum_control.client import SwitchConnection
 from lanesum_control.pipelines import CompiledPipeline, tofino_pipeline
 from lanesum_control.switch import P4RuntimeSwitch
 from lanesum_control.tofino.build import ASSEMBLER, COMPILER, build_profile
-from lanesum_control.tofino.profiles import PROFILES, TOFINO_1
-from lanesum_lab.tofino_model.harness import PROGRAM
+from lanesum_control.tofino.profiles import PROFILES, TofinoProfile
+from lanesum_lab.tofino_model.__main__ import BUILD_VARIABLE
+from lanesum_lab.tofino_model.chips import MODELS
 from lanesum_lab.tofino_model.switch import ModelSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
 from lanesum_switch.reference.switch import PortFrame
@@ -27,18 +29,16 @@ from lanesum_switch.reference.tofino_slots import TofinoSlotTable
 from .in_process import InProcessTarget
 from .target import DEVICE_ID, Clock, Queues
 
-NAME = "tofino-model"
-#: Profile that runs on the model: for its chip, without recirculation.
-MODEL_PROFILE = next(profile for profile in PROFILES if profile.chip is TOFINO_1 and profile.passes == 1)
-#: Variable that names the folder with the binaries of ``make tofino``, to save a build of the sources.
-BUILD_VARIABLE = "LANESUM_TOFINO_BINARIES"
+#: Profiles by the name of their target.
+MODEL_PROFILES = {f"{profile.name}-model": profile for profile in PROFILES if profile.chip in MODELS}
+#: Targets of the suite. With several passes the model sometimes keeps a packet back, so they have tests of their own.
+SUITE_TARGETS = tuple(name for name, profile in MODEL_PROFILES.items() if profile.passes == 1)
 P4_SOURCES = Path(__file__).parent.parent / "p4src"
 
 
 class ModelTarget(InProcessTarget):
     """The model behind a P4Runtime server. Time stands still on it: no lease ends."""
 
-    name = NAME
     slot_table = TofinoSlotTable
     num_schedules = 5
     min_frame_bytes = 60  # of Ethernet, without the frame check
@@ -46,8 +46,10 @@ class ModelTarget(InProcessTarget):
     clock: Clock | None = None
     stopped = True
 
-    def __init__(self, switch: ModelSwitch, connection: SwitchConnection, pipeline: CompiledPipeline) -> None:
-        self.switch = switch
+    def __init__(
+        self, name: str, switch: ModelSwitch, connection: SwitchConnection, pipeline: CompiledPipeline
+    ) -> None:
+        self.name, self.switch = name, switch
         self.accumulator_words = pipeline.accumulator_words
         self.queue_depth = Queues()
         self._pipeline = pipeline
@@ -61,39 +63,53 @@ class ModelTarget(InProcessTarget):
         return [(out.port, out.frame) for out in self.switch.process(port, frame)]
 
     def decisions(self) -> dict[str, int]:
-        self.switch.read_counters()
         return self.control.decisions()
 
     def push_again(self) -> ModelTarget:
-        return ModelTarget(self.switch, self.control.connection, self._pipeline)
+        return ModelTarget(self.name, self.switch, self.control.connection, self._pipeline)
 
 
-def obstacle() -> str:
-    """Return the reason why the model cannot run on this machine; empty where it can."""
-    needed = (PROGRAM,) if BUILD_VARIABLE in os.environ else (PROGRAM, COMPILER, ASSEMBLER)
+def obstacle(profile: TofinoProfile) -> str:
+    """Return the reason why the profile's model cannot run on this machine; empty where it can."""
+    harness = MODELS[profile.chip].program
+    needed = (harness,) if BUILD_VARIABLE in os.environ else (harness, COMPILER, ASSEMBLER)
     missing = [tool for tool in needed if shutil.which(tool) is None]
     return f"{missing[0]} is not on PATH" if missing else ""
 
 
-def _build(folder: Path) -> Path:
+def _build(profile: TofinoProfile, folder: Path) -> Path:
     """Return the folder with binary and ``context.json``; without one that exists, build it."""
     if BUILD_VARIABLE in os.environ:
-        return Path(os.environ[BUILD_VARIABLE]) / MODEL_PROFILE.name
-    return build_profile(MODEL_PROFILE, P4_SOURCES, folder).binary.parent
+        return Path(os.environ[BUILD_VARIABLE]) / profile.name
+    return build_profile(profile, P4_SOURCES, folder).binary.parent
 
 
 @contextlib.contextmanager
-def model_target() -> Iterator[ModelTarget]:
-    """Start the model with a build of the sources; skip the test, with the reason, where it cannot run."""
-    reason = obstacle()
+def model_switch(profile: TofinoProfile, **options: Any) -> Iterator[ModelSwitch]:
+    """Start the model with a build of the sources; skip the test, with the reason, where it cannot run.
+
+    ``options``: those of ``TofinoSwitch``.
+    """
+    reason = obstacle(profile)
     if reason:
         pytest.skip(reason)
-    harness = shutil.which(PROGRAM)
+    chip = MODELS[profile.chip]
+    harness = shutil.which(chip.program)
     assert harness is not None
+    with (
+        tempfile.TemporaryDirectory(prefix="lanesum-") as folder,
+        ModelSwitch(harness, _build(profile, Path(folder)), chip, **options) as switch,
+    ):
+        yield switch
+
+
+@contextlib.contextmanager
+def model_target(name: str) -> Iterator[ModelTarget]:
+    """Start the model of a target behind a P4Runtime server; see ``model_switch``."""
+    profile = MODEL_PROFILES[name]
     with contextlib.ExitStack() as cleanup:
-        folder = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="lanesum-")))
-        switch = cleanup.enter_context(ModelSwitch(harness, _build(folder)))
-        address = f"unix:{folder}/p4runtime"
+        switch = cleanup.enter_context(model_switch(profile))
+        address = f"unix:{cleanup.enter_context(tempfile.TemporaryDirectory(prefix='lanesum-'))}/p4runtime"
         cleanup.enter_context(P4RuntimeServer(switch, address, DEVICE_ID))
         connection = cleanup.enter_context(SwitchConnection(address, device_id=DEVICE_ID))
-        yield ModelTarget(switch, connection, tofino_pipeline(MODEL_PROFILE.name))
+        yield ModelTarget(name, switch, connection, tofino_pipeline(profile.name))

@@ -14,6 +14,7 @@ from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
 from lanesum_control.pipelines import bmv2_pipeline
 from lanesum_lab import targets
 from lanesum_lab.targets import SwitchTarget
+from lanesum_lab.targets.tofino_model import TOFINO_MODEL
 from lanesum_lab.veth import obstacle
 
 from . import chip_model
@@ -33,8 +34,9 @@ def _is_built(record: SwitchTarget) -> bool:
     return True
 
 
-RECORDS = {record.name: record for record in targets.targets() if _is_built(record)}
-TARGETS = (REFERENCE, *RECORDS, chip_model.NAME)
+# The model of a chip is tested with each profile, and in this process: see ``chip_model``.
+RECORDS = {record.name: record for record in targets.targets() if _is_built(record) and record != TOFINO_MODEL}
+TARGETS = (REFERENCE, *RECORDS, *chip_model.SUITE_TARGETS)
 # The test builds of BMv2's program, with fault tables.
 FAULT_TARGETS = tuple(f"{name}{_WITH_FAULTS}" for name in ("embedded", "bmv2"))
 
@@ -50,8 +52,8 @@ def open_target(name: str, accumulator_words: int | None = None) -> Iterator[Tar
     if name == REFERENCE:
         yield ReferenceTarget(accumulator_words or DEFAULT_ACCUMULATOR_WORDS)
         return
-    if name == chip_model.NAME:
-        with chip_model.model_target() as model:
+    if name in chip_model.MODEL_PROFILES:
+        with chip_model.model_target(name) as model:
             yield model
         return
     record = RECORDS[name.removesuffix(_WITH_FAULTS)]

@@ -8,16 +8,20 @@ from collections.abc import Iterator
 
 import pytest
 
+from lanesum.protocol import LaneOp
 from lanesum_switch.api import PacketOut
 
 from .chip_frames import Trio, compare, trio
+from .chip_model import MODEL_PROFILES, SUITE_TARGETS, model_target
+from .jobs import Place
+from .star import Star
 
 pytestmark = pytest.mark.long
 
 
-@pytest.fixture(scope="module")
-def running_trio() -> Iterator[Trio]:
-    with trio() as star:
+@pytest.fixture(scope="module", params=SUITE_TARGETS)
+def running_trio(request: pytest.FixtureRequest) -> Iterator[Trio]:
+    with trio(request.param) as star:
         yield star
 
 
@@ -47,3 +51,15 @@ def test_comparison_with_wrong_executor_fails(running_trio: Trio, monkeypatch: p
     monkeypatch.setattr(running_trio.executor.switch, "process", wrong)
     with pytest.raises(AssertionError, match="the executor differs from the model"):
         compare(running_trio, 0)
+
+
+@pytest.mark.parametrize("name", [name for name in MODEL_PROFILES if name not in SUITE_TARGETS])
+def test_packets_of_several_passes_give_the_sums_of_the_reference(name: str) -> None:
+    with model_target(name) as target:
+        star = Star(target)
+        for _ in star.scope():
+            job = star.admit(3)
+            for chunk, op in enumerate((LaneOp.ADD32, LaneOp.OR, LaneOp.MAX)):
+                for worker, words in enumerate(job.words(chunk, op)):
+                    out = star.contribute(job, worker, words, Place(0, chunk, chunk, op=op))
+                    assert len(out) == (3 if worker == 2 else 0)

@@ -67,6 +67,10 @@ class Services:
         self._agent = stack.enter_context(BfRuntimeServer(TofinoSwitch(), f"{LOCALHOST}:0", spare=TofinoSwitch))
         self._to_agent = stack.enter_context(grpc.insecure_channel(self._agent.address))
         self._bound = agent.bound_client(self._agent.address)
+        # The memory of the start includes that of a restart, and the registers of all pipes.
+        self._bound.set(bfrt.SetForwardingPipelineConfigRequest.VERIFY_AND_WARM_INIT_BEGIN, agent.CONFIG)
+        self._bound.set(bfrt.SetForwardingPipelineConfigRequest.WARM_INIT_END)
+        self._bound.read(agent.key_of(agent.register()))
         stack.callback(self._leave_agent)
         self.bodies: dict[str, Body] = {
             "controller": self._controller, "server": self._server, "p4runtime": self._p4, "bfruntime": self._bf
@@ -204,7 +208,7 @@ class Services:
             found = bfrt.SetForwardingPipelineConfigRequest(client_id=number, action=rng.choice(actions))
             found.config.add(p4_name="lanesum")
             if rng.random() < 0.1:
-                found.config[0].CopyFrom(agent.forwarding_config(agent.PIPELINE))
+                found.config[0].CopyFrom(agent.CONFIG)
             return found
         found = bfrt.WriteRequest(client_id=number) if name == "Write" else bfrt.ReadRequest(client_id=number)
         found.target.pipe_id = bfrt.ALL_PIPES

@@ -32,7 +32,6 @@ from lanesum_lab.bench.machine import machine
 from lanesum_lab.bench.workload import Workload, admit, build
 from lanesum_lab.targets import SwitchProcess, SwitchTarget
 from lanesum_lab.targets.bmv2 import BMV2, version
-from lanesum_lab.targets.embedded import EMBEDDED
 from lanesum_lab.veth import end, inside, obstacle, raw_sockets, switch_interface, veth_namespace
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
@@ -145,8 +144,8 @@ def _windowed(name: str, workload: Workload, sockets: dict[int, socket.socket]) 
 
 
 def _targets_on_veth() -> dict[str, SwitchTarget]:
-    """Return the switches with a process of their own, by label: the embedded switch and all with an executable."""
-    found = (EMBEDDED, *(target for target in targets.targets() if target.executable))
+    """Return the switches with a process of their own, by label: those with a known packet rate."""
+    found = tuple(target for target in targets.targets() if target.packets_per_s is not None)
     return {_PEER if target is BMV2 else f"{target.name} on veth": target for target in found}
 
 

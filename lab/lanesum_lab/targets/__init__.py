@@ -15,7 +15,7 @@ from lanesum_lab.targets.target import SwitchProcess, SwitchTarget
 
 __all__ = ["SwitchProcess", "SwitchTarget", "get", "names", "register", "targets"]
 
-_BUILT_IN = ("embedded", "bmv2", "tofino")
+_BUILT_IN = ("embedded", "bmv2", "tofino", "tofino_model")
 
 _targets: dict[str, SwitchTarget] = {}
 

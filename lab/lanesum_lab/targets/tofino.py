@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from lanesum.errors import ConfigurationError
@@ -21,7 +22,9 @@ def command(process: SwitchProcess) -> list[str]:
     return [*embedded.command(process), "--tofino"]
 
 
-def _target(profile: TofinoProfile) -> SwitchTarget:
+def pipeline_of(profile: TofinoProfile) -> Callable[[int | None], CompiledPipeline]:
+    """Return the function that returns the compiled profile, and refuses other sizes."""
+
     def pipeline(accumulator_words: int | None) -> CompiledPipeline:
         from lanesum_control.pipelines import tofino_pipeline
 
@@ -31,10 +34,14 @@ def _target(profile: TofinoProfile) -> SwitchTarget:
             )
         return tofino_pipeline(profile.name)
 
+    return pipeline
+
+
+def _target(profile: TofinoProfile) -> SwitchTarget:
     return SwitchTarget(
         name=profile.name,
         description=f"embedded switch with {profile.name}",
-        pipeline=pipeline,
+        pipeline=pipeline_of(profile),
         command=command,
         device=TofinoSwitch,
         slot_table=TofinoSlotTable,

@@ -16,8 +16,8 @@ HARMLESS = "expected a constant value: 0b"
 def for_harness(context: dict[str, Any]) -> dict[str, Any]:
     """Change key fields that the harness would misread; return ``context``.
 
-    - A key can have the name of a parameter of its table. The harness finds both by name and writes the parameter into
-      the key, so such a key gets another name.
+    - A key can have the name of a parameter of its table, behind a dot or alone. The harness finds both by the end of
+      the name and writes the parameter into the key, so such a key gets another name.
     - A key can be a part of a field. The compiler counts bits from the lowest of the field, but writes constant entries
       with the bits of the part, which the harness shifts out. So bits are counted from the lowest of the part.
     """
@@ -26,12 +26,13 @@ def for_harness(context: dict[str, Any]) -> dict[str, Any]:
         parameters = {param["name"] for action in table.get("actions", ()) for param in action["p4_parameters"]}
         for key in list(keys):
             name, lowest = key["name"], key["start_bit"]
-            for item in _named(table, name) if lowest or name in parameters else ():
+            shared = name.rpartition(".")[2] in parameters
+            for item in _named(table, name) if lowest or shared else ():
                 for bit in ("start_bit", "field_bit"):
                     if bit in item:
                         item[bit] -= lowest
-                if name in parameters:
-                    item.update({kind: f"key_{name}" for kind in _NAMES if kind in item})
+                if shared:
+                    item.update({kind: f"key_{name.replace('.', '_')}" for kind in _NAMES if kind in item})
     return context
 
 

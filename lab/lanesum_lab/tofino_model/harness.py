@@ -5,26 +5,38 @@
 The harness reads one command a line from standard input, and processes packets in threads of its own. Its command
 ``wait`` can return while the replication engine still copies a packet. This module waits until the process is at rest
 instead: standard input is read to its end, and no thread ran between two looks at all threads. Then every thread waits
-for another one or for input, so nothing happens before the next command.
+for another one or for input, so nothing happens before the next command. The thread that recirculates packets sleeps
+between looks at its queue; the process is at rest when it woke several times and no other thread ran.
 """
 
 from __future__ import annotations
 
 import array
 import fcntl
+import re
 import subprocess
 import termios
 import time
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
+from typing import NamedTuple
 
 from lanesum_lab.tofino_model.errors import TofinoModelError
 
-#: Name of the harness for Tofino 1, as its own build names it.
-PROGRAM = "tofino_test_harness"
 _TIMEOUT_S = 120.0
 _PAUSE_S = 0.0002
+# A polling thread sleeps once between two looks at its queue, and at most twice in a look. After so many sleeps, a
+# packet that waited there is certainly taken.
+_SLEEPS_OF_LOOKS = 9
+_SLEEPS = re.compile(r"^voluntary_ctxt_switches:\s*(\d+)", re.MULTILINE)
+
+
+class _Look(NamedTuple):
+    """State of all threads: the status of each with its context switches, and how often polling threads slept."""
+
+    others: dict[str, str]
+    sleeps: dict[str, int]
 
 
 class Harness:
@@ -32,7 +44,7 @@ class Harness:
 
     Args:
         program: path of the harness.
-        build: folder with ``tofino.bin`` and ``context.json``.
+        build: folder with the binary and ``context.json``.
         scratch: empty folder for the files of this process.
 
     All methods raise TofinoModelError if the process ended or printed an error.
@@ -43,6 +55,7 @@ class Harness:
         for path in self._paths.values():
             path.touch()
         self._ends = dict.fromkeys(self._paths, 0)
+        self._polling: frozenset[str] = frozenset()
         # Without -r, every configuration file that is loaded later would reset the tables.
         command = [program, "--observation-log", str(self._paths["frames"]), "-l", str(build), "-r", "-"]
         with self._paths["printed"].open("wb") as printed, self._paths["errors"].open("wb") as errors:
@@ -62,17 +75,25 @@ class Harness:
 
         ``harmless``: part of the errors that mean nothing.
         """
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.write("".join(f"{command}\n" for command in commands).encode())
-            self._process.stdin.flush()
-        except BrokenPipeError:
-            raise self._error("ended") from None
+        self._write(commands)
         self._settle()
         errors = [line for line in self._new("errors").splitlines() if not harmless or harmless not in line]
         if errors:
             raise TofinoModelError(f"The model's harness refused a command: {' '.join(errors)[:600]}.")
         return self._new("printed")
+
+    def start_polling(self, commands: Iterable[str]) -> None:
+        """Run commands that start a thread which wakes from time to time and looks at a queue."""
+        before = self._tasks()
+        self._write(commands)
+        deadline = time.monotonic() + _TIMEOUT_S
+        while not (started := self._tasks() - before):
+            self._check_alive()
+            if time.monotonic() > deadline:
+                raise self._error("started no thread")
+            time.sleep(_PAUSE_S)
+        self._polling |= started
+        self.run(())
 
     def exchange(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
         """Send a frame into a port; return port and bytes of all frames that leave."""
@@ -93,6 +114,14 @@ class Harness:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
+    def _write(self, commands: Iterable[str]) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write("".join(f"{command}\n" for command in commands).encode())
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise self._error("ended") from None
+
     def _new(self, name: str) -> str:
         """Return the text that a file got since the last call."""
         with self._paths[name].open("rb") as file:
@@ -104,16 +133,24 @@ class Harness:
     def _settle(self) -> None:
         """Wait until the process is at rest."""
         deadline = time.monotonic() + _TIMEOUT_S
+        first: _Look | None = None
         while True:
-            if self._process.poll() is not None:
-                raise self._error(f"ended with status {self._process.returncode}")
-            if self._unread() == 0:
-                seen = self._threads()
-                if seen is not None and seen == self._threads():
-                    return
+            self._check_alive()
             if time.monotonic() > deadline:
-                raise self._error(f"was not at rest within {_TIMEOUT_S:.0f} s")
+                raise self._error(f"was not at rest within {_TIMEOUT_S:.0f} s, with {self._unread()} bytes unread")
+            look = None if self._unread() else self._look()
+            if first is not None and look is not None and look.others == first.others:
+                if all(sleeps - first.sleeps[task] >= _SLEEPS_OF_LOOKS for task, sleeps in look.sleeps.items()):
+                    return
+            else:
+                first = look
+                if look is not None:
+                    continue
             time.sleep(_PAUSE_S)
+
+    def _check_alive(self) -> None:
+        if self._process.poll() is not None:
+            raise self._error(f"ended with status {self._process.returncode}")
 
     def _unread(self) -> int:
         """Return the number of bytes in standard input that the process has not read."""
@@ -122,17 +159,26 @@ class Harness:
         fcntl.ioctl(self._process.stdin, termios.FIONREAD, size)
         return size[0]
 
-    def _threads(self) -> dict[str, str] | None:
-        """Return the status of every thread, with its number of context switches; None if one runs."""
-        found = {}
-        for task in Path(f"/proc/{self._process.pid}/task").iterdir():
+    def _tasks(self) -> frozenset[str]:
+        """Return the numbers of all threads."""
+        return frozenset(task.name for task in Path(f"/proc/{self._process.pid}/task").iterdir())
+
+    def _look(self) -> _Look | None:
+        """Return the state of all threads; None if one runs that does not poll."""
+        found = _Look({}, {})
+        for task in self._tasks():
             try:
-                status = (task / "status").read_text()
+                status = Path(f"/proc/{self._process.pid}/task/{task}/status").read_text()
             except (FileNotFoundError, ProcessLookupError):
                 return None
-            if "State:\tS" not in status:
+            if task in self._polling:
+                sleeps = _SLEEPS.search(status)
+                assert sleeps is not None, "Linux counts the context switches of threads"
+                found.sleeps[task] = int(sleeps[1])
+            elif "State:\tS" in status:
+                found.others[task] = status
+            else:
                 return None
-            found[task.name] = status
         return found
 
     def _error(self, what: str) -> TofinoModelError:

@@ -8,27 +8,48 @@
     packets ------------------------------------------------------------------------+    -> packets
 
 The control plane writes the tables of the embedded switch, as for every TNA program. Before a packet, the differences
-to the chip's tables are written through the names of ``context.json``. All ports are in pipe 0; recirculation is not
-configured. Time stands still: the model counts nanoseconds of its own, a few for each packet.
+to the chip's tables are written through the names of ``context.json``. All ports are in pipe 0. Time stands still: the
+model counts nanoseconds of its own, a few for each packet.
 """
 
 from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
+from lanesum_control.tofino.chips import pipe_of
+from lanesum_lab.tofino_model.chips import ModelChip, register
 from lanesum_lab.tofino_model.context import HARMLESS, for_harness, take_ternary_entries
 from lanesum_lab.tofino_model.errors import TofinoModelError
 from lanesum_lab.tofino_model.exact import ExactTable
 from lanesum_lab.tofino_model.harness import Harness
 from lanesum_lab.tofino_model.replication import Groups, Replica
 from lanesum_lab.tofino_model.routes import LpmTable
-from lanesum_switch.api import ActionCall, CounterValue, Match, PacketOut, TableEntry
+from lanesum_switch.api import ActionCall, CounterValue, Match, PacketOut, Table, TableEntry
 from lanesum_switch.runtime.tables import MatchTable
 from lanesum_switch.tna.switch import TofinoSwitch
+
+
+class _CountedTable:
+    """A table whose direct counters are read from the chip before its entries are returned."""
+
+    def __init__(
+        self, table: MatchTable, read: Callable[[MatchTable], None], lock: AbstractContextManager[Any]
+    ) -> None:
+        self._table, self._read, self._lock = table, read, lock
+
+    def entries(self) -> list[TableEntry]:
+        with self._lock:
+            self._read(self._table)
+            return self._table.entries()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._table, name)
 
 
 class ModelSwitch(TofinoSwitch):
@@ -36,13 +57,14 @@ class ModelSwitch(TofinoSwitch):
 
     Args:
         harness: path of the model's test harness.
-        build: folder with ``tofino.bin`` and ``context.json`` of the profile that is loaded.
+        build: folder with the binary and ``context.json`` of the profile that is loaded.
+        chip: the profile's chip.
 
     ``process`` raises TofinoModelError if the harness refuses a command. Use it as a context manager.
     """
 
-    def __init__(self, harness: str, build: Path, **options: Any) -> None:
-        self._program = harness
+    def __init__(self, harness: str, build: Path, chip: ModelChip, **options: Any) -> None:
+        self._program, self._chip = harness, chip
         context = for_harness(json.loads((build / "context.json").read_text()))
         self._constant_entries = take_ternary_entries(context)
         self._context = {table["name"]: table for table in context["tables"]}
@@ -50,7 +72,7 @@ class ModelSwitch(TofinoSwitch):
         self._build = Path(self._folder.name) / "build"
         self._build.mkdir()
         (self._build / "context.json").write_text(json.dumps(context))
-        (self._build / "tofino.bin").symlink_to(build.resolve() / "tofino.bin")
+        (self._build / chip.binary).symlink_to(build.resolve() / chip.binary)
         self._started: Harness | None = None
         self._starts = 0
         super().__init__(**options)
@@ -76,7 +98,10 @@ class ModelSwitch(TofinoSwitch):
         self._scratch.mkdir()
         self._started = Harness(self._program, self._build, self._scratch)
         self.harness.run(self._constant_entries, harmless=HARMLESS)
-        self._model_groups = Groups()
+        for port in self.recirculation_ports:
+            if pipe_of(port) == 0:
+                self._recirculate(port)
+        self._model_groups = Groups(self._chip)
         self._written_groups: dict[int, tuple[Replica, ...]] = {}
         self._model_tables = {
             name: _model_table(self._context[name], table)
@@ -84,6 +109,15 @@ class ModelSwitch(TofinoSwitch):
             if not table.is_const and table.keys and name in self._context
         }
         self._written: dict[str, dict[tuple[Match, ...], TableEntry]] = {name: {} for name in self._model_tables}
+        for name, table in self._runtime.tables.items():
+            if table.is_const and table.has_direct_counter:
+                self.tables[name] = cast(Table, _CountedTable(table, self._read_counters, self._lock))
+
+    def _recirculate(self, port: int) -> None:
+        if self._chip.recirculation is None:
+            self.harness.run([f"wire {port} -> {port}"])
+        else:
+            self.harness.start_polling([self._load(register(*self._chip.recirculation))])
 
     @property
     def harness(self) -> Harness:
@@ -91,26 +125,16 @@ class ModelSwitch(TofinoSwitch):
         assert self._started is not None, "no program is loaded"
         return self._started
 
-    def process(self, port: int, frame: bytes) -> list[PacketOut]:
-        """Send a packet through the model; return the packets that leave."""
-        with self._lock:
-            self._write_changes()
-            self._received[port] += 1
-            found = self.harness.exchange(port, frame)
-            out = [PacketOut(at, data) for at, data in found]
-            for packet in out:
-                self._sent[packet.port] += 1
-            return out
+    def _one(self, port: int, frame: bytes, out: list[PacketOut]) -> None:
+        """Send a packet through the model; the caller holds the lock."""
+        self._write_changes()
+        self._received[port] += 1
+        for to, packet in self.harness.exchange(port, frame):
+            if to not in self.recirculation_ports:
+                self._sent[to] += 1
+                out.append(PacketOut(to, packet))
 
-    def read_counters(self) -> None:
-        """Read the direct counters of constant entries from the chip into the tables."""
-        with self._lock:
-            self._write_changes()
-            for table in self._runtime.tables.values():
-                if table.is_const and table.has_direct_counter:
-                    self._read_counters_of(table)
-
-    def _read_counters_of(self, table: MatchTable) -> None:
+    def _read_counters(self, table: MatchTable) -> None:
         """Read the counters of a table's constant entries, which have the highest addresses in their order."""
         size = sum(stage["size"] for stage in self._context[table.name]["match_attributes"]["stage_tables"])
         (counter,) = self._context[table.name]["statistics_table_refs"]
@@ -139,14 +163,14 @@ class ModelSwitch(TofinoSwitch):
         for group in {*self._written_groups, *self._groups}:
             replicas = self._groups.get(group, ())
             if replicas != self._written_groups.get(group, ()):
-                self._configure(self._model_groups.set(group, replicas))
+                self.harness.run([self._load(self._model_groups.set(group, replicas))])
                 self._written_groups[group] = replicas
 
-    def _configure(self, configuration: bytes) -> None:
-        """Write registers and memories of the chip."""
+    def _load(self, configuration: bytes) -> str:
+        """Return the command that writes registers and memories of the chip."""
         path = self._scratch / "configuration"
         path.write_bytes(configuration)
-        self.harness.run([f"load {path}"])
+        return f"load {path}"
 
 
 def _model_table(context: dict[str, Any], table: MatchTable) -> ExactTable | LpmTable:

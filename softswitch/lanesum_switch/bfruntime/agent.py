@@ -108,11 +108,8 @@ class Agent:
             raise StatusError(UNIMPLEMENTED, "Only table entries are supported")
         if update.type not in messages.Update.Type.values():
             raise invalid(f"{update.type} is no kind of update")
-        table = self._table(update.entity.table_entry)
-        if self._next is not None and isinstance(table, _Register):
-            raise StatusError(UNIMPLEMENTED, "Registers are written after the end of the warm restart")
         try:
-            table.write(update.type, update.entity.table_entry)
+            self._table(update.entity.table_entry).write(update.type, update.entity.table_entry)
         except SwitchError as error:
             raise _status(error) from error
 
@@ -135,7 +132,10 @@ class Agent:
         program = self._next or self._running
         if program is None or entry.table_id not in program.tables:
             raise StatusError(NOT_FOUND, f"There is no table {entry.table_id}")
-        return program.tables[entry.table_id]
+        table = program.tables[entry.table_id]
+        if self._next is not None and isinstance(table, _Register):  # those of the spare switch would take memory
+            raise StatusError(UNIMPLEMENTED, "Registers can be used after the end of the warm restart")
+        return table
 
 
 class _Program:

@@ -21,7 +21,7 @@ def process(interfaces: dict[int, str] | None) -> SwitchProcess:
 
 
 def test_names_of_built_in_targets() -> None:
-    assert targets.names() == ["embedded", "bmv2", *(profile.name for profile in PROFILES)]
+    assert targets.names() == ["embedded", "bmv2", *(profile.name for profile in PROFILES), "tofino-model"]
 
 
 def test_get_unknown_name_lists_the_known_ones() -> None:

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from lanesum_lab.tofino_model.context import for_harness, take_ternary_entries
 
 
@@ -35,10 +37,11 @@ def test_bits_of_a_field_part_count_from_its_lowest() -> None:
     assert stage["hash_functions"] == [{"field_name": "flags", "field_bit": 1}]
 
 
-def test_key_named_like_a_parameter_is_renamed() -> None:
-    context = for_harness(_context({"name": "port", "start_bit": 0, "bit_width": 4}))
+@pytest.mark.parametrize(("name", "renamed"), [("port", "key_port"), ("meta.port", "key_meta_port")])
+def test_key_named_like_a_parameter_is_renamed(name: str, renamed: str) -> None:
+    context = for_harness(_context({"name": name, "start_bit": 0, "bit_width": 4}))
     (table,) = context["tables"]
-    assert table["match_key_fields"][0]["name"] == "key_port"
+    assert table["match_key_fields"][0]["name"] == renamed
     assert table["actions"][0]["p4_parameters"] == [{"name": "port"}]
 
 

@@ -15,7 +15,7 @@ from lanesum_lab.tofino_model.harness import Harness
 
 # The thread computes for a while before each copy, as the model does.
 _STAND_IN = """#!{python}
-import queue, sys, threading
+import queue, sys, threading, time
 
 packets = queue.SimpleQueue()
 
@@ -27,12 +27,24 @@ def copy(log):
             log.write(f"{{port + copy}} {{frame.upper()}}\\n")
             log.flush()
 
+waiting = queue.SimpleQueue()
+
+def poll():
+    while True:
+        time.sleep(0.001)
+        if not waiting.empty():
+            packets.put(waiting.get())
+
 threading.Thread(target=copy, args=(open(sys.argv[2], "a"),), daemon=True).start()
 print("loading prints a warning", file=sys.stderr, flush=True)
 for line in sys.stdin:
     match line.split():
         case ["packet", port, frame]:
             packets.put((int(port), frame))
+        case ["recirculate", port, frame]:
+            waiting.put((int(port), frame))
+        case ["poll"]:
+            threading.Thread(target=poll, daemon=True).start()
         case ["check_counter", *_]:
             print("packets=1", flush=True)
         case ["end"]:
@@ -56,6 +68,21 @@ def test_exchange_waits_for_the_last_copy(harness: Harness) -> None:
     for number in range(5):
         frame = bytes([number, 0xAB])
         assert harness.exchange(number, frame) == [(number + copy, frame) for copy in range(3)]
+
+
+def test_polling_thread_is_waited_for(harness: Harness) -> None:
+    """The thread takes a packet when it wakes next, while all other threads sleep."""
+    harness.start_polling(["poll"])
+    for number in range(5):
+        harness.run([f"recirculate {number} AB"])
+        assert harness.exchange(9, b"\1") == [(number + copy, b"\xab") for copy in range(3)] + [
+            (9 + copy, b"\1") for copy in range(3)
+        ]
+
+
+def test_polling_thread_that_does_not_start_raises(harness: Harness) -> None:
+    with pytest.raises(TofinoModelError, match="ended with status 3"):
+        harness.start_polling(["end"])
 
 
 def test_run_returns_the_printed_text(harness: Harness) -> None:

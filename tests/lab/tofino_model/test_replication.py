@@ -8,10 +8,9 @@ import struct
 
 import pytest
 
+from lanesum_lab.tofino_model.chips import TOFINO_1, TOFINO_2, ModelChip
 from lanesum_lab.tofino_model.errors import TofinoModelError
 from lanesum_lab.tofino_model.replication import Groups
-
-_GROUP_TABLE, _PIPES = 0x61001000000 // 16, 0x27F0000
 
 
 def _atoms(configuration: bytes) -> tuple[dict[int, int], dict[int, int]]:
@@ -31,10 +30,10 @@ def _atoms(configuration: bytes) -> tuple[dict[int, int], dict[int, int]]:
     return registers, words
 
 
-def _copies(words: dict[int, int], group: int) -> list[tuple[int, int]]:
+def _copies(chip: ModelChip, words: dict[int, int], group: int) -> list[tuple[int, int]]:
     """Return port and replication id of the copies that the replication engine makes for a group."""
-    nodes = 0x61000000000 // 16
-    node = words[_GROUP_TABLE + group // 4] >> 20 * (group % 4) & 0xFFFFF
+    nodes = chip.nodes
+    node = words[chip.groups + group // 4] >> 20 * (group % 4) & 0xFFFFF
     found = []
     while node:
         first = words[nodes + node // 2]
@@ -46,28 +45,29 @@ def _copies(words: dict[int, int], group: int) -> list[tuple[int, int]]:
     return found
 
 
-def test_group_has_a_copy_for_each_replica() -> None:
-    registers, words = _atoms(Groups().set(5, [(0, 1), (1, 2), (0, 3)]))
-    assert _copies(words, 5) == [(0, 1), (1, 2), (0, 3)]
-    assert registers[_PIPES + 0] == 1 << 4 * 5
+@pytest.mark.parametrize(("chip", "pipes"), [(TOFINO_1, {0x27F0000: 1 << 20}), (TOFINO_2, {0x4D00004: 1 << 5})])
+def test_group_has_a_copy_for_each_replica(chip: ModelChip, pipes: dict[int, int]) -> None:
+    registers, words = _atoms(Groups(chip).set(5, [(0, 1), (1, 2), (0, 3)]))
+    assert _copies(chip, words, 5) == [(0, 1), (1, 2), (0, 3)]
+    assert pipes.items() <= registers.items()
 
 
 def test_groups_of_one_row_keep_each_other() -> None:
-    groups = Groups()
+    groups = Groups(TOFINO_1)
     first = groups.set(4, [(0, 1)])
     registers, words = _atoms(first + groups.set(7, [(3, 9)]))
-    assert (_copies(words, 4), _copies(words, 7)) == ([(0, 1)], [(3, 9)])
-    assert registers[_PIPES] == 1 << 16 | 1 << 28
+    assert (_copies(TOFINO_1, words, 4), _copies(TOFINO_1, words, 7)) == ([(0, 1)], [(3, 9)])
+    assert registers[TOFINO_1.group_pipes[0]] == 1 << 16 | 1 << 28
 
 
 def test_removed_group_is_in_no_pipe_and_frees_its_nodes() -> None:
-    groups = Groups()
+    groups = Groups(TOFINO_1)
     for _ in range(10):
         groups.set(1, [(copy % 60, 1) for copy in range(2000)])
         registers, words = _atoms(groups.set(1, ()))
-    assert (words[_GROUP_TABLE], registers[_PIPES]) == (0, 0)
+    assert (words[TOFINO_1.groups], registers[TOFINO_1.group_pipes[0]]) == (0, 0)
 
 
 def test_group_beyond_the_nodes_raises() -> None:
     with pytest.raises(TofinoModelError, match="nodes are free"):
-        Groups().set(1, [(0, 1)] * 9000)
+        Groups(TOFINO_1).set(1, [(0, 1)] * 9000)

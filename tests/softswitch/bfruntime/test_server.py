@@ -24,10 +24,10 @@ from lanesum_switch.bfruntime import BfRuntimeServer, agent
 from lanesum_switch.bfruntime.fixed_tables import DESCRIPTION
 from lanesum_switch.p4runtime.server import LIMITS
 from lanesum_switch.tna.switch import TofinoSwitch
-from tests.control_plane.protocols import CachingSwitch
 
 Code = grpc.StatusCode
 PIPELINE = tofino_pipeline("tofino1-w32")
+CONFIG = forwarding_config(PIPELINE)
 PROGRAM = Description(PIPELINE.description)
 FIXED = Description(DESCRIPTION)
 FORWARD = PROGRAM.named("IngressPipeline.forward.forward")
@@ -104,7 +104,7 @@ def bound_client(address: str) -> Client:
     """Return a client that has pushed the program, and is bound to it."""
     client = Client(address)
     client.subscribe()
-    client.push(forwarding_config(PIPELINE))
+    client.push(CONFIG)
     client.set(_Set.BIND, messages.ForwardingPipelineConfig(p4_name="lanesum"))
     return client
 
@@ -114,7 +114,7 @@ def running(device: TofinoSwitch) -> Iterator[Client]:
     """Run a server; yield a client that is bound to its program."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        BfRuntimeServer(device, f"unix:{folder}/agent", spare=CachingSwitch) as server,
+        BfRuntimeServer(device, f"unix:{folder}/agent", spare=TofinoSwitch) as server,
     ):
         client = bound_client(server.address)
         yield client
@@ -123,7 +123,7 @@ def running(device: TofinoSwitch) -> Iterator[Client]:
 
 @pytest.fixture(scope="module")
 def device() -> TofinoSwitch:
-    return CachingSwitch()
+    return TofinoSwitch()
 
 
 @pytest.fixture(scope="module")
@@ -442,7 +442,7 @@ def test_refused_program_leaves_the_one_that_runs(bound: Client, change: Callabl
 
 def test_random_bodies_are_answered_and_end_nothing(caplog: pytest.LogCaptureFixture) -> None:
     rng = random.Random(7)
-    with running(CachingSwitch()) as client:
+    with running(TofinoSwitch()) as client:
         write, read = messages.WriteRequest(client_id=client.number), messages.ReadRequest(client_id=client.number)
         for request in (write, read):
             request.target.pipe_id = messages.ALL_PIPES
@@ -469,12 +469,13 @@ def test_warm_restart_keeps_the_earlier_program_until_its_end(bound: Client, dev
     earlier = device.tables["IngressPipeline.origin.origin"]
     bound.write((_Update.INSERT, origin()), (_Update.INSERT, node()), (_Update.INSERT, group((300,))))
     assert code(lambda: bound.set(_Set.WARM_INIT_END)) == Code.INVALID_ARGUMENT
-    bound.set(_Set.VERIFY_AND_WARM_INIT_BEGIN, forwarding_config(PIPELINE))
+    bound.set(_Set.VERIFY_AND_WARM_INIT_BEGIN, CONFIG)
     assert len(bound.read(messages.TableEntry(table_id=ORIGIN.id))) == 1, "the next program has no entries yet"
     written = [origin(b"\n\0\0\2"), node(301), group((301,), number=2), route(24, b"\n\0\0\0")]
     bound.write(*[(_Update.INSERT, entry) for entry in written])
     cell = register(lo=bytes(4), hi=bytes(4))
     assert codes(lambda: bound.write((_Update.MODIFY, cell))) == [Code.UNIMPLEMENTED.value[0]]
+    assert code(lambda: bound.read(key_of(cell))) == Code.UNIMPLEMENTED
     assert device.tables["IngressPipeline.origin.origin"] is earlier
     assert (len(list(earlier.entries())), list(device.multicast_groups)) == (1, [1])
     bound.set(_Set.WARM_INIT_END)
@@ -485,18 +486,16 @@ def test_warm_restart_keeps_the_earlier_program_until_its_end(bound: Client, dev
     assert [bound.read(key_of(entry)) for entry in written] == [[entry] for entry in written]
     bound.write((_Update.DELETE, key_of(written[2])), (_Update.MODIFY, cell))
     assert not device.multicast_groups
-    bound.push(forwarding_config(PIPELINE))
+    bound.push(CONFIG)
 
 
 def test_warm_restart_is_dropped_once_its_client_leaves(client: Client) -> None:
-    with running(CachingSwitch()) as first:
+    with running(TofinoSwitch()) as first:
         first.write((_Update.INSERT, origin()))
         second = Client(first.address)
         second.subscribe()
-        assert code(lambda: second.set(_Set.VERIFY_AND_WARM_INIT_BEGIN, forwarding_config(PIPELINE))) == (
-            Code.ALREADY_EXISTS
-        )
-        first.set(_Set.VERIFY_AND_WARM_INIT_BEGIN, forwarding_config(PIPELINE))
+        assert code(lambda: second.set(_Set.VERIFY_AND_WARM_INIT_BEGIN, CONFIG)) == (Code.ALREADY_EXISTS)
+        first.set(_Set.VERIFY_AND_WARM_INIT_BEGIN, CONFIG)
         assert code(lambda: second.set(_Set.WARM_INIT_END)) == Code.INVALID_ARGUMENT
         first.close()
         second.set(_Set.BIND, messages.ForwardingPipelineConfig(p4_name="lanesum"))
@@ -521,7 +520,7 @@ def test_link_that_changes_is_told_to_clients_that_asked() -> None:
 
 
 def test_program_of_another_name_ends_the_bound_session() -> None:
-    with running(CachingSwitch()) as client:
+    with running(TofinoSwitch()) as client:
         config = forwarding_config(PIPELINE)
         config.p4_name = "other"
         client.push(config)
