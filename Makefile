@@ -56,7 +56,7 @@ SANITIZE_SECONDS ?= 30
 FUZZ_SECONDS ?= 600
 FUZZ_SEED ?= 1
 
-.PHONY: help run test test-quick test-code lint format setup p4 tofino tofino-try tofino-model generate soak bench native-sanitize audit \
+.PHONY: help run test test-quick test-code lint format setup docs p4 tofino tofino-try tofino-model generate soak bench native-sanitize audit \
 	install-service fuzz hold fuzz-programs fuzz-files fuzz-grpc fuzz-udp model clean
 
 help: ## list the targets
@@ -103,6 +103,10 @@ generate: $(READY_TO_TEST) ## rewrite generated files: P4 and C++ constants, tab
 	$(BIN)/python -m lanesum_lab.generate
 	$(BIN)/lanesum topology schema > topologies/schema.json
 	$(BIN)/lanesum faults schema > faults/schema.json
+
+docs: $(READY_TO_TEST) ## build the documentation site into out/site; a dead link is an error
+	[ -x $(BIN)/mkdocs ] || $(BIN)/pip install --quiet -c constraints.txt -e "lab[docs]"
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 soak: $(READY_TO_TEST) ## run random schedules in the simulator (SOAK_SCHEDULES= SOAK_SECONDS= SOAK_SEED=)
 	$(BIN)/python -m lanesum_lab.simulator --schedules $(SOAK_SCHEDULES) --seed $(SOAK_SEED) \

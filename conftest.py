@@ -17,6 +17,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Generator, Mapping
 from pathlib import Path
@@ -74,6 +75,9 @@ def pytest_configure(config: pytest.Config) -> None:
         )
     # Readline sets it for child processes; tables of the command line would be cut to it.
     os.environ.pop("COLUMNS", None)
+    # Tests start hundreds of processes: each would compile all modules of this repository.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
     if hasattr(config, "workerinput") or not parallel:
         # For the processes that tests start, not for those that run tests.
         folders = os.environ.get("PYTHONPATH", "").split(os.pathsep)

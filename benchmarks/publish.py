@@ -109,6 +109,15 @@ def sweep_table(result: dict[str, Any]) -> str:
     return "\n".join([*speed, "", _on_one_machine(result)])
 
 
+def equal_error_table(result: dict[str, Any]) -> str:
+    """Return times of all-reduces of recorded gradients, beside their errors."""
+    table = _markdown(allreduce.ERROR_COLUMNS, allreduce.error_rows(result))
+    first = result["figures"][0]
+    model = result["gradients"].replace("_", " ")
+    words = f"Gradients of the {model}, repeated to {first['values']:,} values, over {first['workers']} workers. "
+    return "\n".join([*table, "", words + _on_one_machine(result)])
+
+
 def server_tables(result: dict[str, Any]) -> str:
     """Return lanes and datagrams per second of one core."""
     lanes = _markdown(server.LANE_COLUMNS, server.lane_rows(result))
@@ -294,11 +303,14 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "all-reduce summary": ("allreduce.json", "README.md", summary_table),
     "all-reduce by size": ("allreduce-sizes.json", PAGE, sweep_table),
     "all-reduce by workers": ("allreduce-workers.json", PAGE, sweep_table),
+    "all-reduce at equal error": ("allreduce-transformer.json", PAGE, equal_error_table),
+    "all-reduce at equal error, large": ("allreduce-large-transformer.json", PAGE, equal_error_table),
     "server figures": ("server.json", PAGE, server_tables),
     "transport figures": ("transport.json", PAGE, transport_tables),
     "error figures": ("nmse.json", "docs/codecs.md", nmse_table),
     "widths figures": ("nmse-widths.json", "docs/codecs.md", widths_table),
     "widths in training": ("learning-widths.json", "docs/codecs.md", training_table),
+    "widths in longer training": ("learning-long.json", "docs/codecs.md", training_table),
     "bias figures": ("nmse.json", "docs/codecs.md", rounds_table),
     "sparse figures": ("sparse.json", "docs/codecs.md", sparse_table),
     "codec figures": ("codec.json", "docs/codecs.md", codec_table),
@@ -328,10 +340,21 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
         *("allreduce", "--cases", "hub", "--rates", "1000"),
         *("--sizes", "250,2500,25k,250k,2500k,25M,250M", "--repeats", "3"),
     ),
+    **{
+        f"allreduce-{model.replace('_', '-')}": (
+            *("allreduce", "--gradients", model, "--codecs", "thc,thc error=0.01", "--cases", "hub"),
+            *("--repeats", "3"),
+        )
+        for model in ("transformer", "large_transformer")
+    },
     "nmse-widths": ("nmse", "--widths"),
     "learning-widths": (
         *("learning", "--codecs", "fixed,thc,widths 2,widths 3", "--steps", "100", "--seeds", "5"),
         *("--tasks", "digits,digits AdamW,transformer,transformer AdamW,words,words AdamW"),
+    ),
+    "learning-long": (
+        *("learning", "--codecs", "fixed,thc,widths 2,widths 3", "--steps", "400", "--seeds", "5"),
+        *("--tasks", "transformer AdamW,words AdamW"),
     ),
     "sparse": ("sparse", "--rates", "200", "--repeats", "3"),
     "codec": ("codec", "--part", "speed", "--levels", "avx2,avx512"),

@@ -17,18 +17,7 @@ from lanesum_control.pipelines import CompiledPipeline, bmv2_pipeline, tofino_pi
 from lanesum_switch.bfruntime import BfRuntimeServer
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
-from lanesum_switch.tna.load import TnaProgram, load_text
 from lanesum_switch.tna.switch import TofinoSwitch
-
-
-class CachingSwitch(TofinoSwitch):
-    """Switch that parses each program once in all tests."""
-
-    def _read(self, config: bytes) -> TnaProgram:
-        return _parsed(config)
-
-
-_parsed = functools.cache(load_text)
 
 
 @dataclass(frozen=True)
@@ -60,8 +49,8 @@ BF_RUNTIME = Protocol(
     "BF Runtime",
     "bfruntime:",
     BfRuntimeConnection,
-    CachingSwitch,
-    functools.partial(BfRuntimeServer, spare=CachingSwitch),
+    TofinoSwitch,
+    functools.partial(BfRuntimeServer, spare=TofinoSwitch),
     functools.partial(tofino_pipeline, "tofino1-w32"),
     functools.partial(tofino_pipeline, "tofino1-w256"),
 )

@@ -118,7 +118,7 @@ SERVER = {
     ("change", "status", "says"),
     [
         ({}, Status.OK, "60 of 100 slots are free. Its tables are as desired."),
-        ({"lost": "No answer."}, Status.PROBLEM, "without a part in jobs: No answer. The server sums."),
+        ({"lost": "No answer."}, Status.NOTE, "without a part in jobs: No answer. The server sums."),
         ({"tables_agree": False}, Status.NOTE, "others than desired"),
         ({"used": 100}, Status.NOTE, "0 of 100 slots are free. The server sums for new jobs."),
     ],
@@ -132,7 +132,7 @@ def test_site_switch_is_reported(change: dict[str, Any], status: Status, says: s
 @pytest.mark.parametrize(
     ("change", "status", "says"),
     [
-        ({}, Status.OK, "Answers the controller in 1.0 ms; 2 jobs."),
+        ({}, Status.OK, "Answers the controller in 1.0 ms; jobs: 2."),
         ({"lost": "No answer."}, Status.PROBLEM, "No job can be admitted."),
         ({"broken": 3}, Status.PROBLEM, "3 datagrams met an error"),
         ({"call_s": 0.5}, Status.NOTE, "in 500.0 ms"),
@@ -212,6 +212,9 @@ JOB = {
     "name": "train", "workers": ["w1", "w2"], "joined": ["w1", "w2"], "slots": 64, "moved": {},
     "placement": {"s1": {"slots": 64, "shared": False}},
 }  # fmt: skip
+WORKER = {
+    "host": "w1", "state": "alive", "straggler": False, "lost_share": 0.0, "marks_per_s": None, "server_share": None,
+}  # fmt: skip
 MOVED = {"s1": {"since": "2026-01-02T03:04:05+00:00", "why": "its program sums none of the job's operations"}}
 
 
@@ -227,14 +230,29 @@ MOVED = {"s1": {"since": "2026-01-02T03:04:05+00:00", "why": "its program sums n
     ],
 )
 def test_job_reasons_are_named(change: dict[str, Any], status: Status, says: str, step: str) -> None:
-    (finding,) = job_reasons.checks({**JOB, **change}, {"servers": {"server": SERVER}}, [])
+    (finding,) = job_reasons.checks({**JOB, **change}, {"workers": [WORKER]}, {"servers": {"server": SERVER}}, [])
     assert (finding.name, finding.status) == ("job train", status)
     assert says in finding.what and step in finding.next_step
 
 
+@pytest.mark.parametrize(
+    ("change", "status", "says"),
+    [
+        ({"state": "lost"}, Status.PROBLEM, "Worker w1 is gone (lost)."),
+        ({"straggler": True}, Status.NOTE, "other workers wait for w1"),
+        ({"lost_share": 0.02}, Status.NOTE, "2.0% of the packets of w1 were lost"),
+        ({"marks_per_s": 12.0}, Status.NOTE, "w1 gets 12 congestion marks a second"),
+        ({"server_share": 0.25}, Status.NOTE, "The server completes 25% of the results of w1"),
+    ],
+)
+def test_job_reasons_of_workers_are_named(change: dict[str, Any], status: Status, says: str) -> None:
+    (finding,) = job_reasons.workers_in_trouble("train", {"workers": [{**WORKER, **change}]})
+    assert finding.status is status and says in finding.what and finding.next_step
+
+
 def test_job_reasons_have_the_last_events_of_the_job() -> None:
     events = [{"whom": whom, "date": str(n), "what": "x"} for n, whom in enumerate(["train"] * 7 + ["other"])]
-    found = list(job_reasons.checks(JOB, None, events))
+    found = list(job_reasons.checks(JOB, {"workers": []}, None, events))
     assert [one.what for one in found[1:]] == [f"{n}: x" for n in range(2, 7)]
 
 
@@ -244,6 +262,7 @@ def test_doctor_of_a_controller_reports_all_parts(monkeypatch: pytest.MonkeyPatc
         network = dataclasses.replace(Network.of(load("star4"), loopback=True), servers=(server.address,))
         controller = Controller(network, server, {"s1": InProcessSwitch(ReferenceSwitch(64))})
         controller.admit(JobRequest("train", ("w1", "w2"), codec="fixed"))
+        monkeypatch.setattr("lanesum_control.cli.top._ONCE_S", 0.0)
         with ControllerService(controller, "127.0.0.1:0") as service:
             address = f"127.0.0.1:{service.port}"
             shown = json.loads(invoke(["doctor", "--json", "--controller", address]).output)
@@ -258,7 +277,7 @@ def test_doctor_of_a_controller_reports_all_parts(monkeypatch: pytest.MonkeyPatc
             }
             assert shown["usable"], shown
             assert "in this process, runs ReferenceSwitch" in names["s1"]["what"]
-            assert "1 jobs" in names["server"]["what"]
+            assert "jobs: 1" in names["server"]["what"]
             result = invoke(["doctor", "--controller", address, "--job", "train"])
             assert result.exit_code == 1 and "w1, w2 of 2 workers have not joined" in result.output
             assert "admitted as job" in result.output

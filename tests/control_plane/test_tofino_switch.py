@@ -27,8 +27,9 @@ from lanesum_control.topology import load
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.frames import UdpFrame
 from lanesum_switch.p4runtime import P4RuntimeServer
+from lanesum_switch.tna.switch import TofinoSwitch
 from tests.control_plane.control_fakes import FakeServer
-from tests.control_plane.protocols import P4RUNTIME, PROTOCOLS, CachingSwitch, Protocol
+from tests.control_plane.protocols import P4RUNTIME, PROTOCOLS, Protocol
 
 PIPELINE = tofino_pipeline("tofino1-w32")
 WIDE = tofino_pipeline("tofino2-w256")
@@ -42,7 +43,7 @@ class Process:
 
     def __init__(self, folder: Path, protocol: Protocol) -> None:
         self.now = 0
-        self.device = CachingSwitch(clock=lambda: self.now)
+        self.device = TofinoSwitch(clock=lambda: self.now)
         bare = f"unix:{folder}/agent"
         self.address = protocol.prefix + bare
         self.server = protocol.server(self.device, bare)

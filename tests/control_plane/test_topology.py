@@ -359,6 +359,7 @@ def test_draw_svg_boxes_do_not_overlap() -> None:
 def test_draw_with_counters_of_the_controller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     counters = {
         "switches": {"s1": {"aggregate": 1200, "contribute_and_complete": 300}},
+        "slots": {"s1": {"all": 1024, "used": 64, "lost": None}},
         "servers": {"server": {"decisions": {"accept": 5, "replay": 2}, "refused": {}}},
     }
     monkeypatch.setattr("lanesum.rpc.controller.call", lambda *_, **__: counters)
@@ -368,7 +369,8 @@ def test_draw_with_counters_of_the_controller(tmp_path: Path, monkeypatch: pytes
     result = invoke(["topology", "draw", "star4", "--controller", "c:1", "--out", str(tmp_path / "x.svg")])
     assert result.exit_code == 0 and "1,200 contributions, 300 sums" in (tmp_path / "x.svg").read_text()
     assert "Cannot write" in invoke(["topology", "draw", "--out", str(tmp_path)]).output
-    assert packet_notes(load("star4"), {"switches": {}, "servers": {"server": None}}) == {"server": "no answer"}
+    lost = {"switches": {}, "slots": {"s1": {"lost": "It is off."}}, "servers": {"server": None}}
+    assert packet_notes(load("star4"), lost) == {"s1": "lost", "server": "no answer"}
 
 
 CONTAINERLAB = """

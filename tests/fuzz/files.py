@@ -32,11 +32,13 @@ from lanesum_control.errors import StoreError
 from lanesum_control.network import Network
 from lanesum_control.pipelines import bmv2_pipeline, tofino_pipeline
 from lanesum_control.store import Store
+from lanesum_control.topology import containerlab, drawing
 from lanesum_switch.api import SwitchError
 from lanesum_switch.faults.plan import FaultPlan, available
 from lanesum_switch.tna.switch import TofinoSwitch
 from tests.control_plane.control_fakes import Site, request
 from tests.control_plane.test_device_config import compiled
+from tests.control_plane.test_topology import CONTAINERLAB
 from tests.fuzz.running import Budget, mutated, options, report
 from tests.host.server.test_journal import JOB, open_cache, record
 from tests.softswitch.bmv2.mutants import Mutator
@@ -73,6 +75,7 @@ def _server_job(path: Path) -> None:
 
 def _topology(path: Path) -> None:
     read = topology.load(str(path))
+    drawing.svg(read)
     with contextlib.suppress(LanesumError):
         Network.of(read, loopback=True)
 
@@ -128,6 +131,7 @@ def kinds(folder: Path) -> dict[str, tuple[str, Kind]]:
         "ticket": ("ticket.json", Kind(ticket.to_json().encode(), _ticket, json=True)),
         "server job": ("job.json", Kind(JOB.to_json().encode(), _server_job, json=True)),
         "topology": ("own.yaml", Kind(topology.available()["tree2x2"].read_bytes(), _topology)),
+        "containerlab": ("own.clab.yml", Kind(CONTAINERLAB.encode(), containerlab.load)),
         "fault plan": ("own.yaml", Kind(max(available().values()).read_bytes(), FaultPlan.load)),
         "P4Info": ("own.txtpb", Kind(bmv2_pipeline(32).p4info_path.read_bytes(), _p4info)),
         "printed program": ("own.p4", Kind(printed("sum").encode(), _program)),

@@ -124,19 +124,21 @@ def _check(path: str, of: type[Table], data: dict[str, Any]) -> None:
     try:
         of.model_validate(data)
     except ValidationError as error:
-        raise ConfigurationError(" ".join(f"{path}: {_problem(of, one)}" for one in error.errors())) from error
+        found = [_problem(path, of, one) for one in error.errors()]
+        raise ConfigurationError(" ".join(map(str, found))) from error
 
 
-def _problem(of: type[BaseModel], problem: Any) -> str:
+def _problem(path: str, of: type[BaseModel], problem: Any) -> ConfigurationError:
     """Return one problem: the key, its value, and what is allowed."""
     *tables, key = problem["loc"]
     where = ".".join(map(str, [*tables, key]))
     if problem["type"] == "model_type":
-        return f"invalid {where}={problem['input']!r}: expected a table."
+        return ConfigurationError(f"{path}: invalid {where}={problem['input']!r}: expected a table.")
     if problem["type"] != "extra_forbidden":
-        return f"invalid {where}={problem['input']!r}: {problem['msg'][0].lower()}{problem['msg'][1:]}."
+        expected = f"{problem['msg'][0].lower()}{problem['msg'][1:]}"
+        return ConfigurationError(f"{path}: invalid {where}={problem['input']!r}: {expected}.")
     for table in tables:
         annotation: Any = next(one.annotation for one in of.model_fields.values() if one.alias == table)
         of = annotation
     allowed = ", ".join(str(one.alias) for one in of.model_fields.values())
-    return f"unknown key {where}. Allowed: {allowed or 'none'}."
+    return ConfigurationError(f"{path}: unknown key {where}.", f"Allowed: {allowed or 'none'}.")

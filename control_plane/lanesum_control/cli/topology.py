@@ -92,6 +92,7 @@ def packet_notes(network: Topology, counters: dict[str, Any]) -> dict[str, str]:
         switch: f"{counts.get('aggregate', 0):,} contributions, {counts.get('contribute_and_complete', 0):,} sums"
         for switch, counts in counters["switches"].items()
     }
+    notes |= {switch: "lost" for switch, at in counters["slots"].items() if at["lost"] is not None}
     for number, host in enumerate(network.server_hosts()):
         counts = counters["servers"].get(server_name(number))
         notes[host] = "no answer" if counts is None else f"{sum(counts['decisions'].values()):,} packets"

@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from lanesum.errors import LanesumError
 from lanesum.rpc import controller as rpc
 from lanesum_control import resources
 from lanesum_control.doctor import hops, job_reasons, machine, site
+from lanesum_control.live_view import Poll
 from lanesum_control.manifest import MANIFEST, sha256
 from lanesum_control.p4build import COMPILER
 
@@ -79,6 +81,8 @@ def _site_checks(address: str) -> Iterator[Finding]:
 
 
 def _job_checks(address: str, name: str) -> Iterator[Finding]:
+    from lanesum_control.cli.top import snapshot  # imports rich
+
     jobs = {one["name"]: one for one in rpc.call(address, rpc.JOBS, {}, connect_s=rpc.CONNECT_S)["jobs"]}
     if name not in jobs:
         names = ", ".join(jobs) or "none"
@@ -89,4 +93,5 @@ def _job_checks(address: str, name: str) -> Iterator[Finding]:
     examined = None
     with contextlib.suppress(rpc.ControllerError):  # only operators may examine the controller
         examined = rpc.call(address, rpc.EXAMINE, {})
-    yield from job_reasons.checks(jobs[name], examined, events)
+    figures = snapshot(lambda: Poll(time.monotonic(), rpc.call(address, rpc.LIVE, {"job": name})))
+    yield from job_reasons.checks(jobs[name], figures["jobs"][0], examined, events)

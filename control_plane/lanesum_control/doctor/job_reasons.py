@@ -8,9 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lanesum.doctor.finding import Finding, note, ok, problem
+from lanesum.rpc import controller as rpc
 from lanesum_control.doctor import site
 
 _MAX_EVENTS = 5
+_LOST_SHARE, _SERVER_SHARE = 0.001, 0.01
 # Next steps for a reason of ``left_out``, by a part of its text.
 _STEPS = (
     ("it is lost", "Start the switch, or look at its log; the controller connects it again by itself."),
@@ -25,13 +27,26 @@ _STEP = "docs/jobs.md explains the placement of jobs."
 
 
 def checks(
-    job: Mapping[str, Any], examined: Mapping[str, Any] | None, events: Sequence[Mapping[str, Any]]
+    job: Mapping[str, Any],
+    figures: Mapping[str, Any],
+    examined: Mapping[str, Any] | None,
+    events: Sequence[Mapping[str, Any]],
 ) -> Iterator[Finding]:
-    """Report what slows a job down: a job of ``rpc.JOBS``, the answer to ``rpc.EXAMINE``, and the last events.
+    """Report what slows a job down.
 
-    ``examined`` is None for callers who may not examine the controller.
+    Args:
+        job: answer to ``rpc.JOBS``.
+        figures: of the job in ``live_view.view``: the last second.
+        examined: answer to ``rpc.EXAMINE``; None for callers who may not examine the controller.
+        events: last events.
     """
-    found = [*missing_workers(job), *moved_sums(job), *small_windows(job), *parts(examined)]
+    found = [
+        *missing_workers(job),
+        *workers_in_trouble(job["name"], figures),
+        *moved_sums(job),
+        *small_windows(job),
+        *parts(examined),
+    ]
     yield from found
     switches = ", ".join(job["placement"]) or "no switch"
     if not found:
@@ -54,6 +69,40 @@ def missing_workers(job: Mapping[str, Any]) -> Iterator[Finding]:
             f"{', '.join(missing)} of {len(job['workers'])} workers have not joined: the others wait for them.",
             "Start them, or remove them from the job: lanesum job leave NAME HOST.",
         )
+
+
+def workers_in_trouble(name: str, figures: Mapping[str, Any]) -> Iterator[Finding]:
+    """Report workers that are gone, that the others wait for, or whose packets are lost, marked or not summed."""
+    subject = f"job {name}"
+    for one in figures["workers"]:
+        host, lost, by_server = one["host"], one["lost_share"] or 0.0, one["server_share"] or 0.0
+        if one["state"] in rpc.GONE_KINDS:
+            step = f"Look at its log, and start it again, or go on without it: lanesum job leave {name} {host}"
+            yield problem(subject, f"Worker {host} is gone ({one['state']}).", step)
+        if one["straggler"]:
+            yield note(
+                subject,
+                f"The chunks of the other workers wait for {host}: it contributes later than they do.",
+                f"Look at processor, data loading and clock rate of {host}: lanesum doctor there.",
+            )
+        if lost > _LOST_SHARE:
+            yield note(
+                subject,
+                f"{lost:.1%} of the packets of {host} were lost in the last second, and retransmitted.",
+                f"At {host}: lanesum doctor --controller ADDRESS, and ip -s link; a smaller window loses fewer.",
+            )
+        if one["marks_per_s"]:
+            yield note(
+                subject,
+                f"{host} gets {one['marks_per_s']:,.0f} congestion marks a second: a queue on its path is long.",
+                "Look for other traffic at its link; docs/running.md explains --mark-above.",
+            )
+        if by_server > _SERVER_SHARE:
+            yield note(
+                subject,
+                f"The server completes {by_server:.0%} of the results of {host}.",
+                "Retransmissions, full slots, or a switch that is left out cause it: lanesum job counters.",
+            )
 
 
 def moved_sums(job: Mapping[str, Any]) -> Iterator[Finding]:

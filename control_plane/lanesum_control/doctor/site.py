@@ -53,7 +53,7 @@ def version(address: str, examined: Mapping[str, Any]) -> Finding:
 def about_switch(name: str, switch: Mapping[str, Any]) -> Finding:
     """Report if a switch is controlled, runs the program of the controller, and has the desired tables and room."""
     if switch["lost"] is not None:
-        return problem(
+        return note(
             name,
             f"At {switch['address']}, without a part in jobs: {switch['lost'].removesuffix('.')}. The server sums.",
             "Start the switch, or stop its other controller; the events say since when: lanesum job events.",
@@ -80,7 +80,7 @@ def about_server(name: str, server: Mapping[str, Any]) -> Iterator[Finding]:
     if server["lost"] is not None:
         yield problem(name, f"{server['lost']} No job can be admitted.", "Start it: lanesum server.")
         return
-    what = f"Answers the controller in {1000 * server['call_s']:.1f} ms; {server['jobs']} jobs."
+    what = f"Answers the controller in {1000 * server['call_s']:.1f} ms; jobs: {server['jobs']}."
     if server["broken"]:
         yield problem(
             name, f"{what} {server['broken']:,} datagrams met an error in lanesum.", "Look at its log, and report it."

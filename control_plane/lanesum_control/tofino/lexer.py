@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from lanesum.errors import LanesumError
 
@@ -26,8 +26,7 @@ class P4SyntaxError(LanesumError):
     """A text that is not P4; the message names the line."""
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A token. ``kind``: number, name, string, sign or end. ``start`` and ``stop`` are offsets in the text."""
 
     kind: str
@@ -46,12 +45,14 @@ def tokens(text: str, max_tokens: float = math.inf) -> list[Token]:
         if match is None:
             raise P4SyntaxError(f"Line {line} of the program has {text[position]!r}, which is no P4.")
         kind = match.lastgroup or ""
+        end = match.end()
         if kind != "space":
             if len(found) >= max_tokens:
                 raise P4SyntaxError(f"The program has more than {max_tokens} words and signs.")
-            found.append(Token(kind, match.group(), line, position, match.end()))
-        line += text.count("\n", position, match.end())
-        position = match.end()
+            found.append(Token(kind, match.group(), line, position, end))
+        if kind in ("space", "string"):  # no other token has several lines
+            line += text.count("\n", position, end)
+        position = end
     found.append(Token("end", "", line, position, position))
     return found
 

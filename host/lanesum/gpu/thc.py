@@ -110,8 +110,8 @@ class DeviceBackend:
     """One all-reduce of a tensor that ``lanesum.gpu.tensors.checked_tensor`` has returned."""
 
     # All work is launched before the rounds.
-    ahead: None = None
-    own_residual: None = None
+    ahead: Callable[[], Any] | None = None
+    own_residual: Callable[[], Any] | None = None
 
     def __init__(self, coder: BlockCoder, vector: torch.Tensor, context: CodecContext) -> None:
         require(vector.device)

@@ -23,7 +23,6 @@ from typing import Any
 
 from lanesum._internal.native import availability
 from lanesum._internal.offload import Offload, check_offload
-from lanesum.codecs import get
 from lanesum.errors import ConfigurationError
 from lanesum.launch.supervisor import Supervisor
 from lanesum.protocol.spec import WORD_BYTES
@@ -32,7 +31,8 @@ from lanesum_lab.bench.figures import spread, text
 from lanesum_lab.bench.links import HUB, MTU, limited_links
 from lanesum_lab.bench.machine import machine
 from lanesum_lab.bench.places import FULL_ACCUMULATOR_WORDS, Links, Loopback, Place, worker_nodes
-from lanesum_lab.bench.reducer import GLOO, TWO_SHOTS, Reduction
+from lanesum_lab.bench.reducer import GLOO, TWO_SHOTS, Reduction, labelled_codec
+from lanesum_lab.bench.vectors import MODELS, record
 from lanesum_lab.bench.workers import Job, Measured, Workers
 from lanesum_lab.veth import obstacle
 
@@ -54,6 +54,7 @@ COST_COLUMNS = (
 )
 CHUNK_COLUMNS = ("case", "workers", "values", "by", "chunk p50, ms", "chunk p99, ms")
 BUCKET_COLUMNS = ("case", "workers", "values", "by", "one after another, s", "in flight, s", "times as fast")
+ERROR_COLUMNS = ("case", "by", "seconds", "times gloo", "NMSE", "wire, MB", "CPU s/GB")
 ONE_BY_ONE, IN_FLIGHT = "one after another", "in flight"
 _MAX_ITERATIONS = 200
 # Bytes of memory per value that a worker needs for vector, sum, codec and round. Measured with 25 M values: 10 with
@@ -78,7 +79,9 @@ class Settings:
         values: lengths of the vectors, float32.
         cases: names in ``CASES``; None for all that this machine permits.
         rates_mbit: rates of every worker's link, in each direction.
-        codecs: names of codecs.
+        codecs: names of codecs, with parameters as in ``thc error=0.01``.
+        gradients: recorded ones to reduce, again and again up to the length of the vector: a function of
+            :mod:`lanesum_lab.bench.gradients`; empty for normal values.
         peers: names in ``TWO_SHOTS``, beside gloo.
         repeats: runs of every case; cases take turns.
         values_per_run: shorter vectors are reduced repeatedly, up to this number of values and at most 200 times.
@@ -97,6 +100,7 @@ class Settings:
     cases: tuple[str, ...] | None = None
     rates_mbit: tuple[float, ...] = (200.0, 1000.0)
     codecs: tuple[str, ...] = ("thc", "fixed")
+    gradients: str = ""
     peers: tuple[str, ...] = TWO_SHOTS
     repeats: int = 5
     values_per_run: int = 1 << 20
@@ -116,10 +120,12 @@ class Settings:
             raise ConfigurationError(f"A bucket of {self.bucket_mib:g} MiB has no value.")
         if set(self.peers) - set(TWO_SHOTS):
             raise ConfigurationError(f"Unknown peers={self.peers}: expected some of {', '.join(TWO_SHOTS)}.")
+        if self.gradients not in ("", *MODELS):
+            raise ConfigurationError(f"Unknown gradients={self.gradients!r}: expected one of {', '.join(MODELS)}.")
         check_offload(self.offload)
         for codec in self.codecs:
             for workers in self.workers:
-                get(codec, workers=workers)
+                labelled_codec(codec, workers)
 
     @property
     def bucket(self) -> int:
@@ -175,6 +181,8 @@ class _Group:
     @contextlib.contextmanager
     def running(self, folder: Path) -> Iterator[Workers]:
         """Run the worker processes."""
+        gradients = self._settings.gradients
+        recorded = record(gradients, self._workers, folder) if gradients else None
         with Supervisor(folder / "logs") as supervisor:
             workers = Workers(
                 self._place,
@@ -187,6 +195,7 @@ class _Group:
                 supervisor=supervisor,
                 folder=folder,
                 environment={},
+                recorded=recorded,
             )
             try:
                 yield workers
@@ -341,6 +350,7 @@ def run(settings: Settings) -> dict[str, Any]:
         "pacing": settings.pacing,
         "bucket_mib": settings.bucket_mib,
         "accumulator_words": settings.accumulator_words,
+        "gradients": settings.gradients,
         "mtu": MTU,
         "native": availability().core is not None,
         "machine": machine(),
@@ -400,6 +410,12 @@ def cost_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
             f"{figure['cpu_s_per_gbyte']['median']:.2f}",
             *([f"{again:.1%}", *phases] if figure["packets"] else ["-"] * 4),
         )
+
+
+def error_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """Return the rows for ``ERROR_COLUMNS``: time, error and wire bytes of each method side by side."""
+    for speed, cost, figure in zip(speed_rows(result), cost_rows(result), result["figures"], strict=True):
+        yield speed[0], *speed[3:6], f"{figure['error']:.2g}", cost[4], cost[6]
 
 
 def chunk_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:

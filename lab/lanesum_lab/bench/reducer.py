@@ -11,11 +11,13 @@ import os
 import time
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from pathlib import Path
 
 import numpy as np
 
 from lanesum._internal.offload import Offload
-from lanesum.codecs import get
+from lanesum.codecs import Codec, get
+from lanesum.errors import ConfigurationError
 from lanesum.session import ObservedRound, Session
 from lanesum.transport import JobTicket
 from lanesum.transport.latency import LatencyHistogram
@@ -43,6 +45,7 @@ class Setup:
         jobs: codec and ticket by name of the job.
         window: maximum packets in flight.
         offload, pacing: see ``Session``.
+        recorded: file with the gradients to reduce; None for normal values.
     """
 
     worker: int
@@ -53,6 +56,7 @@ class Setup:
     window: int
     offload: Offload
     pacing: bool
+    recorded: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +104,22 @@ class Reduced:
     latency: LatencyHistogram = field(default_factory=LatencyHistogram)
 
 
+def labelled_codec(label: str, workers: int) -> Codec:
+    """Return the codec of a name and parameters that are numbers, as in ``thc error=0.01``.
+
+    Raises ConfigurationError.
+    """
+    name, *pairs = label.split()
+    texts = dict(pair.partition("=")[::2] for pair in pairs)
+    try:
+        parameters: dict[str, float] = {
+            key: int(text) if text.isdigit() else float(text) for key, text in texts.items()
+        }
+    except ValueError:
+        raise ConfigurationError(f"Invalid codec {label!r}: expected a name, then NAME=NUMBER.") from None
+    return get(name, workers=workers, **parameters)
+
+
 class Reducer:
     """Carries out tasks."""
 
@@ -137,7 +157,7 @@ class Reducer:
         )
         self._setup = setup
         for job, (name, ticket) in setup.jobs.items():
-            codec = TimedCodec(get(name, workers=setup.workers))
+            codec = TimedCodec(labelled_codec(name, setup.workers))
             session = Session(
                 ticket,
                 codec=codec,
@@ -152,7 +172,7 @@ class Reducer:
     def _make(self, worker: int, task: Reduction) -> Vector:
         assert self._setup is not None
         if task.sparse is None:
-            return vector(worker, task.values)
+            return vector(worker, task.values, self._setup.recorded)
         return sparse_vector(worker, self._setup.workers, task.values, task.sparse)
 
     def _count(self, finished: ObservedRound) -> None:
@@ -259,12 +279,12 @@ class Reducer:
             )
             # Dense fixed-point rounds: its units are not integers.
             return replace(done, error=error, expected=None if task.by == "fixed" else digest_of(exact))
-        done = replace(done, error=error_of(values, self._setup.workers))
+        done = replace(done, error=error_of(values, self._setup.workers, self._setup.recorded))
         _, codec = self._sessions.get(task.by, (None, None))
         if codec is None or codec.name != "fixed" or task.bucket:  # whose scales are per bucket
             return done
         if task.values not in self._expected:
-            self._expected[task.values] = fixed_sum(codec, self._setup.workers, task.values)
+            self._expected[task.values] = fixed_sum(codec, self._setup.workers, task.values, self._setup.recorded)
         return replace(done, expected=self._expected[task.values])
 
     def close(self) -> None:

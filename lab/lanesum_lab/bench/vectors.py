@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,22 +16,43 @@ from lanesum_lab.codec_simulation import simulate
 
 Vector = NDArray[np.float32]
 
+#: Models whose gradients :func:`record` writes.
+MODELS = ("digits", "transformer", "large_transformer", "words")
 # Vectors are made and summed in tiles: a multiple of the block of `fixed`, which treats blocks independently.
 TILE = 1 << 20
 
 
-def tile(worker: int, start: int, size: int) -> Vector:
-    """Return ``size`` values of a worker's vector from ``start`` on, a multiple of ``TILE``."""
+def record(model: str, workers: int, folder: Path) -> Path:
+    """Write the gradients of a model to a file in ``folder``, one row for each worker. Needs PyTorch.
+
+    ``model``: function of :mod:`lanesum_lab.bench.gradients`.
+    """
+    from lanesum_lab.bench import gradients
+
+    path = folder / f"{model}.npy"
+    np.save(path, np.array(getattr(gradients, model)(workers, 1)[0]))
+    return path
+
+
+def tile(worker: int, start: int, size: int, recorded: Path | None = None) -> Vector:
+    """Return values of a worker's vector of ``size`` from ``start`` on, a multiple of ``TILE``.
+
+    They are normally distributed, or ``recorded`` gradients again and again; different for every worker.
+    """
     count = min(TILE, size - start)
+    if recorded is not None:
+        rows = np.load(recorded, mmap_mode="r")
+        repeated: Vector = np.take(rows[worker], np.arange(start, start + count), mode="wrap")
+        return repeated
     values: Vector = np.random.default_rng((worker, start)).standard_normal(count, np.float32)
     return values
 
 
-def vector(worker: int, size: int) -> Vector:
-    """Return a worker's vector: normally distributed, different for every worker."""
+def vector(worker: int, size: int, recorded: Path | None = None) -> Vector:
+    """Return a worker's vector (see :func:`tile`)."""
     values = np.empty(size, np.float32)
     for start in range(0, size, TILE):
-        values[start : start + TILE] = tile(worker, start, size)
+        values[start : start + TILE] = tile(worker, start, size, recorded)
     return values
 
 
@@ -62,11 +84,11 @@ def sparse_vector(worker: int, workers: int, size: int, sparse: Sparse) -> Vecto
     return values
 
 
-def fixed_sum(codec: Codec, workers: int, size: int) -> str:
+def fixed_sum(codec: Codec, workers: int, size: int, recorded: Path | None = None) -> str:
     """Return the digest of the result of ``fixed`` for all workers' vectors, computed without any network."""
     digest = hashlib.blake2b(digest_size=16)
     for start in range(0, size, TILE):
-        tiles = [tile(worker, start, size) for worker in range(workers)]
+        tiles = [tile(worker, start, size, recorded) for worker in range(workers)]
         digest.update(simulate(codec, tiles, average=False, complete=True).values.data)
     return digest.hexdigest()
 
@@ -76,8 +98,8 @@ def digest_of(values: Vector) -> str:
     return hashlib.blake2b(np.ascontiguousarray(values).data, digest_size=16).hexdigest()
 
 
-def error_of(values: Vector, workers: int) -> float:
+def error_of(values: Vector, workers: int, recorded: Path | None = None) -> float:
     """Return the squared error of a sum over the squared sum, in the first values (at most ``TILE``)."""
     size = values.size
-    right = sum(tile(worker, 0, size).astype(np.float64) for worker in range(workers))
+    right = sum(tile(worker, 0, size, recorded).astype(np.float64) for worker in range(workers))
     return float(np.sum((values[:TILE] - right) ** 2) / np.sum(np.square(right)))

@@ -20,6 +20,7 @@ from lanesum import codecs
 from lanesum.errors import MissingToolError
 from lanesum_lab.bench.machine import machine
 from lanesum_lab.bench.nmse import Vector, lognormal
+from lanesum_lab.bench.vectors import MODELS
 from lanesum_lab.codec_simulation import simulate
 
 #: Parameters of ``thc``, by label.
@@ -30,7 +31,7 @@ CODECS: dict[str, dict[str, Any]] = {
         for budget in (2, 3, 4)
         for exponent in (1, 2)
     },
-    "error=0.011": {"error": 0.011},
+    "error=0.01": {"error": 0.01},
     "bits=5": {"bits": 5},
     "budget=5": {"budget": 5},
     "budget=5, exponent=2": {"budget": 5, "exponent": 2},
@@ -45,13 +46,13 @@ class Settings:
         records: number of steps whose gradients are averaged.
         workers: number of workers.
         size: length of a drawn vector.
-        models: names of recorded gradients: functions of :mod:`lanesum_lab.bench.gradients`.
+        models: models whose gradients are recorded.
     """
 
     records: int = 2
     workers: int = 4
     size: int = 65_536
-    models: tuple[str, ...] = ("digits", "transformer", "large_transformer", "words")
+    models: tuple[str, ...] = MODELS
 
 
 QUICK = Settings(records=1, models=("digits",))

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lanesum._internal.offload import Offload
-from lanesum.codecs import get
 from lanesum.launch.supervisor import Supervisor
 from lanesum.protocol.spec import UDP_PORT
 from lanesum.server.jobs import ServerJob
@@ -21,7 +20,7 @@ from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.links import Wire
 from lanesum_lab.bench.places import Place, make_tickets, worker_nodes
 from lanesum_lab.bench.process import command
-from lanesum_lab.bench.reducer import Reduced, Reduction, Setup
+from lanesum_lab.bench.reducer import Reduced, Reduction, Setup, labelled_codec
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +78,7 @@ class Workers:
         supervisor: Supervisor,
         folder: Path,
         environment: Mapping[str, str],
+        recorded: Path | None = None,
     ) -> None:
         self._place = place
         self._agents = Agents(supervisor, folder)
@@ -95,7 +95,7 @@ class Workers:
         tickets = {
             job.name: make_tickets(
                 number,
-                get(job.codec, workers=workers),
+                labelled_codec(job.codec, workers),
                 [place.address(node) for node in nodes],
                 [(place.address(node), UDP_PORT) for node in job.servers],
                 accumulator_words=accumulator_words,
@@ -115,6 +115,7 @@ class Workers:
                 window,
                 offload,
                 pacing,
+                recorded,
             )
             for worker, agent in enumerate(self._workers)
         }

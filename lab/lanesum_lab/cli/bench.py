@@ -85,7 +85,8 @@ def allreduce(
         str, typer.Option(help="Lengths for a sweep, separated by commas; `1k` is a thousand, `25M` 25 million.")
     ] = "",
     workers: Annotated[str, typer.Option(help="Numbers of workers, separated by commas.")] = "",
-    codecs: Annotated[str, typer.Option(help="Codecs, separated by commas.")] = "",
+    codecs: Annotated[str, typer.Option(help="Codecs, separated by commas; `thc error=0.01` has a parameter.")] = "",
+    gradients: Annotated[str | None, typer.Option(help="Recorded gradients of this model, not normal values.")] = None,
     peers: Annotated[
         str | None, typer.Option(help="Peers over gloo beside gloo itself, separated by commas; empty for none.")
     ] = None,
@@ -116,6 +117,7 @@ def allreduce(
         values=_numbers(sizes, "--sizes") or ((values,) if values else None),
         workers=_numbers(workers, "--workers"),
         codecs=tuple(codecs.split(",")) if codecs else None,
+        gradients=gradients,
         peers=None if peers is None else tuple(filter(None, peers.split(","))),
         cases=tuple(cases.split(",")) if cases else None,
         rates_mbit=_numbers(rates, "--rates"),

@@ -8,6 +8,7 @@ Format: docs/JSON_format.md of p4lang/behavioral-model, version 2. A construct t
 
 from __future__ import annotations
 
+import functools
 import json
 from typing import Any
 
@@ -40,8 +41,11 @@ from lanesum_switch.bmv2.pipeline_loader import PipelineLoader
 _NEXT_STEP = "Push the .json file that p4c-bm2-ss wrote."
 
 
+@functools.lru_cache(maxsize=2)
 def load_program(text: bytes) -> ir.Program:
     """Parse and validate a program: every field has the type, range and references of the format.
+
+    The last two programs are kept for their next push; nothing changes them.
 
     Raises InvalidArgumentError for text that is not BMv2 JSON or exceeds a limit, and UnsupportedProgramError for a
     construct that the switch does not run.

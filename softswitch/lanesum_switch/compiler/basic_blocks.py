@@ -14,10 +14,8 @@ from copy import copy
 from dataclasses import dataclass
 
 from lanesum_switch.bmv2 import ir
-from lanesum_switch.compiler.field_usage import FieldUsage
+from lanesum_switch.compiler.field_usage import FieldUsage, Location
 from lanesum_switch.compiler.lane_expressions import VectorStatement
-
-Location = ir.FieldRef | str  # a field, or the name of a register array
 
 
 @dataclass(slots=True)
@@ -82,11 +80,7 @@ def reads(statement: Statement, usage: FieldUsage) -> set[Location]:
             return set(usage.primitive_effects(primitive)[0])
         case VectorStatement():
             raise TypeError("vector statements are not analysed again")
-    found: set[Location] = set()
-    for part in parts:
-        found.update(usage.fields_in(part))
-        found.update(node.array for node in ir.walk(part) if isinstance(node, ir.RegisterCell))
-    return found
+    return set().union(*map(usage.locations_in, parts))
 
 
 def cells(statement: Statement) -> list[tuple[str, ir.Expr]]:

@@ -26,6 +26,8 @@ WRITTEN_ARGUMENT = {
     "ones_complement": 0,
 }
 
+Location = ir.FieldRef | str  # a field, or the name of a register array
+
 
 class FieldUsage:
     """Reads and writes of a whole program.
@@ -46,6 +48,8 @@ class FieldUsage:
         self.written_in_egress: set[ir.FieldRef] = set()
         self.ops: set[str] = set()
         self.bodies = {number: convert_ifs(action.body) for number, action in program.actions.items()}
+        # By the expression's id, with the expression itself: its id is not given to another one.
+        self._locations: dict[int, tuple[ir.Expr, frozenset[Location]]] = {}
         self._collect()
 
     def block_local(self, ref: ir.FieldRef) -> bool:
@@ -80,6 +84,14 @@ class FieldUsage:
                     instance = self.program.unions[union]
                     found.append(ir.FieldRef(instance.headers[instance.members.index(node.member)], node.name))
         return found
+
+    def locations_in(self, expr: ir.Expr) -> frozenset[Location]:
+        """Return every field and register array that the evaluation of an expression may read."""
+        known = self._locations.get(id(expr))
+        if known is None:
+            arrays = [node.array for node in ir.walk(expr) if isinstance(node, ir.RegisterCell)]
+            known = self._locations[id(expr)] = (expr, frozenset((*self.fields_in(expr), *arrays)))
+        return known[1]
 
     def headers_of(self, expr: ir.Expr) -> list[str]:
         """Return the instances that a header expression may denote."""

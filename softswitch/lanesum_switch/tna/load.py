@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -89,8 +90,9 @@ def chip_of(architecture: str) -> Chip:
     )
 
 
+@functools.lru_cache(maxsize=2)
 def load_text(config: bytes) -> TnaProgram:
-    """Parse and translate a program.
+    """Parse and translate a program. The last two are kept, because a push reads one twice; nothing changes them.
 
     Raises InvalidArgumentError for invalid text, and UnsupportedProgramError for unsupported constructs.
     """

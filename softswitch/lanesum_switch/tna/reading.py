@@ -27,6 +27,7 @@ _LEVELS: tuple[tuple[str, ...], ...] = (
     ("++", "+", "-", "|+|", "|-|"),
     ("*", "/", "%"),
 )
+_LEVEL_OF = {operator: level for level, operators in enumerate(_LEVELS) for operator in operators}
 _TYPE_WORDS = {"bit", "int", "bool", "tuple", "error", "void", "varbit"}
 
 
@@ -165,21 +166,21 @@ class Reader:
             return (self.key_set(),)
         return found
 
-    def _operator(self, level: int) -> str | None:
-        text = self.token.text
-        if self.token.kind != "sign":
-            return None
-        if text == ">":
+    def _operator(self) -> str:
+        """Return the operator at the present token; another text, which is no operator, where there is none."""
+        token = self.token
+        if token.kind != "sign":
+            return ""
+        if token.text == ">":
             following = self.tokens[self.at + 1]
-            if following.text == ">" and following.start == self.token.stop:
-                return ">>" if ">>" in _LEVELS[level] else None
-        return text if text in _LEVELS[level] else None
+            if following.text == ">" and following.start == token.stop:
+                return ">>"
+        return token.text
 
-    def _binary(self, level: int) -> p4.Expr:
-        if level == len(_LEVELS):
-            return self._unary()
-        left = self._binary(level + 1)
-        while (op := self._operator(level)) is not None:
+    def _binary(self, weakest: int) -> p4.Expr:
+        """Read an expression whose operators outside of parentheses have level ``weakest`` or a stronger one."""
+        left = self._unary()
+        while (level := _LEVEL_OF.get(op := self._operator(), -1)) >= weakest:
             self.at += 2 if op == ">>" else 1
             left = p4.Binary(op, left, self._binary(level + 1))
         return left

@@ -16,6 +16,7 @@ import pytest
 from lanesum import codecs
 from lanesum.codecs import THC, CodecError, ErrorFeedback, UnencodableError
 from lanesum.codecs.thc import WidthTHC
+from lanesum.codecs.thc.widths import MAX_NARROW_WORKERS, NarrowTHC
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum_lab.codec_simulation import Simulation, simulate
@@ -176,6 +177,54 @@ def test_workers_with_other_budgets_have_other_rounds() -> None:
     assert job[0].describe() == codecs.get("thc", workers=2, budget=2.0).describe()
     with pytest.raises(CodecError, match="rounds differ"):
         run(job, structured(2))
+
+
+@pytest.mark.parametrize("workers", range(1, MAX_NARROW_WORKERS + 1))
+def test_narrow_lanes_hold_the_sum_of_all_workers(workers: int) -> None:
+    """Every worker sends the largest code in every lane, without a carry into the next one."""
+    vectors = [np.full(1024, 100.0, np.float32) * (np.arange(1024) % 512 == 0)] * workers
+    found = run(NarrowTHC(workers=workers, block=512), vectors)
+    assert [one.op for one in found.rounds] == [LaneOp.MAX, LaneOp.ADD32]
+    assert [one.words for one in found.rounds] == [2, 1024 // 8]
+    assert nmse(found.values, vectors[0]) < 0.2 / workers
+    grid = NarrowTHC(workers=workers, block=512).grid
+    assert workers * grid.granularity <= 15 < workers * (grid.granularity + 1)
+
+
+def test_narrow_lanes_have_the_error_of_their_grid() -> None:
+    rng = np.random.default_rng(8)
+    vectors = [rng.normal(size=SIZE).astype(np.float32) for _ in range(4)]
+    codec = NarrowTHC(workers=4, block=512)
+    found = run(codec, vectors)
+    assert nmse(found.values, np.mean(vectors, axis=0, dtype=np.float64)) == pytest.approx(codec.grid.error(), rel=0.1)
+    for vector, one in zip(vectors, found.results, strict=True):
+        (alone,) = run(NarrowTHC(workers=1, block=512), [vector]).results
+        assert one.residual is not None and alone.residual is not None
+        np.testing.assert_allclose(alone.residual, vector - alone.values, atol=1e-5)
+        assert nmse(vector - one.residual, vector) < 2 * codec.grid.error()
+
+
+def test_error_of_flat_thc_has_two_thirds_of_its_downlink() -> None:
+    vectors = structured(4)
+    flat, found = (
+        run(codecs.get("thc", workers=4, **options), vectors)
+        for options in ({}, {"error": THC(workers=4).grid.error()})
+    )
+    mean = np.mean(vectors, axis=0, dtype=np.float64)
+    assert nmse(found.values, mean) < 1.1 * nmse(flat.values, mean)
+    assert sum(map(np.size, found.aggregates)) < sum(map(np.size, flat.aggregates)) * 2 / 3
+    assert found.uplink_words < flat.uplink_words
+    assert LaneOp.ADD32 in {one.op for one in found.rounds}
+
+
+def test_missing_worker_leaves_the_mean_of_narrow_lanes() -> None:
+    vectors = structured(4, 9000)
+    found = run(codecs.get("thc", workers=4, error=0.02), vectors, contributors=[0, 1, 3])
+    assert LaneOp.ADD32 in {one.op for one in found.rounds}
+    assert {one.values.tobytes() for one in found.results} == {found.values.tobytes()}
+    assert nmse(found.values, np.mean([vectors[0], vectors[1], vectors[3]], axis=0, dtype=np.float64)) < 0.03
+    late: Any = found.results[2].residual
+    np.testing.assert_allclose(late, vectors[2], atol=1e-6)
 
 
 def test_budget_goes_before_an_error() -> None:

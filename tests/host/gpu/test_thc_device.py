@@ -127,7 +127,7 @@ def test_error_feedback_inside_kernels_equals_host() -> None:
 
 
 def test_widths_with_error_feedback_equal_host() -> None:
-    codec = codecs.get("thc", workers=2, budget=2.5, block=256)
+    codec = codecs.get("thc", workers=2, error=0.02, block=256)
     vectors = [sample(800, worker) * np.exp(np.arange(800) // 256).astype(np.float32) for worker in range(2)]
     here, there = ([ErrorFeedback(codec) for _ in range(2)] for _ in range(2))
     for number in range(2):

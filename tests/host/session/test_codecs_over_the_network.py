@@ -60,9 +60,10 @@ def test_thc_over_network_has_bits_of_codec_alone(options: dict[str, int], loss:
         assert error < {3: 0.05, 4: 0.015, 5: 0.005, 8: 0.0002}[codec.bits] or size < 4096
 
 
-def test_widths_over_network_have_bits_of_codec_alone() -> None:
+@pytest.mark.parametrize("options", [{"budget": 3.5}, {"error": 0.02}])
+def test_widths_over_network_have_bits_of_codec_alone(options: dict[str, float]) -> None:
     """Two tensors are in flight at a time, so that a wrong order of rounds shows; a few packets are lost."""
-    codec, sizes = codecs.get("thc", workers=WORKERS, budget=3.5), (6000, 2500, 600)
+    codec, sizes = codecs.get("thc", workers=WORKERS, **options), (6000, 2500, 600)
     vectors = [
         [gradient(worker, size) * np.exp(np.arange(size) // 512 % 5).astype(np.float32) for worker in range(WORKERS)]
         for size in sizes

@@ -10,8 +10,10 @@ import os
 import secrets
 import socket
 import traceback
+import unittest.mock
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -76,10 +78,17 @@ class Failure:
 
 
 class Ranks:
-    """``size`` processes in one process group. They serve a whole test run, because importing PyTorch takes seconds."""
+    """``size`` processes in one process group. They serve a whole test run, because importing PyTorch takes seconds.
+
+    They are forked from a process that has imported PyTorch and has a single thread.
+    """
 
     def __init__(self, size: int) -> None:
-        context = mp.get_context("spawn")
+        context = mp.get_context("forkserver")
+        # DDP and optimizers import _dynamo.
+        context.set_forkserver_preload(["torch._dynamo", "torch.nn.parallel", "lanesum.torch"])
+        with unittest.mock.patch.dict(os.environ, OMP_NUM_THREADS="1"):
+            forkserver.ensure_running()
         (port,) = free_ports(1, socket.SOCK_STREAM)
         self._ends: list[Connection] = []
         self._processes = []

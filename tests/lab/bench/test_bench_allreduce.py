@@ -26,7 +26,7 @@ from lanesum_lab.bench import allreduce, pictures, vectors
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.links import HUB, limited_links
 from lanesum_lab.bench.places import FULL_ACCUMULATOR_WORDS, Loopback, make_tickets
-from lanesum_lab.bench.reducer import GLOO, TWO_SHOTS, Reduced, Reduction
+from lanesum_lab.bench.reducer import GLOO, TWO_SHOTS, Reduced, Reduction, labelled_codec
 from lanesum_lab.bench.timed import Phases, TimedCodec
 from lanesum_lab.bench.workers import Measured
 from lanesum_lab.bench.workers import Wire as WireBytes
@@ -146,6 +146,7 @@ def test_impossible_case_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [figure["by"] for figure in result["figures"]] == [GLOO, "fixed"]
     assert result["left_out"][HUB] == result["left_out"]["sharded"] == "network namespaces need root"
     assert len(list(allreduce.speed_rows(result))) == len(list(allreduce.cost_rows(result))) == 2
+    assert [len(row) for row in allreduce.error_rows(result)] == [len(allreduce.ERROR_COLUMNS)] * 2
 
 
 @pytest.mark.parametrize(
@@ -158,11 +159,35 @@ def test_impossible_case_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
         {"codecs": ("zip",)},
         {"bucket_mib": 1e-7},
         {"peers": ("two-shot-3",)},
+        {"gradients": "mars"},
     ],
 )
 def test_settings_that_cannot_be(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError):
         dataclasses.replace(allreduce.QUICK, **wrong)
+
+
+def test_recorded_gradients_repeat_up_to_the_length(tmp_path: Path) -> None:
+    path = tmp_path / "gradients.npy"
+    rows = np.random.default_rng(1).normal(size=(2, 5000)).astype(np.float32)
+    np.save(path, rows)
+    size = vectors.TILE + 3000
+    found = [vectors.vector(worker, size, path) for worker in range(2)]
+    for row, one in zip(rows, found, strict=True):
+        assert one.shape == (size,) and (one == np.resize(row, size)).all()
+    assert vectors.error_of(found[0] + found[1], 2, path) < 1e-12
+    assert vectors.error_of(found[0], 2, path) > 0.1
+
+
+def test_label_of_codec_has_numbers_as_parameters() -> None:
+    assert labelled_codec("fixed", 3).name == "fixed"
+    assert (
+        labelled_codec("thc error=0.02 exponent=1", 3).describe()
+        == get("thc", workers=3, error=0.02, exponent=1).describe()
+    )
+    for wrong in ("thc error", "thc error=x", "thc error=9", "thc other=1"):
+        with pytest.raises(ConfigurationError):
+            labelled_codec(wrong, 3)
 
 
 @needs_namespaces

@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 
 from lanesum._internal.native import VARIABLE, availability
-from lanesum_lab.simulator import Schedule, run
+from lanesum_lab.simulator import Outcome, Schedule, run
 from lanesum_lab.simulator.__main__ import main
 from lanesum_lab.simulator.parts import Parts
 
@@ -15,6 +17,11 @@ pytestmark = pytest.mark.long
 
 
 SEEDS = range(6_000_000, 6_000_300)
+
+
+@functools.cache
+def in_python(seed: int) -> Outcome:
+    return run(Schedule.draw(seed))
 
 
 @pytest.fixture(params=["workers", "server"])
@@ -28,8 +35,7 @@ def parts(request: pytest.FixtureRequest) -> Parts:
 def test_every_schedule_goes_alike(parts: Parts) -> None:
     contributions = served = 0
     for seed in SEEDS:
-        schedule = Schedule.draw(seed)
-        python, native = run(schedule), run(schedule, parts=parts)
+        python, native = in_python(seed), run(Schedule.draw(seed), parts=parts)
         assert native.violation is None
         assert native == python
         contributions += native.contributions

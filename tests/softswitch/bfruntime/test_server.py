@@ -24,7 +24,6 @@ from lanesum_switch.bfruntime import BfRuntimeServer, agent
 from lanesum_switch.bfruntime.fixed_tables import DESCRIPTION
 from lanesum_switch.p4runtime.server import LIMITS
 from lanesum_switch.tna.switch import TofinoSwitch
-from tests.control_plane.protocols import CachingSwitch
 
 Code = grpc.StatusCode
 PIPELINE = tofino_pipeline("tofino1-w32")
@@ -115,7 +114,7 @@ def running(device: TofinoSwitch) -> Iterator[Client]:
     """Run a server; yield a client that is bound to its program."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        BfRuntimeServer(device, f"unix:{folder}/agent", spare=CachingSwitch) as server,
+        BfRuntimeServer(device, f"unix:{folder}/agent", spare=TofinoSwitch) as server,
     ):
         client = bound_client(server.address)
         yield client
@@ -124,7 +123,7 @@ def running(device: TofinoSwitch) -> Iterator[Client]:
 
 @pytest.fixture(scope="module")
 def device() -> TofinoSwitch:
-    return CachingSwitch()
+    return TofinoSwitch()
 
 
 @pytest.fixture(scope="module")
@@ -443,7 +442,7 @@ def test_refused_program_leaves_the_one_that_runs(bound: Client, change: Callabl
 
 def test_random_bodies_are_answered_and_end_nothing(caplog: pytest.LogCaptureFixture) -> None:
     rng = random.Random(7)
-    with running(CachingSwitch()) as client:
+    with running(TofinoSwitch()) as client:
         write, read = messages.WriteRequest(client_id=client.number), messages.ReadRequest(client_id=client.number)
         for request in (write, read):
             request.target.pipe_id = messages.ALL_PIPES
@@ -491,7 +490,7 @@ def test_warm_restart_keeps_the_earlier_program_until_its_end(bound: Client, dev
 
 
 def test_warm_restart_is_dropped_once_its_client_leaves(client: Client) -> None:
-    with running(CachingSwitch()) as first:
+    with running(TofinoSwitch()) as first:
         first.write((_Update.INSERT, origin()))
         second = Client(first.address)
         second.subscribe()
@@ -521,7 +520,7 @@ def test_link_that_changes_is_told_to_clients_that_asked() -> None:
 
 
 def test_program_of_another_name_ends_the_bound_session() -> None:
-    with running(CachingSwitch()) as client:
+    with running(TofinoSwitch()) as client:
         config = forwarding_config(PIPELINE)
         config.p4_name = "other"
         client.push(config)

@@ -66,24 +66,36 @@ class Mutator:
     """Source of mutants of one program."""
 
     def __init__(self, text: bytes, rng: random.Random, texts: list[str]) -> None:
-        self.text = text
         self.rng = rng
         self.texts = texts
+        self.root = json.loads(text)
+        self.places: list[Place] = []
         by_pattern: dict[str, list[int]] = {}
-        for number, (pattern, _) in enumerate(places(json.loads(text))):
+        for number, (pattern, place) in enumerate(places(self.root)):
+            self.places.append(place)
             by_pattern.setdefault(pattern, []).append(number)
         self.patterns = list(by_pattern.values())
 
     def mutant(self) -> bytes:
         """Return the program with one to three items replaced, removed or repeated."""
-        root = json.loads(self.text)
-        found = [place for _, place in places(root)]
+        before: list[tuple[Any, Any]] = []
         for _ in range(self.rng.choice((1, 1, 1, 2, 3))):
-            holder, key = found[self.rng.choice(self.rng.choice(self.patterns))]
-            self._change(holder, key, found)
-        return json.dumps(root).encode()
+            holder, key = self._place()
+            before.append((holder, copy.copy(holder)))
+            self._change(holder, key)
+        mutant = json.dumps(self.root).encode()
+        for holder, items in reversed(before):
+            holder.clear()
+            if isinstance(holder, dict):
+                holder.update(items)
+            else:
+                holder.extend(items)
+        return mutant
 
-    def _change(self, holder: Any, key: Any, found: list[Place]) -> None:
+    def _place(self) -> Place:
+        return self.places[self.rng.choice(self.rng.choice(self.patterns))]
+
+    def _change(self, holder: Any, key: Any) -> None:
         choice = self.rng.random()
         try:
             old = holder[key]
@@ -92,7 +104,7 @@ class Mutator:
         if choice < 0.1:
             del holder[key]
         elif choice < 0.2:
-            other, other_key = found[self.rng.choice(self.rng.choice(self.patterns))]
+            other, other_key = self._place()
             try:
                 holder[key] = copy.deepcopy(other[other_key])
             except (KeyError, IndexError):

@@ -24,7 +24,7 @@ class Width(NamedTuple):
 
     Attributes:
         bits: of a code; 0 for a block that is not sent.
-        cost: bits of a coordinate, uplink and downlink together.
+        cost: bits of a coordinate, of the directions that count.
         error: expected squared error of a coordinate of the mean, in units of a worker's variance over the number of
             workers.
     """
@@ -51,8 +51,9 @@ class Ladder:
         for width in sorted(widths, key=lambda one: (one.cost, one.error)):
             while len(hull) > 1 and _slope(hull[-2], hull[-1]) <= _slope(hull[-1], width):
                 hull.pop()
-            hull.append(width)
-        return Ladder(tuple(one for one in hull if one.error <= unsent))
+            if width.error < hull[-1].error:
+                hull.append(width)
+        return Ladder(tuple(hull))
 
     @property
     def steps(self) -> tuple[tuple[int, int], ...]:

@@ -27,6 +27,14 @@ _PIECE = 1 << 17
 class Backend(Protocol):
     """Arithmetic of one all-reduce. Each method is called once, in this order.
 
+    - ``norms`` returns the norms of this worker's blocks (float32, on the host). Raises the exceptions of
+      :func:`lanesum.codecs.norms.norms_of`. ``set_norms`` sets norms that were computed elsewhere, instead.
+    - ``prepare`` prepares the code round. ``peaks``: the largest norms of all workers.
+    - ``encode`` encodes the words of a run.
+    - ``decode`` decodes the sums of a run over all workers. The caller may reuse ``lanes`` afterwards.
+      ``decode_members`` decodes those of the whole round, which lack some workers, instead.
+    - ``result`` returns the result. ``included``: True for sums that contain this worker's words.
+
     Attributes:
         size: number of values of the vector.
         runs: parts of the code round.
@@ -37,39 +45,18 @@ class Backend(Protocol):
 
     size: int
     runs: list[Run]
-
-    @property
-    def ahead(self) -> Callable[[], object] | None: ...
+    ahead: Callable[[], Any] | None
+    own_residual: Callable[[], Any] | None
 
     @property
     def codes(self) -> Words: ...
-
-    @property
-    def own_residual(self) -> Callable[[], object] | None: ...
-
-    def norms(self) -> Vector:
-        """Return the norms of this worker's blocks (float32, on the host).
-
-        Raises the exceptions of :func:`lanesum.codecs.norms.norms_of`.
-        """
-
-    def set_norms(self, norms: Vector) -> None:
-        """Set norms that were computed elsewhere, instead of ``norms``."""
-
-    def prepare(self, peaks: Vector) -> None:
-        """Prepare the code round. ``peaks``: the largest norms of all workers."""
-
-    def encode(self, number: int) -> None:
-        """Encode the words of a run."""
-
-    def decode(self, number: int, lanes: Words) -> None:
-        """Decode the sums of a run over all workers. The caller may reuse ``lanes`` afterwards."""
-
-    def decode_members(self, sums: Words, members: Members) -> None:
-        """Decode the sums of the whole round, which lack some workers; instead of ``decode``."""
-
-    def result(self, included: bool | NDArray[np.bool_]) -> Result:
-        """Return the result. ``included``: True for sums that contain this worker's words."""
+    def norms(self) -> Vector: ...
+    def set_norms(self, norms: Vector) -> None: ...
+    def prepare(self, peaks: Vector) -> None: ...
+    def encode(self, number: int) -> None: ...
+    def decode(self, number: int, lanes: Words) -> None: ...
+    def decode_members(self, sums: Words, members: Members) -> None: ...
+    def result(self, included: bool | NDArray[np.bool_]) -> Result: ...
 
 
 class HostBackend:
@@ -83,15 +70,7 @@ class HostBackend:
         self._coder = coder
         self._vector = vector
         self._context = context
-        self._own: Deferred[Vector] | None = None
-
-    @property
-    def codes(self) -> Words:
-        return self._codes
-
-    @property
-    def own_residual(self) -> Callable[[], Vector] | None:
-        return self._own
+        self.own_residual: Callable[[], Any] | None = None
 
     def norms(self) -> Vector:
         norms = norms_of(self._vector, self._coder.block, self._context)
@@ -112,12 +91,12 @@ class HostBackend:
         self._positions = coder.positions(self._norms, peaks)
         self._scales = coder.scales(self.size, peaks, context.divisor)
         self._everyone = dither_sum(context.workers, coder.grid.granularity)
-        self._codes: Words = arrays.empty(self.runs[-1].words(coder.op.shape.code_bits).stop, np.uint32)
-        self._own = Deferred(partial(self.residual, True)) if context.keep_residual else None
+        self.codes: Words = arrays.empty(self.runs[-1].words(coder.op.shape.code_bits).stop, np.uint32)
+        self.own_residual = Deferred(partial(self.residual, True)) if context.keep_residual else None
 
     def encode(self, number: int) -> None:
         run = self.runs[number]
-        words = self._codes[run.words(self._coder.op.shape.code_bits)]
+        words = self.codes[run.words(self._coder.op.shape.code_bits)]
         if number == 0 and self.ahead is not None:
             self._coder.quantize(self.ahead(), run, self._positions, self._context, words)
         else:
@@ -137,9 +116,9 @@ class HostBackend:
     def result(self, included: bool | NDArray[np.bool_]) -> Result:
         if not self._context.keep_residual:
             return Result(self.values)
-        if self._own is None:
+        if self.own_residual is None:
             return Result(self.values, self._vector.copy())
-        return Result(self.values, self._own() if np.all(included) else self.residual(included))
+        return Result(self.values, self.own_residual() if np.all(included) else self.residual(included))
 
     def residual(self, included: bool | NDArray[np.bool_]) -> Vector:
         """Return the vector minus the decoding of this worker's summed codes."""
@@ -150,6 +129,6 @@ class HostBackend:
         summed = None if included is True else np.broadcast_to(included, words)
         for run in self.runs:
             counted = None if summed is None else summed[run.words(shape.lane_bits)]
-            values, codes = self._vector[run.values], self._codes[run.words(shape.code_bits)]
+            values, codes = self._vector[run.values], self.codes[run.words(shape.code_bits)]
             self._coder.residual(values, codes, run, scales, self._context, counted, residual[run.values])
         return residual

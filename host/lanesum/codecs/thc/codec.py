@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lanesum.aggregation.combine import Words, expand
 from lanesum.aggregation.pieces import RoundPieces
 from lanesum.codecs.base import (
     Aggregate,
@@ -149,7 +150,15 @@ class THC:
     def code_round(self, backend: Backend, context: CodecContext) -> tuple[Round, Callable[[Aggregate], Result]]:
         """Return the round ``codes`` of a prepared backend, and the function that decodes its aggregate."""
         ends = [run.words(self.bits).stop for run in backend.runs]
-        pieces = RoundPieces(backend.encode, backend.decode, ends, self.op.shape)
+        wide = self.coder.op.shape.lane_bits // self.lanes
+
+        def lanes_of(sums: Words) -> Words:
+            return expand(self.coder.op, sums) if wide > 1 else sums
+
+        def decode(number: int, sums: Words) -> None:
+            backend.decode(number, lanes_of(sums))
+
+        pieces = RoundPieces(backend.encode, decode, ends, self.op.shape)
 
         def finish(reply: Aggregate) -> Result:
             sums = checked_words(reply, RoundShape(self.op, ends[-1]))
@@ -157,8 +166,8 @@ class THC:
             if members is None:
                 pieces.decode_up_to(sums.size, sums)
             else:
-                backend.decode_members(sums, members)
-            return backend.result(reply.included)
+                backend.decode_members(lanes_of(sums), Members(members.sets, np.repeat(members.of_word, wide)))
+            return backend.result(np.repeat(reply.included, wide) if np.ndim(reply.included) else reply.included)
 
         own = backend.own_residual
         return round_in_pieces(context, self.op, backend.codes, "codes", pieces, own, always), finish

@@ -102,9 +102,13 @@ def best_grid(bits: int, workers: int, lane_max: int, table: bool) -> Grid:
     finest = min(lane_max // workers, 2 * coarsest) if table else coarsest
     if coarsest * workers > lane_max:
         raise ConfigurationError(f"{workers} workers x {coarsest} exceed a lane of {lane_max}.", "Use fewer bits.")
+    return best_of([outer_levels(bits, granularity) for granularity in range(coarsest, finest + 1)], workers)
+
+
+def best_of(candidates: list[tuple[int, ...]], workers: int) -> Grid:
+    """Return the grid of least error, see :func:`best_grid`, of several choices of levels."""
     best, best_cost = None, math.inf
-    for granularity in range(coarsest, finest + 1):
-        levels = outer_levels(bits, granularity)
+    for levels in candidates:
         costs = _errors(levels, _LIMITS, 1) + agreement_weight(workers) * _errors(levels, _LIMITS, workers)
         index = int(np.argmax(costs <= costs.min() + _TIE))
         if costs[index] < best_cost - _TIE:

@@ -24,11 +24,9 @@ class BlockKernels(Protocol):
     """Kernels on runs of blocks; :mod:`lanesum.codecs.thc.reference` documents each of them."""
 
     def rotate_blocks(self, values: Floats, powers: Floats, rotation: Rotation, out: Floats) -> None: ...
-
     def quantize_blocks(
         self, rotated: Floats, factors: Floats, block: int, dithers: SharedDithers, rounding: Rounding, words: Words
     ) -> None: ...
-
     def encode_blocks(
         self,
         values: Floats,
@@ -39,13 +37,10 @@ class BlockKernels(Protocol):
         rounding: Rounding,
         words: Words,
     ) -> None: ...
-
     def estimate_blocks(
         self, lanes: Words, lane_bits: int, block: int, dithers: SharedDithers, taken: DitherSum, out: Floats
     ) -> None: ...
-
     def restore_blocks(self, rotated: Floats, factors: Floats, rotation: Rotation, out: Floats) -> None: ...
-
     def decode_blocks(
         self,
         lanes: Words,
@@ -56,7 +51,6 @@ class BlockKernels(Protocol):
         taken: DitherSum,
         out: Floats,
     ) -> None: ...
-
     def residual_blocks(
         self,
         values: Floats,

@@ -18,29 +18,50 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum._internal import arrays
-from lanesum.codecs.base import CodecContext, Result, Round, RoundGroup, RoundShape, Steps, Vector, is_tensor
+from lanesum.aggregation.combine import Words
+from lanesum.codecs.base import CodecContext, Members, Result, Round, RoundGroup, RoundShape, Steps, Vector, is_tensor
 from lanesum.codecs.norms import checked_peaks
 from lanesum.codecs.registry import register
 from lanesum.codecs.thc.allocation import Ladder, Width
-from lanesum.codecs.thc.backend import Backend
+from lanesum.codecs.thc.backend import Backend, HostBackend
+from lanesum.codecs.thc.blocks import BlockCoder
 from lanesum.codecs.thc.codec import OPS, THC
+from lanesum.codecs.thc.grid import best_of
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 
 # Coordinates of a block of the flat plan, a multiple of every shorter block.
 _FLAT_BLOCK = 4096
 _BLOCKS = (256, 512, 1024, 2048, 4096)
-# Widths pay for their shorter blocks and their copies if they reduce the expected error at least to this share.
+# Widths pay for their shorter blocks and copies if they reduce the expected error, or the bytes, to this share.
 _WORTHWHILE = 0.9
+# In the place of the bits of blocks in lanes of 4 bits, and the largest sum in one.
+_NARROW, _NARROW_MAX = 2, 15
+#: With more workers in lanes of 4 bits there are only two levels, nearly as bad as a block that is not sent.
+MAX_NARROW_WORKERS = _NARROW_MAX // 2
 # Unit of a budget is 1/1024 bit of a coordinate, so that all workers compute the same one.
 _UNITS = 1024
+
+
+class NarrowTHC(THC):
+    """THC with lanes of 4 bits, for at most 7 workers: four workers have the levels 0 to 3.
+
+    Words are packed as those of EXPAND8, but added as they are sent, by ADD32. Workers widen the sums.
+    """
+
+    def __init__(self, *, workers: int, block: int) -> None:
+        super().__init__(workers=workers, block=block, lookup=False)
+        self.lanes, self.op = 4, LaneOp.ADD32
+        self.grid = best_of([tuple(range(_NARROW_MAX // workers + 1))], workers)
+        self.coder = BlockCoder(self.grid, LaneOp.EXPAND8, block)
 
 
 class WidthTHC(THC):
     """THC with 0, 3, 4, 5 or 8 bits for each block of ``block`` coordinates; at least one of ``budget`` and ``error``.
 
     ``budget``: the bytes, uplink and downlink, with the norms, are at most those of flat ``thc`` with so many bits.
-    ``error``: NMSE of vectors of workers that differ, to reach with the fewest bytes; a budget goes first.
+    ``error``: NMSE of vectors of workers that differ, to reach with the fewest bytes on the downlink, the busier
+    direction; up to 7 workers also have lanes of 4 bits for that. A budget goes first, and counts both.
     ``exponent``: 1 or 2, of the norm in the weight of a block. 2 has the least error, and is the default for an
     ``error``. 1 leaves more bits to small gradients, which some optimizers scale up. ``lookup``: as for :class:`THC`.
 
@@ -76,9 +97,14 @@ class WidthTHC(THC):
                 self._codecs[bits] = THC(workers=workers, bits=bits, block=block, lookup=lookup)
             except ConfigurationError:
                 continue  # the lanes do not fit so many workers
-        widths = [Width(one.bits, one.bits + one.lanes, one.grid.error()) for one in self._codecs.values()]
+        both = budget is not None
+        widths = [Width(one.bits, both * one.bits + one.lanes, one.grid.error()) for one in self._codecs.values()]
+        ways = list(widths)
+        if not both and workers <= MAX_NARROW_WORKERS:
+            narrow = self._codecs[_NARROW] = NarrowTHC(workers=workers, block=block)
+            ways.append(Width(_NARROW, narrow.lanes, narrow.grid.error()))
         # Gradients of real models are between different and equal vectors.
-        self._ladder = Ladder.of(widths, math.sqrt(workers))
+        self._ladder = Ladder.of(ways, math.sqrt(workers))
         last = self._ladder.widths[-1]
         if budget is not None and not 0 < budget <= last.bits:
             raise ConfigurationError(
@@ -110,9 +136,10 @@ class WidthTHC(THC):
 
     def describe(self) -> str:
         """See :meth:`lanesum.codecs.base.Codec.describe`."""
+        used = sorted({4, _NARROW} & set(self._codecs))
         return (
             f"{super().describe()} budget={self.budget!r} error={self.error!r} exponent={self.exponent} "
-            f"fine={self.fine} steps={self._ladder.steps} {self._codecs[4].describe()}"
+            f"fine={self.fine} steps={self._ladder.steps} {' '.join(self._codecs[n].describe() for n in used)}"
         )
 
     def shapes(self, size: int) -> tuple[RoundShape, ...]:
@@ -142,7 +169,7 @@ class WidthTHC(THC):
         if flat is not None:
             equal = Ladder((flat,)).expected(coarse, np.zeros(coarse.size, np.intp))
             if self.error is not None and flat.error <= self.error:
-                worse = ladder.cost(plan[:full]) >= flat.cost * full
+                worse = ladder.cost(plan[:full]) >= _WORTHWHILE * flat.cost * full
             else:
                 worse = ladder.expected(norms, plan) >= _WORTHWHILE * equal
             if worse:
@@ -176,27 +203,31 @@ class WidthTHC(THC):
 
             vector, stream = with_error_feedback(x, context), staging_for(x.device).stream
         groups = []
+        with stream():
+            values, residual = _new(vector, size), None
         for bits, codec in codecs.items():
             blocks = np.flatnonzero(widths == bits)
             if blocks.size:
-                with stream():
-                    picked = _picked(vector, blocks, self.fine)
                 # Blocks of different widths have different dithers.
                 own = replace(context, seed=context.seed ^ bits, error_feedback=None)
-                part = cast(Backend, codec._backend(picked, own))
+                if is_tensor(x):
+                    with stream():
+                        part = cast(Backend, codec._backend(_picked(vector, blocks, self.fine), own))
+                else:
+                    part = _PickedBackend(codec, blocks, vector, values, own)
                 part.set_norms(norms[blocks])
                 part.prepare(peaks[blocks])
                 groups.append((blocks, *codec.code_round(part, context)))
         replies = (yield RoundGroup(tuple(round_ for _, round_, _ in groups))) if groups else ()
         results = [(blocks, finish(reply)) for (blocks, _, finish), reply in zip(groups, replies, strict=True)]
         with stream():
-            values, residual = _new(vector, size), None
-            values[:] = 0
+            _put(None, np.flatnonzero(widths == 0), self.fine, values)
             if context.keep_residual:
                 residual = _new(vector, size)
                 residual[:] = vector
             for blocks, result in results:
-                _put(result.values, blocks, self.fine, values)
+                if is_tensor(x):
+                    _put(result.values, blocks, self.fine, values)
                 if residual is not None:
                     _put(result.residual, blocks, self.fine, residual)
         return Result(values, residual)
@@ -242,12 +273,47 @@ def _picked(vector: Any, blocks: NDArray[np.intp], block: int) -> Any:
 
 
 def _put(picked: Any, blocks: NDArray[np.intp], block: int, out: Any) -> None:
-    """Write to ``out`` what :func:`_picked` returned for it."""
+    """Write to ``out`` what :func:`_picked` returned for it, or zeros for None."""
     full = len(out) // block
     whole = blocks[blocks < full]
-    out[: full * block].reshape(full, block)[whole] = picked[: whole.size * block].reshape(-1, block)
-    if blocks[-1] == full:
-        out[full * block :] = picked[whole.size * block :]
+    stop = whole.size * block
+    out[: full * block].reshape(full, block)[whole] = 0 if picked is None else picked[:stop].reshape(-1, block)
+    if whole.size < blocks.size:
+        out[full * block :] = 0 if picked is None else picked[stop:]
+
+
+class _Picked:
+    """Blocks of an array side by side, each of which is copied when it is read."""
+
+    def __init__(self, vector: Vector, blocks: NDArray[np.intp], block: int) -> None:
+        self._vector, self._blocks, self._block = vector, blocks, block
+        missing = max(0, (int(blocks[-1]) + 1) * block - vector.size)
+        self.size = blocks.size * block - missing
+
+    def __getitem__(self, values: slice) -> Vector:
+        blocks = slice(values.start // self._block, -(-values.stop // self._block))
+        return cast(Vector, _picked(self._vector, self._blocks[blocks], self._block))
+
+
+class _PickedBackend(HostBackend):
+    """Backend for some ``blocks`` of an array, whose runs are gathered and scattered while others are in flight."""
+
+    def __init__(
+        self, codec: THC, blocks: NDArray[np.intp], vector: Vector, out: Vector, context: CodecContext
+    ) -> None:
+        super().__init__(codec.coder, cast(Vector, _Picked(vector, blocks, codec.block)), context)
+        self._blocks, self._out = blocks, out
+
+    def decode(self, number: int, lanes: Words) -> None:
+        run = self.runs[number]
+        # The same values again and again stay in a cache.
+        piece = self.values[: run.values.stop - run.values.start]
+        self._coder.decode(lanes, run, self._scales, self._context, self._everyone, piece)
+        _put(piece, self._blocks[run.blocks], run.block, self._out)
+
+    def decode_members(self, sums: Words, members: Members) -> None:
+        super().decode_members(sums, members)
+        _put(self.values, self._blocks, self._coder.block, self._out)
 
 
 def _new(vector: Any, size: int) -> Any:

@@ -30,12 +30,14 @@ class HeaderType:
     name: str
     fields: tuple[FieldType, ...]
     max_length: int = 0  # bytes; 0 where the header has no variable-length field
+    _by_name: dict[str, FieldType] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_by_name", {field.name: field for field in reversed(self.fields)})
 
     def field(self, name: str) -> FieldType:
-        for candidate in self.fields:
-            if candidate.name == name:
-                return candidate
-        raise KeyError(name)
+        """Return the field with a name. Raises KeyError if there is none."""
+        return self._by_name[name]
 
     @property
     def fixed_bits(self) -> int:
