@@ -89,6 +89,7 @@ class Agent:
         """Run the program of ``begin`` with the entries that were written since. Raises StatusError."""
         if self._next is None:
             raise invalid("No warm restart has begun")
+        gc.collect()
         self._next.move(self._switch)
         self._running, self._next = self._next, None
 
