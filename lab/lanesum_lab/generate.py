@@ -19,6 +19,7 @@ from lanesum.protocol.lanes import Combine, LaneOp, LaneShape
 from lanesum.transport import TransportStats, constants
 from lanesum_control.cli import configuration, tree
 from lanesum_control.yaml_model import schema_text
+from lanesum_lab import slot_picture
 from lanesum_lab.dissector import wireshark_lua
 from lanesum_lab.style_check import GLOSSARY
 
@@ -345,6 +346,7 @@ def generated_files(root: Path) -> dict[Path, str]:
         style_page: replace_generated(style_page.read_text(), "glossary", glossary_table()),
         commands_page: replace_generated(commands_page.read_text(), "commands", _commands()),
         root / "deploy" / "lanesum.schema.json": _configuration_schema(),
+        root / "docs" / "pictures" / "slot.svg": slot_picture.svg(),
     }
 
 

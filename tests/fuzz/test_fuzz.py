@@ -15,7 +15,7 @@ from tests.fuzz.running import MAX_GROWTH_MIB, mutated, run
 @pytest.mark.parametrize(
     ("module", "count", "kinds"),
     [
-        ("bodies", 400, ["controller INVALID_ARGUMENT", "server FAILED_PRECONDITION", "p4runtime OK", "bfruntime OK"]),
+        ("bodies", 240, ["controller INVALID_ARGUMENT", "server FAILED_PRECONDITION", "p4runtime OK", "bfruntime OK"]),
         ("files", 360, ["ticket refused", "topology refused", "state refused", "counts loaded", "journal loaded"]),
         ("datagrams", 200, ["server and workers", "switch"]),
     ],

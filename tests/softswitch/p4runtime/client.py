@@ -204,7 +204,7 @@ class Client:
         request = p4rt.SetForwardingPipelineConfigRequest(action=action, config=config)
         self._identify(request)
         try:
-            self.stub.SetForwardingPipelineConfig(request, timeout=20)
+            self.stub.SetForwardingPipelineConfig(request, timeout=600)
         except grpc.RpcError as error:
             return outcome(error)
         return OK
