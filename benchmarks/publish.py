@@ -354,7 +354,7 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
     ),
     "learning-long": (
         *("learning", "--codecs", "fixed,thc,widths 2,widths 3", "--steps", "400", "--seeds", "5"),
-        *("--tasks", "transformer AdamW,words AdamW"),
+        *("--tasks", "digits AdamW,transformer AdamW,words AdamW"),
     ),
     "sparse": ("sparse", "--rates", "200", "--repeats", "3"),
     "codec": ("codec", "--part", "speed", "--levels", "avx2,avx512"),

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from lanesum.cli import server
 from lanesum.errors import LanesumError
 from lanesum.join import take_ticket
 from lanesum.launch.run_folder import RunFolder
@@ -28,6 +29,7 @@ from lanesum.server.member_table import MemberTable
 from lanesum.server.quorum_results import QuorumResultCache
 from lanesum.transport import JobTicket
 from lanesum_control import topology
+from lanesum_control.cli import configuration
 from lanesum_control.errors import StoreError
 from lanesum_control.network import Network
 from lanesum_control.pipelines import bmv2_pipeline, tofino_pipeline
@@ -41,6 +43,7 @@ from tests.control_plane.test_device_config import compiled
 from tests.control_plane.test_topology import CONTAINERLAB
 from tests.fuzz.running import Budget, mutated, options, report
 from tests.host.server.test_journal import JOB, open_cache, record
+from tests.paths import ROOT
 from tests.softswitch.bmv2.mutants import Mutator
 from tests.softswitch.tna.conftest import printed
 
@@ -92,6 +95,14 @@ def _program(path: Path) -> None:
         switch.process(1, frame)
 
 
+def _configuration(path: Path) -> None:
+    for command in ("server", "controller"):
+        line = configuration.arguments(str(path), [command])
+        assert line[0] == command
+        if command == "server":
+            server.parser().parse_args(line[1:])
+
+
 def _state(path: Path) -> None:
     with Store(path) as store:
         jobs = store.jobs()
@@ -137,6 +148,7 @@ def kinds(folder: Path) -> dict[str, tuple[str, Kind]]:
         "printed program": ("own.p4", Kind(printed("sum").encode(), _program)),
         "device config": ("own.bin", Kind(compiled("tofino1-w32").for_stratum(), _device_config)),
         "context": ("own.bin", Kind(compiled("tofino1-w32").context, _context, json=True)),
+        "configuration": ("own.toml", Kind((ROOT / "deploy" / "lanesum.toml").read_bytes(), _configuration)),
         "state": ("state.db", Kind((folder / "state.db").read_bytes(), _state)),
         "journal": (journal_path.name, Kind(journal_path.read_bytes(), _journal)),
         "counts": ("worker-0.json", Kind(json.dumps(counts).encode(), _run_folder, json=True)),
