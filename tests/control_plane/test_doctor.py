@@ -31,6 +31,7 @@ from lanesum_control.service import ControllerService
 from lanesum_control.topology import load
 from lanesum_switch.reference.switch import ReferenceSwitch
 from tests.command_line import invoke
+from tests.control_plane.control_fakes import Site, what
 
 
 def test_checks_compiler_on_path_is_ok(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -288,6 +289,17 @@ def test_doctor_of_a_controller_reports_all_parts(monkeypatch: pytest.MonkeyPatc
         address = f"127.0.0.1:{held.getsockname()[1]}"
         result = invoke(["doctor", "--controller", address])
     assert result.exit_code == 1 and f"No controller answers at {address}" in result.output
+
+
+def test_examination_leaves_news_of_switches_to_the_monitor() -> None:
+    fakes = Site()
+    controller, switch = fakes.start(), fakes.switches["s1"]
+    switch.unread.append("port 2 is down")
+    assert controller.examine()["switches"]["s1"]["lost"] is None
+    assert "port 2 is down" not in what(controller, "s1")
+    controller.deployment.check_switch("s1")
+    assert what(controller, "s1")[-1] == "port 2 is down"
+    controller.close()
 
 
 def test_builds_that_differ_from_their_manifest_are_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
