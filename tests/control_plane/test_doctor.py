@@ -207,6 +207,31 @@ def test_hops_first_hop_is_told_by_its_mac(tmp_path: Path) -> None:
         arp.write_text(f"{head}10.19.0.100      0x1         0x2         {mac}     *        eth0\n")
         assert hops.first_hop("server", "10.19.0.100", arp).status is status
     assert "no ARP entry" in hops.first_hop("server", "10.19.0.101", arp).what
+    arp.write_text(f"{head}10.19.0.100      0x1         0x0         00:00:00:00:00:00     *        eth0\n")
+    assert "No ARP answer for 10.19.0.100" in hops.first_hop("server", "10.19.0.100", arp).what
+
+
+def test_hops_first_hop_is_read_after_the_echo_requests(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    arp = tmp_path / "arp"
+
+    def echo_times(ip: str) -> list[float]:
+        arp.write_text(f"IP address\n{ip} 0x1 0x2 02:00:00:00:ff:ff * eth0\n")
+        return [0.001] * 10
+
+    monkeypatch.setattr(hops, "echo_times", echo_times)
+    examined = {"addresses": {"server": ["127.0.0.1", 1]}, "hosts": HOSTS, "switches": {"s1": {}}, "packet_bytes": 316}
+    assert "A lanesum switch (02:00:00:00:ff:ff)." in [one.what for one in hops.checks(examined, arp)]
+
+
+@pytest.mark.parametrize(("number", "step"), [(errno.EPERM, "ping_group_range"), (errno.ENETUNREACH, "ip route get")])
+def test_hops_echo_requests_that_fail_have_a_next_step(
+    number: int, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_ip: str) -> list[float]:
+        raise OSError(number, "Refused")
+
+    monkeypatch.setattr(hops, "echo_times", refuse)
+    assert step in hops.round_trip("server", "10.0.0.1").next_step
 
 
 JOB = {
