@@ -39,7 +39,10 @@ def top(
 
 
 def show(controller: str, job: str | None, interval_s: float, *, once: bool, as_json: bool) -> None:
-    """Show all jobs of the caller, or one, until SIGINT; once with ``once`` or ``as_json``, and without a terminal."""
+    """Show all jobs of the caller, or one, until SIGINT; once with ``once`` or ``as_json``, and without a terminal.
+
+    Raises ControllerError if the controller refuses a call, as after the end of the job.
+    """
     out = console()
 
     def poll() -> Poll:
@@ -61,7 +64,7 @@ def show(controller: str, job: str | None, interval_s: float, *, once: bool, as_
                 time.sleep(interval_s)
                 try:
                     after = poll()
-                except rpc.ControllerError as error:  # it may be restarting
+                except rpc.UnreachableError as error:  # it may be restarting
                     screen.update(Text(str(error)), refresh=True)
                     continue
                 screen.update(_tables(view(before, after)), refresh=True)
