@@ -224,9 +224,7 @@ def test_hops_first_hop_is_read_after_the_echo_requests(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(("number", "step"), [(errno.EPERM, "ping_group_range"), (errno.ENETUNREACH, "ip route get")])
-def test_hops_echo_requests_that_fail_have_a_next_step(
-    number: int, step: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hops_echo_requests_that_fail_have_a_next_step(number: int, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_ip: str) -> list[float]:
         raise OSError(number, "Refused")
 
