@@ -370,7 +370,7 @@ def test_draw_svg_boxes_do_not_overlap() -> None:
 
 def test_draw_with_counters_of_the_controller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     counters = {
-        "switches": {"s1": {"aggregate": 1200, "contribute_and_complete": 300}},
+        "switches": {"s1": {"aggregate": 1200, "contribute_and_complete": 280, "claim_and_complete": 20}},
         "slots": {"s1": {"all": 1024, "used": 64, "lost": None}},
         "servers": {"server": {"decisions": {"accept": 5, "replay": 2}, "refused": {}}},
     }
