@@ -142,6 +142,15 @@ def test_check_covers_commands_that_do_not_run(write: Write) -> None:
     assert "unknown key job.admit.slot. Allowed: workers, controller," in str(caught.value)
 
 
+def test_check_ignores_commands_of_packages_that_are_not_installed(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lanesum_control.cli.configuration.installed", lambda: ["server"])
+    check(write("[switch]\nloopback = true\n[server]\nthreads = 2"))
+    with pytest.raises(ConfigurationError, match=r"no command is called 'swich'"):
+        check(write("[swich]"))
+
+
 def test_shipped_file_and_schema_agree_with_the_commands() -> None:
     schema = json.loads((ROOT / "deploy" / "lanesum.schema.json").read_text())
     validator = jsonschema.Draft202012Validator(schema)
