@@ -128,7 +128,7 @@ class Fleet:
         return None
 
     def log_news(self, name: str) -> None:
-        """Log what a switch has told since the last call, which has returned."""
+        """Log the changes that a switch has reported since the last call. One thread at a time; needs no lock."""
         for text in self._switches[name].news():
             self._events.add(name, text)
 

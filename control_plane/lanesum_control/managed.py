@@ -73,7 +73,7 @@ class ManagedSwitch(Protocol):
         """Return True if it holds exactly these jobs. Reads only; another thread may write meanwhile."""
 
     def news(self) -> list[str]:
-        """Return what the switch has told since the last call, in words. One thread at a time."""
+        """Return the changes that the switch has reported since the last call, in words. One thread at a time."""
 
     def watch(self, changed: Callable[[], None]) -> None:
         """From now on call ``changed``, from any thread, when ``check``, ``connect`` or ``news`` has another outcome.
