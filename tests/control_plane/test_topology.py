@@ -334,7 +334,7 @@ def test_builder_errors_name_the_topology(tmp_path: Path) -> None:
         build.topology()
 
 
-def test_builder_leaves_ports_and_addresses_to_later_calls_that_name_them() -> None:
+def test_builder_gives_no_port_or_address_that_is_named_later() -> None:
     build = TopologyBuilder("lab", addresses="10.7.0.0/28")
     build.switch("s1")
     build.worker("w1", at="s1")
