@@ -274,6 +274,20 @@ def test_endpoint_closes_connections_past_the_bound_of_a_host() -> None:
                 time.sleep(0.01)
 
 
+def test_endpoint_without_a_thread_for_a_connection_counts_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_thread: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    endpoint = MetricsEndpoint(samples_of(), "127.0.0.1:0")
+    with contextlib.closing(endpoint), monkeypatch.context() as patch:
+        patch.setattr("threading.Thread.start", refuse)
+        peer = ("127.0.0.1", 1)
+        assert endpoint._server.verify_request(None, peer)
+        with pytest.raises(RuntimeError):
+            endpoint._server.process_request(None, peer)
+        assert not endpoint._server._open
+
+
 def test_endpoint_ends_a_slow_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endpoint_module, "CONNECTION_S", 0.05)
     with MetricsEndpoint(samples_of("a"), "127.0.0.1:0") as endpoint:
