@@ -54,7 +54,7 @@ def test_comparison_with_wrong_executor_fails(running_trio: Trio, monkeypatch: p
 
 
 @pytest.mark.parametrize("name", [name for name in MODEL_PROFILES if name not in SUITE_TARGETS])
-def test_packets_of_several_passes_give_the_sums_of_the_reference(name: str) -> None:
+def test_other_profiles_give_the_sums_of_the_reference(name: str) -> None:
     with model_target(name) as target:
         star = Star(target)
         for _ in star.scope():

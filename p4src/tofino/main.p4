@@ -44,6 +44,7 @@
 @pa_no_overlay("ingress", "meta.worker")
 @pa_no_overlay("ingress", "meta.group")
 // Some actions leave these fields unset: they must be 0 then, not what an earlier field left in the container.
+@pa_no_overlay("ingress", "meta.access")
 @pa_no_overlay("ingress", "meta.chunk_order")
 @pa_no_overlay("ingress", "meta.order")
 #endif

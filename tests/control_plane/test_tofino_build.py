@@ -9,6 +9,7 @@ import pickle
 import re
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,6 +28,7 @@ from lanesum_control.tofino.build import (
     TofinoCompileError,
     build,
     build_profile,
+    check_overlays,
     check_parser_errors,
     resource_that_ran_out,
     tools,
@@ -201,6 +203,20 @@ def test_parser_errors_above_the_lowest_bit_fail_the_build() -> None:
         check_parser_errors(built, place.format(container))
     with pytest.raises(TofinoCompileError, match=r"errors of profile tofino1-w32 at bit 13.*pa_container_size"):
         check_parser_errors(built, place.format("W4(13..28)"))
+
+
+def test_unset_field_in_the_place_of_another_fails_the_build() -> None:
+    """The field would be what the earlier one left in the container."""
+
+    def context(lsb: int) -> dict[str, Any]:
+        access = {"field_name": "meta.access", "phv_lsb": lsb, "phv_msb": lsb + 1}
+        earlier = {"field_name": "meta.operation_bit", "phv_lsb": 0, "phv_msb": 15}
+        stages = [[{"phv_number": 7, "records": [part]}] for part in (earlier, access)]
+        return {"phv_allocation": [{"ingress": stage} for stage in stages]}
+
+    check_overlays(profile("tofino2-w64"), context(16))
+    with pytest.raises(TofinoCompileError, match=r"meta.access of profile tofino2-w64 where meta.operation_bit was"):
+        check_overlays(profile("tofino2-w64"), context(15))
 
 
 def test_compiler_that_prints_nothing_fails_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

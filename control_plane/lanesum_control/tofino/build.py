@@ -87,6 +87,8 @@ _KNOWN_WARNINGS = (
 _BLIND_PARSER = "Can't match parser state due to previous match"
 # Place of the parser's errors in the assembly: container and bits, if the field is not the whole container.
 _PARSER_ERRORS = re.compile(r"ig_intr_md_from_prsr\.parser_err: .*?\((\d+)\.\.")
+# Fields that some paths leave unset, which must then be 0.
+_UNSET_ON_SOME_PATHS = frozenset({"meta.access"})
 _USE_A_NEWER_ONE = "Use p4lang's p4c of September 2026 or later, which has its pull request 5753."
 
 
@@ -220,6 +222,7 @@ def build_profile(built: TofinoProfile, p4src: Path, out: Path) -> Built:
     printed = out / f"{built.name}.printed.p4"
     printed.write_text(reduce(wholes[0].read_text()))
     context = json.loads((assembled / "context.json").read_text())
+    check_overlays(built, context)
     return Built(built, binary, context, parser_cycles(assembly.read_text()), (p4info, bfrt, printed))
 
 
@@ -246,6 +249,30 @@ def check_parser_errors(built: TofinoProfile, assembly: str) -> None:
             "writes them from bit 0, so truncated frames would be summed.",
             "Give ig_intr_md_from_prsr.parser_err a container of its own, with @pa_container_size of 16 bits.",
         )
+
+
+def check_overlays(built: TofinoProfile, context: dict[str, Any]) -> None:
+    """Raise TofinoCompileError if a field that some path leaves unset shares bits of a container with another field.
+
+    The compiler lets fields follow each other in a container. Where no action sets the later one, it would be what the
+    earlier one left there.
+    """
+    bits: dict[int, dict[str, int]] = {}
+    for stage in context["phv_allocation"]:
+        for container in stage["ingress"]:
+            fields = bits.setdefault(container["phv_number"], {})
+            for part in container["records"]:
+                name, mask = part["field_name"], (2 << part["phv_msb"]) - (1 << part["phv_lsb"])
+                fields[name] = fields.get(name, 0) | mask
+    for fields in bits.values():
+        for field in _UNSET_ON_SOME_PATHS & fields.keys():
+            others = [name for name, mask in fields.items() if name != field and mask & fields[field]]
+            if others:
+                raise TofinoCompileError(
+                    f"{COMPILER} places {field} of profile {built.name} where {others[0]} was, and some actions leave "
+                    "it unset.",
+                    f'Add @pa_no_overlay("ingress", "{field}") to p4src/tofino/main.p4.',
+                )
 
 
 def warnings_to_heed(output: str) -> list[str]:
