@@ -105,8 +105,9 @@ class BfRuntimeService:
                 self._tell(_Phase.WARM_INIT_STARTED)
                 self._tell(_Phase.WARM_INIT_FINISHED)
             elif request.action == _Set.VERIFY_AND_WARM_INIT_BEGIN:
-                self._clients.begin(request.client_id)
+                self._clients.check_may_begin(request.client_id)
                 self._push(request.config[0], self._agent.begin)
+                self._clients.begin(request.client_id)
                 self._tell(_Phase.WARM_INIT_STARTED)
             elif request.action == _Set.WARM_INIT_END:
                 if request.client_id != self._clients.beginner:

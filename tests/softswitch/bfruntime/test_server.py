@@ -498,6 +498,9 @@ def test_warm_restart_is_dropped_once_its_client_leaves(client: Client) -> None:
         first.set(_Set.VERIFY_AND_WARM_INIT_BEGIN, CONFIG)
         assert code(lambda: second.set(_Set.WARM_INIT_END)) == Code.INVALID_ARGUMENT
         first.close()
+        refused = messages.ForwardingPipelineConfig()
+        assert code(lambda: second.set(_Set.VERIFY_AND_WARM_INIT_BEGIN, refused)) == Code.INVALID_ARGUMENT
+        assert code(lambda: second.set(_Set.WARM_INIT_END)) == Code.INVALID_ARGUMENT, "this would run the first's"
         second.set(_Set.BIND, messages.ForwardingPipelineConfig(p4_name="lanesum"))
         assert second.read(key_of(origin())) == [origin()]
         second.close()
