@@ -69,11 +69,11 @@ def job_number(job: str, controller: str) -> int:
         if int(job) >= 1 << 16:
             raise ConfigurationError(f"Invalid --job {job}: numbers of jobs are less than {1 << 16}.")
         return int(job)
-    jobs = {one["name"]: int(one["job"]) for one in rpc.call(controller, rpc.JOBS, {}, connect_s=rpc.CONNECT_S)["jobs"]}
+    jobs = rpc.jobs_by_name(controller)
     if job not in jobs:
         known = f"Its jobs: {', '.join(jobs)}." if jobs else "It has no jobs."
         raise ConfigurationError(f"The controller at {controller} has no job {job!r}.", known)
-    return jobs[job]
+    return int(jobs[job]["job"])
 
 
 main = typer_main("capture", capture)
