@@ -119,11 +119,12 @@ class BfRuntimeService:
         return messages.SetForwardingPipelineConfigResponse()
 
     def _bind(self, client_id: int, name: str) -> None:
-        if self._clients.beginner is None:  # the client of a warm restart has left before its end
-            self._agent.abandon()
-        if name != self._agent.program_name:
+        has_begun = client_id == self._clients.beginner
+        if name != (self._agent.program_name if has_begun else self._agent.running_name):
             raise StatusError(NOT_FOUND, f"The switch does not run program {name[:64]!r}")
         self._clients.bind(client_id)
+        if not has_begun:  # the restart is of a client that has left, or was not bound
+            self._agent.abandon()
 
     def _push(self, config: Any, load: Callable[[Any], None]) -> None:
         previous = self._agent.program_name
