@@ -27,6 +27,7 @@ from lanesum_control.private_files import write_private
 Controller = top.Controller
 app = typer.Typer(help="Admit, list and remove jobs at a running controller.", no_args_is_help=True)
 
+Name = Annotated[str, typer.Argument(help="Name of the job.")]
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 _ADDRESS = f"127.0.0.1:{rpc.DEFAULT_PORT}"
 
@@ -41,7 +42,7 @@ def _print(message: object) -> None:
 
 @app.command()
 def admit(
-    name: str,
+    name: Name,
     workers: Annotated[str, typer.Option(help="Hosts, separated by commas; the order is the workers' numbers.")],
     controller: Controller = _ADDRESS,
     codec: Annotated[str, typer.Option(help="Codec whose code table the switches get.")] = "thc",
@@ -102,14 +103,14 @@ def admit(
 
 
 @app.command()
-def remove(name: str, controller: Controller = _ADDRESS) -> None:
+def remove(name: Name, controller: Controller = _ADDRESS) -> None:
     """Remove a job from servers and switches."""
     _call(controller, rpc.REMOVE, {"job": name})
 
 
 @app.command()
 def resize(
-    name: str, slots: Annotated[int, typer.Argument(help="Requested slots.")], controller: Controller = _ADDRESS
+    name: Name, slots: Annotated[int, typer.Argument(help="Requested slots.")], controller: Controller = _ADDRESS
 ) -> None:
     """Give a running job more or fewer slots, and print its allocation."""
     _print(_call(controller, rpc.RESIZE, {"job": name, "slots": slots}))
@@ -117,7 +118,7 @@ def resize(
 
 @app.command()
 def leave(
-    name: str,
+    name: Name,
     worker: Annotated[str, typer.Argument(help="The worker's host or number.")],
     controller: Controller = _ADDRESS,
 ) -> None:
@@ -127,7 +128,7 @@ def leave(
 
 @app.command()
 def join(
-    name: str,
+    name: Name,
     host: Annotated[str, typer.Argument(help="Where the new worker runs.")],
     controller: Controller = _ADDRESS,
 ) -> None:
@@ -210,7 +211,7 @@ def _since(text: str, now: float) -> dict[str, Any]:
 
 @app.command()
 def ticket(
-    name: str,
+    name: Name,
     worker: Annotated[str, typer.Option(help="The worker's number or host.")],
     controller: Controller = _ADDRESS,
     out: Annotated[Path | None, typer.Option(help="File to write; standard output when not given.")] = None,
@@ -232,7 +233,7 @@ def counters(controller: Controller = _ADDRESS) -> None:
 
 @app.command("top")
 def show_job(
-    name: str,
+    name: Name,
     controller: Controller = _ADDRESS,
     interval: top.Interval = 2.0,
     once: top.Once = False,
