@@ -195,7 +195,7 @@ def test_prolog_fails_on_a_node_that_cannot_be_used(tmp_path: Path, status: int)
 
 def test_task_prolog_exports_known_settings_only(tmp_path: Path) -> None:
     settings = tmp_path / "slurm.conf"
-    settings.write_text("LANESUM_CONTROLLER=10.0.0.9:50551\nLD_PRELOAD=evil.so\n")
+    settings.write_text("LD_PRELOAD=evil.so\nLANESUM_CONTROLLER=10.0.0.9:50551")
     given = {"LANESUM_SLURM_SETTINGS": str(settings), "SLURM_JOB_ID": "42"}
     lines = ["export LANESUM_CONTROLLER=10.0.0.9:50551", "export LANESUM_JOB=slurm-42"]
     assert run_script("task-prolog", **given).stdout.splitlines() == lines
