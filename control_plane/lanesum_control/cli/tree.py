@@ -202,6 +202,6 @@ def _of_parameter(parameter: inspect.Parameter, hint: Any) -> Option:
 
 
 def _choices(kind: Any) -> tuple[str, ...]:
-    if isinstance(kind, enum.EnumMeta):
+    if isinstance(kind, type) and issubclass(kind, enum.Enum):
         return tuple(str(member.value) for member in kind)
     return typing.get_args(kind) if typing.get_origin(kind) is typing.Literal else ()
