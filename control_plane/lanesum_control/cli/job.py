@@ -27,6 +27,7 @@ from lanesum_control.private_files import write_private
 
 app = typer.Typer(help="Admit, list and remove jobs at a running controller.", no_args_is_help=True)
 
+Name = Annotated[str, typer.Argument(help="Name of the job.")]
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 
 #: Call the controller. A change may wait for others, and for a switch that does not answer.
@@ -40,7 +41,7 @@ def _print(message: object) -> None:
 
 @app.command()
 def admit(
-    name: str,
+    name: Name,
     workers: Annotated[str, typer.Option(help="Hosts, separated by commas; the order is the workers' numbers.")],
     controller: Controller = DEFAULT_CONTROLLER,
     codec: Annotated[str, typer.Option(help="Codec whose code table the switches get.")] = "thc",
@@ -101,14 +102,14 @@ def admit(
 
 
 @app.command()
-def remove(name: str, controller: Controller = DEFAULT_CONTROLLER) -> None:
+def remove(name: Name, controller: Controller = DEFAULT_CONTROLLER) -> None:
     """Remove a job from servers and switches."""
     _call(controller, rpc.REMOVE, {"job": name})
 
 
 @app.command()
 def resize(
-    name: str,
+    name: Name,
     slots: Annotated[int, typer.Argument(help="Requested slots.")],
     controller: Controller = DEFAULT_CONTROLLER,
 ) -> None:
@@ -118,7 +119,7 @@ def resize(
 
 @app.command()
 def leave(
-    name: str,
+    name: Name,
     worker: Annotated[str, typer.Argument(help="The worker's host or number.")],
     controller: Controller = DEFAULT_CONTROLLER,
 ) -> None:
@@ -128,7 +129,7 @@ def leave(
 
 @app.command()
 def join(
-    name: str,
+    name: Name,
     host: Annotated[str, typer.Argument(help="Where the new worker runs.")],
     controller: Controller = DEFAULT_CONTROLLER,
 ) -> None:
@@ -211,7 +212,7 @@ def _since(text: str, now: float) -> dict[str, Any]:
 
 @app.command()
 def ticket(
-    name: str,
+    name: Name,
     worker: Annotated[str, typer.Option(help="The worker's number or host.")],
     controller: Controller = DEFAULT_CONTROLLER,
     out: Annotated[Path | None, typer.Option(help="File to write; standard output when not given.")] = None,
@@ -233,7 +234,7 @@ def counters(controller: Controller = DEFAULT_CONTROLLER) -> None:
 
 @app.command("top")
 def show_job(
-    name: str,
+    name: Name,
     controller: Controller = DEFAULT_CONTROLLER,
     interval: top.Interval = 2.0,
     once: top.Once = False,
