@@ -114,6 +114,7 @@ WRONG = [
     ("x = " + "[" * 9999, "is no TOML file: "),
     ("x = '" + "x" * (1 << 20) + "'", "it has more than 1048576 bytes"),
     ("x = '\udcff'", "is no TOML file: 'utf-8' codec can't decode"),
+    ("[server]\nthreads = 0x" + "f" * 5000, "is no TOML file: Exceeds the limit"),
 ]
 
 

@@ -111,6 +111,7 @@ def _read(path: str) -> dict[str, Any]:
         if len(content) > _MAX_BYTES:
             raise ValueError(f"it has more than {_MAX_BYTES} bytes")
         tables = tomllib.loads(content.decode())
+        repr(tables)  # raises ValueError for a hexadecimal number that Python does not print
     except OSError as error:
         raise ConfigurationError(f"Cannot read the configuration file {path}: {error.strerror}.") from error
     except (ValueError, RecursionError) as error:
