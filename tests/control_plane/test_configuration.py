@@ -114,6 +114,7 @@ WRONG = [
     ("x = " + "[" * 9999, "is no TOML file: "),
     ("x = '" + "x" * (1 << 20) + "'", "it has more than 1048576 bytes"),
     ("x = '\udcff'", "is no TOML file: 'utf-8' codec can't decode"),
+    ("[server]\nthreads = 0x" + "f" * 5000, "is no TOML file: Exceeds the limit"),
 ]
 
 
@@ -140,6 +141,15 @@ def test_check_covers_commands_that_do_not_run(write: Write) -> None:
         check(path)
     assert "invalid controller.answer-dscp=64: input should be less than or equal to 63." in str(caught.value)
     assert "unknown key job.admit.slot. Allowed: workers, controller," in str(caught.value)
+
+
+def test_check_ignores_commands_of_packages_that_are_not_installed(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lanesum_control.cli.configuration.installed", lambda: ["server"])
+    check(write("[switch]\nloopback = true\n[server]\nthreads = 2"))
+    with pytest.raises(ConfigurationError, match=r"no command is called 'swich'"):
+        check(write("[swich]"))
 
 
 @pytest.mark.parametrize(

@@ -90,10 +90,10 @@ def packet_notes(network: Topology, counters: dict[str, Any]) -> dict[str, str]:
     """Return a short text about the packets of every switch and server, from the controller's counters."""
     from lanesum_control.controlled_server import server_name
 
-    notes = {
-        switch: f"{counts.get('aggregate', 0):,} contributions, {counts.get('contribute_and_complete', 0):,} sums"
-        for switch, counts in counters["switches"].items()
-    }
+    notes = {}
+    for switch, counts in counters["switches"].items():
+        sums = counts.get("contribute_and_complete", 0) + counts.get("claim_and_complete", 0)
+        notes[switch] = f"{counts.get('aggregate', 0):,} contributions, {sums:,} sums"
     notes |= {switch: "lost" for switch, at in counters["slots"].items() if at["lost"] is not None}
     for number, host in enumerate(network.server_hosts()):
         counts = counters["servers"].get(server_name(number))

@@ -12,10 +12,10 @@ from typing import Annotated
 
 import typer
 
-from lanesum import environment
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import UDP_PORT
 from lanesum.rpc import controller as rpc
+from lanesum_control.cli.options import DEFAULT_CONTROLLER, Controller
 from lanesum_control.cli.typer_main import typer_main
 from lanesum_switch.ports.pcap import DEFAULT_MAX_FRAMES, PcapWriter
 
@@ -34,9 +34,7 @@ def capture(
     ] = None,
     count: Annotated[int, typer.Option(min=1, help="End after this number of packets.")] = DEFAULT_MAX_FRAMES,
     seconds: Annotated[float | None, typer.Option(help="End after this time.")] = None,
-    controller: Annotated[str, typer.Option(help="host:port of the controller.", envvar=environment.CONTROLLER)] = (
-        f"127.0.0.1:{rpc.DEFAULT_PORT}"
-    ),
+    controller: Controller = DEFAULT_CONTROLLER,
 ) -> None:
     """Capture lanesum packets at a network interface until Ctrl-C; print them, or write them to a file. Needs root."""
     from lanesum_switch.ports.capture import InterfaceCapture, Selection, summary
