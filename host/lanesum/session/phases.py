@@ -1,14 +1,15 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Time that a session spends in the phases of its all-reduces: encode, network, decode.
+"""Time that a session spends in the phases of its all-reduces, and their spans while a trace is recorded.
 
-All phases are those of the thread that advances the all-reduces, so their times never overlap and add up to at most the
-wall-clock time. The network phase is the time in which nothing was left but to send and receive packets.
+All phases but ``wait`` are those of the thread that advances the all-reduces, so their times never overlap and add up
+to at most the wall-clock time. The network phase is the time in which nothing was left but to send and receive packets.
 """
 
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
@@ -43,6 +44,8 @@ class Phase:
 
     def __exit__(self, *exception: object) -> None:
         self.seconds += time.perf_counter() - self._begin
+        if self._phases.spans is not None:
+            self._phases.add_span(self._name, self._begin)
         if self._range is not None:
             self._range.__exit__(None, None, None)
 
@@ -52,13 +55,22 @@ class Phases:
 
     Attributes:
         encode: computing the uplink words, and residuals.
+        send: beginning a round: sending its first packets.
         network: waiting for results, and moving packets meanwhile.
         decode: computing the mean from the sums.
+        wait: the thread that needs the results waits for them.
         open_range: called at every entry, with ``lanesum::encode`` and so on.
+        spans: names, begins and ends in seconds of ``time.perf_counter`` while a trace is recorded; else None.
     """
 
     def __init__(self) -> None:
         self.open_range: OpenRange | None = None
-        self.encode = Phase("lanesum::encode", self)
-        self.network = Phase("lanesum::network", self)
-        self.decode = Phase("lanesum::decode", self)
+        self.spans: deque[tuple[str, float, float]] | None = None
+        names = ("encode", "send", "network", "decode", "wait")
+        self.encode, self.send, self.network, self.decode, self.wait = (Phase(f"lanesum::{x}", self) for x in names)
+
+    def add_span(self, name: str, begin: float) -> None:
+        """Add a span that ends now, if a trace is recorded."""
+        spans = self.spans  # another thread ends the trace
+        if spans is not None:
+            spans.append((name, begin, time.perf_counter()))
