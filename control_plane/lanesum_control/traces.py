@@ -90,7 +90,7 @@ class Traces:
         self._found[key] = {}
 
     def add(self, key: tuple[int, int], worker: int, trace: WorkerTrace) -> None:
-        """Add the report of a worker; one that nobody waits for is ignored."""
+        """Add the report of a worker; one that no trace asked for is ignored."""
         if self._clock() < self._ends.get(key, -math.inf):
             self._found[key][worker] = trace
 

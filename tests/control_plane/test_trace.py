@@ -222,7 +222,7 @@ def test_reports_are_forgotten_at_the_end(address: str, controller: Controller, 
     held, trace = controller.join("a", 0), read_trace(GOOD)
     controller.workers.watch(held.job, held.tag, held.worker, "")
     (job,) = controller.jobs()
-    report(controller, held, trace)  # nobody asks
+    report(controller, held, trace)  # not asked for
     assert controller.workers.traced(job) == []
     controller.workers.begin_trace(job, 1.0)
     rpc.call(address, rpc.KEEPALIVE, {"job": held.job, "tag": held.tag, "worker": 0, "trace": GOOD})

@@ -24,9 +24,10 @@ class Phase:
 
     Attributes:
         seconds: the total.
+        begin: time of the last entry, by ``time.perf_counter``.
     """
 
-    __slots__ = ("_begin", "_name", "_phases", "_range", "seconds")
+    __slots__ = ("_name", "_phases", "_range", "begin", "seconds")
 
     def __init__(self, name: str, phases: Phases) -> None:
         self.seconds = 0.0
@@ -35,17 +36,15 @@ class Phase:
         self._range: AbstractContextManager[object] | None = None
 
     def __enter__(self) -> None:
-        open_range = self._phases.open_range
-        if open_range is not None:
-            self._range = open_range(self._name)
-            if self._range is not None:
-                self._range.__enter__()
-        self._begin = time.perf_counter()
+        self._range = self._phases.open_range(self._name)
+        if self._range is not None:
+            self._range.__enter__()
+        self.begin = time.perf_counter()
 
     def __exit__(self, *exception: object) -> None:
-        self.seconds += time.perf_counter() - self._begin
+        self.seconds += time.perf_counter() - self.begin
         if self._phases.spans is not None:
-            self._phases.add_span(self._name, self._begin)
+            self._phases.add_span(self._name, self.begin)
         if self._range is not None:
             self._range.__exit__(None, None, None)
 
@@ -64,13 +63,12 @@ class Phases:
     """
 
     def __init__(self) -> None:
-        self.open_range: OpenRange | None = None
+        self.open_range: OpenRange = lambda _: None
         self.spans: deque[tuple[str, float, float]] | None = None
         names = ("encode", "send", "network", "decode", "wait")
         self.encode, self.send, self.network, self.decode, self.wait = (Phase(f"lanesum::{x}", self) for x in names)
 
     def add_span(self, name: str, begin: float) -> None:
         """Add a span that ends now, if a trace is recorded."""
-        spans = self.spans  # another thread ends the trace
-        if spans is not None:
+        if (spans := self.spans) is not None:  # another thread ends the trace
             spans.append((name, begin, time.perf_counter()))

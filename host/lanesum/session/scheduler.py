@@ -18,7 +18,6 @@ import functools
 import itertools
 import logging
 import math
-import time
 from collections.abc import Callable
 from typing import ParamSpec
 
@@ -261,10 +260,9 @@ class AllReduceScheduler:
 
     def _start_round(self, all_reduce: AllReduce, round_: Round) -> None:
         words, lengths = self._count_round(all_reduce, round_)
-        begin = time.perf_counter()
         with self.phases.send:
             flight = self._transport.begin_round(round_.op, words, round_.pieces)
-        all_reduce.started.append(StartedRound(round_, flight, round_.overlap, lengths, begin))
+        all_reduce.started.append(StartedRound(round_, flight, round_.overlap, lengths, self.phases.send.begin))
 
     def _count_round(self, all_reduce: AllReduce, round_: Round) -> tuple[NDArray[np.uint32], AppendedLengths | None]:
         """Count a round that starts now; return its words, with the vector lengths behind them if they have room."""
