@@ -53,7 +53,7 @@ def _events(span: str, worker: int, begin: int, end: int, numbers: Iterator[int]
     return [{**event, "ph": "b", "id": number, "ts": begin}, {**event, "ph": "e", "id": number, "ts": end}]
 
 
-def add_profile(trace: dict[str, Any], worker: int, profile: Mapping[str, Any]) -> None:
+def merge_profile(trace: dict[str, Any], worker: int, profile: Mapping[str, Any]) -> None:
     """Add the events of ``torch.profiler`` at a worker to its timeline, on the clock of the timeline.
 
     Raises ConfigurationError if the timeline has no such worker.

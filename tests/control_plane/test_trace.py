@@ -264,7 +264,7 @@ def trace_file(tmp_path: Path) -> Path:
 def test_profile_is_moved_to_the_clock_of_the_trace(tmp_path: Path) -> None:
     path = trace_file(tmp_path)
     before = json.loads(path.read_text())["traceEvents"]
-    done = invoke(["job", "add-profile", str(path), f"1={profile(tmp_path)}"])
+    done = invoke(["job", "merge-profile", str(path), f"1={profile(tmp_path)}"])
     assert done.exit_code == 0, done.output
     added = json.loads(path.read_text())["traceEvents"][len(before) :]
     # 5,000 µs of the profile's base and its 2,500.5, less 400 of the host's clock and 7,000 of the trace's base.
@@ -289,12 +289,12 @@ def test_profile_is_moved_to_the_clock_of_the_trace(tmp_path: Path) -> None:
 def test_profile_that_is_wrong_is_refused(tmp_path: Path, argument: str, more: dict[str, Any], message: str) -> None:
     path = trace_file(tmp_path)
     before = path.read_bytes()
-    done = invoke(["job", "add-profile", str(path), argument.format(profile(tmp_path, **more))])
+    done = invoke(["job", "merge-profile", str(path), argument.format(profile(tmp_path, **more))])
     assert done.exit_code != 0 and message in " ".join(done.output.split())
     assert path.read_bytes() == before
 
 
 def test_profile_is_no_timeline(tmp_path: Path) -> None:
     path = profile(tmp_path)
-    done = invoke(["job", "add-profile", str(path), f"0={path}"])
+    done = invoke(["job", "merge-profile", str(path), f"0={path}"])
     assert done.exit_code != 0 and "has no clocks of workers" in done.output

@@ -269,7 +269,7 @@ def trace(
 
 
 @app.command()
-def add_profile(
+def merge_profile(
     path: Annotated[Path, typer.Argument(help="File of lanesum job trace, to which the events are added.")],
     profiles: Annotated[list[str], typer.Argument(help="WORKER=FILE: file of torch.profiler at this worker.")],
 ) -> None:
@@ -279,7 +279,7 @@ def add_profile(
         worker, _, file = one.partition("=")
         if not (worker.isdecimal() and worker.isascii() and file):
             raise ConfigurationError(f"Invalid profile {one!r}: expected WORKER=FILE.", "For example 0=rank0.json.")
-        timeline.add_profile(found, int(worker), timeline.read(Path(file)))
+        timeline.merge_profile(found, int(worker), timeline.read(Path(file)))
     path.write_text(json.dumps(found))
 
 
