@@ -174,8 +174,7 @@ class KeepAlive(Serving):
             self._reported = True
         # Without an answer the controller finds out by the end of the stream.
         with contextlib.suppress(LanesumError, RuntimeError):
-            cause = rpc.one_line(cause)
-            more = {"claimant": claimant(), "kind": kind, "cause": cause}
+            more = {"claimant": claimant(), "kind": kind, "cause": rpc.one_line(cause)}
             call(self._controller, rpc.REPORT, self._ticket, _REPORT_TIMEOUT_S, **more)
 
     def _report_counts(self) -> None:

@@ -85,6 +85,11 @@ def call(
         raise ControllerError(f"The controller at {address}: {error}") from error
 
 
+def jobs_by_name(address: str) -> dict[str, dict[str, Any]]:
+    """Return the jobs of a controller, see ``call``; one that was never started fails soon."""
+    return {one["name"]: one for one in call(address, JOBS, {}, connect_s=CONNECT_S)["jobs"]}
+
+
 def address_towards(controller: str) -> str:
     """Return the address of this host on its path to the controller; empty if there is no path.
 

@@ -109,10 +109,7 @@ def problem(address: str) -> str:
     host = address.removeprefix(PLAINTEXT).rpartition(":")[0].strip("[]")
     try:
         context = _context(folder, ssl.PROTOCOL_TLS_CLIENT)
-        with (
-            _connection(address, _PROBE_S) as plain,
-            context.wrap_socket(plain, server_hostname=host) as session,
-        ):
+        with _connection(address, _PROBE_S) as plain, context.wrap_socket(plain, server_hostname=host) as session:
             if folder is None:
                 return f"it expects TLS. Set {environment.TLS} to a folder of lanesum certs."
             # With TLS 1.3 a service refuses the certificate of a client after the handshake, by closing the session.
