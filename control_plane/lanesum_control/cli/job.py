@@ -247,8 +247,8 @@ def show_job(
 
 @app.command()
 def trace(
-    name: str,
-    controller: Controller = _ADDRESS,
+    name: Name,
+    controller: Controller = DEFAULT_CONTROLLER,
     seconds: Annotated[float, typer.Option(min=0.1, max=rpc.MAX_TRACE_S, help="Time to record.")] = 2.0,
     out: Annotated[Path, typer.Option(help="File to write.")] = Path("trace.json"),
 ) -> None:
