@@ -18,7 +18,7 @@ from rich.table import Table
 
 from lanesum.errors import ConfigurationError
 from lanesum.rpc import controller as rpc
-from lanesum_control import tokens
+from lanesum_control import timeline, tokens, traces
 from lanesum_control.cli import top
 from lanesum_control.cli.console import console
 from lanesum_control.cli.options import DEFAULT_CONTROLLER, Controller
@@ -32,6 +32,7 @@ Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 
 #: Call the controller. A change may wait for others, and for a switch that does not answer.
 _call = functools.partial(rpc.call, connect_s=rpc.CONNECT_S)
+_POLL_S = 0.1  # between two questions for the spans of workers
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -242,6 +243,46 @@ def show_job(
 ) -> None:
     """Show the workers of a job live, in a terminal; elsewhere one snapshot."""
     top.show(controller, name, interval, once=once, as_json=as_json)
+
+
+@app.command()
+def trace(
+    name: Name,
+    controller: Controller = DEFAULT_CONTROLLER,
+    seconds: Annotated[float, typer.Option(min=0.1, max=rpc.MAX_TRACE_S, help="Time to record.")] = 2.0,
+    out: Annotated[Path, typer.Option(help="File to write.")] = Path("trace.json"),
+) -> None:
+    """Record where the workers of a running job spend their time, as a timeline for Perfetto."""
+    alive = _call(controller, rpc.TRACE, {"job": name, "seconds": seconds})["workers"]
+    time.sleep(seconds)
+    limit = time.monotonic() + traces.REPORT_S
+    while time.monotonic() < limit and len(_call(controller, rpc.TRACE, {"job": name})["workers"]) < len(alive):
+        time.sleep(_POLL_S)
+    found = _call(controller, rpc.TRACE, {"job": name, "end": True})["traces"]
+    silent = sorted({*alive} - {one["worker"] for one in found})
+    if silent:
+        workers = ", ".join(map(str, silent))
+        typer.echo(f"No spans of worker {workers}: it has ended, or runs another version of lanesum.", err=True)
+    full = [str(one["worker"]) for one in found if len(one["spans"]) == rpc.MAX_SPANS]
+    if full:
+        typer.echo(f"Only the last {rpc.MAX_SPANS} spans of worker {', '.join(full)} were kept.", err=True)
+    out.write_text(json.dumps(timeline.timeline(name, found)))
+    typer.echo(f"{out}: {sum(len(one['spans']) for one in found)} spans of {len(found)} workers.")
+
+
+@app.command()
+def merge_profile(
+    path: Annotated[Path, typer.Argument(help="File of lanesum job trace, to which the events are added.")],
+    profiles: Annotated[list[str], typer.Argument(help="WORKER=FILE: file of torch.profiler at this worker.")],
+) -> None:
+    """Add the events of torch.profiler to a timeline, on the same clock."""
+    found = timeline.read_timeline(path)
+    for one in profiles:
+        worker, _, file = one.partition("=")
+        if not (worker.isdecimal() and worker.isascii() and file):
+            raise ConfigurationError(f"Invalid profile {one!r}: expected WORKER=FILE.", "For example 0=rank0.json.")
+        timeline.merge_profile(found, int(worker), timeline.read(Path(file)))
+    path.write_text(json.dumps(found))
 
 
 main = typer_main("job", app)

@@ -26,6 +26,7 @@ EXTEND = "Extend"
 EVENTS = "Events"
 EXAMINE = "Examine"
 LIVE = "Live"
+TRACE = "Trace"
 DEFAULT_PORT = 50551
 DEFAULT_TIMEOUT_S = 30.0
 CONNECT_S = 4.0  # for callers that should not wait for a controller that was never started
@@ -36,6 +37,8 @@ OVER = ("superseded", "removed")
 FAILED, LOST, LEFT = GONE_KINDS = ("failed", "lost", "left")
 #: Length of the texts of other processes, in characters, at most.
 MAX_TEXT = 500
+#: Spans that a worker keeps while a trace is recorded, and seconds of a trace, at most.
+MAX_SPANS, MAX_TRACE_S = 4096, 10.0
 
 
 class ControllerError(LanesumError):
