@@ -14,7 +14,6 @@ from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
 from lanesum_control.pipelines import bmv2_pipeline
 from lanesum_lab import targets
 from lanesum_lab.targets import SwitchTarget
-from lanesum_lab.targets.tofino_model import TOFINO_MODEL
 from lanesum_lab.veth import obstacle
 
 from . import chip_model
@@ -35,7 +34,7 @@ def _is_built(record: SwitchTarget) -> bool:
 
 
 # The model of a chip is tested with each profile, and in this process: see ``chip_model``.
-RECORDS = {record.name: record for record in targets.targets() if _is_built(record) and record != TOFINO_MODEL}
+RECORDS = {record.name: record for record in targets.targets() if _is_built(record) and record.name != "tofino-model"}
 TARGETS = (REFERENCE, *RECORDS, *chip_model.SUITE_TARGETS)
 # The test builds of BMv2's program, with fault tables.
 FAULT_TARGETS = tuple(f"{name}{_WITH_FAULTS}" for name in ("embedded", "bmv2"))

@@ -21,7 +21,7 @@ from lanesum_control.tokens import TokenFile, token_hash
 UNKNOWN = Caller("", Role.WORKER)
 
 _OF_WORKERS = frozenset({rpc.JOIN, rpc.READY, rpc.KEEPALIVE, rpc.WATCH, rpc.REPORT, rpc.JOBS, rpc.LIVE})
-_OF_TENANTS = _OF_WORKERS | {rpc.ADMIT, rpc.REMOVE, rpc.RESIZE, rpc.LEAVE, rpc.EXTEND, rpc.EVENTS}
+_OF_TENANTS = _OF_WORKERS | {rpc.ADMIT, rpc.REMOVE, rpc.RESIZE, rpc.LEAVE, rpc.EXTEND, rpc.EVENTS, rpc.TRACE}
 _OF_ALL_JOBS = frozenset({rpc.JOBS, rpc.EVENTS, rpc.LIVE})
 _BY_NUMBER = frozenset({rpc.READY, rpc.KEEPALIVE, rpc.WATCH, rpc.REPORT})
 _CALLS = {Role.WORKER: _OF_WORKERS, Role.TENANT: _OF_TENANTS}

@@ -150,7 +150,7 @@ class SwitchConnection(Closing):
         return request
 
     def news(self) -> list[str]:
-        """Return what the switch has told since the last call, in words; over P4Runtime it tells nothing."""
+        """Return the changes that the switch has reported since the last call, in words; P4Runtime has none."""
         return []
 
     def check_primary(self) -> None:

@@ -308,7 +308,8 @@ class Deployment:
     # Parts.
 
     def check_switch(self, name: str) -> None:
-        """Check a switch; after its return, take control of it and repair it."""
+        """Check a switch and log its news; after its return, take control of it and repair it."""
+        self._fleet.log_news(name)
         if name not in self._fleet.down:
             problem = self._fleet.probe(name)
             if problem is None:

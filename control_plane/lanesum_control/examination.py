@@ -28,8 +28,10 @@ def examine(
 ) -> dict[str, Any]:
     """Return versions, switches, servers and hosts. Slow, without side effects: needs no lock.
 
-    ``switches``: why each is lost, or None; its address and program; whether its tables are as desired; its slots.
-    ``servers``: error, or seconds of a call, and number of jobs. ``hosts``: IPv4 address, switch, port and MAC address.
+    ``switches``: reason why each is lost, or None; its address and program; True if its tables are as desired; its
+    slots, and those that jobs do not share. ``servers``: error, or seconds of a call, number of jobs, and refused and
+    failed datagrams. ``addresses``: UDP address of each server. ``hosts``: IPv4 address, switch, port and MAC address.
+    ``packet_bytes``: size of an IP packet of the switches' program.
     """
     switches = {}
     capacity = fleet.capacity
@@ -72,5 +74,5 @@ def _server(links: ServerLinks, name: str) -> dict[str, Any]:
     except ServerError as error:
         return {"lost": error.what}
     seconds = time.perf_counter() - begin
-    counts = {"decisions": status.decisions, "refused": status.refused, "broken": status.broken}
-    return {"lost": None, "call_s": seconds, "jobs": len(status.jobs), "durable": status.durable, **counts}
+    counts = {"jobs": len(status.jobs), "refused": status.refused, "broken": status.broken}
+    return {"lost": None, "call_s": seconds, **counts}

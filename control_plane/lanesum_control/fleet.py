@@ -120,14 +120,17 @@ class Fleet:
         return []
 
     def probe(self, name: str) -> ControlError | None:
-        """Log the news of a connected switch, and return its defect, if any. Slow; needs no lock."""
-        for text in self._switches[name].news():
-            self._events.add(name, text)
+        """Return the defect of a connected switch, if any. Slow, without side effects: needs no lock."""
         try:
             self._switches[name].check()
         except ControlError as error:
             return error
         return None
+
+    def log_news(self, name: str) -> None:
+        """Log the changes that a switch has reported since the last call. One thread at a time; needs no lock."""
+        for text in self._switches[name].news():
+            self._events.add(name, text)
 
     async def unchanged(self, name: str) -> bool:
         """Return False if ``probe`` or ``connect`` is due. In the event loop."""

@@ -54,24 +54,24 @@ class Watch:
         self.ended = False
         self._read, self._unwatch = read, unwatch
         self._last: dict[str, Any] | None = None
-        self._is_asked = False
+        self._asked: dict[str, Any] = {}
 
-    def ask(self) -> None:
-        """Ask the worker for its counts, with the next state."""
-        self._is_asked = True
+    def ask(self, what: dict[str, Any]) -> None:
+        """Ask the worker for ``what`` with the next state: ``{"asked": True}`` for its counts."""
+        self._asked |= what
         self.wake()
 
     def poll(self) -> dict[str, Any] | None:
-        """Return the state, with ``asked`` after ``ask``; None if it is the last one again."""
+        """Return the state, with the fields of ``ask``; None if it is the last one again."""
         if self.ended:
             return None
         answer = self._read()
         self.ended = answer["state"] in rpc.OVER
         changed = answer != self._last
         self._last = answer
-        if self._is_asked and not self.ended:
-            self._is_asked = False
-            return {**answer, "asked": True}
+        if self._asked and not self.ended:
+            asked, self._asked = self._asked, {}
+            return {**answer, **asked}
         return answer if changed else None
 
     def end(self) -> None:
@@ -158,11 +158,11 @@ class Liveness:
         """Return all workers (job, tag, number) with an open stream."""
         return {watch.key for watch in self._watches}
 
-    def ask(self, jobs: Container[int]) -> None:
-        """Ask the workers of these jobs for their counts."""
+    def ask(self, jobs: Container[int], what: dict[str, Any]) -> None:
+        """Ask the workers of these jobs, see ``Watch.ask``."""
         for watch in self._watches:
             if watch.key[0] in jobs:
-                watch.ask()
+                watch.ask(what)
 
     def wake(self, job: int) -> None:
         """Let the workers of a job, of all its incarnations, read their states again."""

@@ -73,7 +73,7 @@ class ManagedSwitch(Protocol):
         """Return True if it holds exactly these jobs. Reads only; another thread may write meanwhile."""
 
     def news(self) -> list[str]:
-        """Return what the switch has told since the last call, in words."""
+        """Return the changes that the switch has reported since the last call, in words. One thread at a time."""
 
     def watch(self, changed: Callable[[], None]) -> None:
         """From now on call ``changed``, from any thread, when ``check``, ``connect`` or ``news`` has another outcome.
@@ -190,10 +190,11 @@ class RemoteSwitch:
             self._changed()
 
     def check(self) -> None:
-        if self._connection is None:
+        connection = self._connection  # another thread may disconnect meanwhile
+        if connection is None:
             raise SwitchUnreachableError(f"The switch at {self.address} is not connected.", "Start it.")
-        self._connection.check_primary()
-        if not self._connection.runs(self._pipeline):
+        connection.check_primary()
+        if not connection.runs(self._pipeline):
             raise SwitchUnreachableError(f"The switch at {self.address} has restarted without its program.")
 
     async def unchanged(self) -> bool:

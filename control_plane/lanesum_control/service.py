@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -21,6 +22,7 @@ from lanesum_control.events import MAX_ANSWERED, date
 from lanesum_control.jobs import JobRequest, Taken
 from lanesum_control.liveness import Gone
 from lanesum_control.model import Role as SwitchRole
+from lanesum_control.traces import read_trace
 from lanesum_control.worker_reports import read_counts
 
 # Length of a text of a worker, which may describe a codec with many rules; number of workers in one question.
@@ -31,7 +33,7 @@ _FIRST_PROTOCOL = 2  # of workers that name no version
 # These may wait for the lock under which changes take turns: more threads would only wait for it.
 _CHANGES = (rpc.ADMIT, rpc.REMOVE, rpc.RESIZE, rpc.LEAVE, rpc.EXTEND)
 # The others are frequent, and only of use with a ticket.
-_AUDITED = (rpc.JOIN, *_CHANGES, rpc.JOBS, rpc.COUNTERS, rpc.EVENTS, rpc.LIVE, rpc.EXAMINE)
+_AUDITED = (rpc.JOIN, *_CHANGES, rpc.JOBS, rpc.COUNTERS, rpc.EVENTS, rpc.LIVE, rpc.TRACE, rpc.EXAMINE)
 
 _Answer = TypeVar("_Answer")
 
@@ -100,6 +102,7 @@ class ControllerService(Serving):
             rpc.COUNTERS: self._counters,
             rpc.EVENTS: self._events,
             rpc.LIVE: self._live,
+            rpc.TRACE: self._trace,
             rpc.EXAMINE: lambda _message, _caller: self._controller.examine(),
         }
         streams = {rpc.WATCH: self._watch}
@@ -152,14 +155,17 @@ class ControllerService(Serving):
     def _state(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         """Return the state of ``worker`` with a ticket of ``job`` and ``tag``.
 
-        Optional: ``claimant``, ``description``, ``about``, ``counts``.
+        Optional: ``claimant``, ``description``, ``about``, ``counts``, ``trace``. With ``clock`` the answer has the
+        time, with which a worker compares its clock.
         """
         about = message.get("about") or []
         if not isinstance(about, list) or len(about) > _MAX_ABOUT or not all(type(one) is int for one in about):
             raise AdmissionError(f"about = {about!r} is no list of at most {_MAX_ABOUT} workers.")
         claimant, description = _text(message, "claimant"), _text(message, "description")
         counts = None if message.get("counts") is None else read_counts(message["counts"])
-        return self._controller.workers.state(*_ticket(message), claimant, description, about, counts)
+        trace = None if message.get("trace") is None else read_trace(message["trace"])
+        state = self._controller.workers.state(*_ticket(message), claimant, description, about, counts, trace)
+        return {**state, "time_s": time.time()} if message.get("clock") is True else state
 
     def _watch(self, message: dict[str, Any], _caller: Caller, wake: Callable[[], None]) -> Messages:
         """Return the states of ``worker`` with a ticket of ``job`` and ``tag`` of ``claimant``, as they change."""
@@ -233,6 +239,22 @@ class ControllerService(Serving):
         if "job" not in message and caller.role is Role.OPERATOR:
             answer["counters"] = self._controller.counters()
         return answer
+
+    def _trace(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
+        """Begin a trace of ``job`` for ``seconds``; return the workers that live.
+
+        Without ``seconds`` return the workers that have reported; with ``end`` return the reports, and forget them.
+        """
+        job, workers = self._controller.job(_name(message)), self._controller.workers
+        if "seconds" in message:
+            seconds = message["seconds"]
+            if not isinstance(seconds, int | float) or isinstance(seconds, bool):
+                raise AdmissionError(f"seconds = {str(seconds)[:40]!r} is no number.")
+            return {"workers": workers.begin_trace(job, seconds)}
+        if message.get("end") is not True:
+            return {"workers": workers.traced(job)}
+        hosts, found = job.request.workers, sorted(workers.end_trace(job).items())
+        return {"traces": [{"worker": one, "host": hosts[one], **trace.to_message()} for one, trace in found]}
 
     def _counters(self, _message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         return self._controller.counters()

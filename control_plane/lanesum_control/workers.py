@@ -13,11 +13,13 @@ from typing import Any
 from lanesum.rpc import controller as rpc
 from lanesum.rpc.caller import UNAUTHENTICATED, Caller
 from lanesum_control.admitted import AdmittedJob
+from lanesum_control.errors import AdmissionError
 from lanesum_control.events import EventLog
 from lanesum_control.jobs import Job, Taken
 from lanesum_control.joining import Claim, Verdict, judge, readiness, worker_number
 from lanesum_control.liveness import Gone, Liveness, Watch
 from lanesum_control.store import Store
+from lanesum_control.traces import Traces, WorkerTrace
 from lanesum_control.worker_reports import WorkerFigures, WorkerReport
 
 _ASK_S = 0.5  # time between two questions for the counts of a job, at least
@@ -55,6 +57,7 @@ class Workers:
         self._job_seen = dict.fromkeys((job.number for job in jobs().values()), clock())
         self._worker_seen: dict[tuple[int, int], float] = {}
         self._reports: dict[tuple[int, int], dict[int, WorkerReport]] = {}  # by job and tag, and worker
+        self._traces = Traces(clock)
         self._asked: dict[int, float] = {}  # time of the last question, by job
         self._ended: dict[tuple[int, int], str] = {}  # why an incarnation, by job and tag, has ended
         self.leases_changed: Callable[[], None] = lambda: None
@@ -91,14 +94,15 @@ class Workers:
         description: str | None = None,
         about: Sequence[int] = (),
         counts: Mapping[str, int] | None = None,
+        trace: WorkerTrace | None = None,
     ) -> dict[str, Any]:
         """Return the state of an incarnation for one of its workers; see ``joining.readiness``. The call renews the
         lease.
 
         ``description``: description of the worker's codec; it may follow the join, once the ticket is there.
-        ``counts``: of ``worker_reports.read_counts``; those of a void ticket are ignored. The answer also has ``gone``
-        with the workers that have failed, died or left, ``why`` an incarnation has ended, and ``alive`` if all workers
-        of ``about`` have streams.
+        ``counts``: of ``worker_reports.read_counts``; ``trace``: of ``traces.read_trace``. Those of a void ticket are
+        ignored. The answer also has ``gone`` with the workers that have failed, died or left, ``why`` an incarnation
+        has ended, and ``alive`` if all workers of ``about`` have streams.
         """
         with self._lock:
             job = self._numbered(number)
@@ -110,6 +114,8 @@ class Workers:
             self._sign_of_life(job, worker)
             if counts is not None:
                 self._reports.setdefault((number, tag), {})[worker] = WorkerReport(self._clock(), counts)
+            if trace is not None:
+                self._traces.add((number, tag), worker, trace)
             taken = job.incarnation.taken.get(worker)
             if description is not None and taken is not None and taken.description != description:
                 taken = replace(taken, description=description)
@@ -174,7 +180,31 @@ class Workers:
             now, present = self._clock(), {job.number for job in self._jobs().values()}
             due = {job for job in present.intersection(jobs) if now >= self._asked.get(job, -math.inf) + _ASK_S}
             self._asked.update(dict.fromkeys(due, now))
-            self._liveness.ask(due)
+            self._liveness.ask(due, {"asked": True})
+
+    def begin_trace(self, job: AdmittedJob, seconds: float) -> list[int]:
+        """Ask the workers of a job for their spans of the next seconds; return those that live. Raises AdmissionError.
+
+        The spans arrive after that time.
+        """
+        with self._lock:
+            key = job.number, job.tickets[0].tag
+            alive = sorted(worker for number, tag, worker in self._liveness.alive() if (number, tag) == key)
+            if not alive:
+                raise AdmissionError(f"No worker of job {job.request.name} lives.", "Begin the trace while it runs.")
+            self._traces.begin(key, seconds)
+            self._liveness.ask({job.number}, {"trace_s": float(seconds)})
+            return alive
+
+    def traced(self, job: AdmittedJob) -> list[int]:
+        """Return the workers that have reported the spans of the last trace."""
+        with self._lock:
+            return self._traces.reported((job.number, job.tickets[0].tag))
+
+    def end_trace(self, job: AdmittedJob) -> Mapping[int, WorkerTrace]:
+        """Return the spans of the last trace by worker, and forget them."""
+        with self._lock:
+            return self._traces.end((job.number, job.tickets[0].tag))
 
     def figures(self, jobs: Iterable[AdmittedJob]) -> dict[int, list[WorkerFigures]]:
         """Return the state and the last counts of the workers by job, in the order of their numbers."""
@@ -240,6 +270,7 @@ class Workers:
     def end(self, job: Job, why: str) -> None:
         """Explain the end of an incarnation to its workers. The caller holds the lock."""
         self._reports.pop((job.number, job.incarnation.tag), None)
+        self._traces.end((job.number, job.incarnation.tag))
         self._ended[job.number, job.incarnation.tag] = why
         if len(self._ended) > _MAX_ENDED:
             del self._ended[next(iter(self._ended))]

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -93,13 +93,17 @@ def parse(
         return model.model_validate(data, context=context)
     except ValidationError as problem:
         problems = []
-        for detail in problem.errors():
-            location = tuple(detail.get("ctx", {}).get("path", detail["loc"]))
-            line = _line(root, location)
-            where = ".".join(str(part) for part in location if part != "[key]")
-            message = detail["msg"].removeprefix("Value error, ")
-            problems.append(f"{source}:{line}: {f'{where}: ' if where else ''}{message}")
+        for location, message in problems_of(problem):
+            problems.append(f"{source}:{_line(root, location)}: {message}")
         raise error("; ".join(problems) + ".") from problem
+
+
+def problems_of(error: ValidationError) -> Iterator[tuple[tuple[int | str, ...], str]]:
+    """Yield the location of each problem, and its message, which begins with the location."""
+    for detail in error.errors():
+        location = tuple(detail.get("ctx", {}).get("path", detail["loc"]))
+        where = ".".join(str(part) for part in location if part != "[key]")
+        yield location, f"{f'{where}: ' if where else ''}{detail['msg'].removeprefix('Value error, ')}"
 
 
 def _num_values(node: yaml.Node, known: dict[int, int]) -> int:

@@ -9,11 +9,13 @@ first: on an error of a session, on an exception that ends the script, and at th
 from __future__ import annotations
 
 import atexit
+import collections
 import contextlib
 import os
 import secrets
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable, Collection
 from typing import Any, Protocol
@@ -35,6 +37,7 @@ _START_S = 2.0
 _REPORT_TIMEOUT_S = 5.0
 _COUNTS_TIMEOUT_S = 1.0  # meanwhile no state is read
 _STOP_TIMEOUT_S = 1.0
+_CLOCK_CALLS = 20  # of which the fastest one counts
 _RANDOM = secrets.token_hex(8)
 # Errors that all workers raise by themselves, or because of another worker.
 _NOT_REPORTED = (AggregationTimeoutError, MismatchError, SessionClosedError, WorkerGoneError)
@@ -109,6 +112,7 @@ class KeepAlive(Serving):
         self._stop = threading.Event()
         self._lock = threading.Lock()
         self._listener: Callable[[], Listener | None] = lambda: None  # a weak reference
+        self._phases: Any = None  # ``Phases`` of the session
         self._ending: tuple[LanesumError, float] | None = None
         self._reported = False
         self._stream: Stream | None = None
@@ -147,12 +151,13 @@ class KeepAlive(Serving):
             return False
         return answer.get("alive") is True
 
-    def listen(self, listener: Listener) -> None:
-        """Interrupt ``listener`` once the job cannot go on, at once if that is known; report its counts when asked.
+    def listen(self, listener: Listener, phases: Any = None) -> None:
+        """Interrupt ``listener`` once the job cannot go on, at once if known; report counts and ``phases`` when asked.
 
         Only a weak reference is kept, so a session that is never closed can be collected.
         """
         with self._lock:
+            self._phases = phases
             self._listener, ending = weakref.ref(listener), self._ending
         if ending is not None:
             listener.interrupt(*ending)
@@ -169,17 +174,39 @@ class KeepAlive(Serving):
             self._reported = True
         # Without an answer the controller finds out by the end of the stream.
         with contextlib.suppress(LanesumError, RuntimeError):
-            cause = rpc.one_line(cause)
-            more = {"claimant": claimant(), "kind": kind, "cause": cause}
+            more = {"claimant": claimant(), "kind": kind, "cause": rpc.one_line(cause)}
             call(self._controller, rpc.REPORT, self._ticket, _REPORT_TIMEOUT_S, **more)
 
     def _report_counts(self) -> None:
         """Send the counts of the session, for ``lanesum top`` and metrics of the controller."""
         listener = self._listener()
         if listener is not None:
-            more = {"claimant": claimant(), "counts": listener.stats.report()}
             with contextlib.suppress(LanesumError):
-                call(self._controller, rpc.KEEPALIVE, self._ticket, _COUNTS_TIMEOUT_S, **more)
+                self._tell(counts=listener.stats.report())
+
+    def _tell(self, **more: Any) -> dict[str, Any]:
+        """Send more about this worker; return the state of the job. Raises ControllerError."""
+        return call(self._controller, rpc.KEEPALIVE, self._ticket, _COUNTS_TIMEOUT_S, claimant=claimant(), **more)
+
+    def _trace(self, seconds: float) -> None:
+        """Record the spans of the session for some seconds, and send them in microseconds of the controller's time."""
+        phases = self._phases
+        if phases is None or phases.spans is not None or not 0 < seconds <= rpc.MAX_TRACE_S:
+            return
+        phases.spans = recorded = collections.deque[Any](maxlen=rpc.MAX_SPANS)
+        self._stop.wait(seconds)
+        phases.spans = None
+        with contextlib.suppress(LanesumError, KeyError, TypeError):
+            error_s, wall_s, offset_s = min(self._compare_clocks() for _ in range(_CLOCK_CALLS))
+            spans = [(name, *(round(1e6 * (at + offset_s)) for at in times)) for name, *times in list(recorded)]
+            self._tell(trace={"spans": spans, "error_us": round(1e6 * error_s), "offset_us": round(1e6 * wall_s)})
+
+    def _compare_clocks(self) -> tuple[float, float, float]:
+        """Return half the round trip of a call, and the controller's time less ``time.time`` and ``perf_counter``."""
+        begin = time.perf_counter()
+        now, wall = self._tell(clock=True)["time_s"], time.time()
+        half = (time.perf_counter() - begin) / 2
+        return half, now - wall + half, now - begin - half
 
     def _take(self, answer: dict[str, Any]) -> None:
         if answer.get("state") in rpc.OVER:
@@ -222,6 +249,8 @@ class KeepAlive(Serving):
                         self._take(answer)
                         if answer.get("asked") is True:
                             self._report_counts()
+                        if type(seconds := answer.get("trace_s")) is float:
+                            threading.Thread(target=self._trace, args=(seconds,), daemon=True).start()
                 finally:
                     self._connected = False
                     self._answered.set()

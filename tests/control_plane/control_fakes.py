@@ -32,6 +32,8 @@ class FakeSwitch:
         self.full = False
         self.connected = False
         self.capabilities = EVERYTHING
+        self.description = ("here", "a fake")
+        self.unread: list[str] = []
 
     def check_ports(self, used: Collection[int]) -> None:
         return
@@ -114,7 +116,8 @@ class FakeSwitch:
         return self.jobs == {job.job: job for job in jobs}
 
     def news(self) -> list[str]:
-        return []
+        found, self.unread = self.unread, []
+        return found
 
     def watch(self, changed: Callable[[], None]) -> None:
         self.changed = changed

@@ -26,7 +26,7 @@ from tests.command_line import invoke
 from tests.control_plane.control_fakes import Site
 
 OPERATOR_CALLS = {rpc.COUNTERS, rpc.EXAMINE}
-TENANT_CALLS = {rpc.ADMIT, rpc.REMOVE, rpc.RESIZE, rpc.LEAVE, rpc.EXTEND, rpc.EVENTS}
+TENANT_CALLS = {rpc.ADMIT, rpc.REMOVE, rpc.RESIZE, rpc.LEAVE, rpc.EXTEND, rpc.EVENTS, rpc.TRACE}
 WORKER_CALLS = {rpc.JOIN, rpc.READY, rpc.KEEPALIVE, rpc.WATCH, rpc.REPORT, rpc.JOBS, rpc.LIVE}
 
 
@@ -74,7 +74,7 @@ def test_tenant_sees_and_touches_its_own_jobs_alone(address: str, files: Path, a
     act_as("bob")
     admit(address, files, "b", "w3")
     assert [job["name"] for job in rpc.call(address, rpc.JOBS, {})["jobs"]] == ["b"]
-    for method in (rpc.JOIN, rpc.REMOVE, rpc.RESIZE, rpc.LEAVE, rpc.EXTEND):
+    for method in (rpc.JOIN, rpc.REMOVE, rpc.RESIZE, rpc.LEAVE, rpc.EXTEND, rpc.TRACE):
         message = {"job": "a", "worker": 0, "slots": 4, "host": "w4"}
         with pytest.raises(rpc.ControllerError, match=r"The tenant 'bob' has no job 'a'"):
             rpc.call(address, method, message)
@@ -97,7 +97,7 @@ def test_name_that_is_no_text_opens_no_job(
     act_as("alice")
     admit(address, files, name, "w1", "w2")
     act_as("bob")
-    for method in (rpc.JOIN, rpc.REMOVE, rpc.RESIZE, rpc.LEAVE, rpc.EXTEND):
+    for method in (rpc.JOIN, rpc.REMOVE, rpc.RESIZE, rpc.LEAVE, rpc.EXTEND, rpc.TRACE):
         with pytest.raises(rpc.ControllerError, match=f"The tenant 'bob' has no job '{name}'"):
             rpc.call(address, method, {**message, "worker": 0, "slots": 4, "host": "w4"})
 

@@ -114,6 +114,7 @@ WRONG = [
     ("x = " + "[" * 9999, "is no TOML file: "),
     ("x = '" + "x" * (1 << 20) + "'", "it has more than 1048576 bytes"),
     ("x = '\udcff'", "is no TOML file: 'utf-8' codec can't decode"),
+    ("[server]\nthreads = 0x" + "f" * 5000, "is no TOML file: Exceeds the limit"),
 ]
 
 
@@ -140,6 +141,35 @@ def test_check_covers_commands_that_do_not_run(write: Write) -> None:
         check(path)
     assert "invalid controller.answer-dscp=64: input should be less than or equal to 63." in str(caught.value)
     assert "unknown key job.admit.slot. Allowed: workers, controller," in str(caught.value)
+
+
+def test_check_ignores_commands_of_packages_that_are_not_installed(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lanesum_control.cli.configuration.installed", lambda: ["server"])
+    check(write("[switch]\nloopback = true\n[server]\nthreads = 2"))
+    with pytest.raises(ConfigurationError, match=r"no command is called 'swich'"):
+        check(write("[swich]"))
+
+
+@pytest.mark.parametrize(
+    ("text", "allowed"),
+    [
+        ("[controller]\nlog-format = 'xml'", "controller.log-format='xml': input should be 'text' or 'json'."),
+        ("[certs.issue]\nrole = 'root'", "role='root': input should be 'operator', 'tenant' or 'worker'."),
+    ],
+)
+def test_check_names_the_choices_of_a_typer_option(write: Write, text: str, allowed: str) -> None:
+    check(write(text.replace("xml", "json").replace("root", "tenant")))
+    with pytest.raises(ConfigurationError) as caught:
+        check(write(text))
+    assert allowed in str(caught.value)
+
+
+@pytest.mark.parametrize("name", installed())
+def test_every_argument_and_option_is_described(name: str) -> None:
+    for one in commands(name):
+        assert [part.name for part in (*one.arguments, *one.options) if not part.help] == []
 
 
 def test_shipped_file_and_schema_agree_with_the_commands() -> None:
@@ -176,7 +206,14 @@ def test_tree_has_the_options_of_the_parsers(name: str) -> None:
 
 def test_completion_of_bash_finds_commands_options_and_values() -> None:
     lines = [script("bash")]
-    for words in ("con", "job ad", "server --offl", "server --offload o", "controller --no-cl"):
+    for words in (
+        "con",
+        "job ad",
+        "server --offl",
+        "server --offload o",
+        "controller --no-cl",
+        "switch --log-format j",
+    ):
         line = ["lanesum", *words.split()]
         last, before = line[-1], line[-2]
         lines += [
@@ -184,7 +221,14 @@ def test_completion_of_bash_finds_commands_options_and_values() -> None:
             f"_shtab_lanesum lanesum '{last}' '{before}'; echo ${{COMPREPLY[@]}}",
         ]
     result = subprocess.run(["bash"], input="\n".join(lines), capture_output=True, text=True, check=True)
-    assert result.stdout.splitlines() == ["controller config", "admit", "--offload", "on off", "--no-client-certs"]
+    assert result.stdout.splitlines() == [
+        "controller config",
+        "admit",
+        "--offload",
+        "on off",
+        "--no-client-certs",
+        "json",
+    ]
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])

@@ -31,6 +31,7 @@ from lanesum_control.service import ControllerService
 from lanesum_control.topology import load
 from lanesum_switch.reference.switch import ReferenceSwitch
 from tests.command_line import invoke
+from tests.control_plane.control_fakes import Site, what
 
 
 def test_checks_compiler_on_path_is_ok(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,10 +109,7 @@ def test_machine_reports_interfaces_that_are_up(tmp_path: Path) -> None:
 SWITCH = {
     "address": "s:1", "program": "p.json", "lost": None, "tables_agree": True, "slots": 100, "used": 40,
 }  # fmt: skip
-SERVER = {
-    "lost": None, "call_s": 0.001, "jobs": 2, "durable": False, "decisions": {}, "refused": {"wrong tag": 0},
-    "broken": 0,
-}  # fmt: skip
+SERVER = {"lost": None, "call_s": 0.001, "jobs": 2, "refused": {"wrong tag": 0}, "broken": 0}
 
 
 @pytest.mark.parametrize(
@@ -206,6 +204,29 @@ def test_hops_first_hop_is_told_by_its_mac(tmp_path: Path) -> None:
         arp.write_text(f"{head}10.19.0.100      0x1         0x2         {mac}     *        eth0\n")
         assert hops.first_hop("server", "10.19.0.100", arp).status is status
     assert "no ARP entry" in hops.first_hop("server", "10.19.0.101", arp).what
+    arp.write_text(f"{head}10.19.0.100      0x1         0x0         00:00:00:00:00:00     *        eth0\n")
+    assert "No ARP answer for 10.19.0.100" in hops.first_hop("server", "10.19.0.100", arp).what
+
+
+def test_hops_first_hop_is_read_after_the_echo_requests(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    arp = tmp_path / "arp"
+
+    def echo_times(ip: str) -> list[float]:
+        arp.write_text(f"IP address\n{ip} 0x1 0x2 02:00:00:00:ff:ff * eth0\n")
+        return [0.001] * 10
+
+    monkeypatch.setattr(hops, "echo_times", echo_times)
+    examined = {"addresses": {"server": ["127.0.0.1", 1]}, "hosts": HOSTS, "switches": {"s1": {}}, "packet_bytes": 316}
+    assert "A lanesum switch (02:00:00:00:ff:ff)." in [one.what for one in hops.checks(examined, arp)]
+
+
+@pytest.mark.parametrize(("number", "step"), [(errno.EPERM, "ping_group_range"), (errno.ENETUNREACH, "ip route get")])
+def test_hops_echo_requests_that_fail_have_a_next_step(number: int, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_ip: str) -> list[float]:
+        raise OSError(number, "Refused")
+
+    monkeypatch.setattr(hops, "echo_times", refuse)
+    assert step in hops.round_trip("server", "10.0.0.1").next_step
 
 
 JOB = {
@@ -288,6 +309,17 @@ def test_doctor_of_a_controller_reports_all_parts(monkeypatch: pytest.MonkeyPatc
         address = f"127.0.0.1:{held.getsockname()[1]}"
         result = invoke(["doctor", "--controller", address])
     assert result.exit_code == 1 and f"No controller answers at {address}" in result.output
+
+
+def test_examination_leaves_news_of_switches_to_the_monitor() -> None:
+    fakes = Site()
+    controller, switch = fakes.start(), fakes.switches["s1"]
+    switch.unread.append("port 2 is down")
+    assert controller.examine()["switches"]["s1"]["lost"] is None
+    assert "port 2 is down" not in what(controller, "s1")
+    controller.deployment.check_switch("s1")
+    assert what(controller, "s1")[-1] == "port 2 is down"
+    controller.close()
 
 
 def test_builds_that_differ_from_their_manifest_are_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

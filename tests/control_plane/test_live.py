@@ -8,7 +8,7 @@ import io
 import json
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -292,20 +292,36 @@ def test_top_once_prints_jobs_and_parts_whole(address: str, controller: Controll
     assert found["switches"][0]["slots"] == 100 and found["servers"][0]["up"]
 
 
+def answering(*answers: dict[str, Any] | Exception) -> Callable[..., dict[str, Any]]:
+    """Return a stand-in for ``rpc.call`` that returns or raises the next of ``answers``."""
+    left = iter(answers)
+
+    def call(*_arguments: object, **_options: object) -> dict[str, Any]:
+        found = next(left)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    return call
+
+
+def test_top_in_a_terminal_ends_when_the_controller_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each refused call is an event; a removed job must not fill the log with them."""
+    monkeypatch.setattr(top, "console", lambda: Console(file=io.StringIO(), force_terminal=True))
+    monkeypatch.setattr(top, "time", SimpleNamespace(sleep=lambda _seconds: None, monotonic=time.monotonic))
+    refusal = rpc.ControllerError("No job 'a' is admitted.")
+    monkeypatch.setattr(rpc, "call", answering(answer(figures("w1", 1.0)), refusal))
+    with pytest.raises(rpc.ControllerError, match="No job 'a' is admitted"):
+        top.show("controller", "a", 2.0, once=False, as_json=False)
+
+
 def test_top_in_a_terminal_goes_on_until_sigint(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = io.StringIO()
     terminal = Console(file=shown, force_terminal=True, width=200, height=50)
     monkeypatch.setattr(top, "console", lambda: terminal)
     slow, quick = (figures(f"w{one}", 1.0, wait_us=one * 100_000) for one in (1, 5))
     later = [figures("w1", 2.0, wait_us=150_000), figures("w5", 2.0, wait_us=900_000)]
-    answers = iter([answer(quick, slow), rpc.UnreachableError("No controller answers."), answer(*reversed(later))])
-
-    def call(*_arguments: object, **_options: object) -> dict[str, Any]:
-        found = next(answers)
-        if isinstance(found, Exception):
-            raise found
-        return found
-
+    restarting = rpc.UnreachableError("No controller answers.")
     slept: list[float] = []
 
     def sleep(seconds: float) -> None:
@@ -313,7 +329,7 @@ def test_top_in_a_terminal_goes_on_until_sigint(monkeypatch: pytest.MonkeyPatch)
         if len(slept) == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(rpc, "call", call)
+    monkeypatch.setattr(rpc, "call", answering(answer(quick, slow), restarting, answer(*reversed(later))))
     monkeypatch.setattr(top, "time", SimpleNamespace(sleep=sleep, monotonic=time.monotonic))
     top.show("controller", None, 2.5, once=False, as_json=False)
     assert slept == [2.5] * 3

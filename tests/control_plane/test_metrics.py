@@ -184,27 +184,37 @@ def test_samples_of_a_server_and_a_switch() -> None:
 class FakeSession:
     """The parts of a session that its metrics read."""
 
-    def __init__(self, job: int) -> None:
+    def __init__(self, job: int, packets_sent: int) -> None:
         self.ticket = type("Ticket", (), {"job": job, "worker": 2})()
-        self.stats = TransportStats(packets_sent=job)
+        self.stats = TransportStats(packets_sent=packets_sent)
 
 
 def test_worker_serves_all_sessions_of_its_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exporters, "_endpoint", [])
     monkeypatch.delenv("LANESUM_JOB", raising=False)
     monkeypatch.setenv("LOCAL_RANK", "0")
-    sessions: Any = [FakeSession(5), FakeSession(6)]
+    sessions: Any = [FakeSession(5, 50), FakeSession(6, 60)]
     for session in sessions:
         exporters.serve_worker(session, "127.0.0.1:0")
     (endpoint,) = exporters._endpoint
     with contextlib.closing(endpoint):
         found = text(endpoint.address)
     for job in (5, 6):
-        assert f'lanesum_worker_sent_packets_total{{job="{job}",worker="2"}} {job}.0' in found
+        assert f'lanesum_worker_sent_packets_total{{job="{job}",worker="2"}} {job}0.0' in found
     monkeypatch.setattr(exporters, "_endpoint", [])
     monkeypatch.setenv("LOCAL_RANK", "one")
     with pytest.raises(ConfigurationError, match="Invalid LOCAL_RANK='one'"):
         exporters.serve_worker(sessions[0], "127.0.0.1:0")
+
+
+def test_worker_samples_are_of_the_last_session_of_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The session before a restart of the job may still be there."""
+    monkeypatch.setattr(exporters, "_endpoint", [None])
+    monkeypatch.setenv("LANESUM_JOB", "train")
+    sessions: Any = [FakeSession(job, sent) for job, sent in enumerate((70, 80, 90))]
+    for session in sessions:
+        exporters.serve_worker(session, "127.0.0.1:0")
+    assert read(exporters.worker_samples())["lanesum_worker_sent_packets_total{train,2}"] == 90
 
 
 # The endpoint.
@@ -272,6 +282,20 @@ def test_endpoint_closes_connections_past_the_bound_of_a_host() -> None:
                 break
             except OSError:
                 time.sleep(0.01)
+
+
+def test_endpoint_without_a_thread_for_a_connection_counts_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_thread: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    endpoint = MetricsEndpoint(samples_of(), "127.0.0.1:0")
+    with contextlib.closing(endpoint), monkeypatch.context() as patch:
+        patch.setattr("threading.Thread.start", refuse)
+        peer = ("127.0.0.1", 1)
+        assert endpoint._server.verify_request(None, peer)
+        with pytest.raises(RuntimeError):
+            endpoint._server.process_request(None, peer)
+        assert not endpoint._server._open
 
 
 def test_endpoint_ends_a_slow_connection(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -91,6 +91,14 @@ def wait_for(condition: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
+def test_check_while_another_thread_disconnects_is_a_control_error(
+    remote: RemoteSwitch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote.device.connection, "check_primary", remote.close)
+    with pytest.raises(SwitchUnreachableError):
+        remote.check()
+
+
 @over_both
 def test_reconcile_without_difference_writes_nothing(remote: RemoteSwitch) -> None:
     assert remote.reconcile(HOSTS, [job()])

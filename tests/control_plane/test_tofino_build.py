@@ -416,7 +416,6 @@ def test_rates_follow_from_frame_sizes() -> None:
     assert (found.values_per_packet, found.contribution_bytes, found.result_bytes) == (128, 138, 202)
     assert found.packets_per_second == pytest.approx(100e9 / (8 * 226))
     assert found.values_per_second == pytest.approx(128 * 100e9 / (8 * 226))
-    assert found.slots_in_flight == 554
 
 
 def test_recirculated_bytes_follow_from_the_passes() -> None:

@@ -316,21 +316,33 @@ def test_builder_errors_name_the_topology(tmp_path: Path) -> None:
     with pytest.raises(TopologyError, match=r"Topology lab: .*IPv4 network, as 10\.19\.0\.0/24"):
         TopologyBuilder("lab", addresses="10.7.0.0/99")
     build = TopologyBuilder("lab", addresses="10.7.0.0/30")
-    with pytest.raises(TopologyError, match="Topology lab: one controller is needed, not 0"):
+    with pytest.raises(TopologyError, match="Topology lab: nodes: one controller is needed, not 0"):
         build.topology()
     build.switch("s1")
     with pytest.raises(TopologyError, match="there is a node s1 already"):
         build.switch("s1")
     build.worker("w1", at="s1")
     build.server("server", at="s1")
-    with pytest.raises(TopologyError, match=r"no address of 10\.7\.0\.0/30 is free"):
-        build.controller("ctl", at="s1")
     build.controller("ctl", at="s1", ip="10.7.0.9")
     with pytest.raises(TopologyError, match=r"Cannot write the topology .*: Is a directory"):
         build.write(tmp_path)
-    build.worker("w2", at="nowhere", ip="10.7.0.10")
-    with pytest.raises(TopologyError, match="Topology lab: "):
+    build.worker("w2", at="nowhere", ip="10.7.0.300")
+    with pytest.raises(TopologyError, match=r"Topology lab: nodes\.w2\.ip: .*IPv4 address"):
         build.topology()
+    build.worker("w3", at="s1")
+    with pytest.raises(TopologyError, match=r"no address of 10\.7\.0\.0/30 is free for w3"):
+        build.topology()
+
+
+def test_builder_gives_no_port_or_address_that_is_named_later() -> None:
+    build = TopologyBuilder("lab", addresses="10.7.0.0/28")
+    build.switch("s1")
+    build.worker("w1", at="s1")
+    build.server("agg", at="s1:1", ip="10.7.0.1")
+    build.controller("ctl", at="s1")
+    network = build.topology()
+    assert network.ports() == {"w1": 2, "agg": 1, "ctl": 3}
+    assert [str(network.nodes[name].ip) for name in ("w1", "agg", "ctl")] == ["10.7.0.2", "10.7.0.1", "10.7.0.3"]
 
 
 def test_draw_svg_has_every_node_and_port_once() -> None:
@@ -358,7 +370,7 @@ def test_draw_svg_boxes_do_not_overlap() -> None:
 
 def test_draw_with_counters_of_the_controller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     counters = {
-        "switches": {"s1": {"aggregate": 1200, "contribute_and_complete": 300}},
+        "switches": {"s1": {"aggregate": 1200, "contribute_and_complete": 280, "claim_and_complete": 20}},
         "slots": {"s1": {"all": 1024, "used": 64, "lost": None}},
         "servers": {"server": {"decisions": {"accept": 5, "replay": 2}, "refused": {}}},
     }
@@ -411,6 +423,8 @@ def test_import_of_containerlab_keeps_roles_ports_and_addresses(tmp_path: Path) 
         ("lanesum: controller", "lanesum: none", "one controller is needed, not 0"),
         ('"s1:e1-2"', '"s1:eth1"', "port s1:1 is linked twice"),
         ("name: lab", "name: [", "lab.clab.yml:"),
+        pytest.param("s1:e1-2", "s1:eth" + "9" * 5000, "is neither 'node' nor 'node:port'", id="long port"),
+        ("w2: {kind: linux}", "w2: {kind: linux, labels: {lanesum-ip: w2.lab}}", "nodes.w2.ip: "),
     ],
 )
 def test_import_of_containerlab_errors_are_typed(old: str, new: str, says: str, tmp_path: Path) -> None:

@@ -14,11 +14,11 @@ import pytest
 
 from lanesum.protocol import UDP_PORT, VERSION, Header, Kind, LaneOp, Packet, PacketError
 from lanesum.protocol.spec import HEADER, HEADER_BYTES
-from lanesum_control.resources import checkout_root
 from lanesum_switch.frames import UdpFrame, ipv4_int
 from lanesum_switch.ports.pcap import PcapWriter
+from tests.paths import ROOT
 
-DISSECTOR = (checkout_root() or Path()) / "wireshark" / "lanesum.lua"
+DISSECTOR = ROOT / "wireshark" / "lanesum.lua"
 PACKETS = 10_000
 SEED = 20_261
 FIELDS = [f"lanesum.{field.name}" for field in HEADER]

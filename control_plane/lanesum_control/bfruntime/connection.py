@@ -71,7 +71,10 @@ class BfRuntimeConnection(SwitchConnection):
         except grpc.RpcError as error:
             if error.code() in GONE:
                 raise self._gone(error) from error
-            raise PipelineError(f"The switch at {self.address} did not end its restart: {error.details()}.") from error
+            raise PipelineError(
+                f"The switch at {self.address} did not end its restart: {(error.details() or '').rstrip('.')}.",
+                "Look at the log of its agent, and restart it: the controller pushes the program again.",
+            ) from error
         self._is_pushing = False
 
     def _set_request(self, action: int, *configs: Any) -> Any:

@@ -35,7 +35,7 @@ class BfRuntimeSession(Session):
 
     Attributes:
         is_bound: the client is bound to the program.
-        port_changes: ports (port, is up) whose link has changed, the oldest first; any thread may remove them.
+        port_changes: ports (port, is up) whose link has changed, the oldest first; one thread may remove them.
     """
 
     PROTOCOL = "BF Runtime"

@@ -31,7 +31,7 @@ def init(folder: Folder, host: Host = None, days: Days = 365) -> None:
 @app.command()
 def issue(
     folder: Folder,
-    name: str,
+    name: Annotated[str, typer.Argument(help="Name of the caller or part, and of its folder.")],
     role: Annotated[Role | None, typer.Option(help="Rights as a caller; none if not given.")] = None,
     host: Host = None,
     days: Days = 365,

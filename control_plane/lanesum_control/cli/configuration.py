@@ -35,12 +35,8 @@ def arguments(path: str, words: Sequence[str]) -> list[str]:
         ConfigurationError: the file cannot be read, or has unknown keys or wrong values for this command.
     """
     name, rest = words[0], list(words[1:])
-    data = _read(path)
-    for table in data:
-        if table not in COMMANDS:
-            raise ConfigurationError(f"{path}: no command is called {table!r}.", f"Allowed: {', '.join(COMMANDS)}.")
-    known = commands(name)
-    _check(path, model([name]), {name: data[name]} if name in data else {})
+    data, known = _read(path), commands(name)
+    _check(path, [name], data)
     values = data.get(name, {})
     main = next((one for one in known if len(one.words) == 1), None)
     line = [name, *(_given(main, values, rest) if main is not None else [])]
@@ -52,8 +48,8 @@ def arguments(path: str, words: Sequence[str]) -> list[str]:
 
 
 def check(path: str) -> None:
-    """Check the tables of all installed commands. Raises ConfigurationError."""
-    _check(path, model(installed()), _read(path))
+    """Check the tables of all installed commands; those of other commands are ignored. Raises ConfigurationError."""
+    _check(path, installed(), _read(path))
 
 
 def model(names: Sequence[str]) -> type[Table]:
@@ -108,21 +104,29 @@ def _given(command: Command, values: dict[str, Any], line: Sequence[str]) -> Ite
 
 
 def _read(path: str) -> dict[str, Any]:
+    """Return the tables of the file, each of a command. Raises ConfigurationError."""
     try:
         with Path(path).open("rb") as file:
             content = file.read(_MAX_BYTES + 1)
         if len(content) > _MAX_BYTES:
             raise ValueError(f"it has more than {_MAX_BYTES} bytes")
-        return tomllib.loads(content.decode())
+        tables = tomllib.loads(content.decode())
+        repr(tables)  # raises ValueError for a hexadecimal number that Python does not print
     except OSError as error:
         raise ConfigurationError(f"Cannot read the configuration file {path}: {error.strerror}.") from error
     except (ValueError, RecursionError) as error:
         raise ConfigurationError(f"{path} is no TOML file: {error}.") from error
+    for table in tables:
+        if table not in COMMANDS:
+            raise ConfigurationError(f"{path}: no command is called {table!r}.", f"Allowed: {', '.join(COMMANDS)}.")
+    return tables
 
 
-def _check(path: str, of: type[Table], data: dict[str, Any]) -> None:
+def _check(path: str, names: Sequence[str], data: dict[str, Any]) -> None:
+    """Check the tables of these commands. Raises ConfigurationError."""
+    of = model(names)
     try:
-        of.model_validate(data)
+        of.model_validate({name: data[name] for name in names if name in data})
     except ValidationError as error:
         found = [_problem(path, of, one) for one in error.errors()]
         raise ConfigurationError(" ".join(map(str, found))) from error

@@ -15,9 +15,8 @@ from lanesum import logs
 from lanesum.cli.signals import raise_file_limit, serve_until_signal
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
-from lanesum.rpc import controller as rpc
 from lanesum.server.service import DEFAULT_CONTROL
-from lanesum_control.cli.options import Insecure, LogFormat, Loopback, Metrics, Tls, Topology
+from lanesum_control.cli.options import DEFAULT_CONTROLLER, Insecure, LogFormat, Loopback, Metrics, Tls, Topology
 from lanesum_control.cli.typer_main import typer_main
 from lanesum_control.model import DEFAULT_MARK_ABOVE
 from lanesum_control.quotas import DEFAULT_QUOTA, TenantQuota
@@ -47,7 +46,7 @@ def controller(
             f"topology. By default {DEFAULT_CONTROL}."
         ),
     ] = None,
-    listen: Annotated[str, typer.Option(help="Address for workers: host:port.")] = f"127.0.0.1:{rpc.DEFAULT_PORT}",
+    listen: Annotated[str, typer.Option(help="Address for workers: host:port.")] = DEFAULT_CONTROLLER,
     state: Annotated[Path | None, typer.Option(help="File of jobs and events; else in memory only.")] = None,
     words: Annotated[
         int | None,

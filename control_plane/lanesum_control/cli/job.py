@@ -18,20 +18,21 @@ from rich.table import Table
 
 from lanesum.errors import ConfigurationError
 from lanesum.rpc import controller as rpc
-from lanesum_control import tokens
+from lanesum_control import timeline, tokens, traces
 from lanesum_control.cli import top
 from lanesum_control.cli.console import console
+from lanesum_control.cli.options import DEFAULT_CONTROLLER, Controller
 from lanesum_control.cli.typer_main import typer_main
 from lanesum_control.private_files import write_private
 
-Controller = top.Controller
 app = typer.Typer(help="Admit, list and remove jobs at a running controller.", no_args_is_help=True)
 
+Name = Annotated[str, typer.Argument(help="Name of the job.")]
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
-_ADDRESS = f"127.0.0.1:{rpc.DEFAULT_PORT}"
 
 #: Call the controller. A change may wait for others, and for a switch that does not answer.
 _call = functools.partial(rpc.call, connect_s=rpc.CONNECT_S)
+_POLL_S = 0.1  # between two questions for the spans of workers
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -41,9 +42,9 @@ def _print(message: object) -> None:
 
 @app.command()
 def admit(
-    name: str,
+    name: Name,
     workers: Annotated[str, typer.Option(help="Hosts, separated by commas; the order is the workers' numbers.")],
-    controller: Controller = _ADDRESS,
+    controller: Controller = DEFAULT_CONTROLLER,
     codec: Annotated[str, typer.Option(help="Codec whose code table the switches get.")] = "thc",
     slots: Annotated[int, typer.Option(help="Packets in flight, at most.")] = 64,
     quota: Annotated[
@@ -102,14 +103,16 @@ def admit(
 
 
 @app.command()
-def remove(name: str, controller: Controller = _ADDRESS) -> None:
+def remove(name: Name, controller: Controller = DEFAULT_CONTROLLER) -> None:
     """Remove a job from servers and switches."""
     _call(controller, rpc.REMOVE, {"job": name})
 
 
 @app.command()
 def resize(
-    name: str, slots: Annotated[int, typer.Argument(help="Requested slots.")], controller: Controller = _ADDRESS
+    name: Name,
+    slots: Annotated[int, typer.Argument(help="Requested slots.")],
+    controller: Controller = DEFAULT_CONTROLLER,
 ) -> None:
     """Give a running job more or fewer slots, and print its allocation."""
     _print(_call(controller, rpc.RESIZE, {"job": name, "slots": slots}))
@@ -117,9 +120,9 @@ def resize(
 
 @app.command()
 def leave(
-    name: str,
+    name: Name,
     worker: Annotated[str, typer.Argument(help="The worker's host or number.")],
-    controller: Controller = _ADDRESS,
+    controller: Controller = DEFAULT_CONTROLLER,
 ) -> None:
     """Continue without a worker: the others join again."""
     _print(_call(controller, rpc.LEAVE, {"job": name, "worker": _worker(worker)}))
@@ -127,9 +130,9 @@ def leave(
 
 @app.command()
 def join(
-    name: str,
+    name: Name,
     host: Annotated[str, typer.Argument(help="Where the new worker runs.")],
-    controller: Controller = _ADDRESS,
+    controller: Controller = DEFAULT_CONTROLLER,
 ) -> None:
     """Continue with one more worker: the others join again, and it joins, too."""
     _print(_call(controller, rpc.EXTEND, {"job": name, "host": host}))
@@ -140,7 +143,7 @@ def _worker(text: str) -> int | str:
 
 
 @app.command("list")
-def list_jobs(controller: Controller = _ADDRESS, as_json: Json = False) -> None:
+def list_jobs(controller: Controller = DEFAULT_CONTROLLER, as_json: Json = False) -> None:
     """List all jobs: workers, and the slots of every switch that sums for them, or since when and why it does not."""
     jobs = _call(controller, rpc.JOBS, {})["jobs"]
     if as_json:
@@ -162,7 +165,7 @@ def list_jobs(controller: Controller = _ADDRESS, as_json: Json = False) -> None:
 
 @app.command()
 def events(
-    controller: Controller = _ADDRESS,
+    controller: Controller = DEFAULT_CONTROLLER,
     since: Annotated[
         str | None,
         typer.Option(
@@ -210,9 +213,9 @@ def _since(text: str, now: float) -> dict[str, Any]:
 
 @app.command()
 def ticket(
-    name: str,
+    name: Name,
     worker: Annotated[str, typer.Option(help="The worker's number or host.")],
-    controller: Controller = _ADDRESS,
+    controller: Controller = DEFAULT_CONTROLLER,
     out: Annotated[Path | None, typer.Option(help="File to write; standard output when not given.")] = None,
 ) -> None:
     """Write one worker's ticket, for LANESUM_TICKET."""
@@ -225,21 +228,61 @@ def ticket(
 
 
 @app.command()
-def counters(controller: Controller = _ADDRESS) -> None:
+def counters(controller: Controller = DEFAULT_CONTROLLER) -> None:
     """Print the packet counters as JSON: of every switch, of the servers, and of all switches together."""
     _print(_call(controller, rpc.COUNTERS, {}))
 
 
 @app.command("top")
 def show_job(
-    name: str,
-    controller: Controller = _ADDRESS,
+    name: Name,
+    controller: Controller = DEFAULT_CONTROLLER,
     interval: top.Interval = 2.0,
     once: top.Once = False,
     as_json: top.Json = False,
 ) -> None:
     """Show the workers of a job live, in a terminal; elsewhere one snapshot."""
     top.show(controller, name, interval, once=once, as_json=as_json)
+
+
+@app.command()
+def trace(
+    name: Name,
+    controller: Controller = DEFAULT_CONTROLLER,
+    seconds: Annotated[float, typer.Option(min=0.1, max=rpc.MAX_TRACE_S, help="Time to record.")] = 2.0,
+    out: Annotated[Path, typer.Option(help="File to write.")] = Path("trace.json"),
+) -> None:
+    """Record where the workers of a running job spend their time, as a timeline for Perfetto."""
+    alive = _call(controller, rpc.TRACE, {"job": name, "seconds": seconds})["workers"]
+    time.sleep(seconds)
+    limit = time.monotonic() + traces.REPORT_S
+    while time.monotonic() < limit and len(_call(controller, rpc.TRACE, {"job": name})["workers"]) < len(alive):
+        time.sleep(_POLL_S)
+    found = _call(controller, rpc.TRACE, {"job": name, "end": True})["traces"]
+    silent = sorted({*alive} - {one["worker"] for one in found})
+    if silent:
+        workers = ", ".join(map(str, silent))
+        typer.echo(f"No spans of worker {workers}: it has ended, or runs another version of lanesum.", err=True)
+    full = [str(one["worker"]) for one in found if len(one["spans"]) == rpc.MAX_SPANS]
+    if full:
+        typer.echo(f"Only the last {rpc.MAX_SPANS} spans of worker {', '.join(full)} were kept.", err=True)
+    out.write_text(json.dumps(timeline.timeline(name, found)))
+    typer.echo(f"{out}: {sum(len(one['spans']) for one in found)} spans of {len(found)} workers.")
+
+
+@app.command()
+def merge_profile(
+    path: Annotated[Path, typer.Argument(help="File of lanesum job trace, to which the events are added.")],
+    profiles: Annotated[list[str], typer.Argument(help="WORKER=FILE: file of torch.profiler at this worker.")],
+) -> None:
+    """Add the events of torch.profiler to a timeline, on the same clock."""
+    found = timeline.read_timeline(path)
+    for one in profiles:
+        worker, _, file = one.partition("=")
+        if not (worker.isdecimal() and worker.isascii() and file):
+            raise ConfigurationError(f"Invalid profile {one!r}: expected WORKER=FILE.", "For example 0=rank0.json.")
+        timeline.merge_profile(found, int(worker), timeline.read(Path(file)))
+    path.write_text(json.dumps(found))
 
 
 main = typer_main("job", app)

@@ -16,21 +16,24 @@ from lanesum_control.cli.typer_main import typer_main
 app = typer.Typer(help="Give and withdraw tokens of operators and tenants.", no_args_is_help=True)
 
 Tokens = Annotated[Path, typer.Argument(help="Token file of the controller (lanesum controller --tokens).")]
+Name = Annotated[str, typer.Argument(help="Name of the caller.")]
 
 
 @app.command()
 def add(
     file: Tokens,
-    name: str,
+    name: Name,
     out: Annotated[Path, typer.Option(help="File for the token, which its owner names in LANESUM_TOKEN_FILE.")],
-    role: Annotated[Role, typer.Option(help="operator or tenant.")] = Role.TENANT,
+    role: Annotated[
+        Role, typer.Option(help="Rights as a caller; worker is refused: jobs have tokens of their own.")
+    ] = Role.TENANT,
 ) -> None:
     """Give a caller a token, in place of any earlier one. The controller reads the file again."""
     tokens.write_token(out, tokens.add(file, name, role))
 
 
 @app.command()
-def remove(file: Tokens, name: str) -> None:
+def remove(file: Tokens, name: Name) -> None:
     """Withdraw the token of a caller."""
     tokens.remove(file, name)
 

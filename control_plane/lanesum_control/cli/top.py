@@ -15,31 +15,32 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from lanesum import environment
 from lanesum.rpc import controller as rpc
 from lanesum_control.cli.console import console
+from lanesum_control.cli.options import DEFAULT_CONTROLLER, Controller
 from lanesum_control.cli.typer_main import typer_main
 from lanesum_control.live_view import Poll, view
 
-_CONTROLLER = f"127.0.0.1:{rpc.DEFAULT_PORT}"
 _ONCE_S = 1.0  # between the two reports of --once
 _ANSWER_S, _POLL_S = 2.0, 0.1  # time for the workers' reports, and between two questions for them
 
-Controller = Annotated[str, typer.Option(help="host:port of the controller.", envvar=environment.CONTROLLER)]
 Interval = Annotated[float, typer.Option(min=0.5, help="Seconds between two updates.")]
 Once = Annotated[bool, typer.Option("--once", help="Print one snapshot of about a second, and end.")]
 Json = Annotated[bool, typer.Option("--json", help="With --once: machine-readable output.")]
 
 
 def top(
-    controller: Controller = _CONTROLLER, interval: Interval = 2.0, once: Once = False, as_json: Json = False
+    controller: Controller = DEFAULT_CONTROLLER, interval: Interval = 2.0, once: Once = False, as_json: Json = False
 ) -> None:
     """Show jobs, workers, switches and servers live, in a terminal; elsewhere one snapshot."""
     show(controller, None, interval, once=once, as_json=as_json)
 
 
 def show(controller: str, job: str | None, interval_s: float, *, once: bool, as_json: bool) -> None:
-    """Show all jobs of the caller, or one, until SIGINT; once with ``once`` or ``as_json``, and without a terminal."""
+    """Show all jobs of the caller, or one, until SIGINT; once with ``once`` or ``as_json``, and without a terminal.
+
+    Raises ControllerError if the controller refuses a call, as after the end of the job.
+    """
     out = console()
 
     def poll() -> Poll:
@@ -61,7 +62,7 @@ def show(controller: str, job: str | None, interval_s: float, *, once: bool, as_
                 time.sleep(interval_s)
                 try:
                     after = poll()
-                except rpc.ControllerError as error:  # it may be restarting
+                except rpc.UnreachableError as error:  # it may be restarting
                     screen.update(Text(str(error)), refresh=True)
                     continue
                 screen.update(_tables(view(before, after)), refresh=True)

@@ -21,9 +21,11 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Check, show and draw topology files.", no_args_is_help=True)
 
+NameOrPath = Annotated[str, typer.Argument(help="Shipped topology or YAML file.")]
+
 
 @app.command()
-def check(name_or_path: str) -> None:
+def check(name_or_path: NameOrPath) -> None:
     """Check a topology; errors name the line."""
     from lanesum_control.topology import load
 
@@ -34,7 +36,7 @@ def check(name_or_path: str) -> None:
 
 
 @app.command()
-def show(name_or_path: Annotated[str, typer.Argument(help="Shipped topology or YAML file.")] = "star4") -> None:
+def show(name_or_path: NameOrPath = "star4") -> None:
     """Show the hosts, their addresses and ports, and the links between switches."""
     from lanesum_control.topology import load
 
@@ -54,7 +56,7 @@ def show(name_or_path: Annotated[str, typer.Argument(help="Shipped topology or Y
 
 @app.command()
 def draw(
-    name_or_path: Annotated[str, typer.Argument(help="Shipped topology or YAML file.")] = "star4",
+    name_or_path: NameOrPath = "star4",
     out: Annotated[Path | None, typer.Option(help="SVG file; without it, a tree in the terminal.")] = None,
     controller: Annotated[
         str | None, typer.Option(help="host:port of a controller, for the packets of every switch and server.")
@@ -88,10 +90,10 @@ def packet_notes(network: Topology, counters: dict[str, Any]) -> dict[str, str]:
     """Return a short text about the packets of every switch and server, from the controller's counters."""
     from lanesum_control.controlled_server import server_name
 
-    notes = {
-        switch: f"{counts.get('aggregate', 0):,} contributions, {counts.get('contribute_and_complete', 0):,} sums"
-        for switch, counts in counters["switches"].items()
-    }
+    notes = {}
+    for switch, counts in counters["switches"].items():
+        sums = counts.get("contribute_and_complete", 0) + counts.get("claim_and_complete", 0)
+        notes[switch] = f"{counts.get('aggregate', 0):,} contributions, {sums:,} sums"
     notes |= {switch: "lost" for switch, at in counters["slots"].items() if at["lost"] is not None}
     for number, host in enumerate(network.server_hosts()):
         counts = counters["servers"].get(server_name(number))

@@ -8,6 +8,7 @@ The configuration file, the page of commands and the completion of shells are ma
 from __future__ import annotations
 
 import argparse
+import enum
 import functools
 import importlib.metadata
 import inspect
@@ -169,7 +170,7 @@ def _of_function(words: tuple[str, ...], function: Callable[..., Any]) -> Comman
 def _of_parameter(parameter: inspect.Parameter, hint: Any) -> Option:
     info = next((one for one in getattr(hint, "__metadata__", ()) if isinstance(one, OptionInfo | ArgumentInfo)), None)
     kind = hint.__origin__ if info is not None else hint
-    if isinstance(kind, types.UnionType):
+    if typing.get_origin(kind) in (typing.Union, types.UnionType):
         kind = next(one for one in typing.get_args(kind) if one is not type(None))
     repeated = typing.get_origin(kind) is list
     if repeated:
@@ -191,10 +192,16 @@ def _of_parameter(parameter: inspect.Parameter, hint: Any) -> Option:
         help=info.help or "" if info is not None else "",
         off=off,
         repeated=repeated,
-        choices=tuple(typing.get_args(kind)) if typing.get_origin(kind) is typing.Literal else (),
+        choices=_choices(kind),
         low=info.min if info is not None else None,
         high=info.max if info is not None else None,
         required=required,
-        default=None if required else str(default) if isinstance(default, Path) else default,
+        default=None if required else str(default) if isinstance(default, Path | enum.Enum) else default,
         variable=info.envvar if isinstance(info, OptionInfo) and isinstance(info.envvar, str) else None,
     )
+
+
+def _choices(kind: Any) -> tuple[str, ...]:
+    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+        return tuple(str(member.value) for member in kind)
+    return typing.get_args(kind) if typing.get_origin(kind) is typing.Literal else ()

@@ -83,7 +83,7 @@ def _site_checks(address: str) -> Iterator[Finding]:
 def _job_checks(address: str, name: str) -> Iterator[Finding]:
     from lanesum_control.cli.top import snapshot  # imports rich
 
-    jobs = {one["name"]: one for one in rpc.call(address, rpc.JOBS, {}, connect_s=rpc.CONNECT_S)["jobs"]}
+    jobs = rpc.jobs_by_name(address)
     if name not in jobs:
         names = ", ".join(jobs) or "none"
         step = "Correct the name, or admit the job: lanesum job admit."

@@ -20,6 +20,7 @@ from lanesum.transport.path_check import path_mtu
 from lanesum_control.model import SWITCH_MAC
 
 _ARP = Path("/proc/net/arp")
+_COMPLETE = 0x2  # linux/if_arp.h: ATF_COM
 _PROBES, _GAP_S, _WAIT_S = 10, 0.01, 0.5
 _ECHO, _ECHO_REPLY = 8, 0
 _ICMP = struct.Struct(">BBHHH")
@@ -42,9 +43,9 @@ def checks(examined: Mapping[str, Any], arp: Path = _ARP) -> Iterator[Finding]:
             placed.add(here)
             yield place(here, examined)
         yield packet_size(name, ip, mtu, examined["packet_bytes"])
+        yield round_trip(name, ip)  # its packets complete the ARP entry
         if examined["switches"]:
             yield first_hop(name, ip, arp)
-        yield round_trip(name, ip)
 
 
 def place(here: str, examined: Mapping[str, Any]) -> Finding:
@@ -77,16 +78,24 @@ def packet_size(name: str, ip: str, mtu: int, needed: int) -> Finding:
 
 def first_hop(name: str, ip: str, arp: Path = _ARP) -> Finding:
     """Report if the first hop to a server is a lanesum switch: it answers ARP for all hosts with one MAC address."""
-    macs = {}
+    entries = {}
     with contextlib.suppress(OSError):
-        macs = {cells[0]: cells[3] for line in arp.read_text().splitlines()[1:] if len(cells := line.split()) > 3}
-    if ip not in macs:
+        lines = [line.split() for line in arp.read_text().splitlines()[1:]]
+        entries = {cells[0]: (int(cells[2], 16), cells[3]) for cells in lines if len(cells) > 3}
+    if ip not in entries:
         return ok(f"first hop to {name}", f"{ip} is behind a router, or on this machine: no ARP entry.")
-    if macs[ip] == SWITCH_MAC.hex(":"):
-        return ok(f"first hop to {name}", f"A lanesum switch ({macs[ip]}).")
+    flags, mac = entries[ip]
+    if not flags & _COMPLETE:
+        return note(
+            f"first hop to {name}",
+            f"No ARP answer for {ip}: the switch, the host or a link to it is down.",
+            "Look at: ip -s link, and at the switch's log.",
+        )
+    if mac == SWITCH_MAC.hex(":"):
+        return ok(f"first hop to {name}", f"A lanesum switch ({mac}).")
     return note(
         f"first hop to {name}",
-        f"{ip} is at {macs[ip]}, which is no lanesum switch: packets pass the switches by, and the server sums.",
+        f"{ip} is at {mac}, which is no lanesum switch: packets pass the switches by, and the server sums.",
         "Connect this machine to its port of the topology, and clear the entry: ip neigh flush all",
     )
 
@@ -97,11 +106,10 @@ def round_trip(name: str, ip: str) -> Finding:
     try:
         times = echo_times(ip)
     except OSError as error:
-        return note(
-            what,
-            f"Cannot send echo requests: {error.strerror}.",
-            'As root: sysctl -w net.ipv4.ping_group_range="0 2147483647"',
-        )
+        step = f"Look at: ip route get {ip}, and at the filters of this machine."
+        if isinstance(error, PermissionError):
+            step = 'As root: sysctl -w net.ipv4.ping_group_range="0 2147483647"'
+        return note(what, f"Cannot send echo requests: {error.strerror}.", step)
     if not times:
         return note(
             what,

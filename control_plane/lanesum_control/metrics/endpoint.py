@@ -122,13 +122,23 @@ class _Server(http.server.ThreadingHTTPServer):
             self._open[host] += 1
         return True
 
+    def process_request(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request(request, client_address)
+        except RuntimeError:  # there is no thread for it
+            self._release(client_address[0])
+            raise
+
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         try:
             super().process_request_thread(request, client_address)
         finally:
-            with self._bounds:
-                self._open[client_address[0]] -= 1
-                self._open += Counter()  # without the hosts that have none
+            self._release(client_address[0])
+
+    def _release(self, host: str) -> None:
+        with self._bounds:
+            self._open[host] -= 1
+            self._open += Counter()  # without the hosts that have none
 
     def finish_request(self, request: Any, client_address: Any) -> None:
         """Serve a connection; a timer ends it, because each single operation of a slow peer may be in time."""

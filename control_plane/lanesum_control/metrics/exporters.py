@@ -67,8 +67,8 @@ def serve_server(server: AggregationServer, address: str, folder: Path | None, i
     return MetricsEndpoint(lambda: server_samples(server), address, folder, insecure=insecure)
 
 
-# Open sessions of this process, which share one endpoint.
-_sessions: weakref.WeakSet[Session] = weakref.WeakSet()
+# Last session of each job and worker in this process; they share one endpoint.
+_sessions: weakref.WeakValueDictionary[tuple[str, str], Session] = weakref.WeakValueDictionary()
 _endpoint: list[MetricsEndpoint] = []
 _opening = threading.Lock()
 
@@ -77,10 +77,9 @@ def worker_samples() -> Samples:
     """Return the samples of the sessions of this process. A job has the name of LANESUM_JOB, else its number."""
     samples = Samples(WORKER)
     with _opening:
-        sessions = list(_sessions)
-    for session in sessions:
-        job = os.environ.get(environment.JOB) or str(session.ticket.job)
-        samples.add_worker("lanesum_worker_", session.stats.report(), job, str(session.ticket.worker))
+        sessions = list(_sessions.items())
+    for (job, worker), session in sessions:
+        samples.add_worker("lanesum_worker_", session.stats.report(), job, worker)
     return samples
 
 
@@ -89,11 +88,12 @@ def serve_worker(session: Session, address: str) -> None:
 
     An address that others reach needs the certificates of LANESUM_TLS. Raises ConfigurationError.
     """
+    job = os.environ.get(environment.JOB) or str(session.ticket.job)
     with _opening:
         if not _endpoint:
             _endpoint.append(_worker_endpoint(address))
             _endpoint[0].start()
-        _sessions.add(session)
+        _sessions[job, str(session.ticket.worker)] = session
 
 
 def _worker_endpoint(address: str) -> MetricsEndpoint:

@@ -142,8 +142,8 @@ def time_table(found: list[Timing]) -> list[str]:
         "passes of a contribution": [str(one.built.passes) for one in found],
         "passes of the one that leaves as the result": [str(one.answer_passes) for one in found],
         "from the last contribution to the result, at least": [f"{one.answer_ns / 1e3:.2f} us" for one in found],
-        "packets of a pipe, a second": [_millions(one.built.chip.clock_hz) for one in found],
-        "contributions of an ingress parser, a second": [_millions(one.parser_packets) for one in found],
+        "packets per second of a pipe": [_millions(one.built.chip.clock_hz) for one in found],
+        "contributions per second of an ingress parser": [_millions(one.parser_packets) for one in found],
     }
     return [
         "| | " + " | ".join(one.built.name for one in found) + " |",
@@ -155,7 +155,7 @@ def time_table(found: list[Timing]) -> list[str]:
 def round_trip_table(found: list[Timing]) -> list[str]:
     """Return the rows of the table of slots that keep a port busy over a round trip."""
     lines = [
-        "| profile | port, Gbit/s | packets a second | "
+        "| profile | port, Gbit/s | packets per second | "
         + " | ".join(f"{us} us" for us in ROUND_TRIPS_US)
         + " | slots a pipe |",
         "|---|---|---|" + "---|" * len(ROUND_TRIPS_US) + "---|",

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from lanesum.protocol.lanes import LaneOp
@@ -13,7 +12,6 @@ from lanesum_control.tofino.profiles import PORT_BITS_PER_SECOND, TofinoProfile
 
 # Bytes of preamble, gap and frame check per frame.
 WIRE_OVERHEAD = 24
-ROUND_TRIP_SECONDS = 10e-6
 # Headers bridge and passes of p4src/tofino/types.p4, in front of recirculated packets.
 RECIRCULATION_HEADER_BYTES = 26
 # Workers of the jobs in the table of recirculations.
@@ -44,11 +42,6 @@ class Rates:
     @property
     def values_per_second(self) -> float:
         return self.packets_per_second * self.values_per_packet
-
-    @property
-    def slots_in_flight(self) -> int:
-        """Slots that one job needs to keep the port busy for ``ROUND_TRIP_SECONDS``."""
-        return math.ceil(self.packets_per_second * ROUND_TRIP_SECONDS)
 
 
 def rates(built: TofinoProfile, operation: LaneOp) -> Rates:

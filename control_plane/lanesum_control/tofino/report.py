@@ -154,16 +154,15 @@ def lookup_table(measured: dict[str, Resources]) -> list[str]:
 def rate_table(capabilities: Mapping[str, Capabilities]) -> list[str]:
     """Return the rows of the rate table, one per profile and adding operation; ``capabilities`` by profile."""
     lines = [
-        "| profile | operation | values a packet | frames up / down | values a second | slots for 10 us |",
-        "|---|---|---|---|---|---|",
+        "| profile | operation | values a packet | frames up / down | values a second |",
+        "|---|---|---|---|---|",
     ]
     for built in PROFILES:
         for operation in capabilities[built.name].of_these(op for op in LaneOp if op not in _NO_SUMS):
             found = rates(built, operation)
             lines.append(
                 f"| {built.name} | {operation.name} | {found.values_per_packet} | "
-                f"{found.contribution_bytes} / {found.result_bytes} B | {found.values_per_second / 1e9:.2f} G | "
-                f"{found.slots_in_flight:,} |"
+                f"{found.contribution_bytes} / {found.result_bytes} B | {found.values_per_second / 1e9:.2f} G |"
             )
     return lines
 

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from lanesum_control.topology.files import TopologyError
 from lanesum_control.topology.model import MAX_PORT, Topology
+from lanesum_control.yaml_model import problems_of
 
 DEFAULT_ADDRESSES = "10.19.0.0/24"
 
@@ -19,7 +20,7 @@ DEFAULT_ADDRESSES = "10.19.0.0/24"
 class TopologyBuilder:
     """Nodes and links that become a topology.
 
-    Ports and addresses that a call leaves out are the next free ones::
+    Switch ports and addresses that a call leaves out are the first ones that no other call has::
 
         build = TopologyBuilder("lab", addresses="10.19.0.0/24")
         build.switch("spine")
@@ -67,23 +68,21 @@ class TopologyBuilder:
         """Add a node without links. Raises TopologyError for a name that is taken."""
         if name in self._nodes:
             raise TopologyError(f"Topology {self._name}: there is a node {name} already.", "Choose another name.")
-        if kind != "switch" and ip is None:
-            ip = self._free_address()
         values = {"kind": kind, "ip": ip, "mac": mac}
         self._nodes[name] = {key: value for key, value in values.items() if value is not None}
 
     def link(self, one: str, other: str, *, rate_mbit: float | None = None) -> None:
-        """Link two nodes, each a host, a switch or a switch:port. Raises TopologyError."""
-        link: dict[str, Any] = {"endpoints": [self._end(one), self._end(other)]}
+        """Link two nodes, each a host, a switch or a switch:port."""
+        link: dict[str, Any] = {"endpoints": [one, other]}
         self._links.append(link if rate_mbit is None else {**link, "rate_mbit": rate_mbit})
 
     def topology(self) -> Topology:
         """Return the topology. Raises TopologyError for everything that a file may not have either."""
-        values = {"name": self._name, "nodes": self._nodes, "links": self._links}
+        values = {"name": self._name, "nodes": self._nodes_with_addresses(), "links": self._links_with_ports()}
         try:
             return Topology.model_validate(values)
         except ValidationError as error:
-            problems = "; ".join(detail["msg"].removeprefix("Value error, ") for detail in error.errors())
+            problems = "; ".join(message for _, message in problems_of(error))
             raise TopologyError(f"Topology {self._name}: {problems}.") from error
 
     def write(self, path: str | Path) -> Topology:
@@ -99,22 +98,32 @@ class TopologyBuilder:
         self.node(name, kind, ip=ip, mac=mac)
         self.link(at, name)
 
-    def _free_address(self) -> str:
+    def _nodes_with_addresses(self) -> dict[str, dict[str, Any]]:
         used = {node.get("ip") for node in self._nodes.values()}
-        for address in self._addresses.hosts():
-            if str(address) not in used:
-                return str(address)
-        raise TopologyError(
-            f"Topology {self._name}: no address of {self._addresses} is free.", "Give the builder a larger network."
-        )
+        free = (address for address in map(str, self._addresses.hosts()) if address not in used)
+        nodes = {}
+        for name, node in self._nodes.items():
+            nodes[name] = node
+            if node["kind"] != "switch" and "ip" not in node:
+                address = next(free, None)
+                if address is None:
+                    raise TopologyError(
+                        f"Topology {self._name}: no address of {self._addresses} is free for {name}.",
+                        "Give the builder a larger network.",
+                    )
+                nodes[name] = {**node, "ip": address}
+        return nodes
 
-    def _end(self, text: str) -> str:
-        """Return an end of a link, with the next free port if it is a switch without one."""
-        name, _, port = text.partition(":")
-        if port or self._nodes.get(name, {}).get("kind") != "switch":
-            return text
+    def _links_with_ports(self) -> list[dict[str, Any]]:
         used = {end for link in self._links for end in link["endpoints"]}
-        for number in range(1, MAX_PORT + 1):
-            if f"{name}:{number}" not in used:
-                return f"{name}:{number}"
-        raise TopologyError(f"Topology {self._name}: switch {name} has no free port.", "Add another switch.")
+        return [{**link, "endpoints": [self._end(end, used) for end in link["endpoints"]]} for link in self._links]
+
+    def _end(self, text: str, used: set[str]) -> str:
+        """Return an end of a link, with a port that is not in ``used`` if it is a switch without one."""
+        if self._nodes.get(text, {}).get("kind") != "switch":
+            return text
+        for end in (f"{text}:{number}" for number in range(1, MAX_PORT + 1)):
+            if end not in used:
+                used.add(end)
+                return end
+        raise TopologyError(f"Topology {self._name}: switch {text} has no free port.", "Add another switch.")

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-import re
+import string
 from pathlib import Path
 from typing import Literal
 
@@ -14,8 +14,6 @@ from lanesum_control import yaml_model
 from lanesum_control.topology.builder import DEFAULT_ADDRESSES, TopologyBuilder
 from lanesum_control.topology.files import TopologyError
 from lanesum_control.topology.model import Topology
-
-_PORT = re.compile(r"[0-9]+$")
 
 
 class _Labels(BaseModel):
@@ -71,5 +69,5 @@ def load(path: str | Path, addresses: str = DEFAULT_ADDRESSES) -> Topology:
 
 def _end(name: str, interface: str, node: _Node) -> str:
     """Return an end of a link; hosts have no port numbers."""
-    port = _PORT.search(interface)
-    return f"{name}:{int(port[0])}" if node.role == "switch" and port else name
+    port = interface[len(interface.rstrip(string.digits)) :]
+    return f"{name}:{port.lstrip('0') or '0'}" if node.role == "switch" and port else name

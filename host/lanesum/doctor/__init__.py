@@ -12,7 +12,7 @@ import importlib.metadata
 from collections.abc import Callable, Iterator
 
 from lanesum.doctor import gpus, software, system
-from lanesum.doctor.finding import Finding, Status, note
+from lanesum.doctor.finding import Finding, Status, note, problem
 
 __all__ = ["GROUP", "Finding", "Status", "examine", "usable"]
 
@@ -34,8 +34,12 @@ _CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
 def examine(controller: str | None = None, job: str | None = None) -> list[Finding]:
     """Run all checks, or those of a controller or job. None of them raises, and none leaves anything behind."""
     group, arguments = (PATH_GROUP, (controller, job)) if controller or job else (GROUP, ())
+    points = sorted(importlib.metadata.entry_points(group=group), key=lambda point: point.name)
+    if arguments and not points:
+        what = "Checks of a controller or a job need lanesum-control, which is not installed."
+        return [problem("lanesum-control", what, "pip install lanesum-control")]
     findings = [] if arguments else [finding for check in _CHECKS for finding in check()]
-    for point in sorted(importlib.metadata.entry_points(group=group), key=lambda point: point.name):
+    for point in points:
         try:
             findings += point.load()(*arguments)
         except ImportError as error:

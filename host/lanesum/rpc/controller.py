@@ -26,6 +26,7 @@ EXTEND = "Extend"
 EVENTS = "Events"
 EXAMINE = "Examine"
 LIVE = "Live"
+TRACE = "Trace"
 DEFAULT_PORT = 50551
 DEFAULT_TIMEOUT_S = 30.0
 CONNECT_S = 4.0  # for callers that should not wait for a controller that was never started
@@ -36,6 +37,8 @@ OVER = ("superseded", "removed")
 FAILED, LOST, LEFT = GONE_KINDS = ("failed", "lost", "left")
 #: Length of the texts of other processes, in characters, at most.
 MAX_TEXT = 500
+#: Spans that a worker keeps while a trace is recorded, and seconds of a trace, at most.
+MAX_SPANS, MAX_TRACE_S = 4096, 10.0
 
 
 class ControllerError(LanesumError):
@@ -80,6 +83,11 @@ def call(
         ) from error
     except json_grpc.RefusedCallError as error:
         raise ControllerError(f"The controller at {address}: {error}") from error
+
+
+def jobs_by_name(address: str) -> dict[str, dict[str, Any]]:
+    """Return the jobs of a controller, see ``call``; one that was never started fails soon."""
+    return {one["name"]: one for one in call(address, JOBS, {}, connect_s=CONNECT_S)["jobs"]}
 
 
 def address_towards(controller: str) -> str:

@@ -109,10 +109,7 @@ def problem(address: str) -> str:
     host = address.removeprefix(PLAINTEXT).rpartition(":")[0].strip("[]")
     try:
         context = _context(folder, ssl.PROTOCOL_TLS_CLIENT)
-        with (
-            _connection(address, _PROBE_S) as plain,
-            context.wrap_socket(plain, server_hostname=host) as session,
-        ):
+        with _connection(address, _PROBE_S) as plain, context.wrap_socket(plain, server_hostname=host) as session:
             if folder is None:
                 return f"it expects TLS. Set {environment.TLS} to a folder of lanesum certs."
             # With TLS 1.3 a service refuses the certificate of a client after the handshake, by closing the session.
@@ -234,7 +231,7 @@ def credentials_for(
         if not insecure:
             raise ConfigurationError(
                 what,
-                "Give --tls FOLDER (lanesum certs init), an address on loopback or unix:PATH, or accept --insecure.",
+                "Give --tls FOLDER (lanesum certs init), a loopback address (gRPC: unix:PATH), or accept --insecure.",
             )
         print(f"lanesum: warning: {what}", file=sys.stderr, flush=True)
     return None if folder is None or address.startswith(UNIX) else server_credentials(folder, mutual=mutual)

@@ -33,6 +33,7 @@ class StartedRound:
         flight: the round in the transport.
         overlap: work of the codec that does not need the result; None once it is done.
         lengths: the vector lengths behind the round's own words, if any.
+        begin: time of the start, by ``time.perf_counter``.
         result: accumulator words and bitmaps of contributors; None until the round is complete.
     """
 
@@ -40,6 +41,7 @@ class StartedRound:
     flight: RoundInFlight
     overlap: Callable[[], object] | None
     lengths: AppendedLengths | None
+    begin: float
     result: tuple[NDArray[np.uint32], NDArray[np.uint32]] | None = None
 
 

@@ -1,14 +1,15 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Time that a session spends in the phases of its all-reduces: encode, network, decode.
+"""Time that a session spends in the phases of its all-reduces, and their spans while a trace is recorded.
 
-All phases are those of the thread that advances the all-reduces, so their times never overlap and add up to at most the
-wall-clock time. The network phase is the time in which nothing was left but to send and receive packets.
+All phases but ``wait`` are those of the thread that advances the all-reduces, so their times never overlap and add up
+to at most the wall-clock time. The network phase is the time in which nothing was left but to send and receive packets.
 """
 
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
@@ -23,9 +24,10 @@ class Phase:
 
     Attributes:
         seconds: the total.
+        begin: time of the last entry, by ``time.perf_counter``.
     """
 
-    __slots__ = ("_begin", "_name", "_phases", "_range", "seconds")
+    __slots__ = ("_name", "_phases", "_range", "begin", "seconds")
 
     def __init__(self, name: str, phases: Phases) -> None:
         self.seconds = 0.0
@@ -34,15 +36,15 @@ class Phase:
         self._range: AbstractContextManager[object] | None = None
 
     def __enter__(self) -> None:
-        open_range = self._phases.open_range
-        if open_range is not None:
-            self._range = open_range(self._name)
-            if self._range is not None:
-                self._range.__enter__()
-        self._begin = time.perf_counter()
+        self._range = self._phases.open_range(self._name)
+        if self._range is not None:
+            self._range.__enter__()
+        self.begin = time.perf_counter()
 
     def __exit__(self, *exception: object) -> None:
-        self.seconds += time.perf_counter() - self._begin
+        self.seconds += time.perf_counter() - self.begin
+        if self._phases.spans is not None:
+            self._phases.add_span(self._name, self.begin)
         if self._range is not None:
             self._range.__exit__(None, None, None)
 
@@ -52,13 +54,21 @@ class Phases:
 
     Attributes:
         encode: computing the uplink words, and residuals.
+        send: beginning a round: sending its first packets.
         network: waiting for results, and moving packets meanwhile.
         decode: computing the mean from the sums.
+        wait: the thread that needs the results waits for them.
         open_range: called at every entry, with ``lanesum::encode`` and so on.
+        spans: names, begins and ends in seconds of ``time.perf_counter`` while a trace is recorded; else None.
     """
 
     def __init__(self) -> None:
-        self.open_range: OpenRange | None = None
-        self.encode = Phase("lanesum::encode", self)
-        self.network = Phase("lanesum::network", self)
-        self.decode = Phase("lanesum::decode", self)
+        self.open_range: OpenRange = lambda _: None
+        self.spans: deque[tuple[str, float, float]] | None = None
+        names = ("encode", "send", "network", "decode", "wait")
+        self.encode, self.send, self.network, self.decode, self.wait = (Phase(f"lanesum::{x}", self) for x in names)
+
+    def add_span(self, name: str, begin: float) -> None:
+        """Add a span that ends now, if a trace is recorded."""
+        if (spans := self.spans) is not None:  # another thread ends the trace
+            spans.append((name, begin, time.perf_counter()))

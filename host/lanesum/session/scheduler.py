@@ -56,7 +56,7 @@ class AllReduceScheduler:
             NaN.
 
     Attributes:
-        phases: times of the steps; all-reduces that ``run`` and ``gather`` complete in one call are not measured.
+        phases: times of the steps; all-reduces that ``run`` and ``gather`` complete in one call only during a trace.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class AllReduceScheduler:
 
         ``UdpTransport.wake`` does not interrupt it.
         """
-        alone = not self._queue
+        alone = not self._queue and self.phases.spans is None
         if not alone:
             all_reduce.max_rounds = self._max_rounds(all_reduce)
         self._queue.append(all_reduce)
@@ -96,7 +96,7 @@ class AllReduceScheduler:
 
         Returns None, without having sent anything, if the all-reduce needs ``run``, or others are in flight.
         """
-        if self._queue:
+        if self._queue or self.phases.spans is not None:
             return None
         try:
             gathered = self._transport.gather(vector, divisor)
@@ -237,6 +237,7 @@ class AllReduceScheduler:
                 if one.result is None and one.flight.complete:
                     # One by one: a group may have more rounds than can be in flight.
                     one.result = self._transport.finish(one.flight)
+                    self.phases.add_span("lanesum::round", one.begin)
                     return True
             if all_reduce.can_resume:
                 self._resume(all_reduce)
@@ -259,8 +260,9 @@ class AllReduceScheduler:
 
     def _start_round(self, all_reduce: AllReduce, round_: Round) -> None:
         words, lengths = self._count_round(all_reduce, round_)
-        flight = self._transport.begin_round(round_.op, words, round_.pieces)
-        all_reduce.started.append(StartedRound(round_, flight, round_.overlap, lengths))
+        with self.phases.send:
+            flight = self._transport.begin_round(round_.op, words, round_.pieces)
+        all_reduce.started.append(StartedRound(round_, flight, round_.overlap, lengths, self.phases.send.begin))
 
     def _count_round(self, all_reduce: AllReduce, round_: Round) -> tuple[NDArray[np.uint32], AppendedLengths | None]:
         """Count a round that starts now; return its words, with the vector lengths behind them if they have room."""

@@ -99,7 +99,7 @@ class Session(Closing):
         self._keep_alive = KeepAlive.of(ticket)
         if self._keep_alive is not None:
             self._transport.ask(self._keep_alive, busy_s)
-            self._keep_alive.listen(self._transport)
+            self._keep_alive.listen(self._transport, self.phases)
             weakref.finalize(self, self._keep_alive.abandon).atexit = False
         if address := os.environ.get(environment.METRICS):
             exporter("worker")(self, address)

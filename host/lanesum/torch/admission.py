@@ -81,7 +81,7 @@ def release(controller: str, job: str) -> None:
 
 
 def _admit(controller: str, named: str | None, codec: str | Codec | None, addresses: list[str]) -> str:
-    jobs = {one["name"]: one for one in rpc.call(controller, rpc.JOBS, {}, connect_s=rpc.CONNECT_S)["jobs"]}
+    jobs = rpc.jobs_by_name(controller)
     if named is not None and named in jobs:
         workers = len(jobs[named]["workers"])
         if workers != len(addresses):

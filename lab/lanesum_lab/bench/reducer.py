@@ -109,7 +109,7 @@ def labelled_codec(label: str, workers: int) -> Codec:
 
     Raises ConfigurationError.
     """
-    name, *pairs = label.split()
+    name, *pairs = label.split() or [""]
     texts = dict(pair.partition("=")[::2] for pair in pairs)
     try:
         parameters: dict[str, float] = {

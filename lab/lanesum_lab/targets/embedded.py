@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
@@ -21,16 +20,16 @@ def lanesum_command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "lanesum.cli", *arguments]
 
 
-def interface_options(interfaces: Mapping[int, str]) -> list[str]:
-    """Return the options of ``lanesum switch`` for its interfaces (port -> name)."""
-    return [f"--interface={port}@{name}" for port, name in interfaces.items()]
+def process_options(process: SwitchProcess) -> list[str]:
+    """Return the options of ``lanesum switch`` for its topology, address and ports."""
+    interfaces = process.interfaces
+    ports = ["--loopback"] if interfaces is None else [f"--interface={port}@{at}" for port, at in interfaces.items()]
+    return ["--topology", process.topology, "--name", process.name, "--p4runtime", process.p4runtime, *ports]
 
 
 def command(process: SwitchProcess) -> list[str]:
     """Return the command line of the embedded switch."""
-    ports = ["--loopback"] if process.interfaces is None else interface_options(process.interfaces)
-    options = ["--topology", process.topology, "--name", process.name, "--p4runtime", process.p4runtime]
-    return lanesum_command("switch", *options, *ports, *process.faults)
+    return lanesum_command("switch", *process_options(process), *process.faults)
 
 
 def pipeline(accumulator_words: int | None) -> CompiledPipeline:

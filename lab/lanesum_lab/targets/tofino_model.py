@@ -8,7 +8,7 @@ import sys
 
 from lanesum_control.tofino.profiles import profile
 from lanesum_lab.targets import SwitchProcess, SwitchTarget, register
-from lanesum_lab.targets.embedded import interface_options
+from lanesum_lab.targets.embedded import process_options
 from lanesum_lab.targets.tofino import pipeline_of
 from lanesum_lab.tofino_model.chips import MODELS
 from lanesum_switch.reference.tofino_slots import TofinoSlotTable
@@ -18,9 +18,7 @@ PROFILE = profile("tofino1-w32")
 
 def command(process: SwitchProcess) -> list[str]:
     """Return the command line of the model."""
-    ports = ["--loopback"] if process.interfaces is None else interface_options(process.interfaces)
-    options = ["--topology", process.topology, "--name", process.name, "--p4runtime", process.p4runtime]
-    return [sys.executable, "-m", "lanesum_lab.tofino_model", "--profile", PROFILE.name, *options, *ports]
+    return [sys.executable, "-m", "lanesum_lab.tofino_model", "--profile", PROFILE.name, *process_options(process)]
 
 
 TOFINO_MODEL = register(

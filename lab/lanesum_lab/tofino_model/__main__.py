@@ -21,6 +21,7 @@ from lanesum_control.topology import load
 from lanesum_lab.tofino_model.chips import MODELS
 from lanesum_lab.tofino_model.switch import ModelSwitch
 from lanesum_switch.api import PacketOut
+from lanesum_switch.cli.switch import port_at
 from lanesum_switch.p4runtime import P4RuntimeServer
 from lanesum_switch.ports.runner import PortRunner
 from lanesum_switch.ports.topology import interface_ports, loopback_ports
@@ -64,7 +65,7 @@ def serve(arguments: argparse.Namespace) -> None:
     if harness is None:
         raise MissingToolError(f"{chip.program} is not on PATH.", "docs/tofino.md has the requirements.")
     network = load(arguments.topology)
-    interfaces = {int(number): name for number, _, name in (item.partition("@") for item in arguments.interface)}
+    interfaces = dict(port_at("interface", text, "1@s1-eth1") for text in arguments.interface)
     ports = (
         interface_ports(network, arguments.name, interfaces) if interfaces else loopback_ports(network, arguments.name)
     )

@@ -8,8 +8,8 @@ Intended differences:
 
 - A program is the text that the embedded switch runs, in place of the chip's binary.
 - A description that does not fit the program is refused.
-- In a warm restart of two steps, registers cannot be used, and the program is dropped if its client leaves before the
-  end. While a client is bound, no other one can begin such a restart.
+- In a warm restart of two steps, registers cannot be used. The program is dropped if its client leaves before the end,
+  or another one binds. While a client is bound, no other one can begin such a restart.
 - A client that is not bound can only push, bind and read the configuration; an agent also serves clients without a
   subscription.
 - Counters are read only with ``from_hw``.

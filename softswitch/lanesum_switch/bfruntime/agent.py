@@ -56,7 +56,7 @@ class _Served(Protocol):
 
 
 class Agent:
-    """The program of a switch and its tables by id. ``lock`` guards all methods, except ``program_name``.
+    """The program of a switch and its tables by id. ``lock`` guards all methods and names.
 
     In a warm restart of two steps, ``begin`` loads the next program into a spare switch. Reads and writes are of that
     one until ``end``, while packets still pass through the earlier program with its entries.
@@ -71,8 +71,12 @@ class Agent:
     @property
     def program_name(self) -> str | None:
         """Name of the program that reads and writes are of; None without one."""
-        program = self._next or self._running
-        return None if program is None else program.config.p4_name
+        return self.running_name if self._next is None else self._next.config.p4_name
+
+    @property
+    def running_name(self) -> str | None:
+        """Name of the program that packets pass through; None without one."""
+        return None if self._running is None else self._running.config.p4_name
 
     def push(self, config: Any) -> None:
         """Load a program; this clears all state. Raises StatusError, and keeps the previous program then."""

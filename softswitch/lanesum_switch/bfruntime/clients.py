@@ -61,13 +61,17 @@ class Clients:
                 raise StatusError(ALREADY_EXISTS, f"Client {self._bound} is bound to the program")
             self._bound = client_id
 
-    def begin(self, client_id: int) -> None:
-        """Note the client of a warm restart. Raises StatusError while another one is bound."""
+    def check_may_begin(self, client_id: int) -> None:
+        """Check that a client may begin a warm restart. Raises StatusError while another one is bound."""
         with self._lock:
             self._check_known(client_id)
             if self._bound not in (None, client_id):
                 raise StatusError(ALREADY_EXISTS, f"Client {self._bound} is bound to the program")
-            self.beginner = client_id
+
+    def begin(self, client_id: int) -> None:
+        """Note the client of the warm restart that has begun, unless it has left meanwhile."""
+        with self._lock:
+            self.beginner = client_id if client_id in self._connections else None
 
     def check_bound(self, client_id: int) -> None:
         """Check that a client may read and write. Raises StatusError."""

@@ -105,8 +105,9 @@ class BfRuntimeService:
                 self._tell(_Phase.WARM_INIT_STARTED)
                 self._tell(_Phase.WARM_INIT_FINISHED)
             elif request.action == _Set.VERIFY_AND_WARM_INIT_BEGIN:
-                self._clients.begin(request.client_id)
+                self._clients.check_may_begin(request.client_id)
                 self._push(request.config[0], self._agent.begin)
+                self._clients.begin(request.client_id)
                 self._tell(_Phase.WARM_INIT_STARTED)
             elif request.action == _Set.WARM_INIT_END:
                 if request.client_id != self._clients.beginner:
@@ -118,11 +119,12 @@ class BfRuntimeService:
         return messages.SetForwardingPipelineConfigResponse()
 
     def _bind(self, client_id: int, name: str) -> None:
-        if self._clients.beginner is None:  # the client of a warm restart has left before its end
-            self._agent.abandon()
-        if name != self._agent.program_name:
+        has_begun = client_id == self._clients.beginner
+        if name != (self._agent.program_name if has_begun else self._agent.running_name):
             raise StatusError(NOT_FOUND, f"The switch does not run program {name[:64]!r}")
         self._clients.bind(client_id)
+        if not has_begun:  # the restart is of a client that has left, or was not bound
+            self._agent.abandon()
 
     def _push(self, config: Any, load: Callable[[Any], None]) -> None:
         previous = self._agent.program_name

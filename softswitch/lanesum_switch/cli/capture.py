@@ -12,12 +12,14 @@ from typing import Annotated
 
 import typer
 
-from lanesum import environment
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import UDP_PORT
 from lanesum.rpc import controller as rpc
+from lanesum_control.cli.options import DEFAULT_CONTROLLER, Controller
 from lanesum_control.cli.typer_main import typer_main
 from lanesum_switch.ports.pcap import DEFAULT_MAX_FRAMES, PcapWriter
+
+_MAX_SECONDS = 1e6  # poll(2) takes its timeout as an int of milliseconds
 
 
 def capture(
@@ -26,20 +28,22 @@ def capture(
         Path | None, typer.Option(help="Capture file (pcap), which is overwritten; - for standard output.")
     ] = None,
     job: Annotated[str | None, typer.Option(help="Number of a job, or its name at the controller.")] = None,
-    port: Annotated[list[int] | None, typer.Option(help=f"UDP port of a server; repeatable [default: {UDP_PORT}]")] = (
-        None
-    ),
+    port: Annotated[
+        list[int] | None,
+        typer.Option(min=1, max=65535, help=f"UDP port of a server; repeatable [default: {UDP_PORT}]"),
+    ] = None,
     count: Annotated[int, typer.Option(min=1, help="End after this number of packets.")] = DEFAULT_MAX_FRAMES,
     seconds: Annotated[float | None, typer.Option(help="End after this time.")] = None,
-    controller: Annotated[str, typer.Option(help="host:port of the controller.", envvar=environment.CONTROLLER)] = (
-        f"127.0.0.1:{rpc.DEFAULT_PORT}"
-    ),
+    controller: Controller = DEFAULT_CONTROLLER,
 ) -> None:
     """Capture lanesum packets at a network interface until Ctrl-C; print them, or write them to a file. Needs root."""
     from lanesum_switch.ports.capture import InterfaceCapture, Selection, summary
 
-    if seconds is not None and seconds <= 0:
-        raise ConfigurationError(f"Invalid --seconds {seconds:g}: expected more than 0.", "For example --seconds 10.")
+    if seconds is not None and not 0 < seconds <= _MAX_SECONDS:  # also for nan
+        raise ConfigurationError(
+            f"Invalid --seconds {seconds:g}: expected more than 0, at most {_MAX_SECONDS:g}.",
+            "For example --seconds 10.",
+        )
     selection = Selection(tuple(port or [UDP_PORT]), None if job is None else job_number(job, controller))
     captured = 0
     with contextlib.ExitStack() as cleanup:
@@ -69,11 +73,11 @@ def job_number(job: str, controller: str) -> int:
         if int(job) >= 1 << 16:
             raise ConfigurationError(f"Invalid --job {job}: numbers of jobs are less than {1 << 16}.")
         return int(job)
-    jobs = {one["name"]: int(one["job"]) for one in rpc.call(controller, rpc.JOBS, {}, connect_s=rpc.CONNECT_S)["jobs"]}
+    jobs = rpc.jobs_by_name(controller)
     if job not in jobs:
         known = f"Its jobs: {', '.join(jobs)}." if jobs else "It has no jobs."
         raise ConfigurationError(f"The controller at {controller} has no job {job!r}.", known)
-    return jobs[job]
+    return int(jobs[job]["job"])
 
 
 main = typer_main("capture", capture)

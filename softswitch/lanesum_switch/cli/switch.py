@@ -102,11 +102,11 @@ def switch(
         loopback_ports(network, here, injected)
         if loopback
         else interface_ports(
-            network, here, dict(_at("interface", text, "1@s1-eth1") for text in interface or []), injected
+            network, here, dict(port_at("interface", text, "1@s1-eth1") for text in interface or []), injected
         )
     )
     links = {number: port.is_up for number, port in ports.items() if isinstance(port, AfPacketPort)}
-    for number, file in (_at("capture", text, "1@s1-1.pcap") for text in capture or []):
+    for number, file in (port_at("capture", text, "1@s1-1.pcap") for text in capture or []):
         if number not in ports:
             raise ConfigurationError(
                 f"Switch {here} has no port {number} to capture at.",
@@ -143,7 +143,7 @@ def _read(program: Path) -> bytes:
         raise ConfigurationError(f"Cannot read the program {program}: {error.strerror}.") from error
 
 
-def _at(option: str, text: str, example: str) -> tuple[int, str]:
+def port_at(option: str, text: str, example: str) -> tuple[int, str]:
     """Return port and name of an option ``port@name``. Raises ConfigurationError."""
     number, _, name = text.partition("@")
     if not number.isdecimal() or not name:

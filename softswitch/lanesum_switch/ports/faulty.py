@@ -13,7 +13,7 @@ import time
 from lanesum_switch.faults.injector import FaultInjector
 from lanesum_switch.faults.plan import DOWN, UP, Direction
 from lanesum_switch.ports.deadline_timer import DeadlineTimer
-from lanesum_switch.ports.port import Port
+from lanesum_switch.ports.port import Port, backlog_of
 
 
 class FaultyPort:
@@ -62,8 +62,7 @@ class FaultyPort:
 
     def backlog(self) -> int:
         """Return the number of frames that wait at the port itself; delayed frames wait on the link."""
-        backlog = getattr(self._port, "backlog", None)
-        return 0 if backlog is None else int(backlog())
+        return backlog_of(self._port)
 
     def _pass(self, direction: Direction, frames: list[bytes]) -> list[bytes]:
         """Pass ``frames`` through the injector, send the outbound frames that are due and return the inbound ones."""

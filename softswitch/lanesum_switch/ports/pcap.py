@@ -16,7 +16,7 @@ from typing import BinaryIO
 
 from lanesum._internal.closing import Closing
 from lanesum.errors import ConfigurationError
-from lanesum_switch.ports.port import Port
+from lanesum_switch.ports.port import Port, backlog_of
 
 _log = logging.getLogger("lanesum_switch.ports")
 
@@ -119,8 +119,7 @@ class CapturedPort:
 
     def backlog(self) -> int:
         """Return the number of frames that wait at the port."""
-        backlog = getattr(self._port, "backlog", None)
-        return 0 if backlog is None else int(backlog())
+        return backlog_of(self._port)
 
     def close(self) -> None:
         """Close the port and the file; idempotent."""

@@ -16,7 +16,7 @@ class PortError(SwitchError):
 class Port(Protocol):
     """A port. ``PortRunner`` receives in one thread; any thread may send.
 
-    A port may also have a method ``backlog() -> int``, the number of frames that wait to be sent (``queue_depths``).
+    A port may also have a method ``backlog() -> int``, the number of frames that wait to be sent (``backlog_of``).
     """
 
     def fileno(self) -> int:
@@ -30,3 +30,9 @@ class Port(Protocol):
 
     def close(self) -> None:
         """Close the descriptor; idempotent."""
+
+
+def backlog_of(port: Port | None) -> int:
+    """Return the number of frames that wait to be sent; 0 for a port without ``backlog``, and for no port."""
+    backlog = getattr(port, "backlog", None)
+    return 0 if backlog is None else int(backlog())

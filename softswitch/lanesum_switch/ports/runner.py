@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from lanesum_switch.api import PacketOut
-from lanesum_switch.ports.port import Port
+from lanesum_switch.ports.port import Port, backlog_of
 
 _log = logging.getLogger("lanesum_switch.ports")
 
@@ -33,12 +33,7 @@ def queue_depths(ports: Mapping[int, Port]) -> Callable[[int], int]:
     The function reads ``ports`` at each call, so ports may be added later. It returns 0 for a port without
     ``backlog``.
     """
-
-    def depth(number: int) -> int:
-        backlog = getattr(ports.get(number), "backlog", None)
-        return 0 if backlog is None else int(backlog())
-
-    return depth
+    return lambda number: backlog_of(ports.get(number))
 
 
 @dataclass(slots=True)

@@ -185,7 +185,7 @@ def test_label_of_codec_has_numbers_as_parameters() -> None:
         labelled_codec("thc error=0.02 exponent=1", 3).describe()
         == get("thc", workers=3, error=0.02, exponent=1).describe()
     )
-    for wrong in ("thc error", "thc error=x", "thc error=9", "thc other=1"):
+    for wrong in ("", "thc error", "thc error=x", "thc error=9", "thc other=1"):
         with pytest.raises(ConfigurationError):
             labelled_codec(wrong, 3)
 

@@ -498,9 +498,27 @@ def test_warm_restart_is_dropped_once_its_client_leaves(client: Client) -> None:
         first.set(_Set.VERIFY_AND_WARM_INIT_BEGIN, CONFIG)
         assert code(lambda: second.set(_Set.WARM_INIT_END)) == Code.INVALID_ARGUMENT
         first.close()
+        refused = messages.ForwardingPipelineConfig()
+        assert code(lambda: second.set(_Set.VERIFY_AND_WARM_INIT_BEGIN, refused)) == Code.INVALID_ARGUMENT
+        assert code(lambda: second.set(_Set.WARM_INIT_END)) == Code.INVALID_ARGUMENT, "this would run the first's"
         second.set(_Set.BIND, messages.ForwardingPipelineConfig(p4_name="lanesum"))
         assert second.read(key_of(origin())) == [origin()]
         second.close()
+
+
+def test_warm_restart_is_dropped_once_another_client_binds() -> None:
+    with running(TofinoSwitch()) as first:
+        first.write((_Update.INSERT, origin()))
+        first.close()
+        second, third = Client(first.address), Client(first.address)
+        second.subscribe()
+        third.subscribe()
+        second.set(_Set.VERIFY_AND_WARM_INIT_BEGIN, CONFIG)
+        third.set(_Set.BIND, messages.ForwardingPipelineConfig(p4_name="lanesum"))
+        assert third.read(key_of(origin())) == [origin()], "third reads the program that packets pass through"
+        assert code(lambda: second.set(_Set.WARM_INIT_END)) == Code.INVALID_ARGUMENT
+        second.close()
+        third.close()
 
 
 def test_link_that_changes_is_told_to_clients_that_asked() -> None:

@@ -161,6 +161,21 @@ def test_capture_without_privilege_names_the_next_step(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
+    ("option", "value", "says"),
+    [
+        ("--seconds", "0", "Invalid --seconds 0: expected more than 0, at most 1e+06. For example --seconds 10."),
+        ("--seconds", "nan", "Invalid --seconds nan"),
+        ("--seconds", "1e9", "Invalid --seconds 1e+09"),
+        ("--port", "65536", "Invalid value for '--port'"),
+    ],
+)
+def test_capture_without_end_or_port_is_refused(option: str, value: str, says: str) -> None:
+    result = invoke(["capture", "no-interface", option, value])
+    assert result.exit_code == ConfigurationError.exit_code
+    assert says in result.output
+
+
+@pytest.mark.parametrize(
     ("capture", "says"),
     [
         ("1", "Invalid --capture '1': expected port@name. For example --capture 1@s1-1.pcap."),
