@@ -59,7 +59,7 @@ def test_other_profiles_give_the_sums_of_the_reference(name: str) -> None:
         star = Star(target)
         for _ in star.scope():
             job = star.admit(3)
-            for chunk, op in enumerate((LaneOp.ADD32, LaneOp.OR, LaneOp.MAX)):
+            for chunk, op in enumerate((LaneOp.ADD32, LaneOp.EXPAND8, LaneOp.OR, LaneOp.MAX)):
                 for worker, words in enumerate(job.words(chunk, op)):
                     out = star.contribute(job, worker, words, Place(0, chunk, chunk, op=op))
                     assert len(out) == (3 if worker == 2 else 0)

@@ -17,6 +17,7 @@ typedef bit<19> queue_depth_t; // packets
 
 // BMv2 counts constant entries by itself; Tofino's compiler needs a size.
 #define CONST_ENTRIES_SIZE(size)
+#define COUNT_EACH_ENTRY
 
 #define INGRESS_PORT standard_metadata.ingress_port
 #define EGRESS_PORT standard_metadata.egress_port

@@ -43,6 +43,7 @@ control Arp(INGRESS_PARAMETERS) {
     action drop_unknown_host() { DROP_AT_INGRESS; COUNT(answer_counter); }
     action drop_same_port() { DROP_AT_INGRESS; COUNT(answer_counter); }
 
+    COUNT_EACH_ENTRY
     table answer {
         key = {
             meta.has_route: ternary;

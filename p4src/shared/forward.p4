@@ -29,6 +29,7 @@ control Forward(INGRESS_PARAMETERS) {
     action drop_expired() { DROP_AT_INGRESS; REPORT(CAUSE_EXPIRED); COUNT(hop_counter); }
     action drop_no_route() { DROP_AT_INGRESS; REPORT(CAUSE_NO_ROUTE); COUNT(hop_counter); }
 
+    COUNT_EACH_ENTRY
     table hop {
         key = {
             meta.expired: ternary;

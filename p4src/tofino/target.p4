@@ -21,6 +21,8 @@ typedef bit<32> queue_depth_t; // cells of the packet buffer
 #define DIRECT_COUNTER(name) DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) name
 #define COUNT(name) name.count()
 #define CONST_ENTRIES_SIZE(entries) size = entries;
+// Tofino 2's compiler turns a few constant entries into conditions, which have no counters of their own.
+#define COUNT_EACH_ENTRY @no_gateway_conversion
 
 #define INGRESS_PORT hdr.bridge.ingress_port
 #define EGRESS_PORT eg_intr_md.egress_port

@@ -22,17 +22,20 @@ from lanesum_control.tofino import build as tofinobuild
 from lanesum_control.tofino.bfrt import repeatable
 from lanesum_control.tofino.build import (
     ASSEMBLER,
-    COMPILER,
     Built,
     DoesNotFitError,
-    TofinoCompileError,
     build,
     build_profile,
-    check_overlays,
-    check_parser_errors,
     resource_that_ran_out,
     tools,
     warnings_to_heed,
+)
+from lanesum_control.tofino.checks import (
+    COMPILER,
+    TofinoCompileError,
+    check_counted_entries,
+    check_overlays,
+    check_parser_errors,
 )
 from lanesum_control.tofino.parser_cycles import ParserCycles
 from lanesum_control.tofino.performance import PERFORMANCE, read_parser_cycles
@@ -217,6 +220,26 @@ def test_unset_field_in_the_place_of_another_fails_the_build() -> None:
     check_overlays(profile("tofino2-w64"), context(16))
     with pytest.raises(TofinoCompileError, match=r"meta.access of profile tofino2-w64 where meta.operation_bit was"):
         check_overlays(profile("tofino2-w64"), context(15))
+
+
+def test_counted_entries_that_became_conditions_fail_the_build() -> None:
+    """Conditions have no memory, so nothing counts them."""
+
+    def context(kind: str, *ways: dict[str, Any], counted: str = "direct") -> dict[str, Any]:
+        stages = [{"stage_table_type": kind, "ways": list(ways)}]
+        table = {
+            "name": "IngressPipeline.forward.hop",
+            "statistics_table_refs": [{"how_referenced": counted}],
+            "match_attributes": {"stage_tables": stages},
+        }
+        return {"tables": [table, {"name": "IngressPipeline.slots.seen"}]}
+
+    wanted = profile("tofino2-w64")
+    check_counted_entries(wanted, context("ternary_match"))
+    check_counted_entries(wanted, context("hash_match", {"way_number": 0}))
+    check_counted_entries(wanted, context("hash_match", counted="indirect"))
+    with pytest.raises(TofinoCompileError, match=r"forward\.hop of profile tofino2-w64 into conditions"):
+        check_counted_entries(wanted, context("hash_match"))
 
 
 def test_compiler_that_prints_nothing_fails_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,15 @@ from lanesum_control import resources
 from lanesum_control.manifest import MANIFEST, digests, file_problems, source_files, version_of
 from lanesum_control.pipelines import TOFINO_BUILD_FOLDER
 from lanesum_control.tofino.bfrt import repeatable
+from lanesum_control.tofino.checks import (
+    COMPILER,
+    USE_A_NEWER_ONE,
+    TofinoCompileError,
+    check_counted_entries,
+    check_overlays,
+    check_parser,
+    check_parser_errors,
+)
 from lanesum_control.tofino.chips import PIPES
 from lanesum_control.tofino.custom_profile import custom_profile
 from lanesum_control.tofino.device_config import Compiled
@@ -38,7 +47,6 @@ from lanesum_control.tofino.report import write_page
 from lanesum_control.tofino.resources import REPORT, Resources, measure
 
 PROGRAM = "lanesum"
-COMPILER = "p4c-barefoot"
 ASSEMBLER = "bfas"
 FLAGS = ("--std", "p4-16", "--Wdisable=unused", "--Wdisable=uninitialized-out-param")
 # The program after the front end, which the embedded switch runs: see lanesum_switch.tna.
@@ -82,15 +90,6 @@ _KNOWN_WARNINGS = (
     r"exact hashtable \d+ does not exist in table",
 )
 
-# Without pull request 5753, p4c of 2025 and 2026 loses the select keys of parser states and takes the first branch: the
-# program assembles, and parses nothing.
-_BLIND_PARSER = "Can't match parser state due to previous match"
-# Place of the parser's errors in the assembly: container and bits, if the field is not the whole container.
-_PARSER_ERRORS = re.compile(r"ig_intr_md_from_prsr\.parser_err: .*?\((\d+)\.\.")
-# Fields that some paths leave unset, which must then be 0.
-_UNSET_ON_SOME_PATHS = frozenset({"meta.access"})
-_USE_A_NEWER_ONE = "Use p4lang's p4c of September 2026 or later, which has its pull request 5753."
-
 
 def _instead(refused: TofinoProfile) -> str:
     """Return advice: the nearest profile that fits."""
@@ -119,10 +118,6 @@ class DoesNotFitError(LanesumError):
             _instead(refused),
             resource=resource,
         )
-
-
-class TofinoCompileError(LanesumError):
-    """The compiler refused the program for another reason than resources; the message has its output."""
 
 
 @dataclass(frozen=True)
@@ -205,7 +200,7 @@ def build_profile(built: TofinoProfile, p4src: Path, out: Path) -> Built:
         _refuse(built, (compiled.stdout + compiled.stderr).replace(f"{scratch}/", ""))
     check_parser_errors(built, assembly.read_text())
     made = subprocess.run([assembler, "-o", str(assembled), str(assembly)], capture_output=True, text=True)
-    _check_parser(built, made.stdout + made.stderr)
+    check_parser(built, made.stdout + made.stderr)
     binary = assembled / f"{built.chip.target}.bin"
     if made.returncode != 0 or not binary.exists():
         _refuse(built, (made.stdout + made.stderr).replace(f"{scratch}/", ""))
@@ -216,63 +211,15 @@ def build_profile(built: TofinoProfile, p4src: Path, out: Path) -> Built:
         raise TofinoCompileError(
             f"{COMPILER} made a binary of profile {built.name}, but not its P4Info, its bf-rt description and one "
             "print-out of the program.",
-            _USE_A_NEWER_ONE,
+            USE_A_NEWER_ONE,
         )
     bfrt.write_text(json.dumps(repeatable(json.loads(bfrt.read_text())), indent=1) + "\n")
     printed = out / f"{built.name}.printed.p4"
     printed.write_text(reduce(wholes[0].read_text()))
     context = json.loads((assembled / "context.json").read_text())
     check_overlays(built, context)
+    check_counted_entries(built, context)
     return Built(built, binary, context, parser_cycles(assembly.read_text()), (p4info, bfrt, printed))
-
-
-def _check_parser(built: TofinoProfile, output: str) -> None:
-    """Raise TofinoCompileError if the compiler dropped branches of the parser."""
-    lost = output.count(_BLIND_PARSER)
-    if lost:
-        raise TofinoCompileError(
-            f"{COMPILER} left {lost} branches out of the parsers of profile {built.name}: their states do not "
-            "look at the packet.",
-            _USE_A_NEWER_ONE,
-        )
-
-
-def check_parser_errors(built: TofinoProfile, assembly: str) -> None:
-    """Raise TofinoCompileError if the program would read the parser's errors where the parser does not write them.
-
-    The parser writes them from bit 0 of a container; the compiler can place the field above.
-    """
-    found = _PARSER_ERRORS.search(assembly)
-    if found and found[1] != "0":
-        raise TofinoCompileError(
-            f"{COMPILER} places the parser's errors of profile {built.name} at bit {found[1]} of a container; the chip "
-            "writes them from bit 0, so truncated frames would be summed.",
-            "Give ig_intr_md_from_prsr.parser_err a container of its own, with @pa_container_size of 16 bits.",
-        )
-
-
-def check_overlays(built: TofinoProfile, context: dict[str, Any]) -> None:
-    """Raise TofinoCompileError if a field that some path leaves unset shares bits of a container with another field.
-
-    The compiler lets fields follow each other in a container. Where no action sets the later one, it would be what the
-    earlier one left there.
-    """
-    bits: dict[int, dict[str, int]] = {}
-    for stage in context["phv_allocation"]:
-        for container in stage["ingress"]:
-            fields = bits.setdefault(container["phv_number"], {})
-            for part in container["records"]:
-                name, mask = part["field_name"], (2 << part["phv_msb"]) - (1 << part["phv_lsb"])
-                fields[name] = fields.get(name, 0) | mask
-    for fields in bits.values():
-        for field in _UNSET_ON_SOME_PATHS & fields.keys():
-            others = [name for name, mask in fields.items() if name != field and mask & fields[field]]
-            if others:
-                raise TofinoCompileError(
-                    f"{COMPILER} places {field} of profile {built.name} where {others[0]} was, and some actions leave "
-                    "it unset.",
-                    f'Add @pa_no_overlay("ingress", "{field}") to p4src/tofino/main.p4.',
-                )
 
 
 def warnings_to_heed(output: str) -> list[str]:

@@ -231,7 +231,7 @@ def credentials_for(
         if not insecure:
             raise ConfigurationError(
                 what,
-                "Give --tls FOLDER (lanesum certs init), an address on loopback or unix:PATH, or accept --insecure.",
+                "Give --tls FOLDER (lanesum certs init), a loopback address (gRPC: unix:PATH), or accept --insecure.",
             )
         print(f"lanesum: warning: {what}", file=sys.stderr, flush=True)
     return None if folder is None or address.startswith(UNIX) else server_credentials(folder, mutual=mutual)

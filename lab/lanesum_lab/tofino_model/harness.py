@@ -6,7 +6,7 @@ The harness reads one command a line from standard input, and processes packets 
 ``wait`` can return while the replication engine still copies a packet. This module waits until the process is at rest
 instead: standard input is read to its end, and no thread ran between two looks at all threads. Then every thread waits
 for another one or for input, so nothing happens before the next command. The thread that recirculates packets sleeps
-between looks at its queue; the process is at rest when it woke several times and no other thread ran.
+between looks at its queue; the process is at rest when it woke several times and no other thread ran meanwhile.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _SLEEPS_OF_LOOKS = 9
 _SLEEPS = re.compile(r"^voluntary_ctxt_switches:\s*(\d+)", re.MULTILINE)
 
 
-class _Look(NamedTuple):
-    """State of all threads: the status of each with its context switches, and how often polling threads slept."""
+class _Rest(NamedTuple):
+    """Begin of a time without work: the status of each thread that does not poll, then the sleeps of those that do."""
 
     others: dict[str, str]
     sleeps: dict[str, int]
@@ -133,19 +133,21 @@ class Harness:
     def _settle(self) -> None:
         """Wait until the process is at rest."""
         deadline = time.monotonic() + _TIMEOUT_S
-        first: _Look | None = None
+        begin: _Rest | None = None
         while True:
             self._check_alive()
             if time.monotonic() > deadline:
                 raise self._error(f"was not at rest within {_TIMEOUT_S:.0f} s, with {self._unread()} bytes unread")
-            look = None if self._unread() else self._look()
-            if first is not None and look is not None and look.others == first.others:
-                if all(sleeps - first.sleeps[task] >= _SLEEPS_OF_LOOKS for task, sleeps in look.sleeps.items()):
-                    return
-            else:
-                first = look
-                if look is not None:
-                    continue
+            # The sleeps that count lie between two looks at the other threads, however long a look takes.
+            sleeps = self._sleeps()
+            others = None if self._unread() else self._others()
+            if others is None:
+                begin = None
+            elif begin is None or others != begin.others:
+                begin = _Rest(others, self._sleeps())
+                continue
+            elif all(sleeps[task] - before >= _SLEEPS_OF_LOOKS for task, before in begin.sleeps.items()):
+                return
             time.sleep(_PAUSE_S)
 
     def _check_alive(self) -> None:
@@ -163,23 +165,30 @@ class Harness:
         """Return the numbers of all threads."""
         return frozenset(task.name for task in Path(f"/proc/{self._process.pid}/task").iterdir())
 
-    def _look(self) -> _Look | None:
-        """Return the state of all threads; None if one runs that does not poll."""
-        found = _Look({}, {})
-        for task in self._tasks():
-            try:
-                status = Path(f"/proc/{self._process.pid}/task/{task}/status").read_text()
-            except (FileNotFoundError, ProcessLookupError):
+    def _others(self) -> dict[str, str] | None:
+        """Return the status of all threads that do not poll, with their context switches; None if one runs."""
+        found = {}
+        for task in self._tasks() - self._polling:
+            status = self._status(task)
+            if "State:\tS" not in status:
                 return None
-            if task in self._polling:
-                sleeps = _SLEEPS.search(status)
-                assert sleeps is not None, "Linux counts the context switches of threads"
-                found.sleeps[task] = int(sleeps[1])
-            elif "State:\tS" in status:
-                found.others[task] = status
-            else:
-                return None
+            found[task] = status
         return found
+
+    def _sleeps(self) -> dict[str, int]:
+        """Return how often each polling thread slept."""
+        found = {}
+        for task in self._polling:
+            sleeps = _SLEEPS.search(self._status(task))
+            found[task] = int(sleeps[1]) if sleeps else 0
+        return found
+
+    def _status(self, task: str) -> str:
+        """Return a thread's status; empty if it ended."""
+        try:
+            return Path(f"/proc/{self._process.pid}/task/{task}/status").read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            return ""
 
     def _error(self, what: str) -> TofinoModelError:
         return TofinoModelError(f"The model's harness {what}. Last errors: {self._new('errors').strip()[-600:]!r}.")

@@ -7350,7 +7350,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         ig_dprsr_md.drop_ctl = 3w1;
         forward_hop_counter.count();
     }
-    @name("IngressPipeline.forward.hop") table forward_hop {
+    @no_gateway_conversion @name("IngressPipeline.forward.hop") table forward_hop {
         key = {
             meta.expired  : ternary @name("meta.expired");
             meta.has_route: ternary @name("meta.has_route");
@@ -7413,7 +7413,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         ig_dprsr_md.drop_ctl = 3w1;
         arp_answer_counter.count();
     }
-    @name("IngressPipeline.arp.answer") table arp_answer {
+    @no_gateway_conversion @name("IngressPipeline.arp.answer") table arp_answer {
         key = {
             meta.has_route      : ternary @name("meta.has_route");
             meta.port_difference: ternary @name("meta.port_difference");

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -78,6 +79,42 @@ def test_polling_thread_is_waited_for(harness: Harness) -> None:
         assert harness.exchange(9, b"\1") == [(number + copy, b"\xab") for copy in range(3)] + [
             (9 + copy, b"\1") for copy in range(3)
         ]
+
+
+class _SlowlyRead:
+    """A process that works until 29.9 ms, recirculates a packet at 31 ms, and then works until 100 ms.
+
+    Reading status number ``slow`` takes 30 ms, as on a busy machine.
+    """
+
+    def __init__(self, now: float, slow: int) -> None:
+        self.now, self.slow, self.reads = now, slow, 0
+
+    def status(self, task: str) -> str:
+        working = self.now < 29.9 or 31 <= self.now < 100
+        switches = {"polling": int(self.now), "working": 1 if self.now < 31 else 2}.get(task, 0)
+        state = "R" if task == "working" and working else "S"
+        self.now += 30 if self.reads == self.slow else 0.01
+        self.reads += 1
+        return f"State:\t{state}\nvoluntary_ctxt_switches:\t{switches}\n"
+
+    def sleep(self, seconds: float) -> None:
+        self.now += 1000 * seconds
+
+
+def test_packet_that_recirculates_during_a_slow_look_is_waited_for(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The polling thread often sleeps during that look, and takes the packet only after it."""
+    monkeypatch.setattr(harness, "_polling", frozenset({"polling"}))
+    monkeypatch.setattr(harness, "_tasks", lambda: frozenset({"main", "working", "polling"}))
+    for now, slow in itertools.product((0.0, 25.0), range(80)):
+        process = _SlowlyRead(now, slow)
+        monkeypatch.setattr(harness, "_status", process.status)
+        monkeypatch.setattr("lanesum_lab.tofino_model.harness.time.sleep", process.sleep)
+        harness.run(())
+        assert process.now >= 100
+        assert process.reads > slow
 
 
 def test_polling_thread_that_does_not_start_raises(harness: Harness) -> None:
