@@ -35,7 +35,7 @@ PROJECTS = {
     "lanesum-switch": "softswitch",
     "lanesum-lab": "lab",
 }
-MAX_HOST_LINES = 20_050
+MAX_HOST_LINES = 20_000
 # Packages that pip installs with lanesum.
 _HOST_PACKAGES = ("numpy", "numpy.libs", "grpc", "typing_extensions.py")
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from lanesum.server import ServerJob
+from lanesum.server.jobs import ServerStatus
 from lanesum.server.served_job import Refusal
-from lanesum.server.status import ServerStatus
 from lanesum_control.errors import AdmissionError
 from lanesum_control.events import EventLog
 from lanesum_control.remote_server import ServerError, ServerUnreachableError

@@ -9,9 +9,8 @@ from typing import Any
 from lanesum.errors import LanesumError
 from lanesum.protocol.spec import VERSION
 from lanesum.rpc import json_grpc
-from lanesum.server.jobs import ServerJob
+from lanesum.server.jobs import ServerJob, ServerStatus
 from lanesum.server.service import ADMIT, REMOVE, SERVICE, STATUS
-from lanesum.server.status import ServerStatus
 
 DEFAULT_TIMEOUT_S = 5.0
 

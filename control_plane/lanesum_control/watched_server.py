@@ -13,8 +13,8 @@ from lanesum._internal.closing import Closing
 from lanesum.errors import ConfigurationError
 from lanesum.rpc import tls
 from lanesum.rpc.json_grpc import OPTIONS
+from lanesum.server.jobs import ServerStatus
 from lanesum.server.service import SERVICE, WATCH
-from lanesum.server.status import ServerStatus
 from lanesum_control.event_loop import event_loop, listening
 from lanesum_control.remote_server import RemoteServer, ServerUnreachableError
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from lanesum.server import ServerJob
-from lanesum.server.status import ServerStatus
+from lanesum.server.jobs import ServerStatus
 from lanesum_control.capabilities import EVERYTHING
 from lanesum_control.controller import Controller, JobRequest
 from lanesum_control.errors import SwitchUnreachableError, SwitchWriteError

@@ -39,10 +39,9 @@ from lanesum.codecs.base import (
     uniform_contributors,
 )
 from lanesum.codecs.gathered import gathered_shape, gathering, summed
-from lanesum.codecs.kernels.arguments import BlockUnits
-from lanesum.codecs.kernels.dispatch import kernels
+from lanesum.codecs.kernels.dispatch import kernels, threads
+from lanesum.codecs.kernels.interface import BlockUnits
 from lanesum.codecs.kernels.reference import INFINITY_BITS
-from lanesum.codecs.kernels.threaded import threads
 from lanesum.codecs.norms import non_negative
 from lanesum.codecs.registry import register
 from lanesum.codecs.traits import FLOAT32_NMSE, CodecTraits

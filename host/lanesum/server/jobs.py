@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Description of a job at the server: its members, slots, operations and quorum."""
+"""Description of a job at the server: its members, slots, operations and quorum; and the status of a server."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import dataclasses
 import ipaddress
 import json
 from dataclasses import dataclass
+from typing import Any
 
 from lanesum._internal.udp_socket import Address
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
-from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, MAX_RACKS, MAX_SLOTS, MAX_WORDS, MAX_WORKERS
+from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, MAX_RACKS, MAX_SLOTS, MAX_WORDS, MAX_WORKERS, VERSION
 from lanesum.transport.ticket import JobTicket, check_fields, name_racks
 
 DEFAULT_KEPT_RESULTS = 4096
@@ -163,3 +164,33 @@ def _integer(value: object) -> int:
     if type(value) is not int:
         raise TypeError(f"{value!r} is no integer")
     return value
+
+
+@dataclass(frozen=True, slots=True)
+class ServerStatus:
+    """Identity, jobs and counters of a server.
+
+    Attributes:
+        instance: random text. A new one means that the server was restarted and has no jobs.
+        address: IPv4 address and UDP port that packets are addressed to.
+        durable: results of jobs with a quorum survive the server's process. Otherwise such a job needs a new tag after
+            a restart.
+        jobs: the jobs, by number.
+        decisions: contributions of members since the server's start, by decision.
+        refused: datagrams that changed nothing, by reason.
+        broken: datagrams that could not be handled because of a bug.
+    """
+
+    instance: str
+    address: Address
+    durable: bool
+    jobs: dict[int, ServerJob]
+    decisions: dict[str, int]
+    refused: dict[str, int]
+    broken: int
+
+    def to_message(self) -> dict[str, Any]:
+        """Return the status as a JSON object."""
+        message = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        message["jobs"] = [job.to_json() for job in self.jobs.values()]
+        return {**message, "protocol": VERSION}

@@ -13,10 +13,9 @@ from lanesum._internal.closing import Serving
 from lanesum._internal.offload import Offload, check_offload
 from lanesum._internal.udp_socket import Address
 from lanesum.errors import ConfigurationError
-from lanesum.server.jobs import ServerJob
+from lanesum.server.jobs import ServerJob, ServerStatus
 from lanesum.server.loops import Loss, NativeServerLoop, PythonServerLoop, open_server_sockets
 from lanesum.server.native_aggregator import AnyAggregator, NativeAggregator, make_aggregator
-from lanesum.server.status import ServerStatus
 
 __all__ = ["AggregationServer", "Loss", "Offload"]
 

@@ -206,7 +206,7 @@ KERNEL_ARGUMENTS: tuple[str, ...]
 class CodecKernels:
     """Kernels of lanesum.codecs.kernels.dispatch.Kernels, and what only tests use.
 
-    Records are tuples of the fields that lanesum/codecs/kernels/arguments.py names.
+    Records are tuples of the fields that lanesum/codecs/kernels/interface.py names.
     """
 
     level: str

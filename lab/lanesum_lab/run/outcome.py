@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lanesum.rpc import controller as rpc
-from lanesum.server.status import ServerStatus
+from lanesum.server.jobs import ServerStatus
 from lanesum_control.controlled_server import packets_as_of_a_switch
 from lanesum_control.remote_server import ServerError
 from lanesum_switch.faults.topology_names import CONTROLLER

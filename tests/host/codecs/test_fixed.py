@@ -12,8 +12,8 @@ from hypothesis.extra import numpy as hnp
 
 from lanesum import codecs
 from lanesum.codecs import CodecContext, CodecError, FixedPoint
-from lanesum.codecs.kernels.arguments import BlockUnits
 from lanesum.codecs.kernels.dispatch import kernels
+from lanesum.codecs.kernels.interface import BlockUnits
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum_lab.codec_simulation import simulate

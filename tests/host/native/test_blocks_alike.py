@@ -16,7 +16,7 @@ from hypothesis.extra import numpy as hnp
 
 from lanesum._internal.native import VARIABLE
 from lanesum.codecs import THC, CodecContext
-from lanesum.codecs.kernels.arguments import Rotation
+from lanesum.codecs.kernels.interface import Rotation
 from lanesum.codecs.kernels.packing import lane_contribution
 from lanesum.codecs.kernels.philox import sign_words
 from lanesum.codecs.thc import kernels

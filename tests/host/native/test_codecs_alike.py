@@ -19,8 +19,8 @@ from lanesum._internal.native import VARIABLE
 from lanesum.codecs import Aggregate, Codec, CodecContext, CodecError
 from lanesum.codecs.kernels import dispatch as kernels
 from lanesum.codecs.kernels import reference
-from lanesum.codecs.kernels.arguments import BlockUnits, Rotation
 from lanesum.codecs.kernels.hadamard import hadamard_transform
+from lanesum.codecs.kernels.interface import BlockUnits, Rotation
 from lanesum.codecs.kernels.packing import lane_contribution
 from lanesum.codecs.kernels.philox import Stream, random_words, sign_words
 from lanesum.codecs.kernels.reference import FLOAT32_MAX

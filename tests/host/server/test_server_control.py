@@ -16,8 +16,8 @@ from lanesum.errors import ConfigurationError
 from lanesum.rpc import json_grpc
 from lanesum.rpc.serving import JsonService
 from lanesum.server import AggregationServer
+from lanesum.server.jobs import ServerStatus
 from lanesum.server.service import ADMIT, REMOVE, SERVICE, STATUS, ServerService, serve
-from lanesum.server.status import ServerStatus
 from lanesum_control.remote_server import RemoteServer, ServerError, ServerUnreachableError
 from tests.host.server.contributions import Workers, flat, racks, served
 from tests.raw_http2 import RawPeer, headers

@@ -4,19 +4,26 @@
 
 Both have the same bits, so workers of one job may use different ones. All arrays have one dimension and are contiguous.
 Results are written to arrays of the caller. Native kernels release the GIL, and may run in several threads at once on
-different results; ``LANESUM_THREADS`` makes them do so (:mod:`lanesum.codecs.kernels.threaded`).
+different results.
+
+The environment variable ``LANESUM_THREADS`` sets the number of their threads for a process; the default is 1. Blocks
+are independent, so no bit depends on it. The ranks of a job usually share the cores of a machine already, and the
+network thread of a rank requires one, too. The threads belong to the native extension (``host/native/src/threads``).
+The kernels in NumPy use one.
 """
 
 from __future__ import annotations
 
 import functools
+import os
 from types import ModuleType
 from typing import cast
 
+from lanesum import environment
 from lanesum._internal.native import availability
 from lanesum.codecs.kernels import reference
 from lanesum.codecs.kernels.interface import Kernels
-from lanesum.codecs.kernels.threaded import threads
+from lanesum.errors import ConfigurationError
 
 
 def kernels() -> Kernels:
@@ -31,3 +38,15 @@ def kernels() -> Kernels:
 def native(core: ModuleType, num_threads: int) -> Kernels:
     """Return the native kernels for this processor."""
     return cast(Kernels, core.CodecKernels(threads=num_threads))
+
+
+def threads() -> int:
+    """Return the number of threads of kernels. Raises ConfigurationError if the environment variable is invalid."""
+    return _parsed(os.environ.get(environment.THREADS, "1"))
+
+
+@functools.cache
+def _parsed(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 256:
+        raise ConfigurationError(f"Invalid {environment.THREADS}={text!r}: expected an integer from 1 to 256.")
+    return int(text)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum.codecs.kernels.arguments import BlockUnits
+from lanesum.codecs.kernels.interface import BlockUnits, Bytes, Floats, Integers
 
 _MAGNITUDE = np.uint32(0x7FFFFFFF)
 FLOAT32_MAX = float(np.finfo(np.float32).max)
@@ -22,7 +22,7 @@ SUM_LANES = 32
 SUM_BLOCK = 4096
 
 
-def square_sums(values: NDArray[np.float32], chunk: int, out: NDArray[np.float64]) -> None:
+def square_sums(values: Floats, chunk: int, out: NDArray[np.float64]) -> None:
     """Add the squares of every ``chunk`` values in float64. A sum is not finite exactly if a value is not."""
     for index, start in enumerate(range(0, values.size, chunk)):
         part = values[start : start + chunk]
@@ -40,17 +40,17 @@ def square_sums(values: NDArray[np.float32], chunk: int, out: NDArray[np.float64
         out[index] = np.add.accumulate(lanes[:, 0])[-1]
 
 
-def magnitudes(values: NDArray[np.float32], block: int, out: NDArray[np.uint32]) -> None:
+def magnitudes(values: Floats, block: int, out: NDArray[np.uint32]) -> None:
     """Write the bits of the largest magnitude of every ``block`` values: not finite exactly if a value is not."""
     np.maximum.reduceat(np.abs(values), np.arange(0, values.size, block), out=out.view(np.float32))
 
 
-def not_below(values: NDArray[np.float32], least: int, mask: NDArray[np.uint8]) -> None:
+def not_below(values: Floats, least: int, mask: Bytes) -> None:
     """Mark each magnitude whose bits are at least ``least`` with 1."""
     np.greater_equal(values.view(np.uint32) & _MAGNITUDE, np.uint32(least), out=mask.view(np.bool_))
 
 
-def largest(values: NDArray[np.float32], wanted: int, mask: NDArray[np.uint8]) -> None:
+def largest(values: Floats, wanted: int, mask: Bytes) -> None:
     """Mark the ``wanted`` largest magnitudes with 1; of equal ones the first, and no zeros.
 
     ``wanted`` is at most the number of values.
@@ -63,7 +63,7 @@ def largest(values: NDArray[np.float32], wanted: int, mask: NDArray[np.uint8]) -
         mask[equal[: wanted - int(np.count_nonzero(mask))]] = 1
 
 
-def to_integers(values: NDArray[np.float32], units: BlockUnits, out: NDArray[np.int32]) -> None:
+def to_integers(values: Floats, units: BlockUnits, out: Integers) -> None:
     """Divide ``values`` by their units, round half to even, and cut to plus and minus the peak."""
     unit = _units(units, values.size)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -75,11 +75,7 @@ def to_integers(values: NDArray[np.float32], units: BlockUnits, out: NDArray[np.
 
 
 def from_integers(
-    sums: NDArray[np.int32],
-    units: BlockUnits,
-    divisor: float,
-    counts: NDArray[np.float64] | None,
-    out: NDArray[np.float32],
+    sums: Integers, units: BlockUnits, divisor: float, counts: NDArray[np.float64] | None, out: Floats
 ) -> None:
     """Multiply ``sums`` of integers by their units; divide all by ``divisor``, or each by its own of ``counts``."""
     values = sums * _units(units, sums.size)
@@ -89,14 +85,12 @@ def from_integers(
         out[...] = values
 
 
-def integer_residual(
-    values: NDArray[np.float32], integers: NDArray[np.int32], units: BlockUnits, out: NDArray[np.float32]
-) -> None:
+def integer_residual(values: Floats, integers: Integers, units: BlockUnits, out: Floats) -> None:
     """Subtract from ``values`` the values of their ``integers``."""
     out[...] = values - integers * _units(units, values.size)
 
 
-def sum_rows(rows: NDArray[np.float32], divisor: float, out: NDArray[np.float32]) -> None:
+def sum_rows(rows: Floats, divisor: float, out: Floats) -> None:
     """Add rows as long as ``out``, one after another, in float64; divide, and round once."""
     total = rows[: out.size].astype(np.float64)
     for start in range(out.size, rows.size, out.size):  # the order of additions of numpy.sum is not specified

@@ -15,7 +15,7 @@ from lanesum._internal import arrays
 from lanesum._internal.deferred import Deferred
 from lanesum.aggregation.combine import Words
 from lanesum.codecs.base import CodecContext, Members, Result, Vector
-from lanesum.codecs.kernels.threaded import threads
+from lanesum.codecs.kernels.dispatch import threads
 from lanesum.codecs.norms import norms_of
 from lanesum.codecs.thc.blocks import BlockCoder, Run, cut, powers_of
 from lanesum.codecs.thc.dither import dither_sum

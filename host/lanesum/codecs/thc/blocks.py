@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from lanesum.aggregation.combine import Words
 from lanesum.codecs.base import CodecContext, Members, Vector
-from lanesum.codecs.kernels.arguments import Rotation, rotation_of
+from lanesum.codecs.kernels.interface import Rotation, rotation_of
 from lanesum.codecs.kernels.packing import lane_contribution
 from lanesum.codecs.kernels.reference import FLOAT32_MAX
 from lanesum.codecs.thc.dither import UNIT, DitherSum, Rounding, SharedDithers, dither_offset, dither_sum

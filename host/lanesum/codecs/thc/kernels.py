@@ -13,9 +13,8 @@ from typing import Protocol, cast
 
 from lanesum._internal.native import availability
 from lanesum.aggregation.combine import Words
-from lanesum.codecs.kernels.arguments import Rotation
-from lanesum.codecs.kernels.interface import Floats
-from lanesum.codecs.kernels.threaded import threads
+from lanesum.codecs.kernels.dispatch import threads
+from lanesum.codecs.kernels.interface import Floats, Rotation
 from lanesum.codecs.thc import reference
 from lanesum.codecs.thc.dither import DitherSum, Rounding, SharedDithers
 

@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.aggregation.combine import Words, expand
-from lanesum.codecs.kernels.arguments import Rotation
 from lanesum.codecs.kernels.hadamard import hadamard_transform
-from lanesum.codecs.kernels.interface import Floats
+from lanesum.codecs.kernels.interface import Floats, Rotation
 from lanesum.codecs.kernels.packing import lanes_of, pack
 from lanesum.codecs.kernels.philox import expand_signs
 from lanesum.codecs.kernels.reference import FLOAT32_MAX

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Arguments that the kernels share: the records of lanesum/codecs/kernels/arguments.py and
+// Arguments that the kernels share: the records of lanesum/codecs/kernels/interface.py and
 // lanesum/codecs/thc/dither.py. They have the same fields in the same order. A record is a named tuple in Python. Its
 // arrays are not converted: an array of another type is a TypeError.
 #pragma once

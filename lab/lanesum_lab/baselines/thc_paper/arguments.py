@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments of the kernels of ``thc-paper``; see :mod:`lanesum.codecs.kernels.arguments`."""
+"""Arguments of the kernels of ``thc-paper``; see :mod:`lanesum.codecs.kernels.interface`."""
 
 from __future__ import annotations
 

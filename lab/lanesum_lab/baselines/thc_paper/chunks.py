@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.codecs.base import CodecContext, Vector, Words
-from lanesum.codecs.kernels.arguments import Rotation, rotation_of
+from lanesum.codecs.kernels.interface import Rotation, rotation_of
 from lanesum.codecs.kernels.philox import Stream
 from lanesum.codecs.kernels.reference import FLOAT32_MAX
 from lanesum.protocol.spec import CODE_TABLE_ENTRIES

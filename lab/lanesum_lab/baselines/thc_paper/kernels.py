@@ -14,8 +14,7 @@ from typing import Protocol, cast
 from lanesum._internal.native import availability
 from lanesum.aggregation.combine import Words
 from lanesum.codecs.kernels import dispatch
-from lanesum.codecs.kernels.arguments import Rotation
-from lanesum.codecs.kernels.interface import Bytes, Floats
+from lanesum.codecs.kernels.interface import Bytes, Floats, Rotation
 from lanesum_lab.baselines.thc_paper import reference
 from lanesum_lab.baselines.thc_paper.arguments import LaneContributors, RandomKey, Scale
 

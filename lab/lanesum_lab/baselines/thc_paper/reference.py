@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.aggregation.combine import expand
-from lanesum.codecs.kernels.arguments import Rotation
 from lanesum.codecs.kernels.hadamard import hadamard_transform
+from lanesum.codecs.kernels.interface import Rotation
 from lanesum.codecs.kernels.packing import pack, unpack_lanes
 from lanesum.codecs.kernels.philox import expand_signs, random_words
 from lanesum.codecs.kernels.reference import FLOAT32_MAX

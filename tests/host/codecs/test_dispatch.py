@@ -10,11 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from lanesum import codecs
+from lanesum import codecs, environment
 from lanesum._internal.native import availability
 from lanesum.codecs.kernels import dispatch as kernels
-from lanesum.codecs.kernels import threaded
-from lanesum.codecs.kernels.arguments import BlockUnits
+from lanesum.codecs.kernels.interface import BlockUnits
 from lanesum.errors import ConfigurationError
 from lanesum_lab.codec_simulation import simulate
 
@@ -41,7 +40,7 @@ def test_bits_are_the_same_for_any_number_of_threads(
         vectors = [np.random.default_rng((worker, size)).normal(size=size).astype(np.float32) for worker in range(3)]
         outcomes = []
         for count in (1, 2, 3, 7):
-            monkeypatch.setenv(threaded.VARIABLE, str(count))
+            monkeypatch.setenv(environment.THREADS, str(count))
             codec = codecs.get(name, workers=3, **options)
             run = simulate(codec, vectors, seed=3, keep_residual=True)
             outcomes.append(
@@ -57,7 +56,7 @@ def test_counts_of_a_quorum_go_with_their_values(monkeypatch: pytest.MonkeyPatch
     counts, maxima = generator.integers(1, 9, sums.size).astype(np.float64), np.ones(201, np.float32)
     outcomes = []
     for count in (1, 4):
-        monkeypatch.setenv(threaded.VARIABLE, str(count))
+        monkeypatch.setenv(environment.THREADS, str(count))
         out = np.empty(sums.size, np.float32)
         kernels.kernels().from_integers(sums, BlockUnits(maxima, 2**31 - 1, 1000), 1, counts, out)
         outcomes.append(out.tobytes())
@@ -73,13 +72,13 @@ def square_sums(values: np.ndarray) -> bytes:
 def test_kernels_called_at_once_have_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.random.default_rng(2).normal(size=200_001).astype(np.float32)
     expected = square_sums(values)
-    monkeypatch.setenv(threaded.VARIABLE, "3")
+    monkeypatch.setenv(environment.THREADS, "3")
     with ThreadPoolExecutor(3) as callers:
         assert set(callers.map(square_sums, [values] * 30)) == {expected}
 
 
 def test_forked_process_has_its_own_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(threaded.VARIABLE, "2")
+    monkeypatch.setenv(environment.THREADS, "2")
     values = np.random.default_rng(3).normal(size=200_001).astype(np.float32)
     expected = square_sums(values)
     child = os.fork()
@@ -90,7 +89,7 @@ def test_forked_process_has_its_own_threads(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("text", ["0", "-1", "two", "", "1.5", "257"])
 def test_nonsense_in_the_environment_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(threaded.VARIABLE, text)
+    monkeypatch.setenv(environment.THREADS, text)
     with pytest.raises(ConfigurationError, match="LANESUM_THREADS"):
         simulate(codecs.get("thc", workers=1), [np.ones(5, dtype=np.float32)])
 
