@@ -42,6 +42,8 @@ _P4RUNTIME = "/p4.v1.P4Runtime"
 # A pushed program takes up to a second, so programs are few; make fuzz-programs has a fuzzer of its own for them.
 _PIPELINES = 0.002
 _STREAM_S = 0.05
+# A message of at least so many bytes is at most doubled.
+_MANY_BYTES = 1 << 16
 _DEADLINE_S = 60.0
 
 Body = Callable[[random.Random], str]
@@ -258,7 +260,8 @@ def vary(message: Any, rng: random.Random) -> None:
         if value and rng.random() < 0.5:
             del value[rng.randrange(len(value))]
         else:
-            value.extend(list(value) * rng.choice((1, 1, 50)))
+            # The memory of this process, which is limited, has the body of client and service.
+            value.extend(list(value) * (rng.choice((1, 1, 50)) if message.ByteSize() < _MANY_BYTES else 1))
     elif isinstance(value, bytes):
         setattr(holder, field.name, mutated(value, rng))
     elif isinstance(value, str):
