@@ -7,14 +7,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from lanesum.codecs.kernels import arguments
+from lanesum.codecs.kernels import interface
 from lanesum.codecs.thc import dither
 from lanesum_lab.baselines.thc_paper import arguments as paper
 from tests.paths import ROOT
 
 RECORDS: dict[str, Any] = {
     name: one
-    for module in (arguments, dither, paper)
+    for module in (interface, dither, paper)
     for name, one in vars(module).items()
     if hasattr(one, "_fields") and one.__module__ == module.__name__
 }
