@@ -20,16 +20,6 @@ from lanesum_control.store import Store
 from tests.control_plane.control_fakes import Site, request, what
 
 
-@pytest.fixture
-def site() -> Site:
-    return Site()
-
-
-@pytest.fixture
-def controller(site: Site) -> Controller:
-    return site.start()
-
-
 def test_job_gets_slots_group_tag_table_and_tickets(controller: Controller, site: Site) -> None:
     admitted = controller.admit(request(seed=9))
     job = site.switches["s1"].jobs[admitted.number]

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,23 +17,11 @@ from lanesum_control.cli.job import _since
 from lanesum_control.controller import Controller
 from lanesum_control.errors import AdmissionError, StoreError
 from lanesum_control.events import Event, EventLog
-from lanesum_control.service import ControllerService
 from lanesum_control.store import Store
 from tests.command_line import invoke
 from tests.control_plane.control_fakes import FakeClock, Site, request
 
 BLUE = Caller("blue", Role.TENANT, "ipv4:10.0.0.9:4242")
-
-
-@pytest.fixture
-def controller() -> Controller:
-    return Site().start()
-
-
-@pytest.fixture
-def address(controller: Controller) -> Iterator[str]:
-    with ControllerService(controller, "127.0.0.1:0") as running:
-        yield f"127.0.0.1:{running.port}"
 
 
 def of(controller: Controller, whom: str) -> list[tuple[str, str, str]]:

@@ -17,11 +17,6 @@ OTHER = Taken("other", "process 2 at w9")
 
 
 @pytest.fixture
-def site() -> Site:
-    return Site()
-
-
-@pytest.fixture
 def controller(site: Site) -> Controller:
     controller = site.start()
     controller.admit(request())

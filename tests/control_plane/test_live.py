@@ -8,7 +8,7 @@ import io
 import json
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -47,22 +47,6 @@ class Transport:
 
     def interrupt(self, error: LanesumError, patience_s: float) -> None:
         raise AssertionError(error)
-
-
-@pytest.fixture
-def site() -> Site:
-    return Site()
-
-
-@pytest.fixture
-def controller(site: Site) -> Controller:
-    return site.start()
-
-
-@pytest.fixture
-def address(controller: Controller) -> Iterator[str]:
-    with ControllerService(controller, "127.0.0.1:0") as running:
-        yield f"127.0.0.1:{running.port}"
 
 
 def ticket(controller: Controller, worker: int = 0) -> JobTicket:

@@ -225,11 +225,6 @@ class RealClock(FakeClock):
         return time.monotonic()
 
 
-@pytest.fixture
-def site() -> Site:
-    return Site()
-
-
 def test_expire_returns_the_time_to_the_next_lease(site: Site) -> None:
     controller = site.start()
     assert controller.expire() is None

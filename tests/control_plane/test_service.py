@@ -10,7 +10,7 @@ import json
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -39,17 +39,6 @@ from tests.control_plane.control_fakes import Site
 @pytest.fixture
 def site() -> Site:
     return Site("tree2x2")
-
-
-@pytest.fixture
-def controller(site: Site) -> Controller:
-    return site.start()
-
-
-@pytest.fixture
-def address(controller: Controller) -> Iterator[str]:
-    with ControllerService(controller, "127.0.0.1:0") as running:
-        yield f"127.0.0.1:{running.port}"
 
 
 @pytest.fixture

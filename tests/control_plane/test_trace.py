@@ -10,7 +10,6 @@ import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,6 @@ from lanesum.transport.ticket import JobTicket
 from lanesum_control import timeline
 from lanesum_control.controller import Controller
 from lanesum_control.errors import AdmissionError
-from lanesum_control.service import ControllerService
 from lanesum_control.traces import REPORT_S, SPANS, WorkerTrace, read_trace
 from tests.command_line import invoke
 from tests.control_plane.control_fakes import Site, request
@@ -35,22 +33,6 @@ from tests.host.torch.controllers import controlled
 ROUND = "lanesum::round"
 STEPS = {"lanesum::encode", "lanesum::send", "lanesum::network", "lanesum::decode"}
 GOOD: dict[str, Any] = {"spans": [["lanesum::encode", 1, 2]], "error_us": 3, "offset_us": -4}
-
-
-@pytest.fixture
-def site() -> Site:
-    return Site()
-
-
-@pytest.fixture
-def controller(site: Site) -> Controller:
-    return site.start()
-
-
-@pytest.fixture
-def address(controller: Controller) -> Iterator[str]:
-    with ControllerService(controller, "127.0.0.1:0") as running:
-        yield f"127.0.0.1:{running.port}"
 
 
 def report(controller: Controller, held: JobTicket, trace: WorkerTrace) -> None:
