@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 from lanesum.rpc.controller import MAX_SPANS, MAX_TRACE_S
 from lanesum_control.errors import AdmissionError
@@ -58,12 +58,12 @@ def read_trace(message: object) -> WorkerTrace:
         if not (_is_time(span[1]) and _is_time(span[2]) and 0 <= span[1] <= span[2]):
             raise AdmissionError(f"trace: {str(span)[:80]} has no begin and end in microseconds.")
     error, offset = message.get("error_us"), message.get("offset_us")
-    if not (isinstance(error, int) and isinstance(offset, int) and _is_time(error) and error >= 0 and _is_time(offset)):
+    if not (_is_time(error) and error >= 0 and _is_time(offset)):
         raise AdmissionError(f"trace: {str(error)[:40]} and {str(offset)[:40]} are no error and offset of a clock.")
     return WorkerTrace(tuple((name, begin, end) for name, begin, end in spans), error, offset)
 
 
-def _is_time(value: Any) -> bool:
+def _is_time(value: object) -> TypeGuard[int]:
     return type(value) is int and abs(value) < _MAX_US
 
 
