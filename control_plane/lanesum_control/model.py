@@ -106,7 +106,7 @@ class SwitchJob:
         role: see ``Role``.
         threshold: contributions that complete an entry; 0 means all members.
         uplink: port of answers from above; None without a switch above.
-        lease: ticks of 1,024 us after which an unfinished entry of another job may be reused; SHARED only.
+        lease: ticks of 1,024 µs after which an unfinished entry of another job may be reused; SHARED only.
     """
 
     job: int

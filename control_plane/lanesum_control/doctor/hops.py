@@ -117,7 +117,7 @@ def round_trip(name: str, ip: str) -> Finding:
             "Look for packets at both ends: lanesum capture DEVICE.",
         )
     text = (
-        f"{len(times)} of {_PROBES} echo requests answered; RTT {1e6 * min(times):,.0f} to {1e6 * max(times):,.0f} us."
+        f"{len(times)} of {_PROBES} echo requests answered; RTT {1e6 * min(times):,.0f} to {1e6 * max(times):,.0f} µs."
     )
     if len(times) < _PROBES:
         return note(what, f"{text} Lost packets are retransmitted, which takes a timeout.", "Look at: ip -s link")

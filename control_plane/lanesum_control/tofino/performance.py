@@ -141,7 +141,7 @@ def time_table(found: list[Timing]) -> list[str]:
         "one pass, at least": [f"{one.pass_ns} ns" for one in found],
         "passes of a contribution": [str(one.built.passes) for one in found],
         "passes of the one that leaves as the result": [str(one.answer_passes) for one in found],
-        "from the last contribution to the result, at least": [f"{one.answer_ns / 1e3:.2f} us" for one in found],
+        "from the last contribution to the result, at least": [f"{one.answer_ns / 1e3:.2f} µs" for one in found],
         "packets per second of a pipe": [_millions(one.built.chip.clock_hz) for one in found],
         "contributions per second of an ingress parser": [_millions(one.parser_packets) for one in found],
     }
@@ -156,7 +156,7 @@ def round_trip_table(found: list[Timing]) -> list[str]:
     """Return the rows of the table of slots that keep a port busy over a round trip."""
     lines = [
         "| profile | port, Gbit/s | packets per second | "
-        + " | ".join(f"{us} us" for us in ROUND_TRIPS_US)
+        + " | ".join(f"{us} µs" for us in ROUND_TRIPS_US)
         + " | slots a pipe |",
         "|---|---|---|" + "---|" * len(ROUND_TRIPS_US) + "---|",
     ]

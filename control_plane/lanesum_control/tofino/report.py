@@ -70,7 +70,7 @@ def slots_table() -> list[str]:
         rate = rates(built, LaneOp.ADD32).packets_per_second
         shares = [built.slots // jobs for jobs in JOBS]
         lines.append(
-            f"| {built.name} | " + " | ".join(f"{share:,}, {share / rate * 1e6:.0f} us" for share in shares) + " |"
+            f"| {built.name} | " + " | ".join(f"{share:,}, {share / rate * 1e6:.0f} µs" for share in shares) + " |"
         )
     return lines
 

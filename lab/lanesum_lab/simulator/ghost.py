@@ -55,7 +55,7 @@ class SwitchGhost:
 
         Args:
             seen: header of the packet, with flag ECN if the frame was marked.
-            tick: time in ticks of 1,024 us.
+            tick: time in ticks of 1,024 µs.
             decided: decisions that the switch counted.
             made: packets that it made of this one.
         """

@@ -28,7 +28,7 @@ from lanesum_lab.simulator.wire import (
 from lanesum_switch.reference.slots import Decision
 
 _DECISIONS = tuple(decision.value for decision in Decision)
-_TICK_SHIFT = 10  # a tick is 1,024 us
+_TICK_SHIFT = 10  # a tick is 1,024 µs
 
 
 class WatchedSwitch:

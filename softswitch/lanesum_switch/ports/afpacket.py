@@ -127,7 +127,7 @@ class AfPacketPort:
             self.unsent += 1
 
     def backlog(self) -> int:
-        """Return about how many frames of this socket wait in the kernel to be sent, as of at most 100 us ago."""
+        """Return about how many frames of this socket wait in the kernel to be sent, as of at most 100 µs ago."""
         now = time.monotonic_ns()
         if now - self._backlog_ns > _MAX_BACKLOG_AGE_NS:
             unsent = fcntl.ioctl(self._socket, _SIOCOUTQ, bytes(4))

@@ -47,7 +47,7 @@ class Entry:
         done: the sum is complete. It is a bit of its own, because the fan-in may change later.
         ecn: a contribution met congestion.
         collision: a contribution had flag COLLISION.
-        touched: time of the last contribution that counted, in ticks of 1,024 us modulo 2^16.
+        touched: time of the last contribution that counted, in ticks of 1,024 µs modulo 2^16.
         words: accumulator words, uint32.
     """
 
@@ -101,7 +101,7 @@ class SlotTable:
             fan_in: number of contributions that completes the entry.
             code_table: 16 bytes, for operations with lookup.
             ecn: the packet met congestion: flag ECN, or a mark in its IPv4 header.
-            now: time in ticks of 1,024 us; only its lowest 16 bits count.
+            now: time in ticks of 1,024 µs; only its lowest 16 bits count.
             ascend: sums go on towards the server, see ``lanesum_control.model.Role``.
             shared: the job shares its slots with other jobs.
             quorum: the job has a quorum.

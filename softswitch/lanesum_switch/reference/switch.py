@@ -36,7 +36,7 @@ PortFrame = tuple[int, bytes]
 Copies = list[tuple[int, Frame]]
 
 DEFAULT_SLOTS = 1024
-_TICK_SHIFT = 10  # slots count time in 1,024 us
+_TICK_SHIFT = 10  # slots count time in 1,024 µs
 _ARP_REQUEST, _ARP_REPLY = 1, 2
 _CONGESTION_EXPERIENCED = 3  # RFC 3168
 _ECN_CAPABLE = (1, 2)
