@@ -8,8 +8,11 @@ and decoded in any order and thread.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +25,7 @@ from lanesum.codecs.kernels.reference import FLOAT32_MAX
 from lanesum.codecs.thc.dither import UNIT, DitherSum, Rounding, SharedDithers, dither_offset, dither_sum
 from lanesum.codecs.thc.grid import Grid
 from lanesum.codecs.thc.kernels import block_kernels
-from lanesum.codecs.thc.reference import LEFT_OUT, padded_length
+from lanesum.codecs.thc.reference import LEFT_OUT, digit_base, padded_length
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import CODE_TABLE_ENTRIES
 
@@ -57,9 +60,11 @@ class Run:
         start = self.first * self.block
         return slice(start, start + padded_length(self.values.stop - start, self.block))
 
-    def words(self, bits: int) -> slice:
-        """Return the range of the words, with ``bits`` per coordinate."""
-        return slice(self.padded.start * bits // 32, self.padded.stop * bits // 32)
+    def words(self, bits: int | Fraction) -> slice:
+        """Return the range of the words, with ``bits`` per coordinate in whole words for each block."""
+        each, before = num_words(self.block, bits), self.stop - 1
+        last = self.padded.stop - before * self.block
+        return slice(self.first * each, before * each + num_words(last, bits))
 
     def lengths(self) -> NDArray[np.int64]:
         """Return the number of coordinates of each block, with the padding."""
@@ -74,18 +79,35 @@ def cut(size: int, block: int, piece: int) -> list[Run]:
     return [Run(first, min(blocks, first + step), size, block) for first in range(0, blocks, step)]
 
 
+def num_words(length: int, bits: int | Fraction) -> int:
+    """Return the words of ``length`` coordinates with ``bits`` each."""
+    return math.ceil(length * bits / 32)
+
+
 class BlockCoder:
     """Encoder and decoder with one grid and lane operation.
+
+    ``per_word``: coordinates whose codes and sums are digits of a word of ADD32; None for lanes of ``op``. The
+    attributes ``code_bits`` and ``lane_bits`` are those of a coordinate in the words that are sent and received.
 
     ``context`` selects the dithers of a worker and round. Scales are float32, one or two for each block of the vector.
     They are computed once, from this worker's ``norms`` and from ``peaks``, the largest norms of all workers. Vectors,
     words and lanes are those of the run.
     """
 
-    def __init__(self, grid: Grid, op: LaneOp, block: int) -> None:
+    def __init__(self, grid: Grid, op: LaneOp, block: int, per_word: int | None = None) -> None:
         self.grid = grid
-        self.op = op
         self.block = block
+        self.per_word = per_word
+        self.code_bits: int | Fraction = op.shape.code_bits
+        self.lane_bits: int | Fraction = op.shape.lane_bits
+        self.op = op
+        #: Bits of the lanes that kernels read.
+        self.unpacked_bits = op.shape.lane_bits
+        if per_word is not None:
+            self.code_bits = self.lane_bits = Fraction(32, per_word)
+            # Kernels have a byte for each code, and lanes for any sum.
+            self.op, self.unpacked_bits = LaneOp.ADD8X4, 8 if digit_base(per_word) <= 256 else 16
         levels = np.array(grid.levels)
         self._levels = np.zeros(256, dtype=np.uint8)
         self._levels[: levels.size] = levels
@@ -102,17 +124,19 @@ class BlockCoder:
 
     def quantize(self, rotated: Vector, run: Run, positions: Vector, context: CodecContext, words: Words) -> None:
         """Encode a rotated run to words. ``positions``: see :meth:`positions`."""
-        dithers, rounding = _dithers(run, context), self._rounding(context)
-        block_kernels().quantize_blocks(rotated, positions[run.blocks], self.block, dithers, rounding, words)
+        dithers, rounding, codes = _dithers(run, context), self._rounding(context), self._codes(run, words)
+        block_kernels().quantize_blocks(rotated, positions[run.blocks], self.block, dithers, rounding, codes)
+        self._pack(codes, words)
 
     def encode(
         self, values: Vector, run: Run, powers: Vector, positions: Vector, context: CodecContext, words: Words
     ) -> None:
         """Rotate and encode a run to words."""
-        dithers, rounding = _dithers(run, context), self._rounding(context)
+        dithers, rounding, codes = _dithers(run, context), self._rounding(context), self._codes(run, words)
         block_kernels().encode_blocks(
-            values, powers[_pairs(run)], positions[run.blocks], self._rotation(context), dithers, rounding, words
+            values, powers[_pairs(run)], positions[run.blocks], self._rotation(context), dithers, rounding, codes
         )
+        self._pack(codes, words)
 
     def decode(
         self, lanes: Words, run: Run, scales: Vector, context: CodecContext, taken: DitherSum, out: Vector
@@ -121,7 +145,8 @@ class BlockCoder:
 
         ``scales``: see :meth:`scales`, with the divisor of the mean or 1. ``taken``: dithers of the contributors.
         """
-        lane_bits, rotation = self.op.shape.lane_bits, self._rotation(context)
+        lane_bits, rotation = self.unpacked_bits, self._rotation(context)
+        lanes = self._unpacked(lanes, run, lane_bits)
         block_kernels().decode_blocks(
             lanes, lane_bits, scales[_pairs(run)], rotation, _dithers(run, context), taken, out
         )
@@ -131,8 +156,9 @@ class BlockCoder:
     ) -> None:
         """Decode sums that lack some workers. ``members``: contributors of each word of the run."""
         taken = [dither_sum(context.workers, self.grid.granularity, row) for row in members.sets]
-        ends = np.cumsum(run.lengths() * self.op.shape.lane_bits // 32)
-        starts = ends - run.lengths() * self.op.shape.lane_bits // 32
+        counts = np.array([num_words(length, self.lane_bits) for length in run.lengths().tolist()])
+        ends = np.cumsum(counts)
+        starts = ends - counts
         low = np.minimum.reduceat(members.of_word, starts)
         mixed = low != np.maximum.reduceat(members.of_word, starts)
         # Consecutive blocks with the same contributors are decoded together. A block whose packets have different
@@ -167,14 +193,14 @@ class BlockCoder:
         factors = scales[_pairs(run)]
         rotation = self._rotation(context)
         if included is None:
-            dithers, rounding = _dithers(run, context), self._rounding(context)
-            block_kernels().residual_blocks(values, words, factors, rotation, dithers, rounding, out)
+            dithers, rounding, codes = _dithers(run, context), self._rounding(context), self._unpacked(words, run, 8)
+            block_kernels().residual_blocks(values, codes, factors, rotation, dithers, rounding, out)
             return
         decoded = np.empty_like(values)
-        lanes = lane_contribution(self.op, words, self._levels[:CODE_TABLE_ENTRIES])
+        lanes = words if self.per_word else lane_contribution(self.op, words, self._levels[:CODE_TABLE_ENTRIES])
         own = dither_sum(context.workers, self.grid.granularity, np.arange(context.workers) == context.worker)
         rotated = self._estimate(lanes, run, context, own)
-        rotated *= np.repeat(included, self.op.shape.lanes_per_accumulator_word)
+        rotated *= self._of_coordinates(included, run)
         block_kernels().restore_blocks(rotated, factors, rotation, decoded)
         with np.errstate(over="ignore"):
             np.subtract(values, decoded, out=out)
@@ -191,7 +217,7 @@ class BlockCoder:
         out: Vector,
     ) -> None:
         """Decode one block whose words are sums over different contributors."""
-        of_lane = np.repeat(of_word, self.op.shape.lanes_per_accumulator_word)
+        of_lane = self._of_coordinates(of_word, run)
         rotated = np.empty(run.padded.stop - run.padded.start, dtype=np.float32)
         for number in np.unique(of_word):
             estimate = self._estimate(lanes, run, context, taken[number])
@@ -203,9 +229,37 @@ class BlockCoder:
 
     def _estimate(self, lanes: Words, run: Run, context: CodecContext, taken: DitherSum) -> Vector:
         rotated = np.empty(run.padded.stop - run.padded.start, dtype=np.float32)
-        lane_bits = self.op.shape.lane_bits
+        lane_bits = self.unpacked_bits
+        lanes = self._unpacked(lanes, run, lane_bits)
         block_kernels().estimate_blocks(lanes, lane_bits, self.block, _dithers(run, context), taken, rotated)
         return rotated
+
+    def _codes(self, run: Run, words: Words) -> Words:
+        """Return an array for the codes that kernels write: ``words``, or those that :meth:`_pack` packs to them."""
+        return np.empty(run.words(8).stop - run.words(8).start, np.uint32) if self.per_word else words
+
+    def _pack(self, codes: Words, words: Words) -> None:
+        if self.per_word:
+            block_kernels().pack_digits(codes, self.block, self.per_word, words)
+
+    def _unpacked(self, words: Words, run: Run, lane_bits: int) -> Words:
+        """Return words of digits as lanes; others as they are."""
+        if not self.per_word:
+            return words
+        lanes = np.empty((run.padded.stop - run.padded.start) * lane_bits // 32, np.uint32)
+        block_kernels().unpack_digits(words, self.block, self.per_word, lane_bits, lanes)
+        return lanes
+
+    def _of_coordinates(self, of_word: NDArray[Any], run: Run) -> NDArray[Any]:
+        """Return the entry of its accumulator word for each padded coordinate."""
+        if not self.per_word:
+            return np.repeat(of_word, 32 // self.unpacked_bits)
+        each = num_words(self.block, self.lane_bits)
+        parts = [
+            np.tile(of_word[number * each : (number + 1) * each], self.per_word)[:length]
+            for number, length in enumerate(run.lengths().tolist())
+        ]
+        return np.concatenate(parts)
 
     def _rounding(self, context: CodecContext) -> Rounding:
         offset, flip = dither_offset(context.worker, context.workers), context.worker & 1
