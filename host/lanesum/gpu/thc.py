@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -27,6 +27,7 @@ from lanesum.codecs.thc.backend import HostBackend
 from lanesum.codecs.thc.blocks import BlockCoder, Run, cut, powers_of
 from lanesum.codecs.thc.dither import dither_offset, dither_sum
 from lanesum.codecs.thc.grid import outer_levels
+from lanesum.codecs.thc.reference import digit_base
 from lanesum.gpu.availability import require
 from lanesum.gpu.staging import Event, staging_for, to_host
 from lanesum.gpu.tensors import with_error_feedback
@@ -65,7 +66,7 @@ class Launches:
         options = {"num_warps": max(1, block // per_warp), "enable_fp_fusion": False}
         if torch.version.hip is None:
             options["maxnreg"] = registers
-        return {**shape, "LANE": self.coder.op.shape.lane_bits, **options}
+        return {**shape, "LANE": self.coder.unpacked_bits, **options}
 
     @cached_property
     def decode(self) -> dict[str, Any]:
@@ -76,10 +77,9 @@ class Launches:
     def encode(self) -> dict[str, Any]:
         """Constants of the kernel that encodes."""
         grid, shape = self.coder.grid, self.coder.op.shape
-        bits = shape.code_bits
         # The kernel counts the integers left out from either end.
-        assert grid.levels == outer_levels(bits, grid.granularity)
-        left_out = grid.granularity + 1 - 2**bits
+        left_out = grid.granularity + 1 - len(grid.levels)
+        assert grid.uniform or grid.levels == outer_levels(shape.code_bits, grid.granularity)
         missing = set(range(grid.granularity + 1)) - set(grid.levels)
         return {
             **self._block(*_ENCODING),
@@ -87,8 +87,9 @@ class Launches:
             "MISSING": sum(1 << integer for integer in missing),
             "LOW": (left_out + 1) // 2,
             "HIGH": left_out // 2,
-            "CODE": bits,
+            "CODE": shape.code_bits,
             "PLANES": shape.planes,
+            "LANE": shape.lane_bits,
         }
 
     def parts(self, run: Run) -> list[tuple[int, int, int, bool]]:
@@ -104,6 +105,24 @@ class Launches:
         if whole < run.stop:
             parts.append((whole, 1, int(run.lengths()[-1]), True))
         return parts
+
+
+def pack_digits(codes: torch.Tensor, length: int, per_word: int) -> torch.Tensor:
+    """Pack as :func:`lanesum.codecs.thc.reference.pack_digits`; ``codes``: int32 words, a row for each block."""
+    width = -(-length // per_word)
+    octets = codes.view(torch.uint8).view(-1, length // 4, 4).flip(2).view(-1, length).long()
+    rows = torch.nn.functional.pad(octets, (0, per_word * width - length)).view(-1, per_word, width)
+    powers = digit_base(per_word) ** torch.arange(per_word, device=codes.device)
+    return (rows * powers[:, None]).sum(1).int().view(-1)
+
+
+def unpack_digits(words: torch.Tensor, length: int, per_word: int, lane_bits: int) -> torch.Tensor:
+    """Unpack as :func:`lanesum.codecs.thc.reference.unpack_digits`; ``words``: int32, a row for each block."""
+    base = digit_base(per_word)
+    powers = base ** torch.arange(per_word, device=words.device)
+    digits = (words.long() & 0xFFFFFFFF)[:, None] // powers[:, None] % base
+    lanes = digits.view(len(words), -1)[:, :length].to(torch.uint8 if lane_bits == 8 else torch.int16)
+    return lanes.reshape(-1, 32 // lane_bits).flip(1).contiguous().view(torch.int32).view(-1)
 
 
 class DeviceBackend:
@@ -162,7 +181,6 @@ class DeviceBackend:
         """Launch the encoding of all runs."""
         coder, context = self._coder, self._context
         self._peaks = peaks
-        shape = coder.op.shape
         known = (
             powers_of(self._norms),
             coder.positions(self._norms, peaks),
@@ -172,7 +190,7 @@ class DeviceBackend:
         )
         summed = dither_sum(context.workers, coder.grid.granularity)
         self._dither_sum = (summed.multiplier, self._as_int32(summed.constant))
-        words = self.runs[-1].words(shape.code_bits).stop
+        words = self.runs[-1].words(coder.code_bits).stop
         self._codes = self._staging.empty_pinned(words, torch.int32)
         self._encoded: list[Event] = []
         with self._staging.stream():
@@ -180,9 +198,12 @@ class DeviceBackend:
             *own, self._scales, signs = parameters.split([one.size for one in known])
             self._own, self._signs = own, signs.view(torch.int32)
             made = torch.empty(words, dtype=torch.int32, device=self._vector.device)
+            codes = made.new_empty(self.runs[-1].words(8).stop) if coder.per_word else made
             for run in self.runs:
-                self.launch_encode(run, made)
-                part = run.words(shape.code_bits)
+                self.launch_encode(run, codes)
+                part = run.words(coder.code_bits)
+                if coder.per_word:
+                    made[part] = self._in_parts(run, pack_digits, codes[run.words(8)], 4)
                 self._encoded.append(self._staging.copy_to_host(made[part], self._codes[part]))
 
     def launch_square_sums(self, sums: torch.Tensor) -> None:
@@ -217,12 +238,24 @@ class DeviceBackend:
     def launch_decode(self, run: Run, lanes: torch.Tensor) -> None:
         """Launch the kernel that decodes all workers' sums of a run (int32 words) to values."""
         launch: _Kernel = self._kernels.decode
+        lane_bits = self._coder.unpacked_bits
+        if self._coder.per_word:
+            lanes = self._in_parts(run, partial(unpack_digits, lane_bits=lane_bits), lanes, self._coder.per_word)
         for first, blocks, length, masked in self._launches.parts(run):
-            begin = (first - run.first) * self._coder.block * self._coder.op.shape.lane_bits // 32
+            begin = (first - run.first) * self._coder.block * lane_bits // 32
             launch[(blocks,)](
                 lanes[begin:], self._values, self._scales, self._signs,
                 self.size, first, length, *self._random_key, *self._dither_sum, MASKED=masked, **self._launches.decode,
             )  # fmt: skip
+
+    def _in_parts(self, run: Run, convert: Callable[..., torch.Tensor], words: torch.Tensor, each: int) -> torch.Tensor:
+        """Convert the words of a run, ``each`` coordinates in a word, part by part with blocks of one length."""
+        parts = []
+        for _, blocks, length, _ in self._launches.parts(run):
+            count = blocks * -(-length // each)
+            parts.append(convert(words[:count].view(blocks, -1), length, self._coder.per_word))
+            words = words[count:]
+        return torch.cat(parts)
 
     def decode_members(self, sums: Words, members: Members) -> None:
         host = self._host

@@ -35,7 +35,7 @@ from lanesum.protocol.lanes import LaneOp
 _FLAT_BLOCK = 4096
 _BLOCKS = (256, 512, 1024, 2048, 4096)
 # Widths pay for their shorter blocks and copies if they reduce the expected error, or the bytes, to this share.
-_WORTHWHILE = 0.9
+_LESS_ERROR, _FEWER_BYTES = 0.75, 0.9
 # Coordinates of a word of digits. With fewer, lanes of 16 bits are as good.
 _PER_WORD = range(16, 2, -1)
 # Unit of a budget is 1/1024 word of a block, so that all workers compute the same one.
@@ -158,9 +158,9 @@ class WidthTHC(THC):
         if flat is not None:
             equal = Ladder((flat,)).expected(coarse, np.zeros(coarse.size, np.intp))
             if self.error is not None and flat.error <= self.error:
-                worse = ladder.cost(plan) >= _WORTHWHILE * flat.cost * norms.size
+                worse = ladder.cost(plan) >= _FEWER_BYTES * flat.cost * norms.size
             else:
-                worse = ladder.expected(norms, plan) >= _WORTHWHILE * equal
+                worse = ladder.expected(norms, plan) >= _LESS_ERROR * equal
             if worse:
                 return None
         return plan
