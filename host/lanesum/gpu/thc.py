@@ -3,15 +3,16 @@
 """``thc`` on a vector of a device: the same rounds and words as on the host, made by kernels.
 
 All kernels of a round, and the copies of their results, are launched at once. The communication thread then waits for
-one piece after the other. The residual is computed together with the codes, before they are sent. Two rare cases of a
-quorum are computed on the host: sums that lack some workers, and residuals of words that were left out.
+one piece after the other. The residual is computed together with the codes, before they are sent. The host packs and
+unpacks the digits of words. It also computes two rare cases of a quorum: sums that lack some workers, and residuals of
+words that were left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -27,7 +28,6 @@ from lanesum.codecs.thc.backend import HostBackend
 from lanesum.codecs.thc.blocks import BlockCoder, Run, cut, powers_of
 from lanesum.codecs.thc.dither import dither_offset, dither_sum
 from lanesum.codecs.thc.grid import outer_levels
-from lanesum.codecs.thc.reference import digit_base
 from lanesum.gpu.availability import require
 from lanesum.gpu.staging import Event, staging_for, to_host
 from lanesum.gpu.tensors import with_error_feedback
@@ -107,24 +107,6 @@ class Launches:
         return parts
 
 
-def pack_digits(codes: torch.Tensor, length: int, per_word: int) -> torch.Tensor:
-    """Pack as :func:`lanesum.codecs.thc.reference.pack_digits`; ``codes``: int32 words, a row for each block."""
-    width = -(-length // per_word)
-    octets = codes.view(torch.uint8).view(-1, length // 4, 4).flip(2).view(-1, length).long()
-    rows = torch.nn.functional.pad(octets, (0, per_word * width - length)).view(-1, per_word, width)
-    powers = digit_base(per_word) ** torch.arange(per_word, device=codes.device)
-    return (rows * powers[:, None]).sum(1).int().view(-1)
-
-
-def unpack_digits(words: torch.Tensor, length: int, per_word: int, lane_bits: int) -> torch.Tensor:
-    """Unpack as :func:`lanesum.codecs.thc.reference.unpack_digits`; ``words``: int32, a row for each block."""
-    base = digit_base(per_word)
-    powers = base ** torch.arange(per_word, device=words.device)
-    digits = (words.long() & 0xFFFFFFFF)[:, None] // powers[:, None] % base
-    lanes = digits.view(len(words), -1)[:, :length].to(torch.uint8 if lane_bits == 8 else torch.int16)
-    return lanes.reshape(-1, 32 // lane_bits).flip(1).contiguous().view(torch.int32).view(-1)
-
-
 class DeviceBackend:
     """One all-reduce of a tensor that ``lanesum.gpu.tensors.checked_tensor`` has returned."""
 
@@ -151,11 +133,6 @@ class DeviceBackend:
         with self._staging.stream():
             self._values = torch.empty_like(vector)
             self._residual = torch.empty_like(vector) if context.keep_residual else None
-
-    @property
-    def codes(self) -> Words:
-        words: Words = self._codes.numpy().view(np.uint32)
-        return words
 
     def norms(self) -> Vector:
         coder, part = self._coder, self._sum_part
@@ -190,21 +167,21 @@ class DeviceBackend:
         )
         summed = dither_sum(context.workers, coder.grid.granularity)
         self._dither_sum = (summed.multiplier, self._as_int32(summed.constant))
-        words = self.runs[-1].words(coder.code_bits).stop
-        self._codes = self._staging.empty_pinned(words, torch.int32)
+        words = self.runs[-1].words(coder.op.shape.code_bits).stop
+        self._made = self._staging.empty_pinned(words, torch.int32)
+        self.codes = self._made.numpy().view(np.uint32)
+        if coder.per_word:
+            self.codes = np.empty(self.runs[-1].words(coder.code_bits).stop, np.uint32)
         self._encoded: list[Event] = []
         with self._staging.stream():
             parameters = self._staging.copy_to_device(np.concatenate(known))
             *own, self._scales, signs = parameters.split([one.size for one in known])
             self._own, self._signs = own, signs.view(torch.int32)
             made = torch.empty(words, dtype=torch.int32, device=self._vector.device)
-            codes = made.new_empty(self.runs[-1].words(8).stop) if coder.per_word else made
             for run in self.runs:
-                self.launch_encode(run, codes)
-                part = run.words(coder.code_bits)
-                if coder.per_word:
-                    made[part] = self._in_parts(run, pack_digits, codes[run.words(8)], 4)
-                self._encoded.append(self._staging.copy_to_host(made[part], self._codes[part]))
+                self.launch_encode(run, made)
+                part = run.words(coder.op.shape.code_bits)
+                self._encoded.append(self._staging.copy_to_host(made[part], self._made[part]))
 
     def launch_square_sums(self, sums: torch.Tensor) -> None:
         """Launch the kernel alone, in the current stream: ``sums`` (float64) of the squares of parts."""
@@ -230,32 +207,24 @@ class DeviceBackend:
 
     def encode(self, number: int) -> None:
         self._encoded[number].synchronize()
+        run, made = self.runs[number], self._made.numpy().view(np.uint32)
+        self._coder.pack(made[run.words(8)], self.codes[run.words(self._coder.code_bits)])
 
     def decode(self, number: int, lanes: Words) -> None:
+        run = self.runs[number]
+        lanes = self._coder.unpacked(lanes, run, self._coder.unpacked_bits)
         with self._staging.stream():
-            self.launch_decode(self.runs[number], self._staging.copy_to_device(lanes.view(np.int32)))
+            self.launch_decode(run, self._staging.copy_to_device(lanes.view(np.int32)))
 
     def launch_decode(self, run: Run, lanes: torch.Tensor) -> None:
         """Launch the kernel that decodes all workers' sums of a run (int32 words) to values."""
         launch: _Kernel = self._kernels.decode
-        lane_bits = self._coder.unpacked_bits
-        if self._coder.per_word:
-            lanes = self._in_parts(run, partial(unpack_digits, lane_bits=lane_bits), lanes, self._coder.per_word)
         for first, blocks, length, masked in self._launches.parts(run):
-            begin = (first - run.first) * self._coder.block * lane_bits // 32
+            begin = (first - run.first) * self._coder.block * self._coder.unpacked_bits // 32
             launch[(blocks,)](
                 lanes[begin:], self._values, self._scales, self._signs,
                 self.size, first, length, *self._random_key, *self._dither_sum, MASKED=masked, **self._launches.decode,
             )  # fmt: skip
-
-    def _in_parts(self, run: Run, convert: Callable[..., torch.Tensor], words: torch.Tensor, each: int) -> torch.Tensor:
-        """Convert the words of a run, ``each`` coordinates in a word, part by part with blocks of one length."""
-        parts = []
-        for _, blocks, length, _ in self._launches.parts(run):
-            count = blocks * -(-length // each)
-            parts.append(convert(words[:count].view(blocks, -1), length, self._coder.per_word))
-            words = words[count:]
-        return torch.cat(parts)
 
     def decode_members(self, sums: Words, members: Members) -> None:
         host = self._host

@@ -97,11 +97,9 @@ class HostBackend:
     def encode(self, number: int) -> None:
         run = self.runs[number]
         words = self.codes[run.words(self._coder.code_bits)]
-        if number == 0 and self.ahead is not None:
-            self._coder.quantize(self.ahead(), run, self._positions, self._context, words)
-        else:
-            values = self._vector[run.values]
-            self._coder.encode(values, run, self._powers, self._positions, self._context, words)
+        rotated = self.ahead() if number == 0 and self.ahead is not None else None
+        values = self._vector[run.values]
+        self._coder.encode(values, run, self._powers, self._positions, self._context, words, rotated)
 
     def decode(self, number: int, lanes: Words) -> None:
         run = self.runs[number]

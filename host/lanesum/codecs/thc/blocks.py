@@ -96,18 +96,12 @@ class BlockCoder:
     """
 
     def __init__(self, grid: Grid, op: LaneOp, block: int, per_word: int | None = None) -> None:
-        self.grid = grid
-        self.block = block
-        self.per_word = per_word
-        self.code_bits: int | Fraction = op.shape.code_bits
-        self.lane_bits: int | Fraction = op.shape.lane_bits
-        self.op = op
-        #: Bits of the lanes that kernels read.
-        self.unpacked_bits = op.shape.lane_bits
-        if per_word is not None:
-            self.code_bits = self.lane_bits = Fraction(32, per_word)
-            # Kernels have a byte for each code, and lanes for any sum.
-            self.op, self.unpacked_bits = LaneOp.ADD8X4, 8 if digit_base(per_word) <= 256 else 16
+        self.grid, self.block, self.per_word = grid, block, per_word
+        digits = Fraction(32, per_word) if per_word else None
+        self.code_bits, self.lane_bits = digits or op.shape.code_bits, digits or op.shape.lane_bits
+        # Kernels have a byte for each code that becomes a digit, and lanes of 8 or 16 bits.
+        self.op = LaneOp.ADD8X4 if per_word else op
+        self.unpacked_bits = 8 if per_word and digit_base(per_word) <= 256 else 16 if per_word else op.shape.lane_bits
         levels = np.array(grid.levels)
         self._levels = np.zeros(256, dtype=np.uint8)
         self._levels[: levels.size] = levels
@@ -122,21 +116,30 @@ class BlockCoder:
         block_kernels().rotate_blocks(values, powers[_pairs(run)], self._rotation(context), rotated)
         return rotated
 
-    def quantize(self, rotated: Vector, run: Run, positions: Vector, context: CodecContext, words: Words) -> None:
-        """Encode a rotated run to words. ``positions``: see :meth:`positions`."""
-        dithers, rounding, codes = _dithers(run, context), self._rounding(context), self._codes(run, words)
-        block_kernels().quantize_blocks(rotated, positions[run.blocks], self.block, dithers, rounding, codes)
-        self._pack(codes, words)
-
     def encode(
-        self, values: Vector, run: Run, powers: Vector, positions: Vector, context: CodecContext, words: Words
+        self,
+        values: Vector,
+        run: Run,
+        powers: Vector,
+        positions: Vector,
+        context: CodecContext,
+        words: Words,
+        rotated: Vector | None = None,
     ) -> None:
-        """Rotate and encode a run to words."""
-        dithers, rounding, codes = _dithers(run, context), self._rounding(context), self._codes(run, words)
-        block_kernels().encode_blocks(
-            values, powers[_pairs(run)], positions[run.blocks], self._rotation(context), dithers, rounding, codes
-        )
-        self._pack(codes, words)
+        """Encode a run to words. ``positions``: see :meth:`positions`. ``rotated``: by :meth:`rotate`, if it was."""
+        kernels, dithers, rounding = block_kernels(), _dithers(run, context), self._rounding(context)
+        codes = np.empty(run.words(8).stop - run.words(8).start, np.uint32) if self.per_word else words
+        factors, rotation = positions[run.blocks], self._rotation(context)
+        if rotated is None:
+            kernels.encode_blocks(values, powers[_pairs(run)], factors, rotation, dithers, rounding, codes)
+        else:
+            kernels.quantize_blocks(rotated, factors, self.block, dithers, rounding, codes)
+        self.pack(codes, words)
+
+    def pack(self, codes: Words, words: Words) -> None:
+        """Pack the codes of kernels, a byte each, to ``words`` of digits; other codes are words."""
+        if self.per_word:
+            block_kernels().pack_digits(codes, self.block, self.per_word, words)
 
     def decode(
         self, lanes: Words, run: Run, scales: Vector, context: CodecContext, taken: DitherSum, out: Vector
@@ -146,7 +149,7 @@ class BlockCoder:
         ``scales``: see :meth:`scales`, with the divisor of the mean or 1. ``taken``: dithers of the contributors.
         """
         lane_bits, rotation = self.unpacked_bits, self._rotation(context)
-        lanes = self._unpacked(lanes, run, lane_bits)
+        lanes = self.unpacked(lanes, run, lane_bits)
         block_kernels().decode_blocks(
             lanes, lane_bits, scales[_pairs(run)], rotation, _dithers(run, context), taken, out
         )
@@ -155,26 +158,16 @@ class BlockCoder:
         self, lanes: Words, run: Run, peaks: Vector, context: CodecContext, members: Members, out: Vector
     ) -> None:
         """Decode sums that lack some workers. ``members``: contributors of each word of the run."""
-        taken = [dither_sum(context.workers, self.grid.granularity, row) for row in members.sets]
-        counts = np.array([num_words(length, self.lane_bits) for length in run.lengths().tolist()])
-        ends = np.cumsum(counts)
-        starts = ends - counts
-        low = np.minimum.reduceat(members.of_word, starts)
-        mixed = low != np.maximum.reduceat(members.of_word, starts)
-        # Consecutive blocks with the same contributors are decoded together. A block whose packets have different
-        # contributors is decoded alone.
-        change = (low[1:] != low[:-1]) | mixed[1:] | mixed[:-1]
-        bounds = [0, *(np.flatnonzero(change) + 1).tolist(), low.size]
-        for begin, end in pairwise(bounds):
-            part = Run(run.first + begin, run.first + end, run.size, run.block)
-            words = slice(starts[begin], ends[end - 1])
-            there = out[part.values.start - run.values.start : part.values.stop - run.values.start]
-            if mixed[begin]:
-                self._decode_mixed(lanes[words], part, peaks, context, taken, members.of_word[words], there)
-            else:
-                one = taken[low[begin]]
-                scales = self.scales(run.size, peaks, one.num_workers if context.average else 1)
-                self.decode(lanes[words], part, scales, context, one, there)
+        of_coordinates = self._of_coordinates(members.of_word, run)
+        rotated = np.empty(of_coordinates.size, dtype=np.float32)
+        for number in np.unique(members.of_word):
+            taken = dither_sum(context.workers, self.grid.granularity, members.sets[number])
+            estimate = self._estimate(lanes, run, context, taken)
+            if context.average:
+                estimate /= np.float32(taken.num_workers)
+            np.copyto(rotated, estimate, where=of_coordinates == number)
+        factors = self.scales(run.size, peaks, 1)[_pairs(run)]
+        block_kernels().restore_blocks(rotated, factors, self._rotation(context), out)
 
     def residual(
         self,
@@ -193,7 +186,7 @@ class BlockCoder:
         factors = scales[_pairs(run)]
         rotation = self._rotation(context)
         if included is None:
-            dithers, rounding, codes = _dithers(run, context), self._rounding(context), self._unpacked(words, run, 8)
+            dithers, rounding, codes = _dithers(run, context), self._rounding(context), self.unpacked(words, run, 8)
             block_kernels().residual_blocks(values, codes, factors, rotation, dithers, rounding, out)
             return
         decoded = np.empty_like(values)
@@ -206,43 +199,14 @@ class BlockCoder:
             np.subtract(values, decoded, out=out)
         np.clip(out, -FLOAT32_MAX, FLOAT32_MAX, out=out)
 
-    def _decode_mixed(
-        self,
-        lanes: Words,
-        run: Run,
-        peaks: Vector,
-        context: CodecContext,
-        taken: list[DitherSum],
-        of_word: NDArray[np.intp],
-        out: Vector,
-    ) -> None:
-        """Decode one block whose words are sums over different contributors."""
-        of_lane = self._of_coordinates(of_word, run)
-        rotated = np.empty(run.padded.stop - run.padded.start, dtype=np.float32)
-        for number in np.unique(of_word):
-            estimate = self._estimate(lanes, run, context, taken[number])
-            if context.average:
-                estimate /= np.float32(taken[number].num_workers)
-            np.copyto(rotated, estimate, where=of_lane == number)
-        factors = self.scales(run.size, peaks, 1)[_pairs(run)]
-        block_kernels().restore_blocks(rotated, factors, self._rotation(context), out)
-
     def _estimate(self, lanes: Words, run: Run, context: CodecContext, taken: DitherSum) -> Vector:
         rotated = np.empty(run.padded.stop - run.padded.start, dtype=np.float32)
         lane_bits = self.unpacked_bits
-        lanes = self._unpacked(lanes, run, lane_bits)
+        lanes = self.unpacked(lanes, run, lane_bits)
         block_kernels().estimate_blocks(lanes, lane_bits, self.block, _dithers(run, context), taken, rotated)
         return rotated
 
-    def _codes(self, run: Run, words: Words) -> Words:
-        """Return an array for the codes that kernels write: ``words``, or those that :meth:`_pack` packs to them."""
-        return np.empty(run.words(8).stop - run.words(8).start, np.uint32) if self.per_word else words
-
-    def _pack(self, codes: Words, words: Words) -> None:
-        if self.per_word:
-            block_kernels().pack_digits(codes, self.block, self.per_word, words)
-
-    def _unpacked(self, words: Words, run: Run, lane_bits: int) -> Words:
+    def unpacked(self, words: Words, run: Run, lane_bits: int) -> Words:
         """Return words of digits as lanes; others as they are."""
         if not self.per_word:
             return words
@@ -254,12 +218,9 @@ class BlockCoder:
         """Return the entry of its accumulator word for each padded coordinate."""
         if not self.per_word:
             return np.repeat(of_word, 32 // self.unpacked_bits)
-        each = num_words(self.block, self.lane_bits)
-        parts = [
-            np.tile(of_word[number * each : (number + 1) * each], self.per_word)[:length]
-            for number, length in enumerate(run.lengths().tolist())
-        ]
-        return np.concatenate(parts)
+        each, lengths = num_words(self.block, self.lane_bits), run.lengths().tolist()
+        rows = [np.tile(of_word[at * each :][:each], self.per_word)[:length] for at, length in enumerate(lengths)]
+        return np.concatenate(rows)
 
     def _rounding(self, context: CodecContext) -> Rounding:
         offset, flip = dither_offset(context.worker, context.workers), context.worker & 1

@@ -60,8 +60,6 @@ OPS = {
 }
 #: With more workers the random bits of missing ones would dominate the work of a quorum round.
 MAX_WORKERS = 1024
-# Codes of kernels are bytes.
-_MAX_CODE = 255
 #: Largest block, which is a power of two.
 MAX_BLOCK = 1 << 16
 #: Maximum sum in a lane, by bits of a lane. Lanes of 16 bits reserve some range for the sum of dithers.
@@ -195,7 +193,7 @@ class DigitTHC(THC):
 
     def __init__(self, *, workers: int, per_word: int, block: int = 4096) -> None:
         super().__init__(workers=workers, block=block, lookup=False)
-        granularity = min(_MAX_CODE, (digit_base(per_word) - 1) // workers)
+        granularity = min(255, (digit_base(per_word) - 1) // workers)  # kernels have a byte for each code
         if granularity < 1:
             raise ConfigurationError(f"Words of {per_word} digits do not hold the sums of {workers} workers.")
         self._set(LaneOp.ADD32, best_of([tuple(range(granularity + 1))], workers), per_word)

@@ -165,26 +165,24 @@ def pack_digits(codes: Words, block: int, per_word: int, words: Words) -> None:
 
     Digit i of the words of a block has its next codes in order, with zeros after the last one.
     """
-    base = np.uint32(digit_base(per_word))
+    powers = _powers(per_word)
     for there, part in _digit_rows(words, unpack_lanes(codes), block, per_word):
-        rows = np.zeros((len(part), per_word, there.shape[1]), np.uint32)
-        rows.reshape(len(part), -1)[:, : part.shape[1]] = part
-        there[...] = 0
-        for digit in reversed(range(per_word)):
-            there *= base
-            there += rows[:, digit]
+        rows = np.zeros((len(part), there.shape[1] * per_word), np.uint32)
+        rows[:, : part.shape[1]] = part
+        np.sum(rows.reshape(len(part), per_word, -1) * powers, axis=1, out=there)
 
 
 def unpack_digits(words: Words, block: int, per_word: int, lane_bits: int, lanes: Words) -> None:
     """Unpack the digits of words to lanes of 8 or 16 bits."""
-    padded, base = np.empty(lanes.size * (32 // lane_bits), np.uint32), np.uint32(digit_base(per_word))
+    padded = np.empty(lanes.size * (32 // lane_bits), np.uint32)
     for there, part in _digit_rows(words, padded, block, per_word):
-        rest = there
-        for start in range(0, part.shape[1], there.shape[1]):
-            digits = part[:, start : start + there.shape[1]]
-            digits[...] = (rest % base)[:, : digits.shape[1]]
-            rest = rest // base
+        digits = there[:, None] // _powers(per_word) % np.uint32(digit_base(per_word))
+        part[...] = digits.reshape(len(part), -1)[:, : part.shape[1]]
     lanes[...] = padded.astype(f">u{lane_bits // 8}").view(">u4")
+
+
+def _powers(per_word: int) -> Words:
+    return np.array([[digit_base(per_word) ** digit] for digit in range(per_word)], np.uint32)
 
 
 def _subtract_dithers(

@@ -36,10 +36,8 @@ _FLAT_BLOCK = 4096
 _BLOCKS = (256, 512, 1024, 2048, 4096)
 # Widths pay for their shorter blocks and copies if they reduce the expected error, or the bytes, to this share.
 _LESS_ERROR, _FEWER_BYTES = 0.75, 0.9
-# Coordinates of a word of digits. With fewer, lanes of 16 bits are as good.
-_PER_WORD = range(16, 2, -1)
-# Unit of a budget is 1/1024 word of a block, so that all workers compute the same one.
-_UNITS = 1024
+_PER_WORD = range(16, 2, -1)  # coordinates of a word of digits; with fewer, lanes of 16 bits are as good
+_UNITS = 1024  # of a budget, in a word of a block, so that all workers compute the same one
 
 
 class WidthTHC(THC):
@@ -101,33 +99,28 @@ class WidthTHC(THC):
         self._codecs = [found[width.number][0] for width in self._ladder.widths[1:]]
         most_bits, least_error = known[-1][0], self._ladder.widths[-1].error
         if budget is not None and not 0 < budget <= most_bits:
-            raise ConfigurationError(
-                f"Invalid budget={budget} for codec thc with {workers} workers: expected more than 0, at most "
-                f"{most_bits:g} bits."
-            )
+            known_bits = f"expected more than 0, at most {most_bits:g} bits"
+            raise ConfigurationError(f"Invalid budget={budget} for codec thc with {workers} workers: {known_bits}.")
         if error is not None and not least_error <= error < 1:
-            raise ConfigurationError(
-                f"Invalid error={error} for codec thc with {workers} workers: expected {least_error:.2g} to 1."
-            )
+            wanted = f"expected {least_error:.2g} to 1"
+            raise ConfigurationError(f"Invalid error={error} for codec thc with {workers} workers: {wanted}.")
         # Words of a block. A norm is one, uplink and downlink.
         units = math.inf if budget is None else round(_UNITS * np.interp(budget, *np.array(known).T))
         self._budget = None if budget is None else int(units) - 2 * _UNITS
         fits = [one for one in ways if _UNITS * one.cost <= units]
         reach = [one for one in fits if error is not None and one.error <= error]
-        least = min(fits, key=lambda one: one.error, default=None)
-        self._flat = min(reach, key=lambda one: one.cost) if reach else least
+        self._flat = min(reach or fits, key=lambda one: one.cost if reach else one.error, default=None)
         if self._flat is not None:
             flat = found[self._flat.number][1](workers=workers, block=_FLAT_BLOCK)
             self._set(flat.op, flat.grid, flat.coder.per_word)
         # The number of rounds is known after the norms. Normal vectors have the flat plan.
-        max_nmse = 1.0 if self._flat is None else self.traits.max_nmse
-        self.traits = replace(self.traits, max_nmse=max_nmse, depends_on_past_sums=True)
+        worst = self.traits.max_nmse if self._flat else 1.0
+        self.traits = replace(self.traits, max_nmse=worst, depends_on_past_sums=True)
 
     @property
     def code_table(self) -> NDArray[np.uint8] | None:
         """Code table of the job, if any width has one."""
-        tables = [one.code_table for one in self._codecs if one.code_table is not None]
-        return tables[0] if tables else super().code_table
+        return next((one.code_table for one in self._codecs if one.code_table is not None), super().code_table)
 
     def describe(self) -> str:
         """See :meth:`lanesum.codecs.base.Codec.describe`."""
