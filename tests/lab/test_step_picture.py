@@ -79,7 +79,7 @@ def test_picture_has_a_bar_for_each_span_at_its_time(made: dict[str, Any]) -> No
     assert "Worker 1 begins the first round last" in picture and "a &lt;test&gt;" in picture
 
 
-def test_picture_of_the_docs_is_of_a_real_step_of_four_workers() -> None:
+def test_picture_of_docs_has_every_span_of_four_workers() -> None:
     trace = timeline.read_timeline(TRACE)
     check_format(trace["traceEvents"])
     found = step_picture.steps(trace)
