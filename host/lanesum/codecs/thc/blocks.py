@@ -25,7 +25,7 @@ from lanesum.codecs.kernels.reference import FLOAT32_MAX
 from lanesum.codecs.thc.dither import UNIT, DitherSum, Rounding, SharedDithers, dither_offset, dither_sum
 from lanesum.codecs.thc.grid import Grid
 from lanesum.codecs.thc.kernels import block_kernels
-from lanesum.codecs.thc.reference import LEFT_OUT, digit_base, padded_length
+from lanesum.codecs.thc.reference import LEFT_OUT, digit_base, padded_length, picked, put
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import CODE_TABLE_ENTRIES
 
@@ -37,12 +37,20 @@ _FIRST_EXPONENT = 100
 
 @dataclass(frozen=True)
 class Run:
-    """Blocks ``first`` to ``stop`` (exclusive) of a vector of ``size`` coordinates; the last one may be shorter."""
+    """Blocks ``first`` to ``stop`` (exclusive) of a vector of ``size`` coordinates; the last one may be shorter.
+
+    ``places``: the number of each block of the vector in a longer one that contains them; None if it has no other.
+    """
 
     first: int
     stop: int
     size: int
     block: int
+    places: Words | None = None
+
+    def of(self, vector: Vector) -> tuple[Vector, Words | None]:
+        """Return the run in the longer vector, for kernels: its values, or all values and the places of its blocks."""
+        return (vector[self.values], None) if self.places is None else (vector, self.places[self.blocks])
 
     @property
     def blocks(self) -> slice:
@@ -73,10 +81,10 @@ class Run:
         return lengths
 
 
-def cut(size: int, block: int, piece: int) -> list[Run]:
+def cut(size: int, block: int, piece: int, places: Words | None = None) -> list[Run]:
     """Return a vector of ``size`` coordinates as runs of whole blocks, of about ``piece`` coordinates."""
     blocks, step = -(-size // block), max(1, piece // block)
-    return [Run(first, min(blocks, first + step), size, block) for first in range(0, blocks, step)]
+    return [Run(first, min(blocks, first + step), size, block, places) for first in range(0, blocks, step)]
 
 
 def num_words(length: int, bits: int | Fraction) -> int:
@@ -91,8 +99,8 @@ class BlockCoder:
     attributes ``code_bits`` and ``lane_bits`` are those of a coordinate in the words that are sent and received.
 
     ``context`` selects the dithers of a worker and round. Scales are float32, one or two for each block of the vector.
-    They are computed once, from this worker's ``norms`` and from ``peaks``, the largest norms of all workers. Vectors,
-    words and lanes are those of the run.
+    They are computed once, from this worker's ``norms`` and from ``peaks``, the largest norms of all workers. A
+    vector contains the run, see :meth:`Run.of`; words and lanes are those of the run.
     """
 
     def __init__(self, grid: Grid, op: LaneOp, block: int, per_word: int | None = None) -> None:
@@ -110,30 +118,14 @@ class BlockCoder:
         self._cells = cells[:0] if grid.uniform else cells
         assert all(high - low <= 2 for low, high in pairwise(grid.levels))
 
-    def rotate(self, values: Vector, run: Run, powers: Vector, context: CodecContext) -> Vector:
-        """Return the rotated run, times the ``powers`` (see :func:`powers_of`)."""
-        rotated = np.empty(run.padded.stop - run.padded.start, dtype=np.float32)
-        block_kernels().rotate_blocks(values, powers[_pairs(run)], self._rotation(context), rotated)
-        return rotated
-
     def encode(
-        self,
-        values: Vector,
-        run: Run,
-        powers: Vector,
-        positions: Vector,
-        context: CodecContext,
-        words: Words,
-        rotated: Vector | None = None,
+        self, values: Vector, run: Run, powers: Vector, positions: Vector, context: CodecContext, words: Words
     ) -> None:
-        """Encode a run to words. ``positions``: see :meth:`positions`. ``rotated``: by :meth:`rotate`, if it was."""
-        kernels, dithers, rounding = block_kernels(), _dithers(run, context), self._rounding(context)
+        """Rotate and encode a run to words."""
+        (values, places), powers, positions = run.of(values), powers[_pairs(run)], positions[run.blocks]
+        dithers, rounding, rotation = _dithers(run, context), self._rounding(context), self._rotation(context)
         codes = np.empty(run.words(8).stop - run.words(8).start, np.uint32) if self.per_word else words
-        factors, rotation = positions[run.blocks], self._rotation(context)
-        if rotated is None:
-            kernels.encode_blocks(values, powers[_pairs(run)], factors, rotation, dithers, rounding, codes)
-        else:
-            kernels.quantize_blocks(rotated, factors, self.block, dithers, rounding, codes)
+        block_kernels().encode_blocks(values, powers, positions, rotation, dithers, rounding, codes, places)
         self.pack(codes, words)
 
     def pack(self, codes: Words, words: Words) -> None:
@@ -148,11 +140,10 @@ class BlockCoder:
 
         ``scales``: see :meth:`scales`, with the divisor of the mean or 1. ``taken``: dithers of the contributors.
         """
-        lane_bits, rotation = self.unpacked_bits, self._rotation(context)
+        lane_bits, rotation, dithers = self.unpacked_bits, self._rotation(context), _dithers(run, context)
         lanes = self.unpacked(lanes, run, lane_bits)
-        block_kernels().decode_blocks(
-            lanes, lane_bits, scales[_pairs(run)], rotation, _dithers(run, context), taken, out
-        )
+        values, places = run.of(out)
+        block_kernels().decode_blocks(lanes, lane_bits, scales[_pairs(run)], rotation, dithers, taken, values, places)
 
     def decode_members(
         self, lanes: Words, run: Run, peaks: Vector, context: CodecContext, members: Members, out: Vector
@@ -167,7 +158,10 @@ class BlockCoder:
                 estimate /= np.float32(taken.num_workers)
             np.copyto(rotated, estimate, where=of_coordinates == number)
         factors = self.scales(run.size, peaks, 1)[_pairs(run)]
-        block_kernels().restore_blocks(rotated, factors, self._rotation(context), out)
+        out, places = run.of(out)
+        decoded = picked(out, places, self.block)
+        block_kernels().restore_blocks(rotated, factors, self._rotation(context), decoded)
+        put(decoded, places, self.block, out)
 
     def residual(
         self,
@@ -183,12 +177,14 @@ class BlockCoder:
 
         ``scales``: with the divisor 1. ``included``: True for each accumulator word that was summed; None if all were.
         """
-        factors = scales[_pairs(run)]
-        rotation = self._rotation(context)
+        factors, rotation, (values, places) = scales[_pairs(run)], self._rotation(context), run.of(values)
+        out, _ = run.of(out)
         if included is None:
-            dithers, rounding, codes = _dithers(run, context), self._rounding(context), self.unpacked(words, run, 8)
-            block_kernels().residual_blocks(values, codes, factors, rotation, dithers, rounding, out)
+            dithers, rounding = _dithers(run, context), self._rounding(context)
+            codes = self.unpacked(words, run, 8)
+            block_kernels().residual_blocks(values, codes, factors, rotation, dithers, rounding, out, places)
             return
+        values = picked(values, places, self.block)
         decoded = np.empty_like(values)
         lanes = words if self.per_word else lane_contribution(self.op, words, self._levels[:CODE_TABLE_ENTRIES])
         own = dither_sum(context.workers, self.grid.granularity, np.arange(context.workers) == context.worker)
@@ -196,8 +192,7 @@ class BlockCoder:
         rotated *= self._of_coordinates(included, run)
         block_kernels().restore_blocks(rotated, factors, rotation, decoded)
         with np.errstate(over="ignore"):
-            np.subtract(values, decoded, out=out)
-        np.clip(out, -FLOAT32_MAX, FLOAT32_MAX, out=out)
+            put(np.clip(values - decoded, -FLOAT32_MAX, FLOAT32_MAX), places, self.block, out)
 
     def _estimate(self, lanes: Words, run: Run, context: CodecContext, taken: DitherSum) -> Vector:
         rotated = np.empty(run.padded.stop - run.padded.start, dtype=np.float32)

@@ -23,13 +23,11 @@ from lanesum.codecs.thc.dither import DitherSum, Rounding, SharedDithers
 class BlockKernels(NamedTuple):
     """Kernels on runs of blocks; :mod:`lanesum.codecs.thc.reference` documents each of them and its arguments."""
 
-    rotate_blocks: Callable[[Floats, Floats, Rotation, Floats], None]
-    quantize_blocks: Callable[[Floats, Floats, int, SharedDithers, Rounding, Words], None]
-    encode_blocks: Callable[[Floats, Floats, Floats, Rotation, SharedDithers, Rounding, Words], None]
+    encode_blocks: Callable[[Floats, Floats, Floats, Rotation, SharedDithers, Rounding, Words, Words | None], None]
     estimate_blocks: Callable[[Words, int, int, SharedDithers, DitherSum, Floats], None]
     restore_blocks: Callable[[Floats, Floats, Rotation, Floats], None]
-    decode_blocks: Callable[[Words, int, Floats, Rotation, SharedDithers, DitherSum, Floats], None]
-    residual_blocks: Callable[[Floats, Words, Floats, Rotation, SharedDithers, Rounding, Floats], None]
+    decode_blocks: Callable[[Words, int, Floats, Rotation, SharedDithers, DitherSum, Floats, Words | None], None]
+    residual_blocks: Callable[[Floats, Words, Floats, Rotation, SharedDithers, Rounding, Floats, Words | None], None]
     pack_digits: Callable[[Words, int, int, Words], None]
     unpack_digits: Callable[[Words, int, int, int, Words], None]
 
