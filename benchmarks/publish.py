@@ -145,6 +145,12 @@ def widths_table(result: dict[str, Any]) -> str:
     return "\n".join([*_markdown(widths.columns(result), widths.rows(result)), "", words])
 
 
+def bounds_table(result: dict[str, Any]) -> str:
+    """Return the fewest bits with the error of flat ``thc``, beside those of widths per block."""
+    words = f"{result['workers']} workers, means of {result['records']} records, {_machine(result)}."
+    return "\n".join([*_markdown(widths.BOUND_COLUMNS, widths.bound_rows(result)), "", words])
+
+
 def training_table(result: dict[str, Any]) -> str:
     """Return the final loss with widths per block beside that of exact sums."""
     rows = [
@@ -309,6 +315,7 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "transport figures": ("transport.json", PAGE, transport_tables),
     "error figures": ("nmse.json", "docs/codecs.md", nmse_table),
     "widths figures": ("nmse-widths.json", "docs/codecs.md", widths_table),
+    "bounds of widths": ("nmse-widths.json", "docs/codecs.md", bounds_table),
     "widths in training": ("learning-widths.json", "docs/codecs.md", training_table),
     "widths in longer training": ("learning-long.json", "docs/codecs.md", training_table),
     "bias figures": ("nmse.json", "docs/codecs.md", rounds_table),

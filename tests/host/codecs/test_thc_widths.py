@@ -220,7 +220,7 @@ def test_digits_have_the_error_of_their_grid() -> None:
 
 def test_digits_of_too_many_workers_are_refused() -> None:
     assert DigitTHC(workers=22, per_word=7).grid.granularity == 1
-    with pytest.raises(ConfigurationError, match="7 digits .* 23 workers"):
+    with pytest.raises(ConfigurationError, match=r"7 digits .* 23 workers"):
         DigitTHC(workers=23, per_word=7)
 
 

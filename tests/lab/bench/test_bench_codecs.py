@@ -63,6 +63,11 @@ def test_widths_at_equal_bytes_have_less_error() -> None:
     assert found["log-normal", "budget=4"]["nmse"] == found["log-normal", "bits=4"]["nmse"]
     assert found["digits", "error=0.01"]["bits_down"] < 0.6 * flat["bits_down"]
     assert found["digits", "error=0.01"]["nmse"] < flat["nmse"]
+    (bound, *_) = result["bounds"]
+    reached = found["digits", "error=0.01"]
+    assert bound["rate_up"] < bound["grid_up"] < reached["bits_up"]
+    assert bound["rate_down"] < bound["grid_down"] < reached["bits_down"]
+    assert all(len(row) == len(widths.BOUND_COLUMNS) for row in widths.bound_rows(result))
     rows = list(widths.rows(result))
     assert len(rows) == len(widths.CODECS) and all(len(row) == len(widths.columns(result)) == 6 for row in rows)
 
