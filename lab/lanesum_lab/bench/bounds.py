@@ -44,7 +44,7 @@ def bounds(vectors: list[NDArray[np.float32]], nmse: float) -> Bounds:
     blocks = padded.reshape(workers, -1, _BLOCK)
     own, mean = (blocks**2).sum(axis=2), (blocks.mean(axis=0) ** 2).sum(axis=1)
     target = nmse * float(mean.sum())
-    rates = [_rate(own.reshape(-1), target * workers**2), _rate(mean, target)]
+    rate_up, rate_down = _rate(own.reshape(-1), target * workers**2), _rate(mean, target)
     grids = [best_of([tuple(range(levels))], workers).error() for levels in _LEVELS]
     up = np.array([0.0, *(math.log2(levels) for levels in _LEVELS)])
     down = np.array([0.0, *(math.log2(workers * (levels - 1) + 1) for levels in _LEVELS)])
@@ -56,7 +56,7 @@ def bounds(vectors: list[NDArray[np.float32]], nmse: float) -> Bounds:
         fits = float(np.take_along_axis(errors, chosen[None], 0).sum()) <= target
         low, high = (middle, high) if fits else (low, middle)
     chosen = (errors / target + low * up[:, None]).argmin(axis=0)
-    return Bounds(*rates, float(up[chosen].mean()), float(down[chosen].mean()))
+    return Bounds(rate_up, rate_down, float(up[chosen].mean()), float(down[chosen].mean()))
 
 
 def _rate(energies: NDArray[np.float64], target: float) -> float:

@@ -106,10 +106,10 @@ class WidthTHC(THC):
         # Gradients of real models are between different and equal vectors.
         self._ladder = Ladder.of(ways, math.sqrt(workers))
         self._codecs = [found[width.number][0] for width in self._ladder.widths[1:]]
-        most_bits, least_error = known[-1][0], self._ladder.widths[-1].error
-        if budget is not None and not 0 < budget <= most_bits:
-            known_bits = f"expected more than 0, at most {most_bits:g} bits"
-            raise ConfigurationError(f"Invalid budget={budget} for codec thc with {workers} workers: {known_bits}.")
+        max_bits, least_error = known[-1][0], self._ladder.widths[-1].error
+        if budget is not None and not 0 < budget <= max_bits:
+            wanted = f"expected more than 0, at most {max_bits:g} bits"
+            raise ConfigurationError(f"Invalid budget={budget} for codec thc with {workers} workers: {wanted}.")
         if error is not None and not least_error <= error < 1:
             wanted = f"expected {least_error:.2g} to 1"
             raise ConfigurationError(f"Invalid error={error} for codec thc with {workers} workers: {wanted}.")
