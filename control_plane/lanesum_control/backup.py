@@ -13,6 +13,7 @@ from pathlib import Path
 from lanesum_control.errors import StoreError
 from lanesum_control.events import EventLog
 from lanesum_control.jobs import Incarnation
+from lanesum_control.sqlite_database import SqliteDatabase
 from lanesum_control.state_schema import save_copy, verify, version_of
 from lanesum_control.store import Store
 
@@ -26,7 +27,7 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
         raise StoreError(f"There is no state file {path}.", "Name the file of lanesum controller --state.")
     try:
         with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=10.0)) as db:
-            if version_of(db, path) is None:
+            if version_of(SqliteDatabase.of(db, path)) is None:
                 raise StoreError(f"{path} is empty.", "Name the file of lanesum controller --state.")
             verify(db, path)
             yield db
