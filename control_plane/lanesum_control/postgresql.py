@@ -160,6 +160,10 @@ class PostgresqlDatabase:
             statement = re.sub(rf"\b{known}\b", own, statement)
         self.execute(statement)
 
+    def skip_events(self) -> None:
+        """Number new events after the present ones, which were copied with their numbers."""
+        self.execute("SELECT setval('events_number_seq', coalesce(max(number), 1), count(*) > 0) FROM events")
+
     def execute(self, query: str, values: Sequence[object] = ()) -> list[Row]:
         return list(map(tuple, self._run(lambda connection: connection.fetch(_numbered(query), *values))))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sqlite3
 from pathlib import Path
 
@@ -52,6 +53,8 @@ INSERT INTO meta VALUES ('next_job', 1), ('next_admission', 1);
 """
     + _EVENTS
 )
+#: Names of the tables, each after those to which it refers.
+TABLES = tuple(re.findall(r"CREATE TABLE (\w+)", _TABLES))
 # Statements that turn a file of a version into one of the next version.
 _OWNERS = """
 ALTER TABLE jobs ADD COLUMN owner TEXT NOT NULL DEFAULT '';
@@ -81,7 +84,7 @@ def version_of(db: Database) -> int | None:
         return None
     found = db.execute("SELECT value FROM meta WHERE name = 'schema'") if "meta" in tables else []
     if not found or not isinstance(found[0][0], int):
-        raise SchemaError(f"{db.name} is no state file of a controller.", "Move it away to begin anew.")
+        raise SchemaError(f"{db.name} is no state of a controller.", "Move it away to begin anew.")
     version = found[0][0]
     if OLDEST_VERSION <= version <= SCHEMA_VERSION:
         return version

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-import itertools
 import os
 import shutil
 import subprocess
@@ -26,11 +25,10 @@ if importlib.util.find_spec("asyncpg") is None:
 
 
 class PostgresqlServer:
-    """A running server; ``databases`` numbers the databases that tests made."""
+    """A server in ``folder``."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._numbers = itertools.count(1)
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -49,16 +47,16 @@ class PostgresqlServer:
             self._process.send_signal(3)
             self._process.wait()
 
-    def new_database(self) -> str:
-        """Return the URL of a new database."""
-        name = f"test{next(self._numbers)}"
-        done = self._psql(f"CREATE DATABASE {name} STRATEGY file_copy")
-        assert done.returncode == 0, done.stderr
+    def empty_database(self, name: str) -> str:
+        """Return the URL of the database ``name``, without tables."""
+        query = "DROP SCHEMA public CASCADE; CREATE SCHEMA public"
+        if self._psql(query, name).returncode:
+            assert not self._psql(f"CREATE DATABASE {name}").returncode
         return f"postgresql://{_USER}@/{name}?host={self.folder}"
 
-    def _psql(self, query: str) -> subprocess.CompletedProcess[bytes]:
+    def _psql(self, query: str, database: str = "template1") -> subprocess.CompletedProcess[bytes]:
         assert _INITDB is not None
-        psql = [str(Path(_INITDB).with_name("psql")), "-h", self.folder, "-U", _USER, "-d", "postgres", "-c", query]
+        psql = [str(Path(_INITDB).with_name("psql")), "-h", self.folder, "-U", _USER, "-d", database, "-c", query]
         return subprocess.run(psql, check=False, capture_output=True)
 
 

@@ -231,24 +231,29 @@ def controller(
 
 @app.command()
 def backup(
-    state: Annotated[Path, typer.Argument(help="File of --state; a controller may be using it.")],
+    state: Annotated[str, typer.Argument(help="File or URL of --state; a controller may be using it.")],
     out: Annotated[Path, typer.Argument(help="File to write; it must not exist.")],
 ) -> None:
     """Write a consistent copy of a controller's state, also while the controller runs."""
     from lanesum_control.backup import back_up
+    from lanesum_control.postgresql import PostgresqlUrl, is_url
 
-    back_up(state, out)
+    back_up(PostgresqlUrl.parse(state) if is_url(state) else Path(state), out)
 
 
 @app.command()
 def restore(
     backup: Annotated[Path, typer.Argument(help="File that lanesum controller backup wrote.")],
-    state: Annotated[Path, typer.Argument(help="File to write for --state; it must not exist.")],
+    state: Annotated[
+        str, typer.Argument(help="File to write for --state, which must not exist, or URL of an empty database.")
+    ],
 ) -> None:
-    """Write a state file from a backup; every job begins a new incarnation."""
+    """Write the state of a controller from a backup; every job begins a new incarnation."""
     from lanesum_control.backup import restore as restore_state
+    from lanesum_control.postgresql import PostgresqlUrl, is_url
 
-    typer.echo(f"{restore_state(backup, state)} jobs restored to {state}")
+    count = restore_state(backup, PostgresqlUrl.parse(state) if is_url(state) else Path(state))
+    typer.echo(f"{count} jobs restored to {state}")
 
 
 def _print_event(event: Event) -> None:

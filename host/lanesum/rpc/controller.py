@@ -34,7 +34,7 @@ DEFAULT_PORT = 50551
 DEFAULT_TIMEOUT_S = 30.0
 CONNECT_S = 4.0  # for callers that should not wait for a controller that was never started
 
-_PROBE_S, _RETRY_S = 0.5, 0.1  # for one of several controllers; between two looks for the one that leads
+_PROBE_S, _RETRY_S = 0.25, 0.1  # for one of several controllers; between two looks for the one that leads
 _leaders: dict[str, str] = {}  # the controller that answered last, by list of addresses
 
 #: States of an incarnation that has ended.
@@ -83,7 +83,7 @@ def call(
         return json_grpc.call(address, SERVICE, method, message, timeout_s, connect_s)
     except json_grpc.StandbyError as error:
         raise UnreachableError(
-            f"The controller at {address}: {error}", "Name all controllers: HOST:PORT,HOST:PORT."
+            f"The controller at {address}: {error}", "" if "," in address else "Name all of them: HOST:PORT,HOST:PORT."
         ) from error
     except json_grpc.NoAnswerError as error:
         if connect_s is not None and not isinstance(error, json_grpc.NoConnectionError):
@@ -106,7 +106,7 @@ def _call_leader(
 
     Raises RefusedCallError, NoAnswerError.
     """
-    deadline, share_s = time.monotonic() + (connect_s or timeout_s), timeout_s / len(addresses.split(","))
+    deadline, share_s = time.monotonic() + (timeout_s if connect_s is None else connect_s), timeout_s / len(addresses.split(","))
     while True:
         for one in sorted(addresses.split(","), key=lambda one: one != leader(addresses)):
             try:
