@@ -121,6 +121,14 @@ def controller(
     ] = True,
     tokens: Annotated[Path | None, typer.Option(help="Tokens of operators and tenants (lanesum token).")] = None,
     metrics: Metrics = None,
+    otlp: Annotated[
+        bool,
+        typer.Option(
+            "--otlp",
+            help="Send spans of admissions, joins and changes to the OpenTelemetry collector of "
+            "OTEL_EXPORTER_OTLP_ENDPOINT.",
+        ),
+    ] = False,
     log_format: LogFormat = None,
     insecure: Insecure = False,
 ) -> None:
@@ -140,6 +148,7 @@ def controller(
     from lanesum_control.model import Station
     from lanesum_control.monitor import Monitor
     from lanesum_control.network import Network
+    from lanesum_control.opentelemetry import CallSpans
     from lanesum_control.pipelines import bmv2_pipeline, tofino_pipeline
     from lanesum_control.postgresql import PostgresqlDatabase, PostgresqlUrl, is_url
     from lanesum_control.service import ControllerService
@@ -175,6 +184,7 @@ def controller(
         lambda: [] if jobs is None else jobs.present(), known, closed=identified and not listen.startswith(UNIX)
     )
     with contextlib.ExitStack() as stack:
+        spans = stack.enter_context(CallSpans()) if otlp else None
         service = None
         wait: Callable[[], object] = signal.pause
         if shared is None:
@@ -187,7 +197,7 @@ def controller(
             leadership = stack.enter_context(Leadership(shared, holder, least_term=least_term))
             wait = leadership.wait_until_lost
             service = ControllerService(
-                None, listen, access=access, credentials=credentials, leader=lambda: leadership.leader
+                None, listen, access=access, credentials=credentials, leader=lambda: leadership.leader, spans=spans
             )
             stack.enter_context(service)
             with contextlib.suppress(BrokenPipeError):
@@ -218,7 +228,9 @@ def controller(
         stack.callback(jobs.close)
         stack.enter_context(Monitor(jobs))
         if service is None:
-            service = stack.enter_context(ControllerService(jobs, listen, access=access, credentials=credentials))
+            service = stack.enter_context(
+                ControllerService(jobs, listen, access=access, credentials=credentials, spans=spans)
+            )
         else:
             jobs.events.add("controller", f"leads with term {store.term}")
             service.lead(jobs)
