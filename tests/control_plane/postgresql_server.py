@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
+import pwd
 import shutil
 import subprocess
 import tempfile
@@ -15,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-_USER = "nobody"  # PostgreSQL refuses root
+_UID = 65534  # PostgreSQL refuses root
+_USER = pwd.getpwuid(_UID).pw_name
 _FOLDERS = (*map(str, sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)), os.environ.get("PATH", ""))
 _INITDB = shutil.which("initdb", path=os.pathsep.join(_FOLDERS))
 #: The reason why there is no server here; empty if there is one.
@@ -61,9 +63,9 @@ class PostgresqlServer:
 
 
 def _start(command: list[str], folder: Path) -> subprocess.Popen[bytes]:
-    user = _USER if os.geteuid() == 0 else None
+    user = _UID if os.geteuid() == 0 else None
     return subprocess.Popen(
-        command, user=user, group=65534 if user else None, extra_groups=[] if user else None, cwd=folder,
+        command, user=user, group=user, extra_groups=[] if user else None, cwd=folder,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
 

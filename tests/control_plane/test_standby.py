@@ -133,7 +133,7 @@ def test_commit_without_an_answer_ends_the_leadership(database: PostgresqlUrl) -
             assert store.meta("half") is None, "the store can be read again"
 
 
-def test_transaction_with_a_statement_that_failed_is_not_committed(database: PostgresqlUrl) -> None:
+def test_transaction_with_a_failed_statement_is_not_committed(database: PostgresqlUrl) -> None:
     with leading(database) as store:
         with pytest.raises(StoreError, match="A change is not stored"), store.transaction():
             store.set_meta("half", 1)
@@ -144,7 +144,7 @@ def test_transaction_with_a_statement_that_failed_is_not_committed(database: Pos
         assert store.meta("whole") == 1
 
 
-def test_connection_that_ends_within_a_transaction_lets_no_statement_through(database: PostgresqlUrl) -> None:
+def test_connection_ending_within_a_transaction_stores_nothing(database: PostgresqlUrl) -> None:
     with leading(database) as store:
         with pytest.raises(StoreError, match="the connection ended within a transaction"), store.transaction():
             store.set_meta("first", 1)
@@ -163,7 +163,7 @@ def test_first_event_of_a_job_is_its_admission_after_a_gap(database: PostgresqlU
         assert set(controller.events.admissions()) == {"a"}
 
 
-def test_outage_of_the_database_is_a_typed_error_and_the_leader_goes_on(
+def test_outage_of_the_database_leaves_the_leader(
     postgresql: PostgresqlServer, database: PostgresqlUrl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(postgresql_module, "_RETRY_S", 0.0)
@@ -248,7 +248,7 @@ def test_calls_with_several_addresses_follow_the_leader(tmp_path: Path) -> None:
         ("postgresql://u@/db?host=10.0.0.1", "authenticates no server"),
     ],
 )
-def test_url_that_is_invalid_or_not_secure_is_refused_without_its_secrets(url: str, why: str) -> None:
+def test_invalid_url_is_refused_without_its_secrets(url: str, why: str) -> None:
     with pytest.raises(ConfigurationError, match=why) as caught:
         PostgresqlUrl.parse(url)
     assert "password=secret" not in str(caught.value) and ":secret" not in str(caught.value)
@@ -263,7 +263,7 @@ def test_url_that_is_invalid_or_not_secure_is_refused_without_its_secrets(url: s
         ("postgresql://[::1]/state", "postgresql://[::1]/state"),
     ],
 )
-def test_url_is_accepted_and_its_parameters_are_not_in_its_name(url: str, name: str) -> None:
+def test_valid_url_has_a_name_without_parameters(url: str, name: str) -> None:
     assert PostgresqlUrl.parse(url).name == name
 
 

@@ -60,10 +60,10 @@ class ServerService(JsonService):
     def _check_term(self, message: dict[str, Any]) -> None:
         """Refuse a controller whose leadership has ended: of several with one database, each has a higher term."""
         with self._term_lock:
-            term = message.get("term", self._term)
-            if type(term) is not int or term < self._term:
+            term = _field({"term": self._term, **message}, "term", int)
+            if term < self._term:
                 raise ConfigurationError(
-                    f"A controller of term {self._term} has taken over from that of term {term!r}.",
+                    f"A controller of term {self._term} has taken over from that of term {term}.",
                     "Stop the earlier one; with a new database, give a higher --election-id.",
                 )
             self._term = term
