@@ -153,7 +153,7 @@ def test_connection_ending_within_a_transaction_stores_nothing(database: Postgre
         assert store.meta("first") is store.meta("second") is None
 
 
-def test_first_event_of_a_job_is_its_admission_after_a_gap(database: PostgresqlUrl) -> None:
+def test_transaction_with_a_failed_statement_stores_nothing(database: PostgresqlUrl) -> None:
     with leading(database) as store:
         with pytest.raises(RuntimeError), store.transaction():
             store.add_event(0.0, "a", "rolled back", "", "", "")
