@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -112,6 +113,14 @@ def controller(
     ] = True,
     tokens: Annotated[Path | None, typer.Option(help="Tokens of operators and tenants (lanesum token).")] = None,
     metrics: Metrics = None,
+    otlp: Annotated[
+        bool,
+        typer.Option(
+            "--otlp",
+            help="Send spans of admissions, joins and changes to the OpenTelemetry collector of "
+            "OTEL_EXPORTER_OTLP_ENDPOINT.",
+        ),
+    ] = False,
     log_format: LogFormat = None,
     insecure: Insecure = False,
 ) -> None:
@@ -130,6 +139,7 @@ def controller(
     from lanesum_control.model import Station
     from lanesum_control.monitor import Monitor
     from lanesum_control.network import Network
+    from lanesum_control.opentelemetry import CallSpans
     from lanesum_control.pipelines import bmv2_pipeline, tofino_pipeline
     from lanesum_control.service import ControllerService
     from lanesum_control.store import Store
@@ -158,6 +168,7 @@ def controller(
     if log_format is not None:
         logs.set_up(log_format)
     raise_file_limit()
+    _check_free(listen)
     with Store(state) as store:
         jobs = Controller(
             Network.of(network, loopback=loopback),
@@ -183,8 +194,10 @@ def controller(
         access = Access(jobs.present, known, closed=identified and not listen.startswith(UNIX))
         try:
             with contextlib.ExitStack() as stack:
+                spans = stack.enter_context(CallSpans()) if otlp else None
                 stack.enter_context(Monitor(jobs))
-                service = stack.enter_context(ControllerService(jobs, listen, access=access, credentials=credentials))
+                service = ControllerService(jobs, listen, access=access, credentials=credentials, spans=spans)
+                stack.enter_context(service)
                 if metrics is not None:
                     samples = functools.partial(controller_samples, jobs)
                     stack.enter_context(MetricsEndpoint(samples, metrics, tls, insecure=insecure))
@@ -228,6 +241,19 @@ def _election_id(text: str) -> tuple[int, int]:
     if not 0 < number < 1 << 128:
         raise ConfigurationError(f"--election-id {text!r} is no number from 1 to 2^128 - 1.")
     return number >> 64, number & ((1 << 64) - 1)
+
+
+def _check_free(listen: str) -> None:
+    """Refuse an address where another controller answers, whose jobs switches and servers would lose.
+
+    Raises ConfigurationError. The service itself listens only after the switches are connected.
+    """
+    from lanesum.rpc.grpc_server import cannot_listen
+
+    host, _, port = listen.rpartition(":")
+    if port.isdecimal() and int(port) in range(1, 1 << 16):
+        with contextlib.suppress(OSError), socket.create_connection((host.strip("[]"), int(port)), timeout=1):
+            raise cannot_listen(listen, "controller")
 
 
 def _server_addresses(options: list[str]) -> list[str]:
