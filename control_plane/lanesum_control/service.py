@@ -44,7 +44,7 @@ def job_message(admitted: AdmittedJob) -> dict[str, Any]:
     """Return a job as JSON fields.
 
     ``placement``: slots and role of every switch with a part in the job; ``left_out``: reasons why others have none;
-    ``moved``: switches whose sums the server computes, left out or lost, with the date.
+    ``moved``: switches whose sums the server computes, left out or lost, with the date and the kind of the reason.
     """
     request = admitted.request
     first = admitted.tickets[0]
@@ -73,7 +73,10 @@ def job_message(admitted: AdmittedJob) -> dict[str, Any]:
             for switch, job in admitted.switch_jobs.items()
         },
         "left_out": dict(admitted.left_out),
-        "moved": {switch: {"since": date(one.since), "why": one.why} for switch, one in admitted.moved.items()},
+        "moved": {
+            switch: {"since": date(one.since), "why": one.why, "cause": one.why.cause}
+            for switch, one in admitted.moved.items()
+        },
     }
 
 

@@ -179,6 +179,8 @@ def controller(
     if log_format is not None:
         logs.set_up(log_format)
     raise_file_limit()
+    if shared is None:
+        _check_free(listen)
     jobs: Controller | None = None
     access = Access(
         lambda: [] if jobs is None else jobs.present(), known, closed=identified and not listen.startswith(UNIX)
@@ -281,6 +283,19 @@ def _election_id(text: str) -> tuple[int, int]:
     if not 0 < number < 1 << 128:
         raise ConfigurationError(f"--election-id {text!r} is no number from 1 to 2^128 - 1.")
     return number >> 64, number & ((1 << 64) - 1)
+
+
+def _check_free(listen: str) -> None:
+    """Refuse an address where another controller answers, whose jobs switches and servers would lose.
+
+    Raises ConfigurationError. The service itself listens only after the switches are connected.
+    """
+    from lanesum.rpc.grpc_server import cannot_listen
+
+    host, _, port = listen.rpartition(":")
+    if port.isdecimal() and int(port) in range(1, 1 << 16):
+        with contextlib.suppress(OSError), socket.create_connection((host.strip("[]"), int(port)), timeout=1):
+            raise cannot_listen(listen, "controller")
 
 
 def _server_addresses(options: list[str]) -> list[str]:

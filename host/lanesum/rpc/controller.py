@@ -106,10 +106,8 @@ def _call_leader(
 
     Raises RefusedCallError, NoAnswerError.
     """
-    deadline, share_s = (
-        time.monotonic() + (timeout_s if connect_s is None else connect_s),
-        timeout_s / len(addresses.split(",")),
-    )
+    deadline = time.monotonic() + (timeout_s if connect_s is None else connect_s)
+    share_s = timeout_s / len(addresses.split(","))
     while True:
         for one in sorted(addresses.split(","), key=lambda one: one != leader(addresses)):
             try:
