@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from lanesum.protocol.lanes import LaneOp
 from lanesum_control.errors import NotOfferedError
-from lanesum_control.model import SwitchJob
-from lanesum_control.tofino.chips import pipe_of
+from lanesum_control.model import MAX_GROUP_OF_PIPES, Member, SwitchJob
+from lanesum_control.tofino.chips import PIPES, pipe_of
 
 if TYPE_CHECKING:
     from lanesum_control.p4info import P4InfoNames
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 OWNER_REGISTER = "IngressPipeline.slots.slot_owner"
 OWNER_WORD_TABLE = "IngressPipeline.slots.owner"
 RECIRCULATION = "IngressPipeline.slots.recirculation"
+COMBINE = "IngressPipeline.combine.combine"
 MEMBER = "IngressPipeline.membership.member"
 ADMIT = "IngressPipeline.membership.admit"  # its action
 DESCEND = "IngressPipeline.descend.descend"
@@ -53,7 +54,8 @@ class Capabilities:
     Attributes:
         ops: lane operations that its program sums.
         owner_words: entries identify their owner by ``owner_word``, which must differ between jobs; 0 is no owner.
-        pipes: registers belong to one pipe of the chip, so all members of a job must arrive there.
+        pipes: registers belong to one pipe of the chip: members of a job at several pipes require a combining one.
+        combining_pipes: pipes that can sum the partial sums of other pipes.
         icmp: the program answers echo requests to the switch, and reports packets that it cannot route.
         faults: the program drops packets on request; only its test build does.
         one_pass: contributions take one pipeline pass: they are counted once, and verified before they have an effect.
@@ -65,6 +67,7 @@ class Capabilities:
     ops: frozenset[LaneOp] = frozenset(LaneOp)
     owner_words: bool = False
     pipes: bool = False
+    combining_pipes: frozenset[int] = frozenset()
     icmp: bool = True
     faults: bool = False
     one_pass: bool = True
@@ -75,24 +78,31 @@ class Capabilities:
     def of(cls, names: P4InfoNames) -> Capabilities:
         """Return the capabilities of a program. TABLE8 requires its table besides its action."""
         actions = {name.rpartition(".")[2] for name in names.actions}
-        lookup = names.has_table(LOOKUP)
+        lookup, combines = names.has_table(LOOKUP), names.has_table(COMBINE)
+        groups = (1 << names.param_bits(ADMIT, "group")) - 1  # 0 is no group
         ops = {op for op in LaneOp if op.p4_action in actions and (lookup or not op.shape.lookup)}
         return cls(
             ops=frozenset(ops),
             owner_words=names.has_table(OWNER_WORD_TABLE),
             pipes=names.has_table(RECIRCULATION),
+            combining_pipes=frozenset(range(PIPES) if combines else ()),
             icmp=names.has_table(ICMP),
             faults=names.has_table(FAULT),
             one_pass=not names.has_table(NEXT_PASS),
             sizes={
                 **{name.rpartition(".")[2]: names.table_size(name) for name in JOB_TABLES if names.has_table(name)},
-                GROUPS: (1 << names.param_bits(ADMIT, "group")) - 1,  # 0 is no group
+                GROUPS: min(groups, MAX_GROUP_OF_PIPES) if combines else groups,
             },
         )
 
     def recirculating_at(self, ports: Iterable[int]) -> Capabilities:
         """Return the capabilities of a switch that recirculates at ``ports``."""
-        return self if self.one_pass else replace(self, recirculation_pipes=frozenset(map(pipe_of, ports)))
+        pipes = frozenset(map(pipe_of, ports))
+        return replace(
+            self,
+            combining_pipes=self.combining_pipes & pipes,
+            recirculation_pipes=None if self.one_pass else pipes,
+        )
 
     def of_these(self, ops: Iterable[LaneOp]) -> tuple[LaneOp, ...]:
         """Return those of ``ops`` that are summed here, in the same order."""
@@ -106,7 +116,7 @@ class Capabilities:
                 f"Job {job.job} may use {', '.join(missing)}, which the switch's program does not sum.",
                 "Leave the operation out of what it may use here: the server sums what no switch does.",
             )
-        why = self.why_not_ports(host.port for member in job.members for host in member.hosts)
+        why = self.why_not_pipes(job.members, job.combining_pipe)
         if why:
             raise NotOfferedError(
                 f"Job {job.job}: {why}.",
@@ -116,17 +126,28 @@ class Capabilities:
         if why:
             raise NotOfferedError(f"Job {job.job}: {why}.", "Give the job another number or tag.")
 
-    def why_not_ports(self, ports: Iterable[int]) -> str | None:
-        """Return the reason why members cannot share a job from these ports; None if they can."""
-        pipes = {pipe_of(port) for port in ports}
+    def why_not_pipes(self, members: Iterable[Member], combining_pipe: int | None) -> str | None:
+        """Return the reason why members cannot share a job from their ports; None if they can."""
+        if combining_pipe is not None and combining_pipe not in self.combining_pipes:
+            return f"its members are at several pipes of the chip, and pipe {combining_pipe} cannot combine their sums"
         if not self.pipes:
             return None
-        if len(pipes) > 1:
-            return f"its members are at pipes {', '.join(map(str, sorted(pipes)))} of the chip, and a pipe sums alone"
+        pipes: set[int] = set()
+        for group in _summed_together(members, combining_pipe):
+            here = {pipe_of(host.port) for member in group for host in member.hosts}
+            if len(here) > 1:
+                numbers = ", ".join(map(str, sorted(here)))
+                return f"its members are at pipes {numbers} of the chip, and a pipe sums alone"
+            pipes |= here
         still = [] if self.recirculation_pipes is None else sorted(pipes - self.recirculation_pipes)
         if still:
             return f"its members are at pipe {still[0]} of the chip, which has no recirculation port"
         return None
+
+    def why_not_group(self, group: int) -> str | None:
+        """Return the reason why a job cannot have this multicast group; None if it can."""
+        limit = self.sizes.get(GROUPS, group)
+        return None if group <= limit else f"its multicast group {group} is above {limit}, the last one of jobs there"
 
     def why_not_owner(self, job: int, tag: int, others: Iterable[tuple[int, int]]) -> str | None:
         """Return the reason why entries of a job could be confused with those of ``others``; None if they cannot.
@@ -142,6 +163,13 @@ class Capabilities:
             if (other, its_tag) != (job, tag) and owner_word(other, its_tag) == word:
                 return f"its number and tag have the CRC-32 of those of job {other}"
         return None
+
+
+def _summed_together(members: Iterable[Member], combining_pipe: int | None) -> list[list[Member]]:
+    """Return the members that must be in one pipe: all of them, or those of each pipe of a job."""
+    if combining_pipe is None:
+        return [list(members)]
+    return [*([rack] for rack in members if rack.aggregate), [one for one in members if not one.aggregate]]
 
 
 EVERYTHING = Capabilities()

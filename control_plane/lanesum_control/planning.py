@@ -74,6 +74,7 @@ class Plan:
             role=assignment.role | Role.SHARED if slots.shared else assignment.role,
             threshold=assignment.threshold,
             uplink=assignment.uplink,
+            combining_pipe=assignment.combining_pipe,
             ops=ops,
             code_table=job.base.code_table if any(op.shape.lookup for op in ops) else None,
         )
@@ -145,8 +146,8 @@ class _Part:
     def why_not(self, job: Wanted, assignment: Assignment) -> str | None:
         """Return the reason why the switch's program cannot take the job beside the others; None if it can."""
         does = self.capabilities
-        why = does.why_not_ports(host.port for member in assignment.members for host in member.hosts)
-        why = why or does.why_not_owner(job.base.job, job.base.tag, self._tags)
+        why = does.why_not_pipes(assignment.members, assignment.combining_pipe)
+        why = why or does.why_not_owner(job.base.job, job.base.tag, self._tags) or does.why_not_group(job.base.group)
         return why or (None if does.of_these(job.base.ops) else "its program sums none of the job's operations")
 
     def why_full(self, job: Wanted, assignment: Assignment, ops: tuple[LaneOp, ...]) -> str | None:
@@ -168,8 +169,17 @@ def _fit(
 ) -> tuple[Placement, dict[str, tuple[LaneOp, ...]]]:
     """Place a job beside those before it; return its placement, and its operations by switch."""
     unavailable = dict(reasons)
+    chips = {name for name, part in parts.items() if part.capabilities.pipes}
     while True:
-        placement = place(job.hosts, network, quorum=job.quorum, udp_port=job.udp_port, unavailable=unavailable)
+        placement = place(
+            job.hosts,
+            network,
+            quorum=job.quorum,
+            udp_port=job.udp_port,
+            unavailable=unavailable,
+            chips=chips,
+            number=job.number,
+        )
         ops = _ops(job, placement, parts)
         unfit: dict[str, str] = {}
         for assignment in placement.assignments:

@@ -23,6 +23,7 @@
 #include "../shared/origin.p4"
 #include "membership.p4"
 #include "slots.p4"
+#include "combine.p4"
 #include "lanes.p4"
 #include "result.p4"
 #include "passes.p4"
@@ -70,6 +71,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
     Membership() membership;
     Expand() expand;
     Slots() slots;
+    Combine() combine;
     Lanes() lanes;
     Result() result;
 #if PASSES > 1
@@ -82,6 +84,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
 
     apply {
         hdr.bridge.handover = HANDOVER_ROUTED;
+        meta.pipe = PIPE_OF(ig_intr_md.ingress_port);
         if (hdr.ipv4.ttl <= 1) {
             meta.expired = 1;
         }
@@ -89,13 +92,14 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
         arrival.apply(INGRESS_ARGUMENTS);
         classify.apply(INGRESS_ARGUMENTS);
         // Recirculated packets were checked, and counted, in their first pass.
-        if (hdr.ipv4.isValid() && meta.takeover == 0 IN_FIRST_PASS) {
+        if (hdr.ipv4.isValid() && meta.takeover == 0 && hdr.bridge.partial_sum == 0 IN_FIRST_PASS) {
             origin.apply(INGRESS_ARGUMENTS);
         }
         // Registers wait for tables arrival and member only; the other decisions are made beside them.
         membership.apply(INGRESS_ARGUMENTS);
         expand.apply(INGRESS_ARGUMENTS);
         slots.apply(INGRESS_ARGUMENTS);
+        combine.apply(INGRESS_ARGUMENTS);
 #if PASSES > 1
         blocks.apply(INGRESS_ARGUMENTS);
         passes.apply(INGRESS_ARGUMENTS);
@@ -111,7 +115,10 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
         if (meta.wide == 1 && (meta.verdict == VERDICT_ROUTE || meta.verdict == VERDICT_TAKE_OVER)) {
             hdr.lanes.setValid();
         }
-        if (meta.verdict == VERDICT_ROUTE || meta.verdict == VERDICT_ASCEND) {
+        if (meta.verdict == VERDICT_ASCEND && meta.combined == 1) {
+            hdr.bridge.partial_sum = 1;
+            SEND_TO_PORT(meta.combining_port);
+        } else if (meta.verdict == VERDICT_ROUTE || meta.verdict == VERDICT_ASCEND) {
             forward.apply(INGRESS_ARGUMENTS);
         } else if (meta.verdict == VERDICT_ARP) {
             arp.apply(INGRESS_ARGUMENTS);
@@ -139,7 +146,9 @@ control EgressPipeline(inout egress_headers_t hdr, inout egress_metadata_t meta,
             }
             meta.depth = (queue_depth_t) eg_intr_md.deq_qdepth;
             congestion.apply(EGRESS_ARGUMENTS);
-            hdr.bridge.setInvalid();
+            if (PORT_OF_PIPE(eg_intr_md.egress_port) != RECIRCULATION_PORT) {
+                hdr.bridge.setInvalid();
+            }
         }
     }
 }

@@ -613,7 +613,7 @@ control Slots(INGRESS_PARAMETERS) {
 
     WAITS_UNTIL(6)
     table recirculation {
-        key = { PIPE_OF(INGRESS_PORT): exact @name("pipe"); }
+        key = { meta.pipe: exact @name("pipe"); }
         actions = { recirculate_at; no_port; }
         const default_action = no_port();
         size = 4;
