@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from lanesum.protocol.lanes import LaneOp
 from lanesum_control.errors import NotOfferedError
-from lanesum_control.model import MAX_GROUP_OF_PIPES, Member, SwitchJob
+from lanesum_control.model import MAX_GROUP_OF_JOBS, Member, SwitchJob
 from lanesum_control.tofino.chips import PIPES, pipe_of
 
 if TYPE_CHECKING:
@@ -78,20 +78,19 @@ class Capabilities:
     def of(cls, names: P4InfoNames) -> Capabilities:
         """Return the capabilities of a program. TABLE8 requires its table besides its action."""
         actions = {name.rpartition(".")[2] for name in names.actions}
-        lookup, combines = names.has_table(LOOKUP), names.has_table(COMBINE)
-        groups = (1 << names.param_bits(ADMIT, "group")) - 1  # 0 is no group
+        lookup = names.has_table(LOOKUP)
         ops = {op for op in LaneOp if op.p4_action in actions and (lookup or not op.shape.lookup)}
         return cls(
             ops=frozenset(ops),
             owner_words=names.has_table(OWNER_WORD_TABLE),
             pipes=names.has_table(RECIRCULATION),
-            combining_pipes=frozenset(range(PIPES) if combines else ()),
+            combining_pipes=frozenset(range(PIPES) if names.has_table(COMBINE) else ()),
             icmp=names.has_table(ICMP),
             faults=names.has_table(FAULT),
             one_pass=not names.has_table(NEXT_PASS),
             sizes={
                 **{name.rpartition(".")[2]: names.table_size(name) for name in JOB_TABLES if names.has_table(name)},
-                GROUPS: min(groups, MAX_GROUP_OF_PIPES) if combines else groups,
+                GROUPS: (1 << names.param_bits(ADMIT, "group")) - 1,  # 0 is no group
             },
         )
 
@@ -146,8 +145,9 @@ class Capabilities:
 
     def why_not_group(self, group: int) -> str | None:
         """Return the reason why a job cannot have this multicast group; None if it can."""
-        limit = self.sizes.get(GROUPS, group)
-        return None if group <= limit else f"its multicast group {group} is above {limit}, the last one of jobs there"
+        if not self.combining_pipes or group <= MAX_GROUP_OF_JOBS:
+            return None
+        return f"its multicast group {group} is above {MAX_GROUP_OF_JOBS}, the last one of jobs there"
 
     def why_not_owner(self, job: int, tag: int, others: Iterable[tuple[int, int]]) -> str | None:
         """Return the reason why entries of a job could be confused with those of ``others``; None if they cannot.

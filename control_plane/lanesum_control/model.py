@@ -70,7 +70,7 @@ NO_ROLE = Role(0)  # one level: a complete sum is the result
 _PIPE_SHIFT = 5  # the number of the combining pipe has two bits of a role
 # Multicast groups of jobs are below; those of a job's pipes have the pipe's number, plus one, above.
 _PIPE_GROUP_SHIFT = 12  # agents have groups below 32,768
-MAX_GROUP_OF_PIPES = (1 << _PIPE_GROUP_SHIFT) - 1
+MAX_GROUP_OF_JOBS = (1 << _PIPE_GROUP_SHIFT) - 1
 
 
 def combined_by(pipe: int) -> Role:
