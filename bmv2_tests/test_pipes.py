@@ -144,13 +144,13 @@ def check_results(job: PipesJob, left: list[PortFrame], receivers: Sequence[int]
 def test_members_of_several_pipes_get_one_sum(chip: Chip, workers: int, op: LaneOp) -> None:
     """With two, two and four pipes. Codes are widened once; each order of workers completes in another pipe."""
     job = chip.admit(workers)
-    everybody = list(range(workers))
+    members = list(range(workers))
     for chunk in range(2):
         words, place = job.random_words(chunk, op), Place(0, chunk, op=op)
-        order = random.Random(chunk).sample(everybody, workers)
+        order = random.Random(chunk).sample(members, workers)
         left = chip.contribute(job, order, words, place)
-        check_results(job, left, everybody, aggregate(op, words))
-        for worker in everybody:
+        check_results(job, left, members, aggregate(op, words))
+        for worker in members:
             left = chip.contribute(job, [worker], words, place)
             check_results(job, left, [worker], aggregate(op, words), Flag.RETRANSMISSION)
 
@@ -201,7 +201,7 @@ def test_forged_partial_sum_is_dropped(chip: Chip) -> None:
 
 
 def test_packets_past_the_switch_reach_the_server(chip: Chip) -> None:
-    """Of every pipe, with and without a sum under way; and those to slots beyond the job's range."""
+    """Of every pipe, with and without a sum in flight; and those to slots beyond the job's range."""
     job = chip.admit(4)
     words = job.random_words(6)
     for worker in range(4):

@@ -142,7 +142,7 @@ def test_members_that_one_pipe_sums_are_in_one_pipe(ports: dict[str, tuple[int, 
         CHIP.check(in_pipes(1, **ports), [])
 
 
-def test_workers_of_several_pipes_have_replicas_and_groups_of_their_own() -> None:
+def test_workers_of_several_pipes_have_own_replicas_and_groups() -> None:
     """Job 4095 has the last group: its pipes' groups are below 32,768, and no other job's."""
     whole = dataclasses.replace(in_pipes(0, own=(0, 1), rack=(128, 129), other=(384,)), group=4095)
     assert CHIP.why_not_group(4095) is None

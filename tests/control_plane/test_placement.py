@@ -183,7 +183,7 @@ def test_with_a_quorum_pipes_have_no_part() -> None:
     assert (one.combining_pipe, one.role) == (None, Role.ASCEND | Role.QUORUM)
 
 
-def test_pipes_that_cannot_all_sum_leave_the_job_to_the_server() -> None:
+def test_pipes_that_cannot_all_sum_leave_job_to_server() -> None:
     burning = in_pipes(0, 128, s1="it burns")
     assert (burning.assignments, burning.left_out) == ((), {"s1": "it burns"})
     assert burning.places == in_pipes(0, 128).places, "places do not depend on which switches are up"

@@ -236,7 +236,7 @@ def test_workers_in_two_pipes_are_summed_by_the_chip(process: Process) -> None:
     controller.close()
 
 
-def test_workers_in_two_pipes_are_the_servers_where_no_pipe_combines(process: Process) -> None:
+def test_workers_in_pipes_that_cannot_combine_are_the_servers(process: Process) -> None:
     """As with programs without table combine. With a quorum the server would have to sum the pipes' sums."""
     switch = RemoteSwitch(process.address, PIPELINE, recirculation=[])
     controller = Controller(network(w3=130), FakeServer(), {"s1": switch}, accumulator_words=32, connect_timeout_s=5.0)
