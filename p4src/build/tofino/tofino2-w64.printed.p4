@@ -554,8 +554,6 @@ struct ingress_metadata_t {
     bit<16>       payload_bytes;
     bit<16>       payload_gap;
     bit<16>       datagram_gap;
-    bit<2>        pipe;
-    bit<1>        partial;
     bit<1>        takeover;
     bit<1>        known_source;
     bit<1>        attached;
@@ -622,16 +620,6 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
     }
     state parse_bridge {
         packet.extract<bridge_t>(hdr.bridge);
-        transition select(hdr.bridge.handover) {
-            8w2: parse_partial;
-            default: parse_again;
-        }
-    }
-    state parse_partial {
-        meta.partial = 1w1;
-        transition parse_ethernet;
-    }
-    state parse_again {
         meta.takeover = 1w1;
         transition parse_ethernet;
     }
@@ -2691,16 +2679,16 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
                         (3w2, default, default, default, default) : slots_contribute_and_complete_0(4w5);
         }
     }
-    @name("IngressPipeline.slots.recirculate_at") action slots_recirculate_at_0(@name("port") port_t port_5) {
+    @name("IngressPipeline.slots.recirculate_at") action slots_recirculate_at_0(@name("port") port_t port_4) {
         meta.may_recirculate = 1w1;
-        meta.recirculation_port = port_5;
+        meta.recirculation_port = port_4;
     }
     @name("IngressPipeline.slots.no_port") action slots_no_port_0() {
         meta.may_recirculate = 1w0;
     }
     @stage(6) @name("IngressPipeline.slots.recirculation") table slots_recirculation {
         key = {
-            meta.pipe: exact @name("pipe");
+            hdr.bridge.ingress_port[8:7]: exact @name("pipe");
         }
         actions = {
             slots_recirculate_at_0();
@@ -7332,9 +7320,9 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         meta.has_route = 1w0;
         forward_forward_counter.count();
     }
-    @name("IngressPipeline.forward.route") action forward_route_0(@name("port") port_t port_6, @name("source") mac_t source_1, @name("destination") mac_t destination_1) {
+    @name("IngressPipeline.forward.route") action forward_route_0(@name("port") port_t port_5, @name("source") mac_t source_1, @name("destination") mac_t destination_1) {
         meta.has_route = 1w1;
-        ig_tm_md.ucast_egress_port = port_6;
+        ig_tm_md.ucast_egress_port = port_5;
         hdr.ethernet.source = source_1;
         hdr.ethernet.destination = destination_1;
         forward_forward_counter.count();
@@ -7387,9 +7375,9 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         meta.has_route = 1w0;
         arp_arp_counter.count();
     }
-    @name("IngressPipeline.arp.reply") action arp_reply_0(@name("port") port_t port_7, @name("mac") mac_t mac) {
+    @name("IngressPipeline.arp.reply") action arp_reply_0(@name("port") port_t port_6, @name("mac") mac_t mac) {
         meta.has_route = 1w1;
-        meta.port_difference = hdr.bridge.ingress_port ^ port_7;
+        meta.port_difference = hdr.bridge.ingress_port ^ port_6;
         hdr.ethernet.destination = hdr.arp.sender_mac;
         hdr.ethernet.source = mac;
         hdr.arp.operation = 16w2;
@@ -7444,26 +7432,8 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
                         (1w1, default) : arp_replied_0();
         }
     }
-    @name("IngressPipeline.to_pipe") action to_pipe(@name("port") port_t port_8) {
-        ig_tm_md.ucast_egress_port = port_8;
-        meta.verdict = 4w14;
-    }
-    @name("IngressPipeline.to_server") action to_server() {
-    }
-    @stage(6) @name("IngressPipeline.combine") table combine_0 {
-        key = {
-            meta.role[7:5]: exact @name("combining_pipe");
-        }
-        actions = {
-            to_pipe();
-            to_server();
-        }
-        const default_action = to_server();
-        size = 8;
-    }
     apply {
         hdr.bridge.handover = 8w0;
-        meta.pipe = ig_intr_md.ingress_port[8:7];
         if (hdr.ipv4.ttl <= 8w1) {
             meta.expired = 1w1;
         }
@@ -7476,7 +7446,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         arrival_compare_0();
         arrival_lengths.apply();
         classify_classify.apply();
-        if (hdr.ipv4.isValid() && meta.takeover == 1w0 && meta.partial == 1w0) {
+        if (hdr.ipv4.isValid() && meta.takeover == 1w0) {
             origin_origin.apply();
             if (meta.verdict != 4w0) {
                 origin_provenance.apply();
@@ -7593,9 +7563,6 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         }
         if (meta.wide == 1w1 && (meta.verdict == 4w1 || meta.verdict == 4w10)) {
             hdr.lanes.setValid();
-        }
-        if (meta.verdict == 4w9) {
-            combine_0.apply();
         }
         if (meta.verdict == 4w1 || meta.verdict == 4w9) {
             if (meta.expired == 1w0) {
@@ -7765,9 +7732,7 @@ control EgressPipeline(inout egress_headers_t hdr, inout egress_metadata_t meta,
             if (meta.watched == 1w1 && meta.below_threshold == 32w0) {
                 congestion_mark.apply();
             }
-            if (eg_intr_md.egress_port[6:0] != 7w6) {
-                hdr.bridge.setInvalid();
-            }
+            hdr.bridge.setInvalid();
         }
     }
 }
