@@ -22,6 +22,7 @@ from lanesum_control.events import MAX_ANSWERED, date
 from lanesum_control.jobs import JobRequest, Taken
 from lanesum_control.liveness import Gone
 from lanesum_control.model import Role as SwitchRole
+from lanesum_control.opentelemetry import CallSpans
 from lanesum_control.traces import read_trace
 from lanesum_control.worker_reports import read_counts
 
@@ -81,14 +82,22 @@ class ControllerService(Serving):
     """Serves ``controller`` at ``address`` (``host:port`` or ``unix:path``; port 0 selects one, see ``port``).
 
     ``access``: rights of callers; all may call everything if None. ``credentials``: for TLS; None for plain text.
+    ``spans``: records joins, and changes of jobs.
 
     Raises ConfigurationError if the port is in use.
     """
 
     def __init__(
-        self, controller: Controller, address: str, *, access: Access | None = None, credentials: Any = None
+        self,
+        controller: Controller,
+        address: str,
+        *,
+        access: Access | None = None,
+        credentials: Any = None,
+        spans: CallSpans | None = None,
     ) -> None:
         self._controller = controller
+        self._spans = spans
         self._access = Access(controller.present) if access is None else access
         handlers: dict[str, Handler] = {
             rpc.JOIN: self._join,
@@ -129,12 +138,19 @@ class ControllerService(Serving):
                 return handler(message, caller, *more)
             except LanesumError as error:
                 if method in _AUDITED:
-                    job = message.get("name" if method == rpc.ADMIT else "job")
+                    job = _job_of(method, message)
                     whom = job if isinstance(job, str) else "controller"
                     self._controller.events.add(whom, f"refused: {method}: {error.what}", caller)
                 raise
 
-        return handle
+        if (spans := self._spans) is None or method not in (rpc.JOIN, *_CHANGES):
+            return handle
+
+        def handle_with_span(message: dict[str, Any], caller: Caller, *more: Any) -> _Answer:
+            with spans.open(method, _job_of(method, message), caller):
+                return handle(message, caller, *more)
+
+        return handle_with_span
 
     def _join(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """Join. ``worker``: number or host.
@@ -291,6 +307,11 @@ class ControllerService(Serving):
     def close(self) -> None:
         """Stop serving; the jobs stay installed."""
         self._service.close()
+
+
+def _job_of(method: str, message: dict[str, Any]) -> object:
+    """Return what a call names as its job, which may be anything."""
+    return message.get("name" if method == rpc.ADMIT else "job")
 
 
 def _name(message: dict[str, Any]) -> str:

@@ -15,11 +15,12 @@ from typing import Any
 
 from lanesum.errors import ConfigurationError
 
-_ROUND = "lanesum::round"
-_WAIT = "lanesum::wait"
+ROUND = "lanesum::round"
+WAIT = "lanesum::wait"
 #: Name of each thread of a worker; rounds overlap, so they are asynchronous events of the first one.
 THREADS = {1: "all-reduce", 2: "backward"}
 _PIDS = 10_000  # process numbers of the profile of one worker
+_IDS = 1 << 32  # numbers of its events that belong together
 
 
 def timeline(job: str, traces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -34,8 +35,9 @@ def timeline(job: str, traces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         events.append({"ph": "M", "name": "process_name", "pid": worker, "tid": 0, "args": {"name": name}})
         for tid, thread in THREADS.items():
             events.append({"ph": "M", "name": "thread_name", "pid": worker, "tid": tid, "args": {"name": thread}})
-        for span, begin, end in sorted(trace["spans"], key=lambda one: one[1]):
-            events += _events(span, worker, begin - base_us, end - base_us, numbers)
+        steps = zip(trace["spans"], trace["steps"], strict=True)
+        for (span, begin, end), step in sorted(steps, key=lambda one: one[0][1]):
+            events += _events(span, worker, step, begin - base_us, end - base_us, numbers)
     clocks = {str(trace["worker"]): {key: trace[key] for key in ("error_us", "offset_us")} for trace in traces}
     return {
         "displayTimeUnit": "ms",
@@ -45,9 +47,10 @@ def timeline(job: str, traces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _events(span: str, worker: int, begin: int, end: int, numbers: Iterator[int]) -> list[dict[str, Any]]:
-    event = {"name": span, "cat": "lanesum", "pid": worker, "tid": 2 if span == _WAIT else 1}
-    if span != _ROUND:
+def _events(span: str, worker: int, step: int, begin: int, end: int, numbers: Iterator[int]) -> list[dict[str, Any]]:
+    thread = 2 if span == WAIT else 1
+    event = {"name": span, "cat": "lanesum", "pid": worker, "tid": thread, "args": {"step": step}}
+    if span != ROUND:
         return [{**event, "ph": "X", "ts": begin, "dur": end - begin}]
     number = next(numbers)
     return [{**event, "ph": "b", "id": number, "ts": begin}, {**event, "ph": "e", "id": number, "ts": end}]
@@ -66,13 +69,15 @@ def merge_profile(trace: dict[str, Any], worker: int, profile: Mapping[str, Any]
         )
     shift_us = (profile["baseTimeNanoseconds"] - trace["baseTimeNanoseconds"]) / 1000 + clock["offset_us"]
     pids: dict[Any, int] = {}
+    ids: dict[str, int] = {}
     for event in profile["traceEvents"]:
         pid = pids.setdefault(event.get("pid"), _PIDS * (worker + 1) + len(pids))
         moved = {**event, "pid": pid}
         if "ts" in event:
             moved["ts"] = event["ts"] + shift_us
         if "id" in event:
-            moved["id"] = f"{worker}.{event['id']}"
+            # Perfetto reads text as a hexadecimal number, and ignores other text.
+            moved["id"] = ids.setdefault(json.dumps(event["id"]), _IDS * (worker + 1) + len(ids))
         if event.get("name") == "process_name":
             moved["args"] = {"name": f"worker {worker}, torch.profiler: {event['args']['name']}"}
         trace["traceEvents"].append(moved)

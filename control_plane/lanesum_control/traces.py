@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, TypeGuard
 
 from lanesum.rpc.controller import MAX_SPANS, MAX_TRACE_S
@@ -32,17 +32,19 @@ class WorkerTrace:
 
     Attributes:
         spans: name, begin and end of each, in microseconds of the controller's clock since 1970.
+        steps: number of the training step of each, the same at all workers; 0 where it is not known.
         error_us: error of these times at most, half the fastest round trip to the controller.
         offset_us: the controller's clock less the one of the worker's host.
     """
 
     spans: tuple[tuple[str, int, int], ...]
+    steps: tuple[int, ...]
     error_us: int
     offset_us: int
 
     def to_message(self) -> dict[str, Any]:
         """Return the trace as JSON fields."""
-        return {"spans": self.spans, "error_us": self.error_us, "offset_us": self.offset_us}
+        return asdict(self)
 
 
 def read_trace(message: object) -> WorkerTrace:
@@ -57,10 +59,13 @@ def read_trace(message: object) -> WorkerTrace:
             raise AdmissionError(f"trace: {str(span)[:80]} is no span.")
         if not (_is_time(span[1]) and _is_time(span[2]) and 0 <= span[1] <= span[2]):
             raise AdmissionError(f"trace: {str(span)[:80]} has no begin and end in microseconds.")
+    steps = message.get("steps", [0] * len(spans))  # workers of earlier versions have none
+    if not isinstance(steps, list) or len(steps) != len(spans) or not all(_is_time(one) and one >= 0 for one in steps):
+        raise AdmissionError("trace has no step for each span.")
     error, offset = message.get("error_us"), message.get("offset_us")
     if not (_is_time(error) and error >= 0 and _is_time(offset)):
         raise AdmissionError(f"trace: {str(error)[:40]} and {str(offset)[:40]} are no error and offset of a clock.")
-    return WorkerTrace(tuple((name, begin, end) for name, begin, end in spans), error, offset)
+    return WorkerTrace(tuple((name, begin, end) for name, begin, end in spans), tuple(steps), error, offset)
 
 
 def _is_time(value: object) -> TypeGuard[int]:

@@ -198,8 +198,10 @@ class KeepAlive(Serving):
         phases.spans = None
         with contextlib.suppress(LanesumError, KeyError, TypeError):
             error_s, wall_s, offset_s = min(self._compare_clocks() for _ in range(_CLOCK_CALLS))
-            spans = [(name, *(round(1e6 * (at + offset_s)) for at in times)) for name, *times in list(recorded)]
-            self._tell(trace={"spans": spans, "error_us": round(1e6 * error_s), "offset_us": round(1e6 * wall_s)})
+            found = list(recorded)
+            spans = [(name, *(round(1e6 * (at + offset_s)) for at in times)) for name, *times, _ in found]
+            clock = {"error_us": round(1e6 * error_s), "offset_us": round(1e6 * wall_s)}
+            self._tell(trace={"spans": spans, "steps": [one[3] for one in found], **clock})
 
     def _compare_clocks(self) -> tuple[float, float, float]:
         """Return half the round trip of a call, and the controller's time less ``time.time`` and ``perf_counter``."""

@@ -17,9 +17,10 @@ from pathlib import Path
 from lanesum.protocol import spec
 from lanesum.protocol.lanes import Combine, LaneOp, LaneShape
 from lanesum.transport import TransportStats, constants
+from lanesum_control import timeline
 from lanesum_control.cli import configuration, tree
 from lanesum_control.yaml_model import schema_text
-from lanesum_lab import slot_picture
+from lanesum_lab import slot_picture, step_picture
 from lanesum_lab.dissector import wireshark_lua
 from lanesum_lab.style_check import GLOSSARY
 
@@ -335,6 +336,7 @@ def generated_files(root: Path) -> dict[Path, str]:
         page = replace_generated(page, name, make())
     style_page = root / "docs" / "style.md"
     commands_page = root / "docs" / "commands.md"
+    pictures = root / "docs" / "pictures"
     return {
         root / "p4src" / "shared" / "protocol.p4": p4_protocol(),
         root / "p4src" / "shared" / "repeat.p4": p4_repeat(),
@@ -346,7 +348,8 @@ def generated_files(root: Path) -> dict[Path, str]:
         style_page: replace_generated(style_page.read_text(), "glossary", glossary_table()),
         commands_page: replace_generated(commands_page.read_text(), "commands", _commands()),
         root / "deploy" / "lanesum.schema.json": _configuration_schema(),
-        root / "docs" / "pictures" / "slot.svg": slot_picture.svg(),
+        pictures / "slot.svg": slot_picture.svg(),
+        pictures / "step.svg": step_picture.svg(timeline.read_timeline(pictures / "step.json")),
     }
 
 

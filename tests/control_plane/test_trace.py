@@ -9,7 +9,6 @@ import json
 import math
 import threading
 import time
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ from tests.host.torch.controllers import controlled
 
 ROUND = "lanesum::round"
 STEPS = {"lanesum::encode", "lanesum::send", "lanesum::network", "lanesum::decode"}
-GOOD: dict[str, Any] = {"spans": [["lanesum::encode", 1, 2]], "error_us": 3, "offset_us": -4}
+GOOD: dict[str, Any] = {"spans": [["lanesum::encode", 1, 2]], "steps": [5], "error_us": 3, "offset_us": -4}
 
 
 def report(controller: Controller, held: JobTicket, trace: WorkerTrace) -> None:
@@ -81,15 +80,26 @@ def intervals(events: list[dict[str, Any]], worker: int, name: str) -> list[tupl
 
 
 def check_format(events: list[dict[str, Any]]) -> None:
-    """Check the rules of the Trace Event Format for the events that a timeline has."""
+    """Check the rules of the Trace Event Format, and of Perfetto's reader, for the events that a timeline has."""
     for event in events:
         assert isinstance(event["name"], str) and isinstance(event["pid"], int) and isinstance(event["tid"], int)
         if event["ph"] == "M":
             assert event["name"] in ("process_name", "thread_name") and isinstance(event["args"]["name"], str)
             continue
-        assert event["ph"] in ("X", "b", "e") and event["ts"] >= 0 and event["cat"] == "lanesum"
+        assert event["ph"] in ("X", "b", "e") and type(event["ts"]) is int and event["ts"] >= 0
+        assert event["cat"] == "lanesum" and event["args"]["step"] >= 0
         assert event["dur"] >= 0 if event["ph"] == "X" else isinstance(event["id"], int)
-    assert set(Counter(one["id"] for one in events if "id" in one).values()) <= {2}
+    spans: dict[int, list[dict[str, Any]]] = {}
+    ends: dict[tuple[int, int], int] = {}  # of the last span of a thread
+    for event in sorted((one for one in events if "ts" in one), key=lambda one: one["ts"]):
+        if event["ph"] == "X":  # the reader drops a span that overlaps another one of its thread
+            thread = event["pid"], event["tid"]
+            assert ends.get(thread, 0) <= event["ts"]
+            ends[thread] = event["ts"] + event["dur"]
+        else:
+            spans.setdefault(event["id"], []).append(event)
+    for begin, end in spans.values():  # one of each, of the same process
+        assert (begin["ph"], end["ph"]) == ("b", "e") and begin["pid"] == end["pid"]
 
 
 def traced(training: Training, address: str, out: Path) -> dict[str, Any]:
@@ -125,6 +135,9 @@ def test_trace_of_two_workers_is_ordered_and_on_one_clock(tmp_path: Path) -> Non
         true = [[1e6 * at + wall_less_counter_us - base_us for at in one] for one in sums]
         for begin, end in rounds[worker]:
             assert any(one - errors[worker] <= begin and end <= other + errors[worker] for one, other in true)
+        for event in (one for one in events if one["pid"] == worker and one["ph"] == "X"):
+            begin, end = true[event["args"]["step"]]
+            assert begin - errors[worker] <= event["ts"] <= event["ts"] + event["dur"] <= end + errors[worker]
         assert abs(clocks[str(worker)]["offset_us"]) <= errors[worker]
     # A round ends only after all workers have begun it.
     for own, others in (rounds, rounds[::-1]):
@@ -145,6 +158,11 @@ def test_spans_that_the_controller_reads_are_those_of_phases() -> None:
     phases = Phases()
     names = {one._name for one in vars(phases).values() if hasattr(one, "_name")}
     assert {*SPANS} == names | {ROUND}
+
+
+def test_trace_of_an_earlier_version_has_no_steps() -> None:
+    trace = read_trace({name: value for name, value in GOOD.items() if name != "steps"})
+    assert trace.steps == (0,) and trace.to_message() == {**read_trace(GOOD).to_message(), "steps": (0,)}
 
 
 @pytest.mark.parametrize("seconds", [0.0, -1.0, math.nan, rpc.MAX_TRACE_S + 1])
@@ -169,6 +187,10 @@ def test_worker_refuses_a_trace_beyond_the_limits(controller: Controller, second
         ({**GOOD, "spans": [["lanesum::encode", -1, 1]]}, "no begin and end"),
         ({**GOOD, "spans": [["lanesum::encode", 1, 2.5]]}, "no begin and end"),
         ({**GOOD, "spans": [["lanesum::encode", 1, 1 << 53]]}, "no begin and end"),
+        ({**GOOD, "steps": None}, "no step for each span"),
+        ({**GOOD, "steps": []}, "no step for each span"),
+        ({**GOOD, "steps": [-1]}, "no step for each span"),
+        ({**GOOD, "steps": [True]}, "no step for each span"),
         ({**GOOD, "error_us": -1}, "no error and offset"),
         ({**GOOD, "error_us": True}, "no error and offset"),
         ({**GOOD, "offset_us": None}, "no error and offset"),
@@ -238,7 +260,8 @@ def profile(tmp_path: Path, **more: Any) -> Path:
 
 def trace_file(tmp_path: Path) -> Path:
     spans = [[ROUND, 7000, 9000], ["lanesum::wait", 7500, 8000]]
-    found = timeline.timeline("a", [{"worker": 1, "host": "w2", "spans": spans, "error_us": 3, "offset_us": -400}])
+    clock = {"error_us": 3, "offset_us": -400}
+    found = timeline.timeline("a", [{"worker": 1, "host": "w2", "spans": spans, "steps": [4, 4], **clock}])
     (path := tmp_path / "trace.json").write_text(json.dumps(found))
     return path
 
@@ -252,7 +275,7 @@ def test_profile_is_moved_to_the_clock_of_the_trace(tmp_path: Path) -> None:
     # 5,000 µs of the profile's base and its 2,500.5, less 400 of the host's clock and 7,000 of the trace's base.
     assert added[1]["ts"] == 100.5 and added[1]["dur"] == 3.0
     assert added[0]["args"]["name"] == "worker 1, torch.profiler: python"
-    assert added[2]["id"] == "1.4"
+    assert type(added[2]["id"]) is int and added[2]["id"] not in {one.get("id") for one in before}
     pids = [one["pid"] for one in added]
     assert pids[0] == pids[1] == pids[2] != pids[3] and 1 not in pids and all(type(one) is int for one in pids)
 

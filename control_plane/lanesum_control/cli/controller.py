@@ -112,6 +112,14 @@ def controller(
     ] = True,
     tokens: Annotated[Path | None, typer.Option(help="Tokens of operators and tenants (lanesum token).")] = None,
     metrics: Metrics = None,
+    otlp: Annotated[
+        bool,
+        typer.Option(
+            "--otlp",
+            help="Send spans of admissions, joins and changes to the OpenTelemetry collector of "
+            "OTEL_EXPORTER_OTLP_ENDPOINT.",
+        ),
+    ] = False,
     log_format: LogFormat = None,
     insecure: Insecure = False,
 ) -> None:
@@ -130,6 +138,7 @@ def controller(
     from lanesum_control.model import Station
     from lanesum_control.monitor import Monitor
     from lanesum_control.network import Network
+    from lanesum_control.opentelemetry import CallSpans
     from lanesum_control.pipelines import bmv2_pipeline, tofino_pipeline
     from lanesum_control.service import ControllerService
     from lanesum_control.store import Store
@@ -183,8 +192,10 @@ def controller(
         access = Access(jobs.present, known, closed=identified and not listen.startswith(UNIX))
         try:
             with contextlib.ExitStack() as stack:
+                spans = stack.enter_context(CallSpans()) if otlp else None
                 stack.enter_context(Monitor(jobs))
-                service = stack.enter_context(ControllerService(jobs, listen, access=access, credentials=credentials))
+                service = ControllerService(jobs, listen, access=access, credentials=credentials, spans=spans)
+                stack.enter_context(service)
                 if metrics is not None:
                     samples = functools.partial(controller_samples, jobs)
                     stack.enter_context(MetricsEndpoint(samples, metrics, tls, insecure=insecure))

@@ -18,7 +18,7 @@ from rich.table import Table
 
 from lanesum.errors import ConfigurationError
 from lanesum.rpc import controller as rpc
-from lanesum_control import timeline, tokens, traces
+from lanesum_control import opentelemetry, timeline, tokens, traces
 from lanesum_control.cli import top
 from lanesum_control.cli.console import console
 from lanesum_control.cli.options import DEFAULT_CONTROLLER, Controller
@@ -257,6 +257,12 @@ def trace(
     controller: Controller = DEFAULT_CONTROLLER,
     seconds: Annotated[float, typer.Option(min=0.1, max=rpc.MAX_TRACE_S, help="Time to record.")] = 2.0,
     out: Annotated[Path, typer.Option(help="File to write.")] = Path("trace.json"),
+    otlp: Annotated[
+        bool,
+        typer.Option(
+            "--otlp", help="Also send the spans to the OpenTelemetry collector of OTEL_EXPORTER_OTLP_ENDPOINT."
+        ),
+    ] = False,
 ) -> None:
     """Record where the workers of a running job spend their time, as a timeline for Perfetto."""
     alive = _call(controller, rpc.TRACE, {"job": name, "seconds": seconds})["workers"]
@@ -274,6 +280,8 @@ def trace(
         typer.echo(f"Only the last {rpc.MAX_SPANS} spans of worker {', '.join(full)} were kept.", err=True)
     out.write_text(json.dumps(timeline.timeline(name, found)))
     typer.echo(f"{out}: {sum(len(one['spans']) for one in found)} spans of {len(found)} workers.")
+    if otlp:
+        typer.echo(f"{opentelemetry.export(name, found)} spans sent, those of steps and workers included.")
 
 
 @app.command()

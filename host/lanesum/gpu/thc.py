@@ -110,7 +110,6 @@ class DeviceBackend:
     """One all-reduce of a tensor that ``lanesum.gpu.tensors.checked_tensor`` has returned."""
 
     # All work is launched before the rounds.
-    ahead: Callable[[], Any] | None = None
     own_residual: Callable[[], Any] | None = None
 
     def __init__(self, coder: BlockCoder, vector: torch.Tensor, context: CodecContext) -> None:
@@ -151,9 +150,8 @@ class DeviceBackend:
         whole = np.zeros((-(-parts // per_block), per_block))
         whole.reshape(-1)[:parts] = pinned.numpy()
         totals = np.ascontiguousarray(np.add.accumulate(whole, axis=1)[:, -1])
-        norms = checked_norms(totals, coder.block, self._context, self.size, self._on_host)
-        self.set_norms(norms)
-        return norms
+        self.set_norms(checked_norms(totals, coder.block, self._context, self.size, self._on_host))
+        return self._norms
 
     def set_norms(self, norms: Vector) -> None:
         self._norms = norms

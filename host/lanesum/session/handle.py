@@ -38,11 +38,7 @@ class AllReduceHandle(Generic[V]):
         return self._all_reduce.done
 
     def wait(self) -> bool:
-        """Advance all all-reduces in flight until this one is done.
-
-        Returns:
-            True if it has succeeded or failed, False if ``Session.wake`` interrupted the wait.
-        """
+        """Advance all all-reduces in flight until this one is done; return False if ``Session.wake`` interrupted it."""
         return self._scheduler.wait(self._all_reduce)
 
     def result(self) -> V:

@@ -59,16 +59,18 @@ class Phases:
         decode: computing the mean from the sums.
         wait: the thread that needs the results waits for them.
         open_range: called at every entry, with ``lanesum::encode`` and so on.
-        spans: names, begins and ends in seconds of ``time.perf_counter`` while a trace is recorded; else None.
+        spans: names, begins, ends by ``time.perf_counter``, and steps, while a trace is recorded; else None.
+        step: number of the step of DDP, or of a synchronous all-reduce; the same at all workers.
     """
 
     def __init__(self) -> None:
         self.open_range: OpenRange = lambda _: None
-        self.spans: deque[tuple[str, float, float]] | None = None
+        self.spans: deque[tuple[str, float, float, int]] | None = None
+        self.step = 0
         names = ("encode", "send", "network", "decode", "wait")
         self.encode, self.send, self.network, self.decode, self.wait = (Phase(f"lanesum::{x}", self) for x in names)
 
     def add_span(self, name: str, begin: float) -> None:
         """Add a span that ends now, if a trace is recorded."""
         if (spans := self.spans) is not None:  # another thread ends the trace
-            spans.append((name, begin, time.perf_counter()))
+            spans.append((name, begin, time.perf_counter(), self.step))

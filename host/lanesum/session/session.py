@@ -182,8 +182,7 @@ class Session(Closing):
 
         Returns:
             A float32 array of the same shape, bit-identical on all workers; NaN if the array of a worker has a NaN or
-            an infinity. For a tensor, such a tensor on the same
-            device, ready for work that the calling thread launches there.
+            an infinity. For a tensor, a tensor on its device, ready for work that the calling thread launches there.
 
         Raises:
             ConfigurationError: ``array`` is not dense or not floating-point.
@@ -294,9 +293,9 @@ class Session(Closing):
 
         Arguments are those of ``all_reduce_async``, exceptions those of ``all_reduce``.
         """
-        return self._scheduler.run(
-            self._make_all_reduce(array, codec, average, name, keep_residual, parts, error_feedback)
-        )
+        self.phases.step = self._num_all_reduces
+        made = self._make_all_reduce(array, codec, average, name, keep_residual, parts, error_feedback)
+        return self._scheduler.run(made)
 
     def _make_all_reduce(
         self,

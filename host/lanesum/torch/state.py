@@ -225,6 +225,7 @@ class State(Closing):
 
     def submit(self, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
         """Start averaging ``bucket``; see :func:`lanesum.torch.hook`."""
+        self.session.phases.step = self._num_steps
         self._num_steps += bucket.is_last()
         if self._choice is not None and self.error is None:
             averaged = self._choice.all_reduce(bucket)

@@ -81,6 +81,48 @@ def test_blocks_of_any_length_in_every_packing(level: Any, size: int, block: int
         alike(level, "residual_blocks", (values, words, back, rotation, dithers, rounding), values)
 
 
+@pytest.mark.parametrize("size", [65, 1000, 1024, 200_000])
+def test_blocks_at_places_have_their_bits_side_by_side(level: Any, size: int) -> None:
+    block, codec = 64, THC(workers=2, block=64)
+    places = np.flatnonzero(np.arange(-(-size // block)) % 3 != 1).astype(np.uint32)
+    values = sample(size)
+    side_by_side = thc_reference.picked(values, places, block)
+    coder, run = codec.coder, Run(0, places.size, side_by_side.size, block)
+    rotation, dithers = Rotation(sign_words(block, 5), block), SharedDithers(1, 2, 3)
+    rounding, taken = coder._rounding(CodecContext(workers=2, worker=1)), dither_sum(2, codec.grid.granularity)
+    powers, factors = np.ones(2 * places.size, np.float32), np.full(places.size, 9000, np.float32)
+    back = np.tile(np.array([0.7, 2.0**-9], dtype=np.float32), places.size)
+    words = np.zeros(run.words(4).stop, np.uint32)
+    thc_reference.encode_blocks(side_by_side, powers, factors, rotation, dithers, rounding, words)
+    sums = lane_contribution(codec.op, words, codec.code_table) * np.uint32(2)
+    for loops in (level, type(level)(level.level, threads=3), thc_reference):
+        found, decoded, residual = np.zeros_like(words), np.full_like(values, 7), np.full_like(values, 7)
+        loops.encode_blocks(values, powers, factors, rotation, dithers, rounding, found, places)
+        loops.decode_blocks(sums, 8, back, rotation, dithers, taken, decoded, places)
+        loops.residual_blocks(values, words, back, rotation, dithers, rounding, residual, places)
+        assert found.tobytes() == words.tobytes()
+        packed = np.empty_like(side_by_side)
+        for out, name, arguments in (
+            (decoded, "decode_blocks", (sums, 8, back, rotation, dithers, taken)),
+            (residual, "residual_blocks", (side_by_side, words, back, rotation, dithers, rounding)),
+        ):
+            getattr(thc_reference, name)(*arguments, packed)
+            expected = np.full_like(values, 7)
+            thc_reference.put(packed, places, block, expected)
+            assert out.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("places", [[2], [1, 0], [0, 2**31]])
+def test_places_outside_the_values_are_refused(level: Any, places: list[int]) -> None:
+    out, factors = np.empty(100, np.float32), np.ones(2 * len(places), np.float32)
+    lanes = np.zeros(64 * len(places) // 4, np.uint32)
+    rotation, taken = Rotation(sign_words(64, 42), 64), dither_sum(4, 15)
+    with pytest.raises(ValueError, match="blocks inside the values"):
+        level.decode_blocks(
+            lanes, 8, factors, rotation, SharedDithers(1, 2, 3), taken, out, np.array(places, np.uint32)
+        )
+
+
 @pytest.mark.parametrize("workers", [1, 2, 8, 12, 15, 17])
 def test_every_cell_of_every_table(level: Any, workers: int) -> None:
     codec = THC(workers=workers)

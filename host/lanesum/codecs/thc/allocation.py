@@ -71,15 +71,16 @@ class Ladder:
         wide = norms.astype(np.float64)
         weights = wide if exponent == 1 else wide * wide
         costs, slopes = (np.array(column, np.int64) for column in zip(*self.steps, strict=True))
-        # Merging sorted runs is twice as fast as sorting all values.
-        falling = np.argsort(-wide, kind="stable")
+        # Numbers are sorted much faster than positions, and sorted runs are merged faster than all values are sorted.
+        keys = np.sort(
+            (~norms.view(np.uint32)).astype(np.uint64) << np.uint64(32) | np.arange(norms.size, dtype=np.uint64)
+        )
+        falling = keys.astype(np.uint32)
         values = (slopes[:, None] * weights[falling]).reshape(-1)
         # A step comes after the steps below it: slopes fall, and equal values keep their order.
-        order = np.argsort(-values, kind="stable")
-        order = order[values[order] > 0]
-        cost = costs[order // norms.size]
-        block, share = falling[order % norms.size], cost * slopes[order // norms.size]
-        squares = wide * wide
+        order = np.argsort(-values, kind="stable")[: np.count_nonzero(values)]
+        block, cost = np.tile(falling, costs.size)[order], np.repeat(costs, norms.size)[order]
+        share, squares = np.repeat(costs * slopes, norms.size)[order], wide * wide
         total = float(np.add.accumulate(squares)[-1])
         gained = np.add.accumulate(np.append(0, squares[block] * share * _UNIT))[:-1]
         left = total * self.widths[0].error - gained

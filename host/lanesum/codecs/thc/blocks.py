@@ -8,7 +8,7 @@ and decoded in any order and thread.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -22,7 +22,7 @@ from lanesum.codecs.kernels.reference import FLOAT32_MAX
 from lanesum.codecs.thc.dither import UNIT, DitherSum, Rounding, SharedDithers, dither_offset, dither_sum
 from lanesum.codecs.thc.grid import Grid
 from lanesum.codecs.thc.kernels import block_kernels
-from lanesum.codecs.thc.reference import LEFT_OUT, padded_length
+from lanesum.codecs.thc.reference import LEFT_OUT, padded_length, picked, put
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import CODE_TABLE_ENTRIES
 
@@ -34,12 +34,20 @@ _FIRST_EXPONENT = 100
 
 @dataclass(frozen=True)
 class Run:
-    """Blocks ``first`` to ``stop`` (exclusive) of a vector of ``size`` coordinates; the last one may be shorter."""
+    """Blocks ``first`` to ``stop`` (exclusive) of a vector of ``size`` coordinates; the last one may be shorter.
+
+    ``places``: the number of each block of the vector in a longer one that contains them; None if it has no other.
+    """
 
     first: int
     stop: int
     size: int
     block: int
+    places: Words | None = None
+
+    def of(self, vector: Vector) -> tuple[Vector, Words | None]:
+        """Return the run in the longer vector, for kernels: its values, or all values and the places of its blocks."""
+        return (vector[self.values], None) if self.places is None else (vector, self.places[self.blocks])
 
     @property
     def blocks(self) -> slice:
@@ -68,18 +76,18 @@ class Run:
         return lengths
 
 
-def cut(size: int, block: int, piece: int) -> list[Run]:
+def cut(size: int, block: int, piece: int, places: Words | None = None) -> list[Run]:
     """Return a vector of ``size`` coordinates as runs of whole blocks, of about ``piece`` coordinates."""
     blocks, step = -(-size // block), max(1, piece // block)
-    return [Run(first, min(blocks, first + step), size, block) for first in range(0, blocks, step)]
+    return [Run(first, min(blocks, first + step), size, block, places) for first in range(0, blocks, step)]
 
 
 class BlockCoder:
     """Encoder and decoder with one grid and lane operation.
 
     ``context`` selects the dithers of a worker and round. Scales are float32, one or two for each block of the vector.
-    They are computed once, from this worker's ``norms`` and from ``peaks``, the largest norms of all workers. Vectors,
-    words and lanes are those of the run.
+    They are computed once, from this worker's ``norms`` and from ``peaks``, the largest norms of all workers. A
+    vector contains the run, see :meth:`Run.of`; words and lanes are those of the run.
     """
 
     def __init__(self, grid: Grid, op: LaneOp, block: int) -> None:
@@ -94,25 +102,13 @@ class BlockCoder:
         self._cells = cells[:0] if grid.uniform else cells
         assert all(high - low <= 2 for low, high in pairwise(grid.levels))
 
-    def rotate(self, values: Vector, run: Run, powers: Vector, context: CodecContext) -> Vector:
-        """Return the rotated run, times the ``powers`` (see :func:`powers_of`)."""
-        rotated = np.empty(run.padded.stop - run.padded.start, dtype=np.float32)
-        block_kernels().rotate_blocks(values, powers[_pairs(run)], self._rotation(context), rotated)
-        return rotated
-
-    def quantize(self, rotated: Vector, run: Run, positions: Vector, context: CodecContext, words: Words) -> None:
-        """Encode a rotated run to words. ``positions``: see :meth:`positions`."""
-        dithers, rounding = _dithers(run, context), self._rounding(context)
-        block_kernels().quantize_blocks(rotated, positions[run.blocks], self.block, dithers, rounding, words)
-
     def encode(
         self, values: Vector, run: Run, powers: Vector, positions: Vector, context: CodecContext, words: Words
     ) -> None:
         """Rotate and encode a run to words."""
-        dithers, rounding = _dithers(run, context), self._rounding(context)
-        block_kernels().encode_blocks(
-            values, powers[_pairs(run)], positions[run.blocks], self._rotation(context), dithers, rounding, words
-        )
+        (values, places), powers, positions = run.of(values), powers[_pairs(run)], positions[run.blocks]
+        dithers, rounding, rotation = _dithers(run, context), self._rounding(context), self._rotation(context)
+        block_kernels().encode_blocks(values, powers, positions, rotation, dithers, rounding, words, places)
 
     def decode(
         self, lanes: Words, run: Run, scales: Vector, context: CodecContext, taken: DitherSum, out: Vector
@@ -121,10 +117,9 @@ class BlockCoder:
 
         ``scales``: see :meth:`scales`, with the divisor of the mean or 1. ``taken``: dithers of the contributors.
         """
-        lane_bits, rotation = self.op.shape.lane_bits, self._rotation(context)
-        block_kernels().decode_blocks(
-            lanes, lane_bits, scales[_pairs(run)], rotation, _dithers(run, context), taken, out
-        )
+        lane_bits, rotation, dithers = self.op.shape.lane_bits, self._rotation(context), _dithers(run, context)
+        values, places = run.of(out)
+        block_kernels().decode_blocks(lanes, lane_bits, scales[_pairs(run)], rotation, dithers, taken, values, places)
 
     def decode_members(
         self, lanes: Words, run: Run, peaks: Vector, context: CodecContext, members: Members, out: Vector
@@ -140,15 +135,14 @@ class BlockCoder:
         change = (low[1:] != low[:-1]) | mixed[1:] | mixed[:-1]
         bounds = [0, *(np.flatnonzero(change) + 1).tolist(), low.size]
         for begin, end in pairwise(bounds):
-            part = Run(run.first + begin, run.first + end, run.size, run.block)
+            part = replace(run, first=run.first + begin, stop=run.first + end)
             words = slice(starts[begin], ends[end - 1])
-            there = out[part.values.start - run.values.start : part.values.stop - run.values.start]
             if mixed[begin]:
-                self._decode_mixed(lanes[words], part, peaks, context, taken, members.of_word[words], there)
+                self._decode_mixed(lanes[words], part, peaks, context, taken, members.of_word[words], out)
             else:
                 one = taken[low[begin]]
                 scales = self.scales(run.size, peaks, one.num_workers if context.average else 1)
-                self.decode(lanes[words], part, scales, context, one, there)
+                self.decode(lanes[words], part, scales, context, one, out)
 
     def residual(
         self,
@@ -164,12 +158,13 @@ class BlockCoder:
 
         ``scales``: with the divisor 1. ``included``: True for each accumulator word that was summed; None if all were.
         """
-        factors = scales[_pairs(run)]
-        rotation = self._rotation(context)
+        factors, rotation, (values, places) = scales[_pairs(run)], self._rotation(context), run.of(values)
+        out, _ = run.of(out)
         if included is None:
             dithers, rounding = _dithers(run, context), self._rounding(context)
-            block_kernels().residual_blocks(values, words, factors, rotation, dithers, rounding, out)
+            block_kernels().residual_blocks(values, words, factors, rotation, dithers, rounding, out, places)
             return
+        values = picked(values, places, self.block)
         decoded = np.empty_like(values)
         lanes = lane_contribution(self.op, words, self._levels[:CODE_TABLE_ENTRIES])
         own = dither_sum(context.workers, self.grid.granularity, np.arange(context.workers) == context.worker)
@@ -177,8 +172,7 @@ class BlockCoder:
         rotated *= np.repeat(included, self.op.shape.lanes_per_accumulator_word)
         block_kernels().restore_blocks(rotated, factors, rotation, decoded)
         with np.errstate(over="ignore"):
-            np.subtract(values, decoded, out=out)
-        np.clip(out, -FLOAT32_MAX, FLOAT32_MAX, out=out)
+            put(np.clip(values - decoded, -FLOAT32_MAX, FLOAT32_MAX), places, self.block, out)
 
     def _decode_mixed(
         self,
@@ -199,7 +193,10 @@ class BlockCoder:
                 estimate /= np.float32(taken[number].num_workers)
             np.copyto(rotated, estimate, where=of_lane == number)
         factors = self.scales(run.size, peaks, 1)[_pairs(run)]
-        block_kernels().restore_blocks(rotated, factors, self._rotation(context), out)
+        out, places = run.of(out)
+        decoded = picked(out, places, self.block)
+        block_kernels().restore_blocks(rotated, factors, self._rotation(context), decoded)
+        put(decoded, places, self.block, out)
 
     def _estimate(self, lanes: Words, run: Run, context: CodecContext, taken: DitherSum) -> Vector:
         rotated = np.empty(run.padded.stop - run.padded.start, dtype=np.float32)

@@ -133,7 +133,7 @@ class THC:
         """See :meth:`lanesum.codecs.base.Codec.all_reduce`; two rounds, ``norm`` and ``codes``.
 
         ``x`` may be a PyTorch tensor of a device; ``context.error_feedback`` is added to it there. On the host the
-        rotation of the first part overlaps the norm round, and the residual overlaps the code round.
+        residual overlaps the code round.
         """
         backend = self._backend(x, context)
         if backend is None:
@@ -142,7 +142,7 @@ class THC:
             return backend.result(True)
         norms = backend.norms()
         norm_shape = RoundShape(LaneOp.MAX, norms.size)
-        reply = yield Round(LaneOp.MAX, norms.view(np.uint32), backend.ahead, label="norm")
+        reply = yield Round(LaneOp.MAX, norms.view(np.uint32), label="norm")
         backend.prepare(checked_peaks(reply, norm_shape))
         round_, finish = self.code_round(backend, context)
         return finish((yield round_))

@@ -22,10 +22,6 @@ from lanesum.codecs.thc.dither import DitherSum, Rounding, SharedDithers
 class BlockKernels(Protocol):
     """Kernels on runs of blocks; :mod:`lanesum.codecs.thc.reference` documents each of them."""
 
-    def rotate_blocks(self, values: Floats, powers: Floats, rotation: Rotation, out: Floats) -> None: ...
-    def quantize_blocks(
-        self, rotated: Floats, factors: Floats, block: int, dithers: SharedDithers, rounding: Rounding, words: Words
-    ) -> None: ...
     def encode_blocks(
         self,
         values: Floats,
@@ -35,6 +31,7 @@ class BlockKernels(Protocol):
         dithers: SharedDithers,
         rounding: Rounding,
         words: Words,
+        places: Words | None = None,
     ) -> None: ...
     def estimate_blocks(
         self, lanes: Words, lane_bits: int, block: int, dithers: SharedDithers, taken: DitherSum, out: Floats
@@ -49,6 +46,7 @@ class BlockKernels(Protocol):
         dithers: SharedDithers,
         taken: DitherSum,
         out: Floats,
+        places: Words | None = None,
     ) -> None: ...
     def residual_blocks(
         self,
@@ -59,6 +57,7 @@ class BlockKernels(Protocol):
         dithers: SharedDithers,
         rounding: Rounding,
         out: Floats,
+        places: Words | None = None,
     ) -> None: ...
 
 

@@ -17,16 +17,26 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum._internal import arrays
-from lanesum.aggregation.combine import Words
-from lanesum.codecs.base import CodecContext, Members, Result, Round, RoundGroup, RoundShape, Steps, Vector, is_tensor
-from lanesum.codecs.norms import checked_peaks
+from lanesum._internal.deferred import Deferred
+from lanesum.codecs.base import (
+    CodecContext,
+    Result,
+    Round,
+    RoundGroup,
+    RoundShape,
+    Steps,
+    Vector,
+    checked_vector,
+    is_tensor,
+)
+from lanesum.codecs.norms import checked_peaks, norms_of
 from lanesum.codecs.registry import register
 from lanesum.codecs.thc.allocation import Ladder, Width
 from lanesum.codecs.thc.backend import Backend, HostBackend
 from lanesum.codecs.thc.blocks import BlockCoder
 from lanesum.codecs.thc.codec import OPS, THC
 from lanesum.codecs.thc.grid import best_of
+from lanesum.codecs.thc.reference import new, picked, put
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 
@@ -181,6 +191,8 @@ class WidthTHC(THC):
 
         A round ``norm`` with the norms of all blocks and of blocks of 4,096, then a round for each width, in a group.
         """
+        on_device = is_tensor(x)
+        x = x if on_device else checked_vector(x, context, self.workers)
         backend = self._backend(x, context)
         if backend is None:
             return (yield from self._on_host(x, context))
@@ -188,7 +200,7 @@ class WidthTHC(THC):
             return backend.result(True)
         codecs, size = self._codecs, backend.size
         coarse = backend.norms()
-        norms = cast(Backend, codecs[4]._backend(x, context)).norms()
+        norms = cast(Backend, codecs[4]._backend(x, context)).norms() if on_device else norms_of(x, self.fine, context)
         words = np.concatenate((norms, coarse)).view(np.uint32)
         peaks = checked_peaks((yield Round(LaneOp.MAX, words, label="norm")), RoundShape(LaneOp.MAX, words.size))
         widths = self.widths(peaks[: norms.size], peaks[norms.size :], size // self.fine)
@@ -197,39 +209,50 @@ class WidthTHC(THC):
             round_, finish = self.code_round(backend, context)
             return finish((yield round_))
         vector, stream = x, cast(Any, nullcontext)
-        if is_tensor(x):
+        if on_device:
             from lanesum.gpu.staging import staging_for
             from lanesum.gpu.tensors import with_error_feedback
 
             vector, stream = with_error_feedback(x, context), staging_for(x.device).stream
         groups = []
         with stream():
-            values, residual = _new(vector, size), None
+            values, residual = new(vector, size), new(vector, size) if context.keep_residual else None
+
+        def leave_out() -> None:
+            """Set the blocks that are not sent."""
+            blocks = np.flatnonzero(widths == 0)
+            with stream():
+                put(0, blocks, self.fine, values)
+                if residual is not None:
+                    put(picked(vector, blocks, self.fine), blocks, self.fine, residual)
+
+        left_out = Deferred(leave_out)
         for bits, codec in codecs.items():
             blocks = np.flatnonzero(widths == bits)
             if blocks.size:
                 # Blocks of different widths have different dithers.
                 own = replace(context, seed=context.seed ^ bits, error_feedback=None)
-                if is_tensor(x):
+                if on_device:
                     with stream():
-                        part = cast(Backend, codec._backend(_picked(vector, blocks, self.fine), own))
+                        part = cast(Backend, codec._backend(picked(vector, blocks, self.fine), own))
                 else:
-                    part = _PickedBackend(codec, blocks, vector, values, own)
+                    part = HostBackend(codec.coder, vector, own, blocks.astype(np.uint32), values, residual)
                 part.set_norms(norms[blocks])
                 part.prepare(peaks[blocks])
                 groups.append((blocks, *codec.code_round(part, context)))
-        replies = (yield RoundGroup(tuple(round_ for _, round_, _ in groups))) if groups else ()
+        rounds = [round_ for _, round_, _ in groups]
+        if rounds:
+            works = (left_out, rounds[-1].overlap)
+            rounds[-1] = replace(rounds[-1], overlap=lambda: [work() for work in works if work is not None])
+        replies = (yield RoundGroup(tuple(rounds))) if rounds else ()
         results = [(blocks, finish(reply)) for (blocks, _, finish), reply in zip(groups, replies, strict=True)]
-        with stream():
-            _put(None, np.flatnonzero(widths == 0), self.fine, values)
-            if context.keep_residual:
-                residual = _new(vector, size)
-                residual[:] = vector
-            for blocks, result in results:
-                if is_tensor(x):
-                    _put(result.values, blocks, self.fine, values)
-                if residual is not None:
-                    _put(result.residual, blocks, self.fine, residual)
+        left_out()
+        if on_device:
+            with stream():
+                for blocks, result in results:
+                    put(result.values, blocks, self.fine, values)
+                    if residual is not None:
+                        put(result.residual, blocks, self.fine, residual)
         return Result(values, residual)
 
 
@@ -258,67 +281,6 @@ def thc(
             "Set either of them.",
         )
     return WidthTHC(workers=workers, budget=budget, error=error, exponent=exponent, block=block or 512, lookup=lookup)
-
-
-def _picked(vector: Any, blocks: NDArray[np.intp], block: int) -> Any:
-    """Return the ``blocks`` of an array or a tensor side by side. The last block of all may be shorter."""
-    full = len(vector) // block
-    whole = vector[: full * block].reshape(full, block)[blocks[blocks < full]].reshape(-1)
-    if blocks[-1] < full:
-        return whole
-    rest = vector[full * block :]
-    picked = _new(vector, len(whole) + len(rest))
-    picked[: len(whole)], picked[len(whole) :] = whole, rest
-    return picked
-
-
-def _put(picked: Any, blocks: NDArray[np.intp], block: int, out: Any) -> None:
-    """Write to ``out`` what :func:`_picked` returned for it, or zeros for None."""
-    full = len(out) // block
-    whole = blocks[blocks < full]
-    stop = whole.size * block
-    out[: full * block].reshape(full, block)[whole] = 0 if picked is None else picked[:stop].reshape(-1, block)
-    if whole.size < blocks.size:
-        out[full * block :] = 0 if picked is None else picked[stop:]
-
-
-class _Picked:
-    """Blocks of an array side by side, each of which is copied when it is read."""
-
-    def __init__(self, vector: Vector, blocks: NDArray[np.intp], block: int) -> None:
-        self._vector, self._blocks, self._block = vector, blocks, block
-        missing = max(0, (int(blocks[-1]) + 1) * block - vector.size)
-        self.size = blocks.size * block - missing
-
-    def __getitem__(self, values: slice) -> Vector:
-        blocks = slice(values.start // self._block, -(-values.stop // self._block))
-        return cast(Vector, _picked(self._vector, self._blocks[blocks], self._block))
-
-
-class _PickedBackend(HostBackend):
-    """Backend for some ``blocks`` of an array, whose runs are gathered and scattered while others are in flight."""
-
-    def __init__(
-        self, codec: THC, blocks: NDArray[np.intp], vector: Vector, out: Vector, context: CodecContext
-    ) -> None:
-        super().__init__(codec.coder, cast(Vector, _Picked(vector, blocks, codec.block)), context)
-        self._blocks, self._out = blocks, out
-
-    def decode(self, number: int, lanes: Words) -> None:
-        run = self.runs[number]
-        # The same values again and again stay in a cache.
-        piece = self.values[: run.values.stop - run.values.start]
-        self._coder.decode(lanes, run, self._scales, self._context, self._everyone, piece)
-        _put(piece, self._blocks[run.blocks], run.block, self._out)
-
-    def decode_members(self, sums: Words, members: Members) -> None:
-        super().decode_members(sums, members)
-        _put(self.values, self._blocks, self._coder.block, self._out)
-
-
-def _new(vector: Any, size: int) -> Any:
-    """Return ``size`` values that are not set, on the device of ``vector``."""
-    return vector.new_empty(size) if is_tensor(vector) else arrays.empty(size, np.float32)
 
 
 register("thc", thc, optional_lookup=True)

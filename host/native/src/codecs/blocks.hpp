@@ -23,6 +23,7 @@ struct Run {
     std::size_t block;
     const std::uint32_t *signs;  ///< bit i % 32 of word i / 32: coordinate i of every block is negated
     float *work;
+    const std::uint32_t *places = nullptr;  ///< number of each block in the caller's values, or null for all blocks
 };
 
 /// Key of the shared dithers of a run.

@@ -11,7 +11,13 @@ struct BlockPart {
     std::size_t start;   ///< first coordinate, in the vector with and without padding
     std::size_t count;   ///< number of values
     std::size_t length;  ///< number of coordinates with the padding
+    std::size_t place;   ///< first value, in the values of the caller
 };
+
+/// Returns the position of a block in the values of the caller.
+LANESUM_INLINE std::size_t place_of(const Run &run, std::size_t number) {
+    return (run.places == nullptr ? number : run.places[number]) * run.block;
+}
 
 template <typename Do>
 LANESUM_INLINE void for_blocks(const Run &run, const Do what) {
@@ -24,14 +30,14 @@ LANESUM_INLINE void for_blocks(const Run &run, const Do what) {
                 length *= 2;
             }
         }
-        what(BlockPart{number, start, count, length});
+        what(BlockPart{number, start, count, length, place_of(run, number)});
     }
 }
 
 // Rotation
 
 void rotate_block(const float *values, const float *powers, const Run &run, const BlockPart &part, float *out) {
-    const float *from = values + part.start;
+    const float *from = values + part.place;
     if (part.count < part.length) {
         __builtin_memmove(out, from, part.count * sizeof *out);
         __builtin_memset(out + part.count, 0, (part.length - part.count) * sizeof *out);
@@ -173,7 +179,7 @@ void encode_blocks(const float *values, const float *powers, const float *factor
         rotate_block(values, powers, run, part, run.work);
         // The next block is read while this one is rounded.
         const std::size_t next = part.start + part.length;
-        const float *const ahead = next + run.block <= run.size ? values + next : run.work;
+        const float *const ahead = next + run.block <= run.size ? values + place_of(run, part.number + 1) : run.work;
         words += quantize_one(run.work, factors[part.number], shared, part, rounding, ahead, words);
     });
 }
@@ -307,14 +313,14 @@ struct Difference {
 /// Transforms the work space back to values.
 void restore_block(const float *factors, const Run &run, const BlockPart &part, float *out) {
     if (factors[2 * part.number] == 0) {
-        __builtin_memset(out + part.start, 0, part.count * sizeof *out);
+        __builtin_memset(out + part.place, 0, part.count * sizeof *out);
         return;
     }
     const bool whole = part.count == part.length;
-    const Restored sink{whole ? out + part.start : run.work, factors + 2 * part.number, run.signs};
+    const Restored sink{whole ? out + part.place : run.work, factors + 2 * part.number, run.signs};
     transform(Memory{run.work}, sink, run.work, part.length, part.length);
     if (!whole) {
-        __builtin_memcpy(out + part.start, run.work, part.count * sizeof *out);
+        __builtin_memcpy(out + part.place, run.work, part.count * sizeof *out);
     }
 }
 
@@ -328,7 +334,7 @@ void restore_blocks(const float *rotated, const float *factors, const Run &run, 
 void decode_blocks(const std::uint32_t *lanes, unsigned lane_bits, const float *factors, const Run &run,
                    const SharedDithers &shared, const DitherSum &sum, float *out) {
     for_blocks(run, [&](const BlockPart &part) {
-        const float *const result = part.count == run.block ? out + part.start : run.work;
+        const float *const result = part.count == run.block ? out + part.place : run.work;
         estimate_block(lanes, lane_bits, part, shared, sum, result, run.work);
         restore_block(factors, run, part, out);
     });
@@ -356,8 +362,8 @@ template <Packing PACKING>
 void residual_all(const float *values, const std::uint32_t *words, const std::uint8_t *levels, const float *factors,
                   const Run &run, const SharedDithers &shared, const DitherSum &sum, float *out) {
     for_blocks(run, [&](const BlockPart &part) {
-        const float *const from = values + part.start;
-        float *const to = out + part.start;
+        const float *const from = values + part.place;
+        float *const to = out + part.place;
         if (factors[2 * part.number] == 0) {
             words += words_of(PACKING, part.length);
             __builtin_memmove(to, from, part.count * sizeof *to);
