@@ -206,7 +206,6 @@ def test_entries_of_all_pipes_are_repaired(process: Process, remote: RemoteSwitc
     assert remote.reconcile(hosts, []) == []
 
 
-@over_both
 def test_restarted_agent_gets_the_parts_of_all_pipes_again(protocol: Protocol, tmp_path: Path) -> None:
     mine, hosts = job_in_pipes(), [host(port) for port in (1, 2, 385, 386)] + [SERVER]
     switch = RemoteSwitch(Process(tmp_path, protocol).address, PIPELINE)
