@@ -271,6 +271,12 @@ def test_job_reasons_of_workers_are_named(change: dict[str, Any], status: Status
     assert finding.status is status and says in finding.what and finding.next_step
 
 
+def test_job_reasons_of_an_ended_job_are_one() -> None:
+    workers = [{**WORKER, "host": host, "state": "left"} for host in ("w1", "w2")]
+    (finding,) = job_reasons.workers_in_trouble("train", {"workers": workers})
+    assert (finding.status, finding.what) == (Status.NOTE, "All 2 workers have left: the job has ended.")
+
+
 def test_job_reasons_have_the_last_events_of_the_job() -> None:
     events = [{"whom": whom, "date": str(n), "what": "x"} for n, whom in enumerate(["train"] * 7 + ["other"])]
     found = list(job_reasons.checks(JOB, {"workers": []}, None, events))

@@ -8,6 +8,7 @@ import contextlib
 import datetime
 import json
 import re
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -128,6 +129,17 @@ def test_call_of_a_busy_controller_says_that_it_was_reached(
     go_on.set()
     while not rpc.call(address, rpc.JOBS, {})["jobs"]:  # the test's time limit ends it
         time.sleep(0.01)
+
+
+def test_controller_at_a_taken_address_touches_no_server(address: str) -> None:
+    """It once removed the jobs of the first controller there, and then found the address in use."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        at = f"127.0.0.1:{server.getsockname()[1]}"
+        result = invoke(["controller", "--loopback", "--server", at, "--listen", address])
+        assert result.exit_code == 2 and f"The controller cannot listen at {address}." in result.output
+        with pytest.raises(BlockingIOError):
+            server.accept()
 
 
 def test_ports_taken_and_controllers_that_are_not_there(

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -167,6 +168,7 @@ def controller(
     if log_format is not None:
         logs.set_up(log_format)
     raise_file_limit()
+    _check_free(listen)
     with Store(state) as store:
         jobs = Controller(
             Network.of(network, loopback=loopback),
@@ -239,6 +241,19 @@ def _election_id(text: str) -> tuple[int, int]:
     if not 0 < number < 1 << 128:
         raise ConfigurationError(f"--election-id {text!r} is no number from 1 to 2^128 - 1.")
     return number >> 64, number & ((1 << 64) - 1)
+
+
+def _check_free(listen: str) -> None:
+    """Refuse an address where another controller answers, whose jobs switches and servers would lose.
+
+    Raises ConfigurationError. The service itself listens only after the switches are connected.
+    """
+    from lanesum.rpc.grpc_server import cannot_listen
+
+    host, _, port = listen.rpartition(":")
+    if port.isdecimal() and int(port) in range(1, 1 << 16):
+        with contextlib.suppress(OSError), socket.create_connection((host.strip("[]"), int(port)), timeout=1):
+            raise cannot_listen(listen, "controller")
 
 
 def _server_addresses(options: list[str]) -> list[str]:

@@ -74,6 +74,10 @@ def missing_workers(job: Mapping[str, Any]) -> Iterator[Finding]:
 def workers_in_trouble(name: str, figures: Mapping[str, Any]) -> Iterator[Finding]:
     """Report workers that are gone, that the others wait for, or whose packets are lost, marked or not summed."""
     subject = f"job {name}"
+    if figures["workers"] and all(one["state"] == rpc.LEFT for one in figures["workers"]):
+        step = f"Remove it: lanesum job remove {name}, or start it again: lanesum job admit takes its place."
+        yield note(subject, f"All {len(figures['workers'])} workers have left: the job has ended.", step)
+        return
     for one in figures["workers"]:
         host, lost, by_server = one["host"], one["lost_share"] or 0.0, one["server_share"] or 0.0
         if one["state"] in rpc.GONE_KINDS:

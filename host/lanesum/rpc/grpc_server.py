@@ -107,7 +107,7 @@ class GrpcServer(Serving):
         finally:
             os.umask(mask)
         if port == 0:
-            raise _cannot_listen(address, owner)
+            raise cannot_listen(address, owner)
         self.port: int = 0 if address.startswith("unix:") else port
         self.address = address if address.startswith("unix:") else f"{address.rpartition(':')[0]}:{port}"
         self._loop = asyncio.new_event_loop()
@@ -225,7 +225,8 @@ def _health_request(service: str) -> bytes:
     return b"\x0a" + bytes([len(service)]) + service.encode()
 
 
-def _cannot_listen(address: str, owner: str) -> ConfigurationError:
+def cannot_listen(address: str, owner: str) -> ConfigurationError:
+    """Return the error of a service whose address is taken."""
     return ConfigurationError(
         f"The {owner} cannot listen at {address}.",
         "Stop the process that uses it, or choose another address of this host (host:port or unix:PATH).",
@@ -248,4 +249,4 @@ def _check_address(address: str, owner: str) -> None:
         if path.is_socket() and probe.connect_ex(str(path)) != 0:
             return
     if path.exists():
-        raise _cannot_listen(address, owner)
+        raise cannot_listen(address, owner)
