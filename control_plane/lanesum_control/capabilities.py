@@ -9,7 +9,7 @@ to the server; a switch forwards such packets like any others.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -125,15 +125,14 @@ class Capabilities:
         if why:
             raise NotOfferedError(f"Job {job.job}: {why}.", "Give the job another number or tag.")
 
-    def why_not_pipes(self, members: Iterable[Member], combining_pipe: int | None) -> str | None:
+    def why_not_pipes(self, members: Sequence[Member], combining_pipe: int | None) -> str | None:
         """Return the reason why members cannot share a job from their ports; None if they can."""
         if combining_pipe is not None and combining_pipe not in self.combining_pipes:
             return f"its members are at several pipes of the chip, and pipe {combining_pipe} cannot combine their sums"
         if not self.pipes:
             return None
         pipes: set[int] = set()
-        for group in _summed_together(members, combining_pipe):
-            here = {pipe_of(host.port) for member in group for host in member.hosts}
+        for here in _pipes_that_sum_together(members, combining_pipe):
             if len(here) > 1:
                 numbers = ", ".join(map(str, sorted(here)))
                 return f"its members are at pipes {numbers} of the chip, and a pipe sums alone"
@@ -165,11 +164,15 @@ class Capabilities:
         return None
 
 
-def _summed_together(members: Iterable[Member], combining_pipe: int | None) -> list[list[Member]]:
-    """Return the members that must be in one pipe: all of them, or those of each pipe of a job."""
-    if combining_pipe is None:
-        return [list(members)]
-    return [*([rack] for rack in members if rack.aggregate), [one for one in members if not one.aggregate]]
+def _pipes_that_sum_together(members: Sequence[Member], combining_pipe: int | None) -> list[set[int]]:
+    """Return sets of pipes that have to be one pipe each: of all members, or of each rack and of all others."""
+    of_racks = [_pipes_of(member) for member in members if member.aggregate]
+    of_others = set().union(*(_pipes_of(member) for member in members if not member.aggregate))
+    return [of_others.union(*of_racks)] if combining_pipe is None else [*of_racks, of_others | {combining_pipe}]
+
+
+def _pipes_of(member: Member) -> set[int]:
+    return {pipe_of(host.port) for host in member.hosts}
 
 
 EVERYTHING = Capabilities()

@@ -63,7 +63,7 @@ class Role(enum.IntFlag):
     UPPER = 4  # members are racks
     QUORUM = 8  # the server decides, and answers late workers
     PARTIAL = 16  # complete before all members are in; ``SwitchJob.role_bits`` sets it
-    COMBINED = 128  # with ASCEND: complete sums are forwarded to another pipe of the chip, whose number is in ``PIPE``
+    COMBINED = 128  # with ASCEND: complete sums are forwarded to another pipe of the chip, see ``combined_by``
 
 
 NO_ROLE = Role(0)  # one level: a complete sum is the result
@@ -141,7 +141,7 @@ class SwitchJob:
 
     @property
     def pipe_sums(self) -> tuple[SwitchJob, ...]:
-        """Parts of the other pipes, whose sums the combining pipe gets; none without one."""
+        """Return the parts of the other pipes, whose sums the combining pipe gets; none without one."""
         pipe = self.combining_pipe
         if pipe is None:
             return ()
@@ -160,12 +160,12 @@ class SwitchJob:
 
     @property
     def parts(self) -> tuple[SwitchJob, ...]:
-        """All parts of the pipes, the combining one last; the job itself without pipes."""
+        """Return the parts of all pipes, that of the combining one last; the job itself without pipes."""
         return (*self.pipe_sums, self)
 
     @property
     def receivers(self) -> tuple[Member, ...]:
-        """Members with copies of the results. The workers of other pipes have their own."""
+        """Return the members with copies of the results. The workers of other pipes have their own."""
         if self.combining_pipe is None:
             return self.members
         workers = (worker for part in self.pipe_sums for worker in part.members)

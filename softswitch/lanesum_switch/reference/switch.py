@@ -178,7 +178,7 @@ class ReferenceSwitch(ForwardingState):
     def _combine(self, port: int, frame: Frame) -> Copies:
         """Process a partial sum in the combining pipe, where it arrives without a check of its origin."""
         assert frame.ipv4 is not None
-        frame.ipv4.ttl -= 1
+        frame.ipv4.ttl = (frame.ipv4.ttl - 1) % 256
         frame.complete_checksums()
         again = parse(frame.deparse(), self._accumulator_words, self._ops, icmp=self._with_icmp)
         return self._decide(port, again, self._classify(again))
