@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 
 from lanesum.protocol.spec import MAX_RACKS, MAX_WORKERS
 from lanesum_control.errors import AdmissionError
+from lanesum_control.left_out import Cause, Reason
 from lanesum_control.model import NO_ROLE, Member, Role
 from lanesum_control.network import Network
 from lanesum_control.tofino.chips import pipe_of
@@ -68,7 +69,7 @@ class Placement:
 
     places: tuple[tuple[int, int], ...]
     assignments: tuple[Assignment, ...]
-    left_out: Mapping[str, str]
+    left_out: Mapping[str, Reason]
 
 
 def racks_of(hosts: Sequence[str], network: Network) -> tuple[Rack, ...]:
@@ -112,7 +113,7 @@ def place(
     *,
     quorum: int,
     udp_port: int,
-    unavailable: Mapping[str, str],
+    unavailable: Mapping[str, Reason],
     chips: Collection[str] = (),
     number: int = 0,
 ) -> Placement:
@@ -134,7 +135,8 @@ def place(
         return _place_in_pipes(hosts, network, pipes, udp_port, unavailable)
     racks = racks_of(hosts, network)
     if own := [host for host in hosts if host in network.server_hosts]:
-        unavailable = dict.fromkeys(network.switches, f"{own[0]} reaches the server on its own host without it")
+        why = Reason(Cause.SAME_HOST, f"{own[0]} reaches the server on its own host without it")
+        unavailable = dict.fromkeys(network.switches, why)
     if len(racks) == 1:
         (rack,) = racks
         if rack.switch in unavailable:
@@ -164,19 +166,20 @@ def _rack_assignments(
     network: Network,
     quorum: int,
     udp_port: int,
-    unavailable: Mapping[str, str],
-) -> tuple[list[Assignment], dict[str, str]]:
+    unavailable: Mapping[str, Reason],
+) -> tuple[list[Assignment], dict[str, Reason]]:
     """Return the first level, each rack's own switch, and the reasons why some of them take no part."""
     assignments: list[Assignment] = []
-    left_out: dict[str, str] = {}
+    left_out: dict[str, Reason] = {}
     for rack in racks:
         if rack.switch == network.upper and rack.summed:
             continue
         if not rack.summed:
             count = sum(len(one.workers) for one in racks if one.switch == rack.switch)
-            left_out[rack.switch] = f"it has {count} of the job's workers, and a bitmap holds {MAX_WORKERS}"
+            why = f"it has {count} of the job's workers, and a bitmap holds {MAX_WORKERS}"
             if rack.switch == network.upper and count <= MAX_WORKERS:
-                left_out[rack.switch] = f"its {count} workers and the racks are more members than {MAX_RACKS}"
+                why = f"its {count} workers and the racks are more members than {MAX_RACKS}"
+            left_out[rack.switch] = Reason(Cause.BITMAP, why)
         elif rack.switch in unavailable:
             left_out[rack.switch] = unavailable[rack.switch]
         else:
@@ -191,21 +194,23 @@ def _why_not_above(
     racks: Sequence[Rack],
     network: Network,
     quorum: int,
-    unavailable: Mapping[str, str],
-    left_out: Mapping[str, str],
-) -> str | None:
+    unavailable: Mapping[str, Reason],
+    left_out: Mapping[str, Reason],
+) -> Reason | None:
     """Return a reason against the second level: a rack that is not summed is no member there."""
     if network.upper in left_out:
         return left_out[network.upper]
     if network.upper in unavailable:
         return unavailable[network.upper]
     if quorum:
-        return "with a quorum the server decides"
+        return Reason(Cause.QUORUM, "with a quorum the server decides")
     if network.beside_upper:
-        return f"some packets bypass it: the server at {network.beside_upper[0]} is linked to another switch"
+        beside = network.beside_upper[0]
+        return Reason(Cause.BYPASSED, f"some packets bypass it: the server at {beside} is linked to another switch")
     missing = [rack.switch for rack in racks if rack.switch in left_out]
     if missing:
-        return f"its results would lack the workers at {', '.join(dict.fromkeys(missing))}"
+        text = f"its results would lack the workers at {', '.join(dict.fromkeys(missing))}"
+        return Reason(Cause.INCOMPLETE, text)
     return None
 
 
@@ -252,7 +257,7 @@ def _pipes(hosts: Sequence[str], network: Network, chips: Collection[str], numbe
 
 
 def _place_in_pipes(
-    hosts: Sequence[str], network: Network, pipes: _Pipes, udp_port: int, unavailable: Mapping[str, str]
+    hosts: Sequence[str], network: Network, pipes: _Pipes, udp_port: int, unavailable: Mapping[str, Reason]
 ) -> Placement:
     """Place a job in the pipes of its switch as in racks: all of its pipes sum, or the server does everything."""
     names, upper = [pipes.name(pipe) for pipe in pipes.numbers], pipes.name(pipes.combining)

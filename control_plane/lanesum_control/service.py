@@ -43,8 +43,8 @@ def job_message(admitted: AdmittedJob) -> dict[str, Any]:
     """Return a job as JSON fields.
 
     ``placement``: slots and role of every switch with a part in the job, and the pipe of a chip that combines the sums
-    of other pipes; ``left_out``: reasons why others have none;
-    ``moved``: switches whose sums the server computes, left out or lost, with the date.
+    of other pipes; ``left_out``: reasons why others have none; ``moved``: switches whose sums the server computes, left
+    out or lost, with the date and the kind of the reason.
     """
     request = admitted.request
     first = admitted.tickets[0]
@@ -74,7 +74,10 @@ def job_message(admitted: AdmittedJob) -> dict[str, Any]:
             for switch, job in admitted.switch_jobs.items()
         },
         "left_out": dict(admitted.left_out),
-        "moved": {switch: {"since": date(one.since), "why": one.why} for switch, one in admitted.moved.items()},
+        "moved": {
+            switch: {"since": date(one.since), "why": one.why, "cause": one.why.cause}
+            for switch, one in admitted.moved.items()
+        },
     }
 
 

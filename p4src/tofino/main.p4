@@ -48,6 +48,9 @@
 @pa_no_overlay("ingress", "meta.access")
 @pa_no_overlay("ingress", "meta.chunk_order")
 @pa_no_overlay("ingress", "meta.order")
+#if PASSES > 1
+@pa_no_overlay("ingress", "meta.torn")
+#endif
 #endif
 #if __TARGET_TOFINO__ == 1 && PASSES > 1
 // Stateful ALUs take whole words as inputs. Beside header pass the compiler would split these fields.
