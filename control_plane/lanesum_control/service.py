@@ -43,8 +43,9 @@ _Answer = TypeVar("_Answer")
 def job_message(admitted: AdmittedJob) -> dict[str, Any]:
     """Return a job as JSON fields.
 
-    ``placement``: slots and role of every switch with a part in the job; ``left_out``: reasons why others have none;
-    ``moved``: switches whose sums the server computes, left out or lost, with the date and the kind of the reason.
+    ``placement``: slots and role of every switch with a part in the job, and the pipe of a chip that combines the sums
+    of other pipes; ``left_out``: reasons why others have none; ``moved``: switches whose sums the server computes, left
+    out or lost, with the date and the kind of the reason.
     """
     request = admitted.request
     first = admitted.tickets[0]
@@ -69,6 +70,7 @@ def job_message(admitted: AdmittedJob) -> dict[str, Any]:
                 "slots": job.slot_count,
                 "shared": SwitchRole.SHARED in job.role,
                 "group": job.group,
+                "combining_pipe": job.combining_pipe,
             }
             for switch, job in admitted.switch_jobs.items()
         },
