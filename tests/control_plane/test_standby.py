@@ -147,7 +147,7 @@ def test_leader_waits_for_the_switch_of_the_one_before(
         site.start(store=alone)
 
 
-def test_lease_of_a_job_does_not_end_while_workers_find_the_leader(database: PostgresqlUrl) -> None:
+def test_new_leader_ends_no_lease_before_workers_return(database: PostgresqlUrl) -> None:
     site = Site()
     with leading(database) as store:
         controller = site.start(store=store)
