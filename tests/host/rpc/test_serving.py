@@ -239,7 +239,7 @@ def test_stream_has_all_messages_and_is_closed() -> None:
             next(iter(site.stream("Refuse")))
 
 
-def test_stream_that_is_cancelled_while_its_close_waits_for_a_thread_is_closed() -> None:
+def test_stream_that_ends_while_its_close_waits_is_closed() -> None:
     """The end of the call once cancelled that wait, and the stream stayed open at its handler for ever."""
     with running(Limits(threads_of_caller=1)) as site, ThreadPoolExecutor(2) as threads:
         stream = site.stream("Held")
