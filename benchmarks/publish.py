@@ -31,6 +31,7 @@ from lanesum_lab.bench import (
     transport,
     tta,
     tta_report,
+    two_threads,
     widths,
 )
 from lanesum_lab.bench.figures import text as shown
@@ -167,8 +168,9 @@ def rounds_table(result: dict[str, Any]) -> str:
 
 
 def codec_table(result: dict[str, Any]) -> str:
-    """Return the processor time of ``thc``."""
-    return "\n".join([*_markdown(codec.COLUMNS, codec.rows(result)), "", _on_one_machine(result)])
+    """Return the processor time of ``thc``, and its speed-up by a second thread."""
+    threads = _if_any(two_threads.COLUMNS, two_threads.rows(result))
+    return "\n".join([*_markdown(codec.COLUMNS, codec.rows(result)), "", *threads, _on_one_machine(result)])
 
 
 def sparse_table(result: dict[str, Any]) -> str:
