@@ -345,7 +345,6 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
     **{
         f"allreduce-{model.replace('_', '-')}": (
             *("allreduce", "--gradients", model, "--codecs", "thc,thc error=0.01", "--cases", "hub"),
-            *("--repeats", "3"),
         )
         for model in ("transformer", "large_transformer")
     },

@@ -97,7 +97,7 @@ def run(settings: Settings) -> dict[str, Any]:
         for one in devices:
             figures += _speed(settings, left_out) if one.of is None else _speed_of_device(settings, one)
     threads = []
-    if "speed" in settings.parts and _PROCESSOR in devices:
+    if "speed" in settings.parts and any(one.of is None for one in devices):
         vector = _vector(settings)
         threads = two_threads.measure(
             lambda: _timed(THC(workers=WORKERS), vector, None), settings.repeats, settings.ceiling_s

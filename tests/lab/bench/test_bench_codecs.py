@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,9 @@ def test_speed_beside_pytorch(tmp_path: Path) -> None:
         assert 0 <= one["together"]["min"] <= one["together"]["median"] <= one["together"]["max"]
         assert (one["times_peer"] is None) == (not has_torch)
     assert all(len(row) == len(codec.COLUMNS) for row in codec.rows(result))
+    assert all(len(row) == len(two_threads.COLUMNS) for row in two_threads.rows(result))
+    several = len(os.sched_getaffinity(0)) > 1 and availability().core is not None
+    assert {one["step"] for one in result["threads"]} >= ({"norm", "encode", "decode"} if several else set())
     pictures.codec(result, tmp_path / "codec.png")
     assert (tmp_path / "codec.png").stat().st_size > 10_000
 
