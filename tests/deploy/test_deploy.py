@@ -64,6 +64,7 @@ def test_units_are_those_of_commands_that_serve() -> None:
         command, *words = shlex.split(unit["Service"]["ExecStart"])
         assert command == "/opt/lanesum/bin/lanesum" and words[:2] == ["--config", "/etc/lanesum/lanesum.toml"]
         assert f"lanesum-{check_command(words)}" == path.stem == unit["Service"]["StateDirectory"]
+        assert unit["Service"]["Restart"] == "on-failure" and unit["Unit"]["StartLimitIntervalSec"] == "0"
     settings = tomllib.loads((DEPLOY / "lanesum.toml").read_text())
     for command, option in (("controller", "state"), ("server", "journal")):
         assert settings[command][option].startswith(f"/var/lib/lanesum-{command}/")
