@@ -82,6 +82,11 @@ class Star(Twins):
         self._addresses += 1
         return self._addresses
 
+    def next_job(self) -> int:
+        """Return the number of a job that was never used."""
+        number, self._next_job = self._next_job, self._next_job + 1
+        return number
+
     def admit(
         self,
         workers: int | Sequence[int] | Sequence[Member],
@@ -106,7 +111,7 @@ class Star(Twins):
             udp_port: source port of all workers; by default each has its own.
         """
         if job is None:
-            job, self._next_job = self._next_job, self._next_job + 1
+            job = self.next_job()
         if tag is None:
             tag, self._next_tag = self._next_tag, self._next_tag + 1
         hosts = range(workers) if isinstance(workers, int) else workers
