@@ -66,14 +66,14 @@ class Leadership(Closing):
         self._end, self._why = threading.Event(), ""
         self._mutex = threading.Lock()
         self._database = PostgresqlDatabase(url)
-        version_of(self._database)  # before anything is written
-        self._database.begin()
         try:
+            version_of(self._database)  # before anything is written
+            self._database.begin()
             for statement in _CREATE:
                 self._database.execute(statement)
             self._database.commit()
         except BaseException:
-            self._database.rollback()
+            self._database.close()
             raise
         self._thread = threading.Thread(target=self._renew, name="lanesum-leadership", daemon=True)
 

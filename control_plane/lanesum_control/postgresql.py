@@ -31,7 +31,7 @@ LEADER = "leader"
 _PARAMETERS = {"host", "port", "user", "dbname", "sslmode", "sslrootcert", "sslcert", "sslkey", "sslcrl", "passfile"}
 _PARAMETERS |= {"target_session_attrs"}
 _SECRETS = {"password", "sslpassword"}
-_CONNECT_S, _COMMAND_S = 2.0, 5.0
+_CONNECT_S, _COMMAND_S = 5.0, 5.0
 _RETRY_S = 1.0  # after a failed connection; calls meanwhile fail at once
 _SETTINGS = {
     "application_name": "lanesum-controller",
@@ -189,10 +189,11 @@ class PostgresqlDatabase:
         return bool(self.execute(f"SELECT 1 FROM {LEADER} WHERE term = ? FOR SHARE", (self.term,)))
 
     def commit(self) -> None:
+        is_connected = self._connection is not None and not self._connection.is_closed()
         try:
             done = self._run(lambda connection: connection.execute("COMMIT"))
         except StoreError:
-            if self.term and self._connection is None:
+            if is_connected and self._connection is None:
                 self._lost("a commit had no answer")
             raise
         self._in_transaction = False

@@ -11,6 +11,7 @@ import pwd
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,8 +41,9 @@ class PostgresqlServer:
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         command = [str(Path(_INITDB).with_name("postgres")), "-D", f"{self.folder}/data", *options]
         self._process = _start(command, self.folder)
-        while not (self.folder / ".s.PGSQL.5432").exists() or self._psql("SELECT 1").returncode:
+        while self._psql("SELECT 1").returncode:
             assert self._process.poll() is None, "postgres ended"
+            time.sleep(0.05)
 
     def stop(self) -> None:
         """Stop at once, as after a crash of the machine; the databases stay."""

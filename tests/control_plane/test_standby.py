@@ -16,7 +16,7 @@ from lanesum.rpc import controller as rpc
 from lanesum.rpc import json_grpc, tls
 from lanesum_control import postgresql as postgresql_module
 from lanesum_control.backup import back_up, restore
-from lanesum_control.errors import NotLeaderError, SchemaError, StoreError
+from lanesum_control.errors import NotLeaderError, NotPrimaryError, SchemaError, StoreError
 from lanesum_control.leadership import Leadership
 from lanesum_control.postgresql import PostgresqlDatabase, PostgresqlUrl
 from lanesum_control.service import ControllerService
@@ -24,11 +24,20 @@ from lanesum_control.state_schema import SCHEMA_VERSION, TABLES
 from lanesum_control.store import Store
 from tests.command_line import invoke
 from tests.control_plane.conftest import leading
-from tests.control_plane.control_fakes import Site, request
+from tests.control_plane.control_fakes import Site, request, what
 from tests.control_plane.postgresql_server import PostgresqlServer
 
 LONG_S = 3600.0  # a lease that does not end within a test
 SHORT_S = 0.01
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for a database on a busy machine."""
+    settings = {**postgresql_module._SETTINGS, "idle_in_transaction_session_timeout": "0", "statement_timeout": "0"}
+    monkeypatch.setattr(postgresql_module, "_SETTINGS", settings)
+    monkeypatch.setattr(postgresql_module, "_CONNECT_S", 60.0)
+    monkeypatch.setattr(postgresql_module, "_COMMAND_S", 60.0)
 
 
 @contextlib.contextmanager
@@ -99,22 +108,55 @@ def test_frozen_leader_is_replaced_and_can_write_nothing_afterwards(database: Po
             assert [job.request.name for job in site.start(store=new).present()] == ["a"]
 
 
-def test_leader_frozen_within_a_transaction_is_replaced(
-    database: PostgresqlUrl, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    short = {**postgresql_module._SETTINGS, "idle_in_transaction_session_timeout": "50ms"}
-    monkeypatch.setattr(postgresql_module, "_SETTINGS", short)
+def test_leader_frozen_within_a_transaction_is_replaced(database: PostgresqlUrl) -> None:
     with candidate(database, "frozen", SHORT_S) as frozen, candidate(database, "second") as second:
         assert frozen.take()
         with store_of(database, frozen) as old:
             old._db.begin()
             old._db.execute("INSERT INTO meta VALUES ('half', 1)")
+            old._db.execute("SET idle_in_transaction_session_timeout = '1ms'")
             while not second.take():
                 time.sleep(0.01)
             with pytest.raises(StoreError):
                 old._db.commit()
             old._db.rollback()
             assert old.meta("half") is None
+
+
+def test_leader_waits_for_the_switch_of_the_one_before(
+    database: PostgresqlUrl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = Site()
+    with leading(database) as store:
+        site.start(store=store).admit(request("a", slots=5))
+    before = dict(site.switches["s1"].jobs)
+
+    def connect(_timeout_s: float) -> list[str]:
+        raise NotPrimaryError("Another client is bound.")
+
+    with leading(database) as store, monkeypatch.context() as patch:
+        patch.setattr(site.switches["s1"], "connect", connect)
+        controller = site.start(store=store)
+        assert what(controller, "s1")[-1] == "not controlled: Another client is bound."
+        patch.undo()
+        controller.deployment.check_switch("s1")
+        assert what(controller, "s1")[-1] == "mastership won back: no differences"
+        assert site.switches["s1"].jobs == before
+    with Store() as alone, monkeypatch.context() as patch, pytest.raises(NotPrimaryError):
+        patch.setattr(site.switches["s1"], "connect", connect)
+        site.start(store=alone)
+
+
+def test_new_leader_ends_no_lease_before_workers_return(database: PostgresqlUrl) -> None:
+    site = Site()
+    with leading(database) as store:
+        controller = site.start(store=store)
+        controller.admit(request("a", slots=5, lease_s=1.0))
+        site.clock.now += 29.0
+        assert controller.expire() == pytest.approx(1.0) and controller.present()
+        site.clock.now += 2.0
+        controller.expire()
+        assert not controller.present()
 
 
 # Transactions.
@@ -151,6 +193,9 @@ def test_connection_ending_within_a_transaction_stores_nothing(database: Postgre
             store._db._drop()  # type: ignore[attr-defined]
             store.set_meta("second", 2)
         assert store.meta("first") is store.meta("second") is None
+        with pytest.raises(StoreError, match="the connection ended within a transaction"), store.transaction():
+            store._db._drop()  # type: ignore[attr-defined]
+        store.set_meta("third", 3)
 
 
 def test_transaction_with_a_failed_statement_stores_nothing(database: PostgresqlUrl) -> None:
