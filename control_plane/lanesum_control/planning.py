@@ -75,6 +75,7 @@ class Plan:
             role=assignment.role | Role.SHARED if slots.shared else assignment.role,
             threshold=assignment.threshold,
             uplink=assignment.uplink,
+            combining_pipe=assignment.combining_pipe,
             ops=ops,
             code_table=job.base.code_table if any(op.shape.lookup for op in ops) else None,
         )
@@ -146,10 +147,12 @@ class _Part:
     def why_not(self, job: Wanted, assignment: Assignment) -> Reason | None:
         """Return the reason why the switch's program cannot take the job beside the others; None if it can."""
         does = self.capabilities
-        if why := does.why_not_ports(host.port for member in assignment.members for host in member.hosts):
+        if why := does.why_not_pipes(assignment.members, assignment.combining_pipe):
             return Reason(Cause.PORTS, why)
         if why := does.why_not_owner(job.base.job, job.base.tag, self._tags):
             return Reason(Cause.OWNER, why)
+        if why := does.why_not_group(job.base.group):
+            return Reason(Cause.FULL, why)
         if does.of_these(job.base.ops):
             return None
         return Reason(Cause.PROGRAM, "its program sums none of the job's operations")
@@ -174,8 +177,17 @@ def _fit(
 ) -> tuple[Placement, dict[str, tuple[LaneOp, ...]]]:
     """Place a job beside those before it; return its placement, and its operations by switch."""
     unavailable = dict(reasons)
+    chips = {name for name, part in parts.items() if part.capabilities.pipes}
     while True:
-        placement = place(job.hosts, network, quorum=job.quorum, udp_port=job.udp_port, unavailable=unavailable)
+        placement = place(
+            job.hosts,
+            network,
+            quorum=job.quorum,
+            udp_port=job.udp_port,
+            unavailable=unavailable,
+            chips=chips,
+            number=job.number,
+        )
         ops = _ops(job, placement, parts)
         unfit: dict[str, Reason] = {}
         for assignment in placement.assignments:

@@ -241,7 +241,7 @@ class KeepAlive(Serving):
 
     def _watch(self) -> None:
         message = {**_about(self._ticket), "claimant": claimant()}
-        with Stream(self._controller, rpc.SERVICE, rpc.WATCH, message) as stream:
+        with Stream(rpc.leader(self._controller), rpc.SERVICE, rpc.WATCH, message) as stream:
             self._stream = stream
             if not self._stop.is_set():
                 self._connected = True

@@ -348,7 +348,7 @@ def scraped(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         start(endpoint)
         endpoints.append(endpoint)
 
-    def scrape(_what: str) -> None:
+    def scrape(_what: str, *_wait: object) -> None:
         found.append(text(endpoints[-1].address))
 
     monkeypatch.setattr(MetricsEndpoint, "start", started)

@@ -75,7 +75,9 @@ def test_admit_join_list_and_remove(address: str, monkeypatch: pytest.MonkeyPatc
     message = {"name": "a", "workers": ["w1", "w2"], "slots": 8, "codec": "fixed", "ops": ["ADD32", "MAX"]}
     admitted = rpc.call(address, rpc.ADMIT, message)
     assert admitted["workers"] == ["w1", "w2"]
-    assert admitted["placement"] == {"s1": {"role": "", "slot_base": 0, "slots": 8, "shared": False, "group": 1}}
+    assert admitted["placement"] == {
+        "s1": {"role": "", "slot_base": 0, "slots": 8, "shared": False, "group": 1, "combining_pipe": None}
+    }
     ticket = join(controller=address, job="a", worker=1)
     assert (ticket.worker, ticket.workers, ticket.job) == (1, 2, admitted["job"])
     assert ticket.ops == (LaneOp.ADD32, LaneOp.MAX)

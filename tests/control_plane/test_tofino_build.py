@@ -439,6 +439,7 @@ def test_recirculation_headers_have_the_assumed_length() -> None:
     bits = 0
     for header in ("bridge_t", "pass_t"):
         (body,) = re.findall(rf"header {header} \{{(.*?)\n\}}", types, re.DOTALL)
+        body = re.sub(r"#else.*?#endif", "", body, flags=re.DOTALL)  # the same bits without the flag of partial sums
         for kind in re.findall(r"^\s*(?:@padding )?(bit<\d+>|\w+_t)\s+\w+;", body, re.MULTILINE):
             bits += widths[kind] if kind in widths else int(kind[4:-1])
     assert bits == 8 * RECIRCULATION_HEADER_BYTES
