@@ -31,6 +31,7 @@ from lanesum_lab.bench import (
     transport,
     tta,
     tta_report,
+    two_threads,
     widths,
 )
 from lanesum_lab.bench.figures import text as shown
@@ -173,8 +174,9 @@ def rounds_table(result: dict[str, Any]) -> str:
 
 
 def codec_table(result: dict[str, Any]) -> str:
-    """Return the processor time of ``thc``."""
-    return "\n".join([*_markdown(codec.COLUMNS, codec.rows(result)), "", _on_one_machine(result)])
+    """Return the processor time of ``thc``, and its speed-up by a second thread."""
+    threads = _if_any(two_threads.COLUMNS, two_threads.rows(result))
+    return "\n".join([*_markdown(codec.COLUMNS, codec.rows(result)), "", *threads, _on_one_machine(result)])
 
 
 def sparse_table(result: dict[str, Any]) -> str:
@@ -350,7 +352,6 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
     **{
         f"allreduce-{model.replace('_', '-')}": (
             *("allreduce", "--gradients", model, "--codecs", "thc,thc error=0.01", "--cases", "hub"),
-            *("--repeats", "3"),
         )
         for model in ("transformer", "large_transformer")
     },

@@ -21,7 +21,7 @@ from lanesum.codecs.thc.blocks import BlockCoder, Run, cut, powers_of
 from lanesum.codecs.thc.dither import dither_sum
 
 # Coordinates of a part of a round, per thread: its fixed cost is small, and parts still overlap with the network.
-_PIECE = 1 << 17
+_PIECE = 1 << 18
 
 
 class Backend(Protocol):
