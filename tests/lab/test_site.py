@@ -87,6 +87,15 @@ def test_page_of_errors_has_every_type_and_message(
                 assert handed_on or (module, node.exc.lineno) in lines, f"{module}:{node.lineno}"
 
 
+def test_symptoms_of_troubleshooting_are_provoked_by_tests() -> None:
+    _, _, section = (ROOT / "docs" / "running.md").read_text().partition("## Troubleshooting\n")
+    symptoms = re.findall(r"^\| `([^`]+)`", section.partition("\n## ")[0], re.MULTILINE)
+    assert len(symptoms) >= 9
+    tests = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py") if path != Path(__file__))
+    for symptom in symptoms:
+        assert re.search(re.escape(symptom).replace(re.escape("..."), ".*"), tests), symptom
+
+
 def test_navigation_names_every_page_once() -> None:
     text = (ROOT / "mkdocs.yml").read_text()
     settings = yaml.safe_load(text)

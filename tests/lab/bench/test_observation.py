@@ -13,7 +13,7 @@ from lanesum_lab.bench import observation
 
 
 def test_interval_has_the_ratio_of_noisy_pairs() -> None:
-    noise = np.random.default_rng(3).normal(0.0, 0.05, 400)
+    noise = np.random.default_rng(3).normal(0.0, 0.02, 60)
     found = observation.interval([1.02 + one for one in noise])
     assert found["low"] < 1.02 < found["high"] and found["low"] < found["median"] < found["high"]
     assert found["high"] - found["low"] < 0.03
