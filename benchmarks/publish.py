@@ -25,6 +25,7 @@ from lanesum_lab.bench import (
     faults,
     learning,
     nmse,
+    observation,
     pictures,
     server,
     sparse,
@@ -64,6 +65,15 @@ def loss_table(result: dict[str, Any]) -> str:
 def sharing_table(result: dict[str, Any]) -> str:
     """Return the throughput of two jobs at one switch."""
     return "\n".join([*_transposed(faults.SHARING_COLUMNS, faults.sharing_rows(result)), "", _measured(result)])
+
+
+def observation_table(result: dict[str, Any]) -> str:
+    """Return the cost of top, metrics and traces."""
+    conditions = (
+        f"Medians of paired blocks of {result['block_s']:g} s, with confidence intervals of 95 %, {_machine(result)}. "
+        f"Codec `{result['codec']}`, {result['workers']} workers."
+    )
+    return "\n".join([*_markdown(observation.COLUMNS, observation.rows(result)), "", conditions])
 
 
 def congestion_table(result: dict[str, Any]) -> str:
@@ -297,6 +307,7 @@ def _machine(result: dict[str, Any]) -> str:
 TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "switch figures": ("switch.json", "docs/switch.md", switch_table),
     "loss figures": ("faults.json", PAGE, loss_table),
+    "cost of observation": ("observation.json", "docs/metrics.md", observation_table),
     "sharing figures": ("faults.json", PAGE, sharing_table),
     "congestion figures": ("congestion.json", PAGE, congestion_table),
     "all-reduce figures": ("allreduce.json", PAGE, allreduce_table),
@@ -334,7 +345,17 @@ PICTURES: dict[str, tuple[str, Callable[[dict[str, Any], Path], None]]] = {
 BENCHMARKS: dict[str, tuple[str, ...]] = {
     **{
         name: (name,)
-        for name in ("switch", "faults", "congestion", "allreduce", "server", "transport", "nmse", "learning")
+        for name in (
+            "switch",
+            "faults",
+            "congestion",
+            "allreduce",
+            "server",
+            "transport",
+            "nmse",
+            "learning",
+            "observation",
+        )
     },
     "allreduce-sizes": (
         *("allreduce", "--cases", "hub", "--rates", "1000"),

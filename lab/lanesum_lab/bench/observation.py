@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cost of ``lanesum top``, metrics and traces: time of all-reduces while a job is observed, over that while it is not.
 
-Workers, server and controller run as processes on loopback. Short blocks of all-reduces take turns: not observed,
-read by ``lanesum top`` and scraped, and traced as well. Ratios are of blocks that are next to each other, and their
-confidence intervals are bootstrapped. The processor time is that of workers, server and controller together; the
+Workers, server and controller run as processes on loopback. Short blocks of all-reduces take turns, because the noise
+of a shared machine is less between blocks that are near each other. In a block the job is observed once, far more often
+than usual, so that the cost exceeds the noise. The cost at usual rates follows from the measured ones. Confidence
+intervals are bootstrapped over the turns. The processor time is that of workers, server and controller together; the
 reader of top and the scraper run elsewhere in practice.
 """
 
@@ -15,7 +16,7 @@ import tempfile
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -37,11 +38,17 @@ from lanesum_lab.bench.observed import AllReduces
 from lanesum_lab.targets.embedded import lanesum_command
 
 COLUMNS = ("values", "observed by", "time", "processor time", "blocks")
-PLAIN, READ, TRACED = "nothing", "top and metrics", "top, metrics and a trace"
-MODES = (PLAIN, READ, TRACED)
+PLAIN, READ, SCRAPED, TRACED = "nothing", "top", "top and metrics", "top, metrics and a trace"
+MODES = (PLAIN, READ, SCRAPED, TRACED)
+USUAL = "all at usual rates"
+#: Usual seconds between two reads of top, two scrapes, and two traces; and those of a trace.
+TOP_S, SCRAPE_S, TRACE_EVERY_S, TRACE_S = 2.0, 15.0, 60.0, 2.0
+_RECORDED = 0.75  # part of a block that a trace records, so that it is sent within the block
 _JOB, _WORKERS = "observed", ("w1", "w2")
 _START_S = 120.0
-_POLL_S = 0.05
+_POLL_S = 0.1  # as lanesum job trace
+_CALIBRATION_S = 0.2
+_CALIBRATIONS = 5
 _RESAMPLES = 10_000
 _CPU_CLOCK = 2  # clock_getcpuclockid(3): scheduler's clock of a whole process
 
@@ -53,24 +60,24 @@ class Settings:
     Attributes:
         sizes: values of an all-reduce.
         repeats: turns; each has a block of each mode, in random order.
-        block_s: approximate length of a block. In this time top reads once, both endpoints are scraped once, and a
-            trace of half this time is recorded and sent.
+        block_s: approximate length of a block. At most one read, one scrape of both endpoints and one trace are in it.
         codec: codec of the job.
     """
 
     sizes: tuple[int, ...] = (25_000, 1_000_000)
-    repeats: int = 80
+    repeats: int = 56
     block_s: float = 0.5
     codec: str = "thc"
 
 
-QUICK = Settings(sizes=(25_000,), repeats=2, block_s=0.3)
+QUICK = Settings(sizes=(25_000,), repeats=2)
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Seconds of one all-reduce, and processor seconds of all parts for it."""
+    """Seconds of a block, and for one all-reduce of it the seconds and processor seconds of all parts."""
 
+    block_s: float
     wall_s: float
     cpu_s: float
 
@@ -98,13 +105,13 @@ class _Site:
         self._agents.connect(_WORKERS)
         self._clocks = [(~child.process.pid << 3) | _CPU_CLOCK for child in supervisor.children]
 
-    def block(self, mode: str, task: AllReduces, seconds: float) -> Block:
-        """Run all-reduces while the job is observed by ``mode``. Raises BenchError if nobody could observe it."""
+    def block(self, mode: str, task: AllReduces, settings: Settings) -> Block:
+        """Run all-reduces while the job is observed by ``mode``. Raises BenchError if that fails."""
         failed: list[Exception] = []
 
         def observe() -> None:
             try:
-                self._observe(mode, seconds)
+                self._observe(mode, settings)
             except Exception as error:
                 failed.append(error)
 
@@ -117,21 +124,21 @@ class _Site:
         if failed:
             raise BenchError(f"The job could not be observed: {failed[0]}") from failed[0]
         wall_s = max(end for _, end in times.values()) - min(begin for begin, _ in times.values())
-        return Block(wall_s / task.count, used_s / (task.count + 1))
+        return Block(wall_s, wall_s / task.count, used_s / (task.count + 1))
 
-    def _observe(self, mode: str, seconds: float) -> None:
+    def _observe(self, mode: str, settings: Settings) -> None:
         if mode == PLAIN:
             return
-        if mode == TRACED:  # so that the workers report within the block
-            rpc.call(self.controller, rpc.TRACE, {"job": _JOB, "seconds": seconds / 2})
+        begin = time.monotonic()
+        if mode == TRACED:
+            rpc.call(self.controller, rpc.TRACE, {"job": _JOB, "seconds": _RECORDED * settings.block_s})
         rpc.call(self.controller, rpc.LIVE, {})
-        for address in self._metrics:
+        for address in () if mode == READ else self._metrics:
             with urllib.request.urlopen(f"http://{address}/metrics") as answer:
                 answer.read()
         if mode == TRACED:
-            limit = time.monotonic() + seconds + REPORT_S
             while len(rpc.call(self.controller, rpc.TRACE, {"job": _JOB})["workers"]) < len(_WORKERS):
-                if time.monotonic() > limit:
+                if time.monotonic() > begin + settings.block_s + REPORT_S:
                     raise BenchError("The workers sent no spans.")
                 time.sleep(_POLL_S)
             rpc.call(self.controller, rpc.TRACE, {"job": _JOB, "end": True})
@@ -157,31 +164,37 @@ def _site(codec: str) -> Iterator[_Site]:
 def run(settings: Settings) -> dict[str, Any]:
     """Measure; return a JSON-ready object with ``figures``. Raises the errors of processes."""
     order = np.random.default_rng(1)
-    figures = []
+    figures: list[dict[str, Any]] = []
     with _site(settings.codec) as site:
         for values in settings.sizes:
             count = 1
-            while (took_s := site.block(PLAIN, AllReduces(values, count), 0.0).wall_s * count) < settings.block_s / 4:
+            while site.block(PLAIN, AllReduces(values, count), settings).block_s < _CALIBRATION_S:
                 count *= 2
-            count = max(1, round(count * settings.block_s / took_s))
-            for mode in MODES:  # what is loaded or connected only once
-                site.block(mode, AllReduces(values, count), settings.block_s)
-            blocks: dict[str, list[Block]] = {mode: [] for mode in MODES}
+            each_s = min(site.block(PLAIN, AllReduces(values, count), settings).wall_s for _ in range(_CALIBRATIONS))
+            task = AllReduces(values, max(1, round(settings.block_s / each_s)))
+            for mode in MODES:  # some parts are loaded or connected only once
+                site.block(mode, task, settings)
+            turns: list[dict[str, Block]] = []
             for _ in range(settings.repeats):
-                for mode in order.permutation(MODES):
-                    blocks[mode].append(site.block(mode, AllReduces(values, count), settings.block_s))
-            figures += [_figure(values, mode, blocks[PLAIN], blocks[mode]) for mode in MODES[1:]]
+                turns.append({mode: site.block(mode, task, settings) for mode in order.permutation(MODES)})
+            figures += figures_of(settings, values, turns)
     return {**asdict(settings), "workers": len(_WORKERS), "machine": machine(), "figures": figures}
 
 
-def _figure(values: int, mode: str, plain: Sequence[Block], observed: Sequence[Block]) -> dict[str, Any]:
-    return {
-        "values": values,
-        "by": mode,
-        "blocks": len(observed),
-        "time": interval([b.wall_s / a.wall_s for a, b in zip(plain, observed, strict=True)]),
-        "cpu": interval([b.cpu_s / a.cpu_s for a, b in zip(plain, observed, strict=True)]),
-    }
+def figures_of(settings: Settings, values: int, turns: Sequence[Mapping[str, Block]]) -> Iterator[dict[str, Any]]:
+    """Yield the figures of a size: ratios to blocks that nothing observes, measured and at usual rates."""
+    ratios: dict[str, dict[str, list[float]]] = {mode: {"time": [], "cpu": []} for mode in (*MODES[1:], USUAL)}
+    for turn in turns:
+        for name, of in (("time", lambda block: block.wall_s), ("cpu", lambda block: block.cpu_s)):
+            read, scraped, traced = measured = [of(turn[mode]) / of(turn[PLAIN]) for mode in MODES[1:]]
+            usual = (read - 1) / TOP_S + (scraped - read) / SCRAPE_S
+            # As if all of a trace's cost grew with the time that it records.
+            usual += (traced - scraped) / TRACE_EVERY_S * TRACE_S / (_RECORDED * settings.block_s)
+            for mode, ratio in zip((*MODES[1:], USUAL), (*measured, 1 + usual * turn[PLAIN].block_s), strict=True):
+                ratios[mode][name].append(ratio)
+    for mode, found in ratios.items():
+        intervals = {name: interval(many) for name, many in found.items()}
+        yield {"values": values, "by": mode, "blocks": len(turns), **intervals}
 
 
 def interval(ratios: Sequence[float]) -> dict[str, float]:
