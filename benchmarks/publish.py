@@ -307,7 +307,6 @@ def _machine(result: dict[str, Any]) -> str:
 TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "switch figures": ("switch.json", "docs/switch.md", switch_table),
     "loss figures": ("faults.json", PAGE, loss_table),
-    "cost of observation": ("observation.json", "docs/metrics.md", observation_table),
     "sharing figures": ("faults.json", PAGE, sharing_table),
     "congestion figures": ("congestion.json", PAGE, congestion_table),
     "all-reduce figures": ("allreduce.json", PAGE, allreduce_table),
