@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +32,8 @@ from lanesum_switch.reference.tofino_slots import TofinoSlotTable
 from .in_process import InProcessTarget
 from .target import DEVICE_ID, Clock, Queues
 
-#: Profiles by the name of their target.
+#: Profiles by the name of their target of the suite.
 MODEL_PROFILES = {f"{profile.name}-model": profile for profile in PROFILES if profile.chip in MODELS}
-#: Targets of the suite. With several passes a packet takes some tenths of a second; these have a test of their own.
-SUITE_TARGETS = tuple(name for name, profile in MODEL_PROFILES.items() if profile.passes == 1)
 P4_SOURCES = Path(__file__).parent.parent / "p4src"
 
 
@@ -61,7 +61,10 @@ class ModelTarget(InProcessTarget):
         return self._control
 
     def exchange(self, port: int, frame: bytes) -> list[PortFrame]:
-        return [(out.port, out.frame) for out in self.switch.process(port, frame)]
+        return self.exchange_all([(port, frame)])
+
+    def exchange_all(self, frames: Sequence[PortFrame]) -> list[PortFrame]:
+        return [(out.port, out.frame) for out in self.switch.process_batch(frames)]
 
     def decisions(self) -> dict[str, int]:
         return self.control.decisions()
@@ -78,18 +81,23 @@ def obstacle(profile: TofinoProfile) -> str:
     return f"{missing[0]} is not on PATH" if missing else ""
 
 
-def _build(profile: TofinoProfile, folder: Path) -> Path:
-    """Return the folder with binary and ``context.json``; without one that exists, build it."""
+@functools.cache
+def build_folder(profile: TofinoProfile) -> Path:
+    """Return the folder with binary and ``context.json``; without one that exists, build it, once in a process."""
     if BUILD_VARIABLE in os.environ:
         return Path(os.environ[BUILD_VARIABLE]) / profile.name
-    return build_profile(profile, P4_SOURCES, folder).binary.parent
+    folder = tempfile.mkdtemp(prefix="lanesum-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return build_profile(profile, P4_SOURCES, Path(folder)).binary.parent
 
 
 @contextlib.contextmanager
-def model_switch(profile: TofinoProfile, **options: Any) -> Iterator[ModelSwitch]:
+def model_switch(profile: TofinoProfile, build: Path | None = None, **options: Any) -> Iterator[ModelSwitch]:
     """Start the model with a build of the sources; skip the test, with the reason, where it cannot run.
 
-    ``options``: those of ``TofinoSwitch``.
+    Args:
+        build: folder with another binary and its ``context.json``.
+        options: those of ``TofinoSwitch``.
     """
     reason = obstacle(profile)
     if reason:
@@ -97,19 +105,16 @@ def model_switch(profile: TofinoProfile, **options: Any) -> Iterator[ModelSwitch
     chip = MODELS[profile.chip]
     harness = shutil.which(chip.program)
     assert harness is not None
-    with (
-        tempfile.TemporaryDirectory(prefix="lanesum-") as folder,
-        ModelSwitch(harness, _build(profile, Path(folder)), chip, **options) as switch,
-    ):
+    with ModelSwitch(harness, build or build_folder(profile), chip, **options) as switch:
         yield switch
 
 
 @contextlib.contextmanager
-def model_target(name: str) -> Iterator[ModelTarget]:
+def model_target(name: str, build: Path | None = None) -> Iterator[ModelTarget]:
     """Start the model of a target behind a P4Runtime server; see ``model_switch``."""
     profile = MODEL_PROFILES[name]
     with contextlib.ExitStack() as cleanup:
-        switch = cleanup.enter_context(model_switch(profile))
+        switch = cleanup.enter_context(model_switch(profile, build))
         address = f"unix:{cleanup.enter_context(tempfile.TemporaryDirectory(prefix='lanesum-'))}/p4runtime"
         cleanup.enter_context(P4RuntimeServer(switch, address, DEVICE_ID))
         connection = cleanup.enter_context(SwitchConnection(address, device_id=DEVICE_ID))

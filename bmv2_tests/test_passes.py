@@ -7,10 +7,13 @@
     workers -> switch -+-> results: each one the exact sum over the workers that it names
                  ^     |
                  +- loop of the test: recirculated packets wait here, continue in any order, or are lost
+
+The switch is the embedded one, or the model of the chip.
 """
 
 from __future__ import annotations
 
+import contextlib
 import random
 import tempfile
 from collections.abc import Callable, Iterator
@@ -28,6 +31,7 @@ from lanesum_switch.p4runtime import P4RuntimeServer
 from lanesum_switch.reference.switch import PortFrame
 from lanesum_switch.tna.switch import TofinoSwitch
 
+from .chip_model import MODEL_PROFILES, ModelTarget, model_switch
 from .jobs import Job, Place
 from .oracle import Words, aggregate, uplink_words
 from .star import SERVER, worker_host
@@ -41,7 +45,10 @@ WORKERS = 3
 class Loop:
     """The switch, with its recirculated packets held by the test."""
 
-    def __init__(self, switch: TofinoSwitch, control: P4RuntimeSwitch, words: int, passes: int, port: int) -> None:
+    def __init__(
+        self, name: str, switch: TofinoSwitch, control: P4RuntimeSwitch, words: int, passes: int, port: int
+    ) -> None:
+        self.name = name
         self.switch = switch
         self.passes = passes
         self.port = port
@@ -82,17 +89,27 @@ class Loop:
         return left
 
 
-@pytest.fixture(scope="module", params=PROFILES)
+_MODELS = [name for name, profile in MODEL_PROFILES.items() if profile.name in PROFILES]
+
+
+@pytest.fixture(scope="module", params=[*PROFILES, *(pytest.param(name, marks=pytest.mark.long) for name in _MODELS)])
 def loop(request: pytest.FixtureRequest) -> Iterator[Loop]:
-    passes, port = PROFILES[request.param]
-    pipeline = tofino_pipeline(request.param)
+    name = request.param
+    profile = MODEL_PROFILES[name].name if name in MODEL_PROFILES else name
+    passes, port = PROFILES[profile]
+    pipeline = tofino_pipeline(profile)
     assert pipeline.chip is not None and port in pipeline.chip.recirculation_ports
-    switch = TofinoSwitch(recirculation_ports=())
-    with tempfile.TemporaryDirectory(prefix="lanesum-") as folder:
-        address = f"unix:{folder}/p4runtime"
-        with P4RuntimeServer(switch, address, DEVICE_ID), SwitchConnection(address, device_id=DEVICE_ID) as connection:
-            control = P4RuntimeSwitch.with_pipeline(connection, pipeline)
-            yield Loop(switch, control, pipeline.accumulator_words, passes, port)
+    with contextlib.ExitStack() as cleanup:
+        switch: TofinoSwitch
+        if name in MODEL_PROFILES:
+            switch = cleanup.enter_context(model_switch(MODEL_PROFILES[name], recirculation_ports=()))
+        else:
+            switch = TofinoSwitch(recirculation_ports=())
+        address = f"unix:{cleanup.enter_context(tempfile.TemporaryDirectory(prefix='lanesum-'))}/p4runtime"
+        cleanup.enter_context(P4RuntimeServer(switch, address, DEVICE_ID))
+        connection = cleanup.enter_context(SwitchConnection(address, device_id=DEVICE_ID))
+        control = P4RuntimeSwitch.with_pipeline(connection, pipeline)
+        yield Loop(name, switch, control, pipeline.accumulator_words, passes, port)
 
 
 def contribution_of(worker: int, place: Place, words: int) -> Words:
@@ -198,6 +215,8 @@ def test_truncated_contribution_gives_no_sum(loop: Loop, truncated: int, kept: i
     """The headers promise 512 bytes of codes; a later pass parses those that are missing. A packet too short for the
     first pass is dropped.
     """
+    if loop.name in MODEL_PROFILES and kept > 512 - ModelTarget.trailer_bytes:
+        pytest.skip(f"the parser of {loop.name} takes the frame check for the last words")
     _no_sum_with(loop, truncated, lambda frame: frame[: 74 + kept])
 
 

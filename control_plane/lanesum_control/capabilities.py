@@ -9,14 +9,14 @@ to the server; a switch forwards such packets like any others.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from lanesum.protocol.lanes import LaneOp
 from lanesum_control.errors import NotOfferedError
-from lanesum_control.model import SwitchJob
-from lanesum_control.tofino.chips import pipe_of
+from lanesum_control.model import MAX_GROUP_OF_JOBS, Member, SwitchJob
+from lanesum_control.tofino.chips import PIPES, pipe_of
 
 if TYPE_CHECKING:
     from lanesum_control.p4info import P4InfoNames
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 OWNER_REGISTER = "IngressPipeline.slots.slot_owner"
 OWNER_WORD_TABLE = "IngressPipeline.slots.owner"
 RECIRCULATION = "IngressPipeline.slots.recirculation"
+COMBINE = "IngressPipeline.combine.combine"
 MEMBER = "IngressPipeline.membership.member"
 ADMIT = "IngressPipeline.membership.admit"  # its action
 DESCEND = "IngressPipeline.descend.descend"
@@ -53,7 +54,8 @@ class Capabilities:
     Attributes:
         ops: lane operations that its program sums.
         owner_words: entries identify their owner by ``owner_word``, which must differ between jobs; 0 is no owner.
-        pipes: registers belong to one pipe of the chip, so all members of a job must arrive there.
+        pipes: registers belong to one pipe of the chip: members of a job at several pipes require a combining one.
+        combining_pipes: pipes that can sum the partial sums of other pipes.
         icmp: the program answers echo requests to the switch, and reports packets that it cannot route.
         faults: the program drops packets on request; only its test build does.
         one_pass: contributions take one pipeline pass: they are counted once, and verified before they have an effect.
@@ -65,6 +67,7 @@ class Capabilities:
     ops: frozenset[LaneOp] = frozenset(LaneOp)
     owner_words: bool = False
     pipes: bool = False
+    combining_pipes: frozenset[int] = frozenset()
     icmp: bool = True
     faults: bool = False
     one_pass: bool = True
@@ -81,6 +84,7 @@ class Capabilities:
             ops=frozenset(ops),
             owner_words=names.has_table(OWNER_WORD_TABLE),
             pipes=names.has_table(RECIRCULATION),
+            combining_pipes=frozenset(range(PIPES) if names.has_table(COMBINE) else ()),
             icmp=names.has_table(ICMP),
             faults=names.has_table(FAULT),
             one_pass=not names.has_table(NEXT_PASS),
@@ -92,7 +96,12 @@ class Capabilities:
 
     def recirculating_at(self, ports: Iterable[int]) -> Capabilities:
         """Return the capabilities of a switch that recirculates at ``ports``."""
-        return self if self.one_pass else replace(self, recirculation_pipes=frozenset(map(pipe_of, ports)))
+        pipes = frozenset(map(pipe_of, ports))
+        return replace(
+            self,
+            combining_pipes=self.combining_pipes & pipes,
+            recirculation_pipes=None if self.one_pass else pipes,
+        )
 
     def of_these(self, ops: Iterable[LaneOp]) -> tuple[LaneOp, ...]:
         """Return those of ``ops`` that are summed here, in the same order."""
@@ -106,7 +115,7 @@ class Capabilities:
                 f"Job {job.job} may use {', '.join(missing)}, which the switch's program does not sum.",
                 "Leave the operation out of what it may use here: the server sums what no switch does.",
             )
-        why = self.why_not_ports(host.port for member in job.members for host in member.hosts)
+        why = self.why_not_pipes(job.members, job.combining_pipe)
         if why:
             raise NotOfferedError(
                 f"Job {job.job}: {why}.",
@@ -116,17 +125,28 @@ class Capabilities:
         if why:
             raise NotOfferedError(f"Job {job.job}: {why}.", "Give the job another number or tag.")
 
-    def why_not_ports(self, ports: Iterable[int]) -> str | None:
-        """Return the reason why members cannot share a job from these ports; None if they can."""
-        pipes = {pipe_of(port) for port in ports}
+    def why_not_pipes(self, members: Sequence[Member], combining_pipe: int | None) -> str | None:
+        """Return the reason why members cannot share a job from their ports; None if they can."""
+        if combining_pipe is not None and combining_pipe not in self.combining_pipes:
+            return f"its members are at several pipes of the chip, and pipe {combining_pipe} cannot combine their sums"
         if not self.pipes:
             return None
-        if len(pipes) > 1:
-            return f"its members are at pipes {', '.join(map(str, sorted(pipes)))} of the chip, and a pipe sums alone"
+        pipes: set[int] = set()
+        for here in _pipes_that_sum_together(members, combining_pipe):
+            if len(here) > 1:
+                numbers = ", ".join(map(str, sorted(here)))
+                return f"its members are at pipes {numbers} of the chip, and a pipe sums alone"
+            pipes |= here
         still = [] if self.recirculation_pipes is None else sorted(pipes - self.recirculation_pipes)
         if still:
             return f"its members are at pipe {still[0]} of the chip, which has no recirculation port"
         return None
+
+    def why_not_group(self, group: int) -> str | None:
+        """Return the reason why a job cannot have this multicast group; None if it can."""
+        if not self.combining_pipes or group <= MAX_GROUP_OF_JOBS:
+            return None
+        return f"its multicast group {group} is above {MAX_GROUP_OF_JOBS}, the last one of jobs there"
 
     def why_not_owner(self, job: int, tag: int, others: Iterable[tuple[int, int]]) -> str | None:
         """Return the reason why entries of a job could be confused with those of ``others``; None if they cannot.
@@ -142,6 +162,17 @@ class Capabilities:
             if (other, its_tag) != (job, tag) and owner_word(other, its_tag) == word:
                 return f"its number and tag have the CRC-32 of those of job {other}"
         return None
+
+
+def _pipes_that_sum_together(members: Sequence[Member], combining_pipe: int | None) -> list[set[int]]:
+    """Return sets of pipes that have to be one pipe each: of all members, or of each rack and of all others."""
+    of_racks = [_pipes_of(member) for member in members if member.aggregate]
+    of_others = set().union(*(_pipes_of(member) for member in members if not member.aggregate))
+    return [of_others.union(*of_racks)] if combining_pipe is None else [*of_racks, of_others | {combining_pipe}]
+
+
+def _pipes_of(member: Member) -> set[int]:
+    return {pipe_of(host.port) for host in member.hosts}
 
 
 EVERYTHING = Capabilities()

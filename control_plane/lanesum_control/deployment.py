@@ -28,7 +28,7 @@ from lanesum_control.allocation import Ranges
 from lanesum_control.capabilities import owner_word
 from lanesum_control.controlled_server import SERVER, ControlledServer, ServerLinks
 from lanesum_control.counters import packet_counters
-from lanesum_control.errors import AdmissionError, ControlError, StoreError
+from lanesum_control.errors import AdmissionError, ControlError, NotPrimaryError, StoreError
 from lanesum_control.events import EventLog
 from lanesum_control.examination import examine
 from lanesum_control.fair_lock import FairLock
@@ -47,6 +47,8 @@ from lanesum_control.udp_ports import taken_ports, with_port
 from lanesum_control.workers import Workers
 
 _TAG_DRAWS = 8
+# A worker with a stream to a controller that is frozen notices it after up to 20 s, and then finds the one that leads.
+_TAKE_OVER_GRACE_S = 30.0
 _WORDS = "accumulator_words"
 
 
@@ -96,14 +98,23 @@ class Deployment:
         self.changing = FairLock()
         self.lock = threading.RLock()
         self.jobs: Mapping[str, Job] = {job.request.name: job for job in store.jobs()}
-        self.workers = Workers(self.lock, lambda: self.jobs, store, events, clock)
+        grace_s = _TAKE_OVER_GRACE_S if store.term else 0.0
+        self.workers = Workers(self.lock, lambda: self.jobs, store, events, clock, grace_s)
         self._plan = self._planned(self.jobs, store.ranges())
 
     def start(self, connect_timeout_s: float) -> None:
-        """Connect switches and servers, and repair them. Raises NotPrimaryError, PipelineError."""
+        """Connect switches and servers, and repair them. Raises NotPrimaryError, PipelineError.
+
+        A switch that still has the controller before as its primary is connected later.
+        """
         self._change_packets()
         for name in self.switches:
-            self._connect(name, connect_timeout_s)
+            try:
+                self._connect(name, connect_timeout_s)
+            except NotPrimaryError as error:
+                if not self._store.term:
+                    raise
+                self._fleet.unusable(name, error)
         for name in self.servers:
             self.check_server(name)
         for job in [job for job in self.jobs.values() if job.incarnation.servers != self._network.servers]:

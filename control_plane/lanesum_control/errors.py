@@ -45,7 +45,11 @@ class QuotaError(AdmissionError):
 
 
 class StoreError(ControlError):
-    """The controller's state file has another version, is broken, or is in use."""
+    """The controller's state has another version, is broken, in use, or away."""
+
+
+class NotLeaderError(StoreError):
+    """Another controller leads: this one is its standby, or was replaced by it."""
 
 
 class SchemaError(StoreError):

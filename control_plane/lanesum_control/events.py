@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Event log and audit log: time, subject, event, and the caller that caused it, in the controller's state file."""
+"""Event log and audit log: time, subject, event, and the caller that caused it, in the controller's state."""
 
 from __future__ import annotations
 
 import logging
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -101,12 +102,12 @@ class EventLog:
         try:
             number = self._store.add_event(now, whom, what, actor, source, party)
         except StoreError as error:
-            logger.error("An event is not in the state file: %s", error)
+            logger.error("An event is not stored: %s", error)
             number = 0
         self._listener(Event(number, now, whom, what, actor, source))
 
     def since(
-        self, number: int = 0, *, since_s: float = 0.0, limit: int = -1, of: Sequence[str] | None = None
+        self, number: int = 0, *, since_s: float = 0.0, limit: int = sys.maxsize, of: Sequence[str] | None = None
     ) -> list[Event]:
         """Return the events after ``number`` and not before ``since_s``, oldest first; at most the first ``limit``.
 

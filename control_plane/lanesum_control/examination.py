@@ -28,9 +28,10 @@ def examine(
 ) -> dict[str, Any]:
     """Return versions, switches, servers and hosts. Slow, without side effects: needs no lock.
 
-    ``switches``: reason why each is lost, or None; its address and program; True if its tables are as desired; its
-    slots, and those that jobs do not share. ``servers``: error, or seconds of a call, number of jobs, and refused and
-    failed datagrams. ``addresses``: UDP address of each server. ``hosts``: IPv4 address, switch, port and MAC address.
+    ``switches``: reason why each is lost, or None; its control address and program; its IPv4 address, or None; True if
+    its tables are as desired; its slots, and those that jobs do not share. ``servers``: error, or seconds of a call,
+    number of jobs, and refused and failed datagrams. ``addresses``: UDP address of each server. ``hosts``: IPv4
+    address, switch, port and MAC address. ``links``: switch, port, switch and port of each link between switches.
     ``packet_bytes``: size of an IP packet of the switches' program.
     """
     switches = {}
@@ -42,6 +43,7 @@ def examine(
         switches[name] = {
             "address": address,
             "program": program,
+            "ip": network.own.get(name),
             "lost": lost,
             "tables_agree": lost is not None or fleet.agrees(name, wanted[name]),
             "slots": capacity[name],
@@ -64,6 +66,7 @@ def examine(
         "servers": {name: _server(links, name) for name in links.names},
         "addresses": {name: list(address) for name, address in zip(links.names, network.servers, strict=True)},
         "hosts": hosts,
+        "links": [list(link) for link in network.links],
     }
 
 

@@ -5,9 +5,11 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.spec import MAX_WORKERS
+from lanesum_control.tofino.chips import pipe_of
 
 # MAC address of switches, which accept no frames to others; locally administered.
 SWITCH_MAC = bytes.fromhex("02000000ffff")
@@ -61,9 +63,19 @@ class Role(enum.IntFlag):
     UPPER = 4  # members are racks
     QUORUM = 8  # the server decides, and answers late workers
     PARTIAL = 16  # complete before all members are in; ``SwitchJob.role_bits`` sets it
+    COMBINED = 128  # with ASCEND: complete sums are forwarded to another pipe of the chip, see ``combined_by``
 
 
 NO_ROLE = Role(0)  # one level: a complete sum is the result
+_PIPE_SHIFT = 5  # the number of the combining pipe has two bits of a role
+# Multicast groups of jobs are below; those of a job's pipes have the pipe's number, plus one, above.
+_PIPE_GROUP_SHIFT = 12  # agents have groups below 32,768
+MAX_GROUP_OF_JOBS = (1 << _PIPE_GROUP_SHIFT) - 1
+
+
+def combined_by(pipe: int) -> Role:
+    """Return the role of a pipe whose sums ``pipe`` combines."""
+    return Role(Role.ASCEND | Role.COMBINED | pipe << _PIPE_SHIFT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +87,19 @@ class Member:
         hosts: source hosts of contributions: the worker, or all workers of the rack as this switch sees them.
         udp_port: source port of the workers.
         aggregate: the member is a rack, whose switch sends partial sums.
+        first_replica: replica of bit 0 among the members of one switch.
     """
 
     worker: int
     hosts: tuple[HostPort, ...]
     udp_port: int
     aggregate: bool = False
+    first_replica: int = 1
 
     @property
     def replica(self) -> int:
         """Replication id of this member's copy of a result, from 1; 0 is invalid."""
-        return self.worker + 1
+        return self.first_replica + self.worker
 
     @property
     def host(self) -> HostPort:
@@ -107,6 +121,8 @@ class SwitchJob:
         threshold: contributions that complete an entry; 0 means all members.
         uplink: port of answers from above; None without a switch above.
         lease: ticks of 1,024 µs after which an unfinished entry of another job may be reused; SHARED only.
+        combining_pipe: pipe of a chip that sums the members; those that are racks are the workers of its other pipes,
+            see ``pipe_sums``. None where the members of a job arrive in one pipe, or as racks from other switches.
     """
 
     job: int
@@ -121,6 +137,39 @@ class SwitchJob:
     threshold: int = 0
     uplink: int | None = None
     lease: int = DEFAULT_LEASE_TICKS
+    combining_pipe: int | None = None
+
+    @property
+    def pipe_sums(self) -> tuple[SwitchJob, ...]:
+        """Return the parts of the other pipes, whose sums the combining pipe gets; none without one."""
+        pipe = self.combining_pipe
+        if pipe is None:
+            return ()
+        role = combined_by(pipe) | self.role & Role.SHARED
+        return tuple(
+            replace(
+                self,
+                group=pipe_of(rack.host.port) + 1 << _PIPE_GROUP_SHIFT | self.group,
+                members=_workers_of(rack),
+                role=role,
+                combining_pipe=None,
+            )
+            for rack in self.members
+            if rack.aggregate
+        )
+
+    @property
+    def parts(self) -> tuple[SwitchJob, ...]:
+        """Return the parts of all pipes, that of the combining one last; the job itself without pipes."""
+        return (*self.pipe_sums, self)
+
+    @property
+    def receivers(self) -> tuple[Member, ...]:
+        """Return the members with copies of the results. The workers of other pipes have their own."""
+        if self.combining_pipe is None:
+            return self.members
+        workers = (worker for part in self.pipe_sums for worker in part.members)
+        return (*(member for member in self.members if not member.aggregate), *workers)
 
     @property
     def fan_in(self) -> int:
@@ -140,3 +189,9 @@ class SwitchJob:
     def code_table_word(self) -> int:
         """128-bit word of the lookup table, with entry 0 in the lowest byte."""
         return int.from_bytes(self.code_table or b"", "little")
+
+
+def _workers_of(rack: Member) -> tuple[Member, ...]:
+    """Return the workers of a rack, with replicas that no other member of the job has."""
+    first = (rack.worker + 1) * MAX_WORKERS + 1
+    return tuple(Member(bit, (host,), rack.udp_port, first_replica=first) for bit, host in enumerate(rack.hosts))

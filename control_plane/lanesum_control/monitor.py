@@ -19,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from lanesum._internal.closing import Serving
 from lanesum_control.controller import Controller
 from lanesum_control.deployment import Deployment
+from lanesum_control.errors import StoreError
 from lanesum_control.event_loop import event_loop, run
 
 DEFAULT_INTERVAL_S = 0.25
@@ -28,6 +29,7 @@ _PROGRAM_AUDIT_S, _IN_USE, _IDLE = 1.0, 16, 4
 _ENTRIES_AUDIT_S = 4.0
 _ENTRIES_INTERVAL_S = 60.0
 _SERVER_INTERVAL_S = 30.0
+_STORE_S = 1.0  # until the next check after one that could not store a change
 _MAX_THREADS = 16
 logger = logging.getLogger(__name__)
 
@@ -122,6 +124,9 @@ class _Part:
     def _checked(self) -> float | None:
         try:
             return self._check()
+        except StoreError as error:
+            logger.error("A check failed; it is tried again: %s", error)
+            return _STORE_S
         except Exception:  # the next check must run in spite of an error
             logger.exception("A check failed; it is tried again.")
             return DEFAULT_INTERVAL_S

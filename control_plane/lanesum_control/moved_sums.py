@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from lanesum_control.events import EventLog
 from lanesum_control.jobs import Job
+from lanesum_control.left_out import Cause, Reason
 from lanesum_control.planning import Plan
 
 
@@ -16,7 +17,7 @@ from lanesum_control.planning import Plan
 class Moved:
     """``why`` a switch on the paths of a job does not sum for it, and ``since`` when: seconds since 1970."""
 
-    why: str
+    why: Reason
     since: float = field(compare=False)
 
 
@@ -40,7 +41,8 @@ class MovedSums:
         for name, job in jobs.items():
             placement = plan.placements[job.number]
             summing = {assignment.switch for assignment in placement.assignments}
-            reasons = {**placement.left_out, **{at: f"it is lost: {down[at]}" for at in summing if at in down}}
+            lost = {at: Reason(Cause.LOST, f"it is lost: {down[at]}") for at in summing if at in down}
+            reasons = {**placement.left_out, **lost}
             known = before.get(job.number)
             now = self._events.now()
             self._moved[job.number] = {

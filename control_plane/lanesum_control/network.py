@@ -7,7 +7,7 @@ from __future__ import annotations
 import collections
 import ipaddress
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lanesum._internal.udp_socket import Address
 from lanesum_control.errors import AdmissionError
@@ -27,6 +27,8 @@ class Network:
         servers: IPv4 addresses and UDP ports of the servers.
         workers: names of the hosts of kind worker.
         one_port: switches accept a host's packets only from the protocol's UDP port, as on loopback.
+        links: (switch, port, switch, port) of every link between two switches.
+        own: IPv4 addresses of the switches that have one.
     """
 
     upper: str
@@ -36,6 +38,8 @@ class Network:
     servers: tuple[Address, ...]
     workers: tuple[str, ...] = ()
     one_port: bool = False
+    links: tuple[tuple[str, int, str, int], ...] = ()
+    own: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, topology: Topology, *, loopback: bool) -> Network:
@@ -48,6 +52,12 @@ class Network:
             servers=tuple(topology.server_address(host, loopback=loopback) for host in server_hosts),
             workers=tuple(topology.names("worker")),
             one_port=loopback,
+            links=tuple(topology.links_between_switches()),
+            own={
+                switch: topology.address(switch, loopback=loopback)
+                for switch in topology.switches()
+                if topology.nodes[switch].ip is not None
+            },
         )
 
     @property

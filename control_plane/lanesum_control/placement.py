@@ -10,17 +10,23 @@ has consumed.
 A job may have several servers; all workers send a chunk to the same one, so switches need no information about them.
 But all packets at the upper switch must be on their way to a server there. A worker reaches a server on its own host
 without passing a switch, so no switch may wait for it.
+
+A pipe of a switch chip has registers of its own. For a job whose workers are at several pipes of one chip, each pipe is
+a rack, and one of them sums the racks, as the upper switch of a tree does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from lanesum.protocol.spec import MAX_RACKS, MAX_WORKERS
 from lanesum_control.errors import AdmissionError
+from lanesum_control.left_out import Cause, Reason
 from lanesum_control.model import NO_ROLE, Member, Role
 from lanesum_control.network import Network
+from lanesum_control.tofino.chips import pipe_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +54,7 @@ class Assignment:
     role: Role = NO_ROLE
     threshold: int = 0
     uplink: int | None = None
+    combining_pipe: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +69,7 @@ class Placement:
 
     places: tuple[tuple[int, int], ...]
     assignments: tuple[Assignment, ...]
-    left_out: Mapping[str, str]
+    left_out: Mapping[str, Reason]
 
 
 def racks_of(hosts: Sequence[str], network: Network) -> tuple[Rack, ...]:
@@ -106,7 +113,9 @@ def place(
     *,
     quorum: int,
     udp_port: int,
-    unavailable: Mapping[str, str],
+    unavailable: Mapping[str, Reason],
+    chips: Collection[str] = (),
+    number: int = 0,
 ) -> Placement:
     """Decide where a job with workers at ``hosts`` is summed.
 
@@ -116,12 +125,18 @@ def place(
         quorum: contributions that complete a result; 0 means all.
         udp_port: source port of the workers.
         unavailable: switches that cannot take the job, with the reason.
+        chips: switches whose pipes have registers of their own.
+        number: number of the job. Pipes with equally many workers combine the sums of different jobs in turn.
 
     Raises AdmissionError if the workers do not fit the bitmaps of a packet.
     """
+    # With a quorum the server would sum the pipes' sums.
+    if not quorum and (pipes := _pipes(hosts, network, chips, number)) is not None:
+        return _place_in_pipes(hosts, network, pipes, udp_port, unavailable)
     racks = racks_of(hosts, network)
     if own := [host for host in hosts if host in network.server_hosts]:
-        unavailable = dict.fromkeys(network.switches, f"{own[0]} reaches the server on its own host without it")
+        why = Reason(Cause.SAME_HOST, f"{own[0]} reaches the server on its own host without it")
+        unavailable = dict.fromkeys(network.switches, why)
     if len(racks) == 1:
         (rack,) = racks
         if rack.switch in unavailable:
@@ -151,19 +166,20 @@ def _rack_assignments(
     network: Network,
     quorum: int,
     udp_port: int,
-    unavailable: Mapping[str, str],
-) -> tuple[list[Assignment], dict[str, str]]:
+    unavailable: Mapping[str, Reason],
+) -> tuple[list[Assignment], dict[str, Reason]]:
     """Return the first level, each rack's own switch, and the reasons why some of them take no part."""
     assignments: list[Assignment] = []
-    left_out: dict[str, str] = {}
+    left_out: dict[str, Reason] = {}
     for rack in racks:
         if rack.switch == network.upper and rack.summed:
             continue
         if not rack.summed:
             count = sum(len(one.workers) for one in racks if one.switch == rack.switch)
-            left_out[rack.switch] = f"it has {count} of the job's workers, and a bitmap holds {MAX_WORKERS}"
+            why = f"it has {count} of the job's workers, and a bitmap holds {MAX_WORKERS}"
             if rack.switch == network.upper and count <= MAX_WORKERS:
-                left_out[rack.switch] = f"its {count} workers and the racks are more members than {MAX_RACKS}"
+                why = f"its {count} workers and the racks are more members than {MAX_RACKS}"
+            left_out[rack.switch] = Reason(Cause.BITMAP, why)
         elif rack.switch in unavailable:
             left_out[rack.switch] = unavailable[rack.switch]
         else:
@@ -178,21 +194,23 @@ def _why_not_above(
     racks: Sequence[Rack],
     network: Network,
     quorum: int,
-    unavailable: Mapping[str, str],
-    left_out: Mapping[str, str],
-) -> str | None:
+    unavailable: Mapping[str, Reason],
+    left_out: Mapping[str, Reason],
+) -> Reason | None:
     """Return a reason against the second level: a rack that is not summed is no member there."""
     if network.upper in left_out:
         return left_out[network.upper]
     if network.upper in unavailable:
         return unavailable[network.upper]
     if quorum:
-        return "with a quorum the server decides"
+        return Reason(Cause.QUORUM, "with a quorum the server decides")
     if network.beside_upper:
-        return f"some packets bypass it: the server at {network.beside_upper[0]} is linked to another switch"
+        beside = network.beside_upper[0]
+        return Reason(Cause.BYPASSED, f"some packets bypass it: the server at {beside} is linked to another switch")
     missing = [rack.switch for rack in racks if rack.switch in left_out]
     if missing:
-        return f"its results would lack the workers at {', '.join(dict.fromkeys(missing))}"
+        text = f"its results would lack the workers at {', '.join(dict.fromkeys(missing))}"
+        return Reason(Cause.INCOMPLETE, text)
     return None
 
 
@@ -208,3 +226,55 @@ def _upper_assignment(racks: Sequence[Rack], hosts: Sequence[str], network: Netw
         for number, rack in enumerate(racks)
     )
     return Assignment(network.upper, members, Role.UPPER)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pipes:
+    """Pipes of ``switch`` with workers of a job; ``combining``: the one that sums the partial sums of the others."""
+
+    switch: str
+    numbers: tuple[int, ...]
+    combining: int
+
+    def name(self, pipe: int) -> str:
+        return f"pipe {pipe} of {self.switch}"
+
+
+def _pipes(hosts: Sequence[str], network: Network, chips: Collection[str], number: int) -> _Pipes | None:
+    """Return the pipes of a job; None if its workers are at one pipe, or at several switches.
+
+    They depend on topology and job alone, as ``racks_of``.
+    """
+    switch = network.at[hosts[0]]
+    if switch not in chips or any(network.at[host] != switch for host in hosts):
+        return None
+    counts = Counter(pipe_of(network.seen[switch][host].port) for host in hosts)
+    if len(counts) == 1:
+        return None
+    # Workers of the combining pipe need no partial sum, so it is one with the most workers.
+    largest = sorted(pipe for pipe, count in counts.items() if count == max(counts.values()))
+    return _Pipes(switch, tuple(sorted(counts)), largest[number % len(largest)])
+
+
+def _place_in_pipes(
+    hosts: Sequence[str], network: Network, pipes: _Pipes, udp_port: int, unavailable: Mapping[str, Reason]
+) -> Placement:
+    """Place a job in the pipes of its switch as in racks: all of its pipes sum, or the server does everything."""
+    names, upper = [pipes.name(pipe) for pipe in pipes.numbers], pipes.name(pipes.combining)
+    seen = network.seen[pipes.switch]
+    as_racks = replace(
+        network,
+        upper=upper,
+        at={
+            **dict.fromkeys(network.server_hosts, upper),
+            **{host: pipes.name(pipe_of(seen[host].port)) for host in hosts},
+        },
+        seen=dict.fromkeys(names, seen),
+    )
+    why = dict.fromkeys(names, unavailable[pipes.switch]) if pipes.switch in unavailable else {}
+    placement = place(hosts, as_racks, quorum=0, udp_port=udp_port, unavailable=why)
+    if placement.left_out:
+        return Placement(placement.places, (), {pipes.switch: next(iter(placement.left_out.values()))})
+    # The upper part has all workers: those of other pipes as members of its racks.
+    combined = replace(placement.assignments[-1], switch=pipes.switch, combining_pipe=pipes.combining)
+    return Placement(placement.places, (combined,), {})

@@ -11,6 +11,7 @@ from lanesum.protocol.lanes import LaneOp
 from lanesum_control.allocation import Claim, Ranges, SlotRange, allocate
 from lanesum_control.capabilities import EVERYTHING, Capabilities
 from lanesum_control.errors import QuotaError
+from lanesum_control.left_out import Cause, Reason
 from lanesum_control.model import Role, SwitchJob
 from lanesum_control.network import Network
 from lanesum_control.placement import Assignment, Placement, place
@@ -18,7 +19,7 @@ from lanesum_control.quotas import DEFAULT_QUOTA, SLOTS, TenantQuota, Usage, nee
 
 Ops = Mapping[tuple[int, str], tuple[LaneOp, ...]]  # job and switch -> operations that it sums there
 
-NO_SLOTS = "no slots are left in its shared pool"
+NO_SLOTS = Reason(Cause.FULL, "no slots are left in its shared pool")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,7 @@ class Plan:
             role=assignment.role | Role.SHARED if slots.shared else assignment.role,
             threshold=assignment.threshold,
             uplink=assignment.uplink,
+            combining_pipe=assignment.combining_pipe,
             ops=ops,
             code_table=job.base.code_table if any(op.shape.lookup for op in ops) else None,
         )
@@ -93,7 +95,7 @@ def plan(
     capacity: Mapping[str, int],
     jobs: Sequence[Wanted],
     held: Ranges,
-    unavailable: Mapping[tuple[int, str], str],
+    unavailable: Mapping[tuple[int, str], Reason],
     capabilities: Mapping[str, Capabilities] = {},
     quota: TenantQuota = DEFAULT_QUOTA,
 ) -> Plan:
@@ -112,7 +114,7 @@ def plan(
         QuotaError: the quota of a ``strict`` job cannot be met.
         AdmissionError: a job's workers do not fit the bitmaps of a packet.
     """
-    reasons: dict[int, dict[str, str]] = {job.number: {} for job in jobs}
+    reasons: dict[int, dict[str, Reason]] = {job.number: {} for job in jobs}
     for (number, switch), why in unavailable.items():
         reasons[number][switch] = why
     # Later ones never take anything from earlier ones.
@@ -142,16 +144,23 @@ class _Part:
         self._usage = Usage({**capabilities.sizes, SLOTS: slots}, quota)
         self._tags: list[tuple[int, int]] = []
 
-    def why_not(self, job: Wanted, assignment: Assignment) -> str | None:
+    def why_not(self, job: Wanted, assignment: Assignment) -> Reason | None:
         """Return the reason why the switch's program cannot take the job beside the others; None if it can."""
         does = self.capabilities
-        why = does.why_not_ports(host.port for member in assignment.members for host in member.hosts)
-        why = why or does.why_not_owner(job.base.job, job.base.tag, self._tags)
-        return why or (None if does.of_these(job.base.ops) else "its program sums none of the job's operations")
+        if why := does.why_not_pipes(assignment.members, assignment.combining_pipe):
+            return Reason(Cause.PORTS, why)
+        if why := does.why_not_owner(job.base.job, job.base.tag, self._tags):
+            return Reason(Cause.OWNER, why)
+        if why := does.why_not_group(job.base.group):
+            return Reason(Cause.FULL, why)
+        if does.of_these(job.base.ops):
+            return None
+        return Reason(Cause.PROGRAM, "its program sums none of the job's operations")
 
-    def why_full(self, job: Wanted, assignment: Assignment, ops: tuple[LaneOp, ...]) -> str | None:
+    def why_full(self, job: Wanted, assignment: Assignment, ops: tuple[LaneOp, ...]) -> Reason | None:
         """Return the reason why the job does not fit into tables and slots; None if it does."""
-        return self._usage.why_not(_needs(job, assignment, ops), job.tenant)
+        why = self._usage.why_not(_needs(job, assignment, ops), job.tenant)
+        return None if why is None else Reason(Cause.FULL, why)
 
     def add(self, job: Wanted, assignment: Assignment, ops: tuple[LaneOp, ...]) -> None:
         self._usage.add(_needs(job, assignment, ops), job.tenant)
@@ -164,19 +173,28 @@ def _needs(job: Wanted, assignment: Assignment, ops: tuple[LaneOp, ...]) -> dict
 
 
 def _fit(
-    job: Wanted, network: Network, reasons: Mapping[str, str], parts: Mapping[str, _Part]
+    job: Wanted, network: Network, reasons: Mapping[str, Reason], parts: Mapping[str, _Part]
 ) -> tuple[Placement, dict[str, tuple[LaneOp, ...]]]:
     """Place a job beside those before it; return its placement, and its operations by switch."""
     unavailable = dict(reasons)
+    chips = {name for name, part in parts.items() if part.capabilities.pipes}
     while True:
-        placement = place(job.hosts, network, quorum=job.quorum, udp_port=job.udp_port, unavailable=unavailable)
+        placement = place(
+            job.hosts,
+            network,
+            quorum=job.quorum,
+            udp_port=job.udp_port,
+            unavailable=unavailable,
+            chips=chips,
+            number=job.number,
+        )
         ops = _ops(job, placement, parts)
-        unfit: dict[str, str] = {}
+        unfit: dict[str, Reason] = {}
         for assignment in placement.assignments:
             name = assignment.switch
             why = parts[name].why_not(job, assignment)
             if why is None and not ops[name] and not unfit:
-                why = "the racks' switches sum none of the job's operations in common"
+                why = Reason(Cause.PROGRAM, "the racks' switches sum none of the job's operations in common")
             if why is None:
                 why = parts[name].why_full(job, assignment, ops[name])
                 if why is not None and job.strict and job.quota:

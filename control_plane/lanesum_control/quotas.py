@@ -108,12 +108,15 @@ def check_tenant(quota: TenantQuota, tenant: str, jobs: Collection[JobRequest], 
 
 def needs(assignment: Assignment, *, looks_up: bool) -> dict[str, int]:
     """Return the entries that a job needs at a switch, by table; see ``P4RuntimeSwitch.job_entities``."""
+    hosts = sum(len(member.hosts) for member in assignment.members)
+    by_pipe = assignment.combining_pipe is not None
+    other_pipes = [member for member in assignment.members if by_pipe and member.aggregate]
     return {
-        "member": sum(len(member.hosts) for member in assignment.members),
-        "receiver": len(assignment.members),
+        "member": hosts + sum(len(member.hosts) for member in other_pipes),
+        "receiver": hosts if by_pipe else len(assignment.members),
         "descend": int(assignment.uplink is not None),
         "lookup": int(looks_up),
-        GROUPS: 1,
+        GROUPS: 1 + len(other_pipes),
     }
 
 

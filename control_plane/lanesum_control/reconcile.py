@@ -39,6 +39,8 @@ def reconcile(
 ) -> list[str]:
     """Make ``switch`` hold exactly ``hosts`` and ``jobs``, and mark packets where ``mark_above`` or more wait.
 
+    They wait at ports of hosts, or on their way to the pipe that combines partial sums.
+
     Returns the repairs in words; empty if there were none. Raises SwitchWriteError, SwitchUnreachableError, and
     NotOfferedError before anything is written.
     """
@@ -99,7 +101,8 @@ def _wanted(
 ) -> dict[_Key, _Item]:
     steps = [switch.own_entities(), *(switch.host_entities(host) for host in hosts)]
     if mark_above is not None:
-        steps += [[switch.mark_entity(port, mark_above)] for port in sorted({host.port for host in hosts})]
+        ports = {host.port for host in hosts}.union(switch.combining_ports)
+        steps += [[switch.mark_entity(port, mark_above)] for port in sorted(ports)]
     steps += [step for job in jobs for step in switch.job_entities(job)]
     return {item.key: item for step in steps for item in _items(step, _names(switch))}
 

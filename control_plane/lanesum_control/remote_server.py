@@ -32,10 +32,12 @@ class RemoteServer:
     Args:
         address: address of the control service, ``host:port``.
         timeout_s: time limit of a call, in seconds.
+        term: term of the calling controller, see ``Database``: a server refuses a lower one than the last.
     """
 
-    def __init__(self, address: str, *, timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
+    def __init__(self, address: str, *, timeout_s: float = DEFAULT_TIMEOUT_S, term: int = 0) -> None:
         self.address = address
+        self._fence = {"term": term} if term else {}
         self._timeout_s = timeout_s
 
     def admit(self, job: ServerJob) -> None:
@@ -59,7 +61,7 @@ class RemoteServer:
 
     def _call(self, method: str, message: dict[str, Any]) -> dict[str, Any]:
         try:
-            return json_grpc.call(self.address, SERVICE, method, message, self._timeout_s)
+            return json_grpc.call(self.address, SERVICE, method, {**message, **self._fence}, self._timeout_s)
         except json_grpc.NoAnswerError as error:
             raise ServerUnreachableError(
                 f"No aggregation server answers at {self.address} within {self._timeout_s:g} s.",

@@ -13,13 +13,16 @@ from lanesum.errors import LanesumError
 from lanesum.protocol.spec import VERSION
 from lanesum.rpc import controller as rpc
 from lanesum.rpc.caller import Caller, Role
+from lanesum.rpc.calls import RefusedError
+from lanesum.rpc.json_grpc import STANDBY
 from lanesum.rpc.serving import Handler, JsonService, Messages
+from lanesum.rpc.tls import import_grpc
 from lanesum_control.access import Access, sees
 from lanesum_control.admitted import AdmittedJob
 from lanesum_control.controller import Controller
 from lanesum_control.errors import AdmissionError
 from lanesum_control.events import MAX_ANSWERED, date
-from lanesum_control.jobs import JobRequest, Taken
+from lanesum_control.jobs import Job, JobRequest, Taken
 from lanesum_control.liveness import Gone
 from lanesum_control.model import Role as SwitchRole
 from lanesum_control.opentelemetry import CallSpans
@@ -31,10 +34,8 @@ _MAX_TEXT = 1 << 16
 _MAX_ABOUT = 1024
 _FIRST_PROTOCOL = 2  # of workers that name no version
 
-# These may wait for the lock under which changes take turns: more threads would only wait for it.
-_CHANGES = (rpc.ADMIT, rpc.REMOVE, rpc.RESIZE, rpc.LEAVE, rpc.EXTEND)
 # The others are frequent, and only of use with a ticket.
-_AUDITED = (rpc.JOIN, *_CHANGES, rpc.JOBS, rpc.COUNTERS, rpc.EVENTS, rpc.LIVE, rpc.TRACE, rpc.EXAMINE)
+_AUDITED = (rpc.JOIN, *rpc.CHANGES, rpc.JOBS, rpc.COUNTERS, rpc.EVENTS, rpc.LIVE, rpc.TRACE, rpc.EXAMINE)
 
 _Answer = TypeVar("_Answer")
 
@@ -42,8 +43,9 @@ _Answer = TypeVar("_Answer")
 def job_message(admitted: AdmittedJob) -> dict[str, Any]:
     """Return a job as JSON fields.
 
-    ``placement``: slots and role of every switch with a part in the job; ``left_out``: reasons why others have none;
-    ``moved``: switches whose sums the server computes, left out or lost, with the date.
+    ``placement``: slots and role of every switch with a part in the job, and the pipe of a chip that combines the sums
+    of other pipes; ``left_out``: reasons why others have none; ``moved``: switches whose sums the server computes, left
+    out or lost, with the date and the kind of the reason.
     """
     request = admitted.request
     first = admitted.tickets[0]
@@ -68,35 +70,46 @@ def job_message(admitted: AdmittedJob) -> dict[str, Any]:
                 "slots": job.slot_count,
                 "shared": SwitchRole.SHARED in job.role,
                 "group": job.group,
+                "combining_pipe": job.combining_pipe,
             }
             for switch, job in admitted.switch_jobs.items()
         },
         "left_out": dict(admitted.left_out),
-        "moved": {switch: {"since": date(one.since), "why": one.why} for switch, one in admitted.moved.items()},
+        "moved": {
+            switch: {"since": date(one.since), "why": one.why, "cause": one.why.cause}
+            for switch, one in admitted.moved.items()
+        },
     }
 
 
 class ControllerService(Serving):
     """Serves ``controller`` at ``address`` (``host:port`` or ``unix:path``; port 0 selects one, see ``port``).
 
-    ``access``: rights of callers; all may call everything if None. ``credentials``: for TLS; None for plain text.
-    ``spans``: records joins, and changes of jobs.
+    Args:
+        controller: the controller; None for a standby until ``lead``, which answers every call with the name of the
+            controller that leads.
+        address: address to listen at.
+        access: rights of callers; all may call everything if None.
+        credentials: for TLS; None for plain text.
+        leader: returns the name of the controller that leads, empty for none.
+        spans: records joins, and changes of jobs.
 
     Raises ConfigurationError if the port is in use.
     """
 
     def __init__(
         self,
-        controller: Controller,
+        controller: Controller | None,
         address: str,
         *,
         access: Access | None = None,
         credentials: Any = None,
+        leader: Callable[[], str] = str,
         spans: CallSpans | None = None,
     ) -> None:
-        self._controller = controller
+        self._leading, self._leader = controller, leader
         self._spans = spans
-        self._access = Access(controller.present) if access is None else access
+        self._access = Access(self.present) if access is None else access
         handlers: dict[str, Handler] = {
             rpc.JOIN: self._join,
             rpc.READY: self._state,
@@ -121,16 +134,41 @@ class ControllerService(Serving):
             {method: self._guarded(method, handler) for method, handler in handlers.items()},
             owner="controller",
             streams={method: self._guarded(method, handler) for method, handler in streams.items()},
-            slow=(rpc.JOIN, *_CHANGES),
+            # These may wait for the lock under which changes take turns: more threads would only wait for it.
+            slow=(rpc.JOIN, *rpc.CHANGES),
             credentials=credentials,
             authenticate=self._access.authenticate,
         )
         self.address, self.port = self._service.address, self._service.port
+        if controller is None:
+            self._service.set_health(is_serving=False)
+
+    def lead(self, controller: Controller) -> None:
+        """Answer calls from now on."""
+        self._leading = controller
+        self._service.set_health(is_serving=True)
+
+    def present(self) -> list[Job]:
+        """Return the admitted jobs, see ``Controller.present``; none at a standby."""
+        return [] if self._leading is None else self._leading.present()
+
+    @property
+    def _controller(self) -> Controller:
+        """The controller. Raises RefusedError at a standby."""
+        if self._leading is None:
+            leader = self._leader()
+            raise RefusedError(
+                import_grpc().StatusCode.UNAVAILABLE,
+                f"It is a standby; {f'the controller {leader} leads' if leader else 'no controller leads now'}.",
+                (STANDBY,),
+            )
+        return self._leading
 
     def _guarded(self, method: str, handler: Callable[..., _Answer]) -> Callable[..., _Answer]:
         """Return ``handler`` for callers with access, with an event for every call of ``_AUDITED`` that is refused."""
 
         def handle(message: dict[str, Any], caller: Caller, *more: Any) -> _Answer:
+            controller = self._controller
             try:
                 self._access.check(caller, method, message)
                 return handler(message, caller, *more)
@@ -138,10 +176,10 @@ class ControllerService(Serving):
                 if method in _AUDITED:
                     job = _job_of(method, message)
                     whom = job if isinstance(job, str) else "controller"
-                    self._controller.events.add(whom, f"refused: {method}: {error.what}", caller)
+                    controller.events.add(whom, f"refused: {method}: {error.what}", caller)
                 raise
 
-        if (spans := self._spans) is None or method not in (rpc.JOIN, *_CHANGES):
+        if (spans := self._spans) is None or method not in (rpc.JOIN, *rpc.CHANGES):
             return handle
 
         def handle_with_span(message: dict[str, Any], caller: Caller, *more: Any) -> _Answer:

@@ -1,18 +1,20 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Schema of the controller's state file: tables, version, migrations from earlier versions, and copies.
+"""Schema of the controller's state: tables, version, migrations from earlier versions, and copies of SQLite files.
 
 A change of the tables gets a new version, a migration from the version before, and a recorded file of the new version
-in ``tests/recorded`` (see docs/upgrading.md).
+in ``tests/recorded`` (see docs/upgrading.md). The statements are SQL of SQLite; ``Database.define`` translates them.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sqlite3
 from pathlib import Path
 
+from lanesum_control.database import Database
 from lanesum_control.errors import SchemaError, StoreError
 
 SCHEMA_VERSION = 5
@@ -51,6 +53,8 @@ INSERT INTO meta VALUES ('next_job', 1), ('next_admission', 1);
 """
     + _EVENTS
 )
+#: Names of the tables, each after those to which it refers.
+TABLES = tuple(re.findall(r"CREATE TABLE (\w+)", _TABLES))
 # Statements that turn a file of a version into one of the next version.
 _OWNERS = """
 ALTER TABLE jobs ADD COLUMN owner TEXT NOT NULL DEFAULT '';
@@ -67,25 +71,26 @@ UPDATE jobs SET first_event = coalesce(
 """
 _MIGRATIONS = {3: _OWNERS + _EVENTS, 4: _FIRST_EVENTS}
 OLDEST_VERSION = min(_MIGRATIONS)
+SET_META = "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 
 
-def version_of(db: sqlite3.Connection, path: Path | None) -> int | None:
-    """Return the schema version of a state file; None for an empty file.
+def version_of(db: Database) -> int | None:
+    """Return the version of the schema; None for an empty database.
 
-    Raises SchemaError for a file of another program, and for a version that has no migration.
+    Raises SchemaError for a database of another program, and for a version that has no migration.
     """
-    tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    tables = db.tables()
     if not tables:
         return None
-    found = db.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone() if "meta" in tables else None
-    if found is None or not isinstance(found[0], int):
-        raise SchemaError(f"{path} is no state file of a controller.", "Move it away to begin anew.")
-    version = found[0]
+    found = db.execute("SELECT value FROM meta WHERE name = 'schema'") if "meta" in tables else []
+    if not found or not isinstance(found[0][0], int):
+        raise SchemaError(f"{db.name} is no state of a controller.", "Move it away to begin anew.")
+    version = found[0][0]
     if OLDEST_VERSION <= version <= SCHEMA_VERSION:
         return version
     supported = f"this controller reads versions {OLDEST_VERSION} to {SCHEMA_VERSION}"
     raise SchemaError(
-        f"{path} has version {version} of the state; {supported}.",
+        f"{db.name} has version {version} of the state; {supported}.",
         "Install the lanesum that wrote it or a later one, or restore a backup of an earlier version."
         if version > SCHEMA_VERSION
         else "Open it with an intermediate version of lanesum first, or move it away to begin anew.",
@@ -93,27 +98,27 @@ def version_of(db: sqlite3.Connection, path: Path | None) -> int | None:
     )
 
 
-def prepare(db: sqlite3.Connection, path: Path | None) -> None:
-    """Create the tables of an empty file, and migrate those of an earlier version. All changes commit together.
+def prepare(db: Database) -> None:
+    """Create the tables of an empty database, and migrate those of an earlier version. All changes commit together.
 
     Raises SchemaError.
     """
-    version = version_of(db, path)
+    version = version_of(db)
     if version == SCHEMA_VERSION:
         return
-    db.execute("BEGIN IMMEDIATE")
+    db.begin()
     try:
         for script in [_TABLES] if version is None else [_MIGRATIONS[one] for one in range(version, SCHEMA_VERSION)]:
             for statement in filter(str.strip, script.split(";")):
-                db.execute(statement)
-        db.execute("INSERT OR REPLACE INTO meta VALUES ('schema', ?)", (SCHEMA_VERSION,))
+                db.define(statement)
+        db.execute(SET_META, ("schema", SCHEMA_VERSION))
+        db.commit()
     except BaseException:
-        db.execute("ROLLBACK")
+        db.rollback()
         raise
-    db.execute("COMMIT")
 
 
-def verify(db: sqlite3.Connection, path: Path | None) -> None:
+def verify(db: sqlite3.Connection, path: Path | str) -> None:
     """Check the structure of the file and the references between its tables. Raises StoreError."""
     (verdict,) = db.execute("PRAGMA integrity_check(1)").fetchone()
     if verdict == "ok":
@@ -123,7 +128,7 @@ def verify(db: sqlite3.Connection, path: Path | None) -> None:
         raise StoreError(f"{path} is broken: {verdict}.", "Restore a backup, or move it away to begin anew.")
 
 
-def verify_types(db: sqlite3.Connection, path: Path | None) -> None:
+def verify_types(db: sqlite3.Connection, path: str) -> None:
     """Check the types of all values of a file of the present version: SQLite stores any. Raises StoreError."""
     with contextlib.closing(sqlite3.connect(":memory:")) as wanted:
         wanted.executescript(_TABLES)

@@ -2,90 +2,54 @@
 # SPDX-License-Identifier: Apache-2.0
 """Persistent state of the controller: jobs, incarnations, taken tickets, slot ranges, events.
 
-It is one SQLite file, for one controller; ``lanesum_control.state_schema`` has its tables. A change is committed before
-it takes effect at a switch or server. A committed change without effect is repaired from here when the controller
-restarts. Admissions are committed last: one that was cut short leaves nothing behind.
+``lanesum_control.state_schema`` has its tables. A change is committed before it takes effect at a switch or server. A
+committed change without effect is repaired from here when the controller restarts. Admissions are committed last: one
+that was cut short leaves nothing behind.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
-import os
-import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from lanesum._internal.closing import Closing
 from lanesum._internal.udp_socket import Address
 from lanesum_control.allocation import SlotRange
+from lanesum_control.database import Database, Row
 from lanesum_control.errors import AdmissionError, StoreError
 from lanesum_control.jobs import Incarnation, Job, JobRequest, Taken
-from lanesum_control.state_schema import prepare, verify, verify_types, version_of
+from lanesum_control.sqlite_database import SqliteDatabase
+from lanesum_control.state_schema import SET_META
 
-#: Events that a state file keeps, at most: 40 MB with the longest texts, and usually a tenth of it.
+#: Events that a store keeps, at most: 40 MB with the longest texts, and usually a tenth of it.
 MAX_EVENTS = 20_000
 _EVICT_EVERY = 100  # events, because to count them takes some milliseconds
 _MAX_JOB = 0xFFFF
 
 
 class Store(Closing):
-    """Opens or creates ``path``; None keeps the state in memory. Thread-safe.
+    """State in the SQLite file ``state``, in memory if None, or in another database. Thread-safe.
 
-    Only the owner can read the file. Write-ahead logging lets another process copy it meanwhile; ``FILE.lock`` keeps a
-    second controller out.
-
-    Raises SchemaError for a file of another version or program; StoreError for a broken file, or one that another
-    controller has open.
+    Raises SchemaError for a database of another version or program; StoreError for one that is broken or away, or that
+    another controller has open.
     """
 
-    def __init__(self, path: Path | None = None) -> None:
-        self._path = path
+    def __init__(self, state: Path | Database | None = None) -> None:
         self._mutex = threading.RLock()
-        self._lock_file = -1 if path is None else _locked(path)
+        self._db = SqliteDatabase(state) if state is None or isinstance(state, Path) else state
         try:
-            # Transactions begin explicitly.
-            with self._typed_errors():
-                self._db = sqlite3.connect(":memory:" if path is None else path, isolation_level=None, timeout=2.0,
-                                           check_same_thread=False)  # fmt: skip
-            try:
-                with self._typed_errors():
-                    self._open()
-            except StoreError:
-                self._db.close()
-                raise
+            self._db.open()
         except StoreError:
-            self._unlock()
+            self._db.close()
             raise
 
-    def _open(self) -> None:
-        version_of(self._db, self._path)  # before anything is written
-        self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.execute("PRAGMA foreign_keys = ON")
-        self._db.execute("PRAGMA synchronous = FULL")
-        verify(self._db, self._path)
-        prepare(self._db, self._path)
-        verify_types(self._db, self._path)
-
-    @contextlib.contextmanager
-    def _typed_errors(self) -> Iterator[None]:
-        with self._mutex:
-            try:
-                yield
-            except (sqlite3.OperationalError, sqlite3.ProgrammingError) as error:
-                locked = "locked" in str(error)
-                next_step = (
-                    "Another controller has it open: stop that one." if locked else "Check folder and permissions."
-                )
-                raise StoreError(f"Cannot use the state file {self._path}: {error}.", next_step) from error
-            except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-                raise StoreError(
-                    f"The state file {self._path} is broken: {error}.",
-                    "Restore a backup, or move it away to begin anew.",
-                ) from error
+    @property
+    def term(self) -> int:
+        """Number of this controller's leadership; 0 where no other controller can take over."""
+        return self._db.term
 
     @contextlib.contextmanager
     def transaction(self, *, synced: bool = True) -> Iterator[None]:
@@ -93,39 +57,39 @@ class Store(Closing):
 
         ``synced``: wait for the disk at the end.
         """
-        with self._typed_errors():
+        with self._mutex:
             if self._db.in_transaction:
                 yield
                 return
-            self._db.execute(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
-            self._db.execute("BEGIN IMMEDIATE")
+            self._db.begin(synced=synced)
             try:
                 yield
+                self._db.commit()
             except BaseException:
-                self._db.execute("ROLLBACK")
+                self._db.rollback()
                 raise
-            self._db.execute("COMMIT")
+
+    def _read(self, query: str, *values: object) -> list[Row]:
+        with self._mutex:
+            return self._db.execute(query, values)
 
     def meta(self, name: str) -> int | None:
         """Return a number by name; None if there is none."""
-        with self._typed_errors():
-            row = self._db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
-        return None if row is None else int(row[0])
+        rows = self._read("SELECT value FROM meta WHERE name = ?", name)
+        return int(rows[0][0]) if rows else None
 
     def set_meta(self, name: str, value: int) -> None:
         """Store a number by name."""
         with self.transaction():
-            self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
+            self._db.execute(SET_META, (name, value))
 
     def jobs(self) -> list[Job]:
         """Return all jobs, oldest first."""
-        with self._typed_errors():
-            rows = self._db.execute(
-                "SELECT number, multicast_group, admission, request, owner, limited, tag, epoch, seed, slots,"
-                " servers, looks_up"
-                " FROM jobs JOIN incarnations ON job = number ORDER BY admission"
-            ).fetchall()
-            taken = self._db.execute("SELECT job, worker, claimant, origin, description FROM tickets").fetchall()
+        rows = self._read(
+            "SELECT number, multicast_group, admission, request, owner, limited, tag, epoch, seed, slots, servers,"
+            " looks_up FROM jobs JOIN incarnations ON job = number ORDER BY admission"
+        )
+        taken = self._read("SELECT job, worker, claimant, origin, description FROM tickets")
         try:
             jobs = {
                 number: Job(
@@ -144,15 +108,14 @@ class Store(Closing):
                     raise ValueError(f"a ticket is of job {number}, which has no incarnation")
                 jobs[number].incarnation.taken[worker] = Taken(claimant, origin, description)
         except (ValueError, TypeError, RecursionError, AdmissionError) as error:
-            raise StoreError(f"The state file {self._path} is broken: {error}.", "Restore a backup.") from error
+            raise StoreError(f"The state in {self._db.name} is broken: {error}.", "Restore a backup.") from error
         return list(jobs.values())
 
     def ranges(self) -> dict[str, dict[int, SlotRange]]:
         """Return switch -> job -> slots."""
         result: dict[str, dict[int, SlotRange]] = {}
-        with self._typed_errors():
-            for switch, job, base, slots, shared in self._db.execute("SELECT * FROM ranges"):
-                result.setdefault(switch, {})[job] = SlotRange(base, slots, bool(shared))
+        for switch, job, base, slots, shared in self._read("SELECT * FROM ranges"):
+            result.setdefault(switch, {})[job] = SlotRange(base, slots, bool(shared))
         return result
 
     def new_numbers(self) -> tuple[int, int]:
@@ -177,8 +140,7 @@ class Store(Closing):
         request, now = job.request, job.incarnation
         with self.transaction():
             self._db.execute(
-                "INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?,"
-                " (SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'events'))"
+                f"INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?, {self._db.next_event})"
                 " ON CONFLICT (number) DO UPDATE SET request = excluded.request",
                 (
                     job.number,
@@ -187,29 +149,28 @@ class Store(Closing):
                     job.order,
                     json.dumps(request.to_message()),
                     job.owner,
-                    job.limited,
+                    int(job.limited),
                 ),
             )
+            for table in ("incarnations", "tickets"):
+                self._db.execute(f"DELETE FROM {table} WHERE job = ?", (job.number,))
             self._db.execute(
-                "INSERT OR REPLACE INTO incarnations VALUES (?, ?, ?, ?, ?, ?, ?)",
-                # A seed has 64 bits, SQLite's integers 63.
-                (job.number, now.tag, now.epoch, str(now.seed), now.slots, json.dumps(now.servers), now.looks_up),
+                "INSERT INTO incarnations VALUES (?, ?, ?, ?, ?, ?, ?)",
+                # A seed has 64 bits, integers of databases 63.
+                (job.number, now.tag, now.epoch, str(now.seed), now.slots, json.dumps(now.servers), int(now.looks_up)),
             )
-            self._db.execute("DELETE FROM tickets WHERE job = ?", (job.number,))
-            for worker, taken in now.taken.items():
-                self._insert_ticket(job.number, worker, taken)
+            self._insert_tickets(job.number, now.taken)
             self._replace_ranges(ranges)
 
     def take(self, job: int, worker: int, taken: Taken) -> None:
         """Store the claimant of a ticket."""
         with self.transaction():
-            self._insert_ticket(job, worker, taken)
+            self._db.execute("DELETE FROM tickets WHERE job = ? AND worker = ?", (job, worker))
+            self._insert_tickets(job, {worker: taken})
 
-    def _insert_ticket(self, job: int, worker: int, taken: Taken) -> None:
-        self._db.execute(
-            "INSERT OR REPLACE INTO tickets VALUES (?, ?, ?, ?, ?)",
-            (job, worker, taken.claimant, taken.origin, taken.description),
-        )
+    def _insert_tickets(self, job: int, tickets: Mapping[int, Taken]) -> None:
+        rows = [(job, worker, one.claimant, one.origin, one.description) for worker, one in tickets.items()]
+        self._db.execute_many("INSERT INTO tickets VALUES (?, ?, ?, ?, ?)", rows)
 
     def save_ranges(self, ranges: Mapping[str, Mapping[int, SlotRange]]) -> None:
         """Replace all slot ranges."""
@@ -218,12 +179,12 @@ class Store(Closing):
 
     def _replace_ranges(self, ranges: Mapping[str, Mapping[int, SlotRange]]) -> None:
         rows = [
-            (switch, job, one.base, one.count, one.shared)
+            (switch, job, one.base, one.count, int(one.shared))
             for switch, jobs in ranges.items()
             for job, one in jobs.items()
         ]
         self._db.execute("DELETE FROM ranges")
-        self._db.executemany("INSERT INTO ranges VALUES (?, ?, ?, ?, ?)", rows)
+        self._db.execute_many("INSERT INTO ranges VALUES (?, ?, ?, ?, ?)", rows)
 
     def remove(self, job: int, ranges: Mapping[str, Mapping[int, SlotRange]]) -> None:
         """Delete a job and its data, and replace all slot ranges."""
@@ -237,17 +198,17 @@ class Store(Closing):
         Outside of a transaction it does not wait for the disk: a power failure loses it, unless a change followed.
         """
         with self.transaction(synced=False):
-            number = self._db.execute(
-                "INSERT INTO events (time, whom, what, actor, source, party) VALUES (?, ?, ?, ?, ?, ?)",
+            ((number,),) = self._db.execute(
+                "INSERT INTO events (time, whom, what, actor, source, party) VALUES (?, ?, ?, ?, ?, ?)"
+                " RETURNING number",
                 (time, whom, what, actor, source, party),
-            ).lastrowid
-            assert number is not None
+            )
             if number % _EVICT_EVERY == 0:
                 self._evict_events()
-        return number
+        return int(number)
 
     def _evict_events(self) -> None:
-        (count,) = self._db.execute("SELECT count(*) FROM events").fetchone()
+        ((count,),) = self._db.execute("SELECT count(*) FROM events")
         self._db.execute(
             "DELETE FROM events WHERE number IN (SELECT number FROM events"
             " WHERE party = (SELECT party FROM events GROUP BY party ORDER BY count(*) DESC LIMIT 1)"
@@ -255,42 +216,14 @@ class Store(Closing):
             (max(0, count - MAX_EVENTS + _EVICT_EVERY),),
         )
 
-    def events(self, condition: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+    def events(self, condition: str, values: Sequence[object]) -> list[Row]:
         """Return the rows (number, time, whom, what, actor, source) of ``SELECT ... FROM events`` and ``condition``."""
-        with self._typed_errors():
-            query = f"SELECT number, time, whom, what, actor, source FROM events {condition}"
-            return self._db.execute(query, values).fetchall()
+        return self._read(f"SELECT number, time, whom, what, actor, source FROM events {condition}", *values)
 
     def close(self) -> None:
-        """Close the file; idempotent."""
+        """Disconnect from the database; idempotent."""
         with self._mutex:
             self._db.close()
-            self._unlock()
-
-    def _unlock(self) -> None:
-        if self._lock_file >= 0:
-            os.close(self._lock_file)
-            self._lock_file = -1
-
-
-def _locked(path: Path) -> int:
-    """Create the file if there is none, make it private, and return the open file that is its lock."""
-    lock = -1
-    try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-        path.chmod(0o600)
-        lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        os.close(lock)
-        raise StoreError(
-            f"Cannot use the state file {path}: it is locked.", "Another controller has it open: stop that one."
-        ) from error
-    except OSError as error:
-        raise StoreError(
-            f"Cannot use the state file {path}: {error.strerror}.", "Check folder and permissions."
-        ) from error
-    return lock
 
 
 def _addresses(text: str) -> tuple[Address, ...]:

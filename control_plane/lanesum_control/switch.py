@@ -10,6 +10,7 @@ from p4.v1 import p4runtime_pb2
 
 from lanesum_control.capabilities import (
     ADMIT,
+    COMBINE,
     DESCEND,
     ICMP,
     JOB_TABLES,
@@ -50,7 +51,7 @@ ARP = f"{_INGRESS}.arp.arp"
 STATION = f"{_INGRESS}.station.station"
 CONGESTION = f"{_EGRESS}.congestion.congestion"
 HOST_TABLES = (FORWARD, ARP, ORIGIN)  # by IPv4 address
-OWN_TABLES = (STATION, RECIRCULATION)  # of the switch itself
+OWN_TABLES = (STATION, RECIRCULATION, COMBINE)  # of the switch itself
 # Tables with constant entries, whose counters show the decisions about packets.
 CLASSIFY = f"{_INGRESS}.classify.classify"
 PROVENANCE = f"{_INGRESS}.origin.provenance"
@@ -61,6 +62,7 @@ ARP_ANSWER = f"{_INGRESS}.arp.answer"
 MARK = f"{_EGRESS}.congestion.mark"
 DECISION_TABLES = (CLASSIFY, PROVENANCE, ADMISSION, SLOT, HOP, ARP_ANSWER, ICMP, MARK)
 _ARP_REQUEST = 1
+_COMBINED_BY = 4  # key of table combine, with the number of the combining pipe below
 # Decisions that count a recirculated packet a second time.
 _TAKE_OVER, _COUNTED_TWICE = "take_over", ("aggregate", "accept")
 
@@ -83,6 +85,7 @@ class P4RuntimeSwitch:
         self._names = names
         self._recirculation = recirculation
         self._tags: dict[int, int] = {}  # of the installed jobs
+        self._combines = names.has_table(COMBINE)
         self.capabilities = Capabilities.of(names).recirculating_at(recirculation)
 
     @classmethod
@@ -98,6 +101,11 @@ class P4RuntimeSwitch:
     def begin(self) -> None:
         """Write the entries that a switch needs after a push."""
         self.connection.write([(INSERT, entity) for entity in self.own_entities()])
+
+    @property
+    def combining_ports(self) -> tuple[int, ...]:
+        """Return the ports by which partial sums reach the pipe that combines them."""
+        return self._recirculation if self._combines else ()
 
     @property
     def slots(self) -> int:
@@ -154,11 +162,12 @@ class P4RuntimeSwitch:
         """Do ``modify`` for several jobs together, in any order. Nothing is written if one cannot be changed so."""
         changed = []
         for old, new in changes:
-            if old.group != new.group or self._member_keys(old) != self._member_keys(new):
+            if old.group != new.group or not self._same_members(old, new):
                 raise SwitchWriteError(f"Job {old.job} cannot change its members, its tag or its group in place.")
             self.check(new)
             changed.append(new)
-        self.connection.write([(MODIFY, _table(entry)) for job in changed for entry in self._members(job)])
+        parts = [part for job in changed for part in job.parts]
+        self.connection.write([(MODIFY, _table(entry)) for part in parts for entry in self._members(part)])
 
     def own_entities(self) -> list[p4runtime_pb2.Entity]:
         """Return the entries that do not depend on hosts and jobs."""
@@ -196,6 +205,11 @@ class P4RuntimeSwitch:
             )
             for port in self._recirculation
         ]
+        to_pipe = f"{_INGRESS}.combine.to_pipe"
+        entries += [
+            self._names.entry(COMBINE, {"combining_pipe": _COMBINED_BY | pipe_of(port)}, to_pipe, {"port": port})
+            for port in self.combining_ports
+        ]
         return [_table(entry) for entry in entries]
 
     @property
@@ -206,14 +220,14 @@ class P4RuntimeSwitch:
     def job_entities(self, job: SwitchJob) -> list[list[p4runtime_pb2.Entity]]:
         """Return the entries of ``job`` in the order of writing: a step requires those before it.
 
-        Empty steps are omitted. The last one is the membership.
+        Empty steps are omitted. The last one is the membership, of partial sums before that of their combination.
         """
         steps = [
-            [_multicast(job)],
+            [_multicast(part) for part in job.parts],
             [_table(entry) for entry in self._receivers(job)],
             [_table(entry) for entry in self._lookups(job)],
             [_table(entry) for entry in self._descents(job)],
-            [_table(entry) for entry in self._members(job)],
+            [_table(entry) for part in job.parts for entry in self._members(part)],
         ]
         return [step for step in steps if step]
 
@@ -302,8 +316,13 @@ class P4RuntimeSwitch:
             counts[name] = counts.get(name, 0) - counts.get(_TAKE_OVER, 0)
         return counts
 
-    @staticmethod
-    def _member_keys(job: SwitchJob) -> list[dict[str, int]]:
+    def _same_members(self, old: SwitchJob, new: SwitchJob) -> bool:
+        return [key for part in old.parts for key in self._member_keys(part)] == [
+            key for part in new.parts for key in self._member_keys(part)
+        ]
+
+    def _member_keys(self, job: SwitchJob) -> list[dict[str, int]]:
+        by_pipe = job.combining_pipe is not None
         return [
             {
                 "ingress_port": host.port,
@@ -312,6 +331,7 @@ class P4RuntimeSwitch:
                 "job": job.job,
                 "tag": job.tag,
                 "aggregate": int(member.aggregate),
+                **({"partial_sum": int(by_pipe and member.aggregate)} if self._combines else {}),
             }
             for member in job.members
             for host in member.hosts
@@ -350,7 +370,7 @@ class P4RuntimeSwitch:
                     "udp_port": member.udp_port,
                 },
             )
-            for member in job.members
+            for member in job.receivers
         ]
 
     def _lookups(self, job: SwitchJob) -> list[p4runtime_pb2.TableEntry]:
@@ -374,6 +394,6 @@ def _multicast(job: SwitchJob) -> p4runtime_pb2.Entity:
     entity = p4runtime_pb2.Entity()
     group = entity.packet_replication_engine_entry.multicast_group_entry
     group.multicast_group_id = job.group
-    for member in job.members:
+    for member in job.receivers:
         group.replicas.add(egress_port=member.host.port, instance=member.replica)
     return entity

@@ -11,6 +11,7 @@ from lanesum_control.errors import QuotaError
 from lanesum_control.events import EventLog
 from lanesum_control.fleet import Fleet
 from lanesum_control.jobs import Job
+from lanesum_control.left_out import Cause, Reason
 from lanesum_control.model import SwitchJob
 from lanesum_control.network import Network
 from lanesum_control.planning import Plan, plan
@@ -33,7 +34,7 @@ class SwitchPlans:
         self._network = network
         self._fleet = fleet
         self._events = events
-        self.refused: dict[tuple[int, str], str] = {}
+        self.refused: dict[tuple[int, str], Reason] = {}
 
     def plan(self, jobs: Mapping[str, Job], held: Ranges, quota: TenantQuota, *, strict: Job | None = None) -> Plan:
         """Return the plan of ``jobs`` for the present switches, with the ranges of ``held`` as far as possible.
@@ -44,14 +45,15 @@ class SwitchPlans:
         reasons = self._unavailable([job.number for job in jobs.values()], held)
         return plan(self._network, self._fleet.capacity, wanted, held, reasons, self._fleet.capabilities, quota)
 
-    def _unavailable(self, jobs: Sequence[int], held: Ranges) -> dict[tuple[int, str], str]:
+    def _unavailable(self, jobs: Sequence[int], held: Ranges) -> dict[tuple[int, str], Reason]:
         reasons = dict(self.refused)
         for switch in self._network.switches:
             for number in jobs:
                 if switch not in self._fleet.names:
-                    reasons[number, switch] = "no controller programs it"
+                    reasons[number, switch] = Reason(Cause.NOT_CONTROLLED, "no controller programs it")
                 elif switch in self._fleet.down and number not in held.get(switch, {}):
-                    reasons[number, switch] = f"it cannot be reached: {self._fleet.down[switch]}"
+                    text = f"it cannot be reached: {self._fleet.down[switch]}"
+                    reasons[number, switch] = Reason(Cause.LOST, text)
         return reasons
 
     def apply(self, jobs: Mapping[str, Job], planned: Plan, quota: TenantQuota, *, strict: Job | None = None) -> Plan:
@@ -70,7 +72,7 @@ class SwitchPlans:
                         job=refusal.job,
                         switch=refusal.switch,
                     )
-                self.refused[refusal.job, refusal.switch] = refusal.why
+                self.refused[refusal.job, refusal.switch] = Reason(Cause.REFUSED, refusal.why)
                 self._events.add(refusal.switch, f"job {refusal.job}: {refusal.why}")
             planned = self.plan(jobs, planned.ranges, quota)
         return planned

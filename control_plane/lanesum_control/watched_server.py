@@ -26,8 +26,8 @@ _GAP_S = 0.25  # many jobs may change at once
 class WatchedServer(RemoteServer, Closing):
     """Server with an open stream from ``watch`` on. While nothing listens at its address, ``status`` raises at once."""
 
-    def __init__(self, address: str) -> None:
-        super().__init__(address)
+    def __init__(self, address: str, *, term: int = 0) -> None:
+        super().__init__(address, term=term)
         self._is_away = self._is_due = False
         self._watching: Future[None] | None = None
 

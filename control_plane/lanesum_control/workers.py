@@ -35,6 +35,7 @@ class Workers:
         store: keeps the taken tickets.
         events: log of tickets taken and workers gone.
         clock: monotonic seconds.
+        grace_s: time from now in which no lease ends.
 
     Attributes:
         leases_changed: called when the next deadline is sooner than ``seconds_left`` returned.
@@ -47,6 +48,7 @@ class Workers:
         store: Store,
         events: EventLog,
         clock: Callable[[], float],
+        grace_s: float = 0.0,
     ) -> None:
         self._lock = lock
         self._jobs = jobs
@@ -55,6 +57,7 @@ class Workers:
         self._clock = clock
         self._liveness = Liveness(clock)
         self._job_seen = dict.fromkeys((job.number for job in jobs().values()), clock())
+        self._grace_end = clock() + grace_s
         self._worker_seen: dict[tuple[int, int], float] = {}
         self._reports: dict[tuple[int, int], dict[int, WorkerReport]] = {}  # by job and tag, and worker
         self._traces = Traces(clock)
@@ -251,7 +254,7 @@ class Workers:
             return max(0.0, min(ends) - self._clock()) if min(ends, default=math.inf) < math.inf else None
 
     def _lease_end(self, job: Job) -> float:
-        return self._job_seen[job.number] + (job.request.lease_s or math.inf)
+        return max(self._grace_end, self._job_seen[job.number] + (job.request.lease_s or math.inf))
 
     def _sign_of_life(self, job: Job, worker: int) -> None:
         self._job_seen[job.number] = self._worker_seen[job.number, worker] = self._clock()

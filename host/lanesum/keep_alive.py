@@ -169,7 +169,7 @@ class KeepAlive(Serving):
 
     def _report(self, kind: str, cause: str) -> None:
         with self._lock:
-            if self._reported or self._ending is not None or self._process != os.getpid():
+            if self._reported or (self._ending and kind == rpc.FAILED) or self._process != os.getpid():
                 return
             self._reported = True
         # Without an answer the controller finds out by the end of the stream.
@@ -241,7 +241,7 @@ class KeepAlive(Serving):
 
     def _watch(self) -> None:
         message = {**_about(self._ticket), "claimant": claimant()}
-        with Stream(self._controller, rpc.SERVICE, rpc.WATCH, message) as stream:
+        with Stream(rpc.leader(self._controller), rpc.SERVICE, rpc.WATCH, message) as stream:
             self._stream = stream
             if not self._stop.is_set():
                 self._connected = True

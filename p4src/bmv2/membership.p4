@@ -3,6 +3,7 @@
 // Membership: place of the packet's entry, and checks of slot and operation. The control is ../shared/membership.p4.
 
 #define MEMBER_STAGE
+#define MEMBER_KEY
 // Both shadow sets of a slot lie side by side.
 #define LOCATE_SLOT(slot_base, slot_count, allowed_ops) \
     meta.slot_in_range = (bit<1>) ((bit<16>) hdr.lanesum.slot < slot_count); \

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Membership: only a member of the job, on its own port and address and with the job's tag, reaches the slots (INV-5).
 //
-// The target defines how action admit places the packet (LOCATE_SLOT), and how table admission checks slot and
-// operation (ADMISSION_KEY, ADMISSION_ENTRIES).
+// The target defines what else identifies a member (MEMBER_KEY), how action admit places the packet (LOCATE_SLOT), and
+// how table admission checks slot and operation (ADMISSION_KEY, ADMISSION_ENTRIES).
 
 control Membership(INGRESS_PARAMETERS) {
     DIRECT_COUNTER(member_counter);
@@ -33,6 +33,7 @@ control Membership(INGRESS_PARAMETERS) {
             hdr.lanesum.job: exact @name("job");
             hdr.lanesum.tag: exact @name("tag");
             hdr.lanesum.flags[FLAG_UPPER_BIT:FLAG_UPPER_BIT]: exact @name("aggregate");
+            MEMBER_KEY
         }
         actions = { admit; unknown_sender; }
         const default_action = unknown_sender();

@@ -23,6 +23,7 @@
 #include "../shared/origin.p4"
 #include "membership.p4"
 #include "slots.p4"
+#include "combine.p4"
 #include "lanes.p4"
 #include "result.p4"
 #include "passes.p4"
@@ -47,6 +48,9 @@
 @pa_no_overlay("ingress", "meta.access")
 @pa_no_overlay("ingress", "meta.chunk_order")
 @pa_no_overlay("ingress", "meta.order")
+#if PASSES > 1
+@pa_no_overlay("ingress", "meta.torn")
+#endif
 #endif
 #if __TARGET_TOFINO__ == 1 && PASSES > 1
 // Stateful ALUs take whole words as inputs. Beside header pass the compiler would split these fields.
@@ -70,6 +74,9 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
     Membership() membership;
     Expand() expand;
     Slots() slots;
+#if PIPES_COMBINE
+    Combine() combine;
+#endif
     Lanes() lanes;
     Result() result;
 #if PASSES > 1
@@ -82,6 +89,9 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
 
     apply {
         hdr.bridge.handover = HANDOVER_ROUTED;
+#if PIPES_COMBINE
+        meta.pipe = PIPE_OF(ig_intr_md.ingress_port);
+#endif
         if (hdr.ipv4.ttl <= 1) {
             meta.expired = 1;
         }
@@ -89,13 +99,16 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
         arrival.apply(INGRESS_ARGUMENTS);
         classify.apply(INGRESS_ARGUMENTS);
         // Recirculated packets were checked, and counted, in their first pass.
-        if (hdr.ipv4.isValid() && meta.takeover == 0 IN_FIRST_PASS) {
+        if (hdr.ipv4.isValid() && meta.takeover == 0 NO_PARTIAL_SUM IN_FIRST_PASS) {
             origin.apply(INGRESS_ARGUMENTS);
         }
         // Registers wait for tables arrival and member only; the other decisions are made beside them.
         membership.apply(INGRESS_ARGUMENTS);
         expand.apply(INGRESS_ARGUMENTS);
         slots.apply(INGRESS_ARGUMENTS);
+#if PIPES_COMBINE
+        combine.apply(INGRESS_ARGUMENTS);
+#endif
 #if PASSES > 1
         blocks.apply(INGRESS_ARGUMENTS);
         passes.apply(INGRESS_ARGUMENTS);
@@ -111,6 +124,12 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
         if (meta.wide == 1 && (meta.verdict == VERDICT_ROUTE || meta.verdict == VERDICT_TAKE_OVER)) {
             hdr.lanes.setValid();
         }
+#if PIPES_COMBINE
+        if (meta.verdict == VERDICT_ASCEND && meta.combined == 1) {
+            hdr.bridge.partial_sum = 1;
+            SEND_TO_PORT(meta.combining_port);
+        } else
+#endif
         if (meta.verdict == VERDICT_ROUTE || meta.verdict == VERDICT_ASCEND) {
             forward.apply(INGRESS_ARGUMENTS);
         } else if (meta.verdict == VERDICT_ARP) {
@@ -139,7 +158,13 @@ control EgressPipeline(inout egress_headers_t hdr, inout egress_metadata_t meta,
             }
             meta.depth = (queue_depth_t) eg_intr_md.deq_qdepth;
             congestion.apply(EGRESS_ARGUMENTS);
+#if PIPES_COMBINE
+            if (PORT_OF_PIPE(eg_intr_md.egress_port) != RECIRCULATION_PORT) {
+                hdr.bridge.setInvalid();
+            }
+#else
             hdr.bridge.setInvalid();
+#endif
         }
     }
 }

@@ -48,6 +48,11 @@ typedef bit<32> queue_depth_t; // cells of the packet buffer
 #define WHERE_FIRST_PASS
 #define IN_FIRST_PASS
 #endif
+#if PIPES_COMBINE
+#define NO_PARTIAL_SUM && hdr.bridge.partial_sum == 0
+#else
+#define NO_PARTIAL_SUM
+#endif
 
 // Tofino 2 has spare stages behind the decisions, but its first stage is full: tables that can wait go into later
 // stages.

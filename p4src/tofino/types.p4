@@ -55,7 +55,12 @@ const handover_t HANDOVER_PASS = 5;        // back to ingress, for the next pass
 // First header of every packet between ingress and egress; recirculated packets keep it.
 header bridge_t {
     handover_t handover;
+#if PIPES_COMBINE
+    bit<1>     partial_sum;      // of another pipe; the port is that of its last contributor
+    @padding bit<6> pad;
+#else
     @padding bit<7> pad;
+#endif
     PortId_t   ingress_port;     // port of the packet's first pass
     bit<16>    payload_checksum; // of the lanes
 }
@@ -155,6 +160,9 @@ struct ingress_metadata_t {
     bit<16>       payload_bytes;
     bit<16>       payload_gap;     // difference of lengths: UDP less payload
     bit<16>       datagram_gap;    // IPv4 less UDP
+#if PIPES_COMBINE
+    bit<2>        pipe;            // of this pass
+#endif
     bit<1>        takeover;        // recirculated to take over an entry
 
     bit<1>        known_source;
@@ -195,6 +203,10 @@ struct ingress_metadata_t {
     bit<1>        has_route;
     bit<1>        expired;
     bit<1>        may_recirculate;
+#if PIPES_COMBINE
+    bit<1>        combined;        // the sum goes to another pipe
+    port_t        combining_port;
+#endif
 #if PASSES > 1
     phase_t       phase;
     bit<32>       generation;      // CRC-32 of job, tag, epoch and chunk

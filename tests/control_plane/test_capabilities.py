@@ -31,6 +31,7 @@ ON_CHIP = {
 # Operations that the chip leaves to the server.
 OFF_CHIP = ", ".join(op.name for op in LaneOp if op not in ON_CHIP)
 CHIP = tofino_pipeline("tofino1-w32").capabilities
+COMBINING = ("tofino1-w32",)  # profiles whose pipes combine sums
 
 
 def tag_with(job: int, word: int) -> int:
@@ -63,7 +64,8 @@ def test_bmv2_offers_everything(words: int) -> None:
 
 
 def test_capabilities_of_the_chip_program() -> None:
-    assert Capabilities(frozenset(ON_CHIP), owner_words=True, icmp=False, pipes=True) == CHIP
+    pipes = frozenset(range(4))
+    assert Capabilities(frozenset(ON_CHIP), owner_words=True, icmp=False, pipes=True, combining_pipes=pipes) == CHIP
 
 
 @pytest.mark.parametrize("built", PROFILES, ids=lambda built: built.name)
@@ -77,7 +79,8 @@ def test_profile_agrees_with_its_p4info(built: TofinoProfile) -> None:
     words = {name: size for name, size in sizes.items() if ".words_" in name}
     assert len(words) * built.passes == built.accumulator_words
     assert set(words.values()) == {2 * built.slots * built.passes}
-    assert pipeline.capabilities == dataclasses.replace(CHIP, one_pass=built.passes == 1)
+    combining = CHIP.combining_pipes if built.name in COMBINING else frozenset()
+    assert pipeline.capabilities == dataclasses.replace(CHIP, one_pass=built.passes == 1, combining_pipes=combining)
 
 
 def test_owner_word_equals_that_of_the_program() -> None:
@@ -113,6 +116,45 @@ def test_members_in_several_pipes_are_refused() -> None:
         CHIP.check(switch_job(ports=(0, 128), ops=(LaneOp.ADD32,)), [])
     CHIP.check(switch_job(ports=(128, 129), ops=(LaneOp.ADD32,)), [])
     EVERYTHING.check(switch_job(ports=(0, 128), ops=(LaneOp.ADD32,)), [])
+
+
+def in_pipes(combining: int, **ports: tuple[int, ...]) -> SwitchJob:
+    """Return a job with a worker at each port of ``own``, and a rack at those of each other pipe."""
+    found = switch_job(ports=ports.pop("own"), ops=(LaneOp.ADD32,))
+    racks = [
+        Member(
+            len(found.members) + number, tuple(HostPort(port, 0x0A000101 + port, bytes(6)) for port in at), 19539, True
+        )
+        for number, at in enumerate(ports.values())
+    ]
+    return dataclasses.replace(found, members=(*found.members, *racks), role=Role.UPPER, combining_pipe=combining)
+
+
+def test_job_of_several_pipes_needs_a_pipe_that_combines() -> None:
+    CHIP.check(in_pipes(1, own=(129,), rack=(0, 1), other=(256,)), [])
+    CHIP.recirculating_at([196]).check(in_pipes(1, own=(129,), rack=(0, 1)), [])
+    for lacking in (EVERYTHING, CHIP.recirculating_at([68])):
+        with pytest.raises(NotOfferedError, match="several pipes of the chip, and pipe 1 cannot combine their sums"):
+            lacking.check(in_pipes(1, own=(129,), rack=(0, 1)), [])
+
+
+@pytest.mark.parametrize("ports", [{"own": (0,), "rack": (256,)}, {"own": (129,), "rack": (0, 256)}])
+def test_members_that_one_pipe_sums_are_in_one_pipe(ports: dict[str, tuple[int, ...]]) -> None:
+    with pytest.raises(NotOfferedError, match=r"at pipes 0, (1|2) of the chip, and a pipe sums alone"):
+        CHIP.check(in_pipes(1, **ports), [])
+
+
+def test_workers_of_several_pipes_have_own_replicas_and_groups() -> None:
+    """Job 4095 has the last group: its pipes' groups are below 32,768, and no other job's."""
+    whole = dataclasses.replace(in_pipes(0, own=(0, 1), rack=(128, 129), other=(384,)), group=4095)
+    assert CHIP.why_not_group(4095) is None
+    assert CHIP.why_not_group(4096) == "its multicast group 4096 is above 4095, the last one of jobs there"
+    assert [part.group for part in whole.parts] == [2 * 4096 + 4095, 4 * 4096 + 4095, 4095]
+    replicas = [member.replica for member in whole.receivers]
+    assert len(set(replicas)) == len(replicas) == 5
+    assert [part.role_bits for part in whole.pipe_sums] == [Role.ASCEND | Role.COMBINED] * 2
+    assert [part.fan_in for part in whole.parts] == [2, 1, 4]
+    assert dataclasses.replace(whole, combining_pipe=3).pipe_sums[0].role_bits == Role.ASCEND | Role.COMBINED | 0x60
 
 
 # The controller leaves missing operations to the server.

@@ -5,12 +5,14 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import io
 import re
 
 import pytest
 from rich.table import Table
 
+from lanesum_control.capabilities import EVERYTHING
 from lanesum_control.cli.console import console
 from lanesum_control.service import ControllerService
 from tests.command_line import invoke
@@ -49,6 +51,19 @@ def test_output_of_all_commands_is_complete_in_a_pipe() -> None:
     with contextlib.redirect_stdout(io.StringIO()) as piped:
         console().print(wide)
     assert all(letter * 300 in piped.getvalue() for letter in "abcd")
+
+
+def test_job_list_names_the_pipe_that_combines_sums() -> None:
+    site = Site()
+    site.switches["s1"].capabilities = dataclasses.replace(EVERYTHING, pipes=True, combining_pipes=frozenset({0}))
+    seen = site.network.seen["s1"]
+    apart = {"s1": seen | {"w4": dataclasses.replace(seen["w4"], port=130)}}
+    site.network = dataclasses.replace(site.network, seen=apart)
+    controller = site.start()
+    controller.admit(request("a", codec="fixed"))
+    with ControllerService(controller, "127.0.0.1:0") as service:
+        output = invoke(["job", "list", "--controller", service.address]).output
+    assert "sums of its pipes, combined by pipe 0" in output
 
 
 def test_job_list_keeps_to_columns_that_are_set(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,8 @@ from lanesum.server import AggregationServer
 from lanesum.server.served_job import Refusal
 from lanesum_control import doctor, resources
 from lanesum_control.controller import Controller, JobRequest
-from lanesum_control.doctor import hops, job_reasons, machine, site
+from lanesum_control.doctor import echo, hops, job_reasons, machine, site
+from lanesum_control.left_out import Cause
 from lanesum_control.managed import InProcessSwitch
 from lanesum_control.network import Network
 from lanesum_control.service import ControllerService
@@ -168,7 +169,7 @@ HOSTS = {"w2": {"ip": "127.0.0.1", "switch": "s1", "port": 2, "mac": "02:00:0a:1
 
 
 def test_hops_report_place_size_and_round_trip(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hops, "_WAIT_S", 60.0)  # ends with the last answer
+    monkeypatch.setattr(echo, "_WAIT_S", 60.0)  # ends with the last answer
     examined = {"addresses": {"server": ["127.0.0.1", 1]}, "hosts": HOSTS, "switches": {}, "packet_bytes": 316}
     place, size, trip = hops.checks(examined)
     assert place == ok("this machine", "w2 (127.0.0.1, MAC 02:00:0a:13:00:02), at port 2 of s1.")
@@ -193,8 +194,8 @@ def test_hops_without_route_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize(("answered", "status"), [(10, Status.OK), (9, Status.NOTE), (0, Status.NOTE)])
 def test_hops_loss_is_reported(answered: int, status: Status, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hops, "echo_times", lambda _ip: [0.001] * answered)
-    assert hops.round_trip("server", "10.0.0.1").status is status
+    monkeypatch.setattr(echo, "probe", lambda ip, _bytes: echo.Answers(10, {ip: [0.001] * answered}))
+    assert hops.round_trip("server", "10.0.0.1", 316).status is status
 
 
 def test_hops_first_hop_is_told_by_its_mac(tmp_path: Path) -> None:
@@ -211,22 +212,22 @@ def test_hops_first_hop_is_told_by_its_mac(tmp_path: Path) -> None:
 def test_hops_first_hop_is_read_after_the_echo_requests(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     arp = tmp_path / "arp"
 
-    def echo_times(ip: str) -> list[float]:
+    def probe(ip: str, _packet_bytes: int) -> echo.Answers:
         arp.write_text(f"IP address\n{ip} 0x1 0x2 02:00:00:00:ff:ff * eth0\n")
-        return [0.001] * 10
+        return echo.Answers(10, {ip: [0.001] * 10})
 
-    monkeypatch.setattr(hops, "echo_times", echo_times)
+    monkeypatch.setattr(echo, "probe", probe)
     examined = {"addresses": {"server": ["127.0.0.1", 1]}, "hosts": HOSTS, "switches": {"s1": {}}, "packet_bytes": 316}
-    assert "A lanesum switch (02:00:00:00:ff:ff)." in [one.what for one in hops.checks(examined, arp)]
+    assert "A lanesum switch (02:00:00:00:ff:ff)." in [one.what for one in hops.checks(examined, arp=arp)]
 
 
 @pytest.mark.parametrize(("number", "step"), [(errno.EPERM, "ping_group_range"), (errno.ENETUNREACH, "ip route get")])
 def test_hops_echo_requests_that_fail_have_a_next_step(number: int, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_ip: str) -> list[float]:
+    def refuse(*_: object) -> echo.Answers:
         raise OSError(number, "Refused")
 
-    monkeypatch.setattr(hops, "echo_times", refuse)
-    assert step in hops.round_trip("server", "10.0.0.1").next_step
+    monkeypatch.setattr(echo, "probe", refuse)
+    assert step in hops.round_trip("server", "10.0.0.1", 316).next_step
 
 
 JOB = {
@@ -236,7 +237,13 @@ JOB = {
 WORKER = {
     "host": "w1", "state": "alive", "straggler": False, "lost_share": 0.0, "marks_per_s": None, "server_share": None,
 }  # fmt: skip
-MOVED = {"s1": {"since": "2026-01-02T03:04:05+00:00", "why": "its program sums none of the job's operations"}}
+MOVED = {
+    "s1": {
+        "since": "2026-01-02T03:04:05+00:00",
+        "why": "its program sums none of the job's operations",
+        "cause": "program",
+    }
+}
 
 
 @pytest.mark.parametrize(
@@ -269,6 +276,16 @@ def test_job_reasons_are_named(change: dict[str, Any], status: Status, says: str
 def test_job_reasons_of_workers_are_named(change: dict[str, Any], status: Status, says: str) -> None:
     (finding,) = job_reasons.workers_in_trouble("train", {"workers": [{**WORKER, **change}]})
     assert finding.status is status and says in finding.what and finding.next_step
+
+
+def test_job_reasons_of_an_ended_job_are_one() -> None:
+    workers = [{**WORKER, "host": host, "state": "left"} for host in ("w1", "w2")]
+    (finding,) = job_reasons.workers_in_trouble("train", {"workers": workers})
+    assert (finding.status, finding.what) == (Status.NOTE, "All 2 workers have left: the job has ended.")
+
+
+def test_job_reasons_of_every_cause_have_a_step() -> None:
+    assert set(job_reasons._STEPS) == set(Cause)
 
 
 def test_job_reasons_have_the_last_events_of_the_job() -> None:

@@ -117,7 +117,7 @@ def test_event_without_a_working_store_is_logged(caplog: pytest.LogCaptureFixtur
     state.close()
     with caplog.at_level(logging.ERROR):
         log.add("s1", "lost")
-    assert "is not in the state file" in caplog.text
+    assert "is not stored" in caplog.text
     assert [(event.number, event.what) for event in seen] == [(0, "lost")]
 
 
@@ -127,7 +127,7 @@ def test_event_of_a_change_that_fails_is_not_stored(controller: Controller, monk
     def full(*_args: object) -> None:
         raise StoreError("The disk is full.")
 
-    monkeypatch.setattr(Store, "_insert_ticket", full)
+    monkeypatch.setattr(Store, "_insert_tickets", full)
     before = controller.events.since()
     with pytest.raises(StoreError):
         controller.join("a", 0)

@@ -171,6 +171,16 @@ def test_session_keeps_its_job_alive_until_it_is_closed(clock: FakeClock, contro
     assert not controller.jobs()
 
 
+def test_worker_that_leaves_after_others_is_not_lost(controller: Controller, address: str) -> None:
+    first, second = (Session(join(controller=address, job="a", worker=worker)) for worker in (0, 1))
+    with second:
+        first.close()
+        keep_alive = second._keep_alive
+        assert keep_alive is not None
+        wait_until(lambda: keep_alive._ending is not None)  # worker 1 cannot go on without worker 0
+    assert what(controller, "a")[-1] == "worker 1 (w2) left: it has closed its session"
+
+
 def test_restart_of_the_controller_service_disturbs_no_session(controller: Controller) -> None:
     service = ControllerService(controller, "127.0.0.1:0")
     service.start()

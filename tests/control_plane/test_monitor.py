@@ -9,14 +9,16 @@ import functools
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from lanesum_control.controller import Controller
+from lanesum_control.errors import StoreError
 from lanesum_control.event_loop import run
-from lanesum_control.monitor import Monitor, _ProgramAudit
+from lanesum_control.monitor import _STORE_S, Monitor, _Part, _ProgramAudit
 from tests.control_plane.control_fakes import FakeClock, FakeSwitch, Site, request, what
 
 NEVER_S = 3600.0
@@ -264,3 +266,12 @@ def test_leases_have_an_event_for_each_earlier_deadline(site: Site) -> None:
     watch.close()
     watch.close()
     assert events == ["lease", "lease"]
+
+
+def test_check_without_the_state_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+    def check() -> float:
+        raise StoreError("The database is away.")
+
+    with ThreadPoolExecutor(1) as pool:
+        assert _Part(check, lambda _changed: None, None, pool)._checked() == _STORE_S
+    assert "it is tried again: The database is away." in caplog.text and "Traceback" not in caplog.text

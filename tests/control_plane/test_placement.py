@@ -142,6 +142,58 @@ def test_more_racks_than_a_packet_names() -> None:
         placed(tuple(host for host in network.hosts if host != "server"), network)
 
 
+CHIP_HOSTS = {f"w{port}": HostPort(port, 0x0A000001 + port, bytes(6)) for port in (*range(40), *range(128, 170), 256)}
+SEEN = {"s1": CHIP_HOSTS | {"server": HostPort(60, 1, bytes(6))}}
+CHIP = Network("s1", dict.fromkeys(SEEN["s1"], "s1"), SEEN, ("server",), ())
+
+
+def in_pipes(*ports: int, quorum: int = 0, number: int = 0, network: Network = CHIP, **unavailable: str) -> Placement:
+    hosts = [f"w{port}" for port in ports]
+    return place(
+        hosts, network, quorum=quorum, udp_port=19539, unavailable=unavailable, chips={"s1"}, number=number
+    )  # fmt: skip
+
+
+def test_pipes_of_a_chip_are_racks_and_the_largest_combines() -> None:
+    placement = in_pipes(0, 128, 129, 256)
+    (one,) = placement.assignments
+    assert (one.switch, one.role, one.combining_pipe, one.uplink) == ("s1", Role.UPPER, 1, None)
+    assert [(m.worker, m.aggregate, [host.port for host in m.hosts]) for m in one.members] == [
+        (0, True, [0]), (1, False, [128]), (2, False, [129]), (3, True, [256]),
+    ]  # fmt: skip
+    assert placement.places == ((0, 0), (1, 0), (2, 0), (3, 0))
+    assert in_pipes(0, 1, 128).places == ((0, 0), (1, 0), (2, 0))
+    assert in_pipes(0, 128, 1, 129, 2).places == ((0, 0), (3, 0), (1, 0), (3, 1), (2, 0))
+
+
+def test_pipes_with_as_many_workers_combine_in_turn() -> None:
+    assert [in_pipes(0, 128, number=number).assignments[0].combining_pipe for number in range(4)] == [0, 1, 0, 1]
+    assert {in_pipes(0, 1, 128, number=number).assignments[0].combining_pipe for number in range(4)} == {0}
+
+
+def test_workers_of_one_pipe_or_without_pipes_have_one_level() -> None:
+    assert in_pipes(128, 129).assignments[0].combining_pipe is None
+    flat = place(["w0", "w128"], CHIP, quorum=0, udp_port=19539, unavailable={})
+    assert (flat.assignments[0].role, flat.places) == (NO_ROLE, ())
+
+
+def test_with_a_quorum_pipes_have_no_part() -> None:
+    """The whole switch is asked, which refuses members of several pipes."""
+    (one,) = in_pipes(0, 128, quorum=1).assignments
+    assert (one.combining_pipe, one.role) == (None, Role.ASCEND | Role.QUORUM)
+
+
+def test_pipes_that_cannot_all_sum_leave_job_to_server() -> None:
+    burning = in_pipes(0, 128, s1="it burns")
+    assert (burning.assignments, burning.left_out) == ((), {"s1": "it burns"})
+    assert burning.places == in_pipes(0, 128).places, "places do not depend on which switches are up"
+    many = in_pipes(*range(40), *range(128, 170))
+    assert many.left_out == {"s1": "it has 40 of the job's workers, and a bitmap holds 32"}
+    assert len(set(many.places)) == 82
+    beside = dataclasses.replace(CHIP, server_hosts=("w0",), at={**CHIP.at})
+    assert in_pipes(0, 128, network=beside).left_out == {"s1": "w0 reaches the server on its own host without it"}
+
+
 def test_server_in_a_rack() -> None:
     """The other racks are beside the upper switch, which only routes."""
     network = dataclasses.replace(TREE, upper="s2", at={**TREE.at, "server": "s2"})

@@ -278,4 +278,4 @@ def test_needs_are_the_entries_that_a_switch_writes() -> None:
 
 
 def _assignment(job: SwitchJob) -> Assignment:
-    return Assignment("s", job.members, uplink=job.uplink)
+    return Assignment("s", job.members, uplink=job.uplink, combining_pipe=job.combining_pipe)

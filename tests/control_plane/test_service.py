@@ -8,6 +8,7 @@ import contextlib
 import datetime
 import json
 import re
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -74,7 +75,9 @@ def test_admit_join_list_and_remove(address: str, monkeypatch: pytest.MonkeyPatc
     message = {"name": "a", "workers": ["w1", "w2"], "slots": 8, "codec": "fixed", "ops": ["ADD32", "MAX"]}
     admitted = rpc.call(address, rpc.ADMIT, message)
     assert admitted["workers"] == ["w1", "w2"]
-    assert admitted["placement"] == {"s1": {"role": "", "slot_base": 0, "slots": 8, "shared": False, "group": 1}}
+    assert admitted["placement"] == {
+        "s1": {"role": "", "slot_base": 0, "slots": 8, "shared": False, "group": 1, "combining_pipe": None}
+    }
     ticket = join(controller=address, job="a", worker=1)
     assert (ticket.worker, ticket.workers, ticket.job) == (1, 2, admitted["job"])
     assert ticket.ops == (LaneOp.ADD32, LaneOp.MAX)
@@ -126,6 +129,17 @@ def test_call_of_a_busy_controller_says_that_it_was_reached(
     go_on.set()
     while not rpc.call(address, rpc.JOBS, {})["jobs"]:  # the test's time limit ends it
         time.sleep(0.01)
+
+
+def test_controller_at_a_taken_address_touches_no_server(address: str) -> None:
+    """It once removed the jobs of the first controller there, and then found the address in use."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        at = f"127.0.0.1:{server.getsockname()[1]}"
+        result = invoke(["controller", "--loopback", "--server", at, "--listen", address])
+        assert result.exit_code == 2 and f"The controller cannot listen at {address}." in result.output
+        with pytest.raises(BlockingIOError):
+            server.accept()
 
 
 def test_ports_taken_and_controllers_that_are_not_there(

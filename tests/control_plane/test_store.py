@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import dataclasses
 import sqlite3
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -19,9 +21,9 @@ from lanesum_control.store import Store
 from tests.control_plane.control_fakes import Site, request, what
 
 
-def test_controller_that_starts_again_has_lost_nothing(tmp_path: Path) -> None:
-    site, state = Site("tree2x2"), tmp_path / "state.db"
-    with Store(state) as store:
+def test_controller_that_starts_again_has_lost_nothing(open_store: Callable[[], AbstractContextManager[Store]]) -> None:
+    site = Site("tree2x2")
+    with open_store() as store:
         controller = site.start(store=store)
         controller.admit(request("gone"))
         controller.admit(request("a", slots=90, quota=5, quorum=3, priority=2, lease_s=7.5, seed=(1 << 64) - 1))
@@ -34,7 +36,7 @@ def test_controller_that_starts_again_has_lost_nothing(tmp_path: Path) -> None:
     for switch in site.switches.values():
         switch.connected = False
     site.told()
-    with Store(state) as store:
+    with open_store() as store:
         again = site.start(store=store)
         assert again.jobs() == before
         assert [job.owner for job in before] == ["", "blue"]
@@ -46,9 +48,9 @@ def test_controller_that_starts_again_has_lost_nothing(tmp_path: Path) -> None:
         assert again.admit(request("new", slots=1)).number == 4, "numbers go on"
 
 
-def test_restarted_controller_repairs_differences(tmp_path: Path) -> None:
-    site, state = Site(), tmp_path / "state.db"
-    with Store(state) as store:
+def test_restarted_controller_repairs_differences(open_store: Callable[[], AbstractContextManager[Store]]) -> None:
+    site = Site()
+    with open_store() as store:
         controller = site.start(store=store)
         controller.admit(request("a", slots=10))
         tag = controller.admit(request("b", slots=10)).tickets[0].tag
@@ -56,7 +58,7 @@ def test_restarted_controller_repairs_differences(tmp_path: Path) -> None:
     unknown = dataclasses.replace(site.server.jobs[1], job=77)
     site.server.restart()
     site.server.jobs[77] = unknown
-    with Store(state) as store:
+    with open_store() as store:
         again = site.start(store=store)
         last = what(again, "server")[-1]
     assert set(site.switches["s1"].jobs) == set(site.server.jobs) == {1, 2}
@@ -64,17 +66,17 @@ def test_restarted_controller_repairs_differences(tmp_path: Path) -> None:
     assert last == "connected: 2 jobs admitted again, 1 unexpected jobs removed"
 
 
-def test_commit_without_its_effect_takes_effect_later(tmp_path: Path) -> None:
+def test_commit_without_its_effect_takes_effect_later(open_store: Callable[[], AbstractContextManager[Store]]) -> None:
     """The controller was killed after committing a new incarnation, before any other part had it."""
-    site, state = Site(), tmp_path / "state.db"
-    with Store(state) as store:
+    site = Site()
+    with open_store() as store:
         controller = site.start(store=store)
         controller.admit(request("a", slots=10))
         (job,) = store.jobs()
         job.incarnation.tag ^= 1
         store.save(job, {"s1": {1: SlotRange(50, 10)}})
     site.switches["s1"].connected = False
-    with Store(state) as store:
+    with open_store() as store:
         again = site.start(store=store)
     on_switch = site.switches["s1"].jobs[1]
     assert (on_switch.tag, on_switch.slot_base) == (job.incarnation.tag, 50)
@@ -90,7 +92,7 @@ def test_files_that_are_no_state(tmp_path: Path) -> None:
     with sqlite3.connect(other) as db:
         db.execute("CREATE TABLE cats (name TEXT)")
     db.close()
-    with pytest.raises(StoreError, match="is no state file of a controller"):
+    with pytest.raises(StoreError, match="is no state of a controller"):
         Store(other)
     with pytest.raises(StoreError, match="Cannot use the state file /nonexistent/x"):
         Store(Path("/nonexistent/x"))
@@ -112,8 +114,8 @@ def test_second_controller_is_told(tmp_path: Path) -> None:
         Store(tmp_path / "state.db")
 
 
-def test_change_that_fails_changes_nothing() -> None:
-    with Store() as store:
+def test_change_that_fails_changes_nothing(open_store: Callable[[], AbstractContextManager[Store]]) -> None:
+    with open_store() as store:
         Site().start(store=store).admit(request())
         (job,) = store.jobs()
         job.incarnation.taken[0] = Taken("x", "y")

@@ -105,12 +105,11 @@ def turning(remote: RemoteSwitch) -> list[tuple[int, int]]:
 
 @over_both
 def test_recirculation_is_set_up_and_kept(remote: RemoteSwitch) -> None:
-    assert remote.reconcile([], []) == ["6 inserted (recirculation 4, station 2)"]
+    assert remote.reconcile([], []) == ["10 inserted (combine 4, recirculation 4, station 2)"]
     assert turning(remote) == list(enumerate(RECIRCULATION_PORTS))
     assert remote.reconcile([], []) == []
-    entity = remote.device.own_entities()[-1]
-    remote.device.connection.write([(DELETE, entity)])
-    assert remote.reconcile([], []) == ["1 inserted (recirculation 1)"]
+    remote.device.connection.write([(DELETE, entity) for entity in remote.device.own_entities()[-8::4]])
+    assert remote.reconcile([], []) == ["2 inserted (combine 1, recirculation 1)"]
 
 
 def test_recirculation_ports_are_the_configuration_s(process: Process) -> None:
@@ -176,17 +175,79 @@ def test_network_with_ports_chip_lacks_is_refused_before_push(process: Process, 
     assert process.device.tna is None
 
 
+def job_in_pipes() -> SwitchJob:
+    """Return a job of two workers in pipe 0, which combines, and two in pipe 3."""
+    rack = Member(2, (host(385), host(386)), 19539, aggregate=True)
+    mine = job(5, (1, 2), role=Role.UPPER)
+    return dataclasses.replace(mine, members=(*mine.members, rack), combining_pipe=0)
+
+
+def check_sum_of_pipes(process: Process, mine: SwitchJob) -> None:
+    (rack,) = mine.pipe_sums
+    for of, worker, value in ((rack, 0, 1), (mine, 0, 20), (rack, 1, 300)):
+        assert sums(process, *contribution(of, worker, value)) == {}
+    assert sums(process, *contribution(mine, 1, 4000)) == dict.fromkeys((1, 2, 385, 386), 4321)
+
+
 @over_both
-def test_workers_in_two_pipes_are_the_servers(process: Process) -> None:
-    """Each pipe would sum its own workers, and wait for the others."""
+def test_entries_of_all_pipes_are_repaired(process: Process, remote: RemoteSwitch) -> None:
+    mine, hosts = job_in_pipes(), [host(port) for port in (1, 2, 385, 386)] + [SERVER]
+    assert remote.reconcile(hosts, [mine])[0].endswith("(arp 5, combine 4, forward 5, member 6, multicast group 2, "
+                                                       "origin 5, receiver 4, recirculation 4, station 2)")  # fmt: skip
+    for step in remote.device.job_entities(mine):
+        remote.device.connection.write([(DELETE, step[0])])
+    (said,) = remote.reconcile(hosts, [mine])
+    assert said == "3 inserted (member 1, multicast group 1, receiver 1)"
+    check_sum_of_pipes(process, mine)
+    shorter = dataclasses.replace(mine, slot_count=2)
+    remote.device.modify(mine, shorter)
+    assert remote.reconcile(hosts, [shorter]) == []
+    remote.device.remove(shorter)
+    assert remote.reconcile(hosts, []) == []
+
+
+def test_restarted_agent_gets_the_parts_of_all_pipes_again(protocol: Protocol, tmp_path: Path) -> None:
+    mine, hosts = job_in_pipes(), [host(port) for port in (1, 2, 385, 386)] + [SERVER]
+    switch = RemoteSwitch(Process(tmp_path, protocol).address, PIPELINE)
+    for _ in range(2):
+        process = Process(tmp_path, protocol)
+        with process.server:
+            assert switch.connect(5.0) == ["program pushed"]
+            assert switch.reconcile(hosts, [mine]) != []
+            check_sum_of_pipes(process, mine)
+    switch.close()
+
+
+@over_both
+def test_workers_in_two_pipes_are_summed_by_the_chip(process: Process) -> None:
     switch = RemoteSwitch(process.address, PIPELINE)
     controller = Controller(network(w3=130), FakeServer(), {"s1": switch}, accumulator_words=32, connect_timeout_s=5.0)
+    apart = controller.admit(JobRequest("apart", ("w1", "w2", "w3"), slots=8))
+    (mine,) = apart.switch_jobs.values()
+    assert (mine.combining_pipe, apart.left_out) == (0, {})
+    assert [ticket.place for ticket in apart.tickets] == [(0, 0), (1, 0), (2, 0)]
+    for worker in range(2):
+        assert sums(process, *contribution(mine, worker, worker + 1)) == {}
+    ports = [member.host.port for member in mine.members]
+    assert sums(process, *contribution(mine, 2, 10)) == dict.fromkeys(ports, 13)
+    controller.remove("apart")
+    assert switch.reconcile(list(network(w3=130).seen["s1"].values()), []) == []
+    controller.close()
+
+
+def test_workers_in_pipes_that_cannot_combine_are_the_servers(process: Process) -> None:
+    """As with programs without table combine. With a quorum the server would have to sum the pipes' sums."""
+    switch = RemoteSwitch(process.address, PIPELINE, recirculation=[])
+    controller = Controller(network(w3=130), FakeServer(), {"s1": switch}, accumulator_words=32, connect_timeout_s=5.0)
     here = controller.admit(JobRequest("here", ("w1", "w2"), slots=8))
-    apart = controller.admit(JobRequest("apart", ("w3", "w4"), slots=8))
+    apart = controller.admit(JobRequest("apart", ("w2", "w4", "w3"), slots=8))
+    some = controller.admit(JobRequest("some", ("w3", "w4"), slots=8, quorum=1))
     assert set(here.switch_jobs) == {"s1"}
-    assert apart.switch_jobs == {}
-    assert "at pipes 0, 1 of the chip" in apart.left_out["s1"]
-    assert switch.reconcile(list(network(w3=130).seen["s1"].values()), list(here.switch_jobs.values())) == []
+    assert apart.switch_jobs == some.switch_jobs == {}
+    assert apart.left_out == {
+        "s1": "its members are at several pipes of the chip, and pipe 0 cannot combine their sums"
+    }
+    assert some.left_out == {"s1": "its members are at pipes 0, 1 of the chip, and a pipe sums alone"}
     controller.close()
 
 

@@ -33,6 +33,8 @@ _CREATED = re.compile(r"^- `[^`]+` \(new\)", re.MULTILINE)
 _NAME = re.compile(r"(?<![\w.-])_?(?:[A-Z]+[a-z0-9]+(?:[A-Z]+[a-z0-9]*)+|[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+)\b")
 # Names of other projects, formulas, and placeholders.
 OTHERS = {"PIP_EXTRA_INDEX_URL", "stratum_bfrt", "bf_switchd", "x_k", "NAME.cpp", "fuzz_NAME.cpp", "fuzz_NAME"}
+# Names of PostgreSQL.
+OTHERS |= {"pg_dump", "pg_restore", "target_session_attrs"}
 # Filters of Wireshark.
 OTHERS |= set(re.findall(r'"(lanesum\.[a-z_.]+)"', (ROOT / "wireshark" / "lanesum.lua").read_text()))
 # Names of Stratum's chassis configuration.

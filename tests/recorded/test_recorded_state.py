@@ -122,7 +122,7 @@ def test_store_without_a_version_raises(change: str, tmp_path: Path) -> None:
     with contextlib.closing(sqlite3.connect(path)) as db:
         db.execute(change)
         db.commit()
-    with pytest.raises(SchemaError, match="is no state file of a controller") as caught:
+    with pytest.raises(SchemaError, match="is no state of a controller") as caught:
         Store(path)
     assert caught.value.found is None
 

@@ -6,13 +6,16 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import signal
+import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lanesum import logs
-from lanesum.cli.signals import raise_file_limit, serve_until_signal
+from lanesum.cli.signals import READY, raise_file_limit, serve_until_signal
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
 from lanesum.server.service import DEFAULT_CONTROL
@@ -47,7 +50,13 @@ def controller(
         ),
     ] = None,
     listen: Annotated[str, typer.Option(help="Address for workers: host:port.")] = DEFAULT_CONTROLLER,
-    state: Annotated[Path | None, typer.Option(help="File of jobs and events; else in memory only.")] = None,
+    state: Annotated[
+        str | None,
+        typer.Option(
+            help="File of jobs and events, or postgresql://USER@HOST/DATABASE of several controllers, of which one "
+            "leads and the others are its standbys; else in memory only."
+        ),
+    ] = None,
     words: Annotated[
         int | None,
         typer.Option(
@@ -102,7 +111,7 @@ def controller(
         str,
         typer.Option(
             help="P4Runtime election id at the switches, 1 to 2^128 - 1, also hexadecimal (0x...). Of several clients "
-            "the one with the highest is primary."
+            "the one with the highest is primary. With state in PostgreSQL, each new leader takes a higher one."
         ),
     ] = "1",
     loopback: Loopback = False,
@@ -132,6 +141,7 @@ def controller(
     from lanesum_control.client import DEFAULT_CONNECT_TIMEOUT_S
     from lanesum_control.controller import Controller
     from lanesum_control.events import EventLog, log_event
+    from lanesum_control.leadership import Leadership
     from lanesum_control.managed import RemoteSwitch
     from lanesum_control.metrics.endpoint import MetricsEndpoint
     from lanesum_control.metrics.exporters import controller_samples
@@ -140,6 +150,7 @@ def controller(
     from lanesum_control.network import Network
     from lanesum_control.opentelemetry import CallSpans
     from lanesum_control.pipelines import bmv2_pipeline, tofino_pipeline
+    from lanesum_control.postgresql import PostgresqlDatabase, PostgresqlUrl, is_url
     from lanesum_control.service import ControllerService
     from lanesum_control.store import Store
     from lanesum_control.tokens import TokenFile
@@ -164,13 +175,40 @@ def controller(
     elected = _election_id(election_id)
     settings = None if ports is None else PortSettings.parse(ports)
     addresses = _switch_addresses(network.switches(), switch or [])
+    shared = PostgresqlUrl.parse(state, insecure=insecure) if state is not None and is_url(state) else None
     if log_format is not None:
         logs.set_up(log_format)
     raise_file_limit()
-    with Store(state) as store:
+    if shared is None:
+        _check_free(listen)
+    jobs: Controller | None = None
+    access = Access(
+        lambda: [] if jobs is None else jobs.present(), known, closed=identified and not listen.startswith(UNIX)
+    )
+    with contextlib.ExitStack() as stack:
+        spans = stack.enter_context(CallSpans()) if otlp else None
+        service = None
+        wait: Callable[[], object] = signal.pause
+        if shared is None:
+            store = stack.enter_context(Store(None if state is None else Path(state)))
+        else:
+            holder = f"at {listen} of {socket.gethostname()}"
+            high, least_term = elected
+            if high or least_term >= 1 << 63:
+                raise ConfigurationError("With state in PostgreSQL, --election-id is at most 2^63 - 1.")
+            leadership = stack.enter_context(Leadership(shared, holder, least_term=least_term))
+            wait = leadership.wait_until_lost
+            service = ControllerService(
+                None, listen, access=access, credentials=credentials, leader=lambda: leadership.leader, spans=spans
+            )
+            stack.enter_context(service)
+            with contextlib.suppress(BrokenPipeError):
+                print(READY, f"standby controller at {service.address}", flush=True)
+            elected = 0, leadership.wait()
+            store = stack.enter_context(Store(PostgresqlDatabase(shared, leadership.term, leadership.lost)))
         jobs = Controller(
             Network.of(network, loopback=loopback),
-            [WatchedServer(address) for address in _server_addresses(server or [DEFAULT_CONTROL])],
+            [WatchedServer(address, term=store.term) for address in _server_addresses(server or [DEFAULT_CONTROL])],
             {
                 name: RemoteSwitch(
                     address,
@@ -186,44 +224,50 @@ def controller(
             store=store,
             accumulator_words=pipeline.accumulator_words,
             events=EventLog(store, listener=_print_event if log_format is None else log_event),
-            connect_timeout_s=DEFAULT_CONNECT_TIMEOUT_S,
+            connect_timeout_s=DEFAULT_CONNECT_TIMEOUT_S if shared is None else 0.0,
             quota=TenantQuota(tenant_share, tenant_jobs, tenant_admissions, tenant_packets),
         )
-        access = Access(jobs.present, known, closed=identified and not listen.startswith(UNIX))
-        try:
-            with contextlib.ExitStack() as stack:
-                spans = stack.enter_context(CallSpans()) if otlp else None
-                stack.enter_context(Monitor(jobs))
-                service = ControllerService(jobs, listen, access=access, credentials=credentials, spans=spans)
-                stack.enter_context(service)
-                if metrics is not None:
-                    samples = functools.partial(controller_samples, jobs)
-                    stack.enter_context(MetricsEndpoint(samples, metrics, tls, insecure=insecure))
-                serve_until_signal(f"controller at {service.address}")
-        finally:
-            jobs.close()
+        stack.callback(jobs.close)
+        stack.enter_context(Monitor(jobs))
+        if service is None:
+            service = stack.enter_context(
+                ControllerService(jobs, listen, access=access, credentials=credentials, spans=spans)
+            )
+        else:
+            jobs.events.add("controller", f"leads with term {store.term}")
+            service.lead(jobs)
+            stack.callback(service.close)
+        if metrics is not None:
+            samples = functools.partial(controller_samples, jobs)
+            stack.enter_context(MetricsEndpoint(samples, metrics, tls, insecure=insecure))
+        serve_until_signal(f"controller at {service.address}", wait)
 
 
 @app.command()
 def backup(
-    state: Annotated[Path, typer.Argument(help="File of --state; a controller may be using it.")],
+    state: Annotated[str, typer.Argument(help="File or URL of --state; a controller may be using it.")],
     out: Annotated[Path, typer.Argument(help="File to write; it must not exist.")],
 ) -> None:
     """Write a consistent copy of a controller's state, also while the controller runs."""
     from lanesum_control.backup import back_up
+    from lanesum_control.postgresql import PostgresqlUrl, is_url
 
-    back_up(state, out)
+    back_up(PostgresqlUrl.parse(state) if is_url(state) else Path(state), out)
 
 
 @app.command()
 def restore(
     backup: Annotated[Path, typer.Argument(help="File that lanesum controller backup wrote.")],
-    state: Annotated[Path, typer.Argument(help="File to write for --state; it must not exist.")],
+    state: Annotated[
+        str, typer.Argument(help="File to write for --state, which must not exist, or URL of an empty database.")
+    ],
 ) -> None:
-    """Write a state file from a backup; every job begins a new incarnation."""
+    """Write the state of a controller from a backup; every job begins a new incarnation."""
     from lanesum_control.backup import restore as restore_state
+    from lanesum_control.postgresql import PostgresqlUrl, is_url
 
-    typer.echo(f"{restore_state(backup, state)} jobs restored to {state}")
+    count = restore_state(backup, PostgresqlUrl.parse(state) if is_url(state) else Path(state))
+    typer.echo(f"{count} jobs restored to {state}")
 
 
 def _print_event(event: Event) -> None:
@@ -239,6 +283,19 @@ def _election_id(text: str) -> tuple[int, int]:
     if not 0 < number < 1 << 128:
         raise ConfigurationError(f"--election-id {text!r} is no number from 1 to 2^128 - 1.")
     return number >> 64, number & ((1 << 64) - 1)
+
+
+def _check_free(listen: str) -> None:
+    """Refuse an address where another controller answers, whose jobs switches and servers would lose.
+
+    Raises ConfigurationError. The service itself listens only after the switches are connected.
+    """
+    from lanesum.rpc.grpc_server import cannot_listen
+
+    host, _, port = listen.rpartition(":")
+    if port.isdecimal() and int(port) in range(1, 1 << 16):
+        with contextlib.suppress(OSError), socket.create_connection((host.strip("[]"), int(port)), timeout=1):
+            raise cannot_listen(listen, "controller")
 
 
 def _server_addresses(options: list[str]) -> list[str]:

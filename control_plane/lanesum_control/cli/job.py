@@ -142,6 +142,12 @@ def _worker(text: str) -> int | str:
     return int(text) if text.isdecimal() else text
 
 
+def _level(at: dict[str, Any]) -> str:
+    if at["combining_pipe"] is not None:
+        return f"sums of its pipes, combined by pipe {at['combining_pipe']}"
+    return at["role"].lower() or "only level"
+
+
 @app.command("list")
 def list_jobs(controller: Controller = DEFAULT_CONTROLLER, as_json: Json = False) -> None:
     """List all jobs: workers, and the slots of every switch that sums for them, or since when and why it does not."""
@@ -152,7 +158,7 @@ def list_jobs(controller: Controller = DEFAULT_CONTROLLER, as_json: Json = False
     table = Table("name", "job", "owner", "admitted", "workers", "switch", "slots", "as")
     for job in jobs:
         rows = [
-            (switch, f"{at['slot_base']}..{at['slot_base'] + at['slots'] - 1}", at["role"].lower() or "only level")
+            (switch, f"{at['slot_base']}..{at['slot_base'] + at['slots'] - 1}", _level(at))
             for switch, at in job["placement"].items()
             if switch not in job["moved"]
         ]

@@ -14,7 +14,9 @@ from lanesum.rpc import controller as rpc
 
 DEFAULT_CONTROLLER = f"127.0.0.1:{rpc.DEFAULT_PORT}"
 
-Controller = Annotated[str, typer.Option(help="host:port of the controller.", envvar=environment.CONTROLLER)]
+Controller = Annotated[
+    str, typer.Option(help="host:port of the controller, or of several by commas.", envvar=environment.CONTROLLER)
+]
 Topology = Annotated[str, typer.Option(help="Shipped topology or YAML file.")]
 Loopback = Annotated[bool, typer.Option("--loopback", help="Hosts at their addresses below 127.0.0.0/8, over UDP.")]
 Tls = Annotated[

@@ -77,7 +77,7 @@ def path_checks(controller: str | None, job: str | None) -> Iterator[Finding]:
 def _site_checks(address: str) -> Iterator[Finding]:
     examined = rpc.call(address, rpc.EXAMINE, {}, connect_s=rpc.CONNECT_S)
     yield from site.checks(address, examined)
-    yield from hops.checks(examined)
+    yield from hops.checks(examined, lambda: rpc.call(address, rpc.COUNTERS, {})["switches"])
 
 
 def _job_checks(address: str, name: str) -> Iterator[Finding]:

@@ -1,40 +1,33 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Findings about the path from this machine to the servers: place in the topology, MTU, first hop, loss and RTT."""
+"""Findings about the path from this machine to the servers: place in the topology, MTU, hops, loss and RTT."""
 
 from __future__ import annotations
 
 import contextlib
 import ipaddress
-import os
-import select
 import socket
-import struct
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from lanesum.doctor.finding import Finding, note, ok, problem
 from lanesum.transport.path_check import path_mtu
+from lanesum_control.doctor import echo, in_band
 from lanesum_control.model import SWITCH_MAC
 
 _ARP = Path("/proc/net/arp")
 _COMPLETE = 0x2  # linux/if_arp.h: ATF_COM
-_PROBES, _GAP_S, _WAIT_S = 10, 0.01, 0.5
-_ECHO, _ECHO_REPLY = 8, 0
-_ICMP = struct.Struct(">BBHHH")
-_IPV4_BYTES = 20
 
 
-def checks(examined: Mapping[str, Any], arp: Path = _ARP) -> Iterator[Finding]:
-    """Report the path to every server of an answer to ``rpc.EXAMINE``."""
+def checks(
+    examined: Mapping[str, Any], counts: Callable[[], in_band.Counts] = dict, arp: Path = _ARP
+) -> Iterator[Finding]:
+    """Report the path to every server of an answer to ``rpc.EXAMINE``; ``counts``: packets of the switches."""
     placed = set()
     for name, (ip, port) in examined["addresses"].items():
         try:
-            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-                probe.connect((ip, port))
-                here = probe.getsockname()[0]
+            here = own_address(ip, port)
             mtu = path_mtu(here, (ip, port))
         except OSError as error:
             yield problem(f"path to {name}", f"No route to {ip}: {error.strerror}.", f"Look at: ip route get {ip}")
@@ -43,9 +36,23 @@ def checks(examined: Mapping[str, Any], arp: Path = _ARP) -> Iterator[Finding]:
             placed.add(here)
             yield place(here, examined)
         yield packet_size(name, ip, mtu, examined["packet_bytes"])
-        yield round_trip(name, ip)  # its packets complete the ARP entry
+        needed = min(mtu, examined["packet_bytes"])
+        yield round_trip(name, ip, needed)  # its packets complete the ARP entry
         if examined["switches"]:
             yield first_hop(name, ip, arp)
+        at = {host["ip"]: one for one, host in examined["hosts"].items()}
+        if here in at and ip in at and here != ip and not ipaddress.IPv4Address(here).is_loopback:
+            with contextlib.suppress(OSError):  # ``round_trip`` has reported it
+                route = in_band.path(examined, at[here], at[ip])
+                yield from in_band.checks(name, ip, route, examined, needed, counts)
+
+
+def own_address(ip: str, port: int) -> str:
+    """Return the address from which this machine sends to a server. Raises OSError."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect((ip, port))
+        name: tuple[str, int] = probe.getsockname()
+        return name[0]
 
 
 def place(here: str, examined: Mapping[str, Any]) -> Finding:
@@ -100,60 +107,24 @@ def first_hop(name: str, ip: str, arp: Path = _ARP) -> Finding:
     )
 
 
-def round_trip(name: str, ip: str) -> Finding:
-    """Report loss and round-trip time of 10 echo requests."""
+def round_trip(name: str, ip: str, packet_bytes: int) -> Finding:
+    """Report loss and round-trip time of 10 echo requests of the size of lanesum's packets."""
     what = f"loss and RTT to {name}"
     try:
-        times = echo_times(ip)
+        answers = echo.probe(ip, packet_bytes)
     except OSError as error:
         step = f"Look at: ip route get {ip}, and at the filters of this machine."
         if isinstance(error, PermissionError):
             step = 'As root: sysctl -w net.ipv4.ping_group_range="0 2147483647"'
         return note(what, f"Cannot send echo requests: {error.strerror}.", step)
+    times = answers.of(ip)
     if not times:
         return note(
             what,
-            f"None of {_PROBES} echo requests to {ip} was answered: the host is down, or a filter drops them.",
+            f"None of {answers.sent} echo requests to {ip} was answered: the host is down, or a filter drops them.",
             "Look for packets at both ends: lanesum capture DEVICE.",
         )
-    text = (
-        f"{len(times)} of {_PROBES} echo requests answered; RTT {1e6 * min(times):,.0f} to {1e6 * max(times):,.0f} µs."
-    )
-    if len(times) < _PROBES:
+    text = f"{len(times)} of {answers.sent} echo requests answered; {echo.in_us(times)}."
+    if len(times) < answers.sent:
         return note(what, f"{text} Lost packets are retransmitted, which takes a timeout.", "Look at: ip -s link")
     return ok(what, text)
-
-
-def echo_times(ip: str) -> list[float]:
-    """Return the round-trip times in seconds of the answered ones of 10 echo requests (RFC 792). Raises OSError."""
-    try:
-        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP)
-        number = None  # the kernel numbers the requests of such a socket
-    except PermissionError:
-        sock = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
-        number = os.getpid() & 0xFFFF
-    sent: dict[int, float] = {}
-    times: dict[int, float] = {}
-    with sock:
-        for sequence in range(_PROBES):
-            header = _ICMP.pack(_ECHO, 0, 0, number or 0, sequence)
-            total = sum(struct.unpack(">4H", header))
-            sock.sendto(_ICMP.pack(_ECHO, 0, ~(total + (total >> 16)) & 0xFFFF, number or 0, sequence), (ip, 0))
-            sent[sequence] = time.monotonic()
-            _receive(sock, number, sent, times, time.monotonic() + _GAP_S)
-        _receive(sock, number, sent, times, time.monotonic() + _WAIT_S)
-    return list(times.values())
-
-
-def _receive(
-    sock: socket.socket, number: int | None, sent: Mapping[int, float], times: dict[int, float], until: float
-) -> None:
-    """Add the times of answers until a time, or until all requests are answered."""
-    while len(times) < len(sent) and select.select([sock], [], [], max(0.0, until - time.monotonic()))[0]:
-        data = sock.recv(1 << 16)
-        data = data if number is None else data[_IPV4_BYTES:]
-        if len(data) < _ICMP.size:
-            continue
-        kind, _, _, whose, sequence = _ICMP.unpack_from(data)
-        if kind == _ECHO_REPLY and number in (None, whose) and sequence in sent:
-            times.setdefault(sequence, time.monotonic() - sent[sequence])

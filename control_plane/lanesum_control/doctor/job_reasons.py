@@ -10,20 +10,26 @@ from typing import Any
 from lanesum.doctor.finding import Finding, Status, note, ok, problem
 from lanesum.rpc import controller as rpc
 from lanesum_control.doctor import site
+from lanesum_control.left_out import Cause
 
 _MAX_EVENTS = 5
 _LOST_SHARE, _SERVER_SHARE = 0.001, 0.01
-# Next steps for a reason of ``left_out``, by a part of its text.
-_STEPS = (
-    ("it is lost", "Start the switch, or look at its log; the controller connects it again by itself."),
-    ("cannot be reached", "Start the switch, or look at its log; the controller connects it again by itself."),
-    ("slots", "Give the job fewer slots (lanesum job resize), or remove other jobs."),
-    ("refused", "Remove other jobs: the switch has no room for this one."),
-    ("sums none of", "Admit the job with a codec whose operations the switch's program has."),
-    ("of the chip", "Attach all workers of the job to ports of one pipe, or give it a recirculation port."),
-    ("bitmap", "Use fewer workers, or spread them over fewer switches."),
-)
-_STEP = "docs/jobs.md explains the placement of jobs."
+# Next steps by the kind of reason for which a switch has no part in a job.
+_STEPS = {
+    Cause.LOST: "Start the switch, or look at its log; the controller connects it again by itself.",
+    Cause.NOT_CONTROLLED: "Start the controller with --switch NAME=ADDRESS for it.",
+    Cause.REFUSED: "Look at the log of the switch; remove other jobs if its tables are full.",
+    Cause.FULL: "Give the job fewer slots (lanesum job resize), or remove other jobs.",
+    Cause.PROGRAM: "Admit the job with a codec whose operations the switch's program has.",
+    Cause.PORTS: "Attach all workers of the job to ports of one pipe, or give it a recirculation port.",
+    Cause.OWNER: "Admit the job again: it gets another tag.",
+    Cause.BITMAP: "Use fewer workers, or spread them over fewer switches.",
+    Cause.SAME_HOST: "Move the server to a host without a worker of the job.",
+    Cause.QUORUM: "Admit the job without --quorum if all workers are needed anyway.",
+    Cause.BYPASSED: "Connect all servers to the switch that links the racks.",
+    Cause.INCOMPLETE: "Repair the switches of these workers first; their own reasons are listed too.",
+}
+_STEP = "docs/jobs.md explains the placement of jobs."  # of a controller of another version
 
 
 def checks(
@@ -74,6 +80,10 @@ def missing_workers(job: Mapping[str, Any]) -> Iterator[Finding]:
 def workers_in_trouble(name: str, figures: Mapping[str, Any]) -> Iterator[Finding]:
     """Report workers that are gone, that the others wait for, or whose packets are lost, marked or not summed."""
     subject = f"job {name}"
+    if figures["workers"] and all(one["state"] == rpc.LEFT for one in figures["workers"]):
+        step = f"Remove it: lanesum job remove {name}, or start it again: lanesum job admit takes its place."
+        yield note(subject, f"All {len(figures['workers'])} workers have left: the job has ended.", step)
+        return
     for one in figures["workers"]:
         host, lost, by_server = one["host"], one["lost_share"] or 0.0, one["server_share"] or 0.0
         if one["state"] in rpc.GONE_KINDS:
@@ -108,12 +118,11 @@ def workers_in_trouble(name: str, figures: Mapping[str, Any]) -> Iterator[Findin
 def moved_sums(job: Mapping[str, Any]) -> Iterator[Finding]:
     """Report switches that do not sum for the job, since when, and why."""
     for switch, moved in job["moved"].items():
-        step = next((step for part, step in _STEPS if part in moved["why"]), _STEP)
         yield note(
             f"job {job['name']}",
             f"The server sums in place of {switch} since {moved['since']}: {moved['why']}. It receives the packets of "
             "all workers there.",
-            step,
+            _STEPS.get(moved.get("cause"), _STEP),
         )
     if not job["placement"] and not job["moved"]:
         yield note(

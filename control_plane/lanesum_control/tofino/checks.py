@@ -18,7 +18,7 @@ _BLIND_PARSER = "Can't match parser state due to previous match"
 # Place of the parser's errors in the assembly: container and bits, if the field is not the whole container.
 _PARSER_ERRORS = re.compile(r"ig_intr_md_from_prsr\.parser_err: .*?\((\d+)\.\.")
 # Fields that some paths leave unset, which must then be 0.
-_UNSET_ON_SOME_PATHS = frozenset({"meta.access"})
+_UNSET_ON_SOME_PATHS = frozenset({"meta.access", "meta.torn"})
 USE_A_NEWER_ONE = "Use p4lang's p4c of September 2026 or later, which has its pull request 5753."
 
 

@@ -62,7 +62,7 @@ def _find() -> Availability:
         from lanesum_native import _core
     except ModuleNotFoundError:
         return Availability(
-            None, "The native extension is not installed (needs a C++ compiler: pip install ./host/native)."
+            None, "The native extension is not installed (needs g++ and python3-dev: pip install ./host/native)."
         )
     except ImportError as error:
         return Availability(None, f"The native extension cannot be loaded: {error}.")

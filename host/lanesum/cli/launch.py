@@ -13,7 +13,6 @@ from pathlib import Path
 from lanesum import environment
 from lanesum.cli.app import ArgumentParser
 from lanesum.errors import ConfigurationError, MissingToolError
-from lanesum.launch.parts import SWITCHES
 
 
 def parser() -> ArgumentParser:
@@ -25,7 +24,11 @@ def parser() -> ArgumentParser:
     )
     add = options.add_argument
     add("--nproc", "--nproc-per-node", dest="nproc_per_node", metavar="N", help="ranks on this machine (default: 1)")
-    add("--switch", choices=SWITCHES, help="switch on the path of the packets (default: none, the server sums)")
+    add(
+        "--switch",
+        choices=("none", "embedded", "bmv2"),
+        help="switch on the path of the packets (default: none, the server sums)",
+    )
     add("--codec", help="codec of the job (default: LANESUM_CODEC, else thc)")
     add("--job", metavar="NAME", help="name of the job")
     add("--seed", type=int, help="seed of the job's random bits (default: random)")

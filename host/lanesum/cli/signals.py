@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import resource
 import signal
+from collections.abc import Callable
 
 _MAX_FILES = 1 << 16
 
@@ -20,12 +21,12 @@ def raise_file_limit() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(now, min(limit, _MAX_FILES)), limit))
 
 
-def serve_until_signal(what: str) -> None:
-    """Print that this process serves now, as ``what`` and where; block until SIGINT or SIGTERM raises their exception.
+def serve_until_signal(what: str, wait: Callable[[], object] = signal.pause) -> None:
+    """Print that this process serves now, as ``what`` and where; ``wait`` until SIGINT or SIGTERM raises an exception.
 
     A reader of standard output that has ended is no error.
     """
     with contextlib.suppress(BrokenPipeError):
         print(READY, what, flush=True)
     while True:
-        signal.pause()
+        wait()

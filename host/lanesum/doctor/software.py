@@ -14,7 +14,7 @@ from lanesum.doctor.finding import Finding, note, ok, problem
 from lanesum.errors import LanesumError
 from lanesum.protocol.spec import VERSION
 
-_INSTALL_NATIVE = "apt install g++ && pip install ./host/native, or make setup."
+_INSTALL_NATIVE = "apt install g++ python3-dev, then: pip install ./host/native"
 
 
 def versions() -> Iterator[Finding]:
@@ -42,9 +42,8 @@ def implementations() -> Iterator[Finding]:
     """Report which transport and server implementation is in use, and why."""
     found = _native()
     if isinstance(found, LanesumError):
-        yield problem(
-            "native", found.what, found.next_step or f"Set it to auto, or install the extension: {_INSTALL_NATIVE}"
-        )
+        step = found.next_step or f"Set it to auto, or install the extension: {_INSTALL_NATIVE}"
+        yield problem("native", found.what, step)
         return
     if found.core is None:
         next_step = "" if found.reason.endswith("=off.") else _INSTALL_NATIVE
@@ -62,9 +61,8 @@ def lanes() -> Iterator[Finding]:
         yield note("lane operations", "By NumPy.")
         return
     if not hasattr(found.core, "lane_level"):
-        yield problem(
-            "lane operations", "The native extension is older than lanesum.", f"Install it again: {_INSTALL_NATIVE}"
-        )
+        what = "The native extension is older than lanesum."
+        yield problem("lane operations", what, f"Install it again: {_INSTALL_NATIVE}")
         return
     levels = ", ".join(found.core.lane_levels())
     yield ok("lane operations", f"Native, with vectors of level {found.core.lane_level()}; the processor has {levels}.")

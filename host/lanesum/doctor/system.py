@@ -30,11 +30,8 @@ def sockets() -> Iterator[Finding]:
         with open_udp_socket(_LOOPBACK) as sock:
             granted = {name: sock.getsockopt(socket.SOL_SOCKET, option) for name, option, _ in _BUFFERS}
     except OSError as error:
-        yield problem(
-            "UDP socket",
-            f"Cannot be opened on {_LOOPBACK[0]}: {error.strerror}.",
-            "Bring loopback up (ip link set lo up) and let this process use IPv4.",
-        )
+        what = f"Cannot be opened on {_LOOPBACK[0]}: {error.strerror}."
+        yield problem("UDP socket", what, "Bring loopback up (ip link set lo up) and let this process use IPv4.")
         return
     yield ok("UDP socket", f"Can be opened on {_LOOPBACK[0]}.")
     # A worker with a default job; its buffers hold one window of results.

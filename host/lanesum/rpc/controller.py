@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from typing import Any
 
 from lanesum.errors import LanesumError
@@ -27,9 +28,14 @@ EVENTS = "Events"
 EXAMINE = "Examine"
 LIVE = "Live"
 TRACE = "Trace"
+#: Methods that a caller repeats only if the controller has not received them.
+CHANGES = (ADMIT, REMOVE, RESIZE, LEAVE, EXTEND)
 DEFAULT_PORT = 50551
 DEFAULT_TIMEOUT_S = 30.0
 CONNECT_S = 4.0  # for callers that should not wait for a controller that was never started
+
+_PROBE_S, _RETRY_S = 0.25, 0.1  # for one of several controllers; between two looks for the one that leads
+_leaders: dict[str, str] = {}  # the controller that answered last, by list of addresses
 
 #: States of an incarnation that has ended.
 OVER = ("superseded", "removed")
@@ -65,12 +71,20 @@ def call(
 ) -> dict[str, Any]:
     """Call the controller; wait until it is up, at most ``connect_s`` or ``timeout_s`` seconds.
 
+    ``address`` may name several, ``HOST:PORT,HOST:PORT``, of which the one that leads answers.
+
     Raises:
         UnreachableError: the controller did not answer in time.
         ControllerError: the controller refused; the error has its message.
     """
     try:
+        if "," in address:
+            return _call_leader(address, method, message, timeout_s, connect_s)
         return json_grpc.call(address, SERVICE, method, message, timeout_s, connect_s)
+    except json_grpc.StandbyError as error:
+        raise UnreachableError(
+            f"The controller at {address}: {error}", "" if "," in address else "Name all of them: HOST:PORT,HOST:PORT."
+        ) from error
     except json_grpc.NoAnswerError as error:
         if connect_s is not None and not isinstance(error, json_grpc.NoConnectionError):
             raise UnreachableError(
@@ -85,6 +99,35 @@ def call(
         raise ControllerError(f"The controller at {address}: {error}") from error
 
 
+def _call_leader(
+    addresses: str, method: str, message: dict[str, Any], timeout_s: float, connect_s: float | None
+) -> dict[str, Any]:
+    """Call the controllers in turn until one answers that leads. Each has its share of the time.
+
+    Raises RefusedCallError, NoAnswerError.
+    """
+    deadline = time.monotonic() + (timeout_s if connect_s is None else connect_s)
+    share_s = timeout_s / len(addresses.split(","))
+    while True:
+        for one in sorted(addresses.split(","), key=lambda one: one != leader(addresses)):
+            try:
+                answer = json_grpc.call(one, SERVICE, method, message, share_s, _PROBE_S)
+                _leaders[addresses] = one
+                return answer
+            except json_grpc.NoAnswerError as error:
+                problem = error
+            if method in CHANGES and not isinstance(problem, json_grpc.NoConnectionError):
+                raise problem
+        if time.monotonic() > deadline:
+            raise problem
+        time.sleep(_RETRY_S)
+
+
+def leader(addresses: str) -> str:
+    """Return the controller that leads as far as is known, of one or several addresses."""
+    return _leaders.get(addresses, addresses.partition(",")[0])
+
+
 def jobs_by_name(address: str) -> dict[str, dict[str, Any]]:
     """Return the jobs of a controller, see ``call``; one that was never started fails soon."""
     return {one["name"]: one for one in call(address, JOBS, {}, connect_s=CONNECT_S)["jobs"]}
@@ -95,6 +138,7 @@ def address_towards(controller: str) -> str:
 
     The controller of a unix socket is on loopback.
     """
+    controller = leader(controller)
     host, _, port = controller.removeprefix(tls.PLAINTEXT).rpartition(":")
     if controller.startswith(tls.UNIX):
         return "127.0.0.1"

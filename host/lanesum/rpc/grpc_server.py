@@ -33,7 +33,7 @@ from lanesum.rpc.tls import import_grpc
 logger = logging.getLogger(__name__)
 
 _ROOM_S = 1.0  # between two looks at the number of connections
-_SERVING, _SERVICE_UNKNOWN = b"\x08\x01", b"\x08\x03"  # grpc.health.v1.HealthCheckResponse
+_SERVING, _NOT_SERVING, _SERVICE_UNKNOWN = b"\x08\x01", b"\x08\x02", b"\x08\x03"  # grpc.health.v1.HealthCheckResponse
 
 #: Takes a call; returns its answer, unless it has sent all. Runs in the event loop, so it must not block.
 CallHandler = Callable[[Call], Awaitable[bytes | None]]
@@ -107,12 +107,21 @@ class GrpcServer(Serving):
         finally:
             os.umask(mask)
         if port == 0:
-            raise _cannot_listen(address, owner)
+            raise cannot_listen(address, owner)
         self.port: int = 0 if address.startswith("unix:") else port
         self.address = address if address.startswith("unix:") else f"{address.rpartition(':')[0]}:{port}"
         self._loop = asyncio.new_event_loop()
+        self._health, self._health_changed = _SERVING, self._loop.create_future()
         self._threads: list[threading.Thread] = []
         self._ending = threading.Event()
+
+    def set_health(self, *, is_serving: bool) -> None:
+        """Change what the health service answers; it begins with SERVING. From any thread."""
+        self._loop.call_soon_threadsafe(self._set_health, _SERVING if is_serving else _NOT_SERVING)
+
+    def _set_health(self, health: bytes) -> None:
+        self._health, changed, self._health_changed = health, self._health_changed, self._loop.create_future()
+        changed.set_result(None)
 
     def start(self) -> None:
         """Start to serve, in background threads."""
@@ -211,13 +220,15 @@ class GrpcServer(Serving):
         if await call.receive() not in self._healthy:
             raise RefusedError(self._codes.NOT_FOUND, "The server has no such service.")
         await call.run(int)  # no answer while all threads are held
-        return _SERVING
+        return self._health
 
     async def _watch(self, call: Call) -> None:
         known = await call.receive() in self._healthy
         call.become_stream()
-        await call.send(_SERVING if known else _SERVICE_UNKNOWN)
-        await call.ended
+        while not call.ended.done():
+            changed = self._health_changed
+            await call.send(self._health if known else _SERVICE_UNKNOWN)
+            await asyncio.wait((call.ended, changed), return_when=asyncio.FIRST_COMPLETED)
 
 
 def _health_request(service: str) -> bytes:
@@ -225,7 +236,8 @@ def _health_request(service: str) -> bytes:
     return b"\x0a" + bytes([len(service)]) + service.encode()
 
 
-def _cannot_listen(address: str, owner: str) -> ConfigurationError:
+def cannot_listen(address: str, owner: str) -> ConfigurationError:
+    """Return the error of a service whose address is taken."""
     return ConfigurationError(
         f"The {owner} cannot listen at {address}.",
         "Stop the process that uses it, or choose another address of this host (host:port or unix:PATH).",
@@ -248,4 +260,4 @@ def _check_address(address: str, owner: str) -> None:
         if path.is_socket() and probe.connect_ex(str(path)) != 0:
             return
     if path.exists():
-        raise _cannot_listen(address, owner)
+        raise cannot_listen(address, owner)

@@ -29,6 +29,8 @@ OPTIONS = [
     ("grpc.http2.max_pings_without_data", 0),
     ("grpc.http2.min_ping_interval_without_data_ms", 1000),
 ]
+#: Trailing metadata of a refusal by a standby.
+STANDBY = ("lanesum-standby", "true")
 # Time without an answer after which a call looks for a problem of TLS.
 _HANDSHAKE_S = 0.5
 
@@ -43,6 +45,10 @@ class NoAnswerError(LanesumError):
 
 class NoConnectionError(NoAnswerError):
     """There was no connection in time, so the service has not received the call."""
+
+
+class StandbyError(NoConnectionError):
+    """The service is a standby, and has not carried out the call; the error has its message."""
 
 
 def encode(message: dict[str, Any]) -> bytes:
@@ -110,6 +116,8 @@ def _check_handshake(address: str) -> None:
 
 def _typed(error: Any, no_answer: str) -> LanesumError:
     codes = import_grpc().StatusCode
+    if STANDBY in (error.trailing_metadata() or ()):
+        return StandbyError(error.details())
     if error.code() in (codes.DEADLINE_EXCEEDED, codes.UNAVAILABLE, codes.CANCELLED):
         return NoAnswerError(no_answer)
     if error.code() == codes.UNIMPLEMENTED:

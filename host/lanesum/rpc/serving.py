@@ -104,7 +104,10 @@ def _stream_method(handler: StreamHandler, max_bytes: int | None) -> CallHandler
                     return
                 await changed.wait()
         finally:
-            await call.run(stream.close)
+            closing = asyncio.ensure_future(call.run(stream.close))
+            while not closing.done():  # the end of the call cancels this task, also while it waits for a thread
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.shield(closing)
 
     return handle
 

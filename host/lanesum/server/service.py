@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -45,6 +46,7 @@ class ServerService(JsonService):
     def __init__(self, server: AggregationServer, address: str, credentials: Any = None) -> None:
         self._aggregation_server = server
         self._watches: list[_JobsWatch] = []
+        self._term, self._term_lock = 0, threading.Lock()  # of the last controller, see ``_check_term``
         super().__init__(
             address,
             SERVICE,
@@ -55,12 +57,25 @@ class ServerService(JsonService):
             authenticate=None if credentials is None else operators_only,
         )
 
+    def _check_term(self, message: dict[str, Any]) -> None:
+        """Refuse a controller whose leadership has ended: of several with one database, each has a higher term."""
+        with self._term_lock:
+            term = _field({"term": self._term, **message}, "term", int)
+            if term < self._term:
+                raise ConfigurationError(
+                    f"A controller of term {self._term} has taken over from that of term {term}.",
+                    "Stop the earlier one; with a new database, give a higher --election-id.",
+                )
+            self._term = term
+
     def _admit(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
+        self._check_term(message)
         self._aggregation_server.admit(ServerJob.from_json(_field(message, "job", str)))
         self._tell()
         return {}
 
     def _remove(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
+        self._check_term(message)
         self._aggregation_server.remove(_field(message, "job", int))
         self._tell()
         return {}
@@ -75,7 +90,8 @@ class ServerService(JsonService):
         for watch in list(self._watches):
             watch.tell()
 
-    def _status(self, _message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
+    def _status(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
+        self._check_term(message)
         return self._aggregation_server.status().to_message()
 
 

@@ -266,10 +266,7 @@ class Session(Closing):
         The call never waits for a device. An all-reduce of a device's tensor begins once the tensor is computed.
 
         Args:
-            array: as for ``all_reduce``.
-            codec: as for ``all_reduce``.
-            average: as for ``all_reduce``.
-            name: as for ``all_reduce``.
+            array, codec, average, name: as for ``all_reduce``.
             keep_residual: compute the residual for ``AllReduceHandle.codec_result``.
             parts: the parameters that the array consists of, in order; for error messages and policies.
             error_feedback: added to the array first; only for codecs and tensors for which the codec does so.

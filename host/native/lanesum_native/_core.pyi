@@ -297,6 +297,7 @@ class BlockKernels:
         dithers: _SharedDithers,
         rounding: _Rounding,
         words: NDArray[np.uint32],
+        places: NDArray[np.uint32] | None = None,
     ) -> None: ...
     def estimate_blocks(
         self,
@@ -323,6 +324,7 @@ class BlockKernels:
         dithers: _SharedDithers,
         taken: _DitherSum,
         out: NDArray[np.float32],
+        places: NDArray[np.uint32] | None = None,
     ) -> None: ...
     def residual_blocks(
         self,
@@ -333,6 +335,11 @@ class BlockKernels:
         dithers: _SharedDithers,
         rounding: _Rounding,
         out: NDArray[np.float32],
+        places: NDArray[np.uint32] | None = None,
+    ) -> None: ...
+    def pack_digits(self, codes: NDArray[np.uint32], block: int, per_word: int, words: NDArray[np.uint32]) -> None: ...
+    def unpack_digits(
+        self, words: NDArray[np.uint32], block: int, per_word: int, lane_bits: int, lanes: NDArray[np.uint32]
     ) -> None: ...
 
 class LoopExit(enum.Enum):

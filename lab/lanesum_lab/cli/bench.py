@@ -244,7 +244,7 @@ def codec(
 ) -> None:
     """Time of THC beside PyTorch's operations; error, bits and time of all codecs beside each other."""
     from lanesum_lab.bench import codec as bench
-    from lanesum_lab.bench import comparison
+    from lanesum_lab.bench import comparison, two_threads
 
     if values is not None and values % 4096:
         raise ConfigurationError(
@@ -261,7 +261,11 @@ def codec(
         repeats=repeats,
     )
     result = bench.run(settings)
-    parts = (("figures", bench.COLUMNS, bench.rows), ("comparison", comparison.COLUMNS, comparison.rows))
+    parts = (
+        ("figures", bench.COLUMNS, bench.rows),
+        ("threads", two_threads.COLUMNS, two_threads.rows),
+        ("comparison", comparison.COLUMNS, comparison.rows),
+    )
     tables = [(columns, rows) for part, columns, rows in parts if result[part]]
     _show(result, tables, as_json, "codec", picture)
 

@@ -20,8 +20,9 @@ class ModelChip:
         nodes, groups: first words of the replication engine's nodes and of its group table, in words of 16 bytes.
         group_pipes: first registers of the deparser's two tables with the pipes of each group.
         groups_a_register, group_pipes_bits: groups in a register of these tables, and bits of each.
-        recirculation: register that starts recirculation at the program's port, and its value. None: the harness joins
-            output and input of the port, because the chip would drop packets to the next port.
+        recirculation: recirculation port of pipe 0.
+        exit: port by which packets for it leave; the harness sends them into it again. On Tofino 1 packets that leave
+            by the port itself would not reach the harness, so this is a front port.
     """
 
     program: str
@@ -31,7 +32,8 @@ class ModelChip:
     group_pipes: tuple[int, int]
     groups_a_register: int
     group_pipes_bits: int
-    recirculation: tuple[int, int] | None
+    recirculation: int
+    exit: int
 
 
 def register(address: int, value: int) -> bytes:
@@ -45,15 +47,15 @@ def memory(address: int, value: int) -> bytes:
     return struct.pack("<IQIIQQ", ord("d") << 24, address, 128, 1, low, high)
 
 
-# Bit 0 of the register starts recirculation, bit 16 enables the first channel, which is port 68.
 TOFINO_1 = ModelChip(
     "tofino_test_harness", "tofino.bin",
     nodes=0x61000000000 // 16, groups=0x61001000000 // 16, group_pipes=(0x27F0000, 0x27F8000), groups_a_register=8,
-    group_pipes_bits=4, recirculation=(0x273D01C, 0x10001),
+    group_pipes_bits=4, recirculation=profiles.TOFINO_1.ports.recirculation_port, exit=63,
 )  # fmt: skip
 TOFINO_2 = ModelChip(
     "jbay_test_harness", "tofino2.bin",
     nodes=0x67004000000 // 16, groups=0x66000000000 // 16, group_pipes=(0x4D00000, 0x4D10000), groups_a_register=4,
-    group_pipes_bits=5, recirculation=None,
+    group_pipes_bits=5, recirculation=profiles.TOFINO_2.ports.recirculation_port,
+    exit=profiles.TOFINO_2.ports.recirculation_port,
 )  # fmt: skip
 MODELS = {profiles.TOFINO_1: TOFINO_1, profiles.TOFINO_2: TOFINO_2}

@@ -5,38 +5,26 @@
 The harness reads one command a line from standard input, and processes packets in threads of its own. Its command
 ``wait`` can return while the replication engine still copies a packet. This module waits until the process is at rest
 instead: standard input is read to its end, and no thread ran between two looks at all threads. Then every thread waits
-for another one or for input, so nothing happens before the next command. The thread that recirculates packets sleeps
-between looks at its queue; the process is at rest when it woke several times and no other thread ran meanwhile.
+for another one or for input, so nothing happens before the next command.
 """
 
 from __future__ import annotations
 
 import array
 import fcntl
-import re
 import subprocess
 import termios
 import time
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple
 
 from lanesum_lab.tofino_model.errors import TofinoModelError
 
 _TIMEOUT_S = 120.0
-_PAUSE_S = 0.0002
-# A polling thread sleeps once between two looks at its queue, and at most twice in a look. After so many sleeps, a
-# packet that waited there is certainly taken.
-_SLEEPS_OF_LOOKS = 9
-_SLEEPS = re.compile(r"^voluntary_ctxt_switches:\s*(\d+)", re.MULTILINE)
-
-
-class _Rest(NamedTuple):
-    """Begin of a time without work: the status of each thread that does not poll, then the sleeps of those that do."""
-
-    others: dict[str, str]
-    sleeps: dict[str, int]
+_PAUSE_S = 0.0005
+# A trace of packets that are never sent turns the log of all packets off, which is on by default and written nowhere.
+_NO_LOG = ("-p", "-P", "1000000000")
 
 
 class Harness:
@@ -55,9 +43,9 @@ class Harness:
         for path in self._paths.values():
             path.touch()
         self._ends = dict.fromkeys(self._paths, 0)
-        self._polling: frozenset[str] = frozenset()
+        self._last_running = ""
         # Without -r, every configuration file that is loaded later would reset the tables.
-        command = [program, "--observation-log", str(self._paths["frames"]), "-l", str(build), "-r", "-"]
+        command = [program, *_NO_LOG, "--observation-log", str(self._paths["frames"]), "-l", str(build), "-r", "-"]
         with self._paths["printed"].open("wb") as printed, self._paths["errors"].open("wb") as errors:
             # In a session of its own, so that Ctrl-C ends the tests first.
             self._process = subprocess.Popen(
@@ -82,22 +70,9 @@ class Harness:
             raise TofinoModelError(f"The model's harness refused a command: {' '.join(errors)[:600]}.")
         return self._new("printed")
 
-    def start_polling(self, commands: Iterable[str]) -> None:
-        """Run commands that start a thread which wakes from time to time and looks at a queue."""
-        before = self._tasks()
-        self._write(commands)
-        deadline = time.monotonic() + _TIMEOUT_S
-        while not (started := self._tasks() - before):
-            self._check_alive()
-            if time.monotonic() > deadline:
-                raise self._error("started no thread")
-            time.sleep(_PAUSE_S)
-        self._polling |= started
-        self.run(())
-
-    def exchange(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
-        """Send a frame into a port; return port and bytes of all frames that leave."""
-        self.run([f"packet {port} {frame.hex()}"])
+    def exchange(self, frames: Iterable[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
+        """Send frames into ports, one behind the other; return port and bytes of all frames that leave."""
+        self.run(f"packet {port} {frame.hex()}" for port, frame in frames)
         found = (line.split() for line in self._new("frames").splitlines())
         return [(int(out[0]), bytes.fromhex(out[1])) for out in found]
 
@@ -133,21 +108,15 @@ class Harness:
     def _settle(self) -> None:
         """Wait until the process is at rest."""
         deadline = time.monotonic() + _TIMEOUT_S
-        begin: _Rest | None = None
+        before: dict[str, str] | None = None
         while True:
             self._check_alive()
             if time.monotonic() > deadline:
                 raise self._error(f"was not at rest within {_TIMEOUT_S:.0f} s, with {self._unread()} bytes unread")
-            # The sleeps that count lie between two looks at the other threads, however long a look takes.
-            sleeps = self._sleeps()
-            others = None if self._unread() else self._others()
-            if others is None:
-                begin = None
-            elif begin is None or others != begin.others:
-                begin = _Rest(others, self._sleeps())
-                continue
-            elif all(sleeps[task] - before >= _SLEEPS_OF_LOOKS for task, before in begin.sleeps.items()):
+            now = None if self._unread() else self._threads()
+            if now is not None and now == before:
                 return
+            before = now
             time.sleep(_PAUSE_S)
 
     def _check_alive(self) -> None:
@@ -161,27 +130,21 @@ class Harness:
         fcntl.ioctl(self._process.stdin, termios.FIONREAD, size)
         return size[0]
 
-    def _tasks(self) -> frozenset[str]:
-        """Return the numbers of all threads."""
-        return frozenset(task.name for task in Path(f"/proc/{self._process.pid}/task").iterdir())
-
-    def _others(self) -> dict[str, str] | None:
-        """Return the status of all threads that do not poll, with their context switches; None if one runs."""
+    def _threads(self) -> dict[str, str] | None:
+        """Return the status of all threads, with their context switches; None if one runs."""
+        if self._runs(self._status(self._last_running)):
+            return None
         found = {}
-        for task in self._tasks() - self._polling:
-            status = self._status(task)
-            if "State:\tS" not in status:
+        for task in Path(f"/proc/{self._process.pid}/task").iterdir():
+            status = found[task.name] = self._status(task.name)
+            if self._runs(status):
+                self._last_running = task.name
                 return None
-            found[task] = status
         return found
 
-    def _sleeps(self) -> dict[str, int]:
-        """Return how often each polling thread slept."""
-        found = {}
-        for task in self._polling:
-            sleeps = _SLEEPS.search(self._status(task))
-            found[task] = int(sleeps[1]) if sleeps else 0
-        return found
+    @staticmethod
+    def _runs(status: str) -> bool:
+        return bool(status) and "State:\tS" not in status
 
     def _status(self, task: str) -> str:
         """Return a thread's status; empty if it ended."""

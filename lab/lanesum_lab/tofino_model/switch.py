@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""A switch whose packets pass through the register-accurate model of Tofino 1, with one assembled profile.
+"""A switch whose packets pass through the register-accurate model of a chip, with one assembled profile.
 
 ::
 
@@ -16,14 +16,13 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, cast
 
-from lanesum_control.tofino.chips import pipe_of
-from lanesum_lab.tofino_model.chips import ModelChip, register
+from lanesum_lab.tofino_model.chips import ModelChip
 from lanesum_lab.tofino_model.context import HARMLESS, for_harness, take_ternary_entries
 from lanesum_lab.tofino_model.errors import TofinoModelError
 from lanesum_lab.tofino_model.exact import ExactTable
@@ -98,9 +97,8 @@ class ModelSwitch(TofinoSwitch):
         self._scratch.mkdir()
         self._started = Harness(self._program, self._build, self._scratch)
         self.harness.run(self._constant_entries, harmless=HARMLESS)
-        for port in self.recirculation_ports:
-            if pipe_of(port) == 0:
-                self._recirculate(port)
+        if self._chip.recirculation in self.recirculation_ports:
+            self.harness.run([f"wire {self._chip.exit} -> {self._chip.recirculation}"])
         self._model_groups = Groups(self._chip)
         self._written_groups: dict[int, tuple[Replica, ...]] = {}
         self._model_tables = {
@@ -113,12 +111,6 @@ class ModelSwitch(TofinoSwitch):
             if table.is_const and table.has_direct_counter:
                 self.tables[name] = cast(Table, _CountedTable(table, self._read_counters, self._lock))
 
-    def _recirculate(self, port: int) -> None:
-        if self._chip.recirculation is None:
-            self.harness.run([f"wire {port} -> {port}"])
-        else:
-            self.harness.start_polling([self._load(register(*self._chip.recirculation))])
-
     @property
     def harness(self) -> Harness:
         """The running harness of the loaded program."""
@@ -126,13 +118,29 @@ class ModelSwitch(TofinoSwitch):
         return self._started
 
     def _one(self, port: int, frame: bytes, out: list[PacketOut]) -> None:
-        """Send a packet through the model; the caller holds the lock."""
+        out += self._all([(port, frame)])
+
+    def process_batch(self, packets: Iterable[tuple[int, bytes]]) -> list[PacketOut]:
+        """Send packets through the model, one behind the other; return the packets that leave.
+
+        Packets that recirculate enter again behind those of the batch.
+        """
+        with self._lock:
+            return self._all(list(packets))
+
+    def _all(self, packets: Sequence[tuple[int, bytes]]) -> list[PacketOut]:
+        """Send packets through the model; the caller holds the lock."""
         self._write_changes()
-        self._received[port] += 1
-        for to, packet in self.harness.exchange(port, frame):
-            if to not in self.recirculation_ports:
-                self._sent[to] += 1
-                out.append(PacketOut(to, packet))
+        left = []
+        for port, _ in packets:
+            self._received[port] += 1
+        for port, frame in self.harness.exchange(packets):
+            if port == self._chip.exit:
+                port = self._chip.recirculation
+            if port not in self.recirculation_ports:
+                self._sent[port] += 1
+                left.append(PacketOut(port, frame))
+        return left
 
     def _read_counters(self, table: MatchTable) -> None:
         """Read the counters of a table's constant entries, which have the highest addresses in their order."""
@@ -156,7 +164,7 @@ class ModelSwitch(TofinoSwitch):
                 del written[match]
             for match, entry in wanted.items():
                 if match not in written or written[match].target != entry.target:
-                    commands += model_table.add(_key(match, model_table), _action(table, entry))
+                    commands += model_table.add(_key(match, model_table), self._action(table, entry))
                     written[match] = entry
         if commands:
             self.harness.run(commands)
@@ -165,6 +173,17 @@ class ModelSwitch(TofinoSwitch):
             if replicas != self._written_groups.get(group, ()):
                 self.harness.run([self._load(self._model_groups.set(group, replicas))])
                 self._written_groups[group] = replicas
+
+    def _action(self, table: MatchTable, entry: TableEntry) -> str:
+        """Return an entry's action with its arguments, as the harness takes it."""
+        assert isinstance(entry.target, ActionCall)
+        call = entry.target
+        spec = next(action for action in table.actions if action.name == call.action)
+        arguments = []
+        for param, value in zip(spec.params, call.args, strict=True):
+            leaves = param.name == "port" and value == self._chip.recirculation
+            arguments.append(f"{param.name}:{self._chip.exit if leaves else value}")
+        return f"{call.action}({', '.join(arguments)})"
 
     def _load(self, configuration: bytes) -> str:
         """Return the command that writes registers and memories of the chip."""
@@ -186,12 +205,3 @@ def _key(match: tuple[Match, ...], table: ExactTable | LpmTable) -> Any:
     if isinstance(table, LpmTable):
         return match[0].value, match[0].aux
     return tuple(field.value for field in match)
-
-
-def _action(table: MatchTable, entry: TableEntry) -> str:
-    """Return an entry's action with its arguments, as the harness takes it."""
-    assert isinstance(entry.target, ActionCall)
-    call = entry.target
-    spec = next(action for action in table.actions if action.name == call.action)
-    arguments = ", ".join(f"{param.name}:{value}" for param, value in zip(spec.params, call.args, strict=True))
-    return f"{call.action}({arguments})"

@@ -1245,7 +1245,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         packet.emit<lanesum_t>(hdr.lanesum);
     }
 }
-@pa_container_size("ingress", "ig_intr_md_from_prsr.parser_err", 16) @pa_no_overlay("ingress", "meta.worker") @pa_no_overlay("ingress", "meta.group") @pa_no_overlay("ingress", "meta.access") @pa_no_overlay("ingress", "meta.chunk_order") @pa_no_overlay("ingress", "meta.order") control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t meta, in ingress_intrinsic_metadata_t ig_intr_md, in ingress_intrinsic_metadata_from_parser_t ig_prsr_md, inout ingress_intrinsic_metadata_for_deparser_t ig_dprsr_md, inout ingress_intrinsic_metadata_for_tm_t ig_tm_md) {
+@pa_container_size("ingress", "ig_intr_md_from_prsr.parser_err", 16) @pa_no_overlay("ingress", "meta.worker") @pa_no_overlay("ingress", "meta.group") @pa_no_overlay("ingress", "meta.access") @pa_no_overlay("ingress", "meta.chunk_order") @pa_no_overlay("ingress", "meta.order") @pa_no_overlay("ingress", "meta.torn") control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t meta, in ingress_intrinsic_metadata_t ig_intr_md, in ingress_intrinsic_metadata_from_parser_t ig_prsr_md, inout ingress_intrinsic_metadata_for_deparser_t ig_dprsr_md, inout ingress_intrinsic_metadata_for_tm_t ig_tm_md) {
     @name("IngressPipeline.result.worker_mac") mac_t result_worker_mac;
     @name("IngressPipeline.result.worker_ip") ipv4_addr_t result_worker_ip;
     @name("IngressPipeline.result.worker_port") bit<16> result_worker_port;

@@ -52,17 +52,18 @@ class ForwardingState:
     def admit(self, job: SwitchJob) -> None:
         """Program a job. Raises SwitchWriteError, with no change, if one of its keys is in use."""
         members, descents = self._member_entries(job), self._descents(job)
-        receivers = {(job.job, member.replica): member for member in job.members}
+        receivers = {(job.job, member.replica): member for member in job.receivers}
+        groups = {part.group: part.receivers for part in job.parts}
         clash = (
             bool(members.keys() & self._member.keys())
             or bool(receivers.keys() & self._receiver.keys())
             or bool(descents.keys() & self._descend_entries.keys())
-            or job.group in self._groups
+            or bool(groups.keys() & self._groups.keys())
             or (job.code_table is not None and job.job in self._lookup)
         )
         if clash:
             raise SwitchWriteError(f"Job {job.job} has a key that another job of the switch uses.")
-        self._groups[job.group] = job.members
+        self._groups |= groups
         self._receiver |= receivers
         if job.code_table is not None:
             self._lookup[job.job] = job.code_table
@@ -80,11 +81,12 @@ class ForwardingState:
             self._member.pop(key, None)
         for descent in self._descents(job):
             self._descend_entries.pop(descent, None)
-        for member in job.members:
+        for member in job.receivers:
             self._receiver.pop((job.job, member.replica), None)
         if job.code_table is not None:
             self._lookup.pop(job.job, None)
-        self._groups.pop(job.group, None)
+        for part in job.parts:
+            self._groups.pop(part.group, None)
 
     def modify(self, old: SwitchJob, new: SwitchJob) -> None:
         """Change slots, role, threshold, operations or lease of an admitted job.
@@ -109,8 +111,9 @@ class ForwardingState:
     @staticmethod
     def _member_entries(job: SwitchJob) -> dict[MemberKey, Admission]:
         return {
-            (host.port, host.ip, member.udp_port, job.job, job.tag, member.aggregate): Admission(job, member)
-            for member in job.members
+            (host.port, host.ip, member.udp_port, job.job, job.tag, member.aggregate): Admission(part, member)
+            for part in job.parts
+            for member in part.members
             for host in member.hosts
         }
 

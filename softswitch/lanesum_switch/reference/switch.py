@@ -27,6 +27,7 @@ from lanesum.protocol.spec import (
 )
 from lanesum_control.capabilities import Capabilities
 from lanesum_control.model import BROADCAST_MAC, FAULT_SCALE, SWITCH_MAC, HostPort, Role, SwitchJob
+from lanesum_control.tofino.chips import PIPES, pipe_of
 from lanesum_switch.reference import answer, icmp
 from lanesum_switch.reference.forwarding_state import Admission, ForwardingState
 from lanesum_switch.reference.frame import ALL_OPS, VLAN_TYPES, Frame, Ipv4, Udp, amended, amended_udp, parse
@@ -56,6 +57,7 @@ class Verdict(enum.Enum):
     CONFLICT = 8
     ASCEND = 9
     ICMP = 14
+    COMBINE = 15
 
 
 _CLASSIFIED = {
@@ -139,7 +141,8 @@ class ReferenceSwitch(ForwardingState):
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(self._ops, icmp=self._with_icmp, faults=True)
+        pipes = frozenset(range(PIPES))
+        return Capabilities(self._ops, icmp=self._with_icmp, faults=True, combining_pipes=pipes)
 
     def decisions(self) -> dict[str, int]:
         """Return the number of packets by decision, as ``P4RuntimeSwitch.decisions`` does."""
@@ -155,16 +158,30 @@ class ReferenceSwitch(ForwardingState):
         verdict = self._classify(frame)
         if frame.ipv4 is not None and verdict is not Verdict.DROP:
             verdict = self._check_origin(port, frame, frame.ipv4, verdict)
+        return self._egress(self._decide(port, frame, verdict))
+
+    def _decide(self, port: int, frame: Frame, verdict: Verdict) -> Copies:
+        """Return the frames to send for a classified frame."""
         copies: Copies = []
         if verdict is Verdict.AGGREGATE:
             verdict, copies = self._aggregate(port, frame)
+            if verdict is Verdict.COMBINE:
+                return self._combine(port, frame)
         elif verdict is Verdict.DESCEND:
             verdict, copies = self._descend(port, frame)
         if verdict in (Verdict.ROUTE, Verdict.ASCEND):
             copies = self._route(port, frame, verdict)
         elif verdict is Verdict.ARP:
             copies = self._arp(port, frame)
-        return self._egress(copies)
+        return copies
+
+    def _combine(self, port: int, frame: Frame) -> Copies:
+        """Process a partial sum in the combining pipe, where it arrives without a check of its origin."""
+        assert frame.ipv4 is not None
+        frame.ipv4.ttl = (frame.ipv4.ttl - 1) % 256
+        frame.complete_checksums()
+        again = parse(frame.deparse(), self._accumulator_words, self._ops, icmp=self._with_icmp)
+        return self._decide(port, again, self._classify(again))
 
     def _count(self, name: str) -> str:
         self._decisions[name] += 1
@@ -248,11 +265,13 @@ class ReferenceSwitch(ForwardingState):
         if admission is None:
             return Verdict.ROUTE, []
         job = admission.job
+        combined = bool(job.role & Role.COMBINED)
+        pipe = pipe_of(port) if combined else job.combining_pipe or 0  # registers of other jobs are those of pipe 0
         ecn = bool(header.flags & Flag.ECN) or ipv4.dscp_ecn & 3 == _CONGESTION_EXPERIENCED
         decision, entry = self._slots.contribute(
             header,
             words,
-            slot=job.slot_base + header.slot,
+            slot=job.slot_base + header.slot + pipe * self.slots,
             worker=1 << admission.member.worker,
             fan_in=job.fan_in,
             code_table=self._lookup.get(job.job),
@@ -271,6 +290,7 @@ class ReferenceSwitch(ForwardingState):
             self._mark_collision(frame)
         elif verdict is Verdict.ASCEND:
             answer.ascend(frame, job, entry, ecn=ecn, again=decision is Decision.ASCEND_AGAIN)
+            return Verdict.COMBINE if combined else verdict, []
         elif verdict is Verdict.REPLAY:
             answer.result(frame, self._station, job, entry, ecn=ecn, again=True)
             return verdict, [(port, frame)]

@@ -24,8 +24,9 @@ from typing import Any
 import pytest
 
 from lanesum.errors import MissingToolError
-from lanesum.launch import parts
+from lanesum.launch import launcher
 from lanesum.server import AggregationServer
+from lanesum_control import launch_parts as parts
 from lanesum_control.controller import Controller
 from lanesum_control.network import Network
 from lanesum_control.service import ControllerService
@@ -328,7 +329,7 @@ def test_launch_missing_script_is_refused() -> None:
 def test_launch_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: [])
     with pytest.raises(MissingToolError, match=r"'controller' is not installed: .* pip install lanesum-control"):
-        parts.check("embedded", 2)
+        launcher._parts()
 
 
 def test_block_is_for_one_launch() -> None:

@@ -56,6 +56,18 @@ class Open(Counting):
         return {"number": 1} if self.sent == 1 else None
 
 
+class Held(Counting):
+    """A stream of one message, which comes once ``go`` is set."""
+
+    def __init__(self, wake: Callable[[], None]) -> None:
+        super().__init__(1, wake)
+        self.go = threading.Event()
+
+    def poll(self) -> dict[str, Any] | None:
+        self.go.wait(WAIT_S)
+        return super().poll()
+
+
 class Site:
     """A service whose method Wait sets ``arrived``, and answers once ``release`` is set."""
 
@@ -70,7 +82,7 @@ class Site:
             "Large": lambda message, _: {"text": "x" * message["length"]},
             "Fail": self._fail,
         }
-        streams = {"Count": self._count, "Open": self._open, "Refuse": self._fail}
+        streams = {"Count": self._count, "Open": self._open, "Held": self._held, "Refuse": self._fail}
         self.service = JsonService(
             address, SERVICE, handlers, owner="test", streams=streams, slow=("Slow",), limits=limits, **more
         )
@@ -98,6 +110,11 @@ class Site:
         self.opened.append(Open(0, wake))
         return self.opened[-1]
 
+    def _held(self, message: dict[str, Any], _: Caller, wake: Callable[[], None]) -> Held:
+        held = Held(wake)
+        self.opened.append(held)
+        return held
+
     def call(self, method: str = "Echo", **message: Any) -> dict[str, Any]:
         return call(self.address, SERVICE, method, message, WAIT_S)
 
@@ -122,6 +139,11 @@ def peers(address: str, count: int, sent: bytes = headers(PATH), **more: Any) ->
         for peer in found:
             peer.send(sent)
         yield found
+
+
+def wait_for(condition: Callable[[], object]) -> None:
+    while not condition():
+        time.sleep(0.01)
 
 
 def code_of(failure: pytest.ExceptionInfo[grpc.RpcError]) -> grpc.StatusCode:
@@ -202,8 +224,7 @@ def test_streams_need_no_threads_and_are_counted() -> None:
         with pytest.raises(RefusedCallError, match="All 40 streams of this caller are in use"):
             next(iter(site.stream("Open")))
         streams[0].cancel()
-        while not any(one.closed.is_set() for one in site.opened):
-            time.sleep(0.01)
+        wait_for(lambda: any(one.closed.is_set() for one in site.opened))
         assert next(iter(stack.enter_context(site.stream("Count", until=1)))) == {"number": 1}
 
 
@@ -216,6 +237,28 @@ def test_stream_has_all_messages_and_is_closed() -> None:
         assert site.opened[1].closed.wait(WAIT_S)
         with pytest.raises(RefusedCallError, match="Ask for something else"):
             next(iter(site.stream("Refuse")))
+
+
+def test_stream_that_ends_while_its_close_waits_is_closed() -> None:
+    """The end of the call once cancelled that wait, and the stream stayed open at its handler for ever."""
+    with running(Limits(threads_of_caller=1)) as site, ThreadPoolExecutor(2) as threads:
+        stream = site.stream("Held")
+        reading = threads.submit(next, iter(stream))
+        wait_for(lambda: site.opened)
+        (held,) = site.opened
+        assert isinstance(held, Held)
+        (share,) = site.service._shares._shares.values()
+        waiting = threads.submit(site.call, "Wait")
+        wait_for(lambda: share.threads[False]._waiters)  # the call waits until the stream releases the only thread
+        held.go.set()
+        assert site.arrived.wait(WAIT_S) and reading.result(WAIT_S) == {"number": 1}
+        wait_for(lambda: share.threads[False]._waiters)  # the stream waits, to close
+        (of_stream,) = [one for one in site.service._calls if one._streams]
+        stream.close()
+        wait_for(of_stream.ended.done)
+        site.release.set()
+        assert waiting.result(WAIT_S) == {"waited": True}
+        assert held.closed.wait(WAIT_S)
 
 
 def test_close_ends_streams_and_waits_for_handlers() -> None:

@@ -46,6 +46,18 @@ def test_remote_server_admits_lists_and_removes_jobs(running: Running) -> None:
     assert remote.status().jobs == {8: jobs[8]} == server.aggregator.jobs
 
 
+def test_controller_of_an_earlier_term_is_refused(running: Running) -> None:
+    server, remote = running
+    job = served(flat(2))
+    earlier, later = (RemoteServer(remote.address, timeout_s=60, term=term) for term in (3, 4))
+    earlier.admit(job)
+    assert later.status().jobs == {job.job: job}
+    for call in (earlier.status, lambda: earlier.admit(job), lambda: earlier.remove(job.job)):
+        with pytest.raises(ServerError, match="A controller of term 4 has taken over from that of term 3"):
+            call()
+    assert remote.status().jobs == {job.job: job} == server.aggregator.jobs, "tools without a term may ask"
+
+
 @pytest.mark.parametrize("number", [-1, 2**32, 2**64, 10**30])
 def test_remove_unknown_number_has_no_effect(running: Running, number: int) -> None:
     _, remote = running

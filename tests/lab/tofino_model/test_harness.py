@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import itertools
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +15,7 @@ from lanesum_lab.tofino_model.harness import Harness
 
 # The thread computes for a while before each copy, as the model does.
 _STAND_IN = """#!{python}
-import queue, sys, threading, time
+import queue, sys, threading
 
 packets = queue.SimpleQueue()
 
@@ -28,24 +27,12 @@ def copy(log):
             log.write(f"{{port + copy}} {{frame.upper()}}\\n")
             log.flush()
 
-waiting = queue.SimpleQueue()
-
-def poll():
-    while True:
-        time.sleep(0.001)
-        if not waiting.empty():
-            packets.put(waiting.get())
-
-threading.Thread(target=copy, args=(open(sys.argv[2], "a"),), daemon=True).start()
+threading.Thread(target=copy, args=(open(sys.argv[sys.argv.index("--observation-log") + 1], "a"),), daemon=True).start()
 print("loading prints a warning", file=sys.stderr, flush=True)
 for line in sys.stdin:
     match line.split():
         case ["packet", port, frame]:
             packets.put((int(port), frame))
-        case ["recirculate", port, frame]:
-            waiting.put((int(port), frame))
-        case ["poll"]:
-            threading.Thread(target=poll, daemon=True).start()
         case ["check_counter", *_]:
             print("packets=1", flush=True)
         case ["end"]:
@@ -68,58 +55,12 @@ def harness(tmp_path: Path) -> Iterator[Harness]:
 def test_exchange_waits_for_the_last_copy(harness: Harness) -> None:
     for number in range(5):
         frame = bytes([number, 0xAB])
-        assert harness.exchange(number, frame) == [(number + copy, frame) for copy in range(3)]
+        assert harness.exchange([(number, frame)]) == [(number + copy, frame) for copy in range(3)]
 
 
-def test_polling_thread_is_waited_for(harness: Harness) -> None:
-    """The thread takes a packet when it wakes next, while all other threads sleep."""
-    harness.start_polling(["poll"])
-    for number in range(5):
-        harness.run([f"recirculate {number} AB"])
-        assert harness.exchange(9, b"\1") == [(number + copy, b"\xab") for copy in range(3)] + [
-            (9 + copy, b"\1") for copy in range(3)
-        ]
-
-
-class _SlowlyRead:
-    """A process that works until 29.9 ms, recirculates a packet at 31 ms, and then works until 100 ms.
-
-    Reading status number ``slow`` takes 30 ms, as on a busy machine.
-    """
-
-    def __init__(self, now: float, slow: int) -> None:
-        self.now, self.slow, self.reads = now, slow, 0
-
-    def status(self, task: str) -> str:
-        working = self.now < 29.9 or 31 <= self.now < 100
-        switches = {"polling": int(self.now), "working": 1 if self.now < 31 else 2}.get(task, 0)
-        state = "R" if task == "working" and working else "S"
-        self.now += 30 if self.reads == self.slow else 0.01
-        self.reads += 1
-        return f"State:\t{state}\nvoluntary_ctxt_switches:\t{switches}\n"
-
-    def sleep(self, seconds: float) -> None:
-        self.now += 1000 * seconds
-
-
-def test_packet_that_recirculates_during_a_slow_look_is_waited_for(
-    harness: Harness, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The polling thread often sleeps during that look, and takes the packet only after it."""
-    monkeypatch.setattr(harness, "_polling", frozenset({"polling"}))
-    monkeypatch.setattr(harness, "_tasks", lambda: frozenset({"main", "working", "polling"}))
-    for now, slow in itertools.product((0.0, 25.0), range(80)):
-        process = _SlowlyRead(now, slow)
-        monkeypatch.setattr(harness, "_status", process.status)
-        monkeypatch.setattr("lanesum_lab.tofino_model.harness.time.sleep", process.sleep)
-        harness.run(())
-        assert process.now >= 100
-        assert process.reads > slow
-
-
-def test_polling_thread_that_does_not_start_raises(harness: Harness) -> None:
-    with pytest.raises(TofinoModelError, match="ended with status 3"):
-        harness.start_polling(["end"])
+def test_exchange_of_several_frames_returns_all_copies(harness: Harness) -> None:
+    frames = [(number, bytes([number, 0xAB])) for number in range(4)]
+    assert harness.exchange(frames) == [(port + copy, frame) for port, frame in frames for copy in range(3)]
 
 
 def test_run_returns_the_printed_text(harness: Harness) -> None:

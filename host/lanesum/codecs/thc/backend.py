@@ -21,7 +21,7 @@ from lanesum.codecs.thc.blocks import BlockCoder, Run, cut, powers_of
 from lanesum.codecs.thc.dither import dither_sum
 
 # Coordinates of a part of a round, per thread: its fixed cost is small, and parts still overlap with the network.
-_PIECE = 1 << 17
+_PIECE = 1 << 18
 
 
 class Backend(Protocol):
@@ -39,13 +39,11 @@ class Backend(Protocol):
         size: number of values of the vector.
         runs: parts of the code round.
         codes: words of the code round, of the parts that are encoded; created by ``prepare``.
-        ahead: work while the norms are in flight, or None.
         own_residual: work while the codes are in flight, or None.
     """
 
     size: int
     runs: list[Run]
-    ahead: Callable[[], Any] | None
     own_residual: Callable[[], Any] | None
 
     @property
@@ -60,26 +58,34 @@ class Backend(Protocol):
 
 
 class HostBackend:
-    """Backend for an array (float32, one dimension, contiguous)."""
+    """Backend for an array (float32, one dimension, contiguous).
 
-    def __init__(self, coder: BlockCoder, vector: Vector, context: CodecContext) -> None:
-        self.size = vector.size
-        self.runs = cut(vector.size, coder.block, _PIECE * threads())
-        self.ahead: Callable[[], Any] | None = None
-        self.values = arrays.empty(vector.size, np.float32)
+    ``places``: numbers of the blocks to reduce; None for all. ``values`` and ``residual``: of all blocks, where results
+    of these are written; None for new arrays.
+    """
+
+    def __init__(
+        self,
+        coder: BlockCoder,
+        vector: Vector,
+        context: CodecContext,
+        places: Words | None = None,
+        values: Vector | None = None,
+        residual: Vector | None = None,
+    ) -> None:
+        missing = 0 if places is None else max(0, (int(places[-1]) + 1) * coder.block - vector.size)
+        self.size = vector.size if places is None else places.size * coder.block - missing
+        self.runs = cut(self.size, coder.block, _PIECE * threads(), places)
+        self.values = arrays.empty(vector.size, np.float32) if values is None else values
+        self._residual = residual
         self._coder = coder
         self._vector = vector
         self._context = context
         self.own_residual: Callable[[], Any] | None = None
 
     def norms(self) -> Vector:
-        norms = norms_of(self._vector, self._coder.block, self._context)
-        self.set_norms(norms)
-        first = self.runs[0]
-        self.ahead = Deferred(
-            partial(self._coder.rotate, self._vector[first.values], first, self._powers, self._context)
-        )
-        return norms
+        self.set_norms(norms_of(self._vector, self._coder.block, self._context))
+        return self._norms
 
     def set_norms(self, norms: Vector) -> None:
         self._norms = norms
@@ -91,27 +97,23 @@ class HostBackend:
         self._positions = coder.positions(self._norms, peaks)
         self._scales = coder.scales(self.size, peaks, context.divisor)
         self._everyone = dither_sum(context.workers, coder.grid.granularity)
-        self.codes: Words = arrays.empty(self.runs[-1].words(coder.op.shape.code_bits).stop, np.uint32)
+        self.codes: Words = arrays.empty(self.runs[-1].words(coder.code_bits).stop, np.uint32)
         self.own_residual = Deferred(partial(self.residual, True)) if context.keep_residual else None
 
     def encode(self, number: int) -> None:
         run = self.runs[number]
-        words = self.codes[run.words(self._coder.op.shape.code_bits)]
-        if number == 0 and self.ahead is not None:
-            self._coder.quantize(self.ahead(), run, self._positions, self._context, words)
-        else:
-            values = self._vector[run.values]
-            self._coder.encode(values, run, self._powers, self._positions, self._context, words)
+        words = self.codes[run.words(self._coder.code_bits)]
+        self._coder.encode(self._vector, run, self._powers, self._positions, self._context, words)
 
     def decode(self, number: int, lanes: Words) -> None:
         run = self.runs[number]
-        self._coder.decode(lanes, run, self._scales, self._context, self._everyone, self.values[run.values])
+        self._coder.decode(lanes, run, self._scales, self._context, self._everyone, self.values)
 
     def decode_members(self, sums: Words, members: Members) -> None:
         for run in self.runs:
-            words = run.words(self._coder.op.shape.lane_bits)
+            words = run.words(self._coder.lane_bits)
             part = Members(members.sets, members.of_word[words])
-            self._coder.decode_members(sums[words], run, self._peaks, self._context, part, self.values[run.values])
+            self._coder.decode_members(sums[words], run, self._peaks, self._context, part, self.values)
 
     def result(self, included: bool | NDArray[np.bool_]) -> Result:
         if not self._context.keep_residual:
@@ -122,13 +124,13 @@ class HostBackend:
 
     def residual(self, included: bool | NDArray[np.bool_]) -> Vector:
         """Return the vector minus the decoding of this worker's summed codes."""
-        shape = self._coder.op.shape
-        residual = arrays.empty(self.size, np.float32)
-        scales = self._coder.scales(self.size, self._peaks, 1)
-        words = self.runs[-1].words(shape.lane_bits).stop
+        coder = self._coder
+        residual = arrays.empty(self.size, np.float32) if self._residual is None else self._residual
+        scales = coder.scales(self.size, self._peaks, 1)
+        words = self.runs[-1].words(coder.lane_bits).stop
         summed = None if included is True else np.broadcast_to(included, words)
         for run in self.runs:
-            counted = None if summed is None else summed[run.words(shape.lane_bits)]
-            values, codes = self._vector[run.values], self.codes[run.words(shape.code_bits)]
-            self._coder.residual(values, codes, run, scales, self._context, counted, residual[run.values])
+            counted = None if summed is None else summed[run.words(coder.lane_bits)]
+            codes = self.codes[run.words(coder.code_bits)]
+            coder.residual(self._vector, codes, run, scales, self._context, counted, residual)
         return residual

@@ -3,27 +3,30 @@
 """NumPy reference of the kernels of ``thc``, on a run of blocks; the native extension has the same bits.
 
 Each kernel works on the blocks that ``values`` fill. The last block is padded with zeros to a power of two of at least
-32. Arrays of properties of blocks have one row for each.
+32. Arrays of properties of blocks have one row for each. With ``places``, vectors are those of all blocks, and a kernel
+reads and writes the blocks with these numbers, in increasing order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lanesum._internal import arrays
 from lanesum.aggregation.combine import Words, expand
+from lanesum.codecs.base import is_tensor
 from lanesum.codecs.kernels.hadamard import hadamard_transform
 from lanesum.codecs.kernels.interface import Floats, Rotation
-from lanesum.codecs.kernels.packing import lanes_of, pack
+from lanesum.codecs.kernels.packing import lanes_of, pack, unpack_lanes
 from lanesum.codecs.kernels.philox import expand_signs
 from lanesum.codecs.kernels.reference import FLOAT32_MAX
 from lanesum.codecs.thc.dither import UNIT, DitherSum, Rounding, SharedDithers, dither_sums
 from lanesum.protocol.lanes import LaneOp
 
-_Number = TypeVar("_Number", np.float32, np.uint32)
+_Number = TypeVar("_Number", np.float32, np.uint32, np.uint8)
 #: Minimum padded length of a block: vector registers of any width hold whole blocks, and bit planes whole groups.
 MIN_BLOCK = 32
 # Entry of a table of cells: the code of the level at or below, and a flag for an integer that is not a level.
@@ -83,8 +86,10 @@ def encode_blocks(
     dithers: SharedDithers,
     rounding: Rounding,
     words: Words,
+    places: Words | None = None,
 ) -> None:
     """Combine :func:`rotate_blocks` and :func:`quantize_blocks`."""
+    values = picked(values, places, rotation.block)
     rotated = np.empty(padded_length(values.size, rotation.block), dtype=np.float32)
     rotate_blocks(values, powers, rotation, rotated)
     quantize_blocks(rotated, factors, rotation.block, dithers, rounding, words)
@@ -124,11 +129,14 @@ def decode_blocks(
     dithers: SharedDithers,
     taken: DitherSum,
     out: Floats,
+    places: Words | None = None,
 ) -> None:
     """Combine :func:`estimate_blocks` and :func:`restore_blocks`; ``out``: without the padding."""
-    rotated = np.empty(padded_length(out.size, rotation.block), dtype=np.float32)
+    values = picked(out, places, rotation.block)
+    rotated = np.empty(padded_length(values.size, rotation.block), dtype=np.float32)
     estimate_blocks(lanes, lane_bits, rotation.block, dithers, taken, rotated)
-    restore_blocks(rotated, factors, rotation, out)
+    restore_blocks(rotated, factors, rotation, values)
+    put(values, places, rotation.block, out)
 
 
 def residual_blocks(
@@ -139,8 +147,10 @@ def residual_blocks(
     dithers: SharedDithers,
     rounding: Rounding,
     out: Floats,
+    places: Words | None = None,
 ) -> None:
     """Subtract the decoding of this worker's own ``codes`` from ``values``; cut to the range of float32."""
+    values = picked(values, places, rotation.block)
     # Codes are spread over lanes of their own operation; the table lookup of the switch is made here.
     plain = LaneOp.EXPAND8 if rounding.op == LaneOp.TABLE8 else LaneOp(rounding.op)
     own_lanes = lanes_of(expand(plain, codes), plain.shape.lane_bits)
@@ -151,8 +161,69 @@ def residual_blocks(
     decoded = np.empty_like(values)
     restore_blocks(rotated, factors, rotation, decoded)
     with np.errstate(over="ignore"):
-        np.subtract(values, decoded, out=out)
-    np.clip(out, -FLOAT32_MAX, FLOAT32_MAX, out=out)
+        put(np.clip(values - decoded, -FLOAT32_MAX, FLOAT32_MAX), places, rotation.block, out)
+
+
+def picked(vector: Any, places: NDArray[Any] | None, block: int) -> Any:
+    """Return the blocks of an array or a tensor at ``places``, side by side; itself for None."""
+    if places is None:
+        return vector
+    full = len(vector) // block
+    whole = vector[: full * block].reshape(full, block)[places[places < full]].reshape(-1)
+    if not places.size or places[-1] < full:
+        return whole
+    rest = vector[full * block :]
+    joined = new(vector, len(whole) + len(rest))
+    joined[: len(whole)], joined[len(whole) :] = whole, rest
+    return joined
+
+
+def put(blocks: Any, places: NDArray[Any] | None, block: int, out: Any) -> None:
+    """Write ``blocks``, which :func:`picked` has returned, or 0 to their ``places`` in ``out``."""
+    if places is None:
+        out[...] = blocks
+        return
+    full = len(out) // block
+    whole = places[places < full]
+    stop, zeros = whole.size * block, isinstance(blocks, int)
+    out[: full * block].reshape(full, block)[whole] = 0 if zeros else blocks[:stop].reshape(-1, block)
+    if whole.size < places.size:
+        out[full * block :] = 0 if zeros else blocks[stop:]
+
+
+def new(vector: Any, size: int) -> Any:
+    """Return ``size`` values that are not set, on the device of ``vector``."""
+    return vector.new_empty(size) if is_tensor(vector) else arrays.empty(size, np.float32)
+
+
+def digit_base(per_word: int) -> int:
+    """Return the largest base in which a word has ``per_word`` digits."""
+    return next(base for base in range(2 ** (32 // per_word), 2**32) if (base + 1) ** per_word > 2**32)
+
+
+def pack_digits(codes: Words, block: int, per_word: int, words: Words) -> None:
+    """Pack codes, a byte each, as the digits of words. The words of a block have ``per_word`` times their number codes.
+
+    Digit i of the words of a block has its next codes in order, with zeros after the last one.
+    """
+    powers = _powers(per_word)
+    for there, part in _digit_rows(words, unpack_lanes(codes), block, per_word):
+        rows = np.zeros((len(part), there.shape[1] * per_word), np.uint32)
+        rows[:, : part.shape[1]] = part
+        np.sum(rows.reshape(len(part), per_word, -1) * powers, axis=1, out=there)
+
+
+def unpack_digits(words: Words, block: int, per_word: int, lane_bits: int, lanes: Words) -> None:
+    """Unpack the digits of words to lanes of 8 or 16 bits."""
+    padded = np.empty(lanes.size * (32 // lane_bits), np.uint32)
+    for there, part in _digit_rows(words, padded, block, per_word):
+        digits = there[:, None] // _powers(per_word) % np.uint32(digit_base(per_word))
+        part[...] = digits.reshape(len(part), -1)[:, : part.shape[1]]
+    lanes[...] = padded.astype(f">u{lane_bits // 8}").view(">u4")
+
+
+def _powers(per_word: int) -> Words:
+    return np.array([[digit_base(per_word) ** digit] for digit in range(per_word)], np.uint32)
 
 
 def _subtract_dithers(
@@ -171,3 +242,13 @@ def _blocks(padded: NDArray[_Number], block: int) -> Iterator[tuple[slice, NDArr
         yield slice(0, full), padded[: full * block].reshape(full, block)
     if padded.size % block:
         yield slice(full, full + 1), padded[full * block :].reshape(1, -1)
+
+
+def _digit_rows(
+    words: Words, padded: NDArray[_Number], block: int, per_word: int
+) -> Iterator[tuple[Words, NDArray[_Number]]]:
+    """Yield the words and the coordinates of the full blocks, then of the last one if it is shorter, as rows."""
+    for _, part in _blocks(padded, block):
+        width = -(-part.shape[1] // per_word)
+        yield words[: len(part) * width].reshape(len(part), width), part
+        words = words[len(part) * width :]

@@ -47,11 +47,13 @@ struct Freed {
 /// Run with a work space for each thread.
 class Space {
 public:
-    Space(std::size_t size, std::size_t block, const Words *signs, std::size_t threads = 1)
+    Space(std::size_t size, std::size_t block, const Words *signs, std::size_t threads = 1,
+          const Maybe<const std::uint32_t> &places = {})
         : threads_(threads),
           each_(std::max(block, codecs::DITHER_GROUP)),
           work_(static_cast<float *>(::operator new(threads * each_ * sizeof(float), ALIGNED))),
-          run_{size, block, signs == nullptr ? nullptr : signs->data(), work_.get()} {}
+          run_{size, block, signs == nullptr ? nullptr : signs->data(), work_.get(),
+               places ? places->data() : nullptr} {}
 
     const codecs::Run &run() const { return run_; }
 
@@ -63,6 +65,7 @@ public:
                                codecs::Run part = run_;
                                part.size = std::min(run_.size, stop * run_.block) - first * run_.block;
                                part.work += thread * each_;
+                               part.places += part.places == nullptr ? 0 : first;
                                work(part, first);
                            });
     }
@@ -86,11 +89,27 @@ std::size_t padded(std::size_t size, std::size_t block) {
 
 std::size_t blocks(std::size_t size, std::size_t block) { return size / block + (size % block != 0); }
 
+/// Returns the number of values in the blocks at ``places`` of ``size`` values; only the last one may be shorter.
+std::size_t picked(std::size_t size, std::size_t block, const Maybe<const std::uint32_t> &places) {
+    if (!places) {
+        return size;
+    }
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < places->size(); ++i) {
+        const std::size_t start = places->data()[i] * block;
+        require(start < size && (size - start >= block || i + 1 == places->size()), "blocks inside the values");
+        count += std::min(block, size - start);
+    }
+    return count;
+}
+
 Packing packing(unsigned op) {
     switch (static_cast<LaneOp>(op)) {
         case LaneOp::EXPAND8:
         case LaneOp::TABLE8:
             return Packing::NIBBLES_TO_8;
+        case LaneOp::ADD8X4:
+            return Packing::BYTES_TO_8;
         case LaneOp::EXPAND16:
             return Packing::NIBBLES_TO_16;
         case LaneOp::EXPAND8TO16:
@@ -110,6 +129,7 @@ std::size_t code_bits(Packing packing) {
             return 3;
         case Packing::PLANES_5:
             return 5;
+        case Packing::BYTES_TO_8:
         case Packing::BYTES_TO_16:
             return 8;
         default:
@@ -212,17 +232,19 @@ public:
 
     void encode(Array<const float> values, Array<const float> powers, Array<const float> factors,
                 const arguments::Rotation &rotation, const arguments::SharedDithers &dithers,
-                const arguments::Rounding &rounding, Array<std::uint32_t> words) const {
+                const arguments::Rounding &rounding, Array<std::uint32_t> words,
+                const Maybe<const std::uint32_t> &places) const {
         check(rotation);
-        const std::size_t count = blocks(values.size(), rotation.block);
+        const std::size_t size = picked(values.size(), rotation.block, places);
+        const std::size_t count = blocks(size, rotation.block);
         require(powers.size() == 2 * count && factors.size() == count, "two powers and a factor for each block");
         const OwnRounding own(rounding);
-        require(words.size() == own.words(padded(values.size(), rotation.block)), "words for all codes");
-        const Space space(values.size(), rotation.block, &rotation.signs, threads_);
+        require(words.size() == own.words(padded(size, rotation.block)), "words for all codes");
+        const Space space(size, rotation.block, &rotation.signs, threads_, places);
         const Released released;
         space.in_parts([&](const codecs::Run &run, std::size_t first) {
             const std::size_t start = first * run.block;
-            kernels_->encode(values.data() + start, powers.data() + 2 * first, factors.data() + first, run,
+            kernels_->encode(values.data() + (places ? 0 : start), powers.data() + 2 * first, factors.data() + first, run,
                              after(shared(dithers), first), own.get(), words.data() + own.words(start));
         });
     }
@@ -248,41 +270,81 @@ public:
     }
 
     void decode(Words lanes, unsigned lane_bits, Array<const float> factors, const arguments::Rotation &rotation,
-                const arguments::SharedDithers &dithers, const arguments::DitherSum &taken, Array<float> out) const {
+                const arguments::SharedDithers &dithers, const arguments::DitherSum &taken, Array<float> out,
+                const Maybe<const std::uint32_t> &places) const {
         check(rotation);
-        check_lanes(lanes, lane_bits, padded(out.size(), rotation.block));
-        require(factors.size() == 2 * blocks(out.size(), rotation.block), "two factors for each block");
-        const Space space(out.size(), rotation.block, &rotation.signs, threads_);
+        const std::size_t size = picked(out.size(), rotation.block, places);
+        check_lanes(lanes, lane_bits, padded(size, rotation.block));
+        require(factors.size() == 2 * blocks(size, rotation.block), "two factors for each block");
+        const Space space(size, rotation.block, &rotation.signs, threads_, places);
         const codecs::DitherSum sum = dither_sum(taken);
         const Released released;
         space.in_parts([&](const codecs::Run &run, std::size_t first) {
             const std::size_t start = first * run.block;
             kernels_->decode(lanes.data() + start * lane_bits / 32, lane_bits, factors.data() + 2 * first, run,
-                             after(shared(dithers), first), sum, out.data() + start);
+                             after(shared(dithers), first), sum, out.data() + (places ? 0 : start));
         });
     }
 
     void residual(Array<const float> values, Words codes, Array<const float> factors,
                   const arguments::Rotation &rotation, const arguments::SharedDithers &dithers,
-                  const arguments::Rounding &rounding, Array<float> out) const {
+                  const arguments::Rounding &rounding, Array<float> out,
+                  const Maybe<const std::uint32_t> &places) const {
         check(rotation);
         const Packing how = packing(rounding.op);
         require(values.size() == out.size(), "a residual of the length of the vector");
-        require(factors.size() == 2 * blocks(values.size(), rotation.block), "two factors for each block");
-        require(codes.size() == padded(values.size(), rotation.block) * code_bits(how) / 32, "words for all codes");
+        const std::size_t size = picked(values.size(), rotation.block, places);
+        require(factors.size() == 2 * blocks(size, rotation.block), "two factors for each block");
+        require(codes.size() == padded(size, rotation.block) * code_bits(how) / 32, "words for all codes");
         require(rounding.levels.size() == 256, "a level for each byte");
         const std::uint8_t *const levels = rounding.op == TABLE ? rounding.levels.data() : nullptr;
         const codecs::DitherSum own{0, &rounding.offset, 1, true, (rounding.granularity - 1) * 32768};
-        const Space space(values.size(), rotation.block, &rotation.signs, threads_);
+        const Space space(size, rotation.block, &rotation.signs, threads_, places);
         const Released released;
         space.in_parts([&](const codecs::Run &run, std::size_t first) {
             const std::size_t start = first * run.block;
-            kernels_->residual(values.data() + start, codes.data() + start * code_bits(how) / 32, how, levels,
-                               factors.data() + 2 * first, run, after(shared(dithers), first), own, out.data() + start);
+            const std::size_t skipped = places ? 0 : start;
+            kernels_->residual(values.data() + skipped, codes.data() + start * code_bits(how) / 32, how, levels,
+                               factors.data() + 2 * first, run, after(shared(dithers), first), own,
+                               out.data() + skipped);
+        });
+    }
+
+    void pack_digits(Words codes, std::size_t block, std::size_t per_word, Array<std::uint32_t> words) const {
+        const std::size_t length = 4 * codes.size();
+        check_digits(length, block, per_word, words.size());
+        const Space space(length, block, nullptr, threads_);
+        const Released released;
+        space.in_parts([&](const codecs::Run &run, std::size_t first) {
+            kernels_->pack_digits(codes.data() + first * block / 4, per_word, run,
+                                  words.data() + first * codecs::words_of_digits(block, per_word));
+        });
+    }
+
+    void unpack_digits(Words words, std::size_t block, std::size_t per_word, unsigned lane_bits,
+                       Array<std::uint32_t> lanes) const {
+        require(lane_bits == 8 || lane_bits == 16, "lanes of 8 or 16 bits");
+        const std::size_t length = lanes.size() * 32 / lane_bits;
+        check_digits(length, block, per_word, words.size());
+        const Space space(length, block, nullptr, threads_);
+        const Released released;
+        space.in_parts([&](const codecs::Run &run, std::size_t first) {
+            kernels_->unpack_digits(words.data() + first * codecs::words_of_digits(block, per_word), per_word,
+                                    lane_bits, run, lanes.data() + first * block * lane_bits / 32);
         });
     }
 
 private:
+    static void check_digits(std::size_t length, std::size_t block, std::size_t per_word, std::size_t words) {
+        check_block(block);
+        require(per_word >= codecs::MIN_PER_WORD && per_word <= codecs::MAX_PER_WORD, "words of 3 to 16 digits");
+        require(length == padded(length, block), "coordinates with the padding");
+        const std::size_t rest = length % block;
+        require(words == length / block * codecs::words_of_digits(block, per_word) +
+                             codecs::words_of_digits(rest, per_word),
+                "a digit for each coordinate");
+    }
+
     static constexpr unsigned TABLE = static_cast<unsigned>(LaneOp::TABLE8);
 
     static void check_lanes(const Words &lanes, unsigned lane_bits, std::size_t length) {
@@ -301,6 +363,7 @@ void define_blocks(nb::module_ &module) {
     // noconvert: a converted array would be a copy, and results in it would be lost.
     const auto array = [](const char *name) { return nb::arg(name).noconvert(); };
     const auto arg = [](const char *name) { return nb::arg(name); };
+    const auto places = array("places") = nb::none();
     nb::class_<BlockKernels>(module, "BlockKernels",
                              "Kernels of thc; see lanesum.codecs.thc.kernels. ``level``: vector instructions to use.")
         .def(nb::init<const std::optional<std::string> &, std::size_t>(), arg("level") = nb::none(), arg("threads") = 1)
@@ -309,15 +372,18 @@ void define_blocks(nb::module_ &module) {
         .def("quantize_blocks", &BlockKernels::quantize, array("rotated"), array("factors"), arg("block"),
              arg("dithers"), arg("rounding"), array("words"))
         .def("encode_blocks", &BlockKernels::encode, array("values"), array("powers"), array("factors"),
-             arg("rotation"), arg("dithers"), arg("rounding"), array("words"))
+             arg("rotation"), arg("dithers"), arg("rounding"), array("words"), places)
         .def("estimate_blocks", &BlockKernels::estimate, array("lanes"), arg("lane_bits"), arg("block"), arg("dithers"),
              arg("taken"), array("out"))
         .def("restore_blocks", &BlockKernels::restore, array("rotated"), array("factors"), arg("rotation"),
              array("out"))
         .def("decode_blocks", &BlockKernels::decode, array("lanes"), arg("lane_bits"), array("factors"),
-             arg("rotation"), arg("dithers"), arg("taken"), array("out"))
+             arg("rotation"), arg("dithers"), arg("taken"), array("out"), places)
         .def("residual_blocks", &BlockKernels::residual, array("values"), array("codes"), array("factors"),
-             arg("rotation"), arg("dithers"), arg("rounding"), array("out"));
+             arg("rotation"), arg("dithers"), arg("rounding"), array("out"), places)
+        .def("pack_digits", &BlockKernels::pack_digits, array("codes"), arg("block"), arg("per_word"), array("words"))
+        .def("unpack_digits", &BlockKernels::unpack_digits, array("words"), arg("block"), arg("per_word"),
+             arg("lane_bits"), array("lanes"));
 }
 
 }  // namespace lanesum::bindings

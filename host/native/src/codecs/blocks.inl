@@ -11,7 +11,13 @@ struct BlockPart {
     std::size_t start;   ///< first coordinate, in the vector with and without padding
     std::size_t count;   ///< number of values
     std::size_t length;  ///< number of coordinates with the padding
+    std::size_t place;   ///< first value, in the values of the caller
 };
+
+/// Returns the position of a block in the values of the caller.
+LANESUM_INLINE std::size_t place_of(const Run &run, std::size_t number) {
+    return (run.places == nullptr ? number : run.places[number]) * run.block;
+}
 
 template <typename Do>
 LANESUM_INLINE void for_blocks(const Run &run, const Do what) {
@@ -24,14 +30,14 @@ LANESUM_INLINE void for_blocks(const Run &run, const Do what) {
                 length *= 2;
             }
         }
-        what(BlockPart{number, start, count, length});
+        what(BlockPart{number, start, count, length, place_of(run, number)});
     }
 }
 
 // Rotation
 
 void rotate_block(const float *values, const float *powers, const Run &run, const BlockPart &part, float *out) {
-    const float *from = values + part.start;
+    const float *from = values + part.place;
     if (part.count < part.length) {
         __builtin_memmove(out, from, part.count * sizeof *out);
         __builtin_memset(out + part.count, 0, (part.length - part.count) * sizeof *out);
@@ -111,6 +117,7 @@ std::size_t words_of(Packing packing, std::size_t length) {
             return length / 32 * 3;
         case Packing::PLANES_5:
             return length / 32 * 5;
+        case Packing::BYTES_TO_8:
         case Packing::BYTES_TO_16:
             return length / 4;
         default:
@@ -135,6 +142,9 @@ std::size_t quantize_one(const float *rotated, float factor, const SharedDithers
         case Packing::PLANES_5:
             return quantize_block<Packing::PLANES_5, false>(rotated, part.length, positions, dithers, rounding, ahead,
                                                             words);
+        case Packing::BYTES_TO_8:
+            return quantize_block<Packing::BYTES_TO_8, false>(rotated, part.length, positions, dithers, rounding, ahead,
+                                                              words);
         case Packing::BYTES_TO_16:
             return quantize_block<Packing::BYTES_TO_16, false>(rotated, part.length, positions, dithers, rounding,
                                                                ahead, words);
@@ -173,7 +183,7 @@ void encode_blocks(const float *values, const float *powers, const float *factor
         rotate_block(values, powers, run, part, run.work);
         // The next block is read while this one is rounded.
         const std::size_t next = part.start + part.length;
-        const float *const ahead = next + run.block <= run.size ? values + next : run.work;
+        const float *const ahead = next + run.block <= run.size ? values + place_of(run, part.number + 1) : run.work;
         words += quantize_one(run.work, factors[part.number], shared, part, rounding, ahead, words);
     });
 }
@@ -307,14 +317,14 @@ struct Difference {
 /// Transforms the work space back to values.
 void restore_block(const float *factors, const Run &run, const BlockPart &part, float *out) {
     if (factors[2 * part.number] == 0) {
-        __builtin_memset(out + part.start, 0, part.count * sizeof *out);
+        __builtin_memset(out + part.place, 0, part.count * sizeof *out);
         return;
     }
     const bool whole = part.count == part.length;
-    const Restored sink{whole ? out + part.start : run.work, factors + 2 * part.number, run.signs};
+    const Restored sink{whole ? out + part.place : run.work, factors + 2 * part.number, run.signs};
     transform(Memory{run.work}, sink, run.work, part.length, part.length);
     if (!whole) {
-        __builtin_memcpy(out + part.start, run.work, part.count * sizeof *out);
+        __builtin_memcpy(out + part.place, run.work, part.count * sizeof *out);
     }
 }
 
@@ -328,7 +338,7 @@ void restore_blocks(const float *rotated, const float *factors, const Run &run, 
 void decode_blocks(const std::uint32_t *lanes, unsigned lane_bits, const float *factors, const Run &run,
                    const SharedDithers &shared, const DitherSum &sum, float *out) {
     for_blocks(run, [&](const BlockPart &part) {
-        const float *const result = part.count == run.block ? out + part.start : run.work;
+        const float *const result = part.count == run.block ? out + part.place : run.work;
         estimate_block(lanes, lane_bits, part, shared, sum, result, run.work);
         restore_block(factors, run, part, out);
     });
@@ -356,8 +366,8 @@ template <Packing PACKING>
 void residual_all(const float *values, const std::uint32_t *words, const std::uint8_t *levels, const float *factors,
                   const Run &run, const SharedDithers &shared, const DitherSum &sum, float *out) {
     for_blocks(run, [&](const BlockPart &part) {
-        const float *const from = values + part.start;
-        float *const to = out + part.start;
+        const float *const from = values + part.place;
+        float *const to = out + part.place;
         if (factors[2 * part.number] == 0) {
             words += words_of(PACKING, part.length);
             __builtin_memmove(to, from, part.count * sizeof *to);
@@ -385,6 +395,8 @@ void residual_blocks(const float *values, const std::uint32_t *words, Packing pa
             return residual_all<Packing::PLANES_3>(values, words, levels, factors, run, shared, sum, out);
         case Packing::PLANES_5:
             return residual_all<Packing::PLANES_5>(values, words, levels, factors, run, shared, sum, out);
+        case Packing::BYTES_TO_8:
+            return residual_all<Packing::BYTES_TO_8>(values, words, levels, factors, run, shared, sum, out);
         case Packing::BYTES_TO_16:
             return residual_all<Packing::BYTES_TO_16>(values, words, levels, factors, run, shared, sum, out);
         case Packing::NIBBLES_TO_16:

@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Server, controller and switch of a launch on one machine, on addresses of their own below 127.0.0.0/8."""
+"""Server, controller and switch of ``lanesum launch`` on one machine, on addresses of their own below 127.0.0.0/8.
+
+The launcher finds this module by the entry-point group ``lanesum.launch``.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,6 @@ from lanesum.cli.app import entry_point
 from lanesum.errors import ConfigurationError
 from lanesum.launch.supervisor import Supervisor
 from lanesum.protocol.spec import MAX_WORKERS, UDP_PORT
-
-SWITCHES = ("none", "embedded", "bmv2")
 
 _SECOND_OCTETS = range(64, 128)  # topologies for loopback use 127.0 and 127.19, switches 127.255
 _SERVER, _CONTROLLER, _CLAIM = 250, 251, 252  # last octets; workers have 1 to 32

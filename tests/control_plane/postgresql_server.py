@@ -1,0 +1,110 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""A PostgreSQL server of the distribution for tests, in a folder of its own and at a socket file."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lanesum.rpc import tls
+
+_UID = 65534  # PostgreSQL refuses root
+_USER = pwd.getpwuid(_UID).pw_name
+_FOLDERS = (*map(str, sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)), os.environ.get("PATH", ""))
+_INITDB = shutil.which("initdb", path=os.pathsep.join(_FOLDERS))
+#: The reason why there is no server here; empty if there is one.
+MISSING = "" if _INITDB else "initdb is not installed (Debian package postgresql)"
+if importlib.util.find_spec("asyncpg") is None:
+    MISSING = "asyncpg is not installed (lanesum-control[postgresql])"
+
+
+class PostgresqlServer:
+    """A server in ``folder``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self, **more: str) -> None:
+        """Start with more settings, and wait until it answers."""
+        assert _INITDB is not None
+        settings = {"listen_addresses": "", "unix_socket_directories": str(self.folder), "fsync": "off"}
+        options = [word for name, value in (settings | more).items() for word in ("-c", f"{name}={value}")]
+        command = [str(Path(_INITDB).with_name("postgres")), "-D", f"{self.folder}/data", *options]
+        self._process = _start(command, self.folder)
+        while self._psql("SELECT 1").returncode:
+            assert self._process.poll() is None, "postgres ended"
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        """Stop at once, as after a crash of the machine; the databases stay."""
+        if self._process is not None:
+            self._process.send_signal(3)
+            self._process.wait()
+
+    def start_with_tls(self, address: str, certificates: Path, password: str) -> str:
+        """Start with TLS and a password at ``address`` too; return the URL of a database there, without parameters."""
+        for name in (tls.CERTIFICATE, tls.KEY):
+            shutil.copy(certificates / name, self.folder)
+            (self.folder / name).chmod(0o600)
+            if os.geteuid() == 0:
+                shutil.chown(self.folder / name, _USER)
+        access = "local all all trust\nhostssl all all 127.0.0.0/8 scram-sha-256\n"
+        (self.folder / "data" / "pg_hba.conf").write_text(access)
+        files = {"ssl_cert_file": f"{self.folder}/{tls.CERTIFICATE}", "ssl_key_file": f"{self.folder}/{tls.KEY}"}
+        self.start(listen_addresses=address, ssl="on", **files)
+        assert not self._psql(f"ALTER USER {_USER} PASSWORD '{password}'").returncode
+        return f"postgresql://{_USER}@{address}/postgres"
+
+    def empty_database(self, name: str) -> str:
+        """Return the URL of the database ``name``, without tables."""
+        query = "DROP SCHEMA public CASCADE; CREATE SCHEMA public"
+        if self._psql(query, name).returncode:
+            assert not self._psql(f"CREATE DATABASE {name}").returncode
+        return f"postgresql://{_USER}@/{name}?host={self.folder}"
+
+    def _psql(self, query: str, database: str = "template1") -> subprocess.CompletedProcess[bytes]:
+        assert _INITDB is not None
+        psql = [str(Path(_INITDB).with_name("psql")), "-h", self.folder, "-U", _USER, "-d", database, "-c", query]
+        return subprocess.run(psql, check=False, capture_output=True)
+
+
+def _start(command: list[str], folder: Path) -> subprocess.Popen[bytes]:
+    user = _UID if os.geteuid() == 0 else None
+    return subprocess.Popen(
+        command, user=user, group=user, extra_groups=[] if user else None, cwd=folder,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+@contextlib.contextmanager
+def running() -> Iterator[PostgresqlServer]:
+    """Run a server on a new cluster; skip the test where it is not installed."""
+    if MISSING:
+        pytest.skip(MISSING)
+    assert _INITDB is not None
+    folder = Path(tempfile.mkdtemp(prefix="lanesum-pg-"))
+    try:
+        if os.geteuid() == 0:
+            shutil.chown(folder, _USER)
+        command = [_INITDB, "-D", f"{folder}/data", "-U", _USER, "--auth=trust", "--no-sync", "--no-instructions"]
+        assert _start(command, folder).wait() == 0
+        server = PostgresqlServer(folder)
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop()
+    finally:
+        shutil.rmtree(folder)
