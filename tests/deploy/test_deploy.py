@@ -205,6 +205,14 @@ def test_kustomization_builds_all_manifests() -> None:
     assert sorted(kinds) == sorted([*(one["kind"] for one in manifests()), "ConfigMap"])
 
 
+def test_manifests_fit_the_schemas_of_kubernetes() -> None:
+    schemas = pytest.importorskip("kubernetes_validate", reason="kubernetes-validate is not installed (100 MB)")
+    for one in manifests():
+        schemas.validate(one, "1.31", strict=True)
+        with pytest.raises(schemas.ValidationError):
+            schemas.validate({**one, "metadata": {"nmae": "x"}}, "1.31", strict=True)
+
+
 def run_script(name: str, **variables: str) -> subprocess.CompletedProcess[str]:
     environment_ = {"PATH": os.environ["PATH"], **variables}
     return subprocess.run([DEPLOY / "slurm" / name], capture_output=True, text=True, env=environment_)
