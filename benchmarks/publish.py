@@ -25,6 +25,7 @@ from lanesum_lab.bench import (
     faults,
     learning,
     nmse,
+    observation,
     pictures,
     server,
     sparse,
@@ -65,6 +66,15 @@ def loss_table(result: dict[str, Any]) -> str:
 def sharing_table(result: dict[str, Any]) -> str:
     """Return the throughput of two jobs at one switch."""
     return "\n".join([*_transposed(faults.SHARING_COLUMNS, faults.sharing_rows(result)), "", _measured(result)])
+
+
+def observation_table(result: dict[str, Any]) -> str:
+    """Return the cost of top, metrics and traces."""
+    conditions = (
+        f"Medians of paired blocks of {result['block_s']:g} s, with confidence intervals of 95 %, {_machine(result)}. "
+        f"Codec `{result['codec']}`, {result['workers']} workers."
+    )
+    return "\n".join([*_markdown(observation.COLUMNS, observation.rows(result)), "", conditions])
 
 
 def congestion_table(result: dict[str, Any]) -> str:
@@ -343,7 +353,17 @@ PICTURES: dict[str, tuple[str, Callable[[dict[str, Any], Path], None]]] = {
 BENCHMARKS: dict[str, tuple[str, ...]] = {
     **{
         name: (name,)
-        for name in ("switch", "faults", "congestion", "allreduce", "server", "transport", "nmse", "learning")
+        for name in (
+            "switch",
+            "faults",
+            "congestion",
+            "allreduce",
+            "server",
+            "transport",
+            "nmse",
+            "learning",
+            "observation",
+        )
     },
     "allreduce-sizes": (
         *("allreduce", "--cases", "hub", "--rates", "1000"),

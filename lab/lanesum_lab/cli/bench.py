@@ -378,6 +378,22 @@ def growth(
 
 
 @app.command()
+def observation(
+    sizes: Annotated[str, typer.Option(help="Values of an all-reduce, separated by commas, such as 25k,1M.")] = "",
+    repeats: Repeats = None,
+    seconds: Seconds = None,
+    quick: Quick = False,
+    as_json: Json = False,
+) -> None:
+    """Cost of top, metrics and traces, beside all-reduces that nothing observes. On loopback."""
+    from lanesum_lab.bench import observation as bench
+
+    given = _numbers(sizes, "--sizes")
+    result = bench.run(_settings(bench, quick, sizes=given, repeats=repeats, block_s=seconds))
+    _show(result, [(bench.COLUMNS, bench.rows)], as_json)
+
+
+@app.command()
 def supervision(
     switches: Annotated[str, typer.Option(help="Numbers of switches, separated by commas.")] = "",
     before: Annotated[
