@@ -106,7 +106,8 @@ def summary_table(result: dict[str, Any]) -> str:
 
 def tenants_table(result: dict[str, Any]) -> str:
     """Return the admissions and sums of one tenant beside another one's admissions."""
-    return "\n".join([*_markdown(tenants.COLUMNS, tenants.rows(result)), "", _on_one_machine(result)])
+    words = f"Medians of {result['repeats']} runs, {_machine(result)}."
+    return "\n".join([*_markdown(tenants.COLUMNS, tenants.rows(result)), "", words])
 
 
 def sweep_table(result: dict[str, Any]) -> str:
