@@ -151,7 +151,7 @@ install-service: ## install the services of systemd as root (SERVICES= DESTDIR=)
 	for file in deploy/lanesum.toml topologies/star4.yaml; do \
 		to=$(DESTDIR)/etc/lanesum/$$(basename $$file | sed s/star4/topology/); \
 		[ -e $$to ] || install -D -m 644 $$file $$to; done
-	[ -n "$(DESTDIR)" ] || systemctl daemon-reload
+	[ -n "$(DESTDIR)" ] || [ ! -d /run/systemd/system ] || systemctl daemon-reload
 
 clean: ## remove the virtual environment, caches and out/
 	rm -rf $(VENV) out .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -25,6 +25,7 @@ from lanesum_lab.bench import (
     faults,
     learning,
     nmse,
+    observation,
     pictures,
     server,
     sparse,
@@ -32,6 +33,7 @@ from lanesum_lab.bench import (
     transport,
     tta,
     tta_report,
+    two_threads,
     widths,
 )
 from lanesum_lab.bench.figures import text as shown
@@ -65,6 +67,15 @@ def loss_table(result: dict[str, Any]) -> str:
 def sharing_table(result: dict[str, Any]) -> str:
     """Return the throughput of two jobs at one switch."""
     return "\n".join([*_transposed(faults.SHARING_COLUMNS, faults.sharing_rows(result)), "", _measured(result)])
+
+
+def observation_table(result: dict[str, Any]) -> str:
+    """Return the cost of top, metrics and traces."""
+    conditions = (
+        f"Medians of paired blocks of {result['block_s']:g} s, with confidence intervals of 95 %, {_machine(result)}. "
+        f"Codec `{result['codec']}`, {result['workers']} workers."
+    )
+    return "\n".join([*_markdown(observation.COLUMNS, observation.rows(result)), "", conditions])
 
 
 def congestion_table(result: dict[str, Any]) -> str:
@@ -152,6 +163,12 @@ def widths_table(result: dict[str, Any]) -> str:
     return "\n".join([*_markdown(widths.columns(result), widths.rows(result)), "", words])
 
 
+def bounds_table(result: dict[str, Any]) -> str:
+    """Return the fewest bits with the error of flat ``thc``, beside those of widths per block."""
+    words = f"{result['workers']} workers, means of {result['records']} records, {_machine(result)}."
+    return "\n".join([*_markdown(widths.BOUND_COLUMNS, widths.bound_rows(result)), "", words])
+
+
 def training_table(result: dict[str, Any]) -> str:
     """Return the final loss with widths per block beside that of exact sums."""
     rows = [
@@ -174,8 +191,9 @@ def rounds_table(result: dict[str, Any]) -> str:
 
 
 def codec_table(result: dict[str, Any]) -> str:
-    """Return the processor time of ``thc``."""
-    return "\n".join([*_markdown(codec.COLUMNS, codec.rows(result)), "", _on_one_machine(result)])
+    """Return the processor time of ``thc``, and its speed-up by a second thread."""
+    threads = _if_any(two_threads.COLUMNS, two_threads.rows(result))
+    return "\n".join([*_markdown(codec.COLUMNS, codec.rows(result)), "", *threads, _on_one_machine(result)])
 
 
 def sparse_table(result: dict[str, Any]) -> str:
@@ -317,6 +335,7 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "transport figures": ("transport.json", PAGE, transport_tables),
     "error figures": ("nmse.json", "docs/codecs.md", nmse_table),
     "widths figures": ("nmse-widths.json", "docs/codecs.md", widths_table),
+    "bounds of widths": ("nmse-widths.json", "docs/codecs.md", bounds_table),
     "widths in training": ("learning-widths.json", "docs/codecs.md", training_table),
     "widths in longer training": ("learning-long.json", "docs/codecs.md", training_table),
     "bias figures": ("nmse.json", "docs/codecs.md", rounds_table),
@@ -352,6 +371,7 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
             "transport",
             "nmse",
             "learning",
+            "observation",
         )
     },
     "allreduce-sizes": (
@@ -361,7 +381,6 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
     **{
         f"allreduce-{model.replace('_', '-')}": (
             *("allreduce", "--gradients", model, "--codecs", "thc,thc error=0.01", "--cases", "hub"),
-            *("--repeats", "3"),
         )
         for model in ("transformer", "large_transformer")
     },

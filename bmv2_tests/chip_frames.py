@@ -19,7 +19,7 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-from lanesum_control.model import HostPort, Station, SwitchJob
+from lanesum_control.model import HostPort, Role, Station, SwitchJob
 from lanesum_control.pipelines import tofino_pipeline
 from lanesum_switch.reference.frame import parse
 from lanesum_switch.reference.switch import PortFrame
@@ -109,8 +109,8 @@ class Trio(Star):
         assert out == executed, f"the executor differs from the reference on port {port}: {frame.hex()}"
         self._sent.append((port, frame))
         self._expected += out
-        if len(self._sent) >= self.batch:
-            self.flush()
+        if len(self._sent) >= self.batch or any(job.role & Role.SHARED for job in self.jobs):
+            self.flush()  # a packet that takes an entry over recirculates: no other one may pass it
         return out
 
 

@@ -32,10 +32,8 @@ from lanesum_switch.reference.tofino_slots import TofinoSlotTable
 from .in_process import InProcessTarget
 from .target import DEVICE_ID, Clock, Queues
 
-#: Profiles by the name of their target.
+#: Profiles by the name of their target of the suite.
 MODEL_PROFILES = {f"{profile.name}-model": profile for profile in PROFILES if profile.chip in MODELS}
-#: Targets of the suite. With several passes a packet takes some tenths of a second; these have a test of their own.
-SUITE_TARGETS = tuple(name for name, profile in MODEL_PROFILES.items() if profile.passes == 1)
 P4_SOURCES = Path(__file__).parent.parent / "p4src"
 
 

@@ -15,7 +15,7 @@ import pytest
 from lanesum.protocol import LaneOp
 from lanesum_switch.tna.switch import TofinoSwitch
 
-from .chip_model import SUITE_TARGETS
+from .chip_model import MODEL_PROFILES
 from .star import Star
 from .target import Target
 from .targets import RECORDS, REFERENCE, TARGETS, open_target
@@ -40,7 +40,7 @@ def _is_long(item: pytest.Item) -> bool:
         callspec is not None
         and not {"running_star", "running_tree"}.isdisjoint(callspec.params)
         and (
-            not set(SUITE_TARGETS).isdisjoint(map(str, callspec.params.values()))
+            not set(MODEL_PROFILES).isdisjoint(map(str, callspec.params.values()))
             or (
                 not set(_OTHER_PROFILES).isdisjoint(map(str, callspec.params.values()))
                 and item.path.name not in _SHORT_FOR_OTHER_PROFILES

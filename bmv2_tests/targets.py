@@ -35,7 +35,7 @@ def _is_built(record: SwitchTarget) -> bool:
 
 # The model of a chip is tested with each profile, and in this process: see ``chip_model``.
 RECORDS = {record.name: record for record in targets.targets() if _is_built(record) and record.name != "tofino-model"}
-TARGETS = (REFERENCE, *RECORDS, *chip_model.SUITE_TARGETS)
+TARGETS = (REFERENCE, *RECORDS, *chip_model.MODEL_PROFILES)
 # The test builds of BMv2's program, with fault tables.
 FAULT_TARGETS = tuple(f"{name}{_WITH_FAULTS}" for name in ("embedded", "bmv2"))
 

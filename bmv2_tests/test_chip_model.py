@@ -12,15 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from lanesum.protocol import LaneOp
 from lanesum_control.tofino.build import ASSEMBLER
 from lanesum_lab.tofino_model.__main__ import BUILD_VARIABLE
 from lanesum_switch.api import PacketOut
 
 from .chip_frames import Trio, compare, trio
-from .chip_model import MODEL_PROFILES, SUITE_TARGETS, build_folder, model_target, obstacle
-from .jobs import Place
-from .star import Star
+from .chip_model import MODEL_PROFILES, build_folder, obstacle
 
 pytestmark = pytest.mark.long
 
@@ -35,7 +32,7 @@ _PLANTED = (
 )
 
 
-@pytest.fixture(scope="module", params=SUITE_TARGETS)
+@pytest.fixture(scope="module", params=MODEL_PROFILES)
 def running_trio(request: pytest.FixtureRequest) -> Iterator[Trio]:
     with trio(request.param) as star:
         yield star
@@ -93,15 +90,3 @@ def test_comparison_with_wrong_program_fails(action: str, right: str, wrong: str
     with trio(_SMALLEST, build=tmp_path) as star, pytest.raises(AssertionError, match="differs from the reference"):
         for seed in range(4):
             compare(star, seed)
-
-
-@pytest.mark.parametrize("name", [name for name in MODEL_PROFILES if name not in SUITE_TARGETS])
-def test_other_profiles_give_the_sums_of_the_reference(name: str) -> None:
-    with model_target(name) as target:
-        star = Star(target)
-        for _ in star.scope():
-            job = star.admit(3)
-            for chunk, op in enumerate((LaneOp.ADD32, LaneOp.EXPAND8, LaneOp.OR, LaneOp.MAX)):
-                for worker, words in enumerate(job.words(chunk, op)):
-                    out = star.contribute(job, worker, words, Place(0, chunk, chunk, op=op))
-                    assert len(out) == (3 if worker == 2 else 0)

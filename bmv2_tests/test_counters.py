@@ -14,7 +14,7 @@ from lanesum_control.model import SWITCH_MAC
 from lanesum_control.switch import MEMBER, RECEIVER, P4RuntimeSwitch
 from lanesum_switch.frames import UdpFrame
 
-from .chip_model import SUITE_TARGETS
+from .chip_model import MODEL_PROFILES
 from .star import NON_MEMBER, SERVER, SLOT_DECISIONS, Place, Star, worker_host
 
 CLASSIFIED = (
@@ -84,7 +84,7 @@ def test_direct_counters_count_each_worker(star: Star) -> None:
         "claim": 1, "contribute": 1, "report_pending": 3, "contribute_and_complete": 1, "replay": 1,
     }  # fmt: skip
     # The model's target reads the counters of constant entries only.
-    if not isinstance(star.target.control, P4RuntimeSwitch) or star.target.name in SUITE_TARGETS:
+    if not isinstance(star.target.control, P4RuntimeSwitch) or star.target.name in MODEL_PROFILES:
         return
     frame_bytes = len(job.contribution(0, words[0])[1])
     members = {e.params["worker"]: e for e in star.target.control.entries(MEMBER)}

@@ -59,12 +59,10 @@ class Traffic:
         self.agreeing = agreeing
         self.rng = rng
         lease = _NEVER if star.target.clock is None else _LEASE
-        # See Star.admit.
-        self._roles = [role for role in _ROLES if not (role & Role.SHARED and star.target.stopped)]
         self.jobs: list[Job] = []
         ops = star.target.ops
         for _ in range(rng.choice((1, 2, 3))):
-            role = rng.choice(self._roles)
+            role = rng.choice(_ROLES)
             members = rng.choice((1, 2, 3, 4))
             threshold = rng.randrange(members + 1) if role & Role.QUORUM else 0
             self.jobs.append(
@@ -151,7 +149,7 @@ class Traffic:
             old,
             slot_base=rng.randrange(2),
             slot_count=rng.choice((1, 2)),
-            role=rng.choice([role for role in self._roles if role & Role.UPPER == old.role & Role.UPPER]),
+            role=rng.choice([role for role in _ROLES if role & Role.UPPER == old.role & Role.UPPER]),
             threshold=rng.randrange(len(old.members) + 1),
         )
 

@@ -279,6 +279,8 @@ def test_age_across_the_wrap_of_time_is_right(star: Star) -> None:
 
 def test_lease_of_one_tick_ends_in_real_time(star: Star) -> None:
     """On every target, with its own clock."""
+    if star.target.stopped:
+        pytest.skip(f"time stands still on {star.target.name}")
     first = star.admit([0, 1], role=Role.SHARED, lease=1)
     second = star.admit([3], role=Role.SHARED, lease=1)
     star.contribute(first, 0, first.words(22)[0])

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 
 from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.rpc import tls
+from lanesum.rpc.controller import one_line
 from lanesum_control.database import Row
 from lanesum_control.errors import NotLeaderError, StoreError
 from lanesum_control.event_loop import run
@@ -221,7 +222,9 @@ class PostgresqlDatabase:
             is_answer = isinstance(error, driver.PostgresError | driver.DataError)
             if not is_answer or getattr(error, "severity_en", "") in ("FATAL", "PANIC"):
                 self._drop()
-            why = "it does not answer" if isinstance(error, TimeoutError) else str(error).rstrip(".")
+            why = "it does not answer" if isinstance(error, TimeoutError) else one_line(error).rstrip(".")
+            if isinstance(error, FileNotFoundError):
+                why = f"{why}: a file that the URL or the environment names"
             raise StoreError(
                 f"Cannot use the state in {self.name}: {why}.",
                 "Running jobs go on; look at the database server." if self._connection is None else "",

@@ -52,7 +52,7 @@ def join(
     """Return the ticket of one worker.
 
     Args:
-        controller: ``host:port`` of the controller; the default is LANESUM_CONTROLLER.
+        controller: ``host:port`` of the controller, or of several by commas; the default is LANESUM_CONTROLLER.
         job: name of the job; the default is LANESUM_JOB.
         worker: number of this worker; the default is RANK, which torchrun sets.
         timeout_s: maximum waiting time for the controller, in seconds.

@@ -37,7 +37,7 @@ _START_S = 2.0
 _REPORT_TIMEOUT_S = 5.0
 _COUNTS_TIMEOUT_S = 1.0  # meanwhile no state is read
 _STOP_TIMEOUT_S = 1.0
-_CLOCK_CALLS = 20  # of which the fastest one counts
+_CLOCK_CALLS = 8  # of which the fastest one counts
 _RANDOM = secrets.token_hex(8)
 # Errors that all workers raise by themselves, or because of another worker.
 _NOT_REPORTED = (AggregationTimeoutError, MismatchError, SessionClosedError, WorkerGoneError)

@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from lanesum.rpc import tls
+
 _UID = 65534  # PostgreSQL refuses root
 _USER = pwd.getpwuid(_UID).pw_name
 _FOLDERS = (*map(str, sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)), os.environ.get("PATH", ""))
@@ -34,11 +36,11 @@ class PostgresqlServer:
         self.folder = folder
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> None:
-        """Start, and wait until it answers."""
+    def start(self, **more: str) -> None:
+        """Start with more settings, and wait until it answers."""
         assert _INITDB is not None
         settings = {"listen_addresses": "", "unix_socket_directories": str(self.folder), "fsync": "off"}
-        options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+        options = [word for name, value in (settings | more).items() for word in ("-c", f"{name}={value}")]
         command = [str(Path(_INITDB).with_name("postgres")), "-D", f"{self.folder}/data", *options]
         self._process = _start(command, self.folder)
         while self._psql("SELECT 1").returncode:
@@ -50,6 +52,20 @@ class PostgresqlServer:
         if self._process is not None:
             self._process.send_signal(3)
             self._process.wait()
+
+    def start_with_tls(self, address: str, certificates: Path, password: str) -> str:
+        """Start with TLS and a password at ``address`` too; return the URL of a database there, without parameters."""
+        for name in (tls.CERTIFICATE, tls.KEY):
+            shutil.copy(certificates / name, self.folder)
+            (self.folder / name).chmod(0o600)
+            if os.geteuid() == 0:
+                shutil.chown(self.folder / name, _USER)
+        access = "local all all trust\nhostssl all all 127.0.0.0/8 scram-sha-256\n"
+        (self.folder / "data" / "pg_hba.conf").write_text(access)
+        files = {"ssl_cert_file": f"{self.folder}/{tls.CERTIFICATE}", "ssl_key_file": f"{self.folder}/{tls.KEY}"}
+        self.start(listen_addresses=address, ssl="on", **files)
+        assert not self._psql(f"ALTER USER {_USER} PASSWORD '{password}'").returncode
+        return f"postgresql://{_USER}@{address}/postgres"
 
     def empty_database(self, name: str) -> str:
         """Return the URL of the database ``name``, without tables."""

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -87,9 +88,17 @@ def vector(worker: int, number: int) -> np.ndarray:
 
 
 @contextlib.contextmanager
-def running(folder: Path, device: Any, pipeline: Any, prefix: str) -> Iterator[Site]:
-    """Run a site around ``device``; ``prefix``: prefix of unused addresses."""
-    star = parse(available()["star4"].read_text().replace("10.19.", prefix), "star")
+def running(
+    folder: Path, device: Any, pipeline: Any, prefix: str, ports: Mapping[int, int] = MappingProxyType({})
+) -> Iterator[Site]:
+    """Run a site around ``device``.
+
+    ``prefix``: prefix of unused addresses. ``ports``: other numbers for ports of the switch.
+    """
+    text = available()["star4"].read_text().replace("10.19.", prefix)
+    for port, other in ports.items():
+        text = text.replace(f"s1:{port}", f"s1:{other}")
+    star = parse(text, "star")
     switch = RemoteSwitch(f"unix:{folder}/p4runtime", pipeline)
     with (
         P4RuntimeServer(device, switch.address, device_id=1),

@@ -15,6 +15,7 @@ from lanesum.errors import ConfigurationError
 from lanesum_control.bfruntime import messages
 from lanesum_control.bfruntime.connection import BfRuntimeConnection, forwarding_config
 from lanesum_control.bfruntime.description import Description
+from lanesum_control.bfruntime.link_news import LinkNews
 from lanesum_control.bfruntime.ports import PortSettings, PortTable
 from lanesum_control.bfruntime.replication import ReplicationEngine
 from lanesum_control.capabilities import OWNER_REGISTER, owner_word
@@ -31,7 +32,7 @@ from lanesum_control.switch import DELETE, INSERT
 from lanesum_control.topology import load
 from lanesum_switch.api import Replica
 from lanesum_switch.bfruntime.fixed_tables import DESCRIPTION
-from tests.control_plane.control_fakes import FakeServer, request, what
+from tests.control_plane.control_fakes import FakeClock, FakeServer, request, what
 from tests.control_plane.protocols import BF_RUNTIME, Process
 from tests.control_plane.test_tofino_switch import SERVER, contribution, host, job, sums
 
@@ -220,6 +221,20 @@ def test_restarted_agent_is_repaired_by_the_monitor(process: Process) -> None:
     assert "member 4" in what(controller, "s1")[-1]
     assert groups and process.device.multicast_groups == groups
     controller.close()
+
+
+def test_link_news_of_a_flapping_port_are_bounded() -> None:
+    clock = FakeClock()
+    news = LinkNews(clock)
+    told = []
+    for number in range(100):
+        told += news.take([(2, number % 2 == 0)])
+        clock.now += 0.5
+    assert told == ["port 2 is up", "port 2 is down"] * 5
+    assert news.take([(3, False)]) == ["port 3 is down"]
+    clock.now += 60
+    assert news.take([]) == ["port 2 is down, after 90 changes"]
+    assert news.take([]) == []
 
 
 def test_link_that_changes_is_an_event(process: Process) -> None:

@@ -4,14 +4,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import io
+import re
 
 import pytest
+from rich.table import Table
 
 from lanesum_control.capabilities import EVERYTHING
+from lanesum_control.cli.console import console
 from lanesum_control.service import ControllerService
 from tests.command_line import invoke
 from tests.control_plane.control_fakes import Site, request
+from tests.docs.names import tracked_files
+from tests.paths import ROOT
+
+PACKAGES = ("host", "control_plane", "softswitch", "lab")
 
 
 @pytest.fixture(autouse=True)
@@ -29,6 +38,19 @@ def test_job_list_without_a_terminal_is_complete() -> None:
     assert ", ".join(f"w{number}" for number in range(1, 17)) in line
     (reason,) = controller.job(name).left_out.values()
     assert f"Z: {reason}" in output and "…" not in output
+
+
+def test_output_of_all_commands_is_complete_in_a_pipe() -> None:
+    # One function makes the consoles of standard output; nothing else cuts lines, for no terminal is known to it.
+    own = "control_plane/lanesum_control/cli/console.py"
+    sources = [name for name in tracked_files() if name.endswith(".py") and name.split("/")[0] in PACKAGES]
+    found = {name: re.findall(r"\bConsole\(([^)]*)", (ROOT / name).read_text()) for name in sources if name != own}
+    assert len(found) > 300 and all("stderr=True" in made for one in found.values() for made in one)
+    wide = Table("a" * 300, "b" * 300)
+    wide.add_row("c" * 300, "d" * 300)
+    with contextlib.redirect_stdout(io.StringIO()) as piped:
+        console().print(wide)
+    assert all(letter * 300 in piped.getvalue() for letter in "abcd")
 
 
 def test_job_list_names_the_pipe_that_combines_sums() -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
 import shutil
 import socket
@@ -349,7 +348,7 @@ def scraped(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         start(endpoint)
         endpoints.append(endpoint)
 
-    def scrape(_what: str) -> None:
+    def scrape(_what: str, *_wait: object) -> None:
         found.append(text(endpoints[-1].address))
 
     monkeypatch.setattr(MetricsEndpoint, "start", started)
@@ -399,10 +398,14 @@ def test_prometheus_scrapes_a_controller_and_fires_an_alert(tmp_path: Path) -> N
             .replace("15s", "200ms")
             .replace("127.0.0.1:9464", endpoint.address)
         )
-        listen = f"127.0.0.1:{20_000 + os.getpid() % 10_000}"  # below the ports of outgoing connections
         command = ["prometheus", f"--config.file={tmp_path}/prometheus.yml", f"--storage.tsdb.path={tmp_path}/data"]
-        process = subprocess.Popen([*command, f"--web.listen-address={listen}"], stderr=subprocess.DEVNULL)
+        with (tmp_path / "log").open("w") as log:
+            process = subprocess.Popen([*command, "--web.listen-address=127.0.0.1:0"], stderr=log)
         try:
+            while (found := re.search(r"Listening on\" address=(\S+)", (tmp_path / "log").read_text())) is None:
+                assert process.poll() is None, "prometheus ended"
+                time.sleep(0.05)
+            listen = found[1]
             assert query(process, listen, 'lanesum_job_slots{job="a"}')[0]["metric"]["switch"] == "s1"
             alert = query(process, listen, 'ALERTS{alertname="LanesumServerLost",alertstate="firing"}')[0]["metric"]
             assert (alert["server"], alert["severity"]) == ("server", "critical")

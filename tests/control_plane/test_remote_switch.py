@@ -239,7 +239,9 @@ def test_restart_is_noticed(remote: RemoteSwitch, process: Process) -> None:
 def test_another_controller_is_noticed(remote: RemoteSwitch, process: Process) -> None:
     with SwitchConnection(process.address, election_id=(0, 9)):
         wait_for(lambda: not remote.device.connection._session.is_primary)
-        with pytest.raises(NotPrimaryError, match=r"with election id 9 is primary .* has election id 1\. Stop it"):
+        with pytest.raises(
+            NotPrimaryError, match=r"A P4Runtime client with election id 9 is primary .* has election id 1\. Stop it"
+        ):
             remote.check()
         with pytest.raises(NotPrimaryError, match="election id 9"):
             remote.device.admit(job())

@@ -8,12 +8,14 @@ import contextlib
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from lanesum.errors import ConfigurationError
 from lanesum.rpc import controller as rpc
 from lanesum.rpc import json_grpc, tls
+from lanesum_control import certs
 from lanesum_control import postgresql as postgresql_module
 from lanesum_control.backup import back_up, restore
 from lanesum_control.errors import NotLeaderError, NotPrimaryError, SchemaError, StoreError
@@ -162,17 +164,30 @@ def test_new_leader_ends_no_lease_before_workers_return(database: PostgresqlUrl)
 # Transactions.
 
 
+class WithoutAnswers:
+    """Connection whose commits are carried out and not answered."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    async def execute(self, query: str) -> str:
+        await self._connection.execute(query)
+        raise ConnectionResetError(query)
+
+
 def test_commit_without_an_answer_ends_the_leadership(database: PostgresqlUrl) -> None:
-    with candidate(database, "a") as leadership, contextlib.closing(PostgresqlDatabase(database)) as other:
+    with candidate(database, "a") as leadership:
         assert leadership.take()
         with store_of(database, leadership) as store:
             with pytest.raises(StoreError, match="Cannot use the state in postgresql://"), store.transaction():
-                store.set_meta("half", 1)
-                ((session,),) = store._db.execute("SELECT pg_backend_pid()")
-                other.execute("SELECT pg_terminate_backend(?)", (session,))
+                store.set_meta("unknown", 1)
+                store._db._connection = WithoutAnswers(store._db._connection)  # type: ignore[attr-defined]
             with pytest.raises(NotLeaderError, match="a commit had no answer"):
                 leadership.wait_until_lost()
-            assert store.meta("half") is None, "the store can be read again"
+            assert store.meta("unknown") == 1, "the store can be read again"
 
 
 def test_transaction_with_a_failed_statement_is_not_committed(database: PostgresqlUrl) -> None:
@@ -317,6 +332,36 @@ def test_host_of_the_environment_needs_tls_too(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(ConfigurationError, match=r"db\.example has sslmode prefer"):
         PostgresqlUrl.parse("postgresql:///state")
     assert PostgresqlUrl.parse("postgresql:///state", insecure=True).url == "postgresql:///state"
+
+
+def test_database_on_the_network_is_used_with_tls_and_password(
+    postgresql: PostgresqlServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("PGPASSWORD", "PGPASSFILE"):
+        monkeypatch.delenv(name, raising=False)
+    certs.init(tmp_path / "own", ["127.19.1.57"])
+    certs.init(tmp_path / "other")
+    passwords = tmp_path / "passwords"
+    passwords.touch(0o600)
+    passwords.write_text("127.19.1.57:5432:postgres:*:secret\n")
+    postgresql.stop()
+    try:
+        base = postgresql.start_with_tls("127.19.1.57", tmp_path / "own" / "controller", "secret")
+        own, other = (f"sslmode=verify-full&sslrootcert={tmp_path}/{name}/ca/ca.crt" for name in ("own", "other"))
+        with Leadership(PostgresqlUrl.parse(f"{base}?{own}&passfile={passwords}"), "a") as leadership:
+            assert leadership.take()
+        for query, why in {
+            own: "password authentication failed",
+            f"{other}&passfile={passwords}": "certificate verify failed",
+            f"sslmode=disable&passfile={passwords}": "no encryption",
+            f"sslmode=verify-full&sslrootcert={tmp_path}/none": "a file that the URL or the environment names",
+        }.items():
+            with pytest.raises(StoreError, match=why) as caught:
+                Leadership(PostgresqlUrl.parse(f"{base}?{query}"), "a")
+            assert "secret" not in str(caught.value) and "\n" not in str(caught.value)
+    finally:
+        postgresql.stop()
+        postgresql.start()
 
 
 def test_database_of_another_program_is_refused_unchanged(database: PostgresqlUrl) -> None:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -47,6 +48,19 @@ def test_sums_of_the_chips_program_are_the_codec_s(site: Site, codec: codecs.Cod
     values = op.shape.uplink_words(site.words) * 32 // op.shape.code_bits
     assert summed >= 2 * (SIZE // values)
     site.controller.remove(job.request.name)
+
+
+def test_workers_at_several_pipes_get_the_codec_s_sums(tmp_path: Path) -> None:
+    """One worker in pipe 0, with the server; two in pipe 1, which combines."""
+    with running(tmp_path, TofinoSwitch(), tofino_pipeline("tofino1-w32"), "10.96.", {2: 129, 3: 130}) as site:
+        job = site.controller.admit(JobRequest("apart", HOSTS, slots=8))
+        assert (job.switch_jobs["s1"].combining_pipe, job.left_out) == (1, {})
+        got, alone = site.reduce(job, codecs.get("fixed", workers=len(HOSTS)))
+        assert [sum_.tobytes() for sum_ in got] == [sum_.tobytes() for sum_ in alone]
+        decided = site.controller.counters()["switches"]["s1"]
+        chunks = 2 * -(-SIZE // site.words)
+        assert decided["claim_and_complete"] >= chunks, "partial sums of one worker"
+        assert decided["contribute_and_complete"] >= chunks
 
 
 def test_missing_operations_are_summed_by_the_server(site: Site) -> None:

@@ -64,6 +64,7 @@ def test_units_are_those_of_commands_that_serve() -> None:
         command, *words = shlex.split(unit["Service"]["ExecStart"])
         assert command == "/opt/lanesum/bin/lanesum" and words[:2] == ["--config", "/etc/lanesum/lanesum.toml"]
         assert f"lanesum-{check_command(words)}" == path.stem == unit["Service"]["StateDirectory"]
+        assert unit["Service"]["Restart"] == "on-failure" and unit["Unit"]["StartLimitIntervalSec"] == "0"
     settings = tomllib.loads((DEPLOY / "lanesum.toml").read_text())
     for command, option in (("controller", "state"), ("server", "journal")):
         assert settings[command][option].startswith(f"/var/lib/lanesum-{command}/")
@@ -128,14 +129,30 @@ def test_container_file_names_files_and_commands_that_exist() -> None:
         assert check_command(yaml.safe_load(stage["CMD"][-1])) == (name if name != "worker" else "doctor")
         assert {int(port.split("/")[0]) for rest in stage.get("EXPOSE", []) for port in rest.split()} == ports
         assert stage.get("USER", stages["base"]["USER"])[-1] == "10001:10001", f"{name} runs as root"
-    for project in re.findall(r" \./(\S+)", stages["build"]["RUN"][-1]):
+    projects = re.findall(r" \./(\S+)", stages["build"]["RUN"][-1])
+    for project in projects:
         assert (ROOT / project / "pyproject.toml").is_file(), project
     ignored = path.with_name("Containerfile.dockerignore").read_text().splitlines()
-    copied = [line[1:] for line in ignored if line.startswith("!")]
-    assert all((ROOT / name).exists() for name in copied)
-    # Data files of the packages are links out of their folders.
-    links = {str(link.resolve().relative_to(ROOT)) for link in ROOT.glob("*/lanesum_*/share/**/*") if link.is_symlink()}
-    assert links and {link.split("/")[0] for link in links} <= set(copied)
+    patterns = [line for line in ignored if line and not line.startswith("#")]
+    assert all((ROOT / line[1:]).exists() for line in patterns if line.startswith("!"))
+    # Data files of the packages are links out of their folders; links and targets are copied.
+    links = [link for one in projects for link in (ROOT / one).glob("lanesum_*/share/**/*") if link.is_symlink()]
+    needed = {one.relative_to(ROOT) for link in links for one in (link, link.resolve())}
+    assert links and not [str(one) for one in needed if is_left_out(one, patterns)]
+    assert is_left_out(Path("host/native/build/x.o"), patterns) and is_left_out(Path("docs/jobs.md"), patterns)
+
+
+def is_left_out(path: Path, patterns: list[str]) -> bool:
+    """Return True if a .dockerignore leaves a path out: the last pattern decides that matches it or a folder above."""
+    left_out = False
+    for pattern in patterns:
+        expression = "".join(
+            {"**/": "(.*/)?", "*": "[^/]*"}.get(one, re.escape(one))
+            for one in re.split(r"(\*\*/|\*)", pattern.removeprefix("!"))
+        )
+        if any(re.fullmatch(expression, str(one)) for one in (path, *path.parents)):
+            left_out = not pattern.startswith("!")
+    return left_out
 
 
 def manifests() -> list[dict[str, Any]]:
@@ -186,6 +203,14 @@ def test_kustomization_builds_all_manifests() -> None:
     built = subprocess.run(["kubectl", "kustomize", MANIFESTS], capture_output=True, text=True, check=True)
     kinds = [one["kind"] for one in yaml.safe_load_all(built.stdout)]
     assert sorted(kinds) == sorted([*(one["kind"] for one in manifests()), "ConfigMap"])
+
+
+def test_manifests_fit_the_schemas_of_kubernetes() -> None:
+    schemas = pytest.importorskip("kubernetes_validate", reason="kubernetes-validate is not installed (100 MB)")
+    for one in manifests():
+        schemas.validate(one, "1.31", strict=True)
+        with pytest.raises(schemas.ValidationError):
+            schemas.validate({**one, "metadata": {"nmae": "x"}}, "1.31", strict=True)
 
 
 def run_script(name: str, **variables: str) -> subprocess.CompletedProcess[str]:

@@ -87,6 +87,30 @@ def test_page_of_errors_has_every_type_and_message(
                 assert handed_on or (module, node.exc.lineno) in lines, f"{module}:{node.lineno}"
 
 
+@pytest.fixture(scope="module")
+def tests() -> str:
+    """Return the text of all tests but this file, without marks of regular expressions."""
+    files = (path for top in ("tests", "bmv2_tests") for path in (ROOT / top).rglob("*.py") if path != Path(__file__))
+    return "\n".join(path.read_text() for path in files).replace("\\", "")
+
+
+def test_symptoms_of_troubleshooting_are_provoked_by_tests(tests: str) -> None:
+    _, _, section = (ROOT / "docs" / "running.md").read_text().partition("## Troubleshooting\n")
+    symptoms = re.findall(r"^\| `([^`]+)`", section.partition("\n## ")[0], re.MULTILINE)
+    assert len(symptoms) >= 9
+    for symptom in symptoms:
+        assert re.search(re.escape(symptom).replace(re.escape("..."), ".*"), tests), symptom
+
+
+def test_every_type_of_error_is_provoked_by_a_test(
+    parsed: dict[str, ast.Module], messages: list[error_table.Message], tests: str
+) -> None:
+    known = {name for name in error_table.error_classes(parsed) if name in tests}
+    pieces = ((one.error, piece.strip(" .,:;()")) for one in messages for piece in one.what.split(error_table.VALUE))
+    known |= {error for error, piece in pieces if len(piece) >= 10 and piece in tests}
+    assert {one.error for one in messages} <= known
+
+
 def test_navigation_names_every_page_once() -> None:
     text = (ROOT / "mkdocs.yml").read_text()
     settings = yaml.safe_load(text)

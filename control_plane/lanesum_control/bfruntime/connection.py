@@ -14,6 +14,7 @@ from lanesum.rpc.tls import import_grpc
 from lanesum_control.bfruntime import messages
 from lanesum_control.bfruntime.description import REGISTER, Description, Field, Table
 from lanesum_control.bfruntime.entries import check_numbers, to_bfruntime, to_p4runtime
+from lanesum_control.bfruntime.link_news import LinkNews
 from lanesum_control.bfruntime.ports import PortSettings, PortTable
 from lanesum_control.bfruntime.replication import ReplicationEngine
 from lanesum_control.bfruntime.session import PROGRAM, BfRuntimeSession
@@ -46,6 +47,7 @@ class BfRuntimeConnection(SwitchConnection):
         self._fixed: Description | None = None  # the agent's own tables
         self._is_known = False  # the last answer of ``runs``
         self._is_pushing = False  # ``end_push`` is due
+        self._link_news = LinkNews()
         super()._use(session)
 
     # The program
@@ -235,12 +237,9 @@ class BfRuntimeConnection(SwitchConnection):
         return len(added)
 
     def news(self) -> list[str]:
-        """Return the ports whose link has changed since the last call, each with its last state, in words."""
-        changes: dict[int, bool] = {}
-        while self._session.port_changes:
-            port, is_up = self._session.port_changes.popleft()
-            changes[port] = is_up
-        return [f"port {port} is {'up' if is_up else 'down'}" for port, is_up in sorted(changes.items())]
+        """Return the ports whose link has changed since the last call, each with its last state; see ``LinkNews``."""
+        changes = self._session.port_changes
+        return self._link_news.take([changes.popleft() for _ in range(len(changes))])
 
     def read_register(self, name: str, index: int) -> dict[str, list[int]]:
         """Return a cell by field (as ``lo`` and ``hi``), with a value for each pipe of the program.

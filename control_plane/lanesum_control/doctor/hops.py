@@ -41,7 +41,7 @@ def checks(
         if examined["switches"]:
             yield first_hop(name, ip, arp)
         at = {host["ip"]: one for one, host in examined["hosts"].items()}
-        if here in at and ip in at and not ipaddress.IPv4Address(here).is_loopback:
+        if here in at and ip in at and here != ip and not ipaddress.IPv4Address(here).is_loopback:
             with contextlib.suppress(OSError):  # ``round_trip`` has reported it
                 route = in_band.path(examined, at[here], at[ip])
                 yield from in_band.checks(name, ip, route, examined, needed, counts)

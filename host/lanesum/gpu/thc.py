@@ -3,8 +3,9 @@
 """``thc`` on a vector of a device: the same rounds and words as on the host, made by kernels.
 
 All kernels of a round, and the copies of their results, are launched at once. The communication thread then waits for
-one piece after the other. The residual is computed together with the codes, before they are sent. Two rare cases of a
-quorum are computed on the host: sums that lack some workers, and residuals of words that were left out.
+one piece after the other. The residual is computed together with the codes, before they are sent. The host packs and
+unpacks the digits of words. It also computes two rare cases of a quorum: sums that lack some workers, and residuals of
+words that were left out.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class Launches:
         options = {"num_warps": max(1, block // per_warp), "enable_fp_fusion": False}
         if torch.version.hip is None:
             options["maxnreg"] = registers
-        return {**shape, "LANE": self.coder.op.shape.lane_bits, **options}
+        return {**shape, "LANE": self.coder.unpacked_bits, **options}
 
     @cached_property
     def decode(self) -> dict[str, Any]:
@@ -76,10 +77,9 @@ class Launches:
     def encode(self) -> dict[str, Any]:
         """Constants of the kernel that encodes."""
         grid, shape = self.coder.grid, self.coder.op.shape
-        bits = shape.code_bits
         # The kernel counts the integers left out from either end.
-        assert grid.levels == outer_levels(bits, grid.granularity)
-        left_out = grid.granularity + 1 - 2**bits
+        left_out = grid.granularity + 1 - len(grid.levels)
+        assert grid.uniform or grid.levels == outer_levels(shape.code_bits, grid.granularity)
         missing = set(range(grid.granularity + 1)) - set(grid.levels)
         return {
             **self._block(*_ENCODING),
@@ -87,8 +87,9 @@ class Launches:
             "MISSING": sum(1 << integer for integer in missing),
             "LOW": (left_out + 1) // 2,
             "HIGH": left_out // 2,
-            "CODE": bits,
+            "CODE": shape.code_bits,
             "PLANES": shape.planes,
+            "LANE": shape.lane_bits,
         }
 
     def parts(self, run: Run) -> list[tuple[int, int, int, bool]]:
@@ -132,11 +133,6 @@ class DeviceBackend:
             self._values = torch.empty_like(vector)
             self._residual = torch.empty_like(vector) if context.keep_residual else None
 
-    @property
-    def codes(self) -> Words:
-        words: Words = self._codes.numpy().view(np.uint32)
-        return words
-
     def norms(self) -> Vector:
         coder, part = self._coder, self._sum_part
         parts = -(-self.size // part)
@@ -160,7 +156,6 @@ class DeviceBackend:
         """Launch the encoding of all runs."""
         coder, context = self._coder, self._context
         self._peaks = peaks
-        shape = coder.op.shape
         known = (
             powers_of(self._norms),
             coder.positions(self._norms, peaks),
@@ -170,8 +165,11 @@ class DeviceBackend:
         )
         summed = dither_sum(context.workers, coder.grid.granularity)
         self._dither_sum = (summed.multiplier, self._as_int32(summed.constant))
-        words = self.runs[-1].words(shape.code_bits).stop
-        self._codes = self._staging.empty_pinned(words, torch.int32)
+        words = self.runs[-1].words(coder.op.shape.code_bits).stop
+        self._made = self._staging.empty_pinned(words, torch.int32)
+        self.codes = self._made.numpy().view(np.uint32)
+        if coder.per_word:
+            self.codes = np.empty(self.runs[-1].words(coder.code_bits).stop, np.uint32)
         self._encoded: list[Event] = []
         with self._staging.stream():
             parameters = self._staging.copy_to_device(np.concatenate(known))
@@ -180,8 +178,8 @@ class DeviceBackend:
             made = torch.empty(words, dtype=torch.int32, device=self._vector.device)
             for run in self.runs:
                 self.launch_encode(run, made)
-                part = run.words(shape.code_bits)
-                self._encoded.append(self._staging.copy_to_host(made[part], self._codes[part]))
+                part = run.words(coder.op.shape.code_bits)
+                self._encoded.append(self._staging.copy_to_host(made[part], self._made[part]))
 
     def launch_square_sums(self, sums: torch.Tensor) -> None:
         """Launch the kernel alone, in the current stream: ``sums`` (float64) of the squares of parts."""
@@ -207,16 +205,20 @@ class DeviceBackend:
 
     def encode(self, number: int) -> None:
         self._encoded[number].synchronize()
+        run, made = self.runs[number], self._made.numpy().view(np.uint32)
+        self._coder.pack(made[run.words(8)], self.codes[run.words(self._coder.code_bits)])
 
     def decode(self, number: int, lanes: Words) -> None:
+        run = self.runs[number]
+        lanes = self._coder.unpacked(lanes, run, self._coder.unpacked_bits)
         with self._staging.stream():
-            self.launch_decode(self.runs[number], self._staging.copy_to_device(lanes.view(np.int32)))
+            self.launch_decode(run, self._staging.copy_to_device(lanes.view(np.int32)))
 
     def launch_decode(self, run: Run, lanes: torch.Tensor) -> None:
         """Launch the kernel that decodes all workers' sums of a run (int32 words) to values."""
         launch: _Kernel = self._kernels.decode
         for first, blocks, length, masked in self._launches.parts(run):
-            begin = (first - run.first) * self._coder.block * self._coder.op.shape.lane_bits // 32
+            begin = (first - run.first) * self._coder.block * self._coder.unpacked_bits // 32
             launch[(blocks,)](
                 lanes[begin:], self._values, self._scales, self._signs,
                 self.size, first, length, *self._random_key, *self._dither_sum, MASKED=masked, **self._launches.decode,

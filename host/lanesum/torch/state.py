@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import atexit
 import collections
 import concurrent.futures
 import contextlib
@@ -107,6 +108,8 @@ class State(Closing):
         self._in_flight: collections.deque[TensorAllReduce] = collections.deque()  # of the communication thread alone
         self._busy_since = 0.0
         self._run_folder = RunFolder.of_environment() if host is None or host.leads else None
+        if self._run_folder is not None:
+            atexit.register(lambda kept: None if (state := kept()) is None else state._write_stats(), weakref.ref(self))
         self._written_at = 0.0
         self._num_steps = 0
         self._num_buckets = 0

@@ -29,7 +29,7 @@ from lanesum.codecs.kernels.packing import lane_contribution
 from lanesum.codecs.thc import kernels
 from lanesum.errors import ConfigurationError
 from lanesum_lab.baselines.thc_paper import PaperTHC
-from lanesum_lab.bench import comparison
+from lanesum_lab.bench import comparison, two_threads
 from lanesum_lab.bench.devices import Device, device
 from lanesum_lab.bench.figures import spread, text
 from lanesum_lab.bench.machine import machine
@@ -55,6 +55,7 @@ class Settings:
         parts: ``speed`` of THC beside PyTorch, ``comparison`` of all codecs (:mod:`lanesum_lab.bench.comparison`).
         devices: names for :func:`lanesum_lab.bench.devices.device`.
         codecs: labels of the codecs and peers to compare; empty for all of them.
+        ceiling_s: time of two threads that share nothing, in each turn (:mod:`lanesum_lab.bench.two_threads`).
     """
 
     values: int = 1 << 22
@@ -65,6 +66,7 @@ class Settings:
     parts: tuple[str, ...] = PARTS
     devices: tuple[str, ...] = ("cpu",)
     codecs: tuple[str, ...] = ()
+    ceiling_s: float = 0.05
 
     def __post_init__(self) -> None:
         labels = (*comparison.ALL_CODECS, *comparison.PEERS)
@@ -79,7 +81,7 @@ class Settings:
 
 
 _PROCESSOR = Device(None, {})
-QUICK = Settings(values=1 << 16, repeats=2, compared=1 << 12, recorded=False)
+QUICK = Settings(values=1 << 16, repeats=2, compared=1 << 12, recorded=False, ceiling_s=0.002)
 Times = dict[str, float]
 
 
@@ -94,6 +96,12 @@ def run(settings: Settings) -> dict[str, Any]:
     if "speed" in settings.parts:
         for one in devices:
             figures += _speed(settings, left_out) if one.of is None else _speed_of_device(settings, one)
+    threads = []
+    if "speed" in settings.parts and any(one.of is None for one in devices):
+        vector = _vector(settings)
+        threads = two_threads.measure(
+            lambda: _timed(THC(workers=WORKERS), vector, None), settings.repeats, settings.ceiling_s
+        )
     compared = []
     if "comparison" in settings.parts:
         compared = comparison.run(
@@ -106,13 +114,19 @@ def run(settings: Settings) -> dict[str, Any]:
         "repeats": settings.repeats,
         "workers": WORKERS,
         "figures": figures,
+        "threads": threads,
         "comparison": compared,
         "left_out": left_out,
     }
 
 
+def _vector(settings: Settings) -> Vector:
+    vector: Vector = np.random.default_rng(1).normal(size=settings.values).astype(np.float32)
+    return vector
+
+
 def _speed(settings: Settings, left_out: dict[str, str]) -> list[dict[str, Any]]:
-    vector = np.random.default_rng(1).normal(size=settings.values).astype(np.float32)
+    vector = _vector(settings)
     cases: dict[tuple[str, str], Callable[[], Times]] = {}
     for level in _levels(settings, left_out):
         for bits in (4, 3, 5, 8):
@@ -128,7 +142,7 @@ def _speed(settings: Settings, left_out: dict[str, str]) -> list[dict[str, Any]]
 
 
 def _speed_of_device(settings: Settings, device: Device) -> list[dict[str, Any]]:
-    vector = np.random.default_rng(1).normal(size=settings.values).astype(np.float32)
+    vector = _vector(settings)
     cases: dict[tuple[str, str], Callable[[], Times]] = {}
     for bits in (4, 3, 5, 8):
         codec = THC(workers=WORKERS, bits=bits)

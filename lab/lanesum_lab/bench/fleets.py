@@ -44,7 +44,7 @@ def loopback_fleet(
     """
     folder.mkdir()
     topology = folder / "topology.yaml"
-    topology.write_text(_relocated(load(TOPOLOGY), number))
+    topology.write_text(relocated(load(TOPOLOGY), number))
     faults = None
     if loss is not None:
         faults = folder / "faults.yaml"
@@ -102,7 +102,7 @@ def mininet_fleet(
             fleet.close()
 
 
-def _relocated(topology: Topology, number: int) -> str:
+def relocated(topology: Topology, number: int) -> str:
     """Return the topology with unused addresses, as JSON, which is YAML too. Raises BenchError."""
     fields = topology.model_dump(mode="json", exclude_none=True)
     for turn in range(len(_BLOCKS)):

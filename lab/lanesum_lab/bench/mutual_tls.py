@@ -85,7 +85,7 @@ def measure(settings: Settings) -> dict[str, Measured]:
 @contextlib.contextmanager
 def _parts(folder: Path, identities: Path | None) -> Iterator[str]:
     """Run server and controller; this process has the identity of an operator meanwhile."""
-    control, listen = _free_address(), _free_address()
+    control, listen = free_address(), free_address()
     variables = {name: "" if identities is None else str(identities / name) for name in ("server", "controller")}
     before = os.environ.get(environment.TLS)
     os.environ[environment.TLS] = "" if identities is None else str(identities / "operator")
@@ -103,7 +103,7 @@ def _parts(folder: Path, identities: Path | None) -> Iterator[str]:
                 os.environ[environment.TLS] = before
 
 
-def _free_address() -> str:
+def free_address() -> str:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return f"127.0.0.1:{probe.getsockname()[1]}"

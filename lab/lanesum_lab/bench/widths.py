@@ -18,14 +18,27 @@ import numpy as np
 
 from lanesum import codecs
 from lanesum.errors import MissingToolError
+from lanesum_lab.bench.bounds import Bounds, bounds
 from lanesum_lab.bench.machine import machine
 from lanesum_lab.bench.nmse import Vector, lognormal
 from lanesum_lab.bench.vectors import MODELS
 from lanesum_lab.codec_simulation import simulate
 
+_FLAT = "bits=4"
+BOUND_COLUMNS = (
+    "vectors",
+    "NMSE",
+    "rate up",
+    "rate down",
+    "grids up",
+    "grids down",
+    "error=0.01 up",
+    "error=0.01 down",
+    "its NMSE",
+)
 #: Parameters of ``thc``, by label.
 CODECS: dict[str, dict[str, Any]] = {
-    "bits=4": {},
+    _FLAT: {},
     **{
         f"budget={budget}{', exponent=2' * (exponent - 1)}": {"budget": budget, "exponent": exponent}
         for budget in (2, 3, 4)
@@ -73,11 +86,13 @@ def run(settings: Settings) -> dict[str, Any]:
         [lognormal(np.random.default_rng([number, worker]), settings.size) for worker in range(settings.workers)]
         for number in range(settings.records)
     ]
+    figures = [_figure(name, records, label) for name, records in inputs.items() for label in CODECS]
     return {
         "machine": machine(),
         "workers": settings.workers,
         "records": settings.records,
-        "figures": [_figure(name, records, label) for name, records in inputs.items() for label in CODECS],
+        "figures": figures,
+        "bounds": [_bound(one, inputs[one["vectors"]]) for one in figures if one["by"] == _FLAT],
     }
 
 
@@ -93,6 +108,22 @@ def _figure(name: str, records: list[list[Vector]], label: str) -> dict[str, Any
     size = sum(record[0].size for record in records)
     error = float(np.mean(errors))
     return {"vectors": name, "by": label, "bits_up": up * 32 / size, "bits_down": down * 32 / size, "nmse": error}
+
+
+def _bound(flat: dict[str, Any], records: list[list[Vector]]) -> dict[str, Any]:
+    """Return the fewest bits with the error of flat ``thc``, means over the records."""
+    means = np.mean([bounds(record, flat["nmse"]) for record in records], axis=0).tolist()
+    return {"vectors": flat["vectors"], "nmse": flat["nmse"], **dict(zip(Bounds._fields, means, strict=True))}
+
+
+def bound_rows(result: dict[str, Any]) -> Iterable[tuple[str, ...]]:
+    """Return a row of ``BOUND_COLUMNS`` for each input."""
+    reached = {one["vectors"]: one for one in result["figures"] if one["by"] == "error=0.01"}
+    for one in result["bounds"]:
+        found = reached[one["vectors"]]
+        bits = (f"{one[name]:.1f}" for name in Bounds._fields)
+        own = (f"{found['bits_up']:.1f}", f"{found['bits_down']:.1f}", f"{found['nmse']:.2g}")
+        yield one["vectors"], f"{one['nmse']:.2g}", *bits, *own
 
 
 def columns(result: dict[str, Any]) -> tuple[str, ...]:

@@ -244,7 +244,7 @@ def codec(
 ) -> None:
     """Time of THC beside PyTorch's operations; error, bits and time of all codecs beside each other."""
     from lanesum_lab.bench import codec as bench
-    from lanesum_lab.bench import comparison
+    from lanesum_lab.bench import comparison, two_threads
 
     if values is not None and values % 4096:
         raise ConfigurationError(
@@ -261,7 +261,11 @@ def codec(
         repeats=repeats,
     )
     result = bench.run(settings)
-    parts = (("figures", bench.COLUMNS, bench.rows), ("comparison", comparison.COLUMNS, comparison.rows))
+    parts = (
+        ("figures", bench.COLUMNS, bench.rows),
+        ("threads", two_threads.COLUMNS, two_threads.rows),
+        ("comparison", comparison.COLUMNS, comparison.rows),
+    )
     tables = [(columns, rows) for part, columns, rows in parts if result[part]]
     _show(result, tables, as_json, "codec", picture)
 
@@ -371,6 +375,22 @@ def growth(
     _show(result, [(bench.COLUMNS, bench.rows)], as_json)
     if not result["flat"]:
         raise BenchError(f"A process has grown by more than {result['allowed_bytes'] >> 10:,} KiB after warming up.")
+
+
+@app.command()
+def observation(
+    sizes: Annotated[str, typer.Option(help="Values of an all-reduce, separated by commas, such as 25k,1M.")] = "",
+    repeats: Repeats = None,
+    seconds: Seconds = None,
+    quick: Quick = False,
+    as_json: Json = False,
+) -> None:
+    """Cost of top, metrics and traces, beside all-reduces that nothing observes. On loopback."""
+    from lanesum_lab.bench import observation as bench
+
+    given = _numbers(sizes, "--sizes")
+    result = bench.run(_settings(bench, quick, sizes=given, repeats=repeats, block_s=seconds))
+    _show(result, [(bench.COLUMNS, bench.rows)], as_json)
 
 
 @app.command()

@@ -16,13 +16,14 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lanesum.errors import LanesumError, MissingToolError
+from lanesum.errors import ConfigurationError, LanesumError, MissingToolError
 from lanesum_control.topology import Topology
 from lanesum_lab.rate_limit import htb_rate, htb_root
 from lanesum_lab.run.link_rate import WIRE_OVERHEAD
 from lanesum_lab.run.plan import mininet_path
 from lanesum_switch.faults.topology_names import switch_links
 
+_MAX_INTERFACE = 15  # characters (linux/if.h: IFNAMSIZ)
 _BURST_BYTES = 15_000  # of links with a rate of their own, as Mininet has it
 
 
@@ -113,6 +114,18 @@ def _ports(topology: Topology, switch: str) -> list[int]:
     return sorted([*topology.ports(switch).values(), *(port for name, port in ends if name == switch)])
 
 
+def _check_names(topology: Topology) -> None:
+    """Check that the interfaces of all nodes have names that Linux accepts. Raises ConfigurationError."""
+    ends = [end for link in topology.links for end in link.parts()]
+    longest = max((_interface(node, port or 0) for node, port in ends), key=len)
+    if len(longest) > _MAX_INTERFACE:
+        raise ConfigurationError(
+            f"Mininet cannot name the interface {longest!r}: it has {len(longest)} characters, and Linux accepts "
+            f"{_MAX_INTERFACE}.",
+            "Shorten the name of the node in the topology file, or run it on loopback.",
+        )
+
+
 @contextlib.contextmanager
 def mininet_network(
     topology: Topology, gaps: Collection[str] = (), *, link_mbit: float | None = None
@@ -125,9 +138,11 @@ def mininet_network(
         link_mbit: rate of links without one of their own, in each direction; None does not limit them.
 
     Raises:
+        ConfigurationError: the names of nodes are too long.
         MissingToolError: Mininet is not installed.
         NetworkError: Mininet failed, or the rate of a link cannot be limited.
     """
+    _check_names(topology)
     net_module, node_module, link_module, log_module = _import_mininet()
 
     class ProgrammedSwitch(node_module.Switch):  # type: ignore[name-defined]

@@ -63,10 +63,9 @@ def switch(
     from lanesum_switch.faults.plan import FaultPlan
     from lanesum_switch.faults.topology_names import names_in
     from lanesum_switch.p4runtime import P4RuntimeServer
-    from lanesum_switch.ports.afpacket import AfPacketPort
     from lanesum_switch.ports.link_watch import LinkWatch
     from lanesum_switch.ports.pcap import CapturedPort, PcapWriter
-    from lanesum_switch.ports.port import Port
+    from lanesum_switch.ports.port import Port, link_of
     from lanesum_switch.ports.runner import PortRunner, queue_depths
     from lanesum_switch.ports.topology import interface_ports, loopback_ports
     from lanesum_switch.tna.switch import TofinoSwitch
@@ -105,7 +104,7 @@ def switch(
             network, here, dict(port_at("interface", text, "1@s1-eth1") for text in interface or []), injected
         )
     )
-    links = {number: port.is_up for number, port in ports.items() if isinstance(port, AfPacketPort)}
+    links = {number: is_up for number, port in ports.items() if (is_up := link_of(port)) is not None}
     for number, file in (port_at("capture", text, "1@s1-1.pcap") for text in capture or []):
         if number not in ports:
             raise ConfigurationError(

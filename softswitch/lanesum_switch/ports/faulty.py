@@ -13,7 +13,7 @@ import time
 from lanesum_switch.faults.injector import FaultInjector
 from lanesum_switch.faults.plan import DOWN, UP, Direction
 from lanesum_switch.ports.deadline_timer import DeadlineTimer
-from lanesum_switch.ports.port import Port, backlog_of
+from lanesum_switch.ports.port import Port, backlog_of, link_of
 
 
 class FaultyPort:
@@ -29,6 +29,7 @@ class FaultyPort:
 
     def __init__(self, port: Port, injector: FaultInjector, *, inbound: Direction = UP) -> None:
         self._port = port
+        self.is_up = link_of(port)
         self._injector = injector
         self._inbound: Direction = inbound
         self._outbound: Direction = DOWN if inbound == UP else UP

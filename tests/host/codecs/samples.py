@@ -7,9 +7,15 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
+from lanesum.codecs import THC
 from lanesum.codecs.kernels.hadamard import hadamard_transform
 from lanesum.codecs.kernels.philox import expand_signs, sign_words
 from lanesum.codecs.kernels.reference import FLOAT32_MAX
+from lanesum.codecs.thc.codec import OPS, DigitTHC
+
+Packing = tuple[int, int] | int
+#: Bits of codes and lanes of every operation of thc, and numbers of digits of a word, in lanes of 16 and 8 bits.
+PACKINGS: list[Packing] = [*OPS, 3, 7]
 
 #: All finite float32 values, with many of the same magnitude and some at the ends of the range.
 floats = st.one_of(
@@ -21,6 +27,12 @@ floats = st.one_of(
 
 def sample(size: int, seed: int = 1) -> np.ndarray:
     return np.random.default_rng([seed, size]).normal(size=size).astype(np.float32)
+
+
+def packed_as(packing: Packing, *, workers: int, block: int) -> THC:
+    if isinstance(packing, int):
+        return DigitTHC(workers=workers, per_word=packing, block=block)
+    return THC(workers=workers, bits=packing[0], lanes=packing[1], block=block)
 
 
 def gaussian(seed: int, size: int = 1 << 16) -> np.ndarray:

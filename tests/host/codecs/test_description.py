@@ -39,9 +39,9 @@ OTHERS: dict[type, dict[str, dict[str, Any]]] = {
         "block": {"block": 512},
     },
     WidthTHC: {
-        "lookup": {"lookup": False},
+        "lookup": {"lookup": False, "budget": 4},
         "workers": {"workers": 3},
-        "budget": {"budget": 3.5},
+        "budget": {"budget": 4},
         "error": {"error": 0.01},
         "exponent": {"exponent": 2},
         "block": {"block": 256},

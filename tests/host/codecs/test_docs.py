@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from lanesum import codecs
-from lanesum.codecs.thc.widths import thc
+from lanesum.codecs.thc.reference import digit_base
+from lanesum.codecs.thc.widths import WidthTHC, thc
 from lanesum_lab.baselines.thc_paper import PaperTHC
 from lanesum_lab.lgc import RingLGC, ServerLGC
 from tests.paths import ROOT
@@ -75,3 +76,15 @@ def test_examples_of_learned_compression_run() -> None:
             if name != "workers":
                 default = "0.01" if name == "density" else str(one.default)
                 assert f"`{name}` ({default})" in page, name
+
+
+def test_table_of_digits_is_that_of_four_workers() -> None:
+    rows = re.findall(r"^\| (\d+) \| ([\d,]+) \| ([\d.]+) \| (\d+) \| ([\d.]+) \|$", TEXT, re.MULTILINE)
+    shown = []
+    for codec in WidthTHC(workers=4, error=0.01)._codecs:
+        per_word = codec.coder.per_word
+        assert per_word is not None
+        error = f"{codec.grid.error():.5f}" if codec.grid.error() < 1e-3 else f"{codec.grid.error():.2g}"
+        bits, levels = f"{float(codec.bits):.1f}".removesuffix(".0"), str(codec.grid.granularity + 1)
+        shown.append((str(per_word), f"{digit_base(per_word):,}", bits, levels, error))
+    assert [(*row[:4], f"{float(row[4]):g}") for row in rows] == [(*row[:4], f"{float(row[4]):g}") for row in shown]

@@ -19,7 +19,7 @@ LADDER = Ladder.of(WIDTHS)
 
 
 def test_ladder_leaves_out_widths_that_never_pay() -> None:
-    assert LADDER.widths == (Width(0, 0, 1.0), *WIDTHS)
+    assert LADDER.widths == (Width(-1, 0, 1.0), *WIDTHS)
     assert Ladder.of((*WIDTHS, Width(6, 20, 0.003))).widths == LADDER.widths
     # Of equal costs the least error counts.
     assert Ladder.of((Width(3, 8, 0.04), Width(5, 8, 0.003), Width(4, 8, 0.01))).widths[1:] == (Width(5, 8, 0.003),)

@@ -18,10 +18,9 @@ pytest.importorskip("triton", reason="needs Triton: pip install 'lanesum[gpu]'")
 from lanesum import codecs  # noqa: E402
 from lanesum._internal.native import VARIABLE  # noqa: E402
 from lanesum.codecs import THC, CodecContext, CodecError, ErrorFeedback  # noqa: E402
-from lanesum.codecs.thc.codec import OPS  # noqa: E402
 from lanesum.gpu import thc as device_thc  # noqa: E402
 from lanesum_lab.codec_simulation import Simulation, simulate  # noqa: E402
-from tests.host.codecs.samples import floats, sample  # noqa: E402
+from tests.host.codecs.samples import PACKINGS, Packing, floats, packed_as, sample  # noqa: E402
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -46,10 +45,10 @@ def check_alike(found: Simulation, expected: Simulation) -> None:
                 assert np.asarray(one).tobytes() == reference.tobytes()
 
 
-@pytest.mark.parametrize("width", OPS)
+@pytest.mark.parametrize("width", PACKINGS)
 @pytest.mark.parametrize(("block", "size"), [(4096, 4096 + 100), (64, 129), (32, 33), (128, 33)])
-def test_every_packing_and_tail_equals_host(width: tuple[int, int], block: int, size: int) -> None:
-    codec = THC(workers=3, bits=width[0], lanes=width[1], block=block)
+def test_every_packing_and_tail_equals_host(width: Packing, block: int, size: int) -> None:
+    codec = packed_as(width, workers=3, block=block)
     vectors = [sample(size, worker) * np.float32(3.0**worker) for worker in range(3)]
     options: dict[str, Any] = {"seed": 2**63 + 5, "round": 2**31 + 9, "keep_residual": True}
     expected = simulate(codec, vectors, **options)
@@ -84,7 +83,7 @@ def test_blocks_too_large_for_kernels_use_host() -> None:
 
 @settings(max_examples=6, deadline=None)
 @given(
-    st.sampled_from(list(OPS)),
+    st.sampled_from(PACKINGS),
     st.sampled_from([32, 64, 128]),
     st.integers(1, 140).flatmap(lambda size: hnp.arrays(np.float32, size, elements=floats)),
     st.sampled_from([1.0, 1e-30, 1e-42]),
@@ -93,7 +92,7 @@ def test_blocks_too_large_for_kernels_use_host() -> None:
     st.booleans(),
 )
 def test_any_values_and_quorums_equal_host(
-    width: tuple[int, int],
+    width: Packing,
     block: int,
     x: np.ndarray,
     scale: float,
@@ -101,7 +100,7 @@ def test_any_values_and_quorums_equal_host(
     contributors: list[int] | None,
     average: bool,
 ) -> None:
-    codec = THC(workers=3, bits=width[0], lanes=width[1], block=block)
+    codec = packed_as(width, workers=3, block=block)
     # The norms must fit float32.
     vectors = [
         (x / np.float32(64) * np.float32(scale)).astype(np.float32),

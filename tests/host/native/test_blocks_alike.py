@@ -22,10 +22,9 @@ from lanesum.codecs.kernels.philox import sign_words
 from lanesum.codecs.thc import kernels
 from lanesum.codecs.thc import reference as thc_reference
 from lanesum.codecs.thc.blocks import Run
-from lanesum.codecs.thc.codec import OPS
 from lanesum.codecs.thc.dither import Rounding, SharedDithers, dither_sum
 from lanesum_lab.codec_simulation import simulate
-from tests.host.codecs.samples import floats, sample
+from tests.host.codecs.samples import PACKINGS, Packing, floats, packed_as, sample
 
 
 @pytest.fixture(scope="module")
@@ -55,8 +54,8 @@ SIZES = [1, 31, 32, 33, 64, 65, 100, 128, 1000, 1024, 4095, 4096, 4097, 4128, 50
 def test_blocks_of_any_length_in_every_packing(level: Any, size: int, block: int) -> None:
     values = sample(size)
     context = CodecContext(workers=5, worker=3, seed=2**63 + 5, round=9)
-    for bits, lanes in OPS:
-        codec = THC(workers=5, bits=bits, lanes=lanes, block=block)
+    for width in PACKINGS:
+        codec = packed_as(width, workers=5, block=block)
         coder, run = codec.coder, Run(0, -(-size // block), size, block)
         rotation = Rotation(sign_words(block, context.seed, context.round), block)
         norms = np.array([np.linalg.norm(values[at : at + block]) for at in range(0, size, block)], dtype=np.float32)
@@ -66,10 +65,17 @@ def test_blocks_of_any_length_in_every_packing(level: Any, size: int, block: int
         factors = (np.float32(2 * 65536 * 2.5) / norms * np.float32(1.1)).astype(np.float32)
         factors[1::7] = 0
         rounding, dithers = coder._rounding(context), SharedDithers(context.seed, context.round, 7)
-        words = np.empty(run.words(bits).stop, dtype=np.uint32)
+        lanes = coder.unpacked_bits
+        words = np.empty(run.words(coder.op.shape.code_bits).stop, dtype=np.uint32)
         alike(level, "quantize_blocks", (rotated, factors, block, dithers, rounding), words)
         words = alike(level, "encode_blocks", (values, powers, factors, rotation, dithers, rounding), words)
-        sums = lane_contribution(codec.op, words, codec.code_table) * np.uint32(3)
+        sums = lane_contribution(coder.op, words, codec.code_table) * np.uint32(3)
+        if coder.per_word:
+            digits = np.empty(run.words(coder.code_bits).stop, dtype=np.uint32)
+            digits = alike(level, "pack_digits", (words, block, coder.per_word), digits)
+            alike(level, "unpack_digits", (digits, block, coder.per_word, 8), words)
+            sums = np.empty(run.words(lanes).stop, dtype=np.uint32)
+            sums = alike(level, "unpack_digits", (digits * np.uint32(3), block, coder.per_word, lanes), sums)
         back = np.tile(np.array([0.7, 2.0**-9], dtype=np.float32), norms.size)
         back[::6] = 0
         for there in (None, np.arange(5) != 1, np.arange(5) == 4):
@@ -151,7 +157,7 @@ def chosen(level: Any, native: Any) -> Iterator[Any]:
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.sampled_from(list(OPS)),
+    st.sampled_from(PACKINGS),
     st.sampled_from([32, 64, 128]),
     st.integers(1, 300).flatmap(lambda size: hnp.arrays(np.float32, size, elements=floats)),
     st.sampled_from([1.0, 1e-30, 1e-42]),
@@ -161,7 +167,7 @@ def chosen(level: Any, native: Any) -> Iterator[Any]:
 )
 def test_sent_words_and_decoded_values_are_equal(
     chosen: Any,
-    width: tuple[int, int],
+    width: Packing,
     block: int,
     x: np.ndarray,
     scale: float,
@@ -169,7 +175,7 @@ def test_sent_words_and_decoded_values_are_equal(
     contributors: list[int] | None,
     average: bool,
 ) -> None:
-    codec = THC(workers=3, bits=width[0], lanes=width[1], block=block)
+    codec = packed_as(width, workers=3, block=block)
     # Their norms are to be inside float32.
     jobs = [
         (x / np.float32(64) * np.float32(scale)).astype(np.float32),

@@ -16,7 +16,7 @@ RECORDS: dict[str, Any] = {
     name: one
     for module in (interface, dither, paper)
     for name, one in vars(module).items()
-    if hasattr(one, "_fields") and one.__module__ == module.__name__
+    if hasattr(one, "_fields") and one.__module__ == module.__name__ and one is not interface.Kernels
 }
 
 

@@ -19,7 +19,7 @@ import pytest
 
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.rpc.caller import Caller, Role
-from lanesum.rpc.json_grpc import NoAnswerError, RefusedCallError, Stream, call, encode
+from lanesum.rpc.json_grpc import NoAnswerError, NoConnectionError, RefusedCallError, Stream, call, encode
 from lanesum.rpc.limits import Limits
 from lanesum.rpc.serving import JsonService
 from tests.raw_http2 import DATA, RST_STREAM, RawPeer, frame, headers, message
@@ -405,3 +405,9 @@ def test_ended_calls_are_freed_without_a_garbage_collection() -> None:
             assert [echo(b"{}") for _ in range(200)] == 200 * [b"{}"]
     finally:
         gc.enable()
+
+
+def test_call_without_a_service_has_no_connection(tmp_path: Path) -> None:
+    address = f"unix:{tmp_path / 'absent.sock'}"
+    with pytest.raises(NoConnectionError, match=rf"No connection to {address} within 0\.01 s"):
+        call(address, "test.Service", "Echo", {}, 10.0, connect_s=0.01)

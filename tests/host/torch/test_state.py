@@ -4,19 +4,23 @@
 
 from __future__ import annotations
 
+import atexit
 import io
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 import lanesum.torch
+from lanesum import environment
 from lanesum.codecs import CodecError
 from lanesum.errors import ConfigurationError
+from lanesum.launch.run_folder import RunFolder
 from lanesum.session import Session
 from lanesum.transport.errors import SessionClosedError
 from tests.host.torch.buckets import FakeBucket, average, parameters
@@ -104,6 +108,21 @@ def test_error_feedback_for_fixed_is_off_by_default(session: Session) -> None:
     assert lanesum.torch.State(session, codec="fixed").error_feedback is None
     assert lanesum.torch.State(session, codec="fixed", error_feedback=True).error_feedback is not None
     assert lanesum.torch.State(session, codec="thc").error_feedback is not None
+
+
+def test_state_without_leave_writes_counts_at_exit(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``lanesum launch`` once reported the first step alone."""
+    monkeypatch.setenv(environment.RUN_FOLDER, str(tmp_path))
+    registered: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(atexit, "register", lambda *call: registered.append(call))
+    with lanesum.torch.State(session) as state:
+        for _ in range(3):
+            average(state, FakeBucket(torch.ones(64), parameters(64)))
+        ((write, *arguments),) = registered
+        write(*arguments)
+        assert [one["steps"] for one in RunFolder(tmp_path).stats()] == [3]
 
 
 def test_leave_twice_adds_one_round(session: Session) -> None:

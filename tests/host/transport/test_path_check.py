@@ -48,7 +48,7 @@ def test_check_path_of_loopback_accepts_largest_packets() -> None:
 def test_check_path_too_large_window_raises_with_setting() -> None:
     large = ticket(accumulator_words=MAX_WORDS, slots=MAX_SLOTS)
     assert buffer_bytes(large, 1) > result_bytes(large)
-    with pytest.raises(ConfigurationError, match=r"32,768 packets of 65,504 bytes need") as error:
+    with pytest.raises(ConfigurationError, match=r"32,768 packets of 65,504 bytes need a socket buffer of") as error:
         check(large, MAX_SLOTS)
     half = buffer_bytes(large, MAX_SLOTS) // 2
     assert f"sysctl -w net.core.rmem_max={half}" in error.value.next_step
@@ -107,5 +107,5 @@ for words in (1440 // 4, 1440 // 4 + 1):
     accepted, refused = ran.stdout.splitlines()
     assert accepted == "accepted"
     assert "packets of 1,504 bytes" in refused
-    assert "path MTU from worker 0 to 10.9.0.2 is 1,500 bytes" in refused
+    assert "path MTU from worker 0 to 10.9.0.2 is 1,500 bytes: the packets would be fragmented" in refused
     assert "accumulator_words = 360 or less" in refused

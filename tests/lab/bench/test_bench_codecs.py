@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,10 @@ import numpy as np
 import pytest
 
 from lanesum import codecs
-from lanesum._internal.native import VARIABLE
+from lanesum._internal.native import VARIABLE, availability
+from lanesum.codecs.kernels.dispatch import threads
 from lanesum.errors import ConfigurationError, MissingToolError
-from lanesum_lab.bench import codec, comparison, learning, nmse, pictures, widths
+from lanesum_lab.bench import codec, comparison, learning, nmse, pictures, two_threads, widths
 from tests.command_line import invoke
 
 pytestmark = pytest.mark.long
@@ -61,7 +63,13 @@ def test_widths_at_equal_bytes_have_less_error() -> None:
     assert equal["bits_up"] + equal["bits_down"] <= flat["bits_up"] + flat["bits_down"]
     assert equal["nmse"] < 0.6 * flat["nmse"] and flat["bits_up"] == pytest.approx(4.02, abs=0.02)
     assert found["log-normal", "budget=4"]["nmse"] == found["log-normal", "bits=4"]["nmse"]
-    assert found["digits", "budget=2"]["bits_up"] < 2.5 < found["digits", "budget=2"]["bits_down"]
+    assert found["digits", "error=0.01"]["bits_down"] < 0.6 * flat["bits_down"]
+    assert found["digits", "error=0.01"]["nmse"] < flat["nmse"]
+    (bound, *_) = result["bounds"]
+    reached = found["digits", "error=0.01"]
+    assert bound["rate_up"] < bound["grid_up"] < reached["bits_up"]
+    assert bound["rate_down"] < bound["grid_down"] < reached["bits_down"]
+    assert all(len(row) == len(widths.BOUND_COLUMNS) for row in widths.bound_rows(result))
     rows = list(widths.rows(result))
     assert len(rows) == len(widths.CODECS) and all(len(row) == len(widths.columns(result)) == 6 for row in rows)
 
@@ -104,8 +112,30 @@ def test_speed_beside_pytorch(tmp_path: Path) -> None:
         assert 0 <= one["together"]["min"] <= one["together"]["median"] <= one["together"]["max"]
         assert (one["times_peer"] is None) == (not has_torch)
     assert all(len(row) == len(codec.COLUMNS) for row in codec.rows(result))
+    assert all(len(row) == len(two_threads.COLUMNS) for row in two_threads.rows(result))
+    several = len(os.sched_getaffinity(0)) > 1 and availability().core is not None
+    assert {one["step"] for one in result["threads"]} >= ({"norm", "encode", "decode"} if several else set())
     pictures.codec(result, tmp_path / "codec.png")
     assert (tmp_path / "codec.png").stat().st_size > 10_000
+
+
+@pytest.mark.skipif(availability().core is None, reason=availability().reason)
+def test_threads_are_compared_with_those_that_share_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(two_threads.os, "sched_getaffinity", lambda pid: {0, 1})
+    seen: list[int] = []
+
+    def timed() -> dict[str, float]:
+        seen.append(threads())
+        return {"norm": 4.0 / seen[-1], "encode": 6.0 / seen[-1]}
+
+    figures = {one["step"]: one for one in two_threads.measure(timed, 2, 0.001)}
+    assert set(seen) == {1, 2} and set(figures) == {"norm", "encode", "together", "two threads that share nothing"}
+    ceiling = figures.pop("two threads that share nothing")
+    assert ceiling["of_ceiling"] == 1
+    for one in figures.values():
+        assert one["times"]["median"] == 2 and one["of_ceiling"] == 2 / ceiling["times"]["median"]
+    monkeypatch.setattr(two_threads.os, "sched_getaffinity", lambda pid: {0})
+    assert two_threads.measure(timed, 2, 0.001) == []
 
 
 def test_levels_that_are_not_there_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,9 +17,12 @@ import pytest
 
 from lanesum import codecs
 from lanesum.cli import main
+from lanesum.errors import ConfigurationError
 from lanesum_control.topology import available
+from lanesum_control.topology.files import parse
 from lanesum_lab import targets
 from lanesum_lab.run import plan as plan_module
+from lanesum_lab.run.mininet_net import mininet_network
 from lanesum_lab.run.plan import make_plan
 
 
@@ -187,3 +190,10 @@ def test_root_without_privileges_gets_loopback(tmp_path: Path) -> None:
     runner, _, why = result.stdout.partition("|")
     assert runner.strip() == "loopback"
     assert "may not make network namespaces" in why or "not installed" in why
+
+
+@pytest.mark.parametrize(("node", "interface"), [("s1", "rack12-gpu34-eth1"), ("w1", "rack12-gpu34-eth0")])
+def test_mininet_with_a_name_too_long_for_interfaces_is_refused(node: str, interface: str) -> None:
+    topology = parse(available()["star4"].read_text().replace(node, "rack12-gpu34"), "long")
+    with pytest.raises(ConfigurationError, match=f"the interface '{interface}': it has 17"), mininet_network(topology):
+        pass

@@ -7,6 +7,7 @@ memory (or UDP) --- faulty --- switch --- memory
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import time
 
@@ -17,6 +18,7 @@ from lanesum_switch.faults.counters import RuleCounts
 from lanesum_switch.frames import UdpFrame, internet_checksum, udp_checksum
 from lanesum_switch.ports.faulty import FaultyPort
 from lanesum_switch.ports.memory import MemoryPort
+from lanesum_switch.ports.port import link_of
 from lanesum_switch.ports.runner import PortRunner, queue_depths
 from lanesum_switch.ports.udp import UdpPortConfig, open_udp_ports
 from tests.softswitch.faults.packets import datagram, frame
@@ -48,6 +50,17 @@ def test_faults_apply_in_both_directions() -> None:
         assert near.wait_sent(4) == [packet(0), packet(0), packet(2), packet(1)]
         assert time.monotonic() - start >= 0.06
         assert faults.counters.counts["a"] == RuleCounts(4, 1)
+
+
+def test_link_of_faulty_port_is_that_of_the_port() -> None:
+    class Linked(MemoryPort):
+        def is_up(self) -> bool:
+            return False
+
+    rules = "{kind: drop, direction: up}"
+    for port, states in ((Linked(), [False]), (MemoryPort(), [])):
+        with contextlib.closing(FaultyPort(port, injector(rules))) as faulty:
+            assert [is_up() for is_up in [link_of(faulty)] if is_up is not None] == states
 
 
 def test_outbound_direction_of_server_port_is_up() -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from lanesum_control.tofino.lexer import number_of
+from lanesum_control.tofino.lexer import P4SyntaxError, number_of, tokens
 from lanesum_control.tofino.reduce import COMMENT, reduce
 from lanesum_switch.tna import syntax as p4
 from lanesum_switch.tna.parse import parse
@@ -23,6 +23,14 @@ def expression(text: str, *type_names: str) -> p4.Expr:
     found = reader.expression()
     assert reader.token.kind == "end"
     return found
+
+
+def test_text_that_is_no_p4_or_too_long_is_refused() -> None:
+    with pytest.raises(P4SyntaxError, match="Line 2 of the program has '`', which is no P4"):
+        tokens("a b\n`c")
+    with pytest.raises(P4SyntaxError, match="more than 2 words and signs"):
+        tokens("a b c", 2)
+    assert [one.kind for one in tokens("a b", 2)] == ["name", "name", "end"]
 
 
 A, B, C = (p4.Path(name, 1) for name in "abc")

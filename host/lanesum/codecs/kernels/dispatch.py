@@ -25,13 +25,13 @@ from lanesum.codecs.kernels import reference
 from lanesum.codecs.kernels.interface import Kernels
 from lanesum.errors import ConfigurationError
 
+_REFERENCE = Kernels(*(getattr(reference, name) for name in Kernels._fields))
+
 
 def kernels() -> Kernels:
     """Return the kernels to use: see :func:`lanesum._internal.native.availability`, also for exceptions."""
     core = availability().core
-    # mypy checks the module against the protocol here.
-    loops: Kernels = reference if core is None else native(core, threads())
-    return loops
+    return _REFERENCE if core is None else native(core, threads())
 
 
 @functools.cache

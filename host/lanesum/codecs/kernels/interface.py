@@ -8,8 +8,9 @@ The native extension has a struct of the same name and fields for each argument 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,23 +54,14 @@ class BlockUnits(NamedTuple):
         return self if whole else BlockUnits(self.maxima[first:stop], self.peak, self.block)
 
 
-class Kernels(Protocol):
-    """Kernels that several codecs share; :mod:`lanesum.codecs.kernels.reference` documents each of them."""
+class Kernels(NamedTuple):
+    """Kernels that several codecs share; :mod:`lanesum.codecs.kernels.reference` documents them and their arguments."""
 
-    def square_sums(self, values: Floats, chunk: int, out: NDArray[np.float64]) -> None: ...
-
-    def magnitudes(self, values: Floats, block: int, out: Words) -> None: ...
-
-    def not_below(self, values: Floats, least: int, mask: Bytes) -> None: ...
-
-    def largest(self, values: Floats, wanted: int, mask: Bytes) -> None: ...
-
-    def to_integers(self, values: Floats, units: BlockUnits, out: Integers) -> None: ...
-
-    def from_integers(
-        self, sums: Integers, units: BlockUnits, divisor: float, counts: NDArray[np.float64] | None, out: Floats
-    ) -> None: ...
-
-    def integer_residual(self, values: Floats, integers: Integers, units: BlockUnits, out: Floats) -> None: ...
-
-    def sum_rows(self, rows: Floats, divisor: float, out: Floats) -> None: ...
+    square_sums: Callable[[Floats, int, NDArray[np.float64]], None]
+    magnitudes: Callable[[Floats, int, Words], None]
+    not_below: Callable[[Floats, int, Bytes], None]
+    largest: Callable[[Floats, int, Bytes], None]
+    to_integers: Callable[[Floats, BlockUnits, Integers], None]
+    from_integers: Callable[[Integers, BlockUnits, float, NDArray[np.float64] | None, Floats], None]
+    integer_residual: Callable[[Floats, Integers, BlockUnits, Floats], None]
+    sum_rows: Callable[[Floats, float, Floats], None]

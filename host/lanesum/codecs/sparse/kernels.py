@@ -9,8 +9,9 @@ The conventions are those of :mod:`lanesum.codecs.kernels.dispatch`.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from types import ModuleType
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,41 +23,29 @@ from lanesum.codecs.sparse import reference
 from lanesum.codecs.sparse.hashing import Cells, Keys
 
 
-class SketchKernels(Protocol):
-    """Kernels of the sparse codecs; :mod:`lanesum.codecs.sparse.reference` documents each of them."""
+class SketchKernels(NamedTuple):
+    """Kernels of the sparse codecs; :mod:`lanesum.codecs.sparse.reference` documents them and their arguments."""
 
-    def nonzero_blocks(self, values: Floats, block: int, keys: Keys) -> tuple[int, int]: ...
+    nonzero_blocks: Callable[[Floats, int, Keys], tuple[int, int]]
+    gather_integers: Callable[[Floats, Keys, int, int, int, Words], None]
+    insert: Callable[[Words, Keys, int, int, Cells, Words], None]
+    peeling_order: Callable[[Keys, int, Cells, Keys], tuple[Any, int]]
+    peel: Callable[[Words, Any, int, Words], None]
+    scatter_floats: Callable[[Words, Keys, int, int, int, Floats], None]
+    count_blocks: Callable[[Words, Keys, int, NDArray[np.int64]], None]
+    set_bits: Callable[[Keys, Words], None]
+    keys_of_bits: Callable[[Words, Keys], int]
+    fill_filter: Callable[[Keys, int, int, Words], None]
+    keys_of_filter: Callable[[Words, int, int, Keys], int]
 
-    def gather_integers(
-        self, values: Floats, keys: Keys, block: int, exponent: int, peak: int, integers: Words
-    ) -> None: ...
 
-    def insert(self, integers: Words, keys: Keys, block: int, seed: int, cells: Cells, sketch: Words) -> None: ...
-
-    def peeling_order(self, keys: Keys, seed: int, cells: Cells, left: Keys) -> tuple[Any, int]: ...
-
-    def peel(self, integers: Words, order: Any, block: int, sketch: Words) -> None: ...
-
-    def scatter_floats(
-        self, integers: Words, keys: Keys, block: int, exponent: int, divisor: int, values: Floats
-    ) -> None: ...
-
-    def count_blocks(self, integers: Words, keys: Keys, block: int, counts: NDArray[np.int64]) -> None: ...
-
-    def set_bits(self, keys: Keys, words: Words) -> None: ...
-
-    def keys_of_bits(self, words: Words, keys: Keys) -> int: ...
-
-    def fill_filter(self, keys: Keys, seed: int, hashes: int, words: Words) -> None: ...
-
-    def keys_of_filter(self, words: Words, seed: int, hashes: int, keys: Keys) -> int: ...
+_REFERENCE = SketchKernels(*(getattr(reference, name) for name in SketchKernels._fields))
 
 
 def sketch_kernels() -> SketchKernels:
     """Return the kernels to use; see :func:`lanesum.codecs.kernels.dispatch.kernels`."""
     core = availability().core
-    # mypy checks the module against the protocol here.
-    return reference if core is None else native(core)
+    return _REFERENCE if core is None else native(core)
 
 
 @functools.cache

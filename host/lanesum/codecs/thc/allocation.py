@@ -15,28 +15,28 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-# Unit of the reductions of an error per bit; the last bits of a machine's exp and erf are far below it.
-_UNIT = 2.0**-24
+# Unit of the reductions of an error per word; the last bits of a machine's exp and erf are far below it.
+_UNIT = 2.0**-32
 
 
 class Width(NamedTuple):
     """One way to send a block.
 
     Attributes:
-        bits: of a code; 0 for a block that is not sent.
-        cost: bits of a coordinate, of the directions that count.
+        number: of its codec; -1 for a block that is not sent.
+        cost: words of a block, of the directions that count.
         error: expected squared error of a coordinate of the mean, in units of a worker's variance over the number of
             workers.
     """
 
-    bits: int
+    number: int
     cost: int
     error: float
 
 
 @dataclass(frozen=True)
 class Ladder:
-    """Widths in order of their costs, each of which reduces the error by less per bit than the one before it."""
+    """Widths in order of their costs, each of which reduces the error by less per word than the one before it."""
 
     widths: tuple[Width, ...]
 
@@ -47,7 +47,7 @@ class Ladder:
         ``unsent``: error of a block of 0 bits. That is the energy of the mean: 1 for different vectors, and the number
         of workers for equal ones.
         """
-        hull = [Width(0, 0, unsent)]
+        hull = [Width(-1, 0, unsent)]
         for width in sorted(widths, key=lambda one: (one.cost, one.error)):
             while len(hull) > 1 and _slope(hull[-2], hull[-1]) <= _slope(hull[-1], width):
                 hull.pop()
@@ -57,7 +57,7 @@ class Ladder:
 
     @property
     def steps(self) -> tuple[tuple[int, int], ...]:
-        """Cost of each step up the ladder, and what it reduces the error by per bit, in units of 2**-24."""
+        """Cost of each step up the ladder, and what it reduces the error by per word, in units of 2**-32."""
         pairs = zip(self.widths, self.widths[1:], strict=False)
         return tuple((high.cost - low.cost, round(_slope(low, high) / _UNIT)) for low, high in pairs)
 
@@ -65,7 +65,7 @@ class Ladder:
         """Return the index in ``widths`` for each block.
 
         ``norms``: the largest ones of all workers. ``exponent``: 1 or 2, of a norm in the weight of its block.
-        ``budget``: bits of one coordinate of each block, added over the blocks; None for any number of bits. ``error``:
+        ``budget``: words of all blocks; None for any number. ``error``:
         steps end where the expected error is at most this share of the energy.
         """
         wide = norms.astype(np.float64)
@@ -96,7 +96,7 @@ class Ladder:
         return float(np.add.accumulate(wide * wide * errors[plan])[-1])
 
     def cost(self, plan: NDArray[np.intp]) -> int:
-        """Return the bits of one coordinate of each block."""
+        """Return the words of all blocks."""
         return int(np.array([one.cost for one in self.widths])[plan].sum())
 
 

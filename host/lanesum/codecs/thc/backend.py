@@ -21,7 +21,7 @@ from lanesum.codecs.thc.blocks import BlockCoder, Run, cut, powers_of
 from lanesum.codecs.thc.dither import dither_sum
 
 # Coordinates of a part of a round, per thread: its fixed cost is small, and parts still overlap with the network.
-_PIECE = 1 << 17
+_PIECE = 1 << 18
 
 
 class Backend(Protocol):
@@ -97,12 +97,12 @@ class HostBackend:
         self._positions = coder.positions(self._norms, peaks)
         self._scales = coder.scales(self.size, peaks, context.divisor)
         self._everyone = dither_sum(context.workers, coder.grid.granularity)
-        self.codes: Words = arrays.empty(self.runs[-1].words(coder.op.shape.code_bits).stop, np.uint32)
+        self.codes: Words = arrays.empty(self.runs[-1].words(coder.code_bits).stop, np.uint32)
         self.own_residual = Deferred(partial(self.residual, True)) if context.keep_residual else None
 
     def encode(self, number: int) -> None:
         run = self.runs[number]
-        words = self.codes[run.words(self._coder.op.shape.code_bits)]
+        words = self.codes[run.words(self._coder.code_bits)]
         self._coder.encode(self._vector, run, self._powers, self._positions, self._context, words)
 
     def decode(self, number: int, lanes: Words) -> None:
@@ -111,7 +111,7 @@ class HostBackend:
 
     def decode_members(self, sums: Words, members: Members) -> None:
         for run in self.runs:
-            words = run.words(self._coder.op.shape.lane_bits)
+            words = run.words(self._coder.lane_bits)
             part = Members(members.sets, members.of_word[words])
             self._coder.decode_members(sums[words], run, self._peaks, self._context, part, self.values)
 
@@ -124,13 +124,13 @@ class HostBackend:
 
     def residual(self, included: bool | NDArray[np.bool_]) -> Vector:
         """Return the vector minus the decoding of this worker's summed codes."""
-        shape = self._coder.op.shape
+        coder = self._coder
         residual = arrays.empty(self.size, np.float32) if self._residual is None else self._residual
-        scales = self._coder.scales(self.size, self._peaks, 1)
-        words = self.runs[-1].words(shape.lane_bits).stop
+        scales = coder.scales(self.size, self._peaks, 1)
+        words = self.runs[-1].words(coder.lane_bits).stop
         summed = None if included is True else np.broadcast_to(included, words)
         for run in self.runs:
-            counted = None if summed is None else summed[run.words(shape.lane_bits)]
-            codes = self.codes[run.words(shape.code_bits)]
-            self._coder.residual(self._vector, codes, run, scales, self._context, counted, residual)
+            counted = None if summed is None else summed[run.words(coder.lane_bits)]
+            codes = self.codes[run.words(coder.code_bits)]
+            coder.residual(self._vector, codes, run, scales, self._context, counted, residual)
         return residual

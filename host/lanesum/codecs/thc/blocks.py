@@ -8,8 +8,11 @@ and decoded in any order and thread.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +25,7 @@ from lanesum.codecs.kernels.reference import FLOAT32_MAX
 from lanesum.codecs.thc.dither import UNIT, DitherSum, Rounding, SharedDithers, dither_offset, dither_sum
 from lanesum.codecs.thc.grid import Grid
 from lanesum.codecs.thc.kernels import block_kernels
-from lanesum.codecs.thc.reference import LEFT_OUT, padded_length, picked, put
+from lanesum.codecs.thc.reference import LEFT_OUT, digit_base, padded_length, picked, put
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import CODE_TABLE_ENTRIES
 
@@ -65,9 +68,11 @@ class Run:
         start = self.first * self.block
         return slice(start, start + padded_length(self.values.stop - start, self.block))
 
-    def words(self, bits: int) -> slice:
-        """Return the range of the words, with ``bits`` per coordinate."""
-        return slice(self.padded.start * bits // 32, self.padded.stop * bits // 32)
+    def words(self, bits: int | Fraction) -> slice:
+        """Return the range of the words, with ``bits`` per coordinate in whole words for each block."""
+        each, before = num_words(self.block, bits), self.stop - 1
+        last = self.padded.stop - before * self.block
+        return slice(self.first * each, before * each + num_words(last, bits))
 
     def lengths(self) -> NDArray[np.int64]:
         """Return the number of coordinates of each block, with the padding."""
@@ -82,18 +87,29 @@ def cut(size: int, block: int, piece: int, places: Words | None = None) -> list[
     return [Run(first, min(blocks, first + step), size, block, places) for first in range(0, blocks, step)]
 
 
+def num_words(length: int, bits: int | Fraction) -> int:
+    """Return the words of ``length`` coordinates with ``bits`` each."""
+    return math.ceil(length * bits / 32)
+
+
 class BlockCoder:
     """Encoder and decoder with one grid and lane operation.
+
+    ``per_word``: coordinates whose codes and sums are digits of a word of ADD32; None for lanes of ``op``. The
+    attributes ``code_bits`` and ``lane_bits`` are those of a coordinate in the words that are sent and received.
 
     ``context`` selects the dithers of a worker and round. Scales are float32, one or two for each block of the vector.
     They are computed once, from this worker's ``norms`` and from ``peaks``, the largest norms of all workers. A
     vector contains the run, see :meth:`Run.of`; words and lanes are those of the run.
     """
 
-    def __init__(self, grid: Grid, op: LaneOp, block: int) -> None:
-        self.grid = grid
-        self.op = op
-        self.block = block
+    def __init__(self, grid: Grid, op: LaneOp, block: int, per_word: int | None = None) -> None:
+        self.grid, self.block, self.per_word = grid, block, per_word
+        digits = Fraction(32, per_word) if per_word else None
+        self.code_bits, self.lane_bits = digits or op.shape.code_bits, digits or op.shape.lane_bits
+        # Kernels have a byte for each code that becomes a digit, and lanes of 8 or 16 bits.
+        self.op = LaneOp.ADD8X4 if per_word else op
+        self.unpacked_bits = 8 if per_word and digit_base(per_word) <= 256 else 16 if per_word else op.shape.lane_bits
         levels = np.array(grid.levels)
         self._levels = np.zeros(256, dtype=np.uint8)
         self._levels[: levels.size] = levels
@@ -108,7 +124,14 @@ class BlockCoder:
         """Rotate and encode a run to words."""
         (values, places), powers, positions = run.of(values), powers[_pairs(run)], positions[run.blocks]
         dithers, rounding, rotation = _dithers(run, context), self._rounding(context), self._rotation(context)
-        block_kernels().encode_blocks(values, powers, positions, rotation, dithers, rounding, words, places)
+        codes = np.empty(run.words(8).stop - run.words(8).start, np.uint32) if self.per_word else words
+        block_kernels().encode_blocks(values, powers, positions, rotation, dithers, rounding, codes, places)
+        self.pack(codes, words)
+
+    def pack(self, codes: Words, words: Words) -> None:
+        """Pack the codes of kernels, a byte each, to ``words`` of digits; other codes are words."""
+        if self.per_word:
+            block_kernels().pack_digits(codes, self.block, self.per_word, words)
 
     def decode(
         self, lanes: Words, run: Run, scales: Vector, context: CodecContext, taken: DitherSum, out: Vector
@@ -117,7 +140,8 @@ class BlockCoder:
 
         ``scales``: see :meth:`scales`, with the divisor of the mean or 1. ``taken``: dithers of the contributors.
         """
-        lane_bits, rotation, dithers = self.op.shape.lane_bits, self._rotation(context), _dithers(run, context)
+        lane_bits, rotation, dithers = self.unpacked_bits, self._rotation(context), _dithers(run, context)
+        lanes = self.unpacked(lanes, run, lane_bits)
         values, places = run.of(out)
         block_kernels().decode_blocks(lanes, lane_bits, scales[_pairs(run)], rotation, dithers, taken, values, places)
 
@@ -125,24 +149,19 @@ class BlockCoder:
         self, lanes: Words, run: Run, peaks: Vector, context: CodecContext, members: Members, out: Vector
     ) -> None:
         """Decode sums that lack some workers. ``members``: contributors of each word of the run."""
-        taken = [dither_sum(context.workers, self.grid.granularity, row) for row in members.sets]
-        ends = np.cumsum(run.lengths() * self.op.shape.lane_bits // 32)
-        starts = ends - run.lengths() * self.op.shape.lane_bits // 32
-        low = np.minimum.reduceat(members.of_word, starts)
-        mixed = low != np.maximum.reduceat(members.of_word, starts)
-        # Consecutive blocks with the same contributors are decoded together. A block whose packets have different
-        # contributors is decoded alone.
-        change = (low[1:] != low[:-1]) | mixed[1:] | mixed[:-1]
-        bounds = [0, *(np.flatnonzero(change) + 1).tolist(), low.size]
-        for begin, end in pairwise(bounds):
-            part = replace(run, first=run.first + begin, stop=run.first + end)
-            words = slice(starts[begin], ends[end - 1])
-            if mixed[begin]:
-                self._decode_mixed(lanes[words], part, peaks, context, taken, members.of_word[words], out)
-            else:
-                one = taken[low[begin]]
-                scales = self.scales(run.size, peaks, one.num_workers if context.average else 1)
-                self.decode(lanes[words], part, scales, context, one, out)
+        of_coordinates = self._of_coordinates(members.of_word, run)
+        rotated = np.empty(of_coordinates.size, dtype=np.float32)
+        for number in np.unique(members.of_word):
+            taken = dither_sum(context.workers, self.grid.granularity, members.sets[number])
+            estimate = self._estimate(lanes, run, context, taken)
+            if context.average:
+                estimate /= np.float32(taken.num_workers)
+            np.copyto(rotated, estimate, where=of_coordinates == number)
+        factors = self.scales(run.size, peaks, 1)[_pairs(run)]
+        out, places = run.of(out)
+        decoded = picked(out, places, self.block)
+        block_kernels().restore_blocks(rotated, factors, self._rotation(context), decoded)
+        put(decoded, places, self.block, out)
 
     def residual(
         self,
@@ -162,47 +181,41 @@ class BlockCoder:
         out, _ = run.of(out)
         if included is None:
             dithers, rounding = _dithers(run, context), self._rounding(context)
-            block_kernels().residual_blocks(values, words, factors, rotation, dithers, rounding, out, places)
+            codes = self.unpacked(words, run, 8)
+            block_kernels().residual_blocks(values, codes, factors, rotation, dithers, rounding, out, places)
             return
         values = picked(values, places, self.block)
         decoded = np.empty_like(values)
-        lanes = lane_contribution(self.op, words, self._levels[:CODE_TABLE_ENTRIES])
+        lanes = words if self.per_word else lane_contribution(self.op, words, self._levels[:CODE_TABLE_ENTRIES])
         own = dither_sum(context.workers, self.grid.granularity, np.arange(context.workers) == context.worker)
         rotated = self._estimate(lanes, run, context, own)
-        rotated *= np.repeat(included, self.op.shape.lanes_per_accumulator_word)
+        rotated *= self._of_coordinates(included, run)
         block_kernels().restore_blocks(rotated, factors, rotation, decoded)
         with np.errstate(over="ignore"):
             put(np.clip(values - decoded, -FLOAT32_MAX, FLOAT32_MAX), places, self.block, out)
 
-    def _decode_mixed(
-        self,
-        lanes: Words,
-        run: Run,
-        peaks: Vector,
-        context: CodecContext,
-        taken: list[DitherSum],
-        of_word: NDArray[np.intp],
-        out: Vector,
-    ) -> None:
-        """Decode one block whose words are sums over different contributors."""
-        of_lane = np.repeat(of_word, self.op.shape.lanes_per_accumulator_word)
-        rotated = np.empty(run.padded.stop - run.padded.start, dtype=np.float32)
-        for number in np.unique(of_word):
-            estimate = self._estimate(lanes, run, context, taken[number])
-            if context.average:
-                estimate /= np.float32(taken[number].num_workers)
-            np.copyto(rotated, estimate, where=of_lane == number)
-        factors = self.scales(run.size, peaks, 1)[_pairs(run)]
-        out, places = run.of(out)
-        decoded = picked(out, places, self.block)
-        block_kernels().restore_blocks(rotated, factors, self._rotation(context), decoded)
-        put(decoded, places, self.block, out)
-
     def _estimate(self, lanes: Words, run: Run, context: CodecContext, taken: DitherSum) -> Vector:
         rotated = np.empty(run.padded.stop - run.padded.start, dtype=np.float32)
-        lane_bits = self.op.shape.lane_bits
+        lane_bits = self.unpacked_bits
+        lanes = self.unpacked(lanes, run, lane_bits)
         block_kernels().estimate_blocks(lanes, lane_bits, self.block, _dithers(run, context), taken, rotated)
         return rotated
+
+    def unpacked(self, words: Words, run: Run, lane_bits: int) -> Words:
+        """Return words of digits as lanes; others as they are."""
+        if not self.per_word:
+            return words
+        lanes = np.empty((run.padded.stop - run.padded.start) * lane_bits // 32, np.uint32)
+        block_kernels().unpack_digits(words, self.block, self.per_word, lane_bits, lanes)
+        return lanes
+
+    def _of_coordinates(self, of_word: NDArray[Any], run: Run) -> NDArray[Any]:
+        """Return the entry of its accumulator word for each padded coordinate."""
+        if not self.per_word:
+            return np.repeat(of_word, 32 // self.unpacked_bits)
+        each, lengths = num_words(self.block, self.lane_bits), run.lengths().tolist()
+        rows = [np.tile(of_word[at * each :][:each], self.per_word)[:length] for at, length in enumerate(lengths)]
+        return np.concatenate(rows)
 
     def _rounding(self, context: CodecContext) -> Rounding:
         offset, flip = dither_offset(context.worker, context.workers), context.worker & 1

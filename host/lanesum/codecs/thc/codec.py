@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum.aggregation.combine import Words, expand
 from lanesum.aggregation.pieces import RoundPieces
 from lanesum.codecs.base import (
     Aggregate,
@@ -44,9 +43,9 @@ from lanesum.codecs.base import (
 )
 from lanesum.codecs.norms import checked_peaks
 from lanesum.codecs.thc.backend import Backend, HostBackend
-from lanesum.codecs.thc.blocks import BlockCoder
-from lanesum.codecs.thc.grid import best_grid
-from lanesum.codecs.thc.reference import MIN_BLOCK, padded_length
+from lanesum.codecs.thc.blocks import BlockCoder, Run
+from lanesum.codecs.thc.grid import Grid, best_grid, best_of
+from lanesum.codecs.thc.reference import MIN_BLOCK, digit_base
 from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
@@ -96,18 +95,18 @@ class THC:
                 f"Invalid block={block} for codec thc: expected a power of two from {MIN_BLOCK} to {MAX_BLOCK}."
             )
         self.workers = workers
-        self.bits = bits
         self.block = block
-        self.lanes = _lane_bits(bits, lanes, workers)
-        self.op = OPS[bits, self.lanes]
-        self.grid = best_grid(bits, workers, LANE_MAX[self.lanes], lookup and self.op is LaneOp.TABLE8)
-        if self.op is LaneOp.TABLE8 and self.grid.uniform:
-            self.op = LaneOp.EXPAND8
-        self.traits = CodecTraits(
-            accepts_device_tensors=True, adds_error_feedback=True, max_nmse=1.1 * self.grid.error()
-        )
+        width = _lane_bits(bits, lanes, workers)
+        op = OPS[bits, width]
+        grid = best_grid(bits, workers, LANE_MAX[width], lookup and op is LaneOp.TABLE8)
+        self._set(LaneOp.EXPAND8 if op is LaneOp.TABLE8 and grid.uniform else op, grid)
+
+    def _set(self, op: LaneOp, grid: Grid, per_word: int | None = None) -> None:
+        self.op, self.grid = op, grid
+        self.traits = CodecTraits(accepts_device_tensors=True, adds_error_feedback=True, max_nmse=1.1 * grid.error())
         #: Arithmetic of the codec on runs of blocks.
-        self.coder = BlockCoder(self.grid, self.op, block)
+        self.coder = BlockCoder(grid, op, self.block, per_word)
+        self.bits, self.lanes = self.coder.code_bits, self.coder.lane_bits
 
     @property
     def code_table(self) -> NDArray[np.uint8] | None:
@@ -119,15 +118,16 @@ class THC:
         levels = f"0..{self.grid.granularity}" if self.grid.uniform else ",".join(map(str, self.grid.levels))
         return (
             f"{self.name} workers={self.workers} op={self.op.name} levels={levels} "
-            f"limit={self.grid.limit!r} block={self.block}"
+            f"limit={self.grid.limit!r} block={self.block} bits={self.bits}"
         )
 
     def shapes(self, size: int) -> tuple[RoundShape, ...]:
-        """Return one MAX word per block and ``bits`` per padded coordinate; no round for an empty vector."""
+        """Return one MAX word per block, and the words of the codes; no round for an empty vector."""
         if size == 0:
             return ()
-        words = padded_length(size, self.block) * self.bits // 32
-        return RoundShape(LaneOp.MAX, -(-size // self.block)), RoundShape(self.op, words)
+        blocks = -(-size // self.block)
+        words = Run(0, blocks, size, self.block).words(self.coder.code_bits).stop
+        return RoundShape(LaneOp.MAX, blocks), RoundShape(self.op, words)
 
     def all_reduce(self, x: Any, context: CodecContext) -> Steps:
         """See :meth:`lanesum.codecs.base.Codec.all_reduce`; two rounds, ``norm`` and ``codes``.
@@ -149,16 +149,8 @@ class THC:
 
     def code_round(self, backend: Backend, context: CodecContext) -> tuple[Round, Callable[[Aggregate], Result]]:
         """Return the round ``codes`` of a prepared backend, and the function that decodes its aggregate."""
-        ends = [run.words(self.bits).stop for run in backend.runs]
-        wide = self.coder.op.shape.lane_bits // self.lanes
-
-        def lanes_of(sums: Words) -> Words:
-            return expand(self.coder.op, sums) if wide > 1 else sums
-
-        def decode(number: int, sums: Words) -> None:
-            backend.decode(number, lanes_of(sums))
-
-        pieces = RoundPieces(backend.encode, decode, ends, self.op.shape)
+        ends = [run.words(self.coder.code_bits).stop for run in backend.runs]
+        pieces = RoundPieces(backend.encode, backend.decode, ends, self.op.shape)
 
         def finish(reply: Aggregate) -> Result:
             sums = checked_words(reply, RoundShape(self.op, ends[-1]))
@@ -166,8 +158,8 @@ class THC:
             if members is None:
                 pieces.decode_up_to(sums.size, sums)
             else:
-                backend.decode_members(lanes_of(sums), Members(members.sets, np.repeat(members.of_word, wide)))
-            return backend.result(np.repeat(reply.included, wide) if np.ndim(reply.included) else reply.included)
+                backend.decode_members(sums, members)
+            return backend.result(reply.included)
 
         own = backend.own_residual
         return round_in_pieces(context, self.op, backend.codes, "codes", pieces, own, always), finish
@@ -189,6 +181,22 @@ class THC:
         from lanesum.gpu.tensors import copy_and_make_steps, with_error_feedback
 
         return copy_and_make_steps(self, with_error_feedback(x, context), replace(context, error_feedback=None))
+
+
+class DigitTHC(THC):
+    """THC whose codes are digits of words, ``per_word`` coordinates in each, which ADD32 adds without a carry.
+
+    The base is the largest one of so many digits, and the grid the finest whose sum over the workers is a digit. So
+    uplink and downlink have the same bits, and every switch supports it. Raises ConfigurationError for fewer than two
+    levels.
+    """
+
+    def __init__(self, *, workers: int, per_word: int, block: int = 4096) -> None:
+        super().__init__(workers=workers, block=block, lookup=False)
+        granularity = min(255, (digit_base(per_word) - 1) // workers)  # kernels have a byte for each code
+        if granularity < 1:
+            raise ConfigurationError(f"Words of {per_word} digits do not hold the sums of {workers} workers.")
+        self._set(LaneOp.ADD32, best_of([tuple(range(granularity + 1))], workers), per_word)
 
 
 def missing_members(reply: Aggregate, context: CodecContext) -> Members | None:

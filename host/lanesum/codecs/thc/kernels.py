@@ -8,8 +8,9 @@ The conventions are those of :mod:`lanesum.codecs.kernels.dispatch`.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from types import ModuleType
-from typing import Protocol, cast
+from typing import NamedTuple, cast
 
 from lanesum._internal.native import availability
 from lanesum.aggregation.combine import Words
@@ -19,54 +20,25 @@ from lanesum.codecs.thc import reference
 from lanesum.codecs.thc.dither import DitherSum, Rounding, SharedDithers
 
 
-class BlockKernels(Protocol):
-    """Kernels on runs of blocks; :mod:`lanesum.codecs.thc.reference` documents each of them."""
+class BlockKernels(NamedTuple):
+    """Kernels on runs of blocks; :mod:`lanesum.codecs.thc.reference` documents each of them and its arguments."""
 
-    def encode_blocks(
-        self,
-        values: Floats,
-        powers: Floats,
-        factors: Floats,
-        rotation: Rotation,
-        dithers: SharedDithers,
-        rounding: Rounding,
-        words: Words,
-        places: Words | None = None,
-    ) -> None: ...
-    def estimate_blocks(
-        self, lanes: Words, lane_bits: int, block: int, dithers: SharedDithers, taken: DitherSum, out: Floats
-    ) -> None: ...
-    def restore_blocks(self, rotated: Floats, factors: Floats, rotation: Rotation, out: Floats) -> None: ...
-    def decode_blocks(
-        self,
-        lanes: Words,
-        lane_bits: int,
-        factors: Floats,
-        rotation: Rotation,
-        dithers: SharedDithers,
-        taken: DitherSum,
-        out: Floats,
-        places: Words | None = None,
-    ) -> None: ...
-    def residual_blocks(
-        self,
-        values: Floats,
-        codes: Words,
-        factors: Floats,
-        rotation: Rotation,
-        dithers: SharedDithers,
-        rounding: Rounding,
-        out: Floats,
-        places: Words | None = None,
-    ) -> None: ...
+    encode_blocks: Callable[[Floats, Floats, Floats, Rotation, SharedDithers, Rounding, Words, Words | None], None]
+    estimate_blocks: Callable[[Words, int, int, SharedDithers, DitherSum, Floats], None]
+    restore_blocks: Callable[[Floats, Floats, Rotation, Floats], None]
+    decode_blocks: Callable[[Words, int, Floats, Rotation, SharedDithers, DitherSum, Floats, Words | None], None]
+    residual_blocks: Callable[[Floats, Words, Floats, Rotation, SharedDithers, Rounding, Floats, Words | None], None]
+    pack_digits: Callable[[Words, int, int, Words], None]
+    unpack_digits: Callable[[Words, int, int, int, Words], None]
+
+
+_REFERENCE = BlockKernels(*(getattr(reference, name) for name in BlockKernels._fields))
 
 
 def block_kernels() -> BlockKernels:
     """Return the kernels to use; see :func:`lanesum.codecs.kernels.dispatch.kernels`."""
     core = availability().core
-    # mypy checks the module against the protocol here.
-    loops: BlockKernels = reference if core is None else native_blocks(core, threads())
-    return loops
+    return _REFERENCE if core is None else native_blocks(core, threads())
 
 
 @functools.cache

@@ -20,13 +20,13 @@ from lanesum.aggregation.combine import Words, expand
 from lanesum.codecs.base import is_tensor
 from lanesum.codecs.kernels.hadamard import hadamard_transform
 from lanesum.codecs.kernels.interface import Floats, Rotation
-from lanesum.codecs.kernels.packing import lanes_of, pack
+from lanesum.codecs.kernels.packing import lanes_of, pack, unpack_lanes
 from lanesum.codecs.kernels.philox import expand_signs
 from lanesum.codecs.kernels.reference import FLOAT32_MAX
 from lanesum.codecs.thc.dither import UNIT, DitherSum, Rounding, SharedDithers, dither_sums
 from lanesum.protocol.lanes import LaneOp
 
-_Number = TypeVar("_Number", np.float32, np.uint32)
+_Number = TypeVar("_Number", np.float32, np.uint32, np.uint8)
 #: Minimum padded length of a block: vector registers of any width hold whole blocks, and bit planes whole groups.
 MIN_BLOCK = 32
 # Entry of a table of cells: the code of the level at or below, and a flag for an integer that is not a level.
@@ -196,6 +196,36 @@ def new(vector: Any, size: int) -> Any:
     return vector.new_empty(size) if is_tensor(vector) else arrays.empty(size, np.float32)
 
 
+def digit_base(per_word: int) -> int:
+    """Return the largest base in which a word has ``per_word`` digits."""
+    return next(base for base in range(2 ** (32 // per_word), 2**32) if (base + 1) ** per_word > 2**32)
+
+
+def pack_digits(codes: Words, block: int, per_word: int, words: Words) -> None:
+    """Pack codes, a byte each, as the digits of words. The words of a block have ``per_word`` times their number codes.
+
+    Digit i of the words of a block has its next codes in order, with zeros after the last one.
+    """
+    powers = _powers(per_word)
+    for there, part in _digit_rows(words, unpack_lanes(codes), block, per_word):
+        rows = np.zeros((len(part), there.shape[1] * per_word), np.uint32)
+        rows[:, : part.shape[1]] = part
+        np.sum(rows.reshape(len(part), per_word, -1) * powers, axis=1, out=there)
+
+
+def unpack_digits(words: Words, block: int, per_word: int, lane_bits: int, lanes: Words) -> None:
+    """Unpack the digits of words to lanes of 8 or 16 bits."""
+    padded = np.empty(lanes.size * (32 // lane_bits), np.uint32)
+    for there, part in _digit_rows(words, padded, block, per_word):
+        digits = there[:, None] // _powers(per_word) % np.uint32(digit_base(per_word))
+        part[...] = digits.reshape(len(part), -1)[:, : part.shape[1]]
+    lanes[...] = padded.astype(f">u{lane_bits // 8}").view(">u4")
+
+
+def _powers(per_word: int) -> Words:
+    return np.array([[digit_base(per_word) ** digit] for digit in range(per_word)], np.uint32)
+
+
 def _subtract_dithers(
     sums: NDArray[np.integer], block: int, dithers: SharedDithers, taken: DitherSum, out: Floats
 ) -> None:
@@ -212,3 +242,13 @@ def _blocks(padded: NDArray[_Number], block: int) -> Iterator[tuple[slice, NDArr
         yield slice(0, full), padded[: full * block].reshape(full, block)
     if padded.size % block:
         yield slice(full, full + 1), padded[full * block :].reshape(1, -1)
+
+
+def _digit_rows(
+    words: Words, padded: NDArray[_Number], block: int, per_word: int
+) -> Iterator[tuple[Words, NDArray[_Number]]]:
+    """Yield the words and the coordinates of the full blocks, then of the last one if it is shorter, as rows."""
+    for _, part in _blocks(padded, block):
+        width = -(-part.shape[1] // per_word)
+        yield words[: len(part) * width].reshape(len(part), width), part
+        words = words[len(part) * width :]

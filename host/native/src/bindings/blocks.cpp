@@ -108,6 +108,8 @@ Packing packing(unsigned op) {
         case LaneOp::EXPAND8:
         case LaneOp::TABLE8:
             return Packing::NIBBLES_TO_8;
+        case LaneOp::ADD8X4:
+            return Packing::BYTES_TO_8;
         case LaneOp::EXPAND16:
             return Packing::NIBBLES_TO_16;
         case LaneOp::EXPAND8TO16:
@@ -127,6 +129,7 @@ std::size_t code_bits(Packing packing) {
             return 3;
         case Packing::PLANES_5:
             return 5;
+        case Packing::BYTES_TO_8:
         case Packing::BYTES_TO_16:
             return 8;
         default:
@@ -307,7 +310,41 @@ public:
         });
     }
 
+    void pack_digits(Words codes, std::size_t block, std::size_t per_word, Array<std::uint32_t> words) const {
+        const std::size_t length = 4 * codes.size();
+        check_digits(length, block, per_word, words.size());
+        const Space space(length, block, nullptr, threads_);
+        const Released released;
+        space.in_parts([&](const codecs::Run &run, std::size_t first) {
+            kernels_->pack_digits(codes.data() + first * block / 4, per_word, run,
+                                  words.data() + first * codecs::words_of_digits(block, per_word));
+        });
+    }
+
+    void unpack_digits(Words words, std::size_t block, std::size_t per_word, unsigned lane_bits,
+                       Array<std::uint32_t> lanes) const {
+        require(lane_bits == 8 || lane_bits == 16, "lanes of 8 or 16 bits");
+        const std::size_t length = lanes.size() * 32 / lane_bits;
+        check_digits(length, block, per_word, words.size());
+        const Space space(length, block, nullptr, threads_);
+        const Released released;
+        space.in_parts([&](const codecs::Run &run, std::size_t first) {
+            kernels_->unpack_digits(words.data() + first * codecs::words_of_digits(block, per_word), per_word,
+                                    lane_bits, run, lanes.data() + first * block * lane_bits / 32);
+        });
+    }
+
 private:
+    static void check_digits(std::size_t length, std::size_t block, std::size_t per_word, std::size_t words) {
+        check_block(block);
+        require(per_word >= codecs::MIN_PER_WORD && per_word <= codecs::MAX_PER_WORD, "words of 3 to 16 digits");
+        require(length == padded(length, block), "coordinates with the padding");
+        const std::size_t rest = length % block;
+        require(words == length / block * codecs::words_of_digits(block, per_word) +
+                             codecs::words_of_digits(rest, per_word),
+                "a digit for each coordinate");
+    }
+
     static constexpr unsigned TABLE = static_cast<unsigned>(LaneOp::TABLE8);
 
     static void check_lanes(const Words &lanes, unsigned lane_bits, std::size_t length) {
@@ -343,7 +380,10 @@ void define_blocks(nb::module_ &module) {
         .def("decode_blocks", &BlockKernels::decode, array("lanes"), arg("lane_bits"), array("factors"),
              arg("rotation"), arg("dithers"), arg("taken"), array("out"), places)
         .def("residual_blocks", &BlockKernels::residual, array("values"), array("codes"), array("factors"),
-             arg("rotation"), arg("dithers"), arg("rounding"), array("out"), places);
+             arg("rotation"), arg("dithers"), arg("rounding"), array("out"), places)
+        .def("pack_digits", &BlockKernels::pack_digits, array("codes"), arg("block"), arg("per_word"), array("words"))
+        .def("unpack_digits", &BlockKernels::unpack_digits, array("words"), arg("block"), arg("per_word"),
+             arg("lane_bits"), array("lanes"));
 }
 
 }  // namespace lanesum::bindings

@@ -5,6 +5,7 @@
 #include <emmintrin.h>
 #endif
 
+#include <array>
 #include <utility>
 
 #include "codecs/kernels.hpp"

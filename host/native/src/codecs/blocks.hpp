@@ -14,8 +14,16 @@ constexpr std::size_t DITHER_GROUP = 64;
 /// Minimum padded length of a block.
 constexpr std::size_t MIN_BLOCK = 32;
 
+/// Coordinates whose codes or sums are digits of a word.
+constexpr std::size_t MIN_PER_WORD = 3, MAX_PER_WORD = 16;
+
+/// Returns the words of one block whose coordinates are ``per_word`` digits of each.
+constexpr std::size_t words_of_digits(std::size_t length, std::size_t per_word) {
+    return (length + per_word - 1) / per_word;
+}
+
 /// Layout of codes in uplink words, by lane operation.
-enum class Packing : std::uint8_t { NIBBLES_TO_8, NIBBLES_TO_16, BYTES_TO_16, PLANES_3, PLANES_5 };
+enum class Packing : std::uint8_t { NIBBLES_TO_8, NIBBLES_TO_16, BYTES_TO_8, BYTES_TO_16, PLANES_3, PLANES_5 };
 
 /// Vector of ``size`` values in blocks of ``block``; the last one is padded. ``work``: aligned space for one block.
 struct Run {
@@ -66,6 +74,10 @@ struct BlockKernels {
     void (*residual)(const float *values, const std::uint32_t *words, Packing packing, const std::uint8_t *levels,
                      const float *factors, const Run &run, const SharedDithers &dithers, const DitherSum &sum,
                      float *out);
+    /// Codes are bytes. The work space of a run has at least DITHER_GROUP floats, and one for each coordinate of a block.
+    void (*pack_digits)(const std::uint32_t *codes, std::size_t per_word, const Run &run, std::uint32_t *words);
+    void (*unpack_digits)(const std::uint32_t *words, std::size_t per_word, unsigned lane_bits, const Run &run,
+                          std::uint32_t *lanes);
 };
 
 }  // namespace lanesum::codecs

@@ -117,6 +117,7 @@ std::size_t words_of(Packing packing, std::size_t length) {
             return length / 32 * 3;
         case Packing::PLANES_5:
             return length / 32 * 5;
+        case Packing::BYTES_TO_8:
         case Packing::BYTES_TO_16:
             return length / 4;
         default:
@@ -141,6 +142,9 @@ std::size_t quantize_one(const float *rotated, float factor, const SharedDithers
         case Packing::PLANES_5:
             return quantize_block<Packing::PLANES_5, false>(rotated, part.length, positions, dithers, rounding, ahead,
                                                             words);
+        case Packing::BYTES_TO_8:
+            return quantize_block<Packing::BYTES_TO_8, false>(rotated, part.length, positions, dithers, rounding, ahead,
+                                                              words);
         case Packing::BYTES_TO_16:
             return quantize_block<Packing::BYTES_TO_16, false>(rotated, part.length, positions, dithers, rounding,
                                                                ahead, words);
@@ -391,6 +395,8 @@ void residual_blocks(const float *values, const std::uint32_t *words, Packing pa
             return residual_all<Packing::PLANES_3>(values, words, levels, factors, run, shared, sum, out);
         case Packing::PLANES_5:
             return residual_all<Packing::PLANES_5>(values, words, levels, factors, run, shared, sum, out);
+        case Packing::BYTES_TO_8:
+            return residual_all<Packing::BYTES_TO_8>(values, words, levels, factors, run, shared, sum, out);
         case Packing::BYTES_TO_16:
             return residual_all<Packing::BYTES_TO_16>(values, words, levels, factors, run, shared, sum, out);
         case Packing::NIBBLES_TO_16:

@@ -126,6 +126,11 @@ LANESUM_INLINE std::size_t pack_group(const std::uint8_t *codes, std::size_t cou
             store(words + i / 4, words_of);
         }
         return count / 4;
+    } else if constexpr (PACKING == Packing::BYTES_TO_8) {
+        for (std::size_t i = 0; i < count; i += 4) {
+            words[i / 4] = __builtin_bswap32(load<std::uint32_t>(codes + i));
+        }
+        return count / 4;
     } else if constexpr (PACKING == Packing::NIBBLES_TO_16) {
         for (std::size_t i = 0; i < count; i += 8) {
             const auto eight = load<std::uint64_t>(codes + i);
@@ -169,6 +174,11 @@ LANESUM_INLINE std::size_t unpack_group(const std::uint32_t *words, std::size_t 
             const std::uint32_t lanes =
                 (word >> 16 & 0xFF) | (word & 0xFF) << 8 | word >> 24 << 16 | (word >> 8 & 0xFF) << 24;
             store(codes + i, lanes);
+        }
+        return count / 4;
+    } else if constexpr (PACKING == Packing::BYTES_TO_8) {
+        for (std::size_t i = 0; i < count; i += 4) {
+            store(codes + i, __builtin_bswap32(words[i / 4]));
         }
         return count / 4;
     } else if constexpr (PACKING == Packing::NIBBLES_TO_16) {

@@ -21,6 +21,8 @@
 
 #include "codecs/blocks.inl"
 
+#include "codecs/digits.inl"
+
 #include "codecs/fixed.inl"
 
 #include "codecs/select.inl"
@@ -49,5 +51,7 @@ constexpr Kernels ALL = {
             .restore = restore_blocks,
             .decode = decode_blocks,
             .residual = residual_blocks,
+            .pack_digits = pack_digits,
+            .unpack_digits = unpack_digits,
         },
 };

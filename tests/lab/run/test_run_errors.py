@@ -1,0 +1,47 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Errors of trainings and networks that a run could not have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from lanesum.cli import launch
+from lanesum_lab.run import mininet_net
+from lanesum_lab.run.mininet_net import MininetNetwork, NetworkError
+
+
+class RefusingNetwork:
+    """Network at whose nodes no command works."""
+
+    def command(self, node: str, _command: list[str]) -> list[str]:
+        return ["sh", "-c", f"echo no device at {node} >&2; exit 1"]
+
+    def interfaces(self) -> dict[str, list[str]]:
+        return {"s1": ["s1-eth1"]}
+
+
+def test_links_that_tc_refuses_to_limit_are_an_error() -> None:
+    ends = [mininet_net._End("w1", "w1-eth0", "class replace")]
+    with pytest.raises(NetworkError, match=r"Cannot limit the rate of the links of w1: no device at w1"):
+        mininet_net._limit(cast(MininetNetwork, RefusingNetwork()), ends)
+
+
+def test_offloads_that_stay_on_are_an_error() -> None:
+    with pytest.raises(NetworkError, match=r"Cannot switch off the offloads at s1: no device at s1"):
+        MininetNetwork.switch_offloads_off(cast(MininetNetwork, RefusingNetwork()))
+
+
+def test_training_whose_rank_fails_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    from lanesum_lab.run.local_training import TrainingFailedError, train
+
+    def fail(_arguments: Any) -> int:
+        return 3
+
+    monkeypatch.setattr(launch, "main", fail)
+    with pytest.raises(TrainingFailedError, match=r"ended with exit code 3\. Read the messages above"):
+        train("digits", "fixed", workers=2, switch="none", seed=1, out=tmp_path, arguments=[])
