@@ -29,6 +29,7 @@ from lanesum_lab.bench import (
     pictures,
     server,
     sparse,
+    tenants,
     transport,
     tta,
     tta_report,
@@ -112,6 +113,12 @@ def summary_table(result: dict[str, Any]) -> str:
         f"Commit {machine['commit']}."
     )
     return "\n".join([*table, "", conditions])
+
+
+def tenants_table(result: dict[str, Any]) -> str:
+    """Return the admissions and sums of one tenant beside another one's admissions."""
+    words = f"Medians of {result['repeats']} runs, {_machine(result)}."
+    return "\n".join([*_markdown(tenants.COLUMNS, tenants.rows(result)), "", words])
 
 
 def sweep_table(result: dict[str, Any]) -> str:
@@ -316,6 +323,7 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "switch figures": ("switch.json", "docs/switch.md", switch_table),
     "loss figures": ("faults.json", PAGE, loss_table),
     "sharing figures": ("faults.json", PAGE, sharing_table),
+    "tenant figures": ("tenants.json", PAGE, tenants_table),
     "congestion figures": ("congestion.json", PAGE, congestion_table),
     "all-reduce figures": ("allreduce.json", PAGE, allreduce_table),
     "all-reduce summary": ("allreduce.json", "README.md", summary_table),
@@ -356,6 +364,7 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
         for name in (
             "switch",
             "faults",
+            "tenants",
             "congestion",
             "allreduce",
             "server",

@@ -7,7 +7,6 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
-import pwd
 import shutil
 import subprocess
 import tempfile
@@ -19,8 +18,8 @@ import pytest
 
 from lanesum.rpc import tls
 
-_UID = 65534  # PostgreSQL refuses root
-_USER = pwd.getpwuid(_UID).pw_name
+_USER = "postgres"  # of the databases
+_UID = 65534  # of the processes, because PostgreSQL refuses root
 _FOLDERS = (*map(str, sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)), os.environ.get("PATH", ""))
 _INITDB = shutil.which("initdb", path=os.pathsep.join(_FOLDERS))
 #: The reason why there is no server here; empty if there is one.
@@ -59,7 +58,7 @@ class PostgresqlServer:
             shutil.copy(certificates / name, self.folder)
             (self.folder / name).chmod(0o600)
             if os.geteuid() == 0:
-                shutil.chown(self.folder / name, _USER)
+                shutil.chown(self.folder / name, _UID)
         access = "local all all trust\nhostssl all all 127.0.0.0/8 scram-sha-256\n"
         (self.folder / "data" / "pg_hba.conf").write_text(access)
         files = {"ssl_cert_file": f"{self.folder}/{tls.CERTIFICATE}", "ssl_key_file": f"{self.folder}/{tls.KEY}"}
@@ -97,7 +96,7 @@ def running() -> Iterator[PostgresqlServer]:
     folder = Path(tempfile.mkdtemp(prefix="lanesum-pg-"))
     try:
         if os.geteuid() == 0:
-            shutil.chown(folder, _USER)
+            shutil.chown(folder, _UID)
         command = [_INITDB, "-D", f"{folder}/data", "-U", _USER, "--auth=trust", "--no-sync", "--no-instructions"]
         assert _start(command, folder).wait() == 0
         server = PostgresqlServer(folder)

@@ -69,14 +69,21 @@ class Services:
         self._agent = stack.enter_context(BfRuntimeServer(TofinoSwitch(), f"{LOCALHOST}:0", spare=TofinoSwitch))
         self._to_agent = stack.enter_context(grpc.insecure_channel(self._agent.address))
         self._bound = agent.bound_client(self._agent.address)
-        # The memory of the start includes that of a restart, and the registers of all pipes.
-        self._bound.set(bfrt.SetForwardingPipelineConfigRequest.VERIFY_AND_WARM_INIT_BEGIN, agent.CONFIG)
-        self._bound.set(bfrt.SetForwardingPipelineConfigRequest.WARM_INIT_END)
-        self._bound.read(agent.key_of(agent.register()))
+        self._fill_memory()
         stack.callback(self._leave_agent)
         self.bodies: dict[str, Body] = {
             "controller": self._controller, "server": self._server, "p4runtime": self._p4, "bfruntime": self._bf
         }  # fmt: skip
+
+    def _fill_memory(self) -> None:
+        """Take the memory that any further body may take again: registers of all pipes, and a second program."""
+        actions = bfrt.SetForwardingPipelineConfigRequest
+        for end in (True, True, False):
+            self._bound.read(agent.key_of(agent.register()))
+            self._bound.set(actions.VERIFY_AND_WARM_INIT_BEGIN, agent.CONFIG)
+            if end:
+                self._bound.set(actions.WARM_INIT_END)
+        assert self.client.push(self.program.config()) == OK
 
     def _leave_agent(self) -> None:
         self._bound.close()

@@ -55,7 +55,6 @@ class Settings:
         parts: ``speed`` of THC beside PyTorch, ``comparison`` of all codecs (:mod:`lanesum_lab.bench.comparison`).
         devices: names for :func:`lanesum_lab.bench.devices.device`.
         codecs: labels of the codecs and peers to compare; empty for all of them.
-        ceiling_s: time of two threads that share nothing, in each turn (:mod:`lanesum_lab.bench.two_threads`).
     """
 
     values: int = 1 << 22
@@ -66,7 +65,6 @@ class Settings:
     parts: tuple[str, ...] = PARTS
     devices: tuple[str, ...] = ("cpu",)
     codecs: tuple[str, ...] = ()
-    ceiling_s: float = 0.05
 
     def __post_init__(self) -> None:
         labels = (*comparison.ALL_CODECS, *comparison.PEERS)
@@ -81,7 +79,7 @@ class Settings:
 
 
 _PROCESSOR = Device(None, {})
-QUICK = Settings(values=1 << 16, repeats=2, compared=1 << 12, recorded=False, ceiling_s=0.002)
+QUICK = Settings(values=1 << 16, repeats=2, compared=1 << 12, recorded=False)
 Times = dict[str, float]
 
 
@@ -99,9 +97,7 @@ def run(settings: Settings) -> dict[str, Any]:
     threads = []
     if "speed" in settings.parts and any(one.of is None for one in devices):
         vector = _vector(settings)
-        threads = two_threads.measure(
-            lambda: _timed(THC(workers=WORKERS), vector, None), settings.repeats, settings.ceiling_s
-        )
+        threads = two_threads.measure(lambda: _timed(THC(workers=WORKERS), vector, None), settings.repeats)
     compared = []
     if "comparison" in settings.parts:
         compared = comparison.run(

@@ -8,7 +8,7 @@ import contextlib
 import json
 import os
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from lanesum.launch.supervisor import Supervisor
@@ -26,7 +26,12 @@ LOSS = "loss"
 
 @contextlib.contextmanager
 def loopback_fleet(
-    folder: Path, *, number: int, loss: float | None, controller_options: Sequence[str] = ()
+    folder: Path,
+    *,
+    number: int,
+    loss: float | None,
+    controller_options: Sequence[str] = (),
+    at: Callable[[str, list[str]], list[str]] = lambda _host, command: command,
 ) -> Iterator[Fleet]:
     """Run the whole path as processes on 127.0.0.0/8.
 
@@ -35,6 +40,7 @@ def loopback_fleet(
         number: number of the fleet in this process.
         loss: fraction of packets lost on every link in both directions; 0 keeps the injectors, None has none.
         controller_options: more options of the controller.
+        at: see ``Fleet``.
     """
     folder.mkdir()
     topology = folder / "topology.yaml"
@@ -53,7 +59,7 @@ def loopback_fleet(
         faults=None if faults is None else str(faults),
     )
     with Supervisor(folder / "logs") as supervisor:
-        fleet = Fleet(plan, Scratch(folder), supervisor, controller_options=controller_options)
+        fleet = Fleet(plan, Scratch(folder), supervisor, at=at, controller_options=controller_options)
         try:
             yield fleet
         finally:

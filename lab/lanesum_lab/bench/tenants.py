@@ -2,16 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """One tenant that admits and sums, alone and beside another one that admits a thousand jobs.
 
-``python -m lanesum_lab.bench.tenants [--quick] [--json]`` runs all parts as processes on loopback. Both ways take
-turns. With the default quota most of the thousand admissions are refused; without one, all are carried out.
+All parts are processes on loopback. The ways take turns. With the default quota most of the thousand admissions are
+refused; without one, all are carried out.
+
+The third way has a spinning process in place of the admissions, so it shows what a processor in use costs alone. With
+cores apart, controller and admissions have the last core, and switch, server and workers the others.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
+import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -23,14 +25,19 @@ from lanesum.rpc.caller import Role
 from lanesum_control import tokens
 from lanesum_control.quotas import DEFAULT_QUOTA
 from lanesum_lab.bench.admitter import AdmitDone, AdmitTask
+from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.figures import spread
 from lanesum_lab.bench.fleet import Fleet
 from lanesum_lab.bench.fleets import loopback_fleet
 from lanesum_lab.bench.machine import machine
 from lanesum_lab.bench.rounds import RoundsDone, RoundsTask
+from lanesum_lab.bench.spinner import SpinTask
+from lanesum_switch.faults.topology_names import CONTROLLER
 
 QUIET, BUSY = "red", "blue"
-ALONE, BESIDE = "alone", "beside a thousand admissions"
+ALONE, BESIDE, SPIN = "alone", "beside a thousand admissions", "beside a spinning process"
+_SPINNER = "spinner"
+COLUMNS = ("quota and cores", "way", "admission, to alone", "95 %, to alone", "sums, to alone", "others admitted")
 _JOB = "sums"
 _WORKERS, _QUIET_HOST, _BUSY_HOST = ("w1", "w2"), "w3", "w4"
 _OP = LaneOp.ADD32
@@ -60,8 +67,30 @@ class Settings:
 QUICK = Settings(repeats=1, admissions=5, flood=80, chunks=64)
 
 
-def run(settings: Settings, *, limited: bool) -> dict[str, Any]:
-    """Measure with or without a quota of admissions; return a JSON-ready object. Raises the errors of processes."""
+def _apart(node: str, command: list[str]) -> list[str]:
+    """Return ``command`` with a prefix that keeps it off the cores of the other parts. Raises BenchError."""
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) == 1:
+        raise BenchError("One core cannot be divided.", "Give the benchmark two cores.")
+    mine = cores[-1:] if node in (CONTROLLER, _QUIET_HOST, _BUSY_HOST) else cores[:-1]
+    return ["taskset", "--cpu-list", ",".join(map(str, mine)), *command]
+
+
+def run(settings: Settings) -> dict[str, Any]:
+    """Measure all cases; return a JSON-ready object. Raises BenchError, and the errors of processes."""
+    figures = {
+        f"{quota}, {cores}": measure(settings, limited=limited, apart=apart)
+        for cores, apart in (("cores shared", False), ("cores apart", True))
+        for quota, limited in (("default quota", True), ("no quota", False))
+    }
+    return {**asdict(settings), "left_out": {}, "machine": machine(), "figures": figures}
+
+
+def measure(settings: Settings, *, limited: bool, apart: bool) -> dict[str, Any]:
+    """Measure with or without a quota of admissions; return a JSON-ready object. Raises the errors of processes.
+
+    ``apart``: controller and admissions have a core of their own.
+    """
     rate = DEFAULT_QUOTA.admissions_per_minute if limited else 100_000
     with tempfile.TemporaryDirectory(prefix="lanesum-") as temporary:
         folder = Path(temporary)
@@ -69,32 +98,35 @@ def run(settings: Settings, *, limited: bool) -> dict[str, Any]:
         for name, file in files.items():
             tokens.write_token(file, tokens.add(known, name, Role.TENANT))
         options = ["--tokens", str(known), "--tenant-admissions", str(rate)]
-        with loopback_fleet(folder / "fleet", number=0, loss=None, controller_options=options) as fleet:
+        at = _apart if apart else lambda _node, command: command
+        with loopback_fleet(folder / "fleet", number=0, loss=None, controller_options=options, at=at) as fleet:
             fleet.admit(_JOB, _WORKERS)
             for name, host in ((QUIET, _QUIET_HOST), (BUSY, _BUSY_HOST)):
                 token = {environment.TOKEN_FILE: str(files[name])}
                 fleet.start_agent(name, host, "admitter", fleet.controller, host, name, environment=token)
+            fleet.start_agent(_SPINNER, _BUSY_HOST, "spinner")
             fleet.connect()
-            fleet.agents.connect([QUIET, BUSY])
+            fleet.agents.connect([QUIET, BUSY, _SPINNER])
             fleet.measure(RoundsTask(_OP, settings.chunks, 0.0), _JOB)  # warm-up
-            runs: dict[str, list[Mapping[str, Any]]] = {ALONE: [], BESIDE: []}
+            runs: dict[str, list[Mapping[str, Any]]] = {ALONE: [], BESIDE: [], SPIN: []}
             for _ in range(settings.repeats):
                 for name, many in runs.items():
-                    many.append(_run(fleet, settings, flood=name == BESIDE))
-    return {
-        "settings": asdict(settings),
-        "admissions_per_minute": rate,
-        "machine": machine(),
-        **{name.replace(" ", "_"): _figures(settings, many) for name, many in runs.items()},
-    }
+                    many.append(_run(fleet, settings, name))
+    return {"admissions_per_minute": rate, **{_key(name): _figures(settings, many) for name, many in runs.items()}}
 
 
-def _run(fleet: Fleet, settings: Settings, *, flood: bool) -> Mapping[str, Any]:
+def _key(way: str) -> str:
+    return way.replace(" ", "_")
+
+
+def _run(fleet: Fleet, settings: Settings, way: str) -> Mapping[str, Any]:
     seconds = settings.admissions * settings.pause_s
     tasks: dict[str, Any] = fleet.tasks(RoundsTask(_OP, settings.chunks, seconds), _JOB)
     tasks[QUIET] = AdmitTask(settings.admissions, pause_s=settings.pause_s)
-    if flood:
+    if way == BESIDE:
         tasks[BUSY] = AdmitTask(settings.flood, settings.callers, elsewhere=True)
+    elif way == SPIN:
+        tasks[_SPINNER] = SpinTask(seconds)
     return fleet.agents.ask(tasks)
 
 
@@ -119,30 +151,15 @@ def _figures(settings: Settings, runs: Sequence[Mapping[str, Any]]) -> dict[str,
     }
 
 
-def main() -> None:
-    """Print the figures."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="One short run of each way.")
-    parser.add_argument("--json", action="store_true", help="Machine-readable output.")
-    arguments = parser.parse_args()
-    settings = QUICK if arguments.quick else Settings()
-    results = {
-        "default quota": run(settings, limited=True),
-        "no quota of admissions": run(settings, limited=False),
-    }
-    if arguments.json:
-        print(json.dumps(results, indent=2))
-        return
-    for name, result in results.items():
-        for way in (ALONE, BESIDE):
-            at = result[way.replace(" ", "_")]
-            print(
-                f"{name}, {way}: admission {at['admission_ms']['median']:.1f} ms, 95 % within "
-                f"{at['admission_ms']['p95']:.1f} ms; sums {at['sums_mbyte_s']['median']:.1f} MB/s, "
-                f"{at['words_wrong']} words wrong; {at['flood_admitted']} others admitted, "
-                f"{at['flood_refused']} refused"
-            )
-
-
-if __name__ == "__main__":
-    main()
+def rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """Yield the cells of ``COLUMNS``: figures of the second and third way, to those of the first."""
+    for case, figures in result["figures"].items():
+        alone = figures[_key(ALONE)]
+        for way in (BESIDE, SPIN):
+            at = figures[_key(way)]
+            ratios = [
+                at[name][value] / alone[name][value]
+                for name, value in (("admission_ms", "median"), ("admission_ms", "p95"), ("sums_mbyte_s", "median"))
+            ]
+            admitted = f"{at['flood_admitted']:,}" if way == BESIDE else "-"
+            yield case, way, *(f"{ratio:.2f}" for ratio in ratios), admitted

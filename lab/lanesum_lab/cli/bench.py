@@ -414,6 +414,14 @@ def supervision(
     )
 
 
+@app.command()
+def tenants(repeats: Repeats = None, quick: Quick = False, as_json: Json = False) -> None:
+    """Admissions and sums of a tenant, beside a thousand admissions of another one and beside a spinning process."""
+    from lanesum_lab.bench import tenants as bench
+
+    _show(bench.run(_settings(bench, quick, repeats=repeats)), [(bench.COLUMNS, bench.rows)], as_json)
+
+
 _Rows = Callable[[dict[str, Any]], Iterable[tuple[str, ...]]]
 
 

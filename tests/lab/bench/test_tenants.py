@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from lanesum_lab.bench import tenants
@@ -11,10 +13,13 @@ from lanesum_lab.bench import tenants
 pytestmark = pytest.mark.long
 
 
-@pytest.mark.parametrize("limited", [True, False])
-def test_tenant_beside_flood_admits_and_sums(limited: bool) -> None:
-    result = tenants.run(tenants.Settings(repeats=1, admissions=5, flood=80, callers=8, chunks=64), limited=limited)
-    for way in ("alone", "beside_a_thousand_admissions"):
+@pytest.mark.parametrize(("limited", "apart"), [(True, False), (False, True)])
+def test_tenant_beside_flood_admits_and_sums(limited: bool, apart: bool) -> None:
+    if apart and len(os.sched_getaffinity(0)) == 1:
+        pytest.skip("one core cannot be divided")
+    settings = tenants.Settings(repeats=1, admissions=5, flood=80, callers=8, chunks=64)
+    result = tenants.measure(settings, limited=limited, apart=apart)
+    for way in ("alone", "beside_a_thousand_admissions", "beside_a_spinning_process"):
         figures = result[way]
         assert (figures["admissions_refused"], figures["words_wrong"]) == (0, 0)
         assert figures["words"] > 1000
