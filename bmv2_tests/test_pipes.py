@@ -26,6 +26,7 @@ from lanesum_control.model import NO_ROLE, HostPort, Member, Role, SwitchJob
 from lanesum_control.network import Network
 from lanesum_control.placement import place
 from lanesum_control.switch import P4RuntimeSwitch
+from lanesum_control.tofino.chips import PORTS_PER_PIPE, pipe_of
 from lanesum_lab.targets import SwitchTarget
 from lanesum_switch.frames import UdpFrame, ipv4_int
 from lanesum_switch.p4runtime import P4RuntimeServer
@@ -40,7 +41,6 @@ from .target import DEVICE_ID
 from .targets import RECORDS
 
 PER_PIPE = 2
-PORTS_PER_PIPE = 128
 _UDP_PORT = 40000
 _CHIPS = [name for name, record in RECORDS.items() if record.device is TofinoSwitch]
 pytestmark = pytest.mark.offered("combining_pipes")
@@ -121,10 +121,9 @@ def chip(star: Star) -> Chip:
 def answer(frame: PortFrame) -> Packet:
     """Return the packet of an answer, after checking its receiver."""
     port, data = frame
-    worker = next(worker for worker, host in enumerate(HOSTS.values()) if host.port == port)
+    receiver = next(host for host in HOSTS.values() if host.port == port)
     datagram = UdpFrame.unpack(data)
     assert datagram is not None
-    receiver = worker_host(worker)
     assert (datagram.destination_mac, datagram.destination_ip) == (receiver.mac, receiver.ip)
     return Packet.unpack(datagram.payload)
 
@@ -159,7 +158,8 @@ def test_duplicates_name_missing_workers_of_a_pipe_and_missing_pipes(chip: Chip)
     job = chip.admit(8)
     words = job.random_words(3)
     rack = job.switch_job.pipe_sums[0].members
-    inside = [worker for worker in range(8) if worker_host(worker) in [member.host for member in rack]]
+    hosts = [member.host for member in rack]
+    inside = [worker for worker in range(8) if worker_host(worker) in hosts]
     other = [worker for worker in range(8) if worker not in inside]
     assert chip.contribute(job, inside[:1], words) == []
     left = chip.contribute(job, inside[:1], words)
@@ -183,9 +183,8 @@ def test_conflict_between_pipes_reaches_all_workers(chip: Chip) -> None:
     chip.contribute(job, first, words)
     left = chip.contribute(job, second, words, Place(round_words=9))
     kinds = [answer(frame).header.kind for frame in left]
-    combining = job.switch_job.combining_pipe
     # The combining pipe finds the conflict: in the other pipe's sum, or in a worker's own contribution.
-    assert kinds == [Kind.CONFLICT] * 4, f"pipe {combining} combines"
+    assert kinds == [Kind.CONFLICT] * 4
 
 
 def test_forged_partial_sum_is_dropped(chip: Chip) -> None:
@@ -242,7 +241,7 @@ class OnePipeJob(SwitchJob):
 
     @property
     def pipe_sums(self) -> tuple[SwitchJob, ...]:
-        found = SwitchJob.pipe_sums.fget(self)  # type: ignore[attr-defined]
+        found = super().pipe_sums
         return tuple(dataclasses.replace(part, slot_base=self.slot_base + self.slot_count) for part in found)
 
 
@@ -314,7 +313,7 @@ def test_lost_partial_sum_is_sent_again(recirculation: Recirculation) -> None:
     for worker in range(4):
         assert recirculation.enter(*job.contribution(worker, words[worker])) == []
     ((port, _),) = recirculation.waiting
-    assert port // PORTS_PER_PIPE == combining
+    assert pipe_of(port) == combining
     recirculation.waiting.clear()
     assert recirculation.enter(*job.contribution(inside[1], words[inside[1]])) == []
     left = sorted(recirculation.enter(*recirculation.waiting.pop()))
