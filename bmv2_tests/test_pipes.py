@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import random
 import tempfile
@@ -285,6 +286,17 @@ class Recirculation:
         for host in (*HOSTS.values(), SERVER):
             control.add_host(host)
 
+    @contextlib.contextmanager
+    def admit(self, number: int, workers: int) -> Iterator[PipesJob]:
+        """Admit a job of the first workers; in the end remove it, with its packets that wait."""
+        job = PipesJob(number, workers, 32, [LaneOp.ADD32])
+        self.control.admit(job.switch_job)
+        try:
+            yield job
+        finally:
+            self.control.remove(job.switch_job)
+            self.waiting.clear()
+
     def enter(self, port: int, frame: bytes) -> list[PortFrame]:
         """Run one pass; recirculated packets wait."""
         left = [(out.port, out.frame) for out in self.switch.process(port, frame)]
@@ -305,48 +317,43 @@ def recirculation() -> Iterator[Recirculation]:
 
 def test_lost_partial_sum_is_sent_again(recirculation: Recirculation) -> None:
     """A retransmission of any worker of its pipe repeats it."""
-    job = PipesJob(90, 4, 32, [LaneOp.ADD32])
-    recirculation.control.admit(job.switch_job)
-    words = job.random_words(8)
-    combining = job.switch_job.combining_pipe
-    inside = [worker for worker in range(4) if worker // PER_PIPE != combining]
-    for worker in range(4):
-        assert recirculation.enter(*job.contribution(worker, words[worker])) == []
-    ((port, _),) = recirculation.waiting
-    assert pipe_of(port) == combining
-    recirculation.waiting.clear()
-    assert recirculation.enter(*job.contribution(inside[1], words[inside[1]])) == []
-    left = sorted(recirculation.enter(*recirculation.waiting.pop()))
-    check_results(job, left, range(4), aggregate(LaneOp.ADD32, words))
-    recirculation.control.remove(job.switch_job)
+    with recirculation.admit(90, 4) as job:
+        words = job.random_words(8)
+        combining = job.switch_job.combining_pipe
+        inside = [worker for worker in range(4) if worker // PER_PIPE != combining]
+        for worker in range(4):
+            assert recirculation.enter(*job.contribution(worker, words[worker])) == []
+        ((port, _),) = recirculation.waiting
+        assert pipe_of(port) == combining
+        recirculation.waiting.clear()
+        assert recirculation.enter(*job.contribution(inside[1], words[inside[1]])) == []
+        left = sorted(recirculation.enter(*recirculation.waiting.pop()))
+        check_results(job, left, range(4), aggregate(LaneOp.ADD32, words))
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_random_recirculation_gives_exact_sums_only(recirculation: Recirculation, seed: int) -> None:
     """Partial sums are lost, repeated and reordered, while workers retransmit and go on to other chunks."""
     rng = random.Random(seed)
-    job = PipesJob(91 + seed, rng.choice((4, 8)), 32, [LaneOp.ADD32])
-    recirculation.control.admit(job.switch_job)
-    recirculation.waiting.clear()
-    words = {chunk: job.random_words(chunk) for chunk in range(12)}
-    exact = {chunk: aggregate(LaneOp.ADD32, of) for chunk, of in words.items()}
     found = 0
-    for step in range(400):
-        left: list[PortFrame] = []
-        if recirculation.waiting and rng.random() < 0.5:
-            number = rng.randrange(len(recirculation.waiting))
-            kept = rng.random()
-            frame = recirculation.waiting[number] if kept < 0.2 else recirculation.waiting.pop(number)
-            if kept < 0.9:
-                left = recirculation.enter(*frame)
-        else:
-            chunk, worker = max(0, step // 40 + rng.choice((0, 0, 0, 1, -1))), rng.randrange(job.workers)
-            place = Place(0, chunk, chunk % 2, chunk // 2 % 2)
-            left = recirculation.enter(*job.contribution(worker, words[chunk][worker], place))
-        for packet in map(answer, left):
-            if packet.header.kind == Kind.RESULT:
-                found += 1
-                assert packet.header.racks == job.racks(range(job.workers))
-                assert np.array_equal(packet.payload, exact[packet.header.chunk])
+    with recirculation.admit(91 + seed, rng.choice((4, 8))) as job:
+        words = {chunk: job.random_words(chunk) for chunk in range(12)}
+        exact = {chunk: aggregate(LaneOp.ADD32, of) for chunk, of in words.items()}
+        for step in range(400):
+            left: list[PortFrame] = []
+            if recirculation.waiting and rng.random() < 0.5:
+                number = rng.randrange(len(recirculation.waiting))
+                kept = rng.random()
+                frame = recirculation.waiting[number] if kept < 0.2 else recirculation.waiting.pop(number)
+                if kept < 0.9:
+                    left = recirculation.enter(*frame)
+            else:
+                chunk, worker = max(0, step // 40 + rng.choice((0, 0, 0, 1, -1))), rng.randrange(job.workers)
+                place = Place(0, chunk, chunk % 2, chunk // 2 % 2)
+                left = recirculation.enter(*job.contribution(worker, words[chunk][worker], place))
+            for packet in map(answer, left):
+                if packet.header.kind == Kind.RESULT:
+                    found += 1
+                    assert packet.header.racks == job.racks(range(job.workers))
+                    assert np.array_equal(packet.payload, exact[packet.header.chunk])
     assert found
-    recirculation.control.remove(job.switch_job)
