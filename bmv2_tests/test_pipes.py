@@ -34,6 +34,7 @@ from lanesum_switch.p4runtime import P4RuntimeServer
 from lanesum_switch.reference.switch import PortFrame
 from lanesum_switch.tna.switch import TofinoSwitch
 
+from .chip_model import MODEL_PROFILES
 from .jobs import FIRST, Job, Place, routed
 from .oracle import Words, aggregate, random_words
 from .star import SERVER, Star
@@ -114,7 +115,7 @@ class Chip:
 
 @pytest.fixture
 def chip(star: Star) -> Chip:
-    if star.target.stopped:
+    if star.target.name in MODEL_PROFILES:
         pytest.skip(f"{star.target.name} runs one pipe")
     return Chip(star)
 
@@ -248,7 +249,7 @@ class OnePipeJob(SwitchJob):
 
 def test_partial_sums_recirculate_within_one_pipe(star: Star) -> None:
     """Bridge header, parser and checksums of recirculated sums."""
-    if star.target.stopped:
+    if star.target.name in MODEL_PROFILES:
         pytest.skip(f"{star.target.name} recirculates by a front port, where sums lose their bridge header")
     rack = Member(0, (worker_of_star(1), worker_of_star(2)), _UDP_PORT, aggregate=True)
     members = (rack, *(Member(bit, (worker_of_star(bit + 2),), _UDP_PORT) for bit in (1, 2)))
