@@ -25,7 +25,6 @@ from lanesum_lab.bench import (
     faults,
     learning,
     nmse,
-    observation,
     pictures,
     server,
     sparse,
@@ -67,15 +66,6 @@ def loss_table(result: dict[str, Any]) -> str:
 def sharing_table(result: dict[str, Any]) -> str:
     """Return the throughput of two jobs at one switch."""
     return "\n".join([*_transposed(faults.SHARING_COLUMNS, faults.sharing_rows(result)), "", _measured(result)])
-
-
-def observation_table(result: dict[str, Any]) -> str:
-    """Return the cost of top, metrics and traces."""
-    conditions = (
-        f"Medians of paired blocks of {result['block_s']:g} s, with confidence intervals of 95 %, {_machine(result)}. "
-        f"Codec `{result['codec']}`, {result['workers']} workers."
-    )
-    return "\n".join([*_markdown(observation.COLUMNS, observation.rows(result)), "", conditions])
 
 
 def congestion_table(result: dict[str, Any]) -> str:
@@ -371,7 +361,6 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
             "transport",
             "nmse",
             "learning",
-            "observation",
         )
     },
     "allreduce-sizes": (

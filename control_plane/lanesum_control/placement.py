@@ -251,7 +251,7 @@ def _pipes(hosts: Sequence[str], network: Network, chips: Collection[str], numbe
     counts = Counter(pipe_of(network.seen[switch][host].port) for host in hosts)
     if len(counts) == 1:
         return None
-    # Workers of the combining pipe need no partial sum, so it is one with the most workers.
+    # Workers of the combining pipe need no partial sum, so it is one with the largest number of workers.
     largest = sorted(pipe for pipe, count in counts.items() if count == max(counts.values()))
     return _Pipes(switch, tuple(sorted(counts)), largest[number % len(largest)])
 
