@@ -214,8 +214,8 @@ public:
         const Released released;
         space.in_parts([&](const codecs::Run &run, std::size_t first) {
             const std::size_t start = first * run.block;
-            kernels_->encode(values.data() + (places ? 0 : start), powers.data() + 2 * first, factors.data() + first, run,
-                             after(shared(dithers), first), own.get(), words.data() + own.words(start));
+            kernels_->encode(values.data() + (places ? 0 : start), powers.data() + 2 * first, factors.data() + first,
+                             run, after(shared(dithers), first), own.get(), words.data() + own.words(start));
         });
     }
 
@@ -310,8 +310,8 @@ private:
         require(per_word >= codecs::MIN_PER_WORD && per_word <= codecs::MAX_PER_WORD, "words of 3 to 16 digits");
         require(length == padded(length, block), "coordinates with the padding");
         const std::size_t rest = length % block;
-        require(words == length / block * codecs::words_of_digits(block, per_word) +
-                             codecs::words_of_digits(rest, per_word),
+        require(words ==
+                    length / block * codecs::words_of_digits(block, per_word) + codecs::words_of_digits(rest, per_word),
                 "a digit for each coordinate");
     }
 
