@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 OWNER_REGISTER = "IngressPipeline.slots.slot_owner"
 OWNER_WORD_TABLE = "IngressPipeline.slots.owner"
 RECIRCULATION = "IngressPipeline.slots.recirculation"
+CPU_PORT = "IngressPipeline.redirect.cpu_port"
 COMBINE = "IngressPipeline.combine.combine"
 MEMBER = "IngressPipeline.membership.member"
 ADMIT = "IngressPipeline.membership.admit"  # its action
@@ -57,6 +58,7 @@ class Capabilities:
         pipes: registers belong to one pipe of the chip: members of a job at several pipes require a combining one.
         combining_pipes: pipes that can sum the partial sums of other pipes.
         icmp: the program answers echo requests to the switch, and reports packets that it cannot route.
+        redirects: the program sends expired and unroutable packets to a CPU port, where there is one.
         faults: the program drops packets on request; only its test build does.
         one_pass: contributions take one pipeline pass: they are counted once, and verified before they have an effect.
         recirculation_pipes: pipes that can recirculate, as contributions of several passes require; None if not
@@ -69,6 +71,7 @@ class Capabilities:
     pipes: bool = False
     combining_pipes: frozenset[int] = frozenset()
     icmp: bool = True
+    redirects: bool = False
     faults: bool = False
     one_pass: bool = True
     recirculation_pipes: frozenset[int] | None = None
@@ -86,6 +89,7 @@ class Capabilities:
             pipes=names.has_table(RECIRCULATION),
             combining_pipes=frozenset(range(PIPES) if names.has_table(COMBINE) else ()),
             icmp=names.has_table(ICMP),
+            redirects=names.has_table(CPU_PORT),
             faults=names.has_table(FAULT),
             one_pass=not names.has_table(NEXT_PASS),
             sizes={

@@ -20,6 +20,7 @@ from lanesum_control.network import Network
 
 Desired = Mapping[str, Mapping[int, SwitchJob]]  # switch -> job -> desired entry
 
+_NO_REDIRECTION = "redirects no packets to its CPU port: its program drops expired and unroutable ones, or reports them"
 _NEVER_CONNECTED = "it was never connected"
 
 
@@ -48,7 +49,10 @@ class Fleet:
         self._switches = dict(switches)
         self._events = events
         for name, switch in self._switches.items():
-            switch.check_ports({host.port for host in network.seen[name].values()})
+            hosts = network.seen[name].values()
+            switch.check_ports({host.port for host in hosts})
+            if any(host.is_cpu for host in hosts) and not switch.capabilities.redirects:
+                events.add(name, _NO_REDIRECTION)
         self._held: dict[str, dict[int, SwitchJob]] = {name: {} for name in switches}
         self.down: dict[str, str] = dict.fromkeys(switches, _NEVER_CONNECTED)
         self._mastered: set[str] = set()  # switches that had another primary since they were in use

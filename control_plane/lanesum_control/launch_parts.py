@@ -19,21 +19,30 @@ from lanesum.launch.supervisor import Supervisor
 from lanesum.protocol.spec import MAX_WORKERS, UDP_PORT
 
 _SECOND_OCTETS = range(64, 128)  # topologies for loopback use 127.0 and 127.19, switches 127.255
+_ATTEMPTS = 100  # to claim one of 16,384 blocks
 _SERVER, _CONTROLLER, _CLAIM = 250, 251, 252  # last octets; workers have 1 to 32
 
 
 class Block:
-    """256 addresses on loopback that no other launch of this machine uses, until ``close``."""
+    """256 addresses on loopback that no other launch of this machine uses, until ``close``.
+
+    Raises ConfigurationError if there are none.
+    """
 
     def __init__(self) -> None:
-        while True:
+        for _ in range(_ATTEMPTS):
             self.network = f"127.{secrets.choice(_SECOND_OCTETS)}.{secrets.randbelow(256)}"
             self._claim = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
             try:
                 self._claim.bind((self.host(_CLAIM), UDP_PORT))
                 return
-            except OSError:
+            except OSError as error:
                 self._claim.close()
+                why = error
+        raise ConfigurationError(
+            f"UDP port {UDP_PORT} cannot be used on loopback, at {self.host(_CLAIM)} for example: {why.strerror}.",
+            f"Stop the process with this port at all addresses (ss -ulpn 'sport = :{UDP_PORT}'), or: ip link set lo up",
+        )
 
     def host(self, number: int) -> str:
         """Return an address."""

@@ -54,6 +54,11 @@ class HostPort:
     mac: bytes
     attached: bool = True
 
+    @property
+    def is_cpu(self) -> bool:
+        """True if it is the operating system of this switch, at the CPU port: it has the switch's MAC address."""
+        return self.attached and self.mac == SWITCH_MAC
+
 
 class Role(enum.IntFlag):
     """Role of a switch in a job, as table ``member`` holds it."""

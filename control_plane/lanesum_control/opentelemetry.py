@@ -30,18 +30,17 @@ class CollectorError(ControlError):
     """The OpenTelemetry collector does not answer, or refuses spans."""
 
 
-def _variable(name: str) -> str | None:
-    """Return the value for traces of a variable of the exporter, or else that for everything."""
-    return os.environ.get(f"OTEL_EXPORTER_OTLP_TRACES_{name}") or os.environ.get(f"OTEL_EXPORTER_OTLP_{name}")
+def _variable(name: str, default: str) -> tuple[str, str]:
+    """Return name and value of a variable of the exporter: that for traces, or else that for everything."""
+    names = (f"OTEL_EXPORTER_OTLP_TRACES_{name}", f"OTEL_EXPORTER_OTLP_{name}")
+    return next(((one, value) for one in names if (value := os.environ.get(one))), (names[1], default))
 
 
 def _exporter() -> Any:
     """Return a new exporter. Raises ConfigurationError, MissingToolError."""
-    protocol = _variable("PROTOCOL") or _PROTOCOL
+    name, protocol = _variable("PROTOCOL", _PROTOCOL)
     if protocol != _PROTOCOL:
-        raise ConfigurationError(
-            f"OTEL_EXPORTER_OTLP_PROTOCOL={protocol!r} is not supported.", f"Set it to {_PROTOCOL}, or unset it."
-        )
+        raise ConfigurationError(f"{name}={protocol!r} is not supported.", f"Set it to {_PROTOCOL}, or unset it.")
     try:
         from opentelemetry.exporter.otlp.json.http.trace_exporter import OTLPSpanExporter
     except ImportError as error:
@@ -83,10 +82,10 @@ def export(job: str, traces: Sequence[Mapping[str, Any]]) -> int:
     try:
         for first in range(0, len(spans), _BATCH):
             if exporter.export(spans[first : first + _BATCH]) is not SpanExportResult.SUCCESS:
+                name, endpoint = _variable("ENDPOINT", "http://localhost:4318")
                 raise CollectorError(
-                    f"The collector at {_variable('ENDPOINT') or 'http://localhost:4318'} took {first} of "
-                    f"{len(spans)} spans.",
-                    "Start one that takes OTLP over HTTP as JSON there, or set OTEL_EXPORTER_OTLP_ENDPOINT.",
+                    f"The collector at {endpoint} took {first} of {len(spans)} spans.",
+                    f"Start one that takes OTLP over HTTP as JSON there, or set {name}.",
                 )
     finally:
         exporter.shutdown()

@@ -219,8 +219,9 @@ class PostgresqlDatabase:
         try:
             return run(work(self._connected()))
         except (OSError, ValueError, driver.PostgresError, driver.InterfaceError, driver.InternalClientError) as error:
-            is_answer = isinstance(error, driver.PostgresError | driver.DataError)
-            if not is_answer or getattr(error, "severity_en", "") in ("FATAL", "PANIC"):
+            # The driver raises PostgreSQL's errors of class 08 itself if a connection ends without an answer.
+            no_answer = isinstance(error, driver.PostgresConnectionError) or not isinstance(error, driver.PostgresError)
+            if no_answer or getattr(error, "severity_en", "") in ("FATAL", "PANIC"):
                 self._drop()
             why = "it does not answer" if isinstance(error, TimeoutError) else one_line(error).rstrip(".")
             if isinstance(error, FileNotFoundError):

@@ -11,6 +11,7 @@ from p4.v1 import p4runtime_pb2
 from lanesum_control.capabilities import (
     ADMIT,
     COMBINE,
+    CPU_PORT,
     DESCEND,
     ICMP,
     JOB_TABLES,
@@ -51,7 +52,7 @@ ARP = f"{_INGRESS}.arp.arp"
 STATION = f"{_INGRESS}.station.station"
 CONGESTION = f"{_EGRESS}.congestion.congestion"
 HOST_TABLES = (FORWARD, ARP, ORIGIN)  # by IPv4 address
-OWN_TABLES = (STATION, RECIRCULATION, COMBINE)  # of the switch itself
+OWN_TABLES = (STATION, RECIRCULATION, COMBINE, CPU_PORT)  # of the switch itself
 # Tables with constant entries, whose counters show the decisions about packets.
 CLASSIFY = f"{_INGRESS}.classify.classify"
 PROVENANCE = f"{_INGRESS}.origin.provenance"
@@ -60,8 +61,10 @@ SLOT = f"{_INGRESS}.slots.slot"
 HOP = f"{_INGRESS}.forward.hop"
 ARP_ANSWER = f"{_INGRESS}.arp.answer"
 MARK = f"{_EGRESS}.congestion.mark"
-DECISION_TABLES = (CLASSIFY, PROVENANCE, ADMISSION, SLOT, HOP, ARP_ANSWER, ICMP, MARK)
+BOUND = f"{_EGRESS}.redirected.bound"
+DECISION_TABLES = (CLASSIFY, PROVENANCE, ADMISSION, SLOT, HOP, ARP_ANSWER, ICMP, MARK, BOUND)
 _ARP_REQUEST = 1
+_ADDRESSEE_SWITCH = 1  # of table ``station``
 _COMBINED_BY = 4  # key of table combine, with the number of the combining pipe below
 # Decisions that count a recirculated packet a second time.
 _TAKE_OVER, _COUNTED_TWICE = "take_over", ("aggregate", "accept")
@@ -249,6 +252,9 @@ class P4RuntimeSwitch:
                 {"port": host.port, "attached": int(host.attached)},
             ),
         ]
+        if host.is_cpu and self.capabilities.redirects:
+            match, action = {"addressee": _ADDRESSEE_SWITCH}, f"{_INGRESS}.redirect.redirect_to"
+            entries.append(self._names.entry(CPU_PORT, match, action, {"port": host.port}))
         return [_table(entry) for entry in entries]
 
     def _delete(self, entities: list[p4runtime_pb2.Entity]) -> None:

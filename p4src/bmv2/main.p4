@@ -22,7 +22,7 @@
 #include "lanes.p4"
 #include "result.p4"
 #include "../shared/descend.p4"
-#include "../shared/forward.p4"
+#include "forward.p4"
 #include "../shared/arp.p4"
 #include "icmp.p4"
 #include "../shared/receiver.p4"

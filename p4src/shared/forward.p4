@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Forward: route all other IPv4 traffic, as any router does.
+// Forward: route all other IPv4 traffic, as any router does. The target defines what else table hop does with packets
+// that have no next hop.
 
 control Forward(INGRESS_PARAMETERS) {
     DIRECT_COUNTER(forward_counter);
@@ -28,21 +29,24 @@ control Forward(INGRESS_PARAMETERS) {
     action forwarded() { COUNT(hop_counter); }
     action drop_expired() { DROP_AT_INGRESS; REPORT(CAUSE_EXPIRED); COUNT(hop_counter); }
     action drop_no_route() { DROP_AT_INGRESS; REPORT(CAUSE_NO_ROUTE); COUNT(hop_counter); }
+    REDIRECTIONS
 
     COUNT_EACH_ENTRY
     table hop {
         key = {
             meta.expired: ternary;
             meta.has_route: ternary;
+            HOP_KEY
         }
-        actions = { forwarded; drop_expired; drop_no_route; }
+        actions = { forwarded; drop_expired; drop_no_route; REDIRECTION_NAMES }
         const default_action = drop_no_route();
-        CONST_ENTRIES_SIZE(4)
+        CONST_ENTRIES_SIZE(HOP_SIZE)
         counters = hop_counter;
         const entries = {
-            (1, _): drop_expired();
-            (0, 1): forwarded();
-            (0, 0): drop_no_route();
+            REDIRECTION_ENTRIES
+            (1, _ ANY_PORT): drop_expired();
+            (0, 1 ANY_PORT): forwarded();
+            (0, 0 ANY_PORT): drop_no_route();
         }
     }
 

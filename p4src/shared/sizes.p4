@@ -38,6 +38,8 @@ const bit<32> LOOKUP_TABLE_SIZE = 32;
 const bit<32> FORWARD_TABLE_SIZE = 1024;
 // The switch's own MAC address and broadcast.
 const bit<32> STATION_TABLE_SIZE = 4;
+// One for each addressee.
+const bit<32> CPU_PORT_TABLE_SIZE = 4;
 const bit<32> ARP_TABLE_SIZE = 1024;
 const bit<32> ORIGIN_TABLE_SIZE = 1024;
 // One entry per switch port; port numbers have nine bits.

@@ -28,7 +28,8 @@
 #include "result.p4"
 #include "passes.p4"
 #include "../shared/descend.p4"
-#include "../shared/forward.p4"
+#include "redirect.p4"
+#include "forward.p4"
 #include "../shared/arp.p4"
 #include "../shared/receiver.p4"
 #include "../shared/congestion.p4"
@@ -51,6 +52,10 @@
 #if PASSES > 1
 @pa_no_overlay("ingress", "meta.torn")
 #endif
+#endif
+#if __TARGET_TOFINO__ == 1 && PASSES == 1
+// The same.
+@pa_no_overlay("ingress", "meta.access")
 #endif
 #if __TARGET_TOFINO__ == 1 && PASSES > 1
 // Stateful ALUs take whole words as inputs. Beside header pass the compiler would split these fields.
@@ -84,6 +89,9 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
     Passes() passes;
 #endif
     Descend() descend;
+#if REDIRECTS
+    CpuPort() redirect;
+#endif
     Forward() forward;
     Arp() arp;
 
@@ -124,6 +132,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
         if (meta.wide == 1 && (meta.verdict == VERDICT_ROUTE || meta.verdict == VERDICT_TAKE_OVER)) {
             hdr.lanes.setValid();
         }
+        FIND_CPU_PORT
 #if PIPES_COMBINE
         if (meta.verdict == VERDICT_ASCEND && meta.combined == 1) {
             hdr.bridge.partial_sum = 1;
@@ -131,6 +140,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
         } else
 #endif
         if (meta.verdict == VERDICT_ROUTE || meta.verdict == VERDICT_ASCEND) {
+            FIND_CPU_PORT_OF_ROUTED
             forward.apply(INGRESS_ARGUMENTS);
         } else if (meta.verdict == VERDICT_ARP) {
             arp.apply(INGRESS_ARGUMENTS);
@@ -148,8 +158,18 @@ control EgressPipeline(inout egress_headers_t hdr, inout egress_metadata_t meta,
     Rest() rest;
     Receiver() receiver;
     Congestion() congestion;
+#if REDIRECTS
+    Redirected() redirected;
+#endif
 
     apply {
+#if REDIRECTS
+        meta.tick = REDIRECT_TICK(eg_prsr_md.global_tstamp);
+        if (hdr.bridge.handover == HANDOVER_REDIRECTED) {
+            redirected.apply(EGRESS_ARGUMENTS);
+            hdr.bridge.setInvalid();
+        } else
+#endif
         if (hdr.bridge.handover != HANDOVER_RECIRCULATE && hdr.bridge.handover != HANDOVER_PASS) {
             rest.apply(EGRESS_ARGUMENTS);
             // Copies of the replication engine have a number; only answers are replicated.

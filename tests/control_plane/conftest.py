@@ -50,8 +50,8 @@ def database(postgresql: postgresql_server.PostgresqlServer) -> PostgresqlUrl:
 
 @contextlib.contextmanager
 def leading(url: PostgresqlUrl) -> Iterator[Store]:
-    """Open a database as the controller that leads."""
-    with Leadership(url, "a test") as leadership:
+    """Open a database as the controller that leads, with a lease that does not end within a test."""
+    with Leadership(url, "a test", lease_s=3600.0) as leadership:
         assert leadership.take()
         with Store(PostgresqlDatabase(url, leadership.term, leadership.lost)) as store:
             yield store

@@ -13,7 +13,7 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol import LaneOp
 from lanesum_control.controller import Controller, JobRequest
 from lanesum_control.errors import AdmissionError, QuotaError, UnknownJobError
-from lanesum_control.model import Role
+from lanesum_control.model import SWITCH_MAC, HostPort, Role
 from lanesum_control.planning import NO_SLOTS
 from lanesum_control.remote_server import ServerError
 from lanesum_control.store import Store
@@ -405,3 +405,17 @@ def test_packets_of_another_size_begin_new_incarnations() -> None:
     assert all(op.shape.fills(2) for op in after.ops) and len(after.ops) < len(before.ops)
     state = second.workers.state(before.job, before.tag, 0)
     assert state["state"] == "superseded" and "packets have 2 accumulator words" in state["why"]
+
+
+def test_cpu_port_that_gets_no_packets_is_an_event() -> None:
+    """With a program that lacks the table; neither without such a host, nor where the program has the table."""
+    site = Site("star4")
+    assert what(site.start(), "s1") == ["connected: no differences"]
+    hosts = site.network.seen["s1"] | {"os": HostPort(64, 0x0A1300FE, SWITCH_MAC)}
+    site.network = replace(site.network, seen={"s1": hosts})
+    assert what(site.start(), "s1")[0] == (
+        "redirects no packets to its CPU port: its program drops expired and unroutable ones, or reports them"
+    )
+    switch = site.switches["s1"]
+    switch.capabilities = replace(switch.capabilities, redirects=True)
+    assert not any("CPU port" in text for text in what(site.start(), "s1"))

@@ -83,7 +83,8 @@ def plain(attributes: list[dict[str, Any]]) -> dict[str, Any]:
 def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
     found = Collector()
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", found.url)
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "5")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "60")
+    monkeypatch.setattr(opentelemetry, "_END_S", 60.0)  # ends with the last spans
     yield found
     found.close()
 
@@ -160,9 +161,10 @@ def test_collector_that_does_not_answer_is_an_error(monkeypatch: pytest.MonkeyPa
         opentelemetry.export("train", traces())
 
 
-def test_other_protocol_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
-    with pytest.raises(ConfigurationError, match="OTEL_EXPORTER_OTLP_PROTOCOL='grpc' is not supported"):
+@pytest.mark.parametrize("name", ["OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"])
+def test_other_protocol_is_refused(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(name, "grpc")
+    with pytest.raises(ConfigurationError, match=f"{name}='grpc' is not supported"):
         opentelemetry.export("train", traces())
 
 

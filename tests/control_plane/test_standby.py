@@ -68,7 +68,8 @@ def test_leadership_of_two_candidates_passes_on_at_the_end(database: PostgresqlU
             assert (first.term, second.leader) == (1, "first")
             assert first.renew()
         assert second.take() and (second.term, second.leader) == (2, "second")
-        assert Leadership(database, "third", least_term=90).term == 0
+        with Leadership(database, "third", least_term=90) as third:
+            assert third.term == 0
     with candidate(database, "fourth") as fourth:
         assert fourth.take() and fourth.term == 3, "a candidate that never led changes nothing"
 
@@ -165,26 +166,32 @@ def test_new_leader_ends_no_lease_before_workers_return(database: PostgresqlUrl)
 
 
 class WithoutAnswers:
-    """Connection whose commits are carried out and not answered."""
+    """Connection whose commits are carried out and not answered: it is reset, or ends while the driver waits."""
 
-    def __init__(self, connection: Any) -> None:
-        self._connection = connection
+    def __init__(self, connection: Any, *, reset: bool) -> None:
+        self._connection, self._reset = connection, reset
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._connection, name)
 
-    async def execute(self, query: str) -> str:
+    async def execute(self, query: str) -> Any:
         await self._connection.execute(query)
-        raise ConnectionResetError(query)
+        if self._reset:
+            raise ConnectionResetError(query)
+        self._connection._transport.abort()
+        return await self._connection.execute("SELECT")
 
 
-def test_commit_without_an_answer_ends_the_leadership(database: PostgresqlUrl) -> None:
+@pytest.mark.parametrize("reset", [True, False])
+def test_commit_without_an_answer_ends_the_leadership(database: PostgresqlUrl, reset: bool) -> None:
     with candidate(database, "a") as leadership:
         assert leadership.take()
         with store_of(database, leadership) as store:
             with pytest.raises(StoreError, match="Cannot use the state in postgresql://"), store.transaction():
                 store.set_meta("unknown", 1)
-                store._db._connection = WithoutAnswers(store._db._connection)  # type: ignore[attr-defined]
+                connection = WithoutAnswers(store._db._connection, reset=reset)  # type: ignore[attr-defined]
+                store._db._connection = connection  # type: ignore[attr-defined]
+            assert leadership._end.is_set()
             with pytest.raises(NotLeaderError, match="a commit had no answer"):
                 leadership.wait_until_lost()
             assert store.meta("unknown") == 1, "the store can be read again"

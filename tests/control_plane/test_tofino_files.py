@@ -13,11 +13,11 @@ import pytest
 from google.protobuf import text_format
 from p4.config.v1 import p4info_pb2
 
-from lanesum_control.capabilities import COMBINE, ICMP, MEMBER
+from lanesum_control.capabilities import COMBINE, CPU_PORT, ICMP, MEMBER
 from lanesum_control.manifest import MANIFEST, source_files
 from lanesum_control.pipelines import TOFINO_BUILD_FOLDER, bmv2_pipeline, tofino_pipeline
 from lanesum_control.resources import checkout_root
-from lanesum_control.switch import DECISION_TABLES, HOST_TABLES, JOB_TABLES
+from lanesum_control.switch import BOUND, DECISION_TABLES, HOST_TABLES, JOB_TABLES
 from lanesum_control.tofino import build as tofinobuild
 from lanesum_control.tofino.build import manifest_problems
 from lanesum_control.tofino.chips import pipe_of
@@ -83,7 +83,9 @@ def test_page_is_the_report_s() -> None:
 
 
 def test_topology_of_the_page_has_hosts_at_one_pipe() -> None:
-    (text,) = re.findall(r"^```yaml\n(.*?)^```", (ROOT / PAGE).read_text(), re.MULTILINE | re.DOTALL)
+    text, cpu = re.findall(r"^```yaml\n(.*?)^```", (ROOT / PAGE).read_text(), re.MULTILINE | re.DOTALL)
+    topology = parse(text.replace("links:\n", cpu), PAGE)
+    assert [name for name, node in topology.nodes.items() if node.is_cpu] == ["os1"]
     topology = parse(text, PAGE)
     ports = [port for link in topology.links for _, port in link.parts() if port is not None]
     for name in NAMES:
@@ -109,4 +111,5 @@ def test_controller_finds_its_tables(name: str) -> None:
         assert {field.name for field in here[table].match_fields} == keys, table
     for action in ("membership.admit", "forward.route", "arp.reply", "origin.expect", "descend.hand_down"):
         assert actions[f"IngressPipeline.{action}"] == parameters[f"IngressPipeline.{action}"]
-    assert set(DECISION_TABLES) - {ICMP} <= set(here)
+    assert (BOUND in here) == (CPU_PORT in here)
+    assert set(DECISION_TABLES) - {ICMP, BOUND} <= set(here)

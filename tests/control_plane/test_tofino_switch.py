@@ -15,7 +15,7 @@ import pytest
 from lanesum.errors import ConfigurationError
 from lanesum.protocol import Header, LaneOp, Packet
 from lanesum.protocol.spec import UDP_PORT, Flag
-from lanesum_control.capabilities import OWNER_REGISTER, RECIRCULATION, owner_word
+from lanesum_control.capabilities import CPU_PORT, OWNER_REGISTER, RECIRCULATION, owner_word
 from lanesum_control.controller import Controller, JobRequest
 from lanesum_control.errors import NotOfferedError, PipelineError
 from lanesum_control.managed import RemoteSwitch
@@ -110,6 +110,21 @@ def test_recirculation_is_set_up_and_kept(remote: RemoteSwitch) -> None:
     assert remote.reconcile([], []) == []
     remote.device.connection.write([(DELETE, entity) for entity in remote.device.own_entities()[-8::4]])
     assert remote.reconcile([], []) == ["2 inserted (combine 1, recirculation 1)"]
+
+
+@over_both
+def test_cpu_port_is_written_with_its_host_and_kept(remote: RemoteSwitch) -> None:
+    """Not for hosts behind another switch, which have the same MAC address here."""
+    elsewhere = HostPort(3, 0x0A010003, SWITCH_MAC, attached=False)
+    remote.reconcile([host(1), elsewhere], [])
+    assert remote.device.entries(CPU_PORT) == []
+    hosts = [host(1), HostPort(64, 0x0A0100FE, SWITCH_MAC)]
+    assert "cpu_port 1" in "".join(remote.reconcile(hosts, []))
+    (entry,) = remote.device.entries(CPU_PORT)
+    assert entry.params == {"port": 64}
+    assert remote.reconcile(hosts, []) == []
+    remote.reconcile([host(1)], [])
+    assert remote.device.entries(CPU_PORT) == []
 
 
 def test_recirculation_ports_are_the_configuration_s(process: Process) -> None:

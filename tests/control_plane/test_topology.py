@@ -276,6 +276,31 @@ def test_topology_address_of_no_single_host_is_refused(new: str, says: str) -> N
     assert says.replace(" MAC", "") in str(caught.value).replace(" MAC", "")
 
 
+CPU = "{kind: controller, ip: 10.19.0.%d, mac: 02:00:00:00:ff:ff}"
+_CPU_NODES = STAR4.replace(
+    "  server: {kind: server", f"  os1: {CPU % 91}\n  os2: {CPU % 92}\n  server: {{kind: server", 1
+)
+_CPU_LINKS = '  - endpoints: ["s1:64", "os1"]\n'
+
+
+def test_controller_with_mac_address_of_switches_is_at_cpu_port() -> None:
+    """Beside the node of the controller, or in its place; one at a switch."""
+    second = _CPU_LINKS.replace("64", "66").replace("os1", "os2")
+    with pytest.raises(TopologyError, match="the CPU port of s1 is that of os1 already"):
+        parse(_CPU_NODES + _CPU_LINKS + second, "x.yaml")
+    one = parse(_CPU_NODES.replace(f"  os2: {CPU % 92}\n", "") + _CPU_LINKS, "x.yaml")
+    assert one.controller == "controller"
+    assert [name for name, host in one.host_ports(loopback=False).items() if host.is_cpu] == ["os1"]
+    alone = STAR4.replace("{kind: controller, ip: 10.19.0.200}", CPU % 90)
+    assert parse(alone, "x.yaml").controller == "controller"
+    assert [name for name, host in load("star4").host_ports(loopback=False).items() if host.is_cpu] == []
+
+
+def test_host_behind_another_switch_is_not_at_the_cpu_port() -> None:
+    tree = load("tree2x2")
+    assert not any(host.is_cpu for name in tree.switches() for host in tree.host_ports(name, loopback=False).values())
+
+
 def test_names_with_dashes_are_nodes() -> None:
     text = TREE2X2.replace("w3", "rack2-gpu6").replace("s1", "rack1-sw").replace("s0", "top-sw")
     network = parse(text, "x.yaml")

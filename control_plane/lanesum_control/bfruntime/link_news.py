@@ -25,7 +25,7 @@ class LinkNews:
         self._waiting: dict[int, tuple[bool, int]] = {}  # last state, and number of changes
 
     def take(self, changes: Iterable[tuple[int, bool]]) -> list[str]:
-        """Return the messages that are due after further ``changes`` (port, is up), the oldest first."""
+        """Return the messages that are due after further ``changes`` (port, is up, the oldest first), by port."""
         for port, is_up in changes:
             _, count = self._waiting.get(port, (is_up, 0))
             self._waiting[port] = is_up, count + 1

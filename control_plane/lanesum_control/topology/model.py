@@ -22,6 +22,7 @@ from lanesum.transport.ticket import MAX_SERVERS
 from lanesum_control.model import SWITCH_MAC, HostPort
 from lanesum_control.yaml_model import FileModel, wrong
 
+_SWITCH_MAC = SWITCH_MAC.hex(":")
 _NAME = r"[a-z](-?[a-z0-9]){0,14}"
 _MAX_NAME = 15  # characters of an interface of Linux
 Name = Annotated[str, StringConstraints(pattern=rf"^{_NAME}$", max_length=_MAX_NAME)]
@@ -44,7 +45,9 @@ class Node(FileModel):
         default=None, description="IPv4 address; a switch that has one answers pings and reports lost packets"
     )
     mac: Mac | None = Field(
-        default=None, description="MAC address of a host; derived from the IPv4 address unless given"
+        default=None,
+        description="MAC address of a host; derived from the IPv4 address unless given. A controller may have that of "
+        "switches: it is the operating system of its switch, at the CPU port",
     )
 
     @model_validator(mode="after")
@@ -87,6 +90,11 @@ class Node(FileModel):
         return "02:00:" + self.ip.packed.hex(":")
 
     @property
+    def is_cpu(self) -> bool:
+        """True for the operating system of a switch."""
+        return self.kind == "controller" and self.mac == _SWITCH_MAC
+
+    @property
     def loopback_ip(self) -> str:
         """Address of the host on the loopback runner: the same address below 127."""
         assert self.ip is not None
@@ -127,8 +135,9 @@ class Topology(FileModel):
     @model_validator(mode="after")
     def _consistent(self) -> Topology:
         counts = collections.Counter[str](node.kind for node in self.nodes.values())
-        if counts["controller"] != 1:
-            raise wrong(f"one controller is needed, not {counts['controller']}", "nodes")
+        managers = counts["controller"] - sum(node.is_cpu for node in self.nodes.values())
+        if managers > 1 or not counts["controller"]:
+            raise wrong(f"one controller is needed, not {managers}", "nodes")
         for kind in ("switch", "worker", *(() if self.servers else ("server",))):
             if not counts[kind]:
                 raise wrong(f"at least one {kind} is needed", "nodes")
@@ -147,12 +156,12 @@ class Topology(FileModel):
 
     def _check_addresses(self) -> None:
         """Check that every address is that of one node, on both runners."""
-        seen = {SWITCH_MAC.hex(":"): "all switches"}
+        seen = {_SWITCH_MAC: "all switches"}
         for name, node in self.nodes.items():
             if node.ip is None:
                 continue
             addresses = {str(node.ip): "ip", f"{node.loopback_ip} (on loopback)": "ip"}
-            if node.kind != "switch":
+            if node.kind != "switch" and not node.is_cpu:
                 addresses[node.mac_text] = "ip" if node.mac is None else "mac"
             for address, where in addresses.items():
                 if address in seen:
@@ -163,6 +172,7 @@ class Topology(FileModel):
         """Check that every link is well-formed, every port used once, every host linked once."""
         used: set[tuple[str, int]] = set()
         linked: set[str] = set()
+        cpus: dict[str, str] = {}  # by switch
         for index, link in enumerate(self.links):
             for name, _ in link.parts():
                 if name not in self.nodes:
@@ -176,6 +186,9 @@ class Topology(FileModel):
                     if name in linked:
                         raise wrong(f"host {name} is linked twice", "links", index)
                     linked.add(name)
+                    (switch,) = (other for other, port in link.parts() if port is not None)
+                    if self.nodes[name].is_cpu and cpus.setdefault(switch, name) != name:
+                        raise wrong(f"the CPU port of {switch} is that of {cpus[switch]} already", "links", index)
                 elif (name, port) in used:
                     raise wrong(f"port {name}:{port} is linked twice", "links", index)
                 else:
@@ -221,8 +234,14 @@ class Topology(FileModel):
         return self.names("switch")
 
     def hosts(self) -> list[str]:
-        """Return the names of workers, servers and controller, in file order."""
+        """Return the names of workers, servers and controllers, in file order."""
         return [name for name, node in self.nodes.items() if node.kind != "switch"]
+
+    @property
+    def controller(self) -> str:
+        """Host of the controller: a node of that kind that is no switch's operating system, if there is one."""
+        names = self.names("controller")
+        return next((name for name in names if not self.nodes[name].is_cpu), names[0])
 
     def server_hosts(self) -> list[str]:
         """Return the hosts with an aggregation server; the order defines the servers' numbers."""

@@ -80,9 +80,8 @@ class Fleet:
             supervisor.start(name, at(name, command))
         for server, host in plan.servers.items():
             supervisor.start(server, at(host, commands.server_command(plan, scratch, server, host, behind=True)))
-        (controller_host,) = plan.topology.names("controller")
         command = commands.controller_command(plan, scratch, listen=self.controller)
-        supervisor.start(CONTROLLER, at(controller_host, [*command, *controller_options]))
+        supervisor.start(CONTROLLER, at(plan.topology.controller, [*command, *controller_options]))
 
     def admit(
         self, name: str, hosts: tuple[str, ...], *, congestion: str = "aimd", idle: bool = False, **request: Any

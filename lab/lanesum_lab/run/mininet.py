@@ -28,7 +28,7 @@ MASTER_PORT = 29500  # torch's usual one; the network is ours alone
 def run(plan: RunPlan, supervisor: RunSupervisor) -> Outcome:
     """Train. Raises what the supervisor and the controller raise."""
     topology = plan.topology
-    (controller_host,) = topology.names("controller")
+    controller_host = topology.controller
     controller = f"{topology.address(controller_host, loopback=False)}:{rpc.DEFAULT_PORT}"
     # The embedded switch has the faults at its own ports; another one gets them by relays.
     faulty = [link for link in plan.links if plan.faults is not None and plan.faults.touches(link)]

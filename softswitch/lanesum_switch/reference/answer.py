@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Packets that the reference switch makes of a contribution: twin of ``p4src/bmv2/result.p4``."""
+"""Packets that the reference switch makes of a contribution, and marks: twin of ``p4src/bmv2/result.p4``."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from lanesum.aggregation.combine import Words
 from lanesum.protocol.packet import Header
 from lanesum.protocol.spec import HEADER_BYTES, IPV4_BYTES, UDP_BYTES, WORD_BYTES, Flag, Kind
 from lanesum_control.model import Member, Role, Station, SwitchJob
-from lanesum_switch.reference.frame import Frame, Ipv4, amended_udp
+from lanesum_switch.reference.frame import Frame, Ipv4, amended, amended_udp
 from lanesum_switch.reference.slots import Entry
 
 RESULT_TTL = 64
+CONGESTION_EXPERIENCED = 3  # RFC 3168
+_ECN_CAPABLE = (1, 2)
 
 
 def result(frame: Frame, station: Station, job: SwitchJob, entry: Entry, *, ecn: bool, again: bool) -> None:
@@ -117,3 +119,31 @@ def _flags(job: SwitchJob, *, retransmission: bool, ecn: bool, collision: bool) 
         if condition:
             flags |= flag
     return flags
+
+
+def mark_collision(frame: Frame) -> None:
+    """Set the collision flag, by which the server and the workers see why the switch did not sum."""
+    _add_flag(frame, Flag.COLLISION)
+
+
+def mark_congestion(frame: Frame) -> str:
+    """Set the ECN flag of an answer, or CE in the IPv4 header of an ECN-capable packet (RFC 3168).
+
+    Returns the decision; empty for other packets.
+    """
+    ipv4 = frame.ipv4
+    if frame.is_answer:
+        _add_flag(frame, Flag.ECN)
+        return "mark_answer"
+    if ipv4 is not None and ipv4.dscp_ecn & 3 in _ECN_CAPABLE:
+        before, ipv4.dscp_ecn = ipv4.dscp_ecn, ipv4.dscp_ecn | CONGESTION_EXPERIENCED
+        ipv4.checksum = amended(ipv4.checksum, (before, ipv4.dscp_ecn))
+        return "mark_packet"
+    return ""
+
+
+def _add_flag(frame: Frame, flag: Flag) -> None:
+    header, udp = frame.lanesum, frame.udp
+    assert header is not None and udp is not None
+    before, header.flags = header.flags, header.flags | flag
+    udp.checksum = amended_udp(udp.checksum, (before, header.flags))

@@ -34,6 +34,7 @@ class ForwardingState:
         self._descend_entries: dict[tuple[int, int, int], SwitchJob] = {}  # (ingress port, job, tag)
         self._groups: dict[int, tuple[Member, ...]] = {}
         self._congestion: dict[int, int] = {}  # port -> depth
+        self._cpu_port: int | None = None
         self._fault: dict[tuple[int, bool], int] = {}  # (port, ingress) -> share in FAULT_SCALE
 
     def set_station(self, station: Station) -> None:
@@ -48,6 +49,8 @@ class ForwardingState:
         if host.ip in self._forward:
             raise SwitchWriteError(f"Address {host.ip:#010x} has a route already.")
         self._forward[host.ip] = self._origin[host.ip] = host
+        if host.is_cpu:
+            self._cpu_port = host.port
 
     def admit(self, job: SwitchJob) -> None:
         """Program a job. Raises SwitchWriteError, with no change, if one of its keys is in use."""

@@ -30,7 +30,8 @@ from lanesum_control.model import BROADCAST_MAC, FAULT_SCALE, SWITCH_MAC, HostPo
 from lanesum_control.tofino.chips import PIPES, pipe_of
 from lanesum_switch.reference import answer, icmp
 from lanesum_switch.reference.forwarding_state import Admission, ForwardingState
-from lanesum_switch.reference.frame import ALL_OPS, VLAN_TYPES, Frame, Ipv4, Udp, amended, amended_udp, parse
+from lanesum_switch.reference.frame import ALL_OPS, VLAN_TYPES, Frame, Ipv4, Udp, amended, parse
+from lanesum_switch.reference.redirect import RedirectBound
 from lanesum_switch.reference.slots import Decision, SlotTable
 
 PortFrame = tuple[int, bytes]
@@ -39,8 +40,6 @@ Copies = list[tuple[int, Frame]]
 DEFAULT_SLOTS = 1024
 _TICK_SHIFT = 10  # slots count time in 1,024 µs
 _ARP_REQUEST, _ARP_REPLY = 1, 2
-_CONGESTION_EXPERIENCED = 3  # RFC 3168
-_ECN_CAPABLE = (1, 2)
 
 
 class Verdict(enum.Enum):
@@ -75,9 +74,10 @@ _CLASSIFIED = {
 }
 _ORIGINS = ("unknown_source", "genuine", "drop_spoofed", "drop_forged")
 _ADMISSIONS = ("accept", "refuse_op", "refuse_slot", "not_a_member")
-_HOPS = ("forwarded", "drop_expired", "drop_no_route")
+_HOPS = ("forwarded", "drop_expired", "drop_no_route", "redirect_expired", "redirect_no_route", "redirected")
 _ARP_ANSWERS = ("replied", "drop_same_port", "drop_unknown_host")
 _ICMP = ("answer_echo", "report", "drop_unreported", "drop_too_soon")
+_DROPPED = {icmp.Cause.EXPIRED: "expired", icmp.Cause.NO_ROUTE: "no_route"}
 _MARKS = ("mark_answer", "mark_packet")
 _DECIDED = {
     Decision.REPLAY: Verdict.REPLAY,
@@ -106,7 +106,7 @@ class ReferenceSwitch(ForwardingState):
         queue_depth: returns the number of packets that wait at a port, for ``set_congestion``.
         ops: lane operations of the program; other contributions are routed, like those of another size.
         entries: the slots; None for unused ones.
-        with_icmp: the program has control Icmp.
+        with_icmp: the program has control Icmp; without it, packets go to the CPU port.
     """
 
     def __init__(
@@ -125,6 +125,7 @@ class ReferenceSwitch(ForwardingState):
         self._ops = frozenset(ops)
         self._with_icmp = with_icmp
         self._icmp_sent: dict[int, int] = {}  # port -> tick of the last message
+        self._redirect_bound = RedirectBound()
         self._accumulator_words = accumulator_words
         self._number_of_slots = slots
         self._random = random.Random(seed)
@@ -142,7 +143,8 @@ class ReferenceSwitch(ForwardingState):
     @property
     def capabilities(self) -> Capabilities:
         pipes = frozenset(range(PIPES))
-        return Capabilities(self._ops, icmp=self._with_icmp, faults=True, combining_pipes=pipes)
+        redirects = not self._with_icmp
+        return Capabilities(self._ops, icmp=self._with_icmp, redirects=redirects, faults=True, combining_pipes=pipes)
 
     def decisions(self) -> dict[str, int]:
         """Return the number of packets by decision, as ``P4RuntimeSwitch.decisions`` does."""
@@ -158,9 +160,9 @@ class ReferenceSwitch(ForwardingState):
         verdict = self._classify(frame)
         if frame.ipv4 is not None and verdict is not Verdict.DROP:
             verdict = self._check_origin(port, frame, frame.ipv4, verdict)
-        return self._egress(self._decide(port, frame, verdict))
+        return self._egress(self._decide(port, frame, verdict, data))
 
-    def _decide(self, port: int, frame: Frame, verdict: Verdict) -> Copies:
+    def _decide(self, port: int, frame: Frame, verdict: Verdict, data: bytes) -> Copies:
         """Return the frames to send for a classified frame."""
         copies: Copies = []
         if verdict is Verdict.AGGREGATE:
@@ -170,7 +172,7 @@ class ReferenceSwitch(ForwardingState):
         elif verdict is Verdict.DESCEND:
             verdict, copies = self._descend(port, frame)
         if verdict in (Verdict.ROUTE, Verdict.ASCEND):
-            copies = self._route(port, frame, verdict)
+            copies = self._route(port, frame, verdict, data)
         elif verdict is Verdict.ARP:
             copies = self._arp(port, frame)
         return copies
@@ -180,8 +182,9 @@ class ReferenceSwitch(ForwardingState):
         assert frame.ipv4 is not None
         frame.ipv4.ttl = (frame.ipv4.ttl - 1) % 256
         frame.complete_checksums()
-        again = parse(frame.deparse(), self._accumulator_words, self._ops, icmp=self._with_icmp)
-        return self._decide(port, again, self._classify(again))
+        data = frame.deparse()
+        again = parse(data, self._accumulator_words, self._ops, icmp=self._with_icmp)
+        return self._decide(port, again, self._classify(again), data)
 
     def _count(self, name: str) -> str:
         self._decisions[name] += 1
@@ -267,7 +270,7 @@ class ReferenceSwitch(ForwardingState):
         job = admission.job
         combined = bool(job.role & Role.COMBINED)
         pipe = pipe_of(port) if combined else job.combining_pipe or 0  # registers of other jobs are those of pipe 0
-        ecn = bool(header.flags & Flag.ECN) or ipv4.dscp_ecn & 3 == _CONGESTION_EXPERIENCED
+        ecn = bool(header.flags & Flag.ECN) or ipv4.dscp_ecn & 3 == answer.CONGESTION_EXPERIENCED
         decision, entry = self._slots.contribute(
             header,
             words,
@@ -287,7 +290,7 @@ class ReferenceSwitch(ForwardingState):
         if decision in _COMPLETIONS:
             verdict = Verdict.ASCEND if job.role & Role.ASCEND else Verdict.RESULT
         if decision is Decision.COLLIDE:
-            self._mark_collision(frame)
+            answer.mark_collision(frame)
         elif verdict is Verdict.ASCEND:
             answer.ascend(frame, job, entry, ecn=ecn, again=decision is Decision.ASCEND_AGAIN)
             return Verdict.COMBINE if combined else verdict, []
@@ -303,14 +306,6 @@ class ReferenceSwitch(ForwardingState):
                 answer.conflict(frame, self._station, job, entry)
             return verdict, self._multicast(job, frame)
         return verdict, []
-
-    @staticmethod
-    def _mark_collision(frame: Frame) -> None:
-        """Set the collision flag, by which the server and the workers see why the switch did not sum."""
-        header, udp = frame.lanesum, frame.udp
-        assert header is not None and udp is not None
-        before, header.flags = header.flags, header.flags | Flag.COLLISION
-        udp.checksum = amended_udp(udp.checksum, (before, header.flags))
 
     def _multicast(self, job: SwitchJob, frame: Frame) -> Copies:
         """Return a copy for each replica of the job's group, addressed to it."""
@@ -332,7 +327,7 @@ class ReferenceSwitch(ForwardingState):
         answer.set_class(ipv4, self._station)
         return Verdict.DESCEND, self._multicast(job, frame)
 
-    def _route(self, port: int, frame: Frame, verdict: Verdict) -> Copies:
+    def _route(self, port: int, frame: Frame, verdict: Verdict, data: bytes) -> Copies:
         ethernet, ipv4 = frame.ethernet, frame.ipv4
         assert ethernet is not None and ipv4 is not None
         speaks = self._with_icmp and self._station.ip != 0
@@ -340,15 +335,28 @@ class ReferenceSwitch(ForwardingState):
         if speaks and ipv4.destination == self._station.ip:
             cause = icmp.cause_at_switch(frame, ipv4)
         elif ipv4.ttl <= 1:
-            self._count("drop_expired")
             cause = icmp.Cause.EXPIRED
         elif host is None:
-            self._count("drop_no_route")
             cause = icmp.Cause.NO_ROUTE
         else:
             return self._forward_to(host, frame)
         # A sum that ascends is no packet of its sender.
-        return self._icmp(port, frame, cause) if speaks and verdict is Verdict.ROUTE else []
+        reported = verdict is Verdict.ROUTE
+        if reported and not self._with_icmp and self._cpu_port not in (None, port):
+            return self._redirect(port, cause, data)
+        if cause in _DROPPED:
+            self._count(f"drop_{_DROPPED[cause]}")
+        return self._icmp(port, frame, cause) if speaks and reported else []
+
+    def _redirect(self, port: int, cause: icmp.Cause, data: bytes) -> Copies:
+        """Send the packet to the CPU port as it came, within the bound of its port."""
+        assert self._cpu_port is not None
+        self._count(f"redirect_{_DROPPED[cause]}")
+        if not self._redirect_bound.admits(port, self._clock() >> _TICK_SHIFT):
+            self._count("drop_too_soon")
+            return []
+        self._count("redirected")
+        return [(self._cpu_port, Frame(rest=data))]
 
     def _forward_to(self, host: HostPort, frame: Frame) -> Copies:
         ethernet, ipv4 = frame.ethernet, frame.ipv4
@@ -399,21 +407,10 @@ class ReferenceSwitch(ForwardingState):
             if self._lost(port, ingress=False):
                 continue
             if port in self._congestion and self._queue_depth(port) >= self._congestion[port]:
-                self._mark_congestion(frame)
+                mark = answer.mark_congestion(frame)
+                if mark:
+                    self._count(mark)
             if frame.built:
                 frame.complete_checksums()
             sent.append((port, frame.deparse()))
         return sent
-
-    def _mark_congestion(self, frame: Frame) -> None:
-        """Set the ECN flag of an answer, or CE in the IPv4 header of an ECN-capable packet (RFC 3168)."""
-        header, ipv4, udp = frame.lanesum, frame.ipv4, frame.udp
-        if frame.is_answer:
-            assert header is not None and udp is not None
-            self._count("mark_answer")
-            before, header.flags = header.flags, header.flags | Flag.ECN
-            udp.checksum = amended_udp(udp.checksum, (before, header.flags))
-        elif ipv4 is not None and ipv4.dscp_ecn & 3 in _ECN_CAPABLE:
-            self._count("mark_packet")
-            before, ipv4.dscp_ecn = ipv4.dscp_ecn, ipv4.dscp_ecn | _CONGESTION_EXPERIENCED
-            ipv4.checksum = amended(ipv4.checksum, (before, ipv4.dscp_ecn))

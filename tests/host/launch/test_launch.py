@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import fcntl
 import os
 import pty
@@ -23,7 +24,7 @@ from typing import Any
 
 import pytest
 
-from lanesum.errors import MissingToolError
+from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.launch import launcher
 from lanesum.server import AggregationServer
 from lanesum_control import launch_parts as parts
@@ -337,3 +338,14 @@ def test_block_is_for_one_launch() -> None:
     assert len({block.network for block in blocks}) == len(blocks)
     for block in blocks:
         block.close()
+
+
+@pytest.mark.parametrize("number", [errno.EADDRINUSE, errno.EADDRNOTAVAIL])
+def test_block_without_a_free_address_is_an_error(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    class Refused(socket.socket):
+        def bind(self, _address: object) -> None:
+            raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(parts.socket, "socket", Refused)
+    with pytest.raises(ConfigurationError, match=rf"UDP port \d+ cannot be used on loopback.*{os.strerror(number)}"):
+        parts.Block()
