@@ -104,12 +104,15 @@ def _call_leader(
 ) -> dict[str, Any]:
     """Call the controllers in turn until one answers that leads. Each has its share of the time.
 
-    Raises RefusedCallError, NoAnswerError.
+    Raises RefusedCallError, NoAnswerError; ConfigurationError if one of the addresses is malformed.
     """
+    known = [one.strip() for one in addresses.split(",")]
+    for one in known:
+        tls.check_address(one)
     deadline = time.monotonic() + (timeout_s if connect_s is None else connect_s)
-    share_s = timeout_s / len(addresses.split(","))
+    share_s = timeout_s / len(known)
     while True:
-        for one in sorted(addresses.split(","), key=lambda one: one != leader(addresses)):
+        for one in sorted(known, key=lambda one: one != leader(addresses)):
             try:
                 answer = json_grpc.call(one, SERVICE, method, message, share_s, _PROBE_S)
                 _leaders[addresses] = one
@@ -125,7 +128,7 @@ def _call_leader(
 
 def leader(addresses: str) -> str:
     """Return the controller that leads as far as is known, of one or several addresses."""
-    return _leaders.get(addresses, addresses.partition(",")[0])
+    return _leaders.get(addresses, addresses.partition(",")[0].strip())
 
 
 def jobs_by_name(address: str) -> dict[str, dict[str, Any]]:

@@ -144,11 +144,22 @@ def wait_until_listening(address: str, timeout_s: float) -> None:
             _connection(address, max(0.1, deadline - time.monotonic())).close()
             return
         except (ValueError, OverflowError) as error:
-            raise ConfigurationError(f"{address!r} is no address.", "Give host:port or unix:path.") from error
+            raise _malformed(address) from error
         except OSError:
             if time.monotonic() >= deadline:
                 raise
         time.sleep(_RETRY_S)
+
+
+def check_address(address: str) -> None:
+    """Check the form of ``host:port`` or ``unix:path``. Raises ConfigurationError."""
+    host, _, port = address.rpartition(":")
+    if not host or not (address.startswith(UNIX) or port.isdecimal()):
+        raise _malformed(address)
+
+
+def _malformed(address: str) -> ConfigurationError:
+    return ConfigurationError(f"{address!r} is no address.", "Give host:port or unix:path.")
 
 
 def _connection(address: str, timeout_s: float) -> socket.socket:

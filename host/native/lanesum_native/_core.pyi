@@ -272,22 +272,6 @@ class BlockKernels:
 
     level: str
     def __init__(self, level: str | None = None) -> None: ...
-    def rotate_blocks(
-        self,
-        values: NDArray[np.float32],
-        powers: NDArray[np.float32],
-        rotation: _Rotation,
-        out: NDArray[np.float32],
-    ) -> None: ...
-    def quantize_blocks(
-        self,
-        rotated: NDArray[np.float32],
-        factors: NDArray[np.float32],
-        block: int,
-        dithers: _SharedDithers,
-        rounding: _Rounding,
-        words: NDArray[np.uint32],
-    ) -> None: ...
     def encode_blocks(
         self,
         values: NDArray[np.float32],

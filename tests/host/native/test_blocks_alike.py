@@ -16,6 +16,7 @@ from hypothesis.extra import numpy as hnp
 
 from lanesum._internal.native import VARIABLE
 from lanesum.codecs import THC, CodecContext
+from lanesum.codecs.kernels.hadamard import hadamard_transform
 from lanesum.codecs.kernels.interface import Rotation
 from lanesum.codecs.kernels.packing import lane_contribution
 from lanesum.codecs.kernels.philox import sign_words
@@ -61,13 +62,11 @@ def test_blocks_of_any_length_in_every_packing(level: Any, size: int, block: int
         norms = np.array([np.linalg.norm(values[at : at + block]) for at in range(0, size, block)], dtype=np.float32)
         powers = np.tile(np.array([0.25, 2.0], dtype=np.float32), norms.size)
         rotated = np.empty(run.padded.stop, dtype=np.float32)
-        rotated = alike(level, "rotate_blocks", (values, powers, rotation), rotated)
         factors = (np.float32(2 * 65536 * 2.5) / norms * np.float32(1.1)).astype(np.float32)
         factors[1::7] = 0
         rounding, dithers = coder._rounding(context), SharedDithers(context.seed, context.round, 7)
         lanes = coder.unpacked_bits
         words = np.empty(run.words(coder.op.shape.code_bits).stop, dtype=np.uint32)
-        alike(level, "quantize_blocks", (rotated, factors, block, dithers, rounding), words)
         words = alike(level, "encode_blocks", (values, powers, factors, rotation, dithers, rounding), words)
         sums = lane_contribution(coder.op, words, codec.code_table) * np.uint32(3)
         if coder.per_word:
@@ -132,17 +131,19 @@ def test_places_outside_the_values_are_refused(level: Any, places: list[int]) ->
 @pytest.mark.parametrize("workers", [1, 2, 8, 12, 15, 17])
 def test_every_cell_of_every_table(level: Any, workers: int) -> None:
     codec = THC(workers=workers)
-    granularity = codec.grid.granularity
+    granularity, no_signs = codec.grid.granularity, Rotation(np.zeros(2, dtype=np.uint32), 64)
     # From below the grid to above it, on its integers, and just beside them.
     places = np.linspace(-0.6, granularity + 0.6, 8192)
     integers = np.rint(places)
     for positions in (places, integers, integers - 1e-6, integers + 1e-6):
-        rotated = (positions - granularity / 2).astype(np.float32)
-        factors = np.full(2, 65536, dtype=np.float32)
+        # The transform is its own inverse, times the block; multiples of 1/2 stay exact.
+        values = (positions - granularity / 2).astype(np.float32)
+        hadamard_transform(values, 64)
+        powers, factors = np.tile(np.array([1 / 64, 1], dtype=np.float32), 128), np.full(128, 65536, dtype=np.float32)
         for worker in range(min(3, workers)):
             rounding = codec.coder._rounding(CodecContext(workers=workers, worker=worker))
-            arguments = (rotated, factors, 4096, SharedDithers(0, 0, 0), rounding)
-            alike(level, "quantize_blocks", arguments, np.empty(1024, dtype=np.uint32))
+            arguments = (values, powers, factors, no_signs, SharedDithers(0, 0, 0), rounding)
+            alike(level, "encode_blocks", arguments, np.empty(1024, dtype=np.uint32))
 
 
 @pytest.fixture(scope="module")
@@ -211,35 +212,36 @@ def test_several_threads_do_not_disturb_each_other(level: Any) -> None:
 
 def test_arrays_that_do_not_fit_are_refused(level: Any) -> None:
     signs, values, out = sign_words(64, 42), sample(100), np.empty(128, dtype=np.float32)
-    powers = np.ones(4, dtype=np.float32)
+    powers, factors, dithers = np.ones(4, dtype=np.float32), np.ones(2, dtype=np.float32), SharedDithers(1, 2, 3)
+    rotation, words = Rotation(signs, 64), np.empty(16, dtype=np.uint32)
+    cells, levels = np.zeros(16, dtype=np.uint8), np.zeros(256, dtype=np.uint8)
+    good = Rounding(15, cells, levels, 4, 0, 1)
+    level.encode_blocks(values, powers, factors, rotation, dithers, good, words)
     for arguments in (
-        (values, powers, Rotation(signs, 48), out),
-        (values, powers, Rotation(signs, 16), out),
-        (values, powers, Rotation(signs[:1], 64), out),
-        (values, powers[:3], Rotation(signs, 64), out),
-        (values, powers, Rotation(signs, 64), out[:100]),
+        (values, powers, factors, Rotation(signs, 48), dithers, good, words),
+        (values, powers, factors, Rotation(signs, 16), dithers, good, words),
+        (values, powers, factors, Rotation(signs[:1], 64), dithers, good, words),
+        (values, powers[:3], factors, rotation, dithers, good, words),
+        (values, powers, factors[:1], rotation, dithers, good, words),
+        (values, powers, factors, rotation, dithers, good, words[:15]),
+        (values, powers, factors, rotation, dithers, Rounding(16, cells, levels, 4, 0, 1), words),
+        (values, powers, factors, rotation, dithers, Rounding(15, cells, levels, 4, 0, 6), words),
+        (values, powers, factors, rotation, dithers, Rounding(15, cells[:0], levels, 4, 0, 0), words),
     ):
         with pytest.raises(ValueError, match="block kernel"):
-            level.rotate_blocks(*arguments)
-    rotation, dithers = Rotation(signs, 64), SharedDithers(1, 2, 3)
+            level.encode_blocks(*arguments)
     for wrong in (
-        (values.astype(np.float64), powers, rotation),
-        (values, powers, Rotation(signs.astype(np.int64), 64)),
-        (values, powers, (signs,)),
-        (values, powers, (64, signs)),
-        (values, powers, [signs, 64]),
+        (values.astype(np.float64), rotation),
+        (values, Rotation(signs.astype(np.int64), 64)),
+        (values, (signs,)),
+        (values, (64, signs)),
+        (values, [signs, 64]),
     ):
         with pytest.raises(TypeError):
-            level.rotate_blocks(*wrong, out)
+            level.encode_blocks(wrong[0], powers, factors, wrong[1], dithers, good, words)
+    with pytest.raises(ValueError, match="block kernel requires: rotated values with the padding"):
+        level.restore_blocks(out[:100], powers, rotation, values)
     with pytest.raises(ValueError, match="a lane for each"):
         level.estimate_blocks(signs, 8, 64, dithers, dither_sum(4, 15), out)
-    cells, levels = np.zeros(16, dtype=np.uint8), np.zeros(256, dtype=np.uint8)
-    for rounding in (
-        Rounding(16, cells, levels, 4, 0, 1),
-        Rounding(15, cells, levels, 4, 0, 6),
-        Rounding(15, cells[:0], levels, 4, 0, 0),
-    ):
-        with pytest.raises(ValueError, match="block kernel"):
-            level.quantize_blocks(out, powers[:2], 64, dithers, rounding, np.empty(16, dtype=np.uint32))
     with pytest.raises(ValueError, match="Invalid level"):
         type(level)("mmx")

@@ -40,30 +40,32 @@ def padded_length(size: int, block: int) -> int:
     return full * block + (max(MIN_BLOCK, 1 << (rest - 1).bit_length()) if rest else 0)
 
 
-def rotate_blocks(values: Floats, powers: Floats, rotation: Rotation, out: Floats) -> None:
-    """Multiply ``values``, padded, by both ``powers`` of two of their block, and rotate each block.
+def encode_blocks(
+    values: Floats,
+    powers: Floats,
+    factors: Floats,
+    rotation: Rotation,
+    dithers: SharedDithers,
+    rounding: Rounding,
+    words: Words,
+    places: Words | None = None,
+) -> None:
+    """Rotate ``values``, round them to levels with this worker's dithers, and pack the codes for the lane operation.
 
-    ``powers``: float32, shape (blocks, 2), flat. All blocks have the same signs.
+    Values are first padded and multiplied by both ``powers`` of two of their block (float32, shape (blocks, 2), flat).
+    All blocks have the same signs. ``factors``: one for every block, from rotated values to positions in steps of
+    1/65536 of the grid. A block with factor 0 becomes zeros.
     """
-    out[: values.size] = values
-    out[values.size :] = 0
-    for rows, part in _blocks(out, rotation.block):
+    values, block = picked(values, places, rotation.block), rotation.block
+    rotated = np.zeros(padded_length(values.size, block), dtype=np.float32)
+    rotated[: values.size] = values
+    codes = np.zeros(rotated.size, dtype=np.uint8)
+    end, cells = rounding.granularity * UNIT, rounding.cells
+    for rows, part in _blocks(rotated, block):
         for column in (0, 1):
             part *= powers.reshape(-1, 2)[rows, column, None]
         part *= expand_signs(rotation.signs, part.shape[1])
         hadamard_transform(part.reshape(-1), part.shape[1])
-
-
-def quantize_blocks(
-    rotated: Floats, factors: Floats, block: int, dithers: SharedDithers, rounding: Rounding, words: Words
-) -> None:
-    """Round ``rotated`` to levels with this worker's dithers, and pack the codes for the lane operation.
-
-    ``factors``: one for every block, to positions in steps of 1/65536 of the grid. A block with factor 0 becomes zeros.
-    """
-    codes = np.zeros(rotated.size, dtype=np.uint8)
-    end, cells = rounding.granularity * UNIT, rounding.cells
-    for rows, part in _blocks(rotated, block):
         scale = factors[rows, None]
         position = np.clip(part * scale + np.float32(end / 2), 0, end).astype(np.uint32)
         shared = dithers.after(rows.start).draw(*part.shape)
@@ -76,23 +78,6 @@ def quantize_blocks(
         found *= scale != 0
         codes[start : start + part.size] = found.reshape(-1)
     words[...] = pack(LaneOp(rounding.op), codes)
-
-
-def encode_blocks(
-    values: Floats,
-    powers: Floats,
-    factors: Floats,
-    rotation: Rotation,
-    dithers: SharedDithers,
-    rounding: Rounding,
-    words: Words,
-    places: Words | None = None,
-) -> None:
-    """Combine :func:`rotate_blocks` and :func:`quantize_blocks`."""
-    values = picked(values, places, rotation.block)
-    rotated = np.empty(padded_length(values.size, rotation.block), dtype=np.float32)
-    rotate_blocks(values, powers, rotation, rotated)
-    quantize_blocks(rotated, factors, rotation.block, dithers, rounding, words)
 
 
 def estimate_blocks(

@@ -200,36 +200,6 @@ public:
 
     const std::string &level() const { return level_; }
 
-    void rotate(Array<const float> values, Array<const float> powers, const arguments::Rotation &rotation,
-                Array<float> out) const {
-        check(rotation);
-        require(powers.size() == 2 * blocks(values.size(), rotation.block), "two powers for each block");
-        require(out.size() == padded(values.size(), rotation.block), "a result with the padding");
-        const Space space(values.size(), rotation.block, &rotation.signs, threads_);
-        const Released released;
-        space.in_parts([&](const codecs::Run &run, std::size_t first) {
-            const std::size_t start = first * run.block;
-            kernels_->rotate(values.data() + start, powers.data() + 2 * first, run, out.data() + start);
-        });
-    }
-
-    void quantize(Array<const float> rotated, Array<const float> factors, std::size_t block,
-                  const arguments::SharedDithers &dithers, const arguments::Rounding &rounding,
-                  Array<std::uint32_t> words) const {
-        check_block(block);
-        require(rotated.size() == padded(rotated.size(), block), "rotated values with the padding");
-        require(factors.size() == blocks(rotated.size(), block), "a factor for each block");
-        const OwnRounding own(rounding);
-        require(words.size() == own.words(rotated.size()), "words for all codes");
-        const Space space(rotated.size(), block, nullptr, threads_);
-        const Released released;
-        space.in_parts([&](const codecs::Run &run, std::size_t first) {
-            const std::size_t start = first * block;
-            kernels_->quantize(rotated.data() + start, factors.data() + first, run, after(shared(dithers), first),
-                               own.get(), words.data() + own.words(start));
-        });
-    }
-
     void encode(Array<const float> values, Array<const float> powers, Array<const float> factors,
                 const arguments::Rotation &rotation, const arguments::SharedDithers &dithers,
                 const arguments::Rounding &rounding, Array<std::uint32_t> words,
@@ -368,9 +338,6 @@ void define_blocks(nb::module_ &module) {
                              "Kernels of thc; see lanesum.codecs.thc.kernels. ``level``: vector instructions to use.")
         .def(nb::init<const std::optional<std::string> &, std::size_t>(), arg("level") = nb::none(), arg("threads") = 1)
         .def_prop_ro("level", &BlockKernels::level)
-        .def("rotate_blocks", &BlockKernels::rotate, array("values"), array("powers"), arg("rotation"), array("out"))
-        .def("quantize_blocks", &BlockKernels::quantize, array("rotated"), array("factors"), arg("block"),
-             arg("dithers"), arg("rounding"), array("words"))
         .def("encode_blocks", &BlockKernels::encode, array("values"), array("powers"), array("factors"),
              arg("rotation"), arg("dithers"), arg("rounding"), array("words"), places)
         .def("estimate_blocks", &BlockKernels::estimate, array("lanes"), arg("lane_bits"), arg("block"), arg("dithers"),

@@ -60,9 +60,6 @@ struct DitherSum {
 };
 
 struct BlockKernels {
-    void (*rotate)(const float *values, const float *powers, const Run &run, float *out);
-    void (*quantize)(const float *rotated, const float *factors, const Run &run, const SharedDithers &dithers,
-                     const Rounding &rounding, std::uint32_t *words);
     void (*encode)(const float *values, const float *powers, const float *factors, const Run &run,
                    const SharedDithers &dithers, const Rounding &rounding, std::uint32_t *words);
     void (*estimate)(const std::uint32_t *lanes, unsigned lane_bits, const Run &run, const SharedDithers &dithers,

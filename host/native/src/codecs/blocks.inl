@@ -47,10 +47,6 @@ void rotate_block(const float *values, const float *powers, const Run &run, cons
     transform(source, Memory{out}, out, part.length, part.length);
 }
 
-void rotate_blocks(const float *values, const float *powers, const Run &run, float *out) {
-    for_blocks(run, [&](const BlockPart &part) { rotate_block(values, powers, run, part, out + part.start); });
-}
-
 // Codes
 
 struct Positions {
@@ -160,19 +156,6 @@ std::size_t quantize_one(const float *rotated, float factor, const SharedDithers
     }
     return quantize_block<Packing::NIBBLES_TO_8, true>(rotated, part.length, positions, dithers, rounding, ahead,
                                                        words);
-}
-
-void quantize_blocks(const float *rotated, const float *factors, const Run &run, const SharedDithers &shared,
-                     const Rounding &rounding, std::uint32_t *words) {
-    for_blocks(run, [&](const BlockPart &part) {
-        const float *from = rotated + part.start;
-        if (part.length < DITHER_GROUP) {
-            __builtin_memcpy(run.work, from, part.length * sizeof *from);
-            __builtin_memset(run.work + part.length, 0, (DITHER_GROUP - part.length) * sizeof *from);
-            from = run.work;
-        }
-        words += quantize_one(from, factors[part.number], shared, part, rounding, from, words);
-    });
 }
 
 void encode_blocks(const float *values, const float *powers, const float *factors, const Run &run,

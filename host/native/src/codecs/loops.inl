@@ -44,8 +44,6 @@ constexpr Kernels ALL = {
     .largest = largest,
     .blocks =
         {
-            .rotate = rotate_blocks,
-            .quantize = quantize_blocks,
             .encode = encode_blocks,
             .estimate = estimate_blocks,
             .restore = restore_blocks,
