@@ -46,7 +46,7 @@ class ServerService(JsonService):
     def __init__(self, server: AggregationServer, address: str, credentials: Any = None) -> None:
         self._aggregation_server = server
         self._watches: list[_JobsWatch] = []
-        self._term, self._term_lock = 0, threading.Lock()  # of the last controller, see ``_check_term``
+        self._term, self._term_lock = 0, threading.Lock()  # of the last controller, see ``_led``
         super().__init__(
             address,
             SERVICE,
@@ -57,8 +57,9 @@ class ServerService(JsonService):
             authenticate=None if credentials is None else operators_only,
         )
 
-    def _check_term(self, message: dict[str, Any]) -> None:
-        """Refuse a controller whose leadership has ended: of several with one database, each has a higher term."""
+    @contextlib.contextmanager
+    def _led(self, message: dict[str, Any]) -> Iterator[None]:
+        """Hold off other calls, and refuse a controller whose leadership has ended: a later one has a higher term."""
         with self._term_lock:
             term = _field({"term": self._term, **message}, "term", int)
             if term < self._term:
@@ -67,16 +68,17 @@ class ServerService(JsonService):
                     "Stop the earlier one; with a new database, give a higher --election-id.",
                 )
             self._term = term
+            yield
 
     def _admit(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
-        self._check_term(message)
-        self._aggregation_server.admit(ServerJob.from_json(_field(message, "job", str)))
+        with self._led(message):
+            self._aggregation_server.admit(ServerJob.from_json(_field(message, "job", str)))
         self._tell()
         return {}
 
     def _remove(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
-        self._check_term(message)
-        self._aggregation_server.remove(_field(message, "job", int))
+        with self._led(message):
+            self._aggregation_server.remove(_field(message, "job", int))
         self._tell()
         return {}
 
@@ -91,8 +93,8 @@ class ServerService(JsonService):
             watch.tell()
 
     def _status(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
-        self._check_term(message)
-        return self._aggregation_server.status().to_message()
+        with self._led(message):
+            return self._aggregation_server.status().to_message()
 
 
 class _JobsWatch:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from lanesum.errors import ConfigurationError
 from lanesum.rpc import json_grpc
 from lanesum.rpc.serving import JsonService
 from lanesum.server import AggregationServer
-from lanesum.server.jobs import ServerStatus
+from lanesum.server.jobs import ServerJob, ServerStatus
 from lanesum.server.service import ADMIT, REMOVE, SERVICE, STATUS, ServerService, serve
 from lanesum_control.remote_server import RemoteServer, ServerError, ServerUnreachableError
 from tests.host.server.contributions import Workers, flat, racks, served
@@ -56,6 +57,33 @@ def test_controller_of_an_earlier_term_is_refused(running: Running) -> None:
         with pytest.raises(ServerError, match="A controller of term 4 has taken over from that of term 3"):
             call()
     assert remote.status().jobs == {job.job: job} == server.aggregator.jobs, "tools without a term may ask"
+
+
+def test_later_controller_waits_for_the_change_of_an_earlier_one(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, remote = running
+    job = served(flat(2))
+    earlier, later = (RemoteServer(remote.address, timeout_s=60, term=term) for term in (3, 4))
+    begun, removed, admit = threading.Event(), threading.Event(), server.admit
+
+    def admit_slowly(job: ServerJob) -> None:
+        begun.set()
+        assert not removed.wait(0.2), "the later controller's change came between check and change"
+        admit(job)
+
+    monkeypatch.setattr(server, "admit", admit_slowly)
+
+    def remove() -> None:
+        begun.wait()
+        later.remove(job.job)
+        removed.set()
+
+    remover = threading.Thread(target=remove)
+    remover.start()
+    earlier.admit(job)
+    remover.join()
+    assert not server.aggregator.jobs
 
 
 @pytest.mark.parametrize("number", [-1, 2**32, 2**64, 10**30])
