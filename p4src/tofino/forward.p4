@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forward: where a packet without a next hop goes. The control is ../shared/forward.p4.
 
-#if REDIRECTS
 // A sum that ascends is no packet of its sender, and is not reported.
 #define HOP_SIZE 8
 #define HOP_KEY CPU_PORT_DIFFERENCE: ternary; meta.verdict: ternary;
@@ -19,13 +18,5 @@
     (0, 0, 0, _): drop_no_route(); \
     (1, _, _, VERDICT_ROUTE): redirect_expired(); \
     (0, 0, _, VERDICT_ROUTE): redirect_no_route();
-#else
-#define HOP_SIZE 4
-#define HOP_KEY
-#define ANY_PORT
-#define REDIRECTIONS
-#define REDIRECTION_NAMES
-#define REDIRECTION_ENTRIES
-#endif
 
 #include "../shared/forward.p4"

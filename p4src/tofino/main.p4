@@ -89,9 +89,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
     Passes() passes;
 #endif
     Descend() descend;
-#if REDIRECTS
     CpuPort() redirect;
-#endif
     Forward() forward;
     Arp() arp;
 
@@ -158,18 +156,14 @@ control EgressPipeline(inout egress_headers_t hdr, inout egress_metadata_t meta,
     Rest() rest;
     Receiver() receiver;
     Congestion() congestion;
-#if REDIRECTS
     Redirected() redirected;
-#endif
 
     apply {
-#if REDIRECTS
         meta.tick = REDIRECT_TICK(eg_prsr_md.global_tstamp);
         if (hdr.bridge.handover == HANDOVER_REDIRECTED) {
             redirected.apply(EGRESS_ARGUMENTS);
             hdr.bridge.setInvalid();
         } else
-#endif
         if (hdr.bridge.handover != HANDOVER_RECIRCULATE && hdr.bridge.handover != HANDOVER_PASS) {
             rest.apply(EGRESS_ARGUMENTS);
             // Copies of the replication engine have a number; only answers are replicated.

@@ -3,8 +3,6 @@
 // Redirect: send expired and unroutable packets to the CPU port, as they came. The operating system there reports them
 // to their senders (ICMP). Without a CPU port they are dropped. The decision itself is in table hop of forward.p4.
 
-#if REDIRECTS
-
 // Packets of an ingress port that are redirected in a tick of 2^24 ns, about 16.8 ms.
 const bit<16> REDIRECTS_PER_TICK = 16;
 #define REDIRECT_TICK(time) time[39:24]
@@ -84,8 +82,3 @@ control Redirected(EGRESS_PARAMETERS) {
         bound.apply();
     }
 }
-
-#else
-#define FIND_CPU_PORT
-#define FIND_CPU_PORT_OF_ROUTED
-#endif

@@ -28,13 +28,6 @@
 #define PIPES_COMBINE 0
 #endif
 
-// Redirect packets to a CPU port, see redirect.p4; not assembled with tofino2-w256.
-#if __TARGET_TOFINO__ == 2 && PASSES > 1
-#define REDIRECTS 0
-#else
-#define REDIRECTS 1
-#endif
-
 // Bits of a slot's number. An entry is a slot in 15 bits below the shadow set, so there are at most 32,768 slots: more
 // than the memories of one stage hold on either chip. A job can have at most 32,767 of them (see membership.p4).
 #if SLOTS == 32768

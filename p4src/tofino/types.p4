@@ -140,13 +140,11 @@ struct two_bytes_t {
     bit<8> hi;
 }
 
-#if REDIRECTS
 // Redirected packets of a port in its last tick with any.
 struct redirects_t {
     bit<16> packets;
     bit<16> tick;
 }
-#endif
 
 // Shape of a round in one word: the operation above the number of uplink words. Larger rounds are routed to the server.
 #define SHAPE_OPERATION_SHIFT 28
@@ -212,10 +210,8 @@ struct ingress_metadata_t {
     bit<1>        has_route;
     bit<1>        expired;
     bit<1>        may_recirculate;
-#if REDIRECTS
     port_t        cpu_port;            // see redirect.p4
     port_t        cpu_port_difference;
-#endif
 #if PIPES_COMBINE
     bit<1>        combined;        // the sum goes to another pipe
     port_t        combining_port;
@@ -238,10 +234,8 @@ struct egress_metadata_t {
     queue_depth_t depth;
     queue_depth_t below_threshold; // cells short of the port's threshold
     bit<1>  watched;
-#if REDIRECTS
     bit<16> tick;                  // of the time, see redirect.p4
     bit<1>  too_many;              // redirected packets of the port in this tick
-#endif
 }
 
 #endif

@@ -32,7 +32,6 @@ ON_CHIP = {
 OFF_CHIP = ", ".join(op.name for op in LaneOp if op not in ON_CHIP)
 CHIP = tofino_pipeline("tofino1-w32").capabilities
 COMBINING = ("tofino1-w32",)  # profiles whose pipes combine sums
-DROPPING = ("tofino2-w256",)  # profiles that redirect no packets
 
 
 def tag_with(job: int, word: int) -> int:
@@ -82,9 +81,7 @@ def test_profile_agrees_with_its_p4info(built: TofinoProfile) -> None:
     assert len(words) * built.passes == built.accumulator_words
     assert set(words.values()) == {2 * built.slots * built.passes}
     combining = CHIP.combining_pipes if built.name in COMBINING else frozenset()
-    assert pipeline.capabilities == dataclasses.replace(
-        CHIP, one_pass=built.passes == 1, combining_pipes=combining, redirects=built.name not in DROPPING
-    )
+    assert pipeline.capabilities == dataclasses.replace(CHIP, one_pass=built.passes == 1, combining_pipes=combining)
 
 
 def test_owner_word_equals_that_of_the_program() -> None:

@@ -554,6 +554,10 @@ struct two_bytes_t {
     bit<8> lo;
     bit<8> hi;
 }
+struct redirects_t {
+    bit<16> packets;
+    bit<16> tick;
+}
 struct ingress_metadata_t {
     verdict_t     verdict;
     arrival_t     arrival;
@@ -607,6 +611,8 @@ struct ingress_metadata_t {
     bit<1>        has_route;
     bit<1>        expired;
     bit<1>        may_recirculate;
+    port_t        cpu_port;
+    port_t        cpu_port_difference;
     phase_t       phase;
     bit<32>       generation;
     bit<1>        torn;
@@ -622,6 +628,8 @@ struct egress_metadata_t {
     queue_depth_t depth;
     queue_depth_t below_threshold;
     bit<1>        watched;
+    bit<16>       tick;
+    bit<1>        too_many;
 }
 parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_metadata_t meta, out ingress_intrinsic_metadata_t ig_intr_md) {
     @name("IngressParser.ipv4_checksum") Checksum() ipv4_checksum_0;
@@ -2829,9 +2837,9 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
                         (3w2, default, default, default, default) : slots_contribute_and_complete_0(4w5);
         }
     }
-    @name("IngressPipeline.slots.recirculate_at") action slots_recirculate_at_0(@name("port") port_t port_4) {
+    @name("IngressPipeline.slots.recirculate_at") action slots_recirculate_at_0(@name("port") port_t port_5) {
         meta.may_recirculate = 1w1;
-        meta.recirculation_port = port_4;
+        meta.recirculation_port = port_5;
     }
     @name("IngressPipeline.slots.no_port") action slots_no_port_0() {
         meta.may_recirculate = 1w0;
@@ -7733,15 +7741,33 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         size = 32w32;
         counters = descend_descend_counter;
     }
+    @name("IngressPipeline.redirect.redirect_to") action redirect_redirect_to_0(@name("port") port_t port_6) {
+        meta.recirculation_port = port_6;
+        meta.port_difference = hdr.bridge.ingress_port ^ port_6;
+    }
+    @name("IngressPipeline.redirect.no_port") action redirect_no_port_0() {
+        meta.port_difference = 9w0;
+    }
+    @stage(4) @name("IngressPipeline.redirect.cpu_port") table redirect_cpu_port {
+        key = {
+            meta.addressee: exact @name("addressee");
+        }
+        actions = {
+            redirect_redirect_to_0();
+            redirect_no_port_0();
+        }
+        const default_action = redirect_no_port_0();
+        size = 32w4;
+    }
     @name("IngressPipeline.forward.forward_counter") DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) forward_forward_counter;
     @name("IngressPipeline.forward.hop_counter") DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) forward_hop_counter;
     @name("IngressPipeline.forward.unknown") action forward_unknown_0() {
         meta.has_route = 1w0;
         forward_forward_counter.count();
     }
-    @name("IngressPipeline.forward.route") action forward_route_0(@name("port") port_t port_5, @name("source") mac_t source_1, @name("destination") mac_t destination_1) {
+    @name("IngressPipeline.forward.route") action forward_route_0(@name("port") port_t port_7, @name("source") mac_t source_1, @name("destination") mac_t destination_1) {
         meta.has_route = 1w1;
-        ig_tm_md.ucast_egress_port = port_5;
+        ig_tm_md.ucast_egress_port = port_7;
         hdr.ethernet.source = source_1;
         hdr.ethernet.destination = destination_1;
         forward_forward_counter.count();
@@ -7769,23 +7795,41 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         ig_dprsr_md.drop_ctl = 3w1;
         forward_hop_counter.count();
     }
+    @name("IngressPipeline.forward.redirect_expired") action forward_redirect_expired_0() {
+        hdr.bridge.handover = 8w6;
+        ig_tm_md.ucast_egress_port = meta.recirculation_port;
+        forward_hop_counter.count();
+    }
+    @name("IngressPipeline.forward.redirect_no_route") action forward_redirect_no_route_0() {
+        hdr.bridge.handover = 8w6;
+        ig_tm_md.ucast_egress_port = meta.recirculation_port;
+        forward_hop_counter.count();
+    }
     @no_gateway_conversion @name("IngressPipeline.forward.hop") table forward_hop {
         key = {
-            meta.expired  : ternary @name("meta.expired");
-            meta.has_route: ternary @name("meta.has_route");
+            meta.expired        : ternary @name("meta.expired");
+            meta.has_route      : ternary @name("meta.has_route");
+            meta.port_difference: ternary @name("meta.port_difference");
+            meta.verdict        : ternary @name("meta.verdict");
         }
         actions = {
             forward_forwarded_0();
             forward_drop_expired_0();
             forward_drop_no_route_0();
+            forward_redirect_expired_0();
+            forward_redirect_no_route_0();
         }
         const default_action = forward_drop_no_route_0();
-        size = 4;
+        size = 8;
         counters = forward_hop_counter;
         const entries = {
-                        (1w1, default) : forward_drop_expired_0();
-                        (1w0, 1w1) : forward_forwarded_0();
-                        (1w0, 1w0) : forward_drop_no_route_0();
+                        (1w1, default, 9w0, default) : forward_drop_expired_0();
+                        (1w0, 1w0, 9w0, default) : forward_drop_no_route_0();
+                        (1w1, default, default, 4w1) : forward_redirect_expired_0();
+                        (1w0, 1w0, default, 4w1) : forward_redirect_no_route_0();
+                        (1w1, default, default, default) : forward_drop_expired_0();
+                        (1w0, 1w1, default, default) : forward_forwarded_0();
+                        (1w0, 1w0, default, default) : forward_drop_no_route_0();
         }
     }
     @name("IngressPipeline.arp.arp_counter") DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) arp_arp_counter;
@@ -7794,9 +7838,9 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         meta.has_route = 1w0;
         arp_arp_counter.count();
     }
-    @name("IngressPipeline.arp.reply") action arp_reply_0(@name("port") port_t port_6, @name("mac") mac_t mac) {
+    @name("IngressPipeline.arp.reply") action arp_reply_0(@name("port") port_t port_8, @name("mac") mac_t mac) {
         meta.has_route = 1w1;
-        meta.port_difference = hdr.bridge.ingress_port ^ port_6;
+        meta.port_difference = hdr.bridge.ingress_port ^ port_8;
         hdr.ethernet.destination = hdr.arp.sender_mac;
         hdr.ethernet.source = mac;
         hdr.arp.operation = 16w2;
@@ -8001,6 +8045,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
             hdr.lanes.setValid();
         }
         if (meta.verdict == 4w1 || meta.verdict == 4w9) {
+            redirect_cpu_port.apply();
             if (meta.expired == 1w0) {
                 forward_forward.apply();
             }
@@ -8157,8 +8202,52 @@ control EgressPipeline(inout egress_headers_t hdr, inout egress_metadata_t meta,
                         (default, default, default, true, 2w2) : congestion_mark_packet_0();
         }
     }
+    @name("EgressPipeline.redirected.redirects") Register<redirects_t, PortId_t>(32w512) redirected_redirects;
+    @name("EgressPipeline.redirected.redirected_counter") DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) redirected_redirected_counter;
+    @name("EgressPipeline.redirected.note") RegisterAction<redirects_t, PortId_t, bit<1>>(redirected_redirects) redirected_note = {
+        void apply(inout redirects_t value, out bit<1> too_many) {
+            too_many = 1w0;
+            if (value.tick == meta.tick && value.packets >= 16w16) {
+                too_many = 1w1;
+            }
+            if (value.tick != meta.tick) {
+                value.packets = 16w1;
+            } else if (value.packets < 16w16) {
+                value.packets = value.packets + 16w1;
+            }
+            value.tick = meta.tick;
+        }
+    };
+    @name("EgressPipeline.redirected.redirected") action redirected_redirected_0() {
+        redirected_redirected_counter.count();
+    }
+    @name("EgressPipeline.redirected.drop_too_soon") action redirected_drop_too_soon_0() {
+        eg_dprsr_md.drop_ctl = 3w1;
+        redirected_redirected_counter.count();
+    }
+    @no_gateway_conversion @name("EgressPipeline.redirected.bound") table redirected_bound {
+        key = {
+            meta.too_many: ternary @name("meta.too_many");
+        }
+        actions = {
+            redirected_redirected_0();
+            redirected_drop_too_soon_0();
+        }
+        const default_action = redirected_redirected_0();
+        size = 2;
+        counters = redirected_redirected_counter;
+        const entries = {
+                        1w0 : redirected_redirected_0();
+                        1w1 : redirected_drop_too_soon_0();
+        }
+    }
     apply {
-        if (hdr.bridge.handover != 8w4 && hdr.bridge.handover != 8w5) {
+        meta.tick = eg_prsr_md.global_tstamp[39:24];
+        if (hdr.bridge.handover == 8w6) {
+            meta.too_many = redirected_note.execute(hdr.bridge.ingress_port);
+            redirected_bound.apply();
+            hdr.bridge.setInvalid();
+        } else if (hdr.bridge.handover != 8w4 && hdr.bridge.handover != 8w5) {
             rest_rest.apply();
             if (eg_intr_md.egress_rid != 16w0) {
                 receiver_receiver.apply();
