@@ -15,6 +15,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,10 +135,9 @@ class WidthTHC(THC):
 
     def describe(self) -> str:
         """See :meth:`lanesum.codecs.base.Codec.describe`."""
-        return (
-            f"{super().describe()} budget={self.budget!r} error={self.error!r} exponent={self.exponent} "
-            f"fine={self.fine} steps={self._ladder.steps} {' '.join(one.describe() for one in self._codecs)}"
-        )
+        widths = repr([self._ladder.steps, *(one.describe() for one in self._codecs)])
+        asked = f"budget={self.budget!r} error={self.error!r} exponent={self.exponent}"
+        return f"{super().describe()} {asked} fine={self.fine} widths={crc32(widths.encode())}"
 
     def shapes(self, size: int) -> tuple[RoundShape, ...]:
         """Return the rounds of flat ``thc``, with the norms of shorter blocks; others depend on the norms."""
