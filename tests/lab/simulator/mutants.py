@@ -178,7 +178,7 @@ SWITCH = (
     Mutant("results reach the first member alone", ReferenceSwitch, "_multicast",
            "for member in self._groups.get(job.group, ())", "for member in self._groups.get(job.group, ())[:1]"),
     Mutant("the checksum of a collision is left as it was", reference_answer, "mark_collision",
-           "udp.checksum = amended_udp(udp.checksum, (before, header.flags))", "pass", seed=48),
+           "_add_flag(frame, Flag.COLLISION)", "frame.lanesum.flags |= Flag.COLLISION", seed=48),
     Mutant("a resize changes nothing but the number of slots", ReferenceSwitch, "modify",
            "self._member |= after",
            "self._member |= self._member_entries(__import__('dataclasses').replace(new, slot_base=0))", seed=252),
