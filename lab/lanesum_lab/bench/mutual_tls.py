@@ -12,7 +12,6 @@ import argparse
 import contextlib
 import json
 import os
-import socket
 import statistics
 import sys
 import tempfile
@@ -30,6 +29,7 @@ from lanesum.join import join
 from lanesum.launch.supervisor import Supervisor
 from lanesum.rpc import controller as rpc
 from lanesum.session import Session
+from lanesum_lab.run.loopback import free_address
 from lanesum_lab.targets.embedded import lanesum_command
 
 WORKERS = 2
@@ -85,7 +85,7 @@ def measure(settings: Settings) -> dict[str, Measured]:
 @contextlib.contextmanager
 def _parts(folder: Path, identities: Path | None) -> Iterator[str]:
     """Run server and controller; this process has the identity of an operator meanwhile."""
-    control, listen = free_address(), free_address()
+    control, listen = ("{}:{}".format(*free_address()) for _ in range(2))
     variables = {name: "" if identities is None else str(identities / name) for name in ("server", "controller")}
     before = os.environ.get(environment.TLS)
     os.environ[environment.TLS] = "" if identities is None else str(identities / "operator")
@@ -101,12 +101,6 @@ def _parts(folder: Path, identities: Path | None) -> Iterator[str]:
             os.environ.pop(environment.TLS)
             if before is not None:
                 os.environ[environment.TLS] = before
-
-
-def free_address() -> str:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{probe.getsockname()[1]}"
 
 
 def _measure(controller: str, settings: Settings) -> tuple[float, float]:

@@ -33,8 +33,8 @@ from lanesum_lab.bench.agents import Agents
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.fleets import TOPOLOGY, relocated
 from lanesum_lab.bench.machine import machine
-from lanesum_lab.bench.mutual_tls import free_address
 from lanesum_lab.bench.observed import AllReduces
+from lanesum_lab.run.loopback import free_address
 from lanesum_lab.targets.embedded import lanesum_command
 
 COLUMNS = ("values", "observed by", "time", "processor time", "blocks")
@@ -90,7 +90,7 @@ class _Site:
         (folder / "topology.yaml").write_text(relocated(load(TOPOLOGY), 0))
         place = ["--topology", str(folder / "topology.yaml"), "--loopback"]
         control = f"unix:{folder / 'server.sock'}"
-        self._metrics = [free_address(), free_address()]
+        self._metrics = ["{}:{}".format(*free_address()) for _ in range(2)]
         server = ["server", *place, "--host", "server", "--control", control, "--metrics", self._metrics[0]]
         listen = ["--listen", self.controller, "--server", control, "--metrics", self._metrics[1]]
         # Without busy polling, processor time is that of work.

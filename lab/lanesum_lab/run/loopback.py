@@ -41,7 +41,7 @@ def run(plan: RunPlan, supervisor: RunSupervisor) -> Outcome:
                 supervisor,
                 scratch,
                 controller,
-                master=_free_address(),
+                master=free_address(),
                 interface=lambda _host: "lo",
                 at=lambda _host, command: command,
             ).train()
@@ -49,8 +49,8 @@ def run(plan: RunPlan, supervisor: RunSupervisor) -> Outcome:
             supervisor.close()  # before the files go that the processes have open
 
 
-def _free_address() -> tuple[str, int]:
-    """Return a free address for the process group's store, which the first worker opens."""
+def free_address() -> tuple[str, int]:
+    """Return a free TCP address, for a process that opens it later."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         address: tuple[str, int] = probe.getsockname()
