@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import signal
 import socket
 from collections.abc import Callable
@@ -187,6 +186,10 @@ def controller(
     )
     with contextlib.ExitStack() as stack:
         spans = stack.enter_context(CallSpans()) if otlp else None
+        endpoint = None
+        if metrics is not None:
+            endpoint = MetricsEndpoint(lambda: controller_samples(jobs), metrics, tls, insecure=insecure)
+            stack.enter_context(endpoint)
         service = None
         wait: Callable[[], object] = signal.pause
         if shared is None:
@@ -228,6 +231,8 @@ def controller(
             quota=TenantQuota(tenant_share, tenant_jobs, tenant_admissions, tenant_packets),
         )
         stack.callback(jobs.close)
+        if endpoint is not None:
+            stack.callback(endpoint.close)  # before the controller that it reads
         stack.enter_context(Monitor(jobs))
         if service is None:
             service = stack.enter_context(
@@ -237,9 +242,6 @@ def controller(
             jobs.events.add("controller", f"leads with term {store.term}")
             service.lead(jobs)
             stack.callback(service.close)
-        if metrics is not None:
-            samples = functools.partial(controller_samples, jobs)
-            stack.enter_context(MetricsEndpoint(samples, metrics, tls, insecure=insecure))
         serve_until_signal(f"controller at {service.address}", wait)
 
 
