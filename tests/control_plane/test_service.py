@@ -305,9 +305,31 @@ def test_job_commands_manage_a_job(address: str, controller: Controller) -> None
         assert when in listing
     assert re.search(r" \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ a: new incarnation: w1 left", lanesum("events"))
     assert json.loads(lanesum("events", "--json"))[-1]["what"] == "new incarnation: w1 left"
-    assert json.loads(lanesum("counters"))["server"]["refused"] == {"not a member": 1}
+    assert json.loads(lanesum("counters", "--json"))["server"]["refused"] == {"not a member": 1}
     lanesum("remove", "a")
     assert [job.request.name for job in controller.jobs()] == ["b"]
+
+
+def test_counters_are_a_table_without_zeros(
+    address: str, controller: Controller, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lines() -> list[list[str]]:
+        result = invoke(["job", "counters", "--controller", address])
+        assert result.exit_code == 0, result.output
+        cells = [re.split("[│┃]", line.strip("│┃")) for line in result.output.splitlines()]
+        return [[cell.strip() for cell in line] for line in cells]
+
+    monkeypatch.setattr(site.switches["s1"], "decisions", lambda: {"claim": 1234567, "replay": 0, "accept": 5})
+    found = lines()
+    assert ["counter", "s0", "s1", "s2", "server"] in found and ["claim", "3", "1,234,567", "3", "2"] in found
+    assert ["accept", "0", "5", "0", "0"] in found and ["refused: not a member", "0", "0", "0", "1"] in found
+    assert not any("replay" in line for line in found)
+    site.server.away = site.switches["s2"].away = True
+    controller.deployment.check_switch("s2")
+    for switch in site.switches.values():
+        monkeypatch.setattr(switch, "decisions", lambda: {"claim": 0})
+    away = [["server: does not answer"], ["s2: lost: The switch is away"]]
+    assert lines() == [*away, ["No packets yet."]]
 
 
 @pytest.mark.parametrize(
