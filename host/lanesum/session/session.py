@@ -18,7 +18,7 @@ from lanesum._internal import arrays
 from lanesum._internal.closing import Closing
 from lanesum._internal.exporters import exporter
 from lanesum._internal.offload import Offload
-from lanesum.codecs.base import Codec, CodecContext, Part, Result, is_tensor
+from lanesum.codecs.base import Codec, CodecContext, Part, is_tensor
 from lanesum.codecs.fixed import FixedPoint
 from lanesum.errors import ConfigurationError
 from lanesum.keep_alive import KeepAlive
@@ -201,7 +201,9 @@ class Session(Closing):
                 if values is not None:
                     self._num_all_reduces += 1
                     return values.reshape(array.shape)
-        return self.all_reduce_result(array, codec=codec, average=average, name=name).values.reshape(array.shape)
+        self.phases.step = self._num_all_reduces
+        made = self._make_all_reduce(array, codec, average, name)
+        return self._scheduler.run(made).values.reshape(array.shape)
 
     def _can_gather(self, array: NDArray[Any]) -> bool:
         """Return True if the session's codec would gather all workers' values in one round and add them up.
@@ -275,34 +277,15 @@ class Session(Closing):
         self._scheduler.submit(all_reduce)
         return AllReduceHandle(self._scheduler, all_reduce, np.shape(array))
 
-    def all_reduce_result(
-        self,
-        array: NDArray[Any] | torch.Tensor,
-        *,
-        codec: str | Codec | None = None,
-        average: bool = False,
-        name: str = "",
-        keep_residual: bool = False,
-        parts: Sequence[Part] = (),
-        error_feedback: torch.Tensor | None = None,
-    ) -> Result:
-        """Sum as ``all_reduce`` does, and return the codec's result: flat values, and the residual if asked for.
-
-        Arguments are those of ``all_reduce_async``, exceptions those of ``all_reduce``.
-        """
-        self.phases.step = self._num_all_reduces
-        made = self._make_all_reduce(array, codec, average, name, keep_residual, parts, error_feedback)
-        return self._scheduler.run(made)
-
     def _make_all_reduce(
         self,
         array: NDArray[Any] | torch.Tensor,
         codec: str | Codec | None,
         average: bool,
         name: str,
-        keep_residual: bool,
-        parts: Sequence[Part],
-        error_feedback: torch.Tensor | None,
+        keep_residual: bool = False,
+        parts: Sequence[Part] = (),
+        error_feedback: torch.Tensor | None = None,
     ) -> AllReduce:
         """Return the next all-reduce of this session."""
         chosen = self.codec if codec is None else self.resolve_codec(codec)
