@@ -23,7 +23,7 @@ from lanesum.codecs.fixed import FixedPoint
 from lanesum.errors import ConfigurationError
 from lanesum.keep_alive import KeepAlive
 from lanesum.session.all_reduce import AllReduce
-from lanesum.session.handle import AllReduceHandle
+from lanesum.session.handle import AllReduceHandle, V
 from lanesum.session.observer import RoundObserver
 from lanesum.session.phases import Phases
 from lanesum.session.scheduler import AllReduceScheduler
@@ -218,10 +218,9 @@ class Session(Closing):
             and array.flags.aligned
         )
 
-    @overload
     def all_reduce_async(
         self,
-        array: torch.Tensor,
+        array: V,
         *,
         codec: str | Codec | None = None,
         average: bool = False,
@@ -229,32 +228,7 @@ class Session(Closing):
         keep_residual: bool = False,
         parts: Sequence[Part] = (),
         error_feedback: torch.Tensor | None = None,
-    ) -> AllReduceHandle[torch.Tensor]: ...
-
-    @overload
-    def all_reduce_async(
-        self,
-        array: NDArray[Any],
-        *,
-        codec: str | Codec | None = None,
-        average: bool = False,
-        name: str = "",
-        keep_residual: bool = False,
-        parts: Sequence[Part] = (),
-        error_feedback: None = None,
-    ) -> AllReduceHandle[NDArray[np.float32]]: ...
-
-    def all_reduce_async(
-        self,
-        array: NDArray[Any] | torch.Tensor,
-        *,
-        codec: str | Codec | None = None,
-        average: bool = False,
-        name: str = "",
-        keep_residual: bool = False,
-        parts: Sequence[Part] = (),
-        error_feedback: torch.Tensor | None = None,
-    ) -> AllReduceHandle[NDArray[np.float32]] | AllReduceHandle[torch.Tensor]:
+    ) -> AllReduceHandle[V]:
         """Begin an all-reduce, and return its handle before it is done.
 
         Several may be in flight: the next one is encoded and sent while the sums of the one before come back. All
