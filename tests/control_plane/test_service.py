@@ -161,6 +161,9 @@ def test_ports_taken_and_controllers_that_are_not_there(
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(ConfigurationError, match="LANESUM_CONTROLLER, LANESUM_JOB, RANK must be set"):
         join()
+    monkeypatch.setenv("RANK", "two")
+    with pytest.raises(ConfigurationError, match="RANK = 'two' is no worker number"):
+        join(controller="127.0.0.1:1", job="train")
     monkeypatch.setenv("LANESUM_TICKET", "/nonexistent")
     with pytest.raises(ConfigurationError, match="There is no ticket /nonexistent"):
         join()
@@ -174,8 +177,11 @@ def test_ticket_file_is_good_for_one_session(
     assert result.exit_code == 0, result.output
     monkeypatch.setenv("LANESUM_TICKET", str(file))
     assert join().worker == 1
-    with pytest.raises(ConfigurationError, match="was used already"):
+    with pytest.raises(ConfigurationError, match="was used already, and a ticket is for one session"):
         take_ticket(file)
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(ConfigurationError, match=f"Cannot read the ticket {tmp_path}/folder: Is a directory"):
+        take_ticket(tmp_path / "folder")
 
 
 def test_workers_wait_for_each_other(address: str, job: str) -> None:

@@ -197,6 +197,7 @@ class Session(Closing):
         if type(array) is np.ndarray or not is_tensor(array):
             array = np.asarray(array)
             if codec is None and self._can_gather(array):
+                self.phases.step = self._num_all_reduces
                 values = self._scheduler.gather(array.reshape(-1), self.ticket.workers if average else 1)
                 if values is not None:
                     self._num_all_reduces += 1
@@ -210,12 +211,9 @@ class Session(Closing):
 
         ``UdpTransport.gather`` does that in less time than the codec's steps.
         """
+        flags = array.flags
         return (
-            array.size <= self._max_gathered
-            and array.size > 0
-            and array.dtype == np.float32
-            and array.flags.c_contiguous
-            and array.flags.aligned
+            0 < array.size <= self._max_gathered and array.dtype == np.float32 and flags.c_contiguous and flags.aligned
         )
 
     def all_reduce_async(

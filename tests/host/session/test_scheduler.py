@@ -145,7 +145,7 @@ def test_vector_that_cannot_be_encoded_ends_session(server: AggregationServer) -
     with Session(ticket, codec=codec("thc", 1), non_finite="raise") as session:
         good = session.all_reduce_async(np.ones(30, np.float32))
         bad = session.all_reduce_async(np.full(30, np.nan, np.float32))
-        with pytest.raises(CodecError, match="not finite"):
+        with pytest.raises(CodecError, match="element 0 is nan, and 30 of 30 elements are not finite"):
             bad.result()
         assert good.done()
         with pytest.raises(ConfigurationError):

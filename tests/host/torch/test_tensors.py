@@ -82,10 +82,10 @@ def test_flat_float32_tensor_is_not_copied() -> None:
 @pytest.mark.parametrize(
     ("tensor", "says"),
     [
-        (torch.ones(3, dtype=torch.int32), "not torch.int32"),
+        (torch.ones(3, dtype=torch.int32), "all_reduce takes floating-point tensors, not torch.int32"),
         (torch.ones(3, dtype=torch.bool), "not torch.bool"),
         (torch.ones(3, dtype=torch.complex64), "not torch.complex64"),
-        (torch.eye(3).to_sparse(), r"not torch.sparse_coo.*to_dense"),
+        (torch.eye(3).to_sparse(), r"all_reduce takes dense tensors, not torch.sparse_coo.*to_dense"),
         (torch.empty(1, device="meta").expand(2**31), r"on the meta device.*to_empty"),
     ],
     ids=["int32", "bool", "complex", "sparse", "meta"],
