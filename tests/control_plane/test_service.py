@@ -30,7 +30,7 @@ from lanesum.protocol.spec import VERSION
 from lanesum.rpc import controller as rpc
 from lanesum.server import ServerJob
 from lanesum.transport import JobTicket
-from lanesum_control.cli.controller import _election_id, _switch_addresses
+from lanesum_control.cli.controller import _check_free, _election_id, _switch_addresses
 from lanesum_control.controller import Controller
 from lanesum_control.service import ControllerService
 from tests.command_line import invoke
@@ -142,6 +142,14 @@ def test_controller_at_a_taken_address_touches_no_server(address: str) -> None:
             server.accept()
 
 
+def test_address_that_tcp_connects_to_itself_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as own:
+        own.bind(("127.0.0.1", 0))
+        monkeypatch.setattr(socket, "create_connection", lambda address, timeout: own.connect(address) or own)
+        _check_free(f"127.0.0.1:{own.getsockname()[1]}")
+        assert own.fileno() == -1, "it was connected"
+
+
 def test_ports_taken_and_controllers_that_are_not_there(
     address: str, controller: Controller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,6 +161,9 @@ def test_ports_taken_and_controllers_that_are_not_there(
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(ConfigurationError, match="LANESUM_CONTROLLER, LANESUM_JOB, RANK must be set"):
         join()
+    monkeypatch.setenv("RANK", "two")
+    with pytest.raises(ConfigurationError, match="RANK = 'two' is no worker number"):
+        join(controller="127.0.0.1:1", job="train")
     monkeypatch.setenv("LANESUM_TICKET", "/nonexistent")
     with pytest.raises(ConfigurationError, match="There is no ticket /nonexistent"):
         join()
@@ -166,8 +177,11 @@ def test_ticket_file_is_good_for_one_session(
     assert result.exit_code == 0, result.output
     monkeypatch.setenv("LANESUM_TICKET", str(file))
     assert join().worker == 1
-    with pytest.raises(ConfigurationError, match="was used already"):
+    with pytest.raises(ConfigurationError, match="was used already, and a ticket is for one session"):
         take_ticket(file)
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(ConfigurationError, match=f"Cannot read the ticket {tmp_path}/folder: Is a directory"):
+        take_ticket(tmp_path / "folder")
 
 
 def test_workers_wait_for_each_other(address: str, job: str) -> None:

@@ -108,18 +108,18 @@ def test_state_survives_a_checkpoint() -> None:
 
 
 @pytest.mark.parametrize(
-    "state",
+    ("state", "message"),
     [
-        {},
-        {"codec": "fixed", "memory": {}},
-        {"codec": "thc", "memory": {"w": [[1.0]]}},
-        {"codec": "thc", "memory": {"w": [float("nan")]}},
+        ({}, "This is not an error-feedback state: it has no 'memory'"),
+        ({"codec": "fixed", "memory": {}}, "This error-feedback state is of codec 'fixed', not 'thc'"),
+        ({"codec": "thc", "memory": {"w": [[1.0]]}}, "memory of 'w' is not a vector of finite numbers"),
+        ({"codec": "thc", "memory": {"w": [float("nan")]}}, "memory of 'w' is not a vector of finite numbers"),
     ],
 )
-def test_invalid_state_is_refused(state: dict[str, object]) -> None:
+def test_invalid_state_is_refused(state: dict[str, object], message: str) -> None:
     policy = ErrorFeedback(THC(workers=1))
     simulate([policy], [gaussian(9, 8)], tensor="w")
-    with pytest.raises(CodecError):
+    with pytest.raises(CodecError, match=message):
         policy.load_state_dict(state)
     assert policy.memory("w") is not None
 

@@ -40,8 +40,15 @@ def test_block_dithers_equal_shared_dithers(seed: int, round_: int, first: int, 
 
 def test_require_on_device_without_kernels_names_it() -> None:
     require(torch.device("cpu"))
-    with pytest.raises(GpuError, match=r"'meta'.*\.cpu\(\)"):
+    with pytest.raises(GpuError, match=r"There are no kernels for a device of type 'meta'.*\.cpu\(\)"):
         require(torch.device("meta"))
+
+
+def test_require_on_host_with_compiled_kernels_says_how_to_interpret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lanesum.gpu.philox.block_dithers", object())
+    require.cache_clear()
+    with pytest.raises(GpuError, match="Kernels on host tensors must be interpreted: set TRITON_INTERPRET=1"):
+        require(torch.device("cpu"))
 
 
 def test_require_on_old_gpu_names_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -311,6 +311,7 @@ def test_launch_without_controller_at_address_says_so(script: Path) -> None:
     ("arguments", "said"),
     [
         (["--nnodes", "2", "--rdzv-endpoint", "a:1"], "Several machines need a controller"),
+        (["--nnodes", "2", "--rdzv-endpoint", "a:1", "--seed", "1"], "--seed is for a job on one machine."),
         (["--switch", "bmv2"], "needs network interfaces, and so root. Choose --switch embedded"),
         (["--nproc", "33"], "33 workers are more than the 32"),
         (["--switch", "none", "--controller", "a:1"], "--switch is for a controller that launch starts"),

@@ -145,7 +145,7 @@ def test_vector_that_cannot_be_encoded_ends_session(server: AggregationServer) -
     with Session(ticket, codec=codec("thc", 1), non_finite="raise") as session:
         good = session.all_reduce_async(np.ones(30, np.float32))
         bad = session.all_reduce_async(np.full(30, np.nan, np.float32))
-        with pytest.raises(CodecError, match="not finite"):
+        with pytest.raises(CodecError, match="element 0 is nan, and 30 of 30 elements are not finite"):
             bad.result()
         assert good.done()
         with pytest.raises(ConfigurationError):
@@ -196,7 +196,7 @@ def test_group_larger_than_rounds_in_flight_completes(server: AggregationServer,
     def work(session: Session) -> list[float]:
         policy = Policy(workers=2, rules=[Rule(FixedPoint(workers=2), names=part.key) for part in parts])
         vector = np.repeat(np.arange(codecs, dtype=np.float32), 100)
-        values = session.all_reduce_result(vector, codec=policy, parts=parts).values
+        values = session.all_reduce_async(vector, codec=policy, parts=parts).result()
         return [float(values[part.start]) for part in parts]
 
     expected = [2.0 * number for number in range(codecs)]

@@ -126,5 +126,5 @@ def test_numbered_checkpoint_fits_only_numbered_state(session: Session) -> None:
 def test_checkpoint_with_invalid_parameters_is_refused(session: Session) -> None:
     state = lanesum.torch.State(session)
     for parameters in ([], {"weight": "many"}):
-        with pytest.raises(ConfigurationError, match="no 'parameters'"):
+        with pytest.raises(ConfigurationError, match="not the state of a lanesum hook: it has no 'parameters'"):
             state.load_state_dict({"codec": "thc", "memory": {}, "parameters": parameters})
