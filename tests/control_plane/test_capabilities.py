@@ -31,7 +31,6 @@ ON_CHIP = {
 # Operations that the chip leaves to the server.
 OFF_CHIP = ", ".join(op.name for op in LaneOp if op not in ON_CHIP)
 CHIP = tofino_pipeline("tofino1-w32").capabilities
-COMBINING = ("tofino1-w32",)  # profiles whose pipes combine sums
 
 
 def tag_with(job: int, word: int) -> int:
@@ -80,8 +79,7 @@ def test_profile_agrees_with_its_p4info(built: TofinoProfile) -> None:
     words = {name: size for name, size in sizes.items() if ".words_" in name}
     assert len(words) * built.passes == built.accumulator_words
     assert set(words.values()) == {2 * built.slots * built.passes}
-    combining = CHIP.combining_pipes if built.name in COMBINING else frozenset()
-    assert pipeline.capabilities == dataclasses.replace(CHIP, one_pass=built.passes == 1, combining_pipes=combining)
+    assert pipeline.capabilities == dataclasses.replace(CHIP, one_pass=built.passes == 1)
 
 
 def test_owner_word_equals_that_of_the_program() -> None:

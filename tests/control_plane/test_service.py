@@ -30,7 +30,7 @@ from lanesum.protocol.spec import VERSION
 from lanesum.rpc import controller as rpc
 from lanesum.server import ServerJob
 from lanesum.transport import JobTicket
-from lanesum_control.cli.controller import _election_id, _switch_addresses
+from lanesum_control.cli.controller import _check_free, _election_id, _switch_addresses
 from lanesum_control.controller import Controller
 from lanesum_control.service import ControllerService
 from tests.command_line import invoke
@@ -149,6 +149,14 @@ def test_controller_at_a_taken_address_touches_no_server(address: str) -> None:
         assert result.exit_code == 2 and f"The controller cannot listen at {address}." in result.output
         with pytest.raises(BlockingIOError):
             server.accept()
+
+
+def test_address_that_tcp_connects_to_itself_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as own:
+        own.bind(("127.0.0.1", 0))
+        monkeypatch.setattr(socket, "create_connection", lambda address, timeout: own.connect(address) or own)
+        _check_free(f"127.0.0.1:{own.getsockname()[1]}")
+        assert own.fileno() == -1, "it was connected"
 
 
 def test_ports_taken_and_controllers_that_are_not_there(

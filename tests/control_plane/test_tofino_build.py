@@ -166,6 +166,8 @@ def test_unknown_warnings_are_shown() -> None:
         "tofino/parser.p4(245): [--Wwarn=invalid-header] warning: accessing a field of an invalid header hdr.codes\n"
         "main.bfa:20303: warning: Input xbar hash group 0 mergeable conflict in stage 4\n"
         "main.bfa:9995: warning: conflicting hash group definition here\n"
+        "warning: tofino/redirect.p4(31): The stage specified for table IngressPipeline.redirect.cpu_port is 4, but we "
+        "could not place it until stage 10\n"
     )
     (heeded,) = warnings_to_heed(said + "tofino/passes.p4(188): [--Wwarn=shadow] warning: 'task' shadows 'task'\n")
     assert heeded.endswith("invalid header hdr.codes")

@@ -49,7 +49,8 @@ def test_group_of_rounds_returns_one_aggregate_for_each() -> None:
         server.aggregator.admit(ServerJob.from_tickets(tickets))
 
         def work(session: Session) -> np.ndarray:
-            return session.all_reduce_result(np.arange(300, dtype=np.float32) + session.ticket.worker).values
+            handle = session.all_reduce_async(np.arange(300, dtype=np.float32) + session.ticket.worker)
+            return handle.codec_result().values
 
         results = run_workers(tickets, work, codec=_LargestAndSum(), observer=seen.append)
     for result in results:

@@ -228,7 +228,7 @@ def test_group_larger_than_rounds_in_flight_completes(server: AggregationServer,
     def work(session: Session) -> list[float]:
         policy = Policy(workers=2, rules=[Rule(FixedPoint(workers=2), names=part.key) for part in parts])
         vector = np.repeat(np.arange(codecs, dtype=np.float32), 100)
-        values = session.all_reduce_result(vector, codec=policy, parts=parts).values
+        values = session.all_reduce_async(vector, codec=policy, parts=parts).result()
         return [float(values[part.start]) for part in parts]
 
     expected = [2.0 * number for number in range(codecs)]
