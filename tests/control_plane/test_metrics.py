@@ -208,7 +208,7 @@ def test_worker_serves_all_sessions_of_its_process(monkeypatch: pytest.MonkeyPat
         assert f'lanesum_worker_sent_packets_total{{job="{job}",worker="2"}} {job}0.0' in found
     monkeypatch.setattr(exporters, "_endpoint", [])
     monkeypatch.setenv("LOCAL_RANK", "one")
-    with pytest.raises(ConfigurationError, match="Invalid LOCAL_RANK='one'"):
+    with pytest.raises(ConfigurationError, match="Invalid LOCAL_RANK='one': expected a number"):
         exporters.serve_worker(sessions[0], "127.0.0.1:0")
 
 

@@ -30,7 +30,7 @@ from lanesum.protocol.spec import VERSION
 from lanesum.rpc import controller as rpc
 from lanesum.server import ServerJob
 from lanesum.transport import JobTicket
-from lanesum_control.cli.controller import _election_id, _switch_addresses
+from lanesum_control.cli.controller import _check_free, _election_id, _switch_addresses
 from lanesum_control.controller import Controller
 from lanesum_control.service import ControllerService
 from tests.command_line import invoke
@@ -110,6 +110,15 @@ def test_service_refusal_names_the_reason(address: str) -> None:
         rpc.call(address, rpc.ADMIT, {"name": "b", "workers": ["w1"], "slots": "many"})
     with pytest.raises(rpc.ControllerError, match="tag = None is no number"):
         rpc.call(address, rpc.READY, {"job": 1})
+    ticket = {"job": 1, "tag": 1, "worker": 0}
+    for method, message, said in (
+        (rpc.KEEPALIVE, {**ticket, "description": "x" * 100_000}, "description has 100000 characters, more than "),
+        (rpc.KEEPALIVE, {**ticket, "about": [0.5]}, r"about = \[0\.5\] is no list of at most \d+ workers"),
+        (rpc.EVENTS, {"since_s": "noon"}, "since_s = 'noon' is no time in seconds"),
+        (rpc.EVENTS, {"since": 1 << 63}, "since = 9223372036854775808 is no number of an event"),
+    ):
+        with pytest.raises(rpc.ControllerError, match=said):
+            rpc.call(address, method, message)
 
 
 def test_call_of_a_busy_controller_says_that_it_was_reached(
@@ -140,6 +149,14 @@ def test_controller_at_a_taken_address_touches_no_server(address: str) -> None:
         assert result.exit_code == 2 and f"The controller cannot listen at {address}." in result.output
         with pytest.raises(BlockingIOError):
             server.accept()
+
+
+def test_address_that_tcp_connects_to_itself_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as own:
+        own.bind(("127.0.0.1", 0))
+        monkeypatch.setattr(socket, "create_connection", lambda address, timeout: own.connect(address) or own)
+        _check_free(f"127.0.0.1:{own.getsockname()[1]}")
+        assert own.fileno() == -1, "it was connected"
 
 
 def test_ports_taken_and_controllers_that_are_not_there(
@@ -341,6 +358,11 @@ def test_counters_are_a_table_without_zeros(
         ),
         (["--switch", "127.0.0.1:1"], "names no switch of the topology"),
         (["--switch", "s1=a:1", "--switch", "s1=b:1"], "--switch names s1 twice"),
+        (["--server", "a:1", "--server", "a:1"], "--server names a:1 twice"),
+        (
+            ["--state", "postgresql://u@127.0.0.1/db", "--election-id", "0x10000000000000002"],
+            "With state in PostgreSQL, --election-id is at most 2^63 - 1",
+        ),
         (["--election-id", "0"], "--election-id '0' is no number from 1 to 2^128 - 1"),
         (["--words", "7"], "No BMv2 program for 7 words per packet"),
         (["--state", "/nonexistent/state"], "Cannot use the state file /nonexistent/state"),

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from lanesum.errors import ConfigurationError
+from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.rpc import controller as rpc
 from lanesum.rpc import json_grpc, tls
 from lanesum_control import backup, certs
@@ -20,7 +21,7 @@ from lanesum_control import postgresql as postgresql_module
 from lanesum_control.backup import back_up, restore
 from lanesum_control.errors import NotLeaderError, NotPrimaryError, SchemaError, StoreError
 from lanesum_control.leadership import Leadership
-from lanesum_control.postgresql import PostgresqlDatabase, PostgresqlUrl
+from lanesum_control.postgresql import PostgresqlDatabase, PostgresqlUrl, import_asyncpg
 from lanesum_control.service import ControllerService
 from lanesum_control.state_schema import SCHEMA_VERSION, TABLES
 from lanesum_control.store import Store
@@ -301,14 +302,20 @@ def test_calls_with_several_addresses_follow_the_leader(tmp_path: Path) -> None:
 # URLs.
 
 
+def test_missing_asyncpg_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "asyncpg", None)
+    with pytest.raises(MissingToolError, match="State in PostgreSQL needs the package asyncpg"):
+        import_asyncpg()
+
+
 @pytest.mark.parametrize(
     ("url", "why"),
     [
         ("postgresql://u:secret@127.0.0.1/db", "has a password"),
         ("postgresql://u@127.0.0.1/db?password=secret", "has a password"),
         ("postgresql://u@127.0.0.1/db?sslpassword=secret", "has a password"),
-        ("postgresql://u@127.0.0.1/db?secret=1", "unknown parameters: secret"),
-        ("postgresql://u@127.0.0.1/db?secret", "cannot be read"),
+        ("postgresql://u@127.0.0.1/db?secret=1", "The URL of --state has unknown parameters: secret"),
+        ("postgresql://u@127.0.0.1/db?secret", "--state is a URL that cannot be read"),
         ("postgresql://u@[secret/db", "cannot be read"),
         ("postgresql://u@127.0.0.1/", "no URL of a database"),
         ("postgresql://u@10.0.0.1/db", "sslmode prefer, which authenticates no server"),

@@ -303,8 +303,9 @@ def _check_free(listen: str) -> None:
 
     host, _, port = listen.rpartition(":")
     if port.isdecimal() and int(port) in range(1, 1 << 16):
-        with contextlib.suppress(OSError), socket.create_connection((host.strip("[]"), int(port)), timeout=1):
-            raise cannot_listen(listen, "controller")
+        with contextlib.suppress(OSError), socket.create_connection((host.strip("[]"), int(port)), timeout=1) as found:
+            if found.getsockname() != found.getpeername():  # TCP can connect a free ephemeral port to itself
+                raise cannot_listen(listen, "controller")
 
 
 def _server_addresses(options: list[str]) -> list[str]:

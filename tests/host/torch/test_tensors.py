@@ -92,7 +92,7 @@ def test_flat_float32_tensor_is_not_copied() -> None:
 )
 def test_tensors_not_dense_or_not_floats_are_refused(tensor: torch.Tensor, says: str) -> None:
     with served_job(1, "fixed") as (ticket,), Session(ticket, codec="fixed") as session:
-        for call in (session.all_reduce, session.all_reduce_async, session.all_reduce_result):
+        for call in (session.all_reduce, session.all_reduce_async):
             with pytest.raises(ConfigurationError, match=says):
                 call(tensor)
         assert session.stats.packets_sent == 0
@@ -189,11 +189,9 @@ def test_error_feedback_for_other_codecs_is_refused(device: FakeDevice) -> None:
     with served_job(1, "fixed") as (ticket,), Session(ticket, codec="fixed") as session:
         for x in (np.ones(3, np.float32), torch.ones(3)):
             with pytest.raises(ConfigurationError, match="does not add error feedback"):
-                session.all_reduce_result(x, error_feedback=torch.ones(3))
-        kept = session.all_reduce_result(
-            torch.ones(3), error_feedback=torch.ones(3), codec=AddsErrorFeedback(workers=1)
-        ).values
-        assert list(kept) == [2, 2, 2]
+                session.all_reduce_async(x, error_feedback=torch.ones(3))
+        kept = session.all_reduce_async(torch.ones(3), error_feedback=torch.ones(3), codec=AddsErrorFeedback(workers=1))
+        assert kept.result().tolist() == [2, 2, 2]
 
 
 def test_lanesum_gpu_off_disables_kernels(device: FakeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
