@@ -51,6 +51,7 @@ _JOB_WORKER = ("job", "worker")
 
 _OMITTED = Family("lanesum_omitted_label_sets", ("family",), "Label sets that are left out of a family, by its bound.")
 CONTROLLER = (
+    Family("lanesum_controller_leader", (), "1 if the controller leads, 0 at a standby."),
     Family("lanesum_jobs", (), "Admitted jobs."),
     Family("lanesum_job_workers", ("job",), "Workers of the job."),
     Family("lanesum_job_alive_workers", ("job",), "Workers of the job that live."),
