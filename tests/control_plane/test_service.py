@@ -108,7 +108,7 @@ def test_service_refusal_names_the_reason(address: str) -> None:
     with pytest.raises(rpc.ControllerError, match="has no worker 1; it has 1"):
         join(controller=address, job="a", worker=1)
     for name in ("a\0", "a\x1b[2J"):
-        with pytest.raises(rpc.ControllerError, match="Job name .* has characters that cannot be printed"):
+        with pytest.raises(rpc.ControllerError, match=r"Job name .* has characters that cannot be printed"):
             rpc.call(address, rpc.ADMIT, {"name": name, "workers": ["w1"], "slots": 8})
     with pytest.raises(rpc.ControllerError, match="Not a job request"):
         rpc.call(address, rpc.ADMIT, {"name": "b", "colour": "red"})
