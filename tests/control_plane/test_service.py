@@ -102,8 +102,14 @@ def test_service_refusal_names_the_reason(address: str) -> None:
         rpc.call(address, rpc.JOIN, {"job": "a", "worker": "x"})
     with pytest.raises(rpc.ControllerError, match=r"1\.5 is no worker number, and no host"):
         rpc.call(address, rpc.JOIN, {"job": "a", "worker": 1.5})
+    for name in ("claimant", "description"):
+        with pytest.raises(rpc.ControllerError, match=rf"{name} = 'x\\x00y' has a NUL character"):
+            rpc.call(address, rpc.JOIN, {"job": "a", "worker": 0, name: "x\0y"})
     with pytest.raises(rpc.ControllerError, match="has no worker 1; it has 1"):
         join(controller=address, job="a", worker=1)
+    for name in ("a\0", "a\x1b[2J"):
+        with pytest.raises(rpc.ControllerError, match=r"Job name .* has characters that cannot be printed"):
+            rpc.call(address, rpc.ADMIT, {"name": name, "workers": ["w1"], "slots": 8})
     with pytest.raises(rpc.ControllerError, match="Not a job request"):
         rpc.call(address, rpc.ADMIT, {"name": "b", "colour": "red"})
     with pytest.raises(rpc.ControllerError, match="Not a job request: slots: Input should be a valid integer"):
