@@ -12,7 +12,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import random
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -23,7 +22,7 @@ import pytest
 from lanesum.protocol import Kind, LaneOp, Packet
 from lanesum.protocol.spec import Flag
 from lanesum_control.client import SwitchConnection
-from lanesum_control.model import NO_ROLE, HostPort, Member, Role, SwitchJob
+from lanesum_control.model import NO_ROLE, HostPort, Role, SwitchJob
 from lanesum_control.network import Network
 from lanesum_control.placement import place
 from lanesum_control.switch import P4RuntimeSwitch
@@ -38,7 +37,6 @@ from .chip_model import MODEL_PROFILES
 from .jobs import FIRST, Job, Place, routed
 from .oracle import Words, aggregate, random_words
 from .star import SERVER, Star
-from .star import worker_host as worker_of_star
 from .target import DEVICE_ID
 from .targets import RECORDS
 
@@ -238,51 +236,16 @@ def test_removed_job_leaves_nothing_in_the_pipes(chip: Chip) -> None:
         assert [chip.star.target.control.entries(table) for table in tables] == [[], []]
 
 
-class OnePipeJob(SwitchJob):
-    """A job whose partial sums recirculate to their own pipe, to other slots: for a switch of one pipe."""
-
-    @property
-    def pipe_sums(self) -> tuple[SwitchJob, ...]:
-        found = super().pipe_sums
-        return tuple(dataclasses.replace(part, slot_base=self.slot_base + self.slot_count) for part in found)
-
-
-def test_partial_sums_recirculate_within_one_pipe(star: Star) -> None:
-    """Bridge header, parser and checksums of recirculated sums."""
-    if star.target.name in MODEL_PROFILES:
-        pytest.skip(f"{star.target.name} recirculates by a front port, where sums lose their bridge header")
-    rack = Member(0, (worker_of_star(1), worker_of_star(2)), _UDP_PORT, aggregate=True)
-    members = (rack, *(Member(bit, (worker_of_star(bit + 2),), _UDP_PORT) for bit in (1, 2)))
-    whole = OnePipeJob(
-        star.next_job(), 0x7A650000, 0, 2, 77, members, star.target.ops, role=Role.UPPER, combining_pipe=0
-    )  # fmt: skip
-    star.admit_job(whole)
-    (part,) = whole.pipe_sums
-    of_rack, of_all = (Job(one, star.accumulator_words, SERVER) for one in (part, whole))
-    for chunk, op in enumerate((LaneOp.ADD32, LaneOp.EXPAND8)):
-        place = Place(0, chunk, op=op)
-        words = of_rack.words(chunk, op) + of_all.words(chunk + 10, op)[1:]
-        frames = [of_rack.contribution(bit, words[bit], place, checksum=True) for bit in (0, 1)]
-        frames += [of_all.contribution(bit, words[bit + 1], place, checksum=True) for bit in (1, 2)]
-        forged = of_rack.contribution(1, words[1], place, checksum=True, flags=Flag.UPPER)
-        assert [star.exchange(*frame) for frame in (frames[0], forged, frames[2], frames[1])] == [[], [], [], []]
-        results = star.exchange(*frames[3])
-        assert [port for port, _ in results] == [1, 2, 3, 4]
-        packets = [Packet.unpack(UdpFrame.unpack(frame).payload) for _, frame in [*results, *star.exchange(*frames[1])]]
-        assert [packet.header.racks for packet in packets] == [0b111] * 5
-        for packet in packets:
-            assert np.array_equal(packet.payload, aggregate(op, words))
-
-
 class Recirculation:
     """A chip whose recirculated packets are held by the test, which loses, repeats or reorders them."""
 
     def __init__(self, record: SwitchTarget, switch: TofinoSwitch, control: P4RuntimeSwitch) -> None:
         self.switch, self.control = switch, control
         assert control.capabilities.combining_pipes
-        chip = record.pipeline(None).chip
-        assert chip is not None
-        self._ports = chip.recirculation_ports
+        pipeline = record.pipeline(None)
+        assert pipeline.chip is not None
+        self._ports = pipeline.chip.recirculation_ports
+        self.accumulator_words = pipeline.accumulator_words
         self.waiting: list[PortFrame] = []
         for host in (*HOSTS.values(), SERVER):
             control.add_host(host)
@@ -290,7 +253,7 @@ class Recirculation:
     @contextlib.contextmanager
     def admit(self, number: int, workers: int) -> Iterator[PipesJob]:
         """Admit a job of the first workers; in the end remove it, with its packets that wait."""
-        job = PipesJob(number, workers, 32, [LaneOp.ADD32])
+        job = PipesJob(number, workers, self.accumulator_words, [LaneOp.ADD32])
         self.control.admit(job.switch_job)
         try:
             yield job
@@ -305,15 +268,22 @@ class Recirculation:
         return [out for out in left if out[0] not in self._ports]
 
 
-@pytest.fixture(scope="module")
-def recirculation() -> Iterator[Recirculation]:
-    record = RECORDS[_CHIPS[0]]
+@contextlib.contextmanager
+def _recirculation(name: str) -> Iterator[Recirculation]:
+    record = RECORDS[name]
     switch = TofinoSwitch(recirculation_ports=())
     with tempfile.TemporaryDirectory(prefix="lanesum-") as folder:
         address = f"unix:{folder}/p4runtime"
         with P4RuntimeServer(switch, address, DEVICE_ID), SwitchConnection(address, device_id=DEVICE_ID) as connection:
             control = P4RuntimeSwitch.with_pipeline(connection, record.pipeline(None))
             yield Recirculation(record, switch, control)
+
+
+@pytest.fixture(scope="module")
+def recirculation() -> Iterator[Recirculation]:
+    """Recirculation of the first profile, which has one pass."""
+    with _recirculation(_CHIPS[0]) as found:
+        yield found
 
 
 def test_lost_partial_sum_is_sent_again(recirculation: Recirculation) -> None:
@@ -332,6 +302,15 @@ def test_lost_partial_sum_is_sent_again(recirculation: Recirculation) -> None:
         check_results(job, left, range(4), aggregate(LaneOp.ADD32, words))
 
 
+def _exact_results(job: PipesJob, left: Sequence[PortFrame], words: dict[int, list[Words]]) -> int:
+    """Check that each result among ``left`` is the sum of all workers; return the number of results."""
+    results = [packet for packet in map(answer, left) if packet.header.kind == Kind.RESULT]
+    for packet in results:
+        assert packet.header.racks == job.racks(range(job.workers))
+        assert np.array_equal(packet.payload, aggregate(LaneOp.ADD32, words[packet.header.chunk]))
+    return len(results)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_random_recirculation_gives_exact_sums_only(recirculation: Recirculation, seed: int) -> None:
     """Partial sums are lost, repeated and reordered, while workers retransmit and go on to other chunks."""
@@ -339,7 +318,6 @@ def test_random_recirculation_gives_exact_sums_only(recirculation: Recirculation
     found = 0
     with recirculation.admit(91 + seed, rng.choice((4, 8))) as job:
         words = {chunk: job.random_words(chunk) for chunk in range(12)}
-        exact = {chunk: aggregate(LaneOp.ADD32, of) for chunk, of in words.items()}
         for step in range(400):
             left: list[PortFrame] = []
             if recirculation.waiting and rng.random() < 0.5:
@@ -352,9 +330,26 @@ def test_random_recirculation_gives_exact_sums_only(recirculation: Recirculation
                 chunk, worker = max(0, step // 40 + rng.choice((0, 0, 0, 1, -1))), rng.randrange(job.workers)
                 place = Place(0, chunk, chunk % 2, chunk // 2 % 2)
                 left = recirculation.enter(*job.contribution(worker, words[chunk][worker], place))
-            for packet in map(answer, left):
-                if packet.header.kind == Kind.RESULT:
-                    found += 1
-                    assert packet.header.racks == job.racks(range(job.workers))
-                    assert np.array_equal(packet.payload, exact[packet.header.chunk])
+            found += _exact_results(job, left, words)
+    assert found
+
+
+def test_lost_and_reordered_passes_give_exact_sums_only() -> None:
+    """With several passes, contributions and partial sums of several chunks are in different passes at a time."""
+    rng = random.Random(0)
+    found = 0
+    with _recirculation("tofino2-w256") as recirculation, recirculation.admit(95, 4) as job:
+        words = {chunk: job.random_words(chunk) for chunk in range(8)}
+        for step in range(800):
+            left: list[PortFrame] = []
+            if recirculation.waiting and rng.random() < 0.9:
+                number = rng.randrange(len(recirculation.waiting)) if rng.random() < 0.05 else 0
+                frame = recirculation.waiting.pop(number)
+                if rng.random() < 0.99:
+                    left = recirculation.enter(*frame)
+            else:
+                chunk, worker = max(0, step // 100 + rng.choice((0, 0, 0, -1))), rng.randrange(job.workers)
+                place = Place(0, chunk, chunk % 2, chunk // 2 % 2)
+                left = recirculation.enter(*job.contribution(worker, words[chunk][worker], place))
+            found += _exact_results(job, left, words)
     assert found

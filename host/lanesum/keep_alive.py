@@ -20,6 +20,8 @@ import weakref
 from collections.abc import Callable, Collection
 from typing import Any, Protocol
 
+import numpy as np
+
 from lanesum._internal.closing import Serving
 from lanesum.errors import LanesumError
 from lanesum.rpc import controller as rpc
@@ -37,7 +39,7 @@ _START_S = 2.0
 _REPORT_TIMEOUT_S = 5.0
 _COUNTS_TIMEOUT_S = 1.0  # meanwhile no state is read
 _STOP_TIMEOUT_S = 1.0
-_CLOCK_CALLS = 8  # of which the fastest one counts
+_CLOCK_CALLS, _CLOCK_ERROR_S = 8, 5e-4  # calls at most, of which the fastest counts, until its error is at most this
 _RANDOM = secrets.token_hex(8)
 # Errors that all workers raise by themselves, or because of another worker.
 _NOT_REPORTED = (AggregationTimeoutError, MismatchError, SessionClosedError, WorkerGoneError)
@@ -177,18 +179,19 @@ class KeepAlive(Serving):
             more = {"claimant": claimant(), "kind": kind, "cause": rpc.one_line(cause)}
             call(self._controller, rpc.REPORT, self._ticket, _REPORT_TIMEOUT_S, **more)
 
-    def _report_counts(self) -> None:
+    def _report_counts(self, stream: Stream) -> None:
         """Send the counts of the session, for ``lanesum top`` and metrics of the controller."""
         listener = self._listener()
         if listener is not None:
-            with contextlib.suppress(LanesumError):
-                self._tell(counts=listener.stats.report())
+            with contextlib.suppress(LanesumError, ValueError):
+                self._tell(stream, counts=listener.stats.report())
 
-    def _tell(self, **more: Any) -> dict[str, Any]:
-        """Send more about this worker; return the state of the job. Raises ControllerError."""
-        return call(self._controller, rpc.KEEPALIVE, self._ticket, _COUNTS_TIMEOUT_S, claimant=claimant(), **more)
+    def _tell(self, stream: Stream, **more: Any) -> dict[str, Any]:
+        """Send more about this worker; return the state of the job. Errors as of ``Stream.call``."""
+        message = {**_about(self._ticket), "claimant": claimant(), **more}
+        return stream.call(rpc.KEEPALIVE, message, _COUNTS_TIMEOUT_S)
 
-    def _trace(self, seconds: float) -> None:
+    def _trace(self, stream: Stream, seconds: float) -> None:
         """Record the spans of the session for some seconds, and send them in microseconds of the controller's time."""
         phases = self._phases
         if phases is None or phases.spans is not None or not 0 < seconds <= rpc.MAX_TRACE_S:
@@ -196,17 +199,21 @@ class KeepAlive(Serving):
         phases.spans = recorded = collections.deque[Any](maxlen=rpc.MAX_SPANS)
         self._stop.wait(seconds)
         phases.spans = None
-        with contextlib.suppress(LanesumError, KeyError, TypeError):
-            error_s, wall_s, offset_s = min(self._compare_clocks() for _ in range(_CLOCK_CALLS))
-            found = list(recorded)
-            spans = [(name, *(round(1e6 * (at + offset_s)) for at in times)) for name, *times, _ in found]
+        with contextlib.suppress(LanesumError, KeyError, TypeError, ValueError):
+            clocks = [self._compare_clocks(stream)]
+            while min(clocks)[0] > _CLOCK_ERROR_S and len(clocks) < _CLOCK_CALLS:
+                clocks.append(self._compare_clocks(stream))
+            error_s, wall_s, offset_s = min(clocks)
+            names, begins, ends, steps = zip(*recorded, strict=True) if recorded else ((),) * 4
+            times = (np.rint(1e6 * (np.array(one) + offset_s)).astype(np.int64).tolist() for one in (begins, ends))
+            spans = list(zip(names, *times, strict=True))
             clock = {"error_us": round(1e6 * error_s), "offset_us": round(1e6 * wall_s)}
-            self._tell(trace={"spans": spans, "steps": [one[3] for one in found], **clock})
+            self._tell(stream, trace={"spans": spans, "steps": steps, **clock})
 
-    def _compare_clocks(self) -> tuple[float, float, float]:
+    def _compare_clocks(self, stream: Stream) -> tuple[float, float, float]:
         """Return half the round trip of a call, and the controller's time less ``time.time`` and ``perf_counter``."""
         begin = time.perf_counter()
-        now, wall = self._tell(clock=True)["time_s"], time.time()
+        now, wall = self._tell(stream, clock=True)["time_s"], time.time()
         half = (time.perf_counter() - begin) / 2
         return half, now - wall + half, now - begin - half
 
@@ -250,9 +257,9 @@ class KeepAlive(Serving):
                         self._answered.set()
                         self._take(answer)
                         if answer.get("asked") is True:
-                            self._report_counts()
+                            self._report_counts(stream)
                         if type(seconds := answer.get("trace_s")) is float:
-                            threading.Thread(target=self._trace, args=(seconds,), daemon=True).start()
+                            threading.Thread(target=self._trace, args=(stream, seconds), daemon=True).start()
                 finally:
                     self._connected = False
                     self._answered.set()

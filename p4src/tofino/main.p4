@@ -49,6 +49,11 @@
 @pa_no_overlay("ingress", "meta.access")
 @pa_no_overlay("ingress", "meta.chunk_order")
 @pa_no_overlay("ingress", "meta.order")
+#if PASSES == 1
+// A header field would be moved away for these, and stage 2 has no time for that.
+@pa_no_overlay("ingress", "meta.seen")
+@pa_no_overlay("ingress", "meta.shape_differs")
+#endif
 #if PASSES > 1
 @pa_no_overlay("ingress", "meta.torn")
 #endif
@@ -79,9 +84,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
     Membership() membership;
     Expand() expand;
     Slots() slots;
-#if PIPES_COMBINE
     Combine() combine;
-#endif
     Lanes() lanes;
     Result() result;
 #if PASSES > 1
@@ -95,9 +98,7 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
 
     apply {
         hdr.bridge.handover = HANDOVER_ROUTED;
-#if PIPES_COMBINE
         meta.pipe = PIPE_OF(ig_intr_md.ingress_port);
-#endif
         if (hdr.ipv4.ttl <= 1) {
             meta.expired = 1;
         }
@@ -105,16 +106,14 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
         arrival.apply(INGRESS_ARGUMENTS);
         classify.apply(INGRESS_ARGUMENTS);
         // Recirculated packets were checked, and counted, in their first pass.
-        if (hdr.ipv4.isValid() && meta.takeover == 0 NO_PARTIAL_SUM IN_FIRST_PASS) {
+        if (hdr.ipv4.isValid() && meta.takeover == 0 && hdr.bridge.partial_sum == 0 IN_FIRST_PASS) {
             origin.apply(INGRESS_ARGUMENTS);
         }
         // Registers wait for tables arrival and member only; the other decisions are made beside them.
         membership.apply(INGRESS_ARGUMENTS);
         expand.apply(INGRESS_ARGUMENTS);
         slots.apply(INGRESS_ARGUMENTS);
-#if PIPES_COMBINE
-        combine.apply(INGRESS_ARGUMENTS);
-#endif
+        WHERE_LAST_PASS combine.apply(INGRESS_ARGUMENTS);
 #if PASSES > 1
         blocks.apply(INGRESS_ARGUMENTS);
         passes.apply(INGRESS_ARGUMENTS);
@@ -131,12 +130,10 @@ control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t me
             hdr.lanes.setValid();
         }
         FIND_CPU_PORT
-#if PIPES_COMBINE
-        if (meta.verdict == VERDICT_ASCEND && meta.combined == 1) {
+        if (meta.verdict == VERDICT_ASCEND && COMBINED == 1) {
             hdr.bridge.partial_sum = 1;
-            SEND_TO_PORT(meta.combining_port);
+            SEND_TO_PORT(COMBINING_PORT);
         } else
-#endif
         if (meta.verdict == VERDICT_ROUTE || meta.verdict == VERDICT_ASCEND) {
             FIND_CPU_PORT_OF_ROUTED
             forward.apply(INGRESS_ARGUMENTS);
@@ -172,13 +169,9 @@ control EgressPipeline(inout egress_headers_t hdr, inout egress_metadata_t meta,
             }
             meta.depth = (queue_depth_t) eg_intr_md.deq_qdepth;
             congestion.apply(EGRESS_ARGUMENTS);
-#if PIPES_COMBINE
             if (PORT_OF_PIPE(eg_intr_md.egress_port) != RECIRCULATION_PORT) {
                 hdr.bridge.setInvalid();
             }
-#else
-            hdr.bridge.setInvalid();
-#endif
         }
     }
 }

@@ -4,12 +4,8 @@
 
 // Table member is applied to every packet: registers cannot wait until other tables have classified the packet.
 #define MEMBER_STAGE @stage(0)
-#if PIPES_COMBINE
 // Only a sum that another pipe has computed is a member in the combining pipe: flag UPPER alone may come from a host.
 #define MEMBER_KEY hdr.bridge.partial_sum: exact @name("partial_sum");
-#else
-#define MEMBER_KEY
-#endif
 // 'slots_left' counts the slots of the job from this one on, less SHADOW_BIT in shadow set 1: shadow and slot are one
 // number, from which no bit can be removed before the subtraction. Table owner reads it in the same way.
 #define LOCATE_SLOT(slot_base, slot_count, allowed_ops) \

@@ -79,29 +79,23 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
 
     state parse_first {
         hdr.bridge.setValid();
-#if PIPES_COMBINE
         hdr.bridge.partial_sum = 0;
-#endif
         hdr.bridge.ingress_port = ig_intr_md.ingress_port;
         transition parse_ethernet;
     }
 
     state parse_bridge {
         packet.extract(hdr.bridge);
-#if PASSES > 1 || PIPES_COMBINE
         transition select(hdr.bridge.handover) {
 #if PASSES > 1
             HANDOVER_PASS: parse_pass;
 #endif
-#if PIPES_COMBINE
             HANDOVER_SUM: parse_ethernet;
-#endif
             default: parse_again;
         }
     }
 
     state parse_again {
-#endif
         meta.takeover = 1;
         transition parse_ethernet;
     }

@@ -21,12 +21,8 @@
 #define RECIRCULATION_PORT 68
 #endif
 
-// Sum jobs with members at several pipes, see combine.p4; docs/tofino.md has the state of the other profiles.
-#if __TARGET_TOFINO__ == 1 && PASSES == 1
-#define PIPES_COMBINE 1
-#else
-#define PIPES_COMBINE 0
-#endif
+// The port of the combining pipe is looked up in the last pass only, see combine.p4.
+#define COMBINE_IN_LAST_PASS (__TARGET_TOFINO__ == 1 && PASSES > 1)
 
 // Bits of a slot's number. An entry is a slot in 15 bits below the shadow set, so there are at most 32,768 slots: more
 // than the memories of one stage hold on either chip. A job can have at most 32,767 of them (see membership.p4).

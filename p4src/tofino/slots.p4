@@ -26,11 +26,6 @@ typedef bit<(SLOT_BITS + 1)> entry_t;
 // Nanoseconds to ticks of 65,536 ns.
 #define TICKS(time) time[47:16]
 #define PIPE_OF(port) port[8:7]
-#if PIPES_COMBINE
-#define PIPE_OF_PASS meta.pipe
-#else
-#define PIPE_OF_PASS PIPE_OF(INGRESS_PORT)
-#endif
 
 #define EPOCH_NEWER ((int<32>) (hdr.lanesum.epoch - value.hi)) > 0
 #define EPOCH_REACHED ((int<32>) (hdr.lanesum.epoch - value.hi)) >= 0
@@ -618,7 +613,7 @@ control Slots(INGRESS_PARAMETERS) {
 
     WAITS_UNTIL(6)
     table recirculation {
-        key = { PIPE_OF_PASS: exact @name("pipe"); }
+        key = { meta.pipe: exact @name("pipe"); }
         actions = { recirculate_at; no_port; }
         const default_action = no_port();
         size = 4;
@@ -647,7 +642,7 @@ control Slots(INGRESS_PARAMETERS) {
         state.apply();
         record.apply();
         count.apply();
-        recirculation.apply();
+        BEFORE_LAST_PASS recirculation.apply();
         measure();
         scale();
         compare();

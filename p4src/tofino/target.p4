@@ -48,10 +48,12 @@ typedef bit<32> queue_depth_t; // cells of the packet buffer
 #define WHERE_FIRST_PASS
 #define IN_FIRST_PASS
 #endif
-#if PIPES_COMBINE
-#define NO_PARTIAL_SUM && hdr.bridge.partial_sum == 0
+#if COMBINE_IN_LAST_PASS
+#define WHERE_LAST_PASS if (meta.phase == PHASE_ANSWER)
+#define BEFORE_LAST_PASS if (meta.phase != PHASE_ANSWER)
 #else
-#define NO_PARTIAL_SUM
+#define WHERE_LAST_PASS
+#define BEFORE_LAST_PASS
 #endif
 
 // Tofino 2 has spare stages behind the decisions, but its first stage is full: tables that can wait go into later

@@ -56,12 +56,8 @@ const handover_t HANDOVER_REDIRECTED = 6;  // to the CPU port, as received
 // First header of every packet between ingress and egress; recirculated packets keep it.
 header bridge_t {
     handover_t handover;
-#if PIPES_COMBINE
     bit<1>     partial_sum;      // of another pipe; the port is that of its last contributor
     @padding bit<6> pad;
-#else
-    @padding bit<7> pad;
-#endif
     PortId_t   ingress_port;     // port of the packet's first pass
     bit<16>    payload_checksum; // of the lanes
 }
@@ -167,9 +163,7 @@ struct ingress_metadata_t {
     bit<16>       payload_bytes;
     bit<16>       payload_gap;     // difference of lengths: UDP less payload
     bit<16>       datagram_gap;    // IPv4 less UDP
-#if PIPES_COMBINE
     bit<2>        pipe;            // of this pass
-#endif
     bit<1>        takeover;        // recirculated to take over an entry
 
     bit<1>        known_source;
@@ -212,7 +206,7 @@ struct ingress_metadata_t {
     bit<1>        may_recirculate;
     port_t        cpu_port;            // see redirect.p4
     port_t        cpu_port_difference;
-#if PIPES_COMBINE
+#if !COMBINE_IN_LAST_PASS
     bit<1>        combined;        // the sum goes to another pipe
     port_t        combining_port;
 #endif

@@ -169,6 +169,6 @@ def test_in_band_drops_are_decisions_of_a_switch() -> None:
 def test_hops_of_a_host_of_the_topology_are_probed(racks: Racks, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hops, "path_mtu", lambda _here, _there: 1500)
     for here, hops_found in (("10.19.0.1", ["hop 1 to server", "hop 2 to server"]), ("10.19.0.100", [])):
-        monkeypatch.setattr(hops, "own_address", lambda _ip, _port, here=here: here)
+        monkeypatch.setattr(hops, "own_address", lambda _peer, here=here: here)
         names = [one.name for one in hops.checks(racks.controller.examine(), racks.counts)]
         assert names[names.index("first hop to server") + 1 :] == hops_found

@@ -166,6 +166,8 @@ def test_unknown_warnings_are_shown() -> None:
         "tofino/parser.p4(245): [--Wwarn=invalid-header] warning: accessing a field of an invalid header hdr.codes\n"
         "main.bfa:20303: warning: Input xbar hash group 0 mergeable conflict in stage 4\n"
         "main.bfa:9995: warning: conflicting hash group definition here\n"
+        "warning: tofino/redirect.p4(31): The stage specified for table IngressPipeline.redirect.cpu_port is 4, but we "
+        "could not place it until stage 10\n"
     )
     (heeded,) = warnings_to_heed(said + "tofino/passes.p4(188): [--Wwarn=shadow] warning: 'task' shadows 'task'\n")
     assert heeded.endswith("invalid header hdr.codes")
@@ -199,6 +201,11 @@ def test_parser_without_branches_fails_the_build(tmp_path: Path, monkeypatch: py
         build_profile(profile("tofino1-w32"), tmp_path, tmp_path)
 
 
+def test_profile_that_the_assembler_refuses_is_named() -> None:
+    with pytest.raises(TofinoCompileError, match=r"refused profile tofino1-w32: .*no such container"):
+        tofinobuild._refuse(profile("tofino1-w32"), "main.bfa:5: error: no such container")
+
+
 def test_parser_errors_above_the_lowest_bit_fail_the_build() -> None:
     """The chip's parser writes its errors from bit 0 of a container on."""
     built, place = profile("tofino1-w32"), "  ig_intr_md_from_prsr.parser_err: {{  stage 0: {} }} \n"
@@ -219,7 +226,10 @@ def test_unset_field_in_the_place_of_another_fails_the_build(field: str) -> None
         return {"phv_allocation": [{"ingress": stage} for stage in stages]}
 
     check_overlays(profile("tofino2-w64"), context(16))
-    with pytest.raises(TofinoCompileError, match=rf"{field} of profile tofino2-w64 where meta.operation_bit was"):
+    with pytest.raises(
+        TofinoCompileError,
+        match=rf"places {field} of profile tofino2-w64 where meta.operation_bit was, and some actions leave it",
+    ):
         check_overlays(profile("tofino2-w64"), context(15))
 
 

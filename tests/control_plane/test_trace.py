@@ -18,6 +18,7 @@ import pytest
 from lanesum.join import join
 from lanesum.keep_alive import KeepAlive
 from lanesum.rpc import controller as rpc
+from lanesum.rpc.json_grpc import Stream
 from lanesum.session import Session
 from lanesum.session.phases import Phases
 from lanesum.transport.ticket import JobTicket
@@ -31,6 +32,12 @@ from tests.host.torch.controllers import controlled
 
 ROUND = "lanesum::round"
 STEPS = {"lanesum::encode", "lanesum::send", "lanesum::network", "lanesum::decode"}
+# Vectors, and the spans of their all-reduces: one call of the native extension, one for each round, and several calls.
+SPANS_OF = (
+    (np.zeros(100, np.float32), {"lanesum::network", ROUND}),
+    (np.zeros(100, np.float64), {"lanesum::encode", "lanesum::network", "lanesum::decode", ROUND}),
+    (np.zeros(3000, np.float32), {*STEPS, ROUND}),
+)
 GOOD: dict[str, Any] = {"spans": [["lanesum::encode", 1, 2]], "steps": [5], "error_us": 3, "offset_us": -4}
 
 
@@ -51,7 +58,7 @@ class Training:
         with Session(join(controller=address, job=job, worker=worker, wait=True), codec="fixed") as session:
             stopping = 0.0
             while not stopping:
-                vector = np.full(3000, self.stop.is_set(), np.float32)
+                vector = SPANS_OF[len(self.sums[worker]) % len(SPANS_OF)][0] + self.stop.is_set()
                 begin = time.perf_counter()
                 stopping = session.all_reduce(vector)[0]
                 self.sums[worker].append((begin, time.perf_counter()))
@@ -114,6 +121,16 @@ def traced(training: Training, address: str, out: Path) -> dict[str, Any]:
                 return file
 
 
+def check_spans_of_steps(events: list[dict[str, Any]], worker: int) -> None:
+    """Check the spans of all steps but the first and the last, of which the trace may have a part."""
+    found: dict[int, set[str]] = {}
+    for event in events:
+        if event["pid"] == worker and event["ph"] != "M":
+            found.setdefault(event["args"]["step"], set()).add(event["name"])
+    for step in sorted(found)[1:-1]:
+        assert found[step] == SPANS_OF[step % len(SPANS_OF)][1]
+
+
 def test_trace_of_two_workers_is_ordered_and_on_one_clock(tmp_path: Path) -> None:
     with controlled(2, "fixed") as (_, environment):
         address = environment["LANESUM_CONTROLLER"]
@@ -128,6 +145,7 @@ def test_trace_of_two_workers_is_ordered_and_on_one_clock(tmp_path: Path) -> Non
     rounds = [sorted(intervals(events, worker, ROUND)) for worker in (0, 1)]
     errors = [clocks[str(worker)]["error_us"] + 5 for worker in (0, 1)]
     for worker, sums in enumerate(training.sums):
+        check_spans_of_steps(events, worker)
         steps = sorted(itertools.chain(*(intervals(events, worker, name) for name in STEPS)))
         assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(steps))
         assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(rounds[worker]))
@@ -150,7 +168,7 @@ def test_nothing_is_recorded_without_a_trace() -> None:
     phases = Phases()
     with phases.encode:
         pass
-    phases.add_span(ROUND, 0.0)
+    phases.add_spans(0.0, ROUND)
     assert phases.spans is None
 
 
@@ -170,7 +188,8 @@ def test_worker_refuses_a_trace_beyond_the_limits(controller: Controller, second
     controller.admit(request(workers=1))
     keep_alive = KeepAlive(controller.join("a", 0), "127.0.0.1:1")
     keep_alive._phases = phases = Phases()
-    keep_alive._trace(seconds)  # a trace would wait, and call
+    with Stream("127.0.0.1:1", rpc.SERVICE, rpc.WATCH, {}) as stream:
+        keep_alive._trace(stream, seconds)  # a trace would wait, and call
     assert phases.spans is None
 
 
@@ -209,13 +228,14 @@ def test_trace_has_a_live_worker_and_a_limit(address: str, controller: Controlle
     held = controller.join("a", 0)
     watch = controller.workers.watch(held.job, held.tag, held.worker, "")
     watch.poll()
-    for seconds in (0, -1, 1000, math.nan, "1", True):
-        with pytest.raises(rpc.ControllerError, match=r"A trace of|is no number"):
+    beyond = r"A trace of .* s is not possible: at most"
+    for seconds, said in (*((one, beyond) for one in (0, -1, 1000, math.nan)), ("1", "is no num"), (True, "is no num")):
+        with pytest.raises(rpc.ControllerError, match=said):
             rpc.call(address, rpc.TRACE, {**message, "seconds": seconds})
     assert rpc.call(address, rpc.TRACE, message) == {"workers": [0]}
     asked = watch.poll()
     assert asked is not None and asked["trace_s"] == 1.0
-    with pytest.raises(rpc.ControllerError, match="being traced"):
+    with pytest.raises(rpc.ControllerError, match="The job is being traced"):
         rpc.call(address, rpc.TRACE, message)
     site.clock.now += 1 + REPORT_S
     assert rpc.call(address, rpc.TRACE, message) == {"workers": [0]}
@@ -283,8 +303,8 @@ def test_profile_is_moved_to_the_clock_of_the_trace(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("argument", "more", "message"),
     [
-        ("0={}", {}, "no worker 0, only 1"),
-        ("{}", {}, "expected WORKER=FILE"),
+        ("0={}", {}, "The trace has no worker 0, only 1"),
+        ("x", {}, "Invalid profile 'x': expected WORKER=FILE"),
         ("1={}", {"baseTimeNanoseconds": None}, "no trace of this format"),
         ("1={}", {"traceEvents": [{"ts": "x"}]}, "no trace of this format"),
         ("1={}", {"traceEvents": [{"name": "process_name"}]}, "no trace of this format"),

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
-import socket
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from lanesum._internal.udp_socket import own_address
 from lanesum.doctor.finding import Finding, note, ok, problem
 from lanesum.transport.path_check import path_mtu
 from lanesum_control.doctor import echo, in_band
@@ -27,7 +27,7 @@ def checks(
     placed = set()
     for name, (ip, port) in examined["addresses"].items():
         try:
-            here = own_address(ip, port)
+            here = own_address((ip, port))
             mtu = path_mtu(here, (ip, port))
         except OSError as error:
             yield problem(f"path to {name}", f"No route to {ip}: {error.strerror}.", f"Look at: ip route get {ip}")
@@ -45,14 +45,6 @@ def checks(
             with contextlib.suppress(OSError):  # ``round_trip`` has reported it
                 route = in_band.path(examined, at[here], at[ip])
                 yield from in_band.checks(name, ip, route, examined, needed, counts)
-
-
-def own_address(ip: str, port: int) -> str:
-    """Return the address from which this machine sends to a server. Raises OSError."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect((ip, port))
-        name: tuple[str, int] = probe.getsockname()
-        return name[0]
 
 
 def place(here: str, examined: Mapping[str, Any]) -> Finding:

@@ -88,6 +88,8 @@ _KNOWN_WARNINGS = (
     r"duplicate hash group \d+, will merge with|previous definition here",
     # The same, for a table that uses a part of the hash unit: only its description in context.json looks for the rest.
     r"exact hashtable \d+ does not exist in table",
+    # The stage is the earliest one for this table. With several passes it follows the verdict, in a later stage.
+    r"stage specified for table IngressPipeline\.redirect\.cpu_port is \d+, but",
 )
 
 

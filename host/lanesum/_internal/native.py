@@ -10,7 +10,7 @@ LANESUM_NATIVE is ``off``. With ``required``, a missing extension is an error.
 from __future__ import annotations
 
 import functools
-import operator
+import logging
 import os
 from dataclasses import dataclass
 from types import ModuleType
@@ -25,19 +25,10 @@ _CHOICES = ("auto", "off", "required")
 DEFAULT_SPIN_US = 30
 # A wake-up takes tens of microseconds, so longer polling gains nothing.
 MAX_SPIN_US = 1000
-# Names that this version of lanesum needs. An extension of an earlier version lacks some of them.
-_REQUIRED = (
-    "WorkerLoop.gso",
-    "BlockKernels",
-    "UdpServer",
-    "Aggregator.delegate",
-    "PeelingOrder",
-    "CodecKernels.largest",
-    "allocate_words",
-    "CodecKernels.sum_rows",
-    "KERNEL_ARGUMENTS",
-    "MAX_THREADS",
-)
+# Beginning of the SHA-256 of host/native/lanesum_native/_core.pyi. The build puts that of its own file into INTERFACE.
+_INTERFACE = "92a4f69c29d7e974"
+_REBUILD = "rebuild it with: pip install --force-reinstall --no-deps ./host/native"
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +37,6 @@ class Availability:
 
     core: ModuleType | None
     reason: str
-
-
-def _has(core: ModuleType, name: str) -> bool:
-    try:
-        operator.attrgetter(name)(core)
-    except AttributeError:
-        return False
-    return True
 
 
 @functools.cache
@@ -66,14 +49,13 @@ def _find() -> Availability:
         )
     except ImportError as error:
         return Availability(None, f"The native extension cannot be loaded: {error}.")
-    if _core.PROTOCOL_VERSION != VERSION:
-        return Availability(
-            None,
-            f"The native extension has protocol version {_core.PROTOCOL_VERSION}, not {VERSION}: install it again.",
+    built = (_core.PROTOCOL_VERSION, getattr(_core, "INTERFACE", "none"))
+    if built != (VERSION, _INTERFACE):
+        reason = f"The native extension has protocol version {built[0]} and interface {built[1]}, " + (
+            f"not {VERSION} and {_INTERFACE}: {_REBUILD}."
         )
-    missing = [name for name in _REQUIRED if not _has(_core, name)]
-    if missing:
-        return Availability(None, f"The native extension has no {' and no '.join(missing)}: install it again.")
+        _log.warning("%s", reason)
+        return Availability(None, reason)
     return Availability(_core, f"The native extension is installed ({_core.__file__}).")
 
 

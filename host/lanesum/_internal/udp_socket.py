@@ -51,6 +51,13 @@ def open_udp_socket(
     return sock
 
 
+def own_address(peer: Address) -> str:
+    """Return the address from which this host sends to ``peer``. Raises OSError without a route."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(peer)
+        return str(probe.getsockname()[0])
+
+
 def is_shared_with_switch(local: Address) -> bool:
     """Return True for a worker's address on loopback: the embedded switch opens sockets with the same address."""
     return local[0].startswith("127.") and local[1] != 0

@@ -58,7 +58,7 @@ _HYSTERESIS = 1.25
 class Policy:
     """Codec that sums each parameter by the codec of the first matching rule, or by ``fixed``.
 
-    Parameters are those of ``CodecContext.parts``, from the DDP hook or ``Session.all_reduce_result``. Without them the
+    Parameters are those of ``CodecContext.parts``, from the DDP hook or ``Session.all_reduce_async``. Without them the
     whole vector is one parameter with the name of the tensor. The parameters of one vector that have the same codec are
     summed together. The rounds of all codecs are in flight at once.
 

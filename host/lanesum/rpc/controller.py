@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-import socket
 import time
 from typing import Any
 
+from lanesum._internal.udp_socket import own_address
 from lanesum.errors import LanesumError
 from lanesum.rpc import json_grpc, tls
 
@@ -145,9 +145,7 @@ def address_towards(controller: str) -> str:
     host, _, port = controller.removeprefix(tls.PLAINTEXT).rpartition(":")
     if controller.startswith(tls.UNIX):
         return "127.0.0.1"
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect((host, int(port)))
-        except (OSError, ValueError):
-            return ""
-        return str(probe.getsockname()[0])
+    try:
+        return own_address((host, int(port)))
+    except (OSError, ValueError):
+        return ""

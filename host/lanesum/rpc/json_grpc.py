@@ -133,18 +133,29 @@ class Stream(Closing):
     """
 
     def __init__(self, address: str, service: str, method: str, message: dict[str, Any]) -> None:
-        self._address = address
+        self._address, self._service = address, service
         self._channel = tls.channel(address, OPTIONS)
         stub = self._channel.unary_stream(f"/{service}/{method}", encode, decode)
-        self._call = stub(message, metadata=tls.metadata(address))
+        self._stream = stub(message, metadata=tls.metadata(address))
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         try:
-            yield from self._call
+            yield from self._stream
         except import_grpc().RpcError as error:
             raise _typed(error, f"No answer from {self._address}.") from error
 
+    def call(self, method: str, message: dict[str, Any], timeout_s: float) -> Any:
+        """Call a method of the same service over the connection of the stream.
+
+        Raises RefusedCallError and NoAnswerError; ValueError if the stream is closed.
+        """
+        stub = self._channel.unary_unary(f"/{self._service}/{method}", encode, decode)
+        try:
+            return stub(message, timeout=timeout_s, metadata=tls.metadata(self._address))
+        except import_grpc().RpcError as error:
+            raise _typed(error, f"No answer from {self._address} within {timeout_s:g} s.") from error
+
     def close(self) -> None:
         """End the stream; idempotent."""
-        self._call.cancel()
+        self._stream.cancel()
         self._channel.close()

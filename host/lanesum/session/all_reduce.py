@@ -7,7 +7,7 @@ from __future__ import annotations
 import collections
 import math
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -58,7 +58,6 @@ class AllReduce:
         names: names of the vector and of its parameters.
         ready: event that is complete once the vector is computed; None for a vector that exists already.
         staging: the device of the result; None for the host.
-        max_rounds: number of rounds, infinity where the codec cannot tell before the sums.
         result: the codec's result, once the all-reduce has succeeded.
         error: the exception, once it has failed.
         cause: the error of a vector that is not finite, in whose place zeros are sent.
@@ -79,7 +78,6 @@ class AllReduce:
     names: tuple[str, ...]
     ready: Event | None = None
     staging: Staging | None = None
-    max_rounds: float = math.inf
     result: Result | None = None
     error: BaseException | None = None
     cause: UnencodableError | None = None
@@ -90,11 +88,25 @@ class AllReduce:
     num_rounds: int = 0
     lengths_sent: bool = False
     last_checks: list[Callable[[], bool]] = field(default_factory=list)
+    _max_rounds: float | None = None
 
     @property
     def done(self) -> bool:
         """True once there is a result or an error."""
         return self.result is not None or self.error is not None
+
+    @property
+    def max_rounds(self) -> float:
+        """Number of rounds; infinity where the next all-reduce must wait for the end of this one.
+
+        With a quorum, codecs may make other rounds than their ``shapes``. Only one round is in flight then.
+        """
+        if self._max_rounds is None:
+            self._max_rounds = math.inf
+            if self.context.complete and not self.codec.traits.depends_on_past_sums:
+                with suppress(NotImplementedError):
+                    self._max_rounds = len(self.codec.shapes(self.size))
+        return self._max_rounds
 
     @property
     def made_last_round(self) -> bool:

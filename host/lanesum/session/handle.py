@@ -4,9 +4,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.codecs.base import Result
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     import torch
 
 #: The kind of vector that the caller passed, and gets back.
-V = TypeVar("V", "NDArray[np.float32]", "torch.Tensor")
+V = TypeVar("V", "NDArray[Any]", "torch.Tensor")
 
 
 class AllReduceHandle(Generic[V]):

@@ -42,9 +42,7 @@ class Phase:
         self.begin = time.perf_counter()
 
     def __exit__(self, *exception: object) -> None:
-        self.seconds += time.perf_counter() - self.begin
-        if self._phases.spans is not None:
-            self._phases.add_span(self._name, self.begin)
+        self.seconds += self._phases.add_spans(self.begin, self._name) - self.begin
         if self._range is not None:
             self._range.__exit__(None, None, None)
 
@@ -70,7 +68,9 @@ class Phases:
         names = ("encode", "send", "network", "decode", "wait")
         self.encode, self.send, self.network, self.decode, self.wait = (Phase(f"lanesum::{x}", self) for x in names)
 
-    def add_span(self, name: str, begin: float) -> None:
-        """Add a span that ends now, if a trace is recorded."""
+    def add_spans(self, begin: float, *names: str) -> float:
+        """Add spans that end now, if a trace is recorded; return the time."""
+        now = time.perf_counter()
         if (spans := self.spans) is not None:  # another thread ends the trace
-            spans.append((name, begin, time.perf_counter(), self.step))
+            spans.extend((name, begin, now, self.step) for name in names)
+        return now

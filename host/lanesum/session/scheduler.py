@@ -17,7 +17,7 @@ import collections
 import functools
 import itertools
 import logging
-import math
+import time
 from collections.abc import Callable
 from typing import ParamSpec
 
@@ -56,7 +56,7 @@ class AllReduceScheduler:
             NaN.
 
     Attributes:
-        phases: times of the steps; all-reduces that ``run`` and ``gather`` complete in one call only during a trace.
+        phases: times of the steps; of all-reduces that ``run`` and ``gather`` complete in one call only the spans.
     """
 
     def __init__(
@@ -71,7 +71,6 @@ class AllReduceScheduler:
 
     def submit(self, all_reduce: AllReduce) -> None:
         """Append an all-reduce to the queue, and advance the queue as far as no wait is needed."""
-        all_reduce.max_rounds = self._max_rounds(all_reduce)
         self._queue.append(all_reduce)
         self._end_on_error(self._start_all)
 
@@ -80,12 +79,10 @@ class AllReduceScheduler:
 
         ``UdpTransport.wake`` does not interrupt it.
         """
-        alone = not self._queue and self.phases.spans is None
-        if not alone:
-            all_reduce.max_rounds = self._max_rounds(all_reduce)
         self._queue.append(all_reduce)
-        if alone:
-            self._end_on_error(self._run_alone, all_reduce)
+        if len(self._queue) == 1:
+            all_reduce.begun = True
+            self._end_on_error(self._advance, all_reduce, functools.partial(self._run_plain_rounds, all_reduce))
         if not all_reduce.done:
             while not self.wait(all_reduce):
                 pass
@@ -96,15 +93,17 @@ class AllReduceScheduler:
 
         Returns None, without having sent anything, if the all-reduce needs ``run``, or others are in flight.
         """
-        if self._queue or self.phases.spans is not None:
+        if self._queue:
             return None
         try:
+            begin = time.perf_counter()
             gathered = self._transport.gather(vector, divisor)
             if gathered is None:
                 return None
             values, completed = gathered
             if completed is not None:
                 kernels().sum_rows(completed.result().view(np.float32), divisor, values)
+            self.phases.add_spans(begin, "lanesum::network", "lanesum::round")
             return values
         except BaseException as error:
             self._transport.abandon(error)
@@ -163,50 +162,34 @@ class AllReduceScheduler:
             )
             raise
 
-    def _run_alone(self, all_reduce: AllReduce) -> None:
-        """Run the plain rounds of the only all-reduce in the queue, one after another.
+    def _run_plain_rounds(self, all_reduce: AllReduce) -> Round | RoundGroup:
+        """Run the rounds of the only all-reduce in the queue, one after another; return the first that needs ``_step``.
 
-        The results are those of ``_step``, in fewer calls. A round that needs more is left to ``_step``.
+        The results are those of ``_step``, in fewer calls. Raises the exceptions of the codec's steps.
         """
-        all_reduce.begun = True
         codec, send, exchange = all_reduce.codec, all_reduce.steps.send, self._transport.exchange
+        add_spans, begin = self.phases.add_spans, time.perf_counter()
         reply: Aggregate | None = None
-        try:
-            while True:
+        while True:
+            try:
                 made = send(reply)
-                if isinstance(made, RoundGroup) or made.pieces is not None or made.overlap is not None:
-                    break
-                if len(self._queue) > 1:  # an observer has submitted another one
-                    break
-                if all_reduce.num_rounds:
-                    all_reduce.max_rounds = self._max_rounds(all_reduce)
-                    self._check_rounds(all_reduce, 1)
-                if not self._ticket.quorum:
-                    all_reduce.last_checks = [made.last]
-                words, lengths = self._count_round(all_reduce, made)
-                completed = exchange(made.op, words)
-                all_reduce.lengths_sent = True
-                reply = self._aggregate(codec, made, lengths, completed.result(), completed.contributors)
-        except StopIteration as stop:
-            self._finish(all_reduce, stop.value)
-        except UnencodableError as error:
-            all_reduce.max_rounds = self._max_rounds(all_reduce)
-            self._handle_not_finite(all_reduce, error)
-        else:
-            all_reduce.max_rounds = self._max_rounds(all_reduce)
-            self._take(all_reduce, made)
-
-    def _max_rounds(self, all_reduce: AllReduce) -> float:
-        """Return the number of rounds of an all-reduce, or infinity where the next one must wait for its end.
-
-        With a quorum, codecs may make other rounds than their ``shapes``. Only one round is in flight then.
-        """
-        if self._ticket.quorum or all_reduce.codec.traits.depends_on_past_sums:
-            return math.inf
-        try:
-            return len(all_reduce.codec.shapes(all_reduce.size))
-        except NotImplementedError:
-            return math.inf
+            except StopIteration:
+                add_spans(begin, "lanesum::decode")
+                raise
+            begin = add_spans(begin, "lanesum::encode")
+            if isinstance(made, RoundGroup) or made.pieces is not None or made.overlap is not None:
+                return made
+            if len(self._queue) > 1:  # an observer has submitted another one
+                return made
+            if all_reduce.num_rounds:
+                self._check_rounds(all_reduce, 1)
+            if not self._ticket.quorum:
+                all_reduce.last_checks = [made.last]
+            words, lengths = self._count_round(all_reduce, made)
+            completed = exchange(made.op, words)
+            begin = add_spans(begin, "lanesum::network", "lanesum::round")
+            all_reduce.lengths_sent = True
+            reply = self._aggregate(codec, made, lengths, completed.result(), completed.contributors)
 
     def _wait_for_packets(self) -> bool:
         """Wait until a step is possible; return False if only ``UdpTransport.wake`` ended the wait."""
@@ -237,7 +220,7 @@ class AllReduceScheduler:
                 if one.result is None and one.flight.complete:
                     # One by one: a group may have more rounds than can be in flight.
                     one.result = self._transport.finish(one.flight)
-                    self.phases.add_span("lanesum::round", one.begin)
+                    self.phases.add_spans(one.begin, "lanesum::round")
                     return True
             if all_reduce.can_resume:
                 self._resume(all_reduce)

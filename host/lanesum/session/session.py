@@ -18,12 +18,12 @@ from lanesum._internal import arrays
 from lanesum._internal.closing import Closing
 from lanesum._internal.exporters import exporter
 from lanesum._internal.offload import Offload
-from lanesum.codecs.base import Codec, CodecContext, Part, Result, is_tensor
+from lanesum.codecs.base import Codec, CodecContext, Part, is_tensor
 from lanesum.codecs.fixed import FixedPoint
 from lanesum.errors import ConfigurationError
 from lanesum.keep_alive import KeepAlive
 from lanesum.session.all_reduce import AllReduce
-from lanesum.session.handle import AllReduceHandle
+from lanesum.session.handle import AllReduceHandle, V
 from lanesum.session.observer import RoundObserver
 from lanesum.session.phases import Phases
 from lanesum.session.scheduler import AllReduceScheduler
@@ -197,29 +197,28 @@ class Session(Closing):
         if type(array) is np.ndarray or not is_tensor(array):
             array = np.asarray(array)
             if codec is None and self._can_gather(array):
+                self.phases.step = self._num_all_reduces
                 values = self._scheduler.gather(array.reshape(-1), self.ticket.workers if average else 1)
                 if values is not None:
                     self._num_all_reduces += 1
                     return values.reshape(array.shape)
-        return self.all_reduce_result(array, codec=codec, average=average, name=name).values.reshape(array.shape)
+        self.phases.step = self._num_all_reduces
+        made = self._make_all_reduce(array, codec, average, name)
+        return self._scheduler.run(made).values.reshape(array.shape)
 
     def _can_gather(self, array: NDArray[Any]) -> bool:
         """Return True if the session's codec would gather all workers' values in one round and add them up.
 
         ``UdpTransport.gather`` does that in less time than the codec's steps.
         """
+        flags = array.flags
         return (
-            array.size <= self._max_gathered
-            and array.size > 0
-            and array.dtype == np.float32
-            and array.flags.c_contiguous
-            and array.flags.aligned
+            0 < array.size <= self._max_gathered and array.dtype == np.float32 and flags.c_contiguous and flags.aligned
         )
 
-    @overload
     def all_reduce_async(
         self,
-        array: torch.Tensor,
+        array: V,
         *,
         codec: str | Codec | None = None,
         average: bool = False,
@@ -227,32 +226,7 @@ class Session(Closing):
         keep_residual: bool = False,
         parts: Sequence[Part] = (),
         error_feedback: torch.Tensor | None = None,
-    ) -> AllReduceHandle[torch.Tensor]: ...
-
-    @overload
-    def all_reduce_async(
-        self,
-        array: NDArray[Any],
-        *,
-        codec: str | Codec | None = None,
-        average: bool = False,
-        name: str = "",
-        keep_residual: bool = False,
-        parts: Sequence[Part] = (),
-        error_feedback: None = None,
-    ) -> AllReduceHandle[NDArray[np.float32]]: ...
-
-    def all_reduce_async(
-        self,
-        array: NDArray[Any] | torch.Tensor,
-        *,
-        codec: str | Codec | None = None,
-        average: bool = False,
-        name: str = "",
-        keep_residual: bool = False,
-        parts: Sequence[Part] = (),
-        error_feedback: torch.Tensor | None = None,
-    ) -> AllReduceHandle[NDArray[np.float32]] | AllReduceHandle[torch.Tensor]:
+    ) -> AllReduceHandle[V]:
         """Begin an all-reduce, and return its handle before it is done.
 
         Several may be in flight: the next one is encoded and sent while the sums of the one before come back. All
@@ -275,34 +249,15 @@ class Session(Closing):
         self._scheduler.submit(all_reduce)
         return AllReduceHandle(self._scheduler, all_reduce, np.shape(array))
 
-    def all_reduce_result(
-        self,
-        array: NDArray[Any] | torch.Tensor,
-        *,
-        codec: str | Codec | None = None,
-        average: bool = False,
-        name: str = "",
-        keep_residual: bool = False,
-        parts: Sequence[Part] = (),
-        error_feedback: torch.Tensor | None = None,
-    ) -> Result:
-        """Sum as ``all_reduce`` does, and return the codec's result: flat values, and the residual if asked for.
-
-        Arguments are those of ``all_reduce_async``, exceptions those of ``all_reduce``.
-        """
-        self.phases.step = self._num_all_reduces
-        made = self._make_all_reduce(array, codec, average, name, keep_residual, parts, error_feedback)
-        return self._scheduler.run(made)
-
     def _make_all_reduce(
         self,
         array: NDArray[Any] | torch.Tensor,
         codec: str | Codec | None,
         average: bool,
         name: str,
-        keep_residual: bool,
-        parts: Sequence[Part],
-        error_feedback: torch.Tensor | None,
+        keep_residual: bool = False,
+        parts: Sequence[Part] = (),
+        error_feedback: torch.Tensor | None = None,
     ) -> AllReduce:
         """Return the next all-reduce of this session."""
         chosen = self.codec if codec is None else self.resolve_codec(codec)

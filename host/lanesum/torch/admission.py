@@ -7,7 +7,6 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-from typing import Any
 
 import torch.distributed as dist
 
@@ -17,6 +16,7 @@ from lanesum.codecs.registry import DEFAULT_CODEC
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.join import controller_address
 from lanesum.rpc import controller as rpc
+from lanesum.torch import notes
 
 # Jobs that this process has admitted.
 _admitted: list[str] = []
@@ -59,18 +59,18 @@ def admitted_job(
             "No job is named, and without a process group lanesum cannot admit one.",
             'Call torch.distributed.init_process_group("gloo") first, or admit a job and set LANESUM_JOB.',
         )
-    addresses: list[str] = [""] * dist.get_world_size(group)
-    dist.all_gather_object(addresses, rpc.address_towards(address), group=group)
-    outcome: list[Any] = [None]
-    if dist.get_rank(group) == 0:
+    outcome: notes.Note = None
+    leads = dist.get_rank(group) == 0
+    addresses = notes.exchange(rpc.address_towards(address), group, range(dist.get_world_size(group) if leads else 0))
+    if leads:
         try:
-            outcome[0] = _admit(address, named, codec, addresses)
+            outcome = _admit(address, named, codec, [str(one) for one in addresses])
         except LanesumError as error:
-            outcome[0] = error
-    dist.broadcast_object_list(outcome, group=group, group_src=0)
-    if isinstance(outcome[0], LanesumError):
-        raise outcome[0]
-    return str(outcome[0])
+            outcome = error
+    (outcome,) = notes.exchange(outcome, group, [0])
+    if isinstance(outcome, LanesumError):
+        raise outcome
+    return str(outcome)
 
 
 def release(controller: str, job: str) -> None:

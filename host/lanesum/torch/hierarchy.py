@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import json
 import os
 import threading
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from lanesum.codecs.base import Codec, Result
 from lanesum.codecs.fixed import FixedPoint
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.session.phases import Phases
+from lanesum.torch import notes
 from lanesum.transport import TransportStats
 from lanesum.transport.errors import SessionClosedError
 
@@ -50,9 +50,8 @@ class HostGroup:
 
     def __init__(self, group: dist.ProcessGroup | None, timeout_s: float) -> None:
         own = tuple(_ranks_of_torchrun() if group is None else dist.get_process_group_ranks(group))
-        gathered = [own] * dist.get_world_size()
-        dist.all_gather_object(gathered, own)
-        hosts = sorted(set(gathered))
+        gathered = notes.exchange(" ".join(map(str, own)), None, range(dist.get_world_size()))
+        hosts = sorted({tuple(map(int, str(ranks).split())) for ranks in gathered})
         if sorted(rank for ranks in hosts for rank in ranks) != list(range(dist.get_world_size())):
             raise ConfigurationError(f"The ranks are not divided among hosts: {hosts}.", "Give each rank its own host.")
         self.leaders = [ranks[0] for ranks in hosts]
@@ -78,12 +77,12 @@ class HostGroup:
             outcome = error
             raise
         finally:
-            self._notes.set(_JOINED, _written(outcome))
+            self._notes.set(_JOINED, _encode(outcome))
 
     def wait_for_leader(self) -> None:
         """Wait until the leader has joined the job, or raise its exception."""
         self._notes.wait([_JOINED], 2 * self._wait)
-        outcome = _read(self._notes.get(_JOINED))
+        outcome = notes.decode(self._notes.get(_JOINED))
         if isinstance(outcome, Exception):
             raise outcome
 
@@ -103,7 +102,7 @@ class HostGroup:
     def share(self, values: torch.Tensor, note: Exception | str | None = None) -> None:
         """Broadcast a result from the leader; ``note``: its error, or the name of a skipped parameter."""
         if note is not None:
-            self._notes.set(str(self.num_shared), _written(note))
+            self._notes.set(str(self.num_shared), _encode(note))
         for work in self.broadcast(torch.tensor([float(note is not None)], device=values.device), values):
             work.wait()
 
@@ -114,7 +113,7 @@ class HostGroup:
 
     def note(self, number: int) -> Exception | str | None:
         """Return the note of a result."""
-        return _read(self._notes.get(str(number)))
+        return notes.decode(self._notes.get(str(number)))
 
 
 class Follower:
@@ -184,28 +183,10 @@ class SharedResult:
         return Result(cast(Any, self._values), skipped=note)
 
 
-def _written(note: Exception | str | None) -> str:
-    """Return a note as JSON, because a pickle from another process could contain code."""
-    if not isinstance(note, Exception):
-        return json.dumps(note)
-    error = note if isinstance(note, LanesumError) else HostError(f"The leader failed: {note}", _LOOK)
-    return json.dumps({"class": type(error).__name__, **vars(error)}, default=str)
-
-
-def _read(text: bytes) -> Exception | str | None:
-    """Return a note of ``_written``; attributes of an error are plain values."""
-    note = json.loads(text)
-    if not isinstance(note, dict):
-        return None if note is None else str(note)
-    name, what, next_step = (str(note.pop(key, "")) for key in ("class", "what", "next_step"))
-    classes = [LanesumError]
-    for one in classes:  # it grows
-        classes += one.__subclasses__()
-    found = next((one for one in classes if one.__name__ == name), HostError)
-    error = found.__new__(found)
-    LanesumError.__init__(error, what, next_step)
-    vars(error).update(note)
-    return error
+def _encode(note: Exception | str | None) -> str:
+    if isinstance(note, Exception) and not isinstance(note, LanesumError):
+        note = HostError(f"The leader failed: {note}", _LOOK)
+    return notes.encode(note)
 
 
 def _ranks_of_torchrun() -> list[int]:

@@ -211,28 +211,24 @@ class UdpTransport:
         way for a small round. Arguments and errors: see ``begin_round``. Raises AggregationTimeoutError after the
         deadline without progress; the transport is unusable then, because the other workers may have the result.
         """
-        try:
-            if self._in_flight or not isinstance(self._loop, NativeWorkerLoop):
-                state = self.begin_round(op, words).state
-                with _Exclusive(self):
-                    self._loop.send()
-            else:
-                self._check_round(op, words)
-                with _Exclusive(self):
-                    begun = time.monotonic()
-                    in_time, done = self._loop.exchange(op, words, self._deadline_s)
-                    self._waited_s += time.monotonic() - begun
-                    if not isinstance(done, NativeRoundState):
-                        return done
-                    state = done
-                    self._in_flight += 1
-                    if not in_time:
-                        self._wait_for_busy([RoundInFlight(state, None)])
-            self._complete(state)
-            return state
-        except BaseException as error:
-            self._abandon_rounds(error)
-            raise
+        if self._in_flight or not isinstance(self._loop, NativeWorkerLoop):
+            state = self.begin_round(op, words).state
+            with _Exclusive(self):
+                self._loop.send()
+        else:
+            self._check_round(op, words)
+            with _Exclusive(self):
+                begun = time.monotonic()
+                in_time, done = self._loop.exchange(op, words, self._deadline_s)
+                self._waited_s += time.monotonic() - begun
+                if not isinstance(done, NativeRoundState):
+                    return done
+                state = done
+                self._in_flight += 1
+                if not in_time:
+                    self._wait_for_busy([RoundInFlight(state, None)])
+        self._complete(state)
+        return state
 
     def gather(
         self, vector: NDArray[np.float32], divisor: float
@@ -247,24 +243,20 @@ class UdpTransport:
         loop, ticket = self._loop, self.ticket
         if self._in_flight or not isinstance(loop, NativeWorkerLoop) or ticket.quorum or LaneOp.ADD32 not in ticket.ops:
             return None
-        try:
-            with _Exclusive(self):
-                begun = time.monotonic()
-                gathered = loop.gather(vector, ticket.worker, ticket.workers, divisor, self._deadline_s)
-                self._waited_s += time.monotonic() - begun
-                if gathered is None:
-                    return None
-                in_time, state, values = gathered
-                if state is None:
-                    return values, None
-                self._in_flight += 1
-                if not in_time:
-                    self._wait_for_busy([RoundInFlight(state, None)])
-            self._complete(state)
-            return values, state
-        except BaseException as error:
-            self._abandon_rounds(error)
-            raise
+        with _Exclusive(self):
+            begun = time.monotonic()
+            gathered = loop.gather(vector, ticket.worker, ticket.workers, divisor, self._deadline_s)
+            self._waited_s += time.monotonic() - begun
+            if gathered is None:
+                return None
+            in_time, state, values = gathered
+            if state is None:
+                return values, None
+            self._in_flight += 1
+            if not in_time:
+                self._wait_for_busy([RoundInFlight(state, None)])
+        self._complete(state)
+        return values, state
 
     def _complete(self, state: AnyRoundState) -> None:
         """Wait for the only round in flight, and finish it."""
@@ -273,11 +265,6 @@ class UdpTransport:
             self.wait([round_])
         with _Exclusive(self):
             self._finish(state)
-
-    def _abandon_rounds(self, error: BaseException) -> None:
-        """Handle an exception in a call that runs a whole round: its caller has no handle to finish it."""
-        if self._in_flight:
-            self.abandon(error)
 
     @property
     def can_begin(self) -> bool:

@@ -13,6 +13,7 @@ _SharedDithers: TypeAlias = tuple[int, int, int]
 _Rounding: TypeAlias = tuple[int, NDArray[np.uint8], NDArray[np.uint8], int, int, int]
 _DitherSum: TypeAlias = tuple[int, NDArray[np.uint16], int, int, int]
 
+INTERFACE: str
 PROTOCOL_VERSION: int
 
 def header_fields(packed: bytes) -> dict[str, int]: ...

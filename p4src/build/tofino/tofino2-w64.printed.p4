@@ -502,8 +502,9 @@ typedef bit<2> combination_t;
 typedef bit<8> handover_t;
 header bridge_t {
     handover_t handover;
+    bit<1>     partial_sum;
     @padding
-    bit<7>     pad;
+    bit<6>     pad;
     PortId_t   ingress_port;
     bit<16>    payload_checksum;
 }
@@ -558,6 +559,7 @@ struct ingress_metadata_t {
     bit<16>       payload_bytes;
     bit<16>       payload_gap;
     bit<16>       datagram_gap;
+    bit<2>        pipe;
     bit<1>        takeover;
     bit<1>        known_source;
     bit<1>        attached;
@@ -597,6 +599,8 @@ struct ingress_metadata_t {
     bit<1>        may_recirculate;
     port_t        cpu_port;
     port_t        cpu_port_difference;
+    bit<1>        combined;
+    port_t        combining_port;
     port_t        recirculation_port;
 }
 struct egress_metadata_t {
@@ -623,11 +627,18 @@ parser IngressParser(packet_in packet, out ingress_headers_t hdr, out ingress_me
     }
     state parse_first {
         hdr.bridge.setValid();
+        hdr.bridge.partial_sum = 1w0;
         hdr.bridge.ingress_port = ig_intr_md.ingress_port;
         transition parse_ethernet;
     }
     state parse_bridge {
         packet.extract<bridge_t>(hdr.bridge);
+        transition select(hdr.bridge.handover) {
+            8w2: parse_ethernet;
+            default: parse_again;
+        }
+    }
+    state parse_again {
         meta.takeover = 1w1;
         transition parse_ethernet;
     }
@@ -1110,7 +1121,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         packet.emit<lanesum_t>(hdr.lanesum);
     }
 }
-@pa_no_overlay("ingress", "meta.worker") @pa_no_overlay("ingress", "meta.group") @pa_no_overlay("ingress", "meta.access") @pa_no_overlay("ingress", "meta.chunk_order") @pa_no_overlay("ingress", "meta.order") control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t meta, in ingress_intrinsic_metadata_t ig_intr_md, in ingress_intrinsic_metadata_from_parser_t ig_prsr_md, inout ingress_intrinsic_metadata_for_deparser_t ig_dprsr_md, inout ingress_intrinsic_metadata_for_tm_t ig_tm_md) {
+@pa_no_overlay("ingress", "meta.worker") @pa_no_overlay("ingress", "meta.group") @pa_no_overlay("ingress", "meta.access") @pa_no_overlay("ingress", "meta.chunk_order") @pa_no_overlay("ingress", "meta.order") @pa_no_overlay("ingress", "meta.seen") @pa_no_overlay("ingress", "meta.shape_differs") control IngressPipeline(inout ingress_headers_t hdr, inout ingress_metadata_t meta, in ingress_intrinsic_metadata_t ig_intr_md, in ingress_intrinsic_metadata_from_parser_t ig_prsr_md, inout ingress_intrinsic_metadata_for_deparser_t ig_dprsr_md, inout ingress_intrinsic_metadata_for_tm_t ig_tm_md) {
     @name("IngressPipeline.result.worker_mac") mac_t result_worker_mac;
     @name("IngressPipeline.result.worker_ip") ipv4_addr_t result_worker_ip;
     @name("IngressPipeline.result.worker_port") bit<16> result_worker_port;
@@ -1407,6 +1418,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
             hdr.lanesum.job        : exact @name("job");
             hdr.lanesum.tag        : exact @name("tag");
             hdr.lanesum.flags[5:5] : exact @name("aggregate");
+            hdr.bridge.partial_sum : exact @name("partial_sum");
         }
         actions = {
             membership_admit_0();
@@ -2687,16 +2699,16 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
                         (3w2, default, default, default, default) : slots_contribute_and_complete_0(4w5);
         }
     }
-    @name("IngressPipeline.slots.recirculate_at") action slots_recirculate_at_0(@name("port") port_t port_5) {
+    @name("IngressPipeline.slots.recirculate_at") action slots_recirculate_at_0(@name("port") port_t port_6) {
         meta.may_recirculate = 1w1;
-        meta.recirculation_port = port_5;
+        meta.recirculation_port = port_6;
     }
     @name("IngressPipeline.slots.no_port") action slots_no_port_0() {
         meta.may_recirculate = 1w0;
     }
     @stage(6) @name("IngressPipeline.slots.recirculation") table slots_recirculation {
         key = {
-            hdr.bridge.ingress_port[8:7]: exact @name("pipe");
+            meta.pipe: exact @name("pipe");
         }
         actions = {
             slots_recirculate_at_0();
@@ -2713,6 +2725,24 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     @name("IngressPipeline.slots.compare") action slots_compare_0() {
         meta.overdue = meta.age |-| (bit<32>)meta.lease;
+    }
+    @name("IngressPipeline.combine.to_pipe") action combine_to_pipe_0(@name("port") port_t port_7) {
+        meta.combined = 1w1;
+        meta.combining_port = port_7;
+    }
+    @name("IngressPipeline.combine.to_server") action combine_to_server_0() {
+        meta.combined = 1w0;
+    }
+    @stage(6) @name("IngressPipeline.combine.combine") table combine_combine {
+        key = {
+            meta.role[7:5]: exact @name("combining_pipe");
+        }
+        actions = {
+            combine_to_pipe_0();
+            combine_to_server_0();
+        }
+        const default_action = combine_to_server_0();
+        size = 8;
     }
     @name("IngressPipeline.lanes.keep") action lanes_keep_0() {
     }
@@ -7322,9 +7352,9 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         size = 32w32;
         counters = descend_descend_counter;
     }
-    @name("IngressPipeline.redirect.redirect_to") action redirect_redirect_to_0(@name("port") port_t port_6) {
-        meta.cpu_port = port_6;
-        meta.cpu_port_difference = hdr.bridge.ingress_port ^ port_6;
+    @name("IngressPipeline.redirect.redirect_to") action redirect_redirect_to_0(@name("port") port_t port_8) {
+        meta.cpu_port = port_8;
+        meta.cpu_port_difference = hdr.bridge.ingress_port ^ port_8;
     }
     @name("IngressPipeline.redirect.no_port") action redirect_no_port_0() {
         meta.cpu_port_difference = 9w0;
@@ -7346,9 +7376,9 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         meta.has_route = 1w0;
         forward_forward_counter.count();
     }
-    @name("IngressPipeline.forward.route") action forward_route_0(@name("port") port_t port_7, @name("source") mac_t source_1, @name("destination") mac_t destination_1) {
+    @name("IngressPipeline.forward.route") action forward_route_0(@name("port") port_t port_9, @name("source") mac_t source_1, @name("destination") mac_t destination_1) {
         meta.has_route = 1w1;
-        ig_tm_md.ucast_egress_port = port_7;
+        ig_tm_md.ucast_egress_port = port_9;
         hdr.ethernet.source = source_1;
         hdr.ethernet.destination = destination_1;
         forward_forward_counter.count();
@@ -7419,9 +7449,9 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         meta.has_route = 1w0;
         arp_arp_counter.count();
     }
-    @name("IngressPipeline.arp.reply") action arp_reply_0(@name("port") port_t port_8, @name("mac") mac_t mac) {
+    @name("IngressPipeline.arp.reply") action arp_reply_0(@name("port") port_t port_10, @name("mac") mac_t mac) {
         meta.has_route = 1w1;
-        meta.port_difference = hdr.bridge.ingress_port ^ port_8;
+        meta.port_difference = hdr.bridge.ingress_port ^ port_10;
         hdr.ethernet.destination = hdr.arp.sender_mac;
         hdr.ethernet.source = mac;
         hdr.arp.operation = 16w2;
@@ -7478,6 +7508,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
     }
     apply {
         hdr.bridge.handover = 8w0;
+        meta.pipe = ig_intr_md.ingress_port[8:7];
         if (hdr.ipv4.ttl <= 8w1) {
             meta.expired = 1w1;
         }
@@ -7490,7 +7521,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         arrival_compare_0();
         arrival_lengths.apply();
         classify_classify.apply();
-        if (hdr.ipv4.isValid() && meta.takeover == 1w0) {
+        if (hdr.ipv4.isValid() && meta.takeover == 1w0 && hdr.bridge.partial_sum == 1w0) {
             origin_origin.apply();
             if (meta.verdict != 4w0) {
                 origin_provenance.apply();
@@ -7529,6 +7560,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         if (meta.verdict == 4w2) {
             slots_slot.apply();
         }
+        combine_combine.apply();
         lanes_lane.apply();
         lanes_lane_0.apply();
         lanes_lane_1.apply();
@@ -7609,7 +7641,10 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
             hdr.lanes.setValid();
         }
         redirect_cpu_port.apply();
-        if (meta.verdict == 4w1 || meta.verdict == 4w9) {
+        if (meta.verdict == 4w9 && meta.combined == 1w1) {
+            hdr.bridge.partial_sum = 1w1;
+            ig_tm_md.ucast_egress_port = meta.combining_port;
+        } else if (meta.verdict == 4w1 || meta.verdict == 4w9) {
             if (meta.expired == 1w0) {
                 forward_forward.apply();
             }
@@ -7821,7 +7856,9 @@ control EgressPipeline(inout egress_headers_t hdr, inout egress_metadata_t meta,
             if (meta.watched == 1w1 && meta.below_threshold == 32w0) {
                 congestion_mark.apply();
             }
-            hdr.bridge.setInvalid();
+            if (eg_intr_md.egress_port[6:0] != 7w6) {
+                hdr.bridge.setInvalid();
+            }
         }
     }
 }

@@ -90,7 +90,9 @@ def test_forked_process_has_its_own_threads(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("text", ["0", "-1", "two", "", "1.5", "257"])
 def test_nonsense_in_the_environment_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(environment.THREADS, text)
-    with pytest.raises(ConfigurationError, match="LANESUM_THREADS"):
+    with pytest.raises(
+        ConfigurationError, match=f"Invalid LANESUM_THREADS={text!r}: expected an integer from 1 to 256"
+    ):
         simulate(codecs.get("thc", workers=1), [np.ones(5, dtype=np.float32)])
 
 

@@ -67,7 +67,7 @@ def test_tensors_do_not_share_memory_and_can_be_forgotten() -> None:
     for name, size in (("a", 3), ("b", 5)):
         simulate([policy], [gaussian(3, size)], tensor=name)
     assert policy.memory("a").size == 3 and policy.memory("b").size == 5  # type: ignore[union-attr]
-    with pytest.raises(CodecError, match=r"Tensor 'a' has shape \(4,\).*forget\('a'\)"):
+    with pytest.raises(CodecError, match=r"has shape \(4,\), but its error-feedback memory has \(.*forget\('a'\)"):
         simulate([policy], [gaussian(3, 4)], tensor="a")
     policy.forget("a")
     simulate([policy], [gaussian(3, 4)], tensor="a")
@@ -108,18 +108,18 @@ def test_state_survives_a_checkpoint() -> None:
 
 
 @pytest.mark.parametrize(
-    "state",
+    ("state", "message"),
     [
-        {},
-        {"codec": "fixed", "memory": {}},
-        {"codec": "thc", "memory": {"w": [[1.0]]}},
-        {"codec": "thc", "memory": {"w": [float("nan")]}},
+        ({}, "This is not an error-feedback state: it has no 'memory'"),
+        ({"codec": "fixed", "memory": {}}, "This error-feedback state is of codec 'fixed', not 'thc'"),
+        ({"codec": "thc", "memory": {"w": [[1.0]]}}, "memory of 'w' is not a vector of finite numbers"),
+        ({"codec": "thc", "memory": {"w": [float("nan")]}}, "memory of 'w' is not a vector of finite numbers"),
     ],
 )
-def test_invalid_state_is_refused(state: dict[str, object]) -> None:
+def test_invalid_state_is_refused(state: dict[str, object], message: str) -> None:
     policy = ErrorFeedback(THC(workers=1))
     simulate([policy], [gaussian(9, 8)], tensor="w")
-    with pytest.raises(CodecError):
+    with pytest.raises(CodecError, match=message):
         policy.load_state_dict(state)
     assert policy.memory("w") is not None
 

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -179,18 +181,27 @@ def test_wrong_types_lengths_and_settings_are_refused() -> None:
         next(codec.all_reduce(np.ones(3, dtype=np.float32), CodecContext(workers=2, worker=0)))
     steps = codec.all_reduce(np.ones(3, dtype=np.float32), one)
     next(steps)
-    with pytest.raises(CodecError, match="not 1 uint32"):
+    with pytest.raises(
+        CodecError, match=r"The aggregate of a MAX round has uint32 words of shape \(2,\), not 1 uint32"
+    ):
         steps.send(codecs.Aggregate(np.zeros(2, dtype=np.uint32), 1))
-    for contributors, included in ((np.ones(2, dtype=np.int64), True), (1, np.ones(2, dtype=np.bool_)), (0, True)):
+    many: list[tuple[Any, Any, str]] = [
+        (np.ones(2, dtype=np.int64), True, r"contributors of a MAX aggregate has shape \(2,\), not one per word"),
+        (1, np.ones(2, dtype=np.bool_), r"included of a MAX aggregate has shape \(2,\), not one per word"),
+        (0, True, "The aggregate of a MAX round has no contributor"),
+    ]
+    for contributors, included, message in many:
         steps = codec.all_reduce(np.ones(3, dtype=np.float32), one)
         words = next(steps).words
-        with pytest.raises(CodecError, match=r"one per word|no contributor"):
+        with pytest.raises(CodecError, match=message):
             steps.send(codecs.Aggregate(words, contributors, included))
-    with pytest.raises(ConfigurationError):
+    with pytest.raises(ConfigurationError, match="Invalid workers=0 for codec fixed: expected an integer from 1"):
         FixedPoint(workers=0)
-    with pytest.raises(ConfigurationError):
+    with pytest.raises(ConfigurationError, match="Invalid block=0 for codec fixed: expected an integer from 1"):
         FixedPoint(workers=1, block=0)
-    with pytest.raises(ConfigurationError):
+    with pytest.raises(ConfigurationError, match="Invalid gathered=-1 for codec fixed: expected an integer from 0"):
         FixedPoint(workers=1, gathered=-1)
-    with pytest.raises(ConfigurationError):
+    with pytest.raises(ConfigurationError, match="Worker 2 of 2 does not exist"):
         CodecContext(workers=2, worker=2)
+    with pytest.raises(ConfigurationError, match="Seed -1, round 0: a seed has 64 bits and a round is not negative"):
+        CodecContext(workers=2, worker=1, seed=-1)

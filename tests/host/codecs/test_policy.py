@@ -204,17 +204,17 @@ def test_checkpoint_continues_with_the_same_bits() -> None:
     here, there = (run(some, gradients(4, 2), 4) for some in (job, later))
     assert [words.tobytes() for words in here.aggregates] == [words.tobytes() for words in there.aggregates]
     assert here.values.tobytes() == there.values.tobytes()
-    for wrong in (
-        {},
-        {"codec": "policy"},
-        {**job[0].state_dict(), "codecs": {}},
-        {**job[0].state_dict(), "memory": 3},
-        {**job[0].state_dict(), "counts": {"a": -1}},
-        {**job[0].state_dict(), "densities": {"a": None}},
-        {**job[0].state_dict(), "used": {"a": 7}},
+    for wrong, message in (
+        ({}, "This is not the state of a policy. Load a state_dict of codec 'policy'"),
+        ({"codec": "policy"}, "state"),
+        ({"codecs": {}}, "This state is of a policy with other rules. Build the policy with the same rules"),
+        ({"memory": 3}, "state"),
+        ({"counts": {"a": -1}}, "state"),
+        ({"densities": {"a": None}}, "This is not the state of a policy: TypeError"),
+        ({"used": {"a": 7}}, "This state is of a policy with other rules. Build the policy with the same rules"),
     ):
-        with pytest.raises(CodecError, match="state"):
-            later[0].load_state_dict(wrong)
+        with pytest.raises(CodecError, match=message):
+            later[0].load_state_dict(wrong if wrong.keys() <= {"codec"} else {**job[0].state_dict(), **wrong})
 
 
 class Tensor:
@@ -337,23 +337,25 @@ def test_without_error_feedback_the_residual_is_the_codecs() -> None:
     assert result.residual is not None and job[0].memory("weight") is None
     weight = PARTS[2]
     assert 0 < np.linalg.norm(result.residual[weight.start : weight.stop]) < np.linalg.norm(vectors[0])
-    with pytest.raises(CodecError, match="itself"):
+    with pytest.raises(CodecError, match="Codec policy keeps error feedback itself"):
         run(job_of(2), vectors, 0, keep_residual=True)
 
 
 def test_mismatched_state_is_refused() -> None:
-    wrong: list[dict[str, Any]] = [
-        {"warm_up": -1},
-        {"not_finite": "ignore"},
-        {"rules": (Rule("thc-paper"), Rule(codecs.get("thc-paper", workers=2, granularity=20)))},
-        {"rules": (Rule(codecs.get("fixed", workers=1)),)},
+    tables = (Rule("thc-paper"), Rule(codecs.get("thc-paper", workers=2, granularity=20)))
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"warm_up": -1}, "Invalid warm_up=-1 for codec policy: expected an integer from 0"),
+        ({"not_finite": "ignore"}, "Invalid not_finite='ignore' for codec policy: expected one of mean, "),
+        ({"rules": tables}, "The codecs of this policy have different code tables"),
+        ({"rules": (Rule(codecs.get("fixed", workers=1)),)}, "fixed of a rule was built for 1 workers, not for 2"),
     ]
-    for options in wrong:
-        with pytest.raises(ConfigurationError):
+    for options, message in wrong:
+        with pytest.raises(ConfigurationError, match=message):
             Policy(**{"workers": 2, **options})
-    for rule in ({"min_size": 3, "max_size": 2}, {"max_density": 2.0}):
-        with pytest.raises(ConfigurationError):
-            Rule("fixed", **rule)  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match="Invalid rule: min_size=3 is larger than max_size=2"):
+        Rule("fixed", min_size=3, max_size=2)
+    with pytest.raises(ConfigurationError, match=r"Invalid max_density=2\.0: expected a number from 0 to 1"):
+        Rule("fixed", max_density=2.0)
 
 
 def test_descriptions_tell_policies_apart() -> None:

@@ -81,5 +81,5 @@ def test_workers_whose_groups_differ_are_told() -> None:
 
 
 def test_empty_group_is_refused() -> None:
-    with pytest.raises(CodecError, match="empty"):
+    with pytest.raises(CodecError, match="A group of rounds is empty"):
         RoundGroup(())

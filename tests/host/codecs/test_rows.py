@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lanesum.codecs import CodecError
+from lanesum.codecs import Aggregate, CodecContext, CodecError
 from lanesum.codecs.sparse.rows import RowUnion
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
@@ -54,10 +54,18 @@ def test_words_follow_union_not_the_tensor() -> None:
 
 @pytest.mark.parametrize("rows", [[3, 3], [4, 2], [-1], [NUM_ROWS]], ids=str)
 def test_row_numbers_out_of_order_or_range_are_refused(rows: list[int]) -> None:
-    with pytest.raises(ConfigurationError, match="Coalesce"):
+    with pytest.raises(
+        ConfigurationError, match=r"The numbers of \d rows do not increase from 0 to at most \d+\. Coalesce the tensor"
+    ):
         codec_of(np.array(rows), 2)
 
 
+def test_aggregate_without_rows_of_this_worker_is_refused() -> None:
+    steps = codec_of(np.array([1, 2]), 1).all_reduce(np.zeros(2 * WIDTH, np.float32), CodecContext(workers=1, worker=0))
+    with pytest.raises(CodecError, match="The aggregate of the index round lacks rows of this worker"):
+        steps.send(Aggregate(np.zeros_like(next(steps).words), 1))
+
+
 def test_values_that_do_not_fit_rows_are_refused() -> None:
-    with pytest.raises(CodecError, match="not 2 rows of 24 values"):
+    with pytest.raises(CodecError, match=r"\d values are not 2 rows of 24 values"):
         simulate([codec_of(np.array([1, 2]), 1)], [np.zeros(WIDTH, np.float32)])

@@ -93,8 +93,14 @@ def test_checkpoint_restores_error_feedback_and_inner_codec() -> None:
 
 
 def test_mismatched_state_is_refused() -> None:
-    for wrong in ({"density": 0.0}, {"density": 1.1}, {"threshold": 0.0}, {"threshold": np.inf}, {"codec": "thc"}):
-        with pytest.raises(ConfigurationError):
+    for wrong, message in (
+        ({"density": 0.0}, r"Invalid density=0\.0 for codec topk: expected 0 < density <= 1"),
+        ({"density": 1.1}, r"Invalid density=1\.1 for codec topk: expected 0 < density <= 1"),
+        ({"threshold": 0.0}, r"Invalid threshold=0\.0 for codec topk: expected a number above 0"),
+        ({"threshold": np.inf}, "Invalid threshold=inf for codec topk: expected a number above 0"),
+        ({"codec": "thc"}, "Invalid codec='thc' for codec topk: expected one of "),
+    ):
+        with pytest.raises(ConfigurationError, match=message):
             TopK(**{"workers": 2, **wrong})  # type: ignore[arg-type]
     bad = gaussian(1, 50)
     bad[7] = np.nan

@@ -344,7 +344,9 @@ def test_sum_without_a_list_of_missing_workers_is_refused() -> None:
     words = np.zeros(16, dtype=np.uint32)
     with pytest.raises(CodecError, match="'w' lacks some of 2 workers, and does not say which"):
         decoded(Aggregate(words, 1))
-    with pytest.raises(CodecError, match=r"shapes \(1, 3\) and \(16,\)"):
+    with pytest.raises(
+        CodecError, match=r"members of an aggregate of 16 words of 2 workers have shapes \(1, 3\) and \(16,\)"
+    ):
         decoded(Aggregate(words, 1, True, Members(np.zeros((1, 3), dtype=np.bool_), np.zeros(16, dtype=np.intp))))
 
 
@@ -352,17 +354,28 @@ def test_sum_without_a_list_of_missing_workers_is_refused() -> None:
 def test_invalid_norm_is_refused(words: np.ndarray) -> None:
     steps = THC(workers=1).all_reduce(gaussian(1, 8), CodecContext(workers=1, worker=0))
     next(steps)
-    with pytest.raises(CodecError, match="norm round"):
+    with pytest.raises(CodecError, match="The aggregate of the norm round is not a list of non-negative floats"):
         steps.send(Aggregate(words.astype(np.uint32), 1))
 
 
 @pytest.mark.parametrize(
-    "parameters",
-    [{"workers": 0}, {"workers": 1025}, {"bits": 2}, {"bits": 6}, {"lanes": 12}, {"bits": 5, "lanes": 16}]
-    + [{"block": 16}, {"block": 1000}, {"block": 1 << 17}, {"workers": 37, "bits": 3}, {"workers": 18, "lanes": 8}],
+    ("parameters", "message"),
+    [
+        ({"workers": 0}, "Invalid workers=0 for codec thc: expected an integer from 1 to 1024"),
+        ({"workers": 1025}, "Invalid workers=1025 for codec thc: expected an integer from 1 to 1024"),
+        ({"bits": 2}, "Invalid bits=2 for codec thc. Supported: bits=3 with lanes=8"),
+        ({"bits": 6}, "Invalid bits=6 for codec thc. Supported: bits=3 with lanes=8"),
+        ({"lanes": 12}, "Invalid bits=4 and lanes=12 for codec thc. Supported: bits=3 with lanes=8"),
+        ({"bits": 5, "lanes": 16}, "Invalid bits=5 and lanes=16 for codec thc. Supported: bits=3 with lanes=8"),
+        ({"block": 16}, "Invalid block=16 for codec thc: expected a power of two from "),
+        ({"block": 1000}, "Invalid block=1000 for codec thc: expected a power of two from "),
+        ({"block": 1 << 17}, "Invalid block=131072 for codec thc: expected a power of two from "),
+        ({"workers": 37, "bits": 3}, "workers"),
+        ({"workers": 18, "lanes": 8}, "workers"),
+    ],
 )
-def test_parameters_that_do_not_fit_are_refused(parameters: dict[str, int]) -> None:
-    with pytest.raises(ConfigurationError):
+def test_parameters_that_do_not_fit_are_refused(parameters: dict[str, int], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
         THC(**{"workers": 2, **parameters})
 
 

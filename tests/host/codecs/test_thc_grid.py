@@ -108,5 +108,5 @@ def test_outer_levels_leave_no_two_neighbours_out() -> None:
 
 def test_levels_beyond_a_lane_are_refused() -> None:
     assert best_grid(4, 17, 255, False).granularity * 17 == 255
-    with pytest.raises(ConfigurationError, match="18 workers x 15 exceed"):
+    with pytest.raises(ConfigurationError, match=r"18 workers x 15 exceed a lane of 255\. Use fewer bits"):
         best_grid(4, 18, 255, False)

@@ -40,8 +40,15 @@ def test_block_dithers_equal_shared_dithers(seed: int, round_: int, first: int, 
 
 def test_require_on_device_without_kernels_names_it() -> None:
     require(torch.device("cpu"))
-    with pytest.raises(GpuError, match=r"'meta'.*\.cpu\(\)"):
+    with pytest.raises(GpuError, match=r"There are no kernels for a device of type 'meta'.*\.cpu\(\)"):
         require(torch.device("meta"))
+
+
+def test_require_on_host_with_compiled_kernels_says_how_to_interpret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lanesum.gpu.philox.block_dithers", object())
+    require.cache_clear()
+    with pytest.raises(GpuError, match="Kernels on host tensors must be interpreted: set TRITON_INTERPRET=1"):
+        require(torch.device("cpu"))
 
 
 def test_require_on_old_gpu_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,7 +67,7 @@ def test_require_without_compiler_names_cause(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "NVIDIA H200")
     monkeypatch.setattr(triton.runtime, "driver", Driver())
-    with pytest.raises(GpuError, match=r"on NVIDIA H200: Failed to find C compiler\. Install a C compiler"):
+    with pytest.raises(GpuError, match="Triton cannot launch kernels on NVIDIA H200: Failed to find C compiler"):
         require(torch.device("cuda", 7))
 
 

@@ -311,6 +311,7 @@ def test_launch_without_controller_at_address_says_so(script: Path) -> None:
     ("arguments", "said"),
     [
         (["--nnodes", "2", "--rdzv-endpoint", "a:1"], "Several machines need a controller"),
+        (["--nnodes", "2", "--rdzv-endpoint", "a:1", "--seed", "1"], "--seed is for a job on one machine."),
         (["--switch", "bmv2"], "needs network interfaces, and so root. Choose --switch embedded"),
         (["--nproc", "33"], "33 workers are more than the 32"),
         (["--switch", "none", "--controller", "a:1"], "--switch is for a controller that launch starts"),
@@ -320,6 +321,12 @@ def test_launch_without_controller_at_address_says_so(script: Path) -> None:
 def test_launch_impossible_options_are_refused(script: Path, arguments: list[str], said: str) -> None:
     result = invoke(["launch", *arguments, str(script)])
     assert (result.exit_code, said in result.output) == (2, True), result.output
+
+
+def test_launch_without_torch_is_refused(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    result = invoke(["launch", str(script)])
+    assert (result.exit_code, "The package torch is not installed." in result.output) == (3, True), result.output
 
 
 def test_launch_missing_script_is_refused() -> None:

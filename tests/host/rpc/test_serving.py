@@ -356,6 +356,28 @@ def test_health_is_that_of_the_protocol() -> None:
         assert next(watch(b"\x0a\x01x")) == b"\x08\x03"
 
 
+def list_until_end(stream: Any) -> list[bytes]:
+    """Return the messages of a stream that ends with an error."""
+    found: list[bytes] = []
+    with contextlib.suppress(grpc.RpcError):
+        found.extend(stream)
+    return found
+
+
+def test_watch_sends_each_status_once() -> None:
+    with contextlib.ExitStack() as stack:
+        site = stack.enter_context(running())
+        watch = stack.enter_context(grpc.insecure_channel(site.address)).unary_stream("/grpc.health.v1.Health/Watch")
+        unknown = watch(b"\x0a\x01x", wait_for_ready=True)
+        assert next(unknown) == b"\x08\x03"
+        known = watch(b"")
+        for status in (b"\x08\x01", b"\x08\x02"):
+            assert next(known) == status
+            site.service.set_health(is_serving=False)
+        site.service.close()
+        assert (list_until_end(known), list_until_end(unknown)) == ([], [])
+
+
 def test_authenticate_names_the_caller() -> None:
     def authenticate(metadata: Mapping[str, Any], auth_context: Mapping[str, Any]) -> Caller:
         assert auth_context.get("transport_security_type", [b"insecure"]) == [b"insecure"]
@@ -389,7 +411,7 @@ def test_socket_file_is_for_its_owner_and_one_server(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("address", ["", "nowhere", "127.0.0.1", "127.0.0.1:", "127.0.0.1:99999", ":5"])
 def test_malformed_address_is_refused(address: str) -> None:
-    with pytest.raises(ConfigurationError, match="host:port"):
+    with pytest.raises(ConfigurationError, match=f"{address!r} is not an address to listen at"):
         Site(address=address)
 
 

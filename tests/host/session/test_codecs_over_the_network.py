@@ -113,7 +113,7 @@ def test_all_reduce_of_non_floats_raises_and_session_continues(kind: Any) -> Non
         (ticket,) = tickets_for(server, 1)
         server.aggregator.admit(ServerJob.from_tickets([ticket]))
         with Session(ticket, codec="fixed") as session:
-            for call in (session.all_reduce, session.all_reduce_async, session.all_reduce_result):
+            for call in (session.all_reduce, session.all_reduce_async):
                 with pytest.raises(ConfigurationError, match="takes floating-point arrays, not"):
                     call(np.ones(3).astype(kind))
             assert session.all_reduce(np.ones(3, np.float32)).tolist() == [1, 1, 1]

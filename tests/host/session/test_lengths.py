@@ -49,7 +49,8 @@ def test_group_of_rounds_returns_one_aggregate_for_each() -> None:
         server.aggregator.admit(ServerJob.from_tickets(tickets))
 
         def work(session: Session) -> np.ndarray:
-            return session.all_reduce_result(np.arange(300, dtype=np.float32) + session.ticket.worker).values
+            handle = session.all_reduce_async(np.arange(300, dtype=np.float32) + session.ticket.worker)
+            return handle.codec_result().values
 
         results = run_workers(tickets, work, codec=_LargestAndSum(), observer=seen.append)
     for result in results:
@@ -67,7 +68,7 @@ def test_lengths_that_differ_in_first_round_of_group_raise() -> None:
 
         outcomes = run_workers(tickets, work, errors=True, codec=_LargestAndSum())
     for outcome in outcomes:
-        assert isinstance(outcome, MismatchError) and "30 to 31 values" in str(outcome)
+        assert isinstance(outcome, MismatchError) and "the workers reduce vectors of 30 to 31 values" in str(outcome)
 
 
 # Some of these become equally many words, and the sums of three workers alone would not show the difference.

@@ -29,7 +29,8 @@ def test_quorum_leaves_late_worker_out_and_keeps_its_residual() -> None:
             rounds: list[ObservedRound] = []
 
             def work(session: Session) -> Result:
-                return session.all_reduce_result(vectors[session.ticket.worker], average=True, keep_residual=True)
+                handle = session.all_reduce_async(vectors[session.ticket.worker], average=True, keep_residual=True)
+                return handle.codec_result()
 
             early = run_workers(tickets[:2], work, codec=codec)
             (late,) = run_workers(tickets[2:], work, codec=codec, observer=rounds.append)
@@ -61,7 +62,8 @@ def test_quorum_divides_each_word_by_its_contributors() -> None:
 
         def work(session: Session) -> Result:
             session._scheduler._observer = rounds.append if session.ticket.worker == 2 else None
-            return session.all_reduce_result(vectors[session.ticket.worker], average=True, keep_residual=True)
+            handle = session.all_reduce_async(vectors[session.ticket.worker], average=True, keep_residual=True)
+            return handle.codec_result()
 
         def lost(header: Header) -> bool:
             """Lose odd packets of worker 0 and even ones of worker 2 until their results are decided."""

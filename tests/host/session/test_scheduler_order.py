@@ -202,5 +202,5 @@ def test_round_after_last_one_raises() -> None:
     a = job.submit("a", some(1))
     job.arrive(0)
     assert isinstance(a.error, CodecError)
-    with pytest.raises(CodecError, match="its last"):
+    with pytest.raises(CodecError, match="makes a round after one that it marked as its last"):
         raise a.error

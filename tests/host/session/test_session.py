@@ -12,6 +12,7 @@ import threading
 import numpy as np
 import pytest
 
+from lanesum import codecs
 from lanesum.codecs import THC, CodecError
 from lanesum.errors import ConfigurationError
 from lanesum.protocol import Header, Kind, LaneOp, Packet
@@ -142,6 +143,8 @@ def test_invalid_arrays_and_addresses_are_refused() -> None:
         (ticket,) = tickets_for(server, 1)
         with Session(ticket, codec="fixed") as session, pytest.raises(ConfigurationError, match="int64"):
             session.all_reduce(np.ones(3, np.int64))
+        with pytest.raises(ConfigurationError, match="Codec fixed was built for 1 workers; the job has 2"):
+            Session(dataclasses.replace(ticket, workers=2), codec=codecs.get("fixed", workers=1))
         with pytest.raises(ConfigurationError, match="cannot send from"):
             Session(dataclasses.replace(ticket, local=("192.0.2.1", 0)), codec="fixed")
         with pytest.raises(ConfigurationError, match="cannot bind"):
@@ -168,7 +171,7 @@ def test_codec_with_table_other_than_job_is_refused() -> None:
         with pytest.raises(ConfigurationError, match="admitted with no code table"):
             Session(ticket, codec=THC(workers=1))
         other = dataclasses.replace(ticket, code_table=bytes(range(16)))
-        with pytest.raises(ConfigurationError, match=r"admitted with table \[0, 1, 2"):
+        with pytest.raises(ConfigurationError, match=r"Codec thc sums by table .*, but job \d was admitted with table"):
             Session(other, codec="thc")
         with Session(ticket, codec="thc-uniform") as session, pytest.raises(ConfigurationError, match="no code table"):
             session.all_reduce(np.ones(8, np.float32), codec="thc-paper")
@@ -192,7 +195,7 @@ def test_second_session_with_same_ticket_is_refused() -> None:
         server.aggregator.admit(ServerJob.from_tickets([ticket]))
         with Session(ticket, codec="fixed") as session:
             session.all_reduce(np.ones(8, np.float32))
-        with pytest.raises(SessionClosedError, match="used already"):
+        with pytest.raises(SessionClosedError, match="was used already: a ticket is valid for one session"):
             Session(ticket, codec="fixed")
 
 

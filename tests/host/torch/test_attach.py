@@ -163,7 +163,10 @@ def test_attach_without_environment_names_launch(ranks: Ranks) -> None:
 
 
 def test_admission_without_process_group_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match=r"init_process_group\(\"gloo\"\) first"):
+    with pytest.raises(
+        ConfigurationError,
+        match=r"No job is named, and without a process group lanesum cannot admit one.*\(\"gloo\"\) first",
+    ):
         lanesum.torch.State.join(controller="127.0.0.1:1")
 
 
@@ -197,10 +200,10 @@ def refused_models(variables: dict[str, str]) -> list[str]:
 def test_attach_refuses_models_that_it_cannot_average(ranks: Ranks, site: Site) -> None:
     for said in ranks.run(refused_models, [{**RUN, "LANESUM_CONTROLLER": site.address}] * 2):
         hooked, frozen, bare, sharded, late, mean = said
-        assert "has lanesum.torch.ddp_hook.hook. Attach once, before the first backward" in hooked
+        assert "does not accept the hook of lanesum: it has lanesum.torch.ddp_hook.hook. Attach once, before" in hooked
         assert "No parameter of the model requires a gradient" in frozen
         assert "takes a DistributedDataParallel, not Linear. Wrap the model" in bare
-        assert "FSDP1" in sharded
+        assert "attach does not support FullyShardedDataParallel (FSDP1)" in sharded
         assert "attached after a backward pass" in late
         assert mean == "1.5000"
 

@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 import torch.distributed as dist
 
 import lanesum.torch
-from lanesum.errors import LanesumError
-from lanesum.torch import State
+from lanesum.errors import ConfigurationError, LanesumError
+from lanesum.torch import State, collectives
 from tests.host.torch.controllers import controlled, environment
 from tests.host.torch.ranks import Ranks
 
@@ -112,11 +113,26 @@ def refusals(rank: int, variables: dict[str, str]) -> list[str]:
     return texts
 
 
+def test_all_reduce_without_process_group_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"lanesum\.torch\.all_reduce needs a process group"):
+        lanesum.torch.all_reduce(torch.ones(3))
+
+
+def test_job_of_sub_group_without_controller_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    group = dist.ProcessGroup(0, 2)  # type: ignore[call-overload]
+    monkeypatch.setattr(dist, "get_world_size", lambda: 3)
+    with (
+        environment({}),
+        pytest.raises(ConfigurationError, match="A sub-group needs a controller that admits a job for it"),
+    ):
+        collectives.job_of(group)
+
+
 def test_all_reduce_refuses_what_it_cannot_sum(four_ranks: Ranks) -> None:
     with controlled(RANKS) as (_, variables):
         for texts in four_ranks.run(refusals, list(range(RANKS)), variables):
             operation, integers, rows, codec = texts
             assert operation.startswith("ConfigurationError: lanesum.torch.all_reduce computes SUM and AVG, not")
             assert "torch.int32" in integers
-            assert "summed exactly" in rows
+            assert "Rows of sparse tensors are summed exactly, not by codec 'thc'" in rows
             assert "There is no codec 'unknown'" in codec

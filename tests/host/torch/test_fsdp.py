@@ -130,5 +130,5 @@ def test_models_without_replicas_are_refused(four_ranks: Ranks) -> None:
         full, native, both, plain = texts
         assert "Full sharding without replicas is not supported" in full and 'mesh["shard"]' in full
         assert "FSDP2 averages the replicas itself" in native and "backend_override" in native
-        assert "2 dimensions" in both
+        assert "replicas has 2 dimensions, not 1" in both
         assert "fully_shard has not sharded this Sequential" in plain

@@ -5,9 +5,9 @@
 from __future__ import annotations
 
 import os
-import pickle
+import threading
 import time
-from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,9 +17,8 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 import lanesum.torch
-from lanesum.errors import LanesumError
-from lanesum.torch import hierarchy
-from lanesum.transport.errors import AggregationTimeoutError
+from lanesum.errors import ConfigurationError, LanesumError
+from lanesum.torch import hierarchy, notes
 from tests.host.torch.controllers import controlled, environment
 from tests.host.torch.ranks import Ranks
 
@@ -117,25 +116,40 @@ def test_failed_join_of_a_leader_raises_on_all_ranks(four_ranks: Ranks) -> None:
             assert took < 20
 
 
-def test_note_of_a_leader_keeps_class_message_and_attributes() -> None:
-    late = AggregationTimeoutError("No progress.", "Look at worker 1.", (1,))
-    copy: Any = hierarchy._read(hierarchy._written(late).encode())
-    assert type(copy) is AggregationTimeoutError and str(copy) == str(late)
-    assert (copy.what, copy.next_step, copy.missing) == (late.what, late.next_step, [1])
-    other = hierarchy._read(hierarchy._written(ValueError("no sum")).encode())
+def test_note_of_a_leader_keeps_the_text_of_foreign_errors() -> None:
+    other = notes.decode(hierarchy._encode(ValueError("no sum")).encode())
     assert isinstance(other, hierarchy.HostError) and "The leader failed: no sum" in str(other)
-    for note in (None, "layer.weight"):
-        assert hierarchy._read(hierarchy._written(note).encode()) == note
 
 
-def test_note_that_is_a_pickle_is_not_loaded(tmp_path: Path) -> None:
-    class Touch:
-        def __reduce__(self) -> tuple[Any, ...]:
-            return (tmp_path / "touched").touch, ()
+class LostWork:
+    """Work of a process group whose peer has ended."""
 
-    with pytest.raises(ValueError):
-        hierarchy._read(pickle.dumps(Touch()))
-    assert not (tmp_path / "touched").exists()
+    def is_completed(self) -> bool:
+        return True
+
+    def wait(self) -> None:
+        raise RuntimeError("Connection closed by peer.")
+
+
+def test_hosts_that_do_not_have_all_ranks_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dist, "get_world_size", lambda: 2)
+    monkeypatch.setattr(dist, "get_process_group_ranks", lambda group: [0])
+    monkeypatch.setattr(notes, "exchange", lambda note, group, of: ["0", "0"])
+    with pytest.raises(ConfigurationError, match=r"The ranks are not divided among hosts: \[\(0,\)\]\. Give each rank"):
+        hierarchy.HostGroup(dist.ProcessGroup(0, 1), 1.0)  # type: ignore[call-overload]
+
+
+def test_rank_of_the_host_that_ends_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dist, "reduce", lambda *_, **__: LostWork())
+    group = object.__new__(hierarchy.HostGroup)
+    group.__dict__.update(_leader=0, _reducing=None, leads=True)
+    with pytest.raises(hierarchy.HostError, match=r"ranks of this host could not reduce a tensor: Connection closed"):
+        group.reduce(torch.ones(3), average=False)
+    follower = SimpleNamespace(
+        host=SimpleNamespace(num_shared=0, broadcast=lambda *_: [LostWork()]), closed=threading.Event()
+    )
+    with pytest.raises(hierarchy.HostError, match=r"The leader of this host sent no result: Connection closed"):
+        hierarchy.SharedResult(follower, torch.ones(3)).codec_result()  # type: ignore[arg-type]
 
 
 def missing_host(rank: int, variables: dict[str, str]) -> list[str]:
@@ -176,7 +190,7 @@ def sparse_or_unknown_ranks(rank: int, variables: dict[str, str]) -> list[str]:
                 texts.append(str(error))
             dist.barrier()  # no leader leaves before the other one has joined
         os.environ.pop("LOCAL_RANK")
-        for wrong in ({}, {"LOCAL_RANK": "\u00b2"}):
+        for wrong in ({}, {"LOCAL_RANK": "\u00b2"}, {"LOCAL_RANK": "2"}):
             os.environ.update(wrong)
             try:
                 lanesum.torch.State.join(hierarchical=True)
@@ -189,6 +203,7 @@ def sparse_or_unknown_ranks(rank: int, variables: dict[str, str]) -> list[str]:
 def test_sparse_tensors_and_unknown_hosts_are_refused(four_ranks: Ranks) -> None:
     with controlled(2) as (_, variables):
         for texts in four_ranks.run(sparse_or_unknown_ranks, list(range(RANKS)), variables):
-            sparse, *unknown = texts
+            sparse, *unknown, beyond = texts
             assert "cannot add up sparse tensors" in sparse
             assert len(unknown) == 2 and all("LOCAL_RANK and LOCAL_WORLD_SIZE do not say" in one for one in unknown)
+            assert "LOCAL_RANK=2 and LOCAL_WORLD_SIZE=2 do not fit rank " in beyond

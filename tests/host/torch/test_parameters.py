@@ -101,6 +101,7 @@ def test_checkpoint_of_another_model_is_refused_by_parameter(session: Session, c
         later.load_state_dict(checkpoint)
     assert set(raised.value.parameters) == {"0.bias", "1.0.weight", "1.0.bias", "1.weight", "1.bias"}
     message = str(raised.value)
+    assert "This is the lanesum state of another model: " in message
     assert "'0.bias' has 2 elements in the checkpoint and 5 in the model" in message
     assert "'1.0.weight' is not in the model" in message and "'1.weight' is not in the checkpoint" in message
     assert repr(later.state_dict()) == before
@@ -126,5 +127,5 @@ def test_numbered_checkpoint_fits_only_numbered_state(session: Session) -> None:
 def test_checkpoint_with_invalid_parameters_is_refused(session: Session) -> None:
     state = lanesum.torch.State(session)
     for parameters in ([], {"weight": "many"}):
-        with pytest.raises(ConfigurationError, match="no 'parameters'"):
+        with pytest.raises(ConfigurationError, match="not the state of a lanesum hook: it has no 'parameters'"):
             state.load_state_dict({"codec": "thc", "memory": {}, "parameters": parameters})

@@ -10,6 +10,7 @@ import re
 import socket
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
+from lanesum.errors import ConfigurationError
 from lanesum.torch.process_group import LanesumProcessGroup
 from lanesum_control.controller import JobRequest
 from tests.host.torch.controllers import controlled, environment
@@ -219,6 +221,11 @@ def typed_failure(rank: int, variables: dict[str, str]) -> list[str]:
         dist.barrier()
         group.state.close()
     return texts
+
+
+def test_options_that_are_no_mapping_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match="pg_options of backend lanesum is int, not a mapping"):
+        LanesumProcessGroup(dist.HashStore(), 0, 1, timedelta(seconds=1), 5)  # type: ignore[arg-type]
 
 
 def test_missing_rank_raises_typed_error(four_ranks: Ranks) -> None:

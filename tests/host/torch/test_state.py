@@ -77,11 +77,11 @@ def test_checkpoint_restores_error_feedback(session: Session) -> None:
 
 def test_checkpoints_of_others_are_refused(session: Session) -> None:
     state = lanesum.torch.State(session)
-    with pytest.raises(ConfigurationError, match="no 'memory'"):
+    with pytest.raises(ConfigurationError, match="not the state of a lanesum hook: it has no 'memory'"):
         state.load_state_dict({})
-    with pytest.raises(ConfigurationError, match="codec 'fixed', not 'thc'"):
+    with pytest.raises(ConfigurationError, match="This state is of codec 'fixed', not 'thc'"):
         state.load_state_dict({"codec": "fixed", "memory": {}})
-    with pytest.raises(ConfigurationError, match="finite"):
+    with pytest.raises(ConfigurationError, match="The error feedback of '#0' is not a vector of finite numbers"):
         state.load_state_dict({"codec": "thc", "parameters": {"#0": 1}, "memory": {"#0": torch.tensor([float("nan")])}})
     seven = {"codec": "thc", "parameters": {"#0": 7}, "memory": {"#0": torch.zeros(7)}}
     state.load_state_dict(seven)
@@ -123,6 +123,9 @@ def test_state_without_leave_writes_counts_at_exit(
         ((write, *arguments),) = registered
         write(*arguments)
         assert [one["steps"] for one in RunFolder(tmp_path).stats()] == [3]
+    RunFolder(tmp_path).write_stats(session.ticket.worker, {"steps": 1})  # of a state that joined later
+    write(*arguments)
+    assert [one["steps"] for one in RunFolder(tmp_path).stats()] == [1]
 
 
 def test_leave_twice_adds_one_round(session: Session) -> None:
@@ -157,7 +160,7 @@ def test_complex_and_integer_buckets_are_refused(session: Session, dtype: torch.
     """DDP passes complex gradients on as they are: half of each would be lost."""
     bucket = FakeBucket(torch.ones(5, dtype=dtype), parameters(5))
     with lanesum.torch.State(session) as state:
-        with pytest.raises(ConfigurationError, match=f"bucket 0 has {dtype}"):
+        with pytest.raises(ConfigurationError, match=f"lanesum sums floating-point tensors; bucket 0 has {dtype}"):
             lanesum.torch.hook(state, bucket)
         assert average(state, FakeBucket(torch.ones(5), parameters(5))).numel() == 5
 

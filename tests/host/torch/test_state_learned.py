@@ -76,7 +76,7 @@ def test_buckets_of_any_type_and_order_are_averaged(session: Session, kind: torc
 
 
 def test_dgc_keeps_error_feedback_itself(session: Session) -> None:
-    with pytest.raises(ConfigurationError, match="keeps error feedback itself"):
+    with pytest.raises(ConfigurationError, match=r"Codec dgc keeps error feedback itself\. Configure it in the codec"):
         lanesum.torch.State(session, codec="dgc", error_feedback=True)
     state = lanesum.torch.State(session, codec=codecs.get("dgc", workers=1, density=0.1, momentum=0.0))
     assert state.error_feedback is None

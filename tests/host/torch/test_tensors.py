@@ -82,17 +82,17 @@ def test_flat_float32_tensor_is_not_copied() -> None:
 @pytest.mark.parametrize(
     ("tensor", "says"),
     [
-        (torch.ones(3, dtype=torch.int32), "not torch.int32"),
+        (torch.ones(3, dtype=torch.int32), "all_reduce takes floating-point tensors, not torch.int32"),
         (torch.ones(3, dtype=torch.bool), "not torch.bool"),
         (torch.ones(3, dtype=torch.complex64), "not torch.complex64"),
-        (torch.eye(3).to_sparse(), r"not torch.sparse_coo.*to_dense"),
+        (torch.eye(3).to_sparse(), r"all_reduce takes dense tensors, not torch.sparse_coo.*to_dense"),
         (torch.empty(1, device="meta").expand(2**31), r"on the meta device.*to_empty"),
     ],
     ids=["int32", "bool", "complex", "sparse", "meta"],
 )
 def test_tensors_not_dense_or_not_floats_are_refused(tensor: torch.Tensor, says: str) -> None:
     with served_job(1, "fixed") as (ticket,), Session(ticket, codec="fixed") as session:
-        for call in (session.all_reduce, session.all_reduce_async, session.all_reduce_result):
+        for call in (session.all_reduce, session.all_reduce_async):
             with pytest.raises(ConfigurationError, match=says):
                 call(tensor)
         assert session.stats.packets_sent == 0
@@ -189,11 +189,9 @@ def test_error_feedback_for_other_codecs_is_refused(device: FakeDevice) -> None:
     with served_job(1, "fixed") as (ticket,), Session(ticket, codec="fixed") as session:
         for x in (np.ones(3, np.float32), torch.ones(3)):
             with pytest.raises(ConfigurationError, match="does not add error feedback"):
-                session.all_reduce_result(x, error_feedback=torch.ones(3))
-        kept = session.all_reduce_result(
-            torch.ones(3), error_feedback=torch.ones(3), codec=AddsErrorFeedback(workers=1)
-        ).values
-        assert list(kept) == [2, 2, 2]
+                session.all_reduce_async(x, error_feedback=torch.ones(3))
+        kept = session.all_reduce_async(torch.ones(3), error_feedback=torch.ones(3), codec=AddsErrorFeedback(workers=1))
+        assert kept.result().tolist() == [2, 2, 2]
 
 
 def test_lanesum_gpu_off_disables_kernels(device: FakeDevice, monkeypatch: pytest.MonkeyPatch) -> None:

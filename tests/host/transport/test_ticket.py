@@ -18,36 +18,38 @@ TICKET = JobTicket(job=1, tag=2, worker=0, workers=2, slots=8, places=((0, 0), (
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
+    ("name", "value", "message"),
     [
-        ("slots", 4.5),
-        ("slots", True),
-        ("slots", 10**400),
-        ("worker", 0.0),
-        ("workers", "2"),
-        ("tag", -1),
-        ("seed", -1),
-        ("seed", 1 << 64),
-        ("seed", "5"),
-        ("epoch", 1.0),
-        ("places", [[0, 0.5], [1, 0]]),
-        ("places", [[0, 0], ["1", 0]]),
-        ("servers", [["nowhere", 1]]),
-        ("servers", [["127.0.0.1", 70000]]),
-        ("servers", [["127.0.0.1", "1"]]),
-        ("servers", [[5, 1]]),
-        ("servers", 7),
-        ("local", ["127.0.0.1", -1]),
-        ("local", ["127.0.0.1"]),
-        ("codec", 5),
-        ("controller", None),
-        ("code_table", "x"),
+        ("slots", 4.5, r"Job ticket: slots = 4\.5: expected 1 to "),
+        ("slots", True, "Job ticket: slots = True: expected 1 to "),
+        ("slots", 10**400, "ticket"),
+        ("worker", 0.0, r"Job ticket: worker = 0\.0: expected 0 to 1"),
+        ("workers", "2", "ticket"),
+        ("tag", -1, "Job ticket: tag = -1: expected 0 to "),
+        ("seed", -1, "Job ticket: seed = -1: expected 0 to "),
+        ("seed", 1 << 64, "Job ticket: seed = 18446744073709551616: expected 0 to "),
+        ("seed", "5", "Job ticket: seed = '5': expected 0 to "),
+        ("epoch", 1.0, r"Job ticket: epoch = 1\.0: expected 0 to "),
+        ("places", [[0, 0.5], [1, 0]], "expected racks < 32 and bits < 32"),
+        ("places", [[0, 0], ["1", 0]], "expected racks < 32 and bits < 32"),
+        ("places", [[0, 0]], r"Job ticket: places = \[\(0, 0\)\]: expected 2 different places, one per worker"),
+        ("servers", [["nowhere", 1]], "expected IPv4 addresses and ports"),
+        ("servers", [["127.0.0.1", 70000]], "expected IPv4 addresses and ports"),
+        ("servers", [["127.0.0.1", "1"]], "expected IPv4 addresses and ports"),
+        ("servers", [[5, 1]], "expected IPv4 addresses and ports"),
+        ("servers", 7, "ticket"),
+        ("local", ["127.0.0.1", -1], "expected IPv4 addresses and ports"),
+        ("local", ["127.0.0.1"], "ticket"),
+        ("codec", 5, "ticket"),
+        ("controller", None, "ticket"),
+        ("code_table", "x", "ticket"),
+        ("code_table", "00", "Job ticket: code table of 1 bytes: expected 16 bytes"),
     ],
 )
-def test_ticket_with_wrong_value_is_refused(name: str, value: Any) -> None:
+def test_ticket_with_wrong_value_is_refused(name: str, value: Any, message: str) -> None:
     fields = json.loads(TICKET.to_json())
     assert JobTicket.from_json(json.dumps(fields)) == TICKET
-    with pytest.raises(ConfigurationError, match="ticket"):
+    with pytest.raises(ConfigurationError, match=message):
         JobTicket.from_json(json.dumps({**fields, name: value}))
 
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import gc
 import socket
 import subprocess
@@ -22,7 +23,7 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol import LaneOp
 from lanesum.server import AggregationServer, ServerJob
 from lanesum.transport import JobTicket, UdpTransport
-from lanesum.transport.errors import SessionClosedError
+from lanesum.transport.errors import SessionClosedError, TransportError
 from lanesum.transport.native_worker_loop import NativeWorkerLoop
 from lanesum.transport.worker_loop import PythonWorkerLoop
 from lanesum_lab.veth import obstacle
@@ -74,6 +75,22 @@ def test_offload_option_controls_super_packets(offload: Any, gso: bool) -> None:
             assert transport.exchange(LaneOp.ADD32, WORDS).result().tolist() == WORDS.tolist()
             if isinstance(transport._loop, NativeWorkerLoop):
                 assert transport._loop.gso is gso
+
+
+def test_window_or_deadline_of_zero_raises() -> None:
+    for options in ({"window": 0}, {"deadline_s": 0.0}):
+        with pytest.raises(ConfigurationError, match=r"window = \d+, deadline_s = .*: both must be positive"):
+            UdpTransport(tickets((HOST, 9), 1)[0], **options)  # type: ignore[arg-type]
+
+
+def test_round_that_the_job_cannot_sum_raises() -> None:
+    (ticket,) = tickets((HOST, 9), 1)
+    one = dataclasses.replace(ticket, ops=(LaneOp.EXPAND3TO8,))
+    with contextlib.closing(UdpTransport(one)) as transport:
+        with pytest.raises(TransportError, match=r"Job \d+ was not admitted for ADD32; it has EXPAND3TO8"):
+            transport.exchange(LaneOp.ADD32, WORDS)
+        with pytest.raises(TransportError, match="1000 words are not whole groups of 3, as EXPAND3TO8 needs them"):
+            transport.exchange(LaneOp.EXPAND3TO8, WORDS)
 
 
 def test_unknown_offload_raises() -> None:
