@@ -102,8 +102,14 @@ def test_service_refusal_names_the_reason(address: str) -> None:
         rpc.call(address, rpc.JOIN, {"job": "a", "worker": "x"})
     with pytest.raises(rpc.ControllerError, match=r"1\.5 is no worker number, and no host"):
         rpc.call(address, rpc.JOIN, {"job": "a", "worker": 1.5})
+    for name in ("claimant", "description"):
+        with pytest.raises(rpc.ControllerError, match=rf"{name} = 'x\\x00y' has a NUL character"):
+            rpc.call(address, rpc.JOIN, {"job": "a", "worker": 0, name: "x\0y"})
     with pytest.raises(rpc.ControllerError, match="has no worker 1; it has 1"):
         join(controller=address, job="a", worker=1)
+    for name in ("a\0", "a\x1b[2J"):
+        with pytest.raises(rpc.ControllerError, match=r"Job name .* has characters that cannot be printed"):
+            rpc.call(address, rpc.ADMIT, {"name": name, "workers": ["w1"], "slots": 8})
     with pytest.raises(rpc.ControllerError, match="Not a job request"):
         rpc.call(address, rpc.ADMIT, {"name": "b", "colour": "red"})
     with pytest.raises(rpc.ControllerError, match="Not a job request: slots: Input should be a valid integer"):
@@ -322,9 +328,31 @@ def test_job_commands_manage_a_job(address: str, controller: Controller) -> None
         assert when in listing
     assert re.search(r" \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ a: new incarnation: w1 left", lanesum("events"))
     assert json.loads(lanesum("events", "--json"))[-1]["what"] == "new incarnation: w1 left"
-    assert json.loads(lanesum("counters"))["server"]["refused"] == {"not a member": 1}
+    assert json.loads(lanesum("counters", "--json"))["server"]["refused"] == {"not a member": 1}
     lanesum("remove", "a")
     assert [job.request.name for job in controller.jobs()] == ["b"]
+
+
+def test_counters_are_a_table_without_zeros(
+    address: str, controller: Controller, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lines() -> list[list[str]]:
+        result = invoke(["job", "counters", "--controller", address])
+        assert result.exit_code == 0, result.output
+        cells = [re.split("[│┃]", line.strip("│┃")) for line in result.output.splitlines()]
+        return [[cell.strip() for cell in line] for line in cells]
+
+    monkeypatch.setattr(site.switches["s1"], "decisions", lambda: {"claim": 1234567, "replay": 0, "accept": 5})
+    found = lines()
+    assert ["counter", "s0", "s1", "s2", "server"] in found and ["claim", "3", "1,234,567", "3", "2"] in found
+    assert ["accept", "0", "5", "0", "0"] in found and ["refused: not a member", "0", "0", "0", "1"] in found
+    assert not any("replay" in line for line in found)
+    site.server.away = site.switches["s2"].away = True
+    controller.deployment.check_switch("s2")
+    for switch in site.switches.values():
+        monkeypatch.setattr(switch, "decisions", lambda: {"claim": 0})
+    away = [["server: does not answer"], ["s2: lost: The switch is away"]]
+    assert lines() == [*away, ["No packets yet."]]
 
 
 @pytest.mark.parametrize(

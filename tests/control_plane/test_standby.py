@@ -16,7 +16,7 @@ import pytest
 from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.rpc import controller as rpc
 from lanesum.rpc import json_grpc, tls
-from lanesum_control import certs
+from lanesum_control import backup, certs
 from lanesum_control import postgresql as postgresql_module
 from lanesum_control.backup import back_up, restore
 from lanesum_control.errors import NotLeaderError, NotPrimaryError, SchemaError, StoreError
@@ -25,6 +25,7 @@ from lanesum_control.postgresql import PostgresqlDatabase, PostgresqlUrl, import
 from lanesum_control.service import ControllerService
 from lanesum_control.state_schema import SCHEMA_VERSION, TABLES
 from lanesum_control.store import Store
+from lanesum_lab.run.loopback import free_address
 from tests.command_line import invoke
 from tests.control_plane.conftest import leading
 from tests.control_plane.control_fakes import Site, request, what
@@ -348,19 +349,31 @@ def test_host_of_the_environment_needs_tls_too(monkeypatch: pytest.MonkeyPatch) 
     assert PostgresqlUrl.parse("postgresql:///state", insecure=True).url == "postgresql:///state"
 
 
+@pytest.mark.parametrize(
+    "words", [["backup", "postgresql://db.example/a", "copy"], ["restore", "copy", "postgresql://db.example/a"]]
+)
+def test_backup_and_restore_accept_what_the_error_advises(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("back_up", "restore"):
+        monkeypatch.setattr(backup, name, lambda *places: sum(isinstance(one, PostgresqlUrl) for one in places))
+    refused = invoke(["controller", *words])
+    assert refused.exit_code == 2 and "accept --insecure" in " ".join(refused.output.split())
+    assert invoke(["controller", *words, "--insecure"]).exit_code == 0
+
+
 def test_database_on_the_network_is_used_with_tls_and_password(
     postgresql: PostgresqlServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("PGPASSWORD", "PGPASSFILE"):
         monkeypatch.delenv(name, raising=False)
-    certs.init(tmp_path / "own", ["127.19.1.57"])
+    address = free_address()
+    certs.init(tmp_path / "own", [address[0]])
     certs.init(tmp_path / "other")
     passwords = tmp_path / "passwords"
     passwords.touch(0o600)
-    passwords.write_text("127.19.1.57:5432:postgres:*:secret\n")
+    passwords.write_text(f"{address[0]}:{address[1]}:postgres:*:secret\n")
     postgresql.stop()
     try:
-        base = postgresql.start_with_tls("127.19.1.57", tmp_path / "own" / "controller", "secret")
+        base = postgresql.start_with_tls(address, tmp_path / "own" / "controller", "secret")
         own, other = (f"sslmode=verify-full&sslrootcert={tmp_path}/{name}/ca/ca.crt" for name in ("own", "other"))
         with Leadership(PostgresqlUrl.parse(f"{base}?{own}&passfile={passwords}"), "a") as leadership:
             assert leadership.take()

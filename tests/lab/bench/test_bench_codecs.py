@@ -9,6 +9,7 @@ import importlib.util
 import json
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +137,23 @@ def test_threads_are_compared_with_two_runs_at_once(monkeypatch: pytest.MonkeyPa
         assert one["times"]["median"] == 2 and one["of_ceiling"] == 2 / ceiling["times"]["median"]
     monkeypatch.setattr(two_threads.os, "sched_getaffinity", lambda pid: {0})
     assert two_threads.measure(timed, 2) == []
+
+
+def test_threads_are_compared_in_elapsed_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time of the processor is the sum over all threads, which no second thread reduces."""
+    seen: list[dict[str, float]] = []
+
+    def measure(timed: Callable[[], dict[str, float]], turns: int) -> list[Any]:
+        with monkeypatch.context() as patched:
+            patched.setattr("time.process_time", lambda: 0.0)
+            seen.append(timed())
+        return []
+
+    monkeypatch.setattr(two_threads, "measure", measure)
+    monkeypatch.setattr(codec, "_speed", lambda settings, left_out: [])
+    codec.run(dataclasses.replace(codec.QUICK, parts=("speed",)))
+    (times,) = seen
+    assert set(times) == {"norm", "encode", "decode"} and min(times.values()) > 0
 
 
 def test_levels_that_are_not_there_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
