@@ -9,6 +9,7 @@ import contextlib
 import functools
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -89,6 +90,27 @@ def build_folder(profile: TofinoProfile) -> Path:
     folder = tempfile.mkdtemp(prefix="lanesum-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return build_profile(profile, P4_SOURCES, Path(folder)).binary.parent
+
+
+def assembly_of(profile: TofinoProfile) -> str:
+    """Return the profile's assembly; skip the test, with the reason, where there is none or no assembler."""
+    reason = obstacle(profile) or ("" if shutil.which(ASSEMBLER) else f"{ASSEMBLER} is not on PATH")
+    if reason:
+        pytest.skip(reason)
+    path = build_folder(profile).parent / "pipe" / "main.bfa"
+    if not path.exists():
+        pytest.skip(f"{BUILD_VARIABLE} names a folder without assembly")
+    return path.read_text()
+
+
+def assemble(profile: TofinoProfile, assembly: str, folder: Path) -> Path:
+    """Assemble a changed program of the profile in an empty folder; return it, as a build for the model."""
+    source = folder / "main.bfa"
+    source.write_text(assembly)
+    (folder / "logs").mkdir()
+    subprocess.run([ASSEMBLER, "-o", str(folder), str(source)], check=True, capture_output=True)
+    shutil.copy(build_folder(profile) / "context.json", folder)
+    return folder
 
 
 @contextlib.contextmanager

@@ -30,23 +30,18 @@ _SHORT_FOR_OTHER_PROFILES = ("test_lane_operations.py", "test_aggregation.py")
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if _is_long(item):
+        params = item.callspec.params if hasattr(item, "callspec") else {}
+        values = {*map(str, params.values())}
+        if not values.isdisjoint(MODEL_PROFILES):
             item.add_marker(pytest.mark.long)
-
-
-def _is_long(item: pytest.Item) -> bool:
-    callspec = getattr(item, "callspec", None)
-    return (
-        callspec is not None
-        and not {"running_star", "running_tree"}.isdisjoint(callspec.params)
-        and (
-            not set(MODEL_PROFILES).isdisjoint(map(str, callspec.params.values()))
-            or (
-                not set(_OTHER_PROFILES).isdisjoint(map(str, callspec.params.values()))
-                and item.path.name not in _SHORT_FOR_OTHER_PROFILES
-            )
-        )
-    )
+            # The first test of a profile compiles it, which takes minutes; the model has a limit of its own.
+            item.add_marker(pytest.mark.timeout(0))
+        elif (
+            not values.isdisjoint(_OTHER_PROFILES)
+            and not {"running_star", "running_tree"}.isdisjoint(params)
+            and item.path.name not in _SHORT_FOR_OTHER_PROFILES
+        ):
+            item.add_marker(pytest.mark.long)
 
 
 @pytest.fixture(scope="session", params=TARGETS)

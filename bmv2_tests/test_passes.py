@@ -17,6 +17,7 @@ import contextlib
 import random
 import tempfile
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,6 +27,8 @@ from lanesum_control.client import SwitchConnection
 from lanesum_control.model import DEFAULT_LEASE_TICKS, NO_ROLE, Member, SwitchJob
 from lanesum_control.pipelines import tofino_pipeline
 from lanesum_control.switch import P4RuntimeSwitch
+from lanesum_control.tofino.profiles import PROFILES as ALL_PROFILES
+from lanesum_control.tofino.profiles import profile as tofino_profile
 from lanesum_switch.frames import UdpFrame
 from lanesum_switch.p4runtime import P4RuntimeServer
 from lanesum_switch.reference.switch import PortFrame
@@ -37,8 +40,7 @@ from .oracle import Words, aggregate, uplink_words
 from .star import SERVER, worker_host
 from .target import DEVICE_ID
 
-# Number of passes, and the recirculation port of pipe 0.
-PROFILES = {"tofino1-w256": (8, 68), "tofino2-w256": (4, 6)}
+PROFILES = tuple(profile.name for profile in ALL_PROFILES if profile.passes > 1)
 WORKERS = 3
 
 
@@ -92,24 +94,33 @@ class Loop:
 _MODELS = [name for name, profile in MODEL_PROFILES.items() if profile.name in PROFILES]
 
 
-@pytest.fixture(scope="module", params=[*PROFILES, *(pytest.param(name, marks=pytest.mark.long) for name in _MODELS)])
-def loop(request: pytest.FixtureRequest) -> Iterator[Loop]:
-    name = request.param
-    profile = MODEL_PROFILES[name].name if name in MODEL_PROFILES else name
-    passes, port = PROFILES[profile]
-    pipeline = tofino_pipeline(profile)
+@contextlib.contextmanager
+def open_loop(name: str, build: Path | None = None) -> Iterator[Loop]:
+    """Start a switch behind a P4Runtime server; ``name``: a profile, or a target of the model.
+
+    ``build``: folder with another binary for the model and its ``context.json``.
+    """
+    profile = MODEL_PROFILES[name] if name in MODEL_PROFILES else tofino_profile(name)
+    pipeline = tofino_pipeline(profile.name)
+    port = profile.chip.ports.recirculation_port
     assert pipeline.chip is not None and port in pipeline.chip.recirculation_ports
     with contextlib.ExitStack() as cleanup:
         switch: TofinoSwitch
         if name in MODEL_PROFILES:
-            switch = cleanup.enter_context(model_switch(MODEL_PROFILES[name], recirculation_ports=()))
+            switch = cleanup.enter_context(model_switch(profile, build, recirculation_ports=()))
         else:
             switch = TofinoSwitch(recirculation_ports=())
         address = f"unix:{cleanup.enter_context(tempfile.TemporaryDirectory(prefix='lanesum-'))}/p4runtime"
         cleanup.enter_context(P4RuntimeServer(switch, address, DEVICE_ID))
         connection = cleanup.enter_context(SwitchConnection(address, device_id=DEVICE_ID))
         control = P4RuntimeSwitch.with_pipeline(connection, pipeline)
-        yield Loop(name, switch, control, pipeline.accumulator_words, passes, port)
+        yield Loop(name, switch, control, pipeline.accumulator_words, profile.passes, port)
+
+
+@pytest.fixture(scope="module", params=[*PROFILES, *(pytest.param(name, marks=pytest.mark.long) for name in _MODELS)])
+def loop(request: pytest.FixtureRequest) -> Iterator[Loop]:
+    with open_loop(request.param) as loop:
+        yield loop
 
 
 def contribution_of(worker: int, place: Place, words: int) -> Words:

@@ -12,7 +12,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import random
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -23,13 +22,12 @@ import pytest
 from lanesum.protocol import Kind, LaneOp, Packet
 from lanesum.protocol.spec import Flag
 from lanesum_control.client import SwitchConnection
-from lanesum_control.model import NO_ROLE, HostPort, Member, Role, SwitchJob
+from lanesum_control.model import NO_ROLE, HostPort, Role, SwitchJob
 from lanesum_control.network import Network
 from lanesum_control.placement import place
 from lanesum_control.switch import P4RuntimeSwitch
 from lanesum_control.tofino.chips import PORTS_PER_PIPE, pipe_of
 from lanesum_lab.targets import SwitchTarget
-from lanesum_lab.tofino_model.chips import MODELS
 from lanesum_switch.frames import UdpFrame, ipv4_int
 from lanesum_switch.p4runtime import P4RuntimeServer
 from lanesum_switch.reference.switch import PortFrame
@@ -39,7 +37,6 @@ from .chip_model import MODEL_PROFILES
 from .jobs import FIRST, Job, Place, routed
 from .oracle import Words, aggregate, random_words
 from .star import SERVER, Star
-from .star import worker_host as worker_of_star
 from .target import DEVICE_ID
 from .targets import RECORDS
 
@@ -237,44 +234,6 @@ def test_removed_job_leaves_nothing_in_the_pipes(chip: Chip) -> None:
         tables = [table for table in chip.star.target.control.tables if table.endswith(jobs)]
         assert len(tables) == 2
         assert [chip.star.target.control.entries(table) for table in tables] == [[], []]
-
-
-class OnePipeJob(SwitchJob):
-    """A job whose partial sums recirculate to their own pipe, to other slots: for a switch of one pipe."""
-
-    @property
-    def pipe_sums(self) -> tuple[SwitchJob, ...]:
-        found = super().pipe_sums
-        return tuple(dataclasses.replace(part, slot_base=self.slot_base + self.slot_count) for part in found)
-
-
-def test_partial_sums_recirculate_within_one_pipe(star: Star) -> None:
-    """Bridge header, parser and checksums of recirculated sums."""
-    if star.target.name in MODEL_PROFILES:
-        chip = MODELS[MODEL_PROFILES[star.target.name].chip]
-        if chip.exit != chip.recirculation:
-            pytest.skip(f"{star.target.name} recirculates by a front port, where sums lose their bridge header")
-    rack = Member(0, (worker_of_star(1), worker_of_star(2)), _UDP_PORT, aggregate=True)
-    members = (rack, *(Member(bit, (worker_of_star(bit + 2),), _UDP_PORT) for bit in (1, 2)))
-    whole = OnePipeJob(
-        star.next_job(), 0x7A650000, 0, 2, 77, members, star.target.ops, role=Role.UPPER, combining_pipe=0
-    )  # fmt: skip
-    star.admit_job(whole)
-    (part,) = whole.pipe_sums
-    of_rack, of_all = (Job(one, star.accumulator_words, SERVER) for one in (part, whole))
-    for chunk, op in enumerate((LaneOp.ADD32, LaneOp.EXPAND8)):
-        place = Place(0, chunk, op=op)
-        words = of_rack.words(chunk, op) + of_all.words(chunk + 10, op)[1:]
-        frames = [of_rack.contribution(bit, words[bit], place, checksum=True) for bit in (0, 1)]
-        frames += [of_all.contribution(bit, words[bit + 1], place, checksum=True) for bit in (1, 2)]
-        forged = of_rack.contribution(1, words[1], place, checksum=True, flags=Flag.UPPER)
-        assert [star.exchange(*frame) for frame in (frames[0], forged, frames[2], frames[1])] == [[], [], [], []]
-        results = star.exchange(*frames[3])
-        assert [port for port, _ in results] == [1, 2, 3, 4]
-        packets = [Packet.unpack(UdpFrame.unpack(frame).payload) for _, frame in [*results, *star.exchange(*frames[1])]]
-        assert [packet.header.racks for packet in packets] == [0b111] * 5
-        for packet in packets:
-            assert np.array_equal(packet.payload, aggregate(op, words))
 
 
 class Recirculation:

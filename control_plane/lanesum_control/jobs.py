@@ -84,6 +84,8 @@ class JobRequest:
         """Check the request against packets of ``accumulator_words``. Raises AdmissionError."""
         if not self.name:
             raise AdmissionError("A job needs a name.")
+        if not self.name.isprintable():
+            raise AdmissionError(f"Job name {self.name!r} has characters that cannot be printed.")
         if not self.workers:
             raise AdmissionError(f"Job {self.name!r} asks for 0 workers.")
         if len(set(self.workers)) != len(self.workers):

@@ -16,6 +16,7 @@ import time
 import urllib.parse
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 from lanesum.errors import ConfigurationError, MissingToolError
@@ -61,11 +62,6 @@ def import_asyncpg() -> Any:
     return asyncpg
 
 
-def is_url(state: str) -> bool:
-    """Return True for the URL of a database, False for a file."""
-    return state.lower().startswith(_SCHEMES)
-
-
 @dataclass(frozen=True, slots=True)
 class PostgresqlUrl:
     """URL of a database without secrets, see ``parse``; ``name`` is what messages have of it."""
@@ -109,6 +105,11 @@ class PostgresqlUrl:
                 "Add sslmode=verify-full&sslrootcert=FILE to the URL of --state, or accept --insecure.",
             )
         return cls(url, f"{parts.scheme}://{parts.netloc}{parts.path}")
+
+
+def state_at(state: str, *, insecure: bool = False) -> Path | PostgresqlUrl:
+    """Return the file or the database of ``--state``. Raises ConfigurationError, see ``PostgresqlUrl.parse``."""
+    return PostgresqlUrl.parse(state, insecure=insecure) if state.lower().startswith(_SCHEMES) else Path(state)
 
 
 _NEXT_STEP = "Give postgresql://USER@HOST:PORT/DATABASE."

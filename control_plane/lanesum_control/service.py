@@ -362,6 +362,8 @@ def _text(message: dict[str, Any], name: str) -> str | None:
     value = message.get(name)
     if value is not None and len(str(value)) > _MAX_TEXT:
         raise AdmissionError(f"{name} has {len(str(value))} characters, more than {_MAX_TEXT}.")
+    if "\0" in str(value):
+        raise AdmissionError(f"{name} = {str(value)[:40]!r} has a NUL character, which PostgreSQL cannot store.")
     return None if value is None else str(value)
 
 

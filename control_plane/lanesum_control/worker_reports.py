@@ -9,27 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from lanesum_control.errors import AdmissionError
+from lanesum_control.metrics.families import WORKER_COUNTS
 
 _MAX_COUNT = 1 << 63
 _MAX_NAMES = 64
 #: Counts of a report, see ``lanesum.transport.stats.TransportStats``; ``latency_us`` is a sum over all chunks.
-COUNTS = (
-    "packets_sent",
-    "packets_received",
-    "bytes_sent",
-    "bytes_received",
-    "retransmissions",
-    "bypasses",
-    "duplicate_results",
-    "server_results",
-    "partial_results",
-    "ecn_marks",
-    "collisions",
-    "rounds",
-    "chunks",
-    "latency_us",
-    "wait_us",
-)
+COUNTS = tuple(count for _, count, _, _ in WORKER_COUNTS)
 
 
 def read_counts(message: object) -> dict[str, int]:

@@ -33,11 +33,13 @@ class PostgresqlServer:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._port = ""
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self, **more: str) -> None:
         """Start with more settings, and wait until it answers."""
         assert _INITDB is not None
+        self._port = more.get("port", "5432")
         settings = {"listen_addresses": "", "unix_socket_directories": str(self.folder), "fsync": "off"}
         options = [word for name, value in (settings | more).items() for word in ("-c", f"{name}={value}")]
         command = [str(Path(_INITDB).with_name("postgres")), "-D", f"{self.folder}/data", *options]
@@ -52,7 +54,7 @@ class PostgresqlServer:
             self._process.send_signal(3)
             self._process.wait()
 
-    def start_with_tls(self, address: str, certificates: Path, password: str) -> str:
+    def start_with_tls(self, address: tuple[str, int], certificates: Path, password: str) -> str:
         """Start with TLS and a password at ``address`` too; return the URL of a database there, without parameters."""
         for name in (tls.CERTIFICATE, tls.KEY):
             shutil.copy(certificates / name, self.folder)
@@ -62,9 +64,9 @@ class PostgresqlServer:
         access = "local all all trust\nhostssl all all 127.0.0.0/8 scram-sha-256\n"
         (self.folder / "data" / "pg_hba.conf").write_text(access)
         files = {"ssl_cert_file": f"{self.folder}/{tls.CERTIFICATE}", "ssl_key_file": f"{self.folder}/{tls.KEY}"}
-        self.start(listen_addresses=address, ssl="on", **files)
+        self.start(listen_addresses=address[0], port=str(address[1]), ssl="on", **files)
         assert not self._psql(f"ALTER USER {_USER} PASSWORD '{password}'").returncode
-        return f"postgresql://{_USER}@{address}/postgres"
+        return f"postgresql://{_USER}@{address[0]}:{address[1]}/postgres"
 
     def empty_database(self, name: str) -> str:
         """Return the URL of the database ``name``, without tables."""
@@ -75,8 +77,9 @@ class PostgresqlServer:
 
     def _psql(self, query: str, database: str = "template1") -> subprocess.CompletedProcess[bytes]:
         assert _INITDB is not None
-        psql = [str(Path(_INITDB).with_name("psql")), "-h", self.folder, "-U", _USER, "-d", database, "-c", query]
-        return subprocess.run(psql, check=False, capture_output=True)
+        where = ["-h", str(self.folder), "-p", self._port, "-U", _USER, "-d", database]
+        psql = str(Path(_INITDB).with_name("psql"))
+        return subprocess.run([psql, *where, "-c", query], check=False, capture_output=True)
 
 
 def _start(command: list[str], folder: Path) -> subprocess.Popen[bytes]:

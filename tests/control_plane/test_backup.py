@@ -139,7 +139,9 @@ def test_restore_over_a_state_file_is_refused(suffix: str, state: Path, tmp_path
     Store(tmp_path / "copy").close()
     old = Path(f"{state}{suffix}")
     old.write_text("precious")
-    with pytest.raises(StoreError, match=rf"would overwrite {old}\. Stop the controller, and move these files away"):
+    with pytest.raises(
+        StoreError, match=rf"Restoring would overwrite {old}\. Stop the controller, and move these files away"
+    ):
         restore(tmp_path / "copy", state)
     assert old.read_text() == "precious"
 
@@ -154,7 +156,11 @@ def test_restore_of_a_newer_backup_is_refused(state: Path, tmp_path: Path) -> No
     assert not state.exists()
 
 
-def test_restore_of_a_broken_backup_is_refused(state: Path, tmp_path: Path) -> None:
+def _unreadable(*_: object) -> None:
+    raise sqlite3.OperationalError("disk I/O error")
+
+
+def test_restore_of_a_broken_backup_is_refused(state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copy = tmp_path / "copy"
     with Store(tmp_path / "first") as store:
         controller = Site().start(store=store)
@@ -162,20 +168,39 @@ def test_restore_of_a_broken_backup_is_refused(state: Path, tmp_path: Path) -> N
             controller.admit(request(f"job{number}", slots=1))
     back_up(tmp_path / "first", copy)
     good = copy.read_bytes()
-    for broken in (good[: len(good) // 2], good[:4096] + os.urandom(len(good) - 4096), b"", b"text" * 1000):
+    for broken, message in (
+        (good[: len(good) // 2], "is broken|Cannot"),
+        (good[:4096] + os.urandom(len(good) - 4096), "is broken|Cannot"),
+        (b"", "copy is empty"),
+        (b"text" * 1000, "The state file .* is broken: "),
+    ):
         copy.write_bytes(broken)
-        with pytest.raises(StoreError):
+        with pytest.raises(StoreError, match=message):
             restore(copy, state)
         assert not state.exists()
+    with pytest.raises(
+        StoreError, match=r"There is no state file .*absent. Name the file of lanesum controller --state"
+    ):
+        restore(tmp_path / "absent", state)
+    with pytest.raises(StoreError, match=r"Cannot create .*absent/state.db.restored.part: No such file or directory"):
+        restore(tmp_path / "first", tmp_path / "absent" / "state.db")
+    monkeypatch.setattr("lanesum_control.backup.verify", _unreadable)
+    with pytest.raises(StoreError, match=r"Cannot read the state file .*first: disk I/O error\. Name another file"):
+        restore(tmp_path / "first", state)
 
 
 def test_restore_of_a_backup_with_a_hostile_job_is_refused(state: Path, tmp_path: Path) -> None:
     admitted(tmp_path / "first", "a").deployment._store.close()
     back_up(tmp_path / "first", tmp_path / "copy")
     with contextlib.closing(sqlite3.connect(tmp_path / "copy")) as db:
+        db.execute("UPDATE jobs SET request = x'00'")
+        db.commit()
+    with pytest.raises(StoreError, match="is broken: request of jobs has a value of type blob, not text"):
+        restore(tmp_path / "copy", state)
+    with contextlib.closing(sqlite3.connect(tmp_path / "copy")) as db:
         db.execute("UPDATE jobs SET request = '{\"name\": 7}'")
         db.commit()
-    with pytest.raises(StoreError, match="is broken: Not a job request"):
+    with pytest.raises(StoreError, match=r"The state in .* is broken: Not a job request"):
         restore(tmp_path / "copy", state)
     assert not state.exists()
 

@@ -5,16 +5,20 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import grpc
 import pytest
+from p4.v1 import p4runtime_pb2
 
 from lanesum.errors import ConfigurationError
 from lanesum_control.bfruntime import messages
 from lanesum_control.bfruntime.connection import BfRuntimeConnection, forwarding_config
 from lanesum_control.bfruntime.description import Description
+from lanesum_control.bfruntime.entries import to_p4runtime
 from lanesum_control.bfruntime.link_news import LinkNews
 from lanesum_control.bfruntime.ports import PortSettings, PortTable
 from lanesum_control.bfruntime.replication import ReplicationEngine
@@ -81,12 +85,62 @@ def test_job_is_summed_and_its_owner_is_in_the_register(process: Process, remote
     assert connection.read_register(OWNER_REGISTER, 0) == {"lo": [5] * 4, "hi": [6] * 4}
     with pytest.raises(PipelineError, match="has the fields lo, hi, not lo"):
         connection.write_register(OWNER_REGISTER, 0, {"lo": 5})
-    with pytest.raises(SwitchWriteError, match=r"refused cell 1048576 of register .*slot_owner"):
+    with pytest.raises(SwitchWriteError, match=r"The switch at .* refused cell 1048576 of register .*slot_owner"):
         connection.write_register(OWNER_REGISTER, 1 << 20, {"lo": 5, "hi": 6})
-    with pytest.raises(PipelineError, match="has no register nothing"):
+    with pytest.raises(PipelineError, match="The switch's program has no register nothing"):
         connection.read_register("nothing", 0)
-    with pytest.raises(SwitchUnreachableError, match="NOT_FOUND"):
+    with pytest.raises(SwitchUnreachableError, match=r"Reading from the switch at .* failed: NOT_FOUND"):
         connection.read_register(OWNER_REGISTER, 1 << 20)
+
+
+def test_answers_that_another_program_gives_are_refused() -> None:
+    tables = json.loads(DESCRIPTION)["tables"]
+    for text, said in (
+        (b"{}", "The description is no bf-rt JSON: KeyError"),
+        (json.dumps({"tables": [*tables, tables[0]]}).encode(), "The description has two tables of one id or name"),
+    ):
+        with pytest.raises(PipelineError, match=said):
+            Description(text)
+    description = Description(DESCRIPTION)
+    with pytest.raises(PipelineError, match=r"The agent has no table nothing\. Use an agent that has it"):
+        description.named("nothing")
+    table = next(iter(description.by_id.values()))
+    with pytest.raises(PipelineError, match=r"Table .* has no field nothing\. Use an agent that has it"):
+        table.key("nothing")
+    entry = messages.TableEntry(table_id=table.id)
+    entry.key.fields.add(field_id=77)
+    with pytest.raises(PipelineError, match=rf"an entry of table {table.id} with number 77, which this program lacks"):
+        to_p4runtime(description, entry)
+    group = p4runtime_pb2.MulticastGroupEntry(multicast_group_id=1)
+    for port in range(257):
+        group.replicas.add(egress_port=port, instance=1)
+    with pytest.raises(SwitchWriteError, match="Group 1 has 257 replicas; 256 are possible"):
+        list(ReplicationEngine(description).insertion(group))
+
+
+class FailedCall(grpc.RpcError):
+    """The agent's answer to a call that it cannot carry out."""
+
+    def code(self) -> grpc.StatusCode:
+        return grpc.StatusCode.INTERNAL
+
+    def details(self) -> str:
+        return "Warm init failed."
+
+
+def test_agent_that_cannot_restart_is_named(remote: RemoteSwitch, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise FailedCall
+
+    connection = connection_of(remote)
+    monkeypatch.setattr(connection, "_call", fail)
+    monkeypatch.setattr(connection, "_is_pushing", True)
+    with pytest.raises(PipelineError, match=r"The switch at .* did not end its restart: Warm init failed\. Look at"):
+        connection.end_push()
+    monkeypatch.setattr(connection, "_engine", None)
+    monkeypatch.setattr(connection, "_config", lambda: None)
+    with pytest.raises(SwitchUnreachableError, match=r"The switch at .* runs no program"):
+        _ = connection._engine_here
 
 
 def test_refused_entry_is_named_and_nothing_else_is_lost(process: Process, remote: RemoteSwitch) -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from lanesum.errors import ConfigurationError
 from lanesum.rpc.caller import Role
@@ -86,11 +88,28 @@ def test_certificate_for_nothing_is_refused(certs: ModuleType, tmp_path: Path) -
         certs.Authority.create(tmp_path).issue("empty")
 
 
+def test_absent_authority_and_key_of_another_kind_are_refused(certs: ModuleType, tmp_path: Path) -> None:
+    with pytest.raises(
+        ConfigurationError, match=r"There is no certificate authority in .*\. Make one \(lanesum certs init"
+    ):
+        certs.Authority(tmp_path)
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigurationError, match=r"Cannot create the folder .*file/certs: Not a directory"):
+        certs.init(tmp_path / "file" / "certs")
+    certs.init(tmp_path)
+    other = ed25519.Ed25519PrivateKey.generate().private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    (tmp_path / "ca" / "ca.key").write_bytes(other)
+    with pytest.raises(ConfigurationError, match=r"ca.key is no key on an elliptic curve"):
+        certs.Authority(tmp_path)
+
+
 @pytest.mark.parametrize("text", [b"", b"no key", b"\xff\x00"])
 def test_broken_authority_says_so(certs: ModuleType, tmp_path: Path, text: bytes) -> None:
     certs.init(tmp_path)
     (tmp_path / "ca" / "ca.key").write_bytes(text)
-    with pytest.raises(ConfigurationError, match="cannot be read"):
+    with pytest.raises(ConfigurationError, match=r"The certificate authority in .* cannot be read: "):
         certs.Authority(tmp_path)
 
 

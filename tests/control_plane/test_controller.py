@@ -154,7 +154,7 @@ def test_resize_without_a_new_incarnation(controller: Controller, site: Site) ->
     [
         (request(workers=0), "asks for 0 workers"),
         (replace(request(), workers=("w1", "w1")), "names a host twice"),
-        (replace(request(), workers=("w1", "x9")), "unknown hosts: x9"),
+        (replace(request(), workers=("w1", "x9")), "Job 'a' names unknown hosts: x9"),
         (request(slots=0), "slots = 0 is not between 1 and"),
         (request(slots=101), "A quota of 101 slots cannot be met at s1: other jobs use 0 of 100 guaranteed slots"),
         (request(quota=41), "quota = 41 is not between 0 and 40"),
@@ -164,6 +164,7 @@ def test_resize_without_a_new_incarnation(controller: Controller, site: Site) ->
         (request(seed=1 << 64), "seed = 18446744073709551616 is not between"),
         (request(udp_port=0), "udp_port = 0 is not between"),
         (request(ops=()), "names no lane operation"),
+        (replace(request(), worker_token="secret"), "worker_token is no SHA-256 in hexadecimal digits"),
         (request(""), "A job needs a name"),
     ],
 )
@@ -173,6 +174,13 @@ def test_refusals(controller: Controller, site: Site, bad: JobRequest, says: str
     assert not site.switches["s1"].jobs
     assert not site.server.jobs
     assert controller.admit(request()).switch_jobs["s1"].slot_base == 0
+
+
+def test_job_without_a_free_udp_port_is_refused(controller: Controller, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lanesum_control.udp_ports._MORE_PORTS", ())
+    controller.admit(JobRequest("first", ("w1", "w2"), slots=8))
+    with pytest.raises(AdmissionError, match=r"Job 'second': its hosts w2, w3 have no UDP port left\. Remove a job"):
+        controller.admit(JobRequest("second", ("w2", "w3"), slots=8))
 
 
 def test_jobs_of_the_same_hosts_have_ports_of_their_own(controller: Controller) -> None:

@@ -71,7 +71,7 @@ def test_custom_profile_has_the_requested_sizes() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (("tofino3", 32, None, 1), r"no chip 'tofino3'\. Known: tofino1, tofino2\."),
+        (("tofino3", 32, None, 1), r"There is no chip 'tofino3'\. Known: tofino1, tofino2\."),
         (("tofino1", 0, None, 1), r"no code for 0 words a pass\. There is code for 8, 16, "),
         (("tofino1", -8, None, 1), "no code for -8 words a pass"),
         (("tofino1", 20, None, 1), "no code for 20 words a pass"),

@@ -15,6 +15,7 @@ import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from lanesum.errors import ConfigurationError
+from lanesum_control.errors import PipelineError
 from lanesum_control.pipelines import TOFINO_BUILD_FOLDER, tofino_pipeline
 from lanesum_control.resources import checkout_root
 from lanesum_control.tofino.device_config import Compiled
@@ -232,6 +233,7 @@ def test_check_pipe_beyond_the_chip_is_refused(tmp_path: Path) -> None:
 
 def test_file_that_is_no_device_config_is_refused(tmp_path: Path) -> None:
     printed = (FOLDER / "tofino1-w32.printed.p4").read_bytes()
+    assert refusal("tofino1-w32", printed, tmp_path).startswith("Device config packed.bin: ")
     assert refusal("tofino1-w32", printed, tmp_path) == (
         "Device config packed.bin: no compiled program, neither in Stratum's format (BfPipelineConfig) nor in "
         "that of PI. Build one: make tofino."
@@ -241,3 +243,8 @@ def test_file_that_is_no_device_config_is_refused(tmp_path: Path) -> None:
 def test_missing_device_config_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"Missing device config .*absent\.bin"):
         tofino_pipeline("tofino1-w32", tmp_path / "absent.bin")
+    with pytest.raises(ConfigurationError, match="Cannot read the device config /proc/self/mem: "):
+        tofino_pipeline("tofino1-w32", Path("/proc/self/mem"))
+    moved = dataclasses.replace(tofino_pipeline("tofino1-w32"), p4info_path=tmp_path / "absent.p4info.txtpb")
+    with pytest.raises(PipelineError, match=r"Cannot read the bf-rt description .*absent.bfrt.json: No such file"):
+        _ = moved.description

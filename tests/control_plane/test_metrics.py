@@ -31,6 +31,7 @@ from lanesum.server.service import serve
 from lanesum.server.udp import AggregationServer
 from lanesum.transport.stats import TransportStats
 from lanesum_control.cli import controller as controller_command
+from lanesum_control.controller import Controller
 from lanesum_control.metrics import endpoint as endpoint_module
 from lanesum_control.metrics import exporters
 from lanesum_control.metrics.endpoint import MAX_CONNECTIONS_OF_HOST, MetricsEndpoint
@@ -151,6 +152,7 @@ def test_samples_of_a_controller_are_its_jobs_workers_and_parts() -> None:
     site.server.away = True
     found = read(controller_samples(controller))
     expected = {
+        "lanesum_controller_leader{}": 1,
         "lanesum_jobs{}": 1,
         "lanesum_job_workers{a}": 2,
         "lanesum_job_alive_workers{a}": 0,
@@ -167,6 +169,10 @@ def test_samples_of_a_controller_are_its_jobs_workers_and_parts() -> None:
     assert {name: found[name] for name in expected} == expected
     assert not any(name.endswith("{a,w1}") for name in found)
     controller.close()
+
+
+def test_samples_of_a_standby_have_nothing_else() -> None:
+    assert read(controller_samples(None)) == {"lanesum_controller_leader{}": 0}
 
 
 def test_samples_of_a_server_and_a_switch() -> None:
@@ -202,7 +208,7 @@ def test_worker_serves_all_sessions_of_its_process(monkeypatch: pytest.MonkeyPat
         assert f'lanesum_worker_sent_packets_total{{job="{job}",worker="2"}} {job}0.0' in found
     monkeypatch.setattr(exporters, "_endpoint", [])
     monkeypatch.setenv("LOCAL_RANK", "one")
-    with pytest.raises(ConfigurationError, match="Invalid LOCAL_RANK='one'"):
+    with pytest.raises(ConfigurationError, match="Invalid LOCAL_RANK='one': expected a number"):
         exporters.serve_worker(sessions[0], "127.0.0.1:0")
 
 
@@ -391,7 +397,8 @@ def test_prometheus_scrapes_a_controller_and_fires_an_alert(tmp_path: Path) -> N
     site.server.away = True
     rules = tmp_path / "lanesum.rules.yml"
     rules.write_text(re.sub(r"for: \d+m", "for: 0s", RULES.read_text()))
-    with MetricsEndpoint(lambda: controller_samples(controller), "127.0.0.1:0") as endpoint:
+    leading: list[Controller] = []
+    with MetricsEndpoint(lambda: controller_samples(leading[0] if leading else None), "127.0.0.1:0") as endpoint:
         (tmp_path / "prometheus.yml").write_text(
             (ROOT / "deploy" / "prometheus" / "prometheus.yml")
             .read_text()
@@ -406,6 +413,8 @@ def test_prometheus_scrapes_a_controller_and_fires_an_alert(tmp_path: Path) -> N
                 assert process.poll() is None, "prometheus ended"
                 time.sleep(0.05)
             listen = found[1]
+            query(process, listen, 'ALERTS{alertname="LanesumNoLeader",alertstate="firing"}')
+            leading.append(controller)
             assert query(process, listen, 'lanesum_job_slots{job="a"}')[0]["metric"]["switch"] == "s1"
             alert = query(process, listen, 'ALERTS{alertname="LanesumServerLost",alertstate="firing"}')[0]["metric"]
             assert (alert["server"], alert["severity"]) == ("server", "critical")

@@ -13,7 +13,7 @@ import pytest
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import BUILT_ACCUMULATOR_WORDS
 from lanesum_control.manifest import BUILDS, FLAGS, MANIFEST, Bmv2Build, manifest_problems, source_files, version_of
-from lanesum_control.p4build import COMPILER, compile_build
+from lanesum_control.p4build import COMPILER, CompileError, compile_build
 from lanesum_control.pipelines import bmv2_pipeline
 from lanesum_control.resources import checkout_root
 from lanesum_control.switch import STATION
@@ -109,6 +109,17 @@ def test_bmv2_pipeline_with_faults_is_the_test_build() -> None:
     pipeline = bmv2_pipeline(with_faults=True)
     assert pipeline.capabilities.faults and pipeline.cookie != bmv2_pipeline().cookie
     assert {bmv2_pipeline(size).capabilities.faults for size in BUILT_ACCUMULATOR_WORDS} == {False}
+
+
+def test_bmv2_pipeline_without_its_build_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lanesum_control.pipelines.resources.directory", lambda *_: tmp_path)
+    with pytest.raises(ConfigurationError, match=r"Missing BMv2 program .*\. Run lanesum from a checkout"):
+        bmv2_pipeline()
+
+
+def test_program_that_the_compiler_rejects_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CompileError, match=r"rejected bmv2/main.p4 of build "):
+        compile_build("false", P4SRC, BUILDS[0], tmp_path)
 
 
 def test_bmv2_pipeline_of_a_size_without_build_is_refused() -> None:

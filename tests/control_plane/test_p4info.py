@@ -34,12 +34,31 @@ def test_every_table_counts_its_packets(accumulator_words: int) -> None:
     assert f"IngressPipeline.lanes.words_{accumulator_words}" not in registers
 
 
-@pytest.mark.parametrize("data", [b"\xff\xfe", b"tables {", b"no P4Info", b"tables { preamble { id: -1 } }"])
-def test_p4info_file_of_other_contents_is_refused(data: bytes, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"\xff\xfe", "Cannot read the P4Info "),
+        (b"tables {", "The P4Info is malformed: "),
+        (b"no P4Info", "The P4Info is malformed: "),
+        (b"tables { preamble { id: -1 } }", "The P4Info is malformed: "),
+    ],
+)
+def test_p4info_file_of_other_contents_is_refused(data: bytes, message: str, tmp_path: Path) -> None:
     path = tmp_path / "own.txtpb"
     path.write_bytes(data)
-    with pytest.raises(PipelineError, match="P4Info"):
+    with pytest.raises(PipelineError, match=message):
         _ = dataclasses.replace(bmv2_pipeline(), p4info_path=path).names
+
+
+def test_entry_that_the_program_lacks_is_refused() -> None:
+    names = bmv2_pipeline().names
+    marking = "EgressPipeline.congestion.mark_above"
+    with pytest.raises(PipelineError, match="The switch's program has no table nothing"):
+        names.entry("nothing", {})
+    with pytest.raises(PipelineError, match=r"Table .* is keyed on \['egress_port'\], not on \['port'\]"):
+        names.entry(CONGESTION, {"port": 1})
+    with pytest.raises(PipelineError, match=rf"Action {marking} does not take the parameters \['deep'\]"):
+        names.entry(CONGESTION, {"egress_port": 1}, marking, {"deep": 5})
 
 
 def test_read_entry_of_another_program_is_refused() -> None:
@@ -51,9 +70,13 @@ def test_read_entry_of_another_program_is_refused() -> None:
     table.table_id = 1
     field.match[0].field_id = 77
     param.action.action.params.add(param_id=5)
-    for foreign in (table, field, param):
-        with pytest.raises(PipelineError, match="lacks"):
+    for foreign in (field, param):
+        with pytest.raises(
+            PipelineError, match=r"an entry of table .* with a field or parameter that this controller's"
+        ):
             names.read(foreign)
+    with pytest.raises(PipelineError, match="lacks"):
+        names.read(table)
     with pytest.raises(PipelineError, match="table 1, which this controller's program lacks"):
         names.table_name(1)
     empty = p4runtime_pb2.TableEntry(table_id=entry.table_id)

@@ -190,6 +190,18 @@ def test_session_after_session_needs_no_guarantee() -> None:
     assert controller.join("two", 0, Taken("p", "x")).tag != before.tag
 
 
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"share": 0.0}, "The share of a tenant is 0: expected a number above 0, at most 1"),
+        ({"jobs": 0}, "A tenant has 0 jobs: expected at least 1"),
+    ],
+)
+def test_quota_of_nothing_is_refused(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        TenantQuota(**wrong)
+
+
 def test_admissions_per_minute_are_counted_by_tenant() -> None:
     site = Site()
     controller = site.start(quota=TenantQuota(admissions_per_minute=3))

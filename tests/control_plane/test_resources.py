@@ -36,7 +36,9 @@ def test_package_data_of_every_data_folder_is_complete(project: str, package: st
 
 
 def test_directory_of_missing_folder_names_the_package() -> None:
-    with pytest.raises(ConfigurationError, match=r"'nothing' of package lanesum_control\. Reinstall lanesum-control"):
+    with pytest.raises(
+        ConfigurationError, match=r"Missing data folder 'nothing' of package lanesum_control\. Reinstall"
+    ):
         resources.directory("nothing")
     with pytest.raises(ConfigurationError, match="of package lanesum_absent"):
         resources.directory("nothing", "lanesum_absent")

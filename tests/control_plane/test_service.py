@@ -102,14 +102,29 @@ def test_service_refusal_names_the_reason(address: str) -> None:
         rpc.call(address, rpc.JOIN, {"job": "a", "worker": "x"})
     with pytest.raises(rpc.ControllerError, match=r"1\.5 is no worker number, and no host"):
         rpc.call(address, rpc.JOIN, {"job": "a", "worker": 1.5})
+    for name in ("claimant", "description"):
+        with pytest.raises(rpc.ControllerError, match=rf"{name} = 'x\\x00y' has a NUL character"):
+            rpc.call(address, rpc.JOIN, {"job": "a", "worker": 0, name: "x\0y"})
     with pytest.raises(rpc.ControllerError, match="has no worker 1; it has 1"):
         join(controller=address, job="a", worker=1)
+    for name in ("a\0", "a\x1b[2J"):
+        with pytest.raises(rpc.ControllerError, match=r"Job name .* has characters that cannot be printed"):
+            rpc.call(address, rpc.ADMIT, {"name": name, "workers": ["w1"], "slots": 8})
     with pytest.raises(rpc.ControllerError, match="Not a job request"):
         rpc.call(address, rpc.ADMIT, {"name": "b", "colour": "red"})
     with pytest.raises(rpc.ControllerError, match="Not a job request: slots: Input should be a valid integer"):
         rpc.call(address, rpc.ADMIT, {"name": "b", "workers": ["w1"], "slots": "many"})
     with pytest.raises(rpc.ControllerError, match="tag = None is no number"):
         rpc.call(address, rpc.READY, {"job": 1})
+    ticket = {"job": 1, "tag": 1, "worker": 0}
+    for method, message, said in (
+        (rpc.KEEPALIVE, {**ticket, "description": "x" * 100_000}, "description has 100000 characters, more than "),
+        (rpc.KEEPALIVE, {**ticket, "about": [0.5]}, r"about = \[0\.5\] is no list of at most \d+ workers"),
+        (rpc.EVENTS, {"since_s": "noon"}, "since_s = 'noon' is no time in seconds"),
+        (rpc.EVENTS, {"since": 1 << 63}, "since = 9223372036854775808 is no number of an event"),
+    ):
+        with pytest.raises(rpc.ControllerError, match=said):
+            rpc.call(address, method, message)
 
 
 def test_call_of_a_busy_controller_says_that_it_was_reached(
@@ -313,9 +328,31 @@ def test_job_commands_manage_a_job(address: str, controller: Controller) -> None
         assert when in listing
     assert re.search(r" \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ a: new incarnation: w1 left", lanesum("events"))
     assert json.loads(lanesum("events", "--json"))[-1]["what"] == "new incarnation: w1 left"
-    assert json.loads(lanesum("counters"))["server"]["refused"] == {"not a member": 1}
+    assert json.loads(lanesum("counters", "--json"))["server"]["refused"] == {"not a member": 1}
     lanesum("remove", "a")
     assert [job.request.name for job in controller.jobs()] == ["b"]
+
+
+def test_counters_are_a_table_without_zeros(
+    address: str, controller: Controller, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lines() -> list[list[str]]:
+        result = invoke(["job", "counters", "--controller", address])
+        assert result.exit_code == 0, result.output
+        cells = [re.split("[│┃]", line.strip("│┃")) for line in result.output.splitlines()]
+        return [[cell.strip() for cell in line] for line in cells]
+
+    monkeypatch.setattr(site.switches["s1"], "decisions", lambda: {"claim": 1234567, "replay": 0, "accept": 5})
+    found = lines()
+    assert ["counter", "s0", "s1", "s2", "server"] in found and ["claim", "3", "1,234,567", "3", "2"] in found
+    assert ["accept", "0", "5", "0", "0"] in found and ["refused: not a member", "0", "0", "0", "1"] in found
+    assert not any("replay" in line for line in found)
+    site.server.away = site.switches["s2"].away = True
+    controller.deployment.check_switch("s2")
+    for switch in site.switches.values():
+        monkeypatch.setattr(switch, "decisions", lambda: {"claim": 0})
+    away = [["server: does not answer"], ["s2: lost: The switch is away"]]
+    assert lines() == [*away, ["No packets yet."]]
 
 
 @pytest.mark.parametrize(
@@ -327,6 +364,11 @@ def test_job_commands_manage_a_job(address: str, controller: Controller) -> None
         ),
         (["--switch", "127.0.0.1:1"], "names no switch of the topology"),
         (["--switch", "s1=a:1", "--switch", "s1=b:1"], "--switch names s1 twice"),
+        (["--server", "a:1", "--server", "a:1"], "--server names a:1 twice"),
+        (
+            ["--state", "postgresql://u@127.0.0.1/db", "--election-id", "0x10000000000000002"],
+            "With state in PostgreSQL, --election-id is at most 2^63 - 1",
+        ),
         (["--election-id", "0"], "--election-id '0' is no number from 1 to 2^128 - 1"),
         (["--words", "7"], "No BMv2 program for 7 words per packet"),
         (["--state", "/nonexistent/state"], "Cannot use the state file /nonexistent/state"),

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,18 +13,19 @@ from typing import Any
 
 import pytest
 
-from lanesum.errors import ConfigurationError
+from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.rpc import controller as rpc
 from lanesum.rpc import json_grpc, tls
-from lanesum_control import certs
+from lanesum_control import backup, certs
 from lanesum_control import postgresql as postgresql_module
 from lanesum_control.backup import back_up, restore
 from lanesum_control.errors import NotLeaderError, NotPrimaryError, SchemaError, StoreError
 from lanesum_control.leadership import Leadership
-from lanesum_control.postgresql import PostgresqlDatabase, PostgresqlUrl
+from lanesum_control.postgresql import PostgresqlDatabase, PostgresqlUrl, import_asyncpg
 from lanesum_control.service import ControllerService
 from lanesum_control.state_schema import SCHEMA_VERSION, TABLES
 from lanesum_control.store import Store
+from lanesum_lab.run.loopback import free_address
 from tests.command_line import invoke
 from tests.control_plane.conftest import leading
 from tests.control_plane.control_fakes import Site, request, what
@@ -300,14 +302,20 @@ def test_calls_with_several_addresses_follow_the_leader(tmp_path: Path) -> None:
 # URLs.
 
 
+def test_missing_asyncpg_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "asyncpg", None)
+    with pytest.raises(MissingToolError, match="State in PostgreSQL needs the package asyncpg"):
+        import_asyncpg()
+
+
 @pytest.mark.parametrize(
     ("url", "why"),
     [
         ("postgresql://u:secret@127.0.0.1/db", "has a password"),
         ("postgresql://u@127.0.0.1/db?password=secret", "has a password"),
         ("postgresql://u@127.0.0.1/db?sslpassword=secret", "has a password"),
-        ("postgresql://u@127.0.0.1/db?secret=1", "unknown parameters: secret"),
-        ("postgresql://u@127.0.0.1/db?secret", "cannot be read"),
+        ("postgresql://u@127.0.0.1/db?secret=1", "The URL of --state has unknown parameters: secret"),
+        ("postgresql://u@127.0.0.1/db?secret", "--state is a URL that cannot be read"),
         ("postgresql://u@[secret/db", "cannot be read"),
         ("postgresql://u@127.0.0.1/", "no URL of a database"),
         ("postgresql://u@10.0.0.1/db", "sslmode prefer, which authenticates no server"),
@@ -341,19 +349,31 @@ def test_host_of_the_environment_needs_tls_too(monkeypatch: pytest.MonkeyPatch) 
     assert PostgresqlUrl.parse("postgresql:///state", insecure=True).url == "postgresql:///state"
 
 
+@pytest.mark.parametrize(
+    "words", [["backup", "postgresql://db.example/a", "copy"], ["restore", "copy", "postgresql://db.example/a"]]
+)
+def test_backup_and_restore_accept_what_the_error_advises(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("back_up", "restore"):
+        monkeypatch.setattr(backup, name, lambda *places: sum(isinstance(one, PostgresqlUrl) for one in places))
+    refused = invoke(["controller", *words])
+    assert refused.exit_code == 2 and "accept --insecure" in " ".join(refused.output.split())
+    assert invoke(["controller", *words, "--insecure"]).exit_code == 0
+
+
 def test_database_on_the_network_is_used_with_tls_and_password(
     postgresql: PostgresqlServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("PGPASSWORD", "PGPASSFILE"):
         monkeypatch.delenv(name, raising=False)
-    certs.init(tmp_path / "own", ["127.19.1.57"])
+    address = free_address()
+    certs.init(tmp_path / "own", [address[0]])
     certs.init(tmp_path / "other")
     passwords = tmp_path / "passwords"
     passwords.touch(0o600)
-    passwords.write_text("127.19.1.57:5432:postgres:*:secret\n")
+    passwords.write_text(f"{address[0]}:{address[1]}:postgres:*:secret\n")
     postgresql.stop()
     try:
-        base = postgresql.start_with_tls("127.19.1.57", tmp_path / "own" / "controller", "secret")
+        base = postgresql.start_with_tls(address, tmp_path / "own" / "controller", "secret")
         own, other = (f"sslmode=verify-full&sslrootcert={tmp_path}/{name}/ca/ca.crt" for name in ("own", "other"))
         with Leadership(PostgresqlUrl.parse(f"{base}?{own}&passfile={passwords}"), "a") as leadership:
             assert leadership.take()

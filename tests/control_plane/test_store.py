@@ -86,7 +86,7 @@ def test_commit_without_its_effect_takes_effect_later(open_store: Callable[[], A
 def test_files_that_are_no_state(tmp_path: Path) -> None:
     text = tmp_path / "text"
     text.write_text("I am no database, and long enough to be looked at as one." * 20)
-    with pytest.raises(StoreError, match="is broken: file is not a database"):
+    with pytest.raises(StoreError, match=r"The state file .* is broken: file is not a database"):
         Store(text)
     other = tmp_path / "other.db"
     with sqlite3.connect(other) as db:
@@ -105,12 +105,21 @@ def test_broken_state_file_is_refused(tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[len(data) // 2 :] = b"\xff" * (len(data) - len(data) // 2)
     path.write_bytes(data)
-    with pytest.raises(StoreError, match="is broken"):
+    with pytest.raises(StoreError, match=r"state.db is broken: "):
         Store(path).jobs()
 
 
+def test_numbers_of_jobs_that_are_all_in_use_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lanesum_control.store._MAX_JOB", 0)
+    with Store(None) as store, pytest.raises(StoreError, match=r"All 0 job identifiers are in use\. Remove a job"):
+        store.new_numbers()
+
+
 def test_second_controller_is_told(tmp_path: Path) -> None:
-    with Store(tmp_path / "state.db"), pytest.raises(StoreError, match="Another controller has it open"):
+    with (
+        Store(tmp_path / "state.db"),
+        pytest.raises(StoreError, match=r"Cannot use the state file .*: it is locked\. Another controller has it open"),
+    ):
         Store(tmp_path / "state.db")
 
 

@@ -8,12 +8,13 @@ import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 
+import grpc
 import pytest
 from p4.v1 import p4runtime_pb2
 
 from lanesum.errors import ConfigurationError
 from lanesum_control.client import SwitchConnection
-from lanesum_control.controlled_server import NoServer
+from lanesum_control.controlled_server import NoServer, ServerError
 from lanesum_control.controller import Controller, JobRequest
 from lanesum_control.errors import (
     NotOfferedError,
@@ -22,6 +23,7 @@ from lanesum_control.errors import (
     SwitchUnreachableError,
     SwitchWriteError,
 )
+from lanesum_control.event_loop import run
 from lanesum_control.managed import InProcessSwitch
 from lanesum_control.model import SwitchJob
 from lanesum_control.network import Network
@@ -87,6 +89,8 @@ def test_refused_job_is_taken_back(device: EmbeddedSwitch, address: str) -> None
         # The same membership under another group: the receivers exist already.
         with pytest.raises(SwitchWriteError, match=r"INSERT EgressPipeline.receiver.receiver .*ALREADY_EXISTS"):
             switch.admit(dataclasses.replace(job, group=9))
+        with pytest.raises(SwitchWriteError, match="cannot change its members, its tag or its group in place"):
+            switch.modify(job, dataclasses.replace(job, group=9))
         assert 9 not in device.multicast_groups
 
 
@@ -118,6 +122,36 @@ def test_connect_without_server_or_address_fails() -> None:
             SwitchConnection(address, timeout_s=0.2)
 
 
+def test_server_that_ends_the_session_is_named() -> None:
+    session = object.__new__(P4RuntimeSession)
+    session.__dict__.update(
+        address="127.0.0.1:1", device_id=7, election_id=3, _end="Stream removed.", _is_refused=False
+    )
+    assert str(run(session._refusal())) == (
+        "The server at 127.0.0.1:1 accepted no P4Runtime session for device 7 as 3: Stream removed. "
+        "Check the device id."
+    )
+
+
+def test_closed_session_says_so(address: str) -> None:
+    with SwitchConnection(address) as connection:
+        session = connection._session
+        with pytest.raises(SwitchUnreachableError, match=r"Reading from the switch at .* failed: "):
+            connection.read_answers([p4runtime_pb2.Entity(table_entry=p4runtime_pb2.TableEntry(table_id=77))])
+    with pytest.raises(SwitchUnreachableError, match=f"The session with the switch at {address} has ended"):
+        connection.check_primary()
+    with (
+        pytest.raises(SwitchUnreachableError, match=f"The session with the switch at {address} was closed"),
+        session._closed_as_error(),
+    ):
+        raise grpc.aio.UsageError("Channel is closed.")
+
+
+def test_absent_server_has_no_status() -> None:
+    with pytest.raises(ServerError, match="There is no aggregation server"):
+        NoServer().status()
+
+
 def test_second_controllers(address: str) -> None:
     with SwitchConnection(address, election_id=(0, 5)):
         with pytest.raises(
@@ -134,7 +168,7 @@ def test_push_pipeline_with_another_p4info_raises(address: str, tmp_path: Path) 
         good = bmv2_pipeline()
         wrong = tmp_path / "wrong.p4info.txtpb"
         wrong.write_text(good.p4info_path.read_text().replace("membership.member", "membership.guest"))
-        with pytest.raises(PipelineError, match=r"refused bmv2-w64.json: .*guest"):
+        with pytest.raises(PipelineError, match=r"The switch at .* refused bmv2-w64.json: .*guest"):
             connection.push_pipeline(dataclasses.replace(good, p4info_path=wrong))
 
 

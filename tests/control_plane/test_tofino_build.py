@@ -201,6 +201,11 @@ def test_parser_without_branches_fails_the_build(tmp_path: Path, monkeypatch: py
         build_profile(profile("tofino1-w32"), tmp_path, tmp_path)
 
 
+def test_profile_that_the_assembler_refuses_is_named() -> None:
+    with pytest.raises(TofinoCompileError, match=r"refused profile tofino1-w32: .*no such container"):
+        tofinobuild._refuse(profile("tofino1-w32"), "main.bfa:5: error: no such container")
+
+
 def test_parser_errors_above_the_lowest_bit_fail_the_build() -> None:
     """The chip's parser writes its errors from bit 0 of a container on."""
     built, place = profile("tofino1-w32"), "  ig_intr_md_from_prsr.parser_err: {{  stage 0: {} }} \n"
@@ -221,7 +226,10 @@ def test_unset_field_in_the_place_of_another_fails_the_build(field: str) -> None
         return {"phv_allocation": [{"ingress": stage} for stage in stages]}
 
     check_overlays(profile("tofino2-w64"), context(16))
-    with pytest.raises(TofinoCompileError, match=rf"{field} of profile tofino2-w64 where meta.operation_bit was"):
+    with pytest.raises(
+        TofinoCompileError,
+        match=rf"places {field} of profile tofino2-w64 where meta.operation_bit was, and some actions leave it",
+    ):
         check_overlays(profile("tofino2-w64"), context(15))
 
 

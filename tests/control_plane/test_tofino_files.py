@@ -35,6 +35,19 @@ def p4info(name: str) -> p4info_pb2.P4Info:
     return text_format.Parse(text, p4info_pb2.P4Info(), allow_unknown_field=True)
 
 
+def constants(program: str) -> dict[str, str]:
+    """Return the constants that the files of a program declare, without those that it shares."""
+    text = "".join(file.read_text() for file in sorted((ROOT / "p4src" / program).glob("*.p4")))
+    return dict(re.findall(r"^const \S+ (\w+) = (.+?);", text, re.MULTILINE))
+
+
+def test_constants_of_both_programs_are_equal() -> None:
+    bmv2, tofino = constants("bmv2"), constants("tofino")
+    both = bmv2.keys() & tofino.keys()
+    assert "NUM_PORTS" in both
+    assert {name: bmv2[name] for name in both} == {name: tofino[name] for name in both}
+
+
 def test_manifest_agrees_with_sources_outputs_and_profiles() -> None:
     assert manifest_problems(ROOT) == []
     assert len(source_files(ROOT / "p4src", "tofino")) >= 18

@@ -140,7 +140,7 @@ def test_recirculation_ports_are_the_configuration_s(process: Process) -> None:
     [
         ([69], r"Port 69 is no recirculation port of Tofino 1\. It has 68, 196, 324, 452, one in each pipe"),
         ([68, 128], r"Port 128 is no recirculation port"),
-        ([68, 68], r"named twice: 68, 68"),
+        ([68, 68], r"A recirculation port is named twice: 68, 68"),
     ],
 )
 def test_ports_that_send_nothing_around_are_refused_before_the_push(

@@ -16,6 +16,7 @@ from lanesum.errors import ConfigurationError
 from lanesum_control.cli.topology import packet_notes
 from lanesum_control.model import SWITCH_MAC
 from lanesum_control.topology import Topology, TopologyBuilder, TopologyError, available, containerlab, load
+from lanesum_control.topology.addresses import server_address
 from lanesum_control.topology.drawing import svg
 from lanesum_control.topology.files import parse
 from lanesum_control.yaml_model import schema_text
@@ -335,6 +336,31 @@ def test_builder_gives_free_ports_and_addresses(tmp_path: Path) -> None:
     assert network.ports() == {"rack1-gpu0": 1, "rack2-gpu0": 1, "extra": 9, "agg": 3, "ctl": 8}
     addresses = [str(network.nodes[name].ip) for name in ("rack1-gpu0", "rack2-gpu0", "extra", "agg", "ctl")]
     assert addresses == ["10.7.0.1", "10.7.0.2", "10.7.0.9", "10.7.0.3", "10.7.0.4"]
+
+
+def test_switch_without_a_free_port_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lanesum_control.topology.builder.MAX_PORT", 1)
+    build = TopologyBuilder("lab")
+    build.switch("s1")
+    build.worker("w1", at="s1")
+    build.worker("w2", at="s1")
+    with pytest.raises(TopologyError, match=r"Topology lab: switch s1 has no free port\. Add another switch"):
+        build.topology()
+
+
+def test_address_of_absent_or_unnamed_server_is_refused(tmp_path: Path) -> None:
+    build = TopologyBuilder("lab")
+    build.switch("s1")
+    for name in ("agg1", "agg2"):
+        build.server(name, at="s1")
+    build.worker("w1", at="s1")
+    build.controller("ctl", at="s1")
+    path = str(tmp_path / "lab.yaml")
+    build.write(path)
+    with pytest.raises(ConfigurationError, match=r"lab has several servers\. Give --host agg1\|agg2"):
+        server_address(path, None, loopback=False, behind_switch=False)
+    with pytest.raises(ConfigurationError, match=r"lab has no server at w1\. Its servers: agg1, agg2"):
+        server_address(path, "w1", loopback=False, behind_switch=False)
 
 
 def test_builder_errors_name_the_topology(tmp_path: Path) -> None:

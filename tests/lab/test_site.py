@@ -1,114 +1,20 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The documentation site: its navigation, the files that pages link to, and its page of all error messages."""
+"""The documentation site: its navigation, and the files that pages link to."""
 
 from __future__ import annotations
 
-import ast
 import itertools
-import re
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 import yaml
 
-from lanesum.cli.app import command
-from lanesum.errors import LanesumError
-from lanesum.transport.errors import WorkerGoneError
-from lanesum_control.cli.configuration import arguments
-from lanesum_control.topology import load
-from lanesum_lab import error_table, site, slot_picture
+from lanesum_lab import site, slot_picture
 from lanesum_switch.reference.slots import Decision
 from tests.docs.names import resolves
 from tests.paths import ROOT
-
-
-@pytest.fixture(scope="module")
-def parsed() -> dict[str, ast.Module]:
-    return error_table.modules(ROOT)
-
-
-@pytest.fixture(scope="module")
-def messages(parsed: dict[str, ast.Module]) -> list[error_table.Message]:
-    return error_table.messages(parsed)
-
-
-def pattern(message: error_table.Message) -> str:
-    ways = ("|".join(map(re.escape, words.split(" / "))) for words in (message.what, message.next_step))
-    what, next_step = (f"(?:{way})".replace(re.escape(error_table.VALUE), ".*") for way in ways)
-    return f"{what} ?{next_step}"
-
-
-def provoke(tmp_path: Path) -> list[LanesumError]:
-    (tmp_path / "empty.yaml").touch()
-    (tmp_path / "lanesum.toml").write_text("[server]\nthread = 2")
-    calls = [
-        lambda: command("swich"),
-        lambda: load("nowhere"),
-        lambda: load(tmp_path / "empty.yaml"),
-        lambda: arguments(str(tmp_path / "lanesum.toml"), ["server"]),
-        lambda: arguments("/nowhere.toml", ["server"]),
-        lambda: command("server")(["--listen", "here"]),
-        lambda: command("launch")(["nowhere.py"]),
-        lambda: command("controller")(["--election-id", "0"]),
-    ]
-    errors: list[LanesumError] = [WorkerGoneError("train", 2, "w3", "failed", "out of memory")]
-    for call in calls:
-        with pytest.raises(LanesumError) as caught:
-            call()
-        errors.append(caught.value)
-    return errors
-
-
-def test_page_of_errors_has_the_message_of_errors_that_occur(
-    messages: list[error_table.Message], tmp_path: Path
-) -> None:
-    for error in provoke(tmp_path):
-        kinds = {kind.__name__ for kind in type(error).__mro__}
-        found = [one for one in messages if one.error in kinds and re.fullmatch(pattern(one), str(error), re.DOTALL)]
-        assert found, f"{type(error).__name__}: {error}"
-
-
-def test_page_of_errors_has_every_type_and_message(
-    parsed: dict[str, ast.Module], messages: list[error_table.Message]
-) -> None:
-    types = error_table.error_classes(parsed)
-    page = error_table.page(parsed)
-    assert {name for name in types if f"\n## {name}\n" in page} == types.keys()
-    lines = {(one.module, one.line) for one in messages}
-    for module, tree in parsed.items():
-        for node in ast.walk(tree):
-            if not isinstance(node, ast.Raise) or not isinstance(node.exc, ast.Call) or not node.exc.args:
-                continue
-            name, first = error_table._name(node.exc.func), node.exc.args[0]
-            if name in types and isinstance(first, ast.Constant | ast.JoinedStr) and " " in error_table.text(first):
-                handed_on = not error_table.text(first).strip(f"{error_table.VALUE} .:")
-                assert handed_on or (module, node.exc.lineno) in lines, f"{module}:{node.lineno}"
-
-
-@pytest.fixture(scope="module")
-def tests() -> str:
-    """Return the text of all tests but this file, without marks of regular expressions."""
-    files = (path for top in ("tests", "bmv2_tests") for path in (ROOT / top).rglob("*.py") if path != Path(__file__))
-    return "\n".join(path.read_text() for path in files).replace("\\", "")
-
-
-def test_symptoms_of_troubleshooting_are_provoked_by_tests(tests: str) -> None:
-    _, _, section = (ROOT / "docs" / "running.md").read_text().partition("## Troubleshooting\n")
-    symptoms = re.findall(r"^\| `([^`]+)`", section.partition("\n## ")[0], re.MULTILINE)
-    assert len(symptoms) >= 9
-    for symptom in symptoms:
-        assert re.search(re.escape(symptom).replace(re.escape("..."), ".*"), tests), symptom
-
-
-def test_every_type_of_error_is_provoked_by_a_test(
-    parsed: dict[str, ast.Module], messages: list[error_table.Message], tests: str
-) -> None:
-    known = {name for name in error_table.error_classes(parsed) if name in tests}
-    pieces = ((one.error, piece.strip(" .,:;()")) for one in messages for piece in one.what.split(error_table.VALUE))
-    known |= {error for error, piece in pieces if len(piece) >= 10 and piece in tests}
-    assert {one.error for one in messages} <= known
 
 
 def test_navigation_names_every_page_once() -> None:

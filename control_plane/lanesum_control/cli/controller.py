@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import signal
 import socket
 from collections.abc import Callable
@@ -28,6 +27,10 @@ if TYPE_CHECKING:
     from lanesum_control.events import Event
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+InsecureDatabase = Annotated[
+    bool, typer.Option("--insecure", help="Accept a database at another host that does not authenticate itself.")
+]
 
 
 @app.callback(invoke_without_command=True)
@@ -150,7 +153,7 @@ def controller(
     from lanesum_control.network import Network
     from lanesum_control.opentelemetry import CallSpans
     from lanesum_control.pipelines import bmv2_pipeline, tofino_pipeline
-    from lanesum_control.postgresql import PostgresqlDatabase, PostgresqlUrl, is_url
+    from lanesum_control.postgresql import PostgresqlDatabase, PostgresqlUrl, state_at
     from lanesum_control.service import ControllerService
     from lanesum_control.store import Store
     from lanesum_control.tokens import TokenFile
@@ -175,7 +178,8 @@ def controller(
     elected = _election_id(election_id)
     settings = None if ports is None else PortSettings.parse(ports)
     addresses = _switch_addresses(network.switches(), switch or [])
-    shared = PostgresqlUrl.parse(state, insecure=insecure) if state is not None and is_url(state) else None
+    place = None if state is None else state_at(state, insecure=insecure)
+    shared = place if isinstance(place, PostgresqlUrl) else None
     if log_format is not None:
         logs.set_up(log_format)
     raise_file_limit()
@@ -187,6 +191,10 @@ def controller(
     )
     with contextlib.ExitStack() as stack:
         spans = stack.enter_context(CallSpans()) if otlp else None
+        endpoint = None
+        if metrics is not None:
+            endpoint = MetricsEndpoint(lambda: controller_samples(jobs), metrics, tls, insecure=insecure)
+            stack.enter_context(endpoint)
         service = None
         wait: Callable[[], object] = signal.pause
         if shared is None:
@@ -228,6 +236,8 @@ def controller(
             quota=TenantQuota(tenant_share, tenant_jobs, tenant_admissions, tenant_packets),
         )
         stack.callback(jobs.close)
+        if endpoint is not None:
+            stack.callback(endpoint.close)  # before the controller that it reads
         stack.enter_context(Monitor(jobs))
         if service is None:
             service = stack.enter_context(
@@ -237,9 +247,6 @@ def controller(
             jobs.events.add("controller", f"leads with term {store.term}")
             service.lead(jobs)
             stack.callback(service.close)
-        if metrics is not None:
-            samples = functools.partial(controller_samples, jobs)
-            stack.enter_context(MetricsEndpoint(samples, metrics, tls, insecure=insecure))
         serve_until_signal(f"controller at {service.address}", wait)
 
 
@@ -247,12 +254,13 @@ def controller(
 def backup(
     state: Annotated[str, typer.Argument(help="File or URL of --state; a controller may be using it.")],
     out: Annotated[Path, typer.Argument(help="File to write; it must not exist.")],
+    insecure: InsecureDatabase = False,
 ) -> None:
     """Write a consistent copy of a controller's state, also while the controller runs."""
     from lanesum_control.backup import back_up
-    from lanesum_control.postgresql import PostgresqlUrl, is_url
+    from lanesum_control.postgresql import state_at
 
-    back_up(PostgresqlUrl.parse(state) if is_url(state) else Path(state), out)
+    back_up(state_at(state, insecure=insecure), out)
 
 
 @app.command()
@@ -261,12 +269,13 @@ def restore(
     state: Annotated[
         str, typer.Argument(help="File to write for --state, which must not exist, or URL of an empty database.")
     ],
+    insecure: InsecureDatabase = False,
 ) -> None:
     """Write the state of a controller from a backup; every job begins a new incarnation."""
     from lanesum_control.backup import restore as restore_state
-    from lanesum_control.postgresql import PostgresqlUrl, is_url
+    from lanesum_control.postgresql import state_at
 
-    count = restore_state(backup, PostgresqlUrl.parse(state) if is_url(state) else Path(state))
+    count = restore_state(backup, state_at(state, insecure=insecure))
     typer.echo(f"{count} jobs restored to {state}")
 
 

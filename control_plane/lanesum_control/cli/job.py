@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import datetime
 import functools
+import itertools
 import json
 import re
 import time
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
 from lanesum.errors import ConfigurationError
 from lanesum.rpc import controller as rpc
@@ -234,9 +235,31 @@ def ticket(
 
 
 @app.command()
-def counters(controller: Controller = DEFAULT_CONTROLLER) -> None:
-    """Print the packet counters as JSON: of every switch, of the servers, and of all switches together."""
-    _print(_call(controller, rpc.COUNTERS, {}))
+def counters(controller: Controller = DEFAULT_CONTROLLER, as_json: Json = False) -> None:
+    """Print the packet counters of switches and servers that are not 0."""
+    found = _call(controller, rpc.COUNTERS, {})
+    if as_json:
+        _print(found)
+        return
+    parts = dict(found["switches"])
+    for server, status in found["servers"].items():
+        if status is None:
+            typer.echo(f"{server}: does not answer")
+        else:
+            refused = {f"refused: {reason}": count for reason, count in status["refused"].items()}
+            parts[server] = {**status["decisions"], **refused}
+    for switch, slots in found["slots"].items():
+        if slots["lost"] is not None:
+            typer.echo(f"{switch}: lost: {slots['lost']}")
+    table = Table("counter", *(Column(part, justify="right") for part in parts))
+    for counter in dict.fromkeys(itertools.chain.from_iterable(parts.values())):
+        counts = [counted.get(counter, 0) for counted in parts.values()]
+        if any(counts):
+            table.add_row(counter, *(f"{count:,}" for count in counts))
+    if table.row_count:
+        console().print(table)
+    else:
+        typer.echo("No packets yet.")
 
 
 @app.command("top")

@@ -22,9 +22,16 @@ if TYPE_CHECKING:  # none of the three processes needs the classes of the others
     from lanesum_control.controller import Controller
 
 
-def controller_samples(controller: Controller) -> Samples:
-    """Return the samples of a controller; its workers are asked for new counts, which the next samples have."""
-    samples, jobs = Samples(CONTROLLER), controller.jobs()
+def controller_samples(controller: Controller | None) -> Samples:
+    """Return the samples of a controller; its workers are asked for new counts, which the next samples have.
+
+    None is a controller that does not lead: a standby, or one that starts.
+    """
+    samples = Samples(CONTROLLER)
+    samples.add("lanesum_controller_leader", controller is not None)
+    if controller is None:
+        return samples
+    jobs = controller.jobs()
     samples.add("lanesum_jobs", len(jobs))
     for job, figures in zip(jobs, controller.ask(jobs).values(), strict=True):
         name = job.request.name

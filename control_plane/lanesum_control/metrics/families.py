@@ -29,8 +29,8 @@ class Family:
         return "counter" if self.name.endswith("_total") else "gauge"
 
 
-# Suffix of the family, count of ``worker_reports.COUNTS`` with the factor to its unit, and meaning.
-_WORKER_COUNTS = (
+#: Counts of a worker: suffix of the family, name in reports with the factor to its unit, and meaning.
+WORKER_COUNTS = (
     ("sent_packets_total", "packets_sent", 1, "Packets that the worker sent."),
     ("received_packets_total", "packets_received", 1, "Packets that the worker received."),
     ("sent_bytes_total", "bytes_sent", 1, "UDP payload that the worker sent."),
@@ -51,13 +51,14 @@ _JOB_WORKER = ("job", "worker")
 
 _OMITTED = Family("lanesum_omitted_label_sets", ("family",), "Label sets that are left out of a family, by its bound.")
 CONTROLLER = (
+    Family("lanesum_controller_leader", (), "1 if the controller leads, 0 at a standby."),
     Family("lanesum_jobs", (), "Admitted jobs."),
     Family("lanesum_job_workers", ("job",), "Workers of the job."),
     Family("lanesum_job_alive_workers", ("job",), "Workers of the job that live."),
     Family("lanesum_job_slots", ("job", "switch"), "Slots of the job at a switch."),
     Family("lanesum_job_left_out_switches", ("job",), "Switches on the job's paths whose sums a server computes."),
     Family("lanesum_job_worker_report_age_seconds", _JOB_WORKER, "Time since the worker's last report."),
-    *(Family(f"lanesum_job_worker_{suffix}", _JOB_WORKER, text) for suffix, _, _, text in _WORKER_COUNTS),
+    *(Family(f"lanesum_job_worker_{suffix}", _JOB_WORKER, text) for suffix, _, _, text in WORKER_COUNTS),
     Family("lanesum_switch_up", ("switch",), "1 if the controller controls the switch, else 0."),
     Family("lanesum_switch_slots", ("switch",), "Slots of the switch."),
     Family("lanesum_switch_used_slots", ("switch",), "Slots of the switch that jobs have."),
@@ -81,7 +82,7 @@ SWITCH = (
     _OMITTED,
 )
 WORKER = (
-    *(Family(f"lanesum_worker_{suffix}", _JOB_WORKER, text) for suffix, _, _, text in _WORKER_COUNTS),
+    *(Family(f"lanesum_worker_{suffix}", _JOB_WORKER, text) for suffix, _, _, text in WORKER_COUNTS),
     _OMITTED,
 )
 #: All families by exporter.
@@ -113,7 +114,7 @@ class Samples:
 
     def add_worker(self, prefix: str, counts: Any, job: str, worker: str) -> None:
         """Add the counts of a worker to the families that begin with ``prefix``."""
-        for suffix, count, factor, _ in _WORKER_COUNTS:
+        for suffix, count, factor, _ in WORKER_COUNTS:
             self.add(prefix + suffix, counts[count] * factor, job, worker)
 
     def collect(self) -> Iterator[Any]:

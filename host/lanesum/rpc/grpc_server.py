@@ -225,9 +225,11 @@ class GrpcServer(Serving):
     async def _watch(self, call: Call) -> None:
         known = await call.receive() in self._healthy
         call.become_stream()
+        sent = b""
         while not call.ended.done():
-            changed = self._health_changed
-            await call.send(self._health if known else _SERVICE_UNKNOWN)
+            changed, health = self._health_changed, self._health if known else _SERVICE_UNKNOWN
+            if health != sent:
+                await call.send(sent := health)
             await asyncio.wait((call.ended, changed), return_when=asyncio.FIRST_COMPLETED)
 
 

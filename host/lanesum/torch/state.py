@@ -372,6 +372,7 @@ class State(Closing):
         self.session.close()
         self._thread.stop()
         self._write_stats()
+        self._run_folder = None  # a later state of this worker has the file
 
     def count(self, elements: int) -> None:
         """Count a completed tensor; called by the communication thread."""

@@ -146,9 +146,12 @@ class ModelSwitch(TofinoSwitch):
         """Read the counters of a table's constant entries, which have the highest addresses in their order."""
         size = sum(stage["size"] for stage in self._context[table.name]["match_attributes"]["stage_tables"])
         (counter,) = self._context[table.name]["statistics_table_refs"]
-        for number, entry in enumerate(table.entries()):
-            printed = self.harness.run([f"check_counter {counter['name']}({size - 1 - number})"])
-            found = [line for line in printed.splitlines() if "(physical " in line]
+        entries = table.entries()
+        addresses = range(size - 1, size - 1 - len(entries), -1)
+        printed = self.harness.run(f"check_counter {counter['name']}({address})" for address in addresses)
+        # One line for each entry, and then one for each of its memories that has counted.
+        for entry, lines in zip(entries, printed.split("(virtual ")[1:], strict=True):
+            found = [line for line in lines.splitlines() if "(physical " in line]
             values = dict(pair.split("=") for pair in found[-1].split()[2:] if "=" in pair) if found else {}
             value = CounterValue(int(values.get("packets", 0)), int(values.get("bytes", 0)))
             table.write_counter(entry.match, entry.priority, value)

@@ -100,7 +100,8 @@ class ReferenceSwitch(ForwardingState):
 
     Args:
         accumulator_words: accumulator words per packet; a P4 program is compiled for one value.
-        slots: number of slots.
+        slots: number of slots of a pipe. Jobs whose sums are not combined use those of pipe 0, wherever their members
+            are: jobs of several pipes that share a range collide here, and not on a chip.
         seed: of the random numbers of ``set_fault``.
         clock: returns the time in microseconds; None for the time since the switch was made.
         queue_depth: returns the number of packets that wait at a port, for ``set_congestion``.
@@ -269,7 +270,7 @@ class ReferenceSwitch(ForwardingState):
             return Verdict.ROUTE, []
         job = admission.job
         combined = bool(job.role & Role.COMBINED)
-        pipe = pipe_of(port) if combined else job.combining_pipe or 0  # registers of other jobs are those of pipe 0
+        pipe = pipe_of(port) if combined else job.combining_pipe or 0
         ecn = bool(header.flags & Flag.ECN) or ipv4.dscp_ecn & 3 == answer.CONGESTION_EXPERIENCED
         decision, entry = self._slots.contribute(
             header,

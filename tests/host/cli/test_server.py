@@ -70,7 +70,10 @@ def test_main_with_invalid_listen_raises(served: list[tuple[Any, ...]], text: st
 
 def test_main_without_control_package_names_the_alternatives(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.metadata, "entry_points", lambda **_: [])
-    with pytest.raises(MissingToolError, match=r"lanesum-control, .* Give --listen HOST:PORT .* pip install"):
+    with pytest.raises(
+        MissingToolError,
+        match=r"Topologies need the package lanesum-control, .* Give --listen HOST:PORT .* pip install",
+    ):
         server.main([])
 
 

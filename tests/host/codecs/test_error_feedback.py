@@ -67,7 +67,7 @@ def test_tensors_do_not_share_memory_and_can_be_forgotten() -> None:
     for name, size in (("a", 3), ("b", 5)):
         simulate([policy], [gaussian(3, size)], tensor=name)
     assert policy.memory("a").size == 3 and policy.memory("b").size == 5  # type: ignore[union-attr]
-    with pytest.raises(CodecError, match=r"Tensor 'a' has shape \(4,\).*forget\('a'\)"):
+    with pytest.raises(CodecError, match=r"has shape \(4,\), but its error-feedback memory has \(.*forget\('a'\)"):
         simulate([policy], [gaussian(3, 4)], tensor="a")
     policy.forget("a")
     simulate([policy], [gaussian(3, 4)], tensor="a")

@@ -67,5 +67,5 @@ def test_aggregate_without_rows_of_this_worker_is_refused() -> None:
 
 
 def test_values_that_do_not_fit_rows_are_refused() -> None:
-    with pytest.raises(CodecError, match="not 2 rows of 24 values"):
+    with pytest.raises(CodecError, match=r"\d values are not 2 rows of 24 values"):
         simulate([codec_of(np.array([1, 2]), 1)], [np.zeros(WIDTH, np.float32)])

@@ -323,6 +323,12 @@ def test_launch_impossible_options_are_refused(script: Path, arguments: list[str
     assert (result.exit_code, said in result.output) == (2, True), result.output
 
 
+def test_launch_without_torch_is_refused(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    result = invoke(["launch", str(script)])
+    assert (result.exit_code, "The package torch is not installed." in result.output) == (3, True), result.output
+
+
 def test_launch_missing_script_is_refused() -> None:
     result = invoke(["launch", "nowhere.py"])
     assert (result.exit_code, "There is no script 'nowhere.py'" in result.output) == (2, True)

@@ -51,7 +51,7 @@ def test_nodes_of_slurm_meet_at_first_machine() -> None:
     found = nodes(**SLURM)
     assert {"--nnodes=3", "--node-rank=1", "--rdzv-endpoint=gpu07:29400", "--rdzv-id=42"} <= set(found.options)
     assert nodes("--nnodes", "1", **SLURM).alone
-    with pytest.raises(ConfigurationError, match=r"12 tasks on 3 machines. .* srun --ntasks-per-node=1"):
+    with pytest.raises(ConfigurationError, match=r"Slurm started 12 tasks on 3 machines. .* srun --ntasks-per-node=1"):
         nodes(**SLURM, SLURM_STEP_NUM_NODES="3", SLURM_STEP_NUM_TASKS="12")
 
 
@@ -81,7 +81,7 @@ def test_nodes_several_machines_without_address_are_refused() -> None:
 
 @pytest.mark.parametrize("number", ["0", "-1", "many", "1.5"])
 def test_nodes_invalid_nproc_is_refused(number: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"Invalid --nproc '{number}'"):
+    with pytest.raises(ConfigurationError, match=f"--nproc '{number}': expected a positive number of processes"):
         nodes(f"--nproc={number}")
 
 

@@ -162,6 +162,19 @@ def test_calls_without_a_message_hold_nothing_that_others_need() -> None:
                 peer.status(timeout_s=0.01)
 
 
+def test_stream_calls_the_service_over_its_own_connection() -> None:
+    with running(Limits(connections=1)) as site:
+        with site.stream("Open") as stream:
+            wait_for(lambda: site.opened)
+            assert stream.call("Echo", {"a": 1}, WAIT_S) == {"a": 1}
+            with pytest.raises(RefusedCallError, match="This is refused"):
+                stream.call("Fail", {}, WAIT_S)
+            with pytest.raises(NoAnswerError, match=r"within 0\.05 s"):
+                stream.call("Wait", {}, 0.05)
+        with pytest.raises(ValueError, match="closed"):
+            stream.call("Echo", {}, WAIT_S)
+
+
 def test_call_without_a_message_ends_in_time() -> None:
     with running(Limits(message_s=0.2)) as site, peers(site.address, 2) as silent:
         assert [peer.status() for peer in silent] == [CODES.DEADLINE_EXCEEDED.value[0]] * 2
@@ -354,6 +367,28 @@ def test_health_is_that_of_the_protocol() -> None:
         watch = channel.unary_stream("/grpc.health.v1.Health/Watch")
         assert next(watch(named)) == b"\x08\x01"
         assert next(watch(b"\x0a\x01x")) == b"\x08\x03"
+
+
+def list_until_end(stream: Any) -> list[bytes]:
+    """Return the messages of a stream that ends with an error."""
+    found: list[bytes] = []
+    with contextlib.suppress(grpc.RpcError):
+        found.extend(stream)
+    return found
+
+
+def test_watch_sends_each_status_once() -> None:
+    with contextlib.ExitStack() as stack:
+        site = stack.enter_context(running())
+        watch = stack.enter_context(grpc.insecure_channel(site.address)).unary_stream("/grpc.health.v1.Health/Watch")
+        unknown = watch(b"\x0a\x01x", wait_for_ready=True)
+        assert next(unknown) == b"\x08\x03"
+        known = watch(b"")
+        for status in (b"\x08\x01", b"\x08\x02"):
+            assert next(known) == status
+            site.service.set_health(is_serving=False)
+        site.service.close()
+        assert (list_until_end(known), list_until_end(unknown)) == ([], [])
 
 
 def test_authenticate_names_the_caller() -> None:

@@ -5,12 +5,13 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
 from lanesum import environment
-from lanesum.errors import ConfigurationError
+from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.rpc import tls
 
 
@@ -25,6 +26,12 @@ def test_folder_of_certificates_that_is_incomplete_is_refused(tmp_path: Path, mo
     message = f"{tmp_path} has only one of {tls.CERTIFICATE} and {tls.KEY}. It needs both, or none."
     with pytest.raises(ConfigurationError, match=re.escape(message)):
         tls.channel("10.0.0.9:50551")
+
+
+def test_call_without_grpcio_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "grpc", None)
+    with pytest.raises(MissingToolError, match=r"The package grpcio is not installed\. Run: pip install grpcio"):
+        tls.import_grpc()
 
 
 def test_token_file_that_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

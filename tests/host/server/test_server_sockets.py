@@ -161,12 +161,12 @@ def test_second_server_on_port_raises() -> None:
     for first, second in ((1, 3), (3, 1), (3, 3)):
         with (
             AggregationServer((LOCALHOST, 0), threads=first) as server,
-            pytest.raises(ConfigurationError, match=r"cannot bind 127\.0\.0\.1"),
+            pytest.raises(ConfigurationError, match=r"The aggregation server cannot bind 127\.0\.0\.1"),
         ):
             AggregationServer(server.address, threads=second)
         with AggregationServer(server.address, threads=second):  # closed, so the port is free
             pass
-    with pytest.raises(ConfigurationError, match="at least one"):
+    with pytest.raises(ConfigurationError, match="threads = 0: the aggregation server needs at least one"):
         AggregationServer((LOCALHOST, 0), threads=0)
 
 
@@ -293,7 +293,7 @@ def test_spin_limit_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch, 
 
 def test_taken_port_raises_and_instances_differ() -> None:
     with AggregationServer((LOCALHOST, 0)) as server:
-        with pytest.raises(ConfigurationError, match=r"cannot bind 127\.0\.0\.1"):
+        with pytest.raises(ConfigurationError, match=r"The aggregation server cannot bind 127\.0\.0\.1"):
             AggregationServer(server.address)
         with pytest.raises(ConfigurationError, match="70000"):
             AggregationServer((LOCALHOST, 70000))

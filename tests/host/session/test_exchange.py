@@ -117,7 +117,7 @@ def test_signal_during_all_reduce_ends_session() -> None:
     session = Session(tickets((HOST, 9), 2)[0], codec="fixed", deadline_s=FOREVER_S)
     with interrupted_when_sending(session._transport):
         session.all_reduce(np.ones(10, np.float32))
-    with pytest.raises(SessionClosedError):
+    with pytest.raises(SessionClosedError, match="This session is closed, or an earlier round of it failed"):
         session.all_reduce(np.ones(10, np.float32))
     session.close()
 

@@ -68,7 +68,7 @@ def test_lengths_that_differ_in_first_round_of_group_raise() -> None:
 
         outcomes = run_workers(tickets, work, errors=True, codec=_LargestAndSum())
     for outcome in outcomes:
-        assert isinstance(outcome, MismatchError) and "30 to 31 values" in str(outcome)
+        assert isinstance(outcome, MismatchError) and "the workers reduce vectors of 30 to 31 values" in str(outcome)
 
 
 # Some of these become equally many words, and the sums of three workers alone would not show the difference.

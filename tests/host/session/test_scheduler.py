@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from lanesum.codecs import CodecContext, CodecError, CodecTraits, Part, Policy, Result, Round, RoundShape, Rule, Steps
-from lanesum.codecs.base import Codec
+from lanesum.codecs.base import Codec, NotFiniteError, UnencodableError
 from lanesum.codecs.fixed import FixedPoint
 from lanesum.errors import ConfigurationError
 from lanesum.protocol import LaneOp
@@ -124,6 +124,38 @@ def test_codec_with_more_rounds_than_shapes_raises(server: AggregationServer) ->
             session.all_reduce(np.ones(3, np.float32))
 
     run_workers(tickets, work, codec=_OneRound(2))
+
+
+class _Silent(_OneRound):
+    """Sends zeros for a vector that is not finite, and does not tell the other workers."""
+
+    def all_reduce(self, x: np.ndarray, context: CodecContext) -> Steps:
+        if not np.isfinite(x).all() and not context.not_finite:
+            raise UnencodableError("It has a NaN.")
+        yield Round(LaneOp.ADD32, np.zeros(x.size, np.uint32))
+        return Result(np.zeros_like(x))
+
+
+def test_codec_that_hides_a_nan_raises(server: AggregationServer) -> None:
+    (ticket,) = tickets_for(server, 1)
+    server.aggregator.admit(ServerJob.from_tickets([ticket]))
+    message = "A vector of worker 0 is not finite, and codec one-round has not told"
+    with Session(ticket, codec=_Silent()) as session, pytest.raises(NotFiniteError, match=message):
+        session.all_reduce(np.full(64, np.nan, np.float32))
+
+
+def test_interrupt_ends_all_in_flight(server: AggregationServer) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    tickets = tickets_for(server, 2)
+    server.aggregator.admit(ServerJob.from_tickets(tickets))
+    with Session(tickets[0], codec="fixed") as session:
+        pending = session.all_reduce_async(np.ones(3, np.float32))
+        with pytest.raises(KeyboardInterrupt):
+            session._scheduler._end_on_error(interrupt)
+        with pytest.raises(SessionClosedError, match="This session ended in the middle of an all-reduce"):
+            pending.result()
 
 
 def test_error_ends_all_in_flight(server: AggregationServer) -> None:

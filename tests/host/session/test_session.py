@@ -171,7 +171,7 @@ def test_codec_with_table_other_than_job_is_refused() -> None:
         with pytest.raises(ConfigurationError, match="admitted with no code table"):
             Session(ticket, codec=THC(workers=1))
         other = dataclasses.replace(ticket, code_table=bytes(range(16)))
-        with pytest.raises(ConfigurationError, match=r"admitted with table \[0, 1, 2"):
+        with pytest.raises(ConfigurationError, match=r"Codec thc sums by table .*, but job \d was admitted with table"):
             Session(other, codec="thc")
         with Session(ticket, codec="thc-uniform") as session, pytest.raises(ConfigurationError, match="no code table"):
             session.all_reduce(np.ones(8, np.float32), codec="thc-paper")

@@ -134,5 +134,5 @@ def test_all_reduce_refuses_what_it_cannot_sum(four_ranks: Ranks) -> None:
             operation, integers, rows, codec = texts
             assert operation.startswith("ConfigurationError: lanesum.torch.all_reduce computes SUM and AVG, not")
             assert "torch.int32" in integers
-            assert "summed exactly" in rows
+            assert "Rows of sparse tensors are summed exactly, not by codec 'thc'" in rows
             assert "There is no codec 'unknown'" in codec

@@ -101,6 +101,7 @@ def test_checkpoint_of_another_model_is_refused_by_parameter(session: Session, c
         later.load_state_dict(checkpoint)
     assert set(raised.value.parameters) == {"0.bias", "1.0.weight", "1.0.bias", "1.weight", "1.bias"}
     message = str(raised.value)
+    assert "This is the lanesum state of another model: " in message
     assert "'0.bias' has 2 elements in the checkpoint and 5 in the model" in message
     assert "'1.0.weight' is not in the model" in message and "'1.weight' is not in the checkpoint" in message
     assert repr(later.state_dict()) == before

@@ -123,6 +123,9 @@ def test_state_without_leave_writes_counts_at_exit(
         ((write, *arguments),) = registered
         write(*arguments)
         assert [one["steps"] for one in RunFolder(tmp_path).stats()] == [3]
+    RunFolder(tmp_path).write_stats(session.ticket.worker, {"steps": 1})  # of a state that joined later
+    write(*arguments)
+    assert [one["steps"] for one in RunFolder(tmp_path).stats()] == [1]
 
 
 def test_leave_twice_adds_one_round(session: Session) -> None:
