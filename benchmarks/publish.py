@@ -25,6 +25,7 @@ from lanesum_lab.bench import (
     faults,
     learning,
     nmse,
+    observation,
     pictures,
     server,
     sparse,
@@ -194,6 +195,15 @@ def sparse_table(result: dict[str, Any]) -> str:
     return "\n".join([*lines, "", f"{result['values']:,} values. {_on_one_machine(result)}"])
 
 
+def observation_table(result: dict[str, Any]) -> str:
+    """Return the cost of top, metrics and traces."""
+    words = (
+        f"Medians of {result['repeats']} pairs of blocks of {result['block_s']:g} s (95 % confidence interval), "
+        f"{result['workers']} workers, codec {result['codec']}, {_machine(result)}."
+    )
+    return "\n".join([*_markdown(observation.COLUMNS[:-1], (row[:-1] for row in observation.rows(result))), "", words])
+
+
 def learning_table(result: dict[str, Any]) -> str:
     """Return the accuracy and the traffic of trainings."""
     often = ", ".join(f"{seeds} ({task}, {steps} steps)" for task, steps, seeds in result["trainings"])
@@ -322,6 +332,7 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "all-reduce at equal error": ("allreduce-transformer.json", PAGE, equal_error_table),
     "all-reduce at equal error, large": ("allreduce-large-transformer.json", PAGE, equal_error_table),
     "server figures": ("server.json", PAGE, server_tables),
+    "observation figures": ("observation.json", "docs/metrics.md", observation_table),
     "transport figures": ("transport.json", PAGE, transport_tables),
     "error figures": ("nmse.json", "docs/codecs.md", nmse_table),
     "widths figures": ("nmse-widths.json", "docs/codecs.md", widths_table),
@@ -361,6 +372,7 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
             "transport",
             "nmse",
             "learning",
+            "observation",
         )
     },
     "allreduce-sizes": (

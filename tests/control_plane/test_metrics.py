@@ -171,7 +171,7 @@ def test_samples_of_a_controller_are_its_jobs_workers_and_parts() -> None:
     controller.close()
 
 
-def test_samples_of_a_controller_that_does_not_lead_have_nothing_else() -> None:
+def test_samples_of_a_standby_have_nothing_else() -> None:
     assert read(controller_samples(None)) == {"lanesum_controller_leader{}": 0}
 
 

@@ -15,16 +15,19 @@ import pytest
 
 torch = pytest.importorskip("torch")
 import lanesum.torch  # noqa: E402
-from lanesum.codecs import get  # noqa: E402
 from lanesum.codecs.sparse import reference  # noqa: E402
 from lanesum.codecs.sparse.plan import cells_for  # noqa: E402
 from lanesum.gpu.staging import CudaStaging, staging_for  # noqa: E402
 from lanesum.session import Session  # noqa: E402
 from lanesum.transport.errors import AggregationTimeoutError  # noqa: E402
+from lanesum_lab.bench.reducer import labelled_codec  # noqa: E402
+from lanesum_lab.codec_simulation import simulate  # noqa: E402
 from tests.host.torch.buckets import FakeBucket, parameters  # noqa: E402
 from tests.host.torch.ranks import served_job  # noqa: E402
 
-CODECS = ["fixed", "thc", "sketch", "topk", "bf16"]
+#: ``thc`` with these vectors: blocks of several widths.
+WIDTHS = "thc error=0.02"
+CODECS = ["fixed", "thc", WIDTHS, "sketch", "topk", "bf16"]
 
 
 def vector(worker: int, step: int, size: int) -> np.ndarray:
@@ -40,7 +43,7 @@ def both(codec: str, work: Callable[[Session, bool], Any]) -> list[Any]:
 
     def one(ticket: Any) -> None:
         try:
-            with Session(ticket, codec=get(codec, workers=2), deadline_s=20.0) as session:
+            with Session(ticket, codec=labelled_codec(codec, 2), deadline_s=20.0) as session:
                 outcomes[ticket.worker] = work(session, ticket.worker == 0)
         except BaseException as error:  # handed to the test
             outcomes[ticket.worker] = error
@@ -76,9 +79,12 @@ def test_sums_with_and_without_gpu_have_same_bits(codec: str, size: int, gpu: to
 
     here, there = both(codec, work)
     assert here == there and len(set(here)) == len(here)
+    if codec == WIDTHS:
+        given = [vector(worker, 0, size) for worker in range(2)]
+        assert len(simulate(labelled_codec(codec, 2), given).rounds) > 2, "all blocks have one width"
 
 
-@pytest.mark.parametrize("codec", ["thc", "fixed", "sketch"])
+@pytest.mark.parametrize("codec", ["thc", WIDTHS, "fixed", "sketch"])
 def test_hook_on_gpu_has_bits_of_host(codec: str, gpu: torch.device) -> None:
     """Means and error feedback, over buckets that change, and with half precision."""
     if gpu.type == "cpu" and codec != "fixed":

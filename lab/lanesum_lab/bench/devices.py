@@ -75,6 +75,14 @@ class Device:
         return host
 
 
+class ElapsedTime(Device):
+    """The processor with a clock of wall-clock time, for work of several threads."""
+
+    def clock(self) -> float:
+        """Return seconds of wall-clock time."""
+        return time.perf_counter()
+
+
 def device(name: str) -> Device:
     """Return the device ``name``. Raises ConfigurationError if it is unknown, MissingToolError if it is missing."""
     if name not in NAMES:

@@ -30,8 +30,8 @@ Times = Mapping[str, float]
 def measure(timed: Callable[[], Times], turns: int) -> list[dict[str, Any]]:
     """Return the speed-up of each step that ``timed`` returns, of all together, and of two runs at once.
 
-    ``timed`` runs the codec with the number of threads in the environment. Nothing is measured without the native
-    extension, or with one processor.
+    ``timed`` runs the codec with the number of threads in the environment, and returns wall-clock times. Nothing is
+    measured without the native extension, or with one processor.
     """
     if availability().core is None or len(os.sched_getaffinity(0)) < THREADS:
         return []

@@ -9,9 +9,10 @@ from typing import Any
 from p4.v1 import p4runtime_pb2 as p4rt
 
 from lanesum_switch.api import CounterValue
+from lanesum_switch.p4runtime.cells import asked_cells, cell_index
 from lanesum_switch.p4runtime.p4info import CounterInfo
 from lanesum_switch.p4runtime.program import Program
-from lanesum_switch.p4runtime.status import UNIMPLEMENTED, StatusError, cell_index, invalid, invalid_id, on_target
+from lanesum_switch.p4runtime.status import UNIMPLEMENTED, StatusError, invalid, invalid_id, on_target
 
 _Update = p4rt.Update
 
@@ -66,29 +67,6 @@ def read_counters(program: Program, request: Any, response: Any) -> None:
     Raises:
         StatusError: UNKNOWN for an index beyond the counter.
     """
-    if request.counter_id == 0:
-        for info in program.index.counters.values():
-            _read_counter(program, info, request, response)
-        return
-    found = program.index.counters.get(request.counter_id)
-    if found is None:
-        raise invalid_id(request.counter_id, "an indirect counter")
-    _read_counter(program, found, request, response)
-
-
-def _read_counter(program: Program, info: CounterInfo, request: Any, response: Any) -> None:
-    counter = program.target_counter(info)
-    if request.HasField("index"):
-        index = cell_index(request)
-        entity = response.entities.add().counter_entry
-        # The id of the request, also if it is the wildcard.
-        entity.CopyFrom(request)
+    for info, index, entry in asked_cells(program.index.counters, request, response, "counter"):
         with on_target(f"reading cell {index} of {info.name}"):
-            write_counter_data(counter.read(index), entity.data)
-        return
-    with on_target(f"reading {info.name}"):
-        for index in range(info.size):
-            entity = response.entities.add().counter_entry
-            entity.counter_id = info.id
-            entity.index.index = index
-            write_counter_data(counter.read(index), entity.data)
+            write_counter_data(program.target_counter(info).read(index), entry.data)

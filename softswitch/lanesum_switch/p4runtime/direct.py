@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from lanesum_switch.api import CounterValue
+from lanesum_switch.api import CounterValue, TableEntry
 from lanesum_switch.p4runtime.counters import check_counter_update, merge_counter, write_counter_data
 from lanesum_switch.p4runtime.matches import MatchKey, parse_key, write_key
 from lanesum_switch.p4runtime.meters import check_meter_update, check_rates, parse_meter_config, write_meter_config
@@ -79,41 +80,14 @@ def write_direct_meter(program: Program, kind: int, message: Any) -> None:
         program.target_table(info).write_meter(key.match, key.priority, rates)
 
 
-def _read_scope(program: Program, message: Any) -> TableInfo:
-    entry = _entry_of(message)
-    if entry.table_id == 0:
-        raise StatusError(UNIMPLEMENTED, "Reading the direct resources of all tables is not supported")
-    return program.table_info(entry.table_id)
-
-
-def _is_single(entry: Any) -> bool:
-    return bool(entry.match) or entry.is_default_action
-
-
 def read_direct_counters(program: Program, request: Any, response: Any) -> None:
     """Answer one ``p4.v1.DirectCounterEntry``: that of one entry, or those of all entries of a table.
 
     Raises:
         StatusError: UNIMPLEMENTED for all tables at once, INVALID_ARGUMENT for an entry that does not exist.
     """
-    info = _read_scope(program, request)
-    if not info.direct_counter:
-        raise _no_resource(info, "counter")
-    if _is_single(request.table_entry):
-        key = _written_key(program, info, request.table_entry)
-        if key.is_default:
-            raise _default_entry(info, "counter")
-        with on_target(f"reading a direct counter of {info.name}"):
-            value = program.target_table(info).get(key.match, key.priority).counter
-        entity = response.entities.add().direct_counter_entry
-        entity.table_entry.CopyFrom(request.table_entry)
-        write_counter_data(value or CounterValue(), entity.data)
-        return
-    for key, entry in stored_entries(program, info):
-        entity = response.entities.add().direct_counter_entry
-        entity.table_entry.table_id = info.id
-        write_key(info, key, entity.table_entry)
-        write_counter_data(entry.counter or CounterValue(), entity.data)
+    for entry, message in _read(program, request, response, "counter"):
+        write_counter_data(entry.counter or CounterValue(), message.data)
 
 
 def read_direct_meters(program: Program, request: Any, response: Any) -> None:
@@ -122,23 +96,31 @@ def read_direct_meters(program: Program, request: Any, response: Any) -> None:
     Raises:
         StatusError: UNIMPLEMENTED for all tables at once, INVALID_ARGUMENT for an entry that does not exist.
     """
-    info = _read_scope(program, request)
-    if not info.direct_meter:
-        raise _no_resource(info, "meter")
-    if _is_single(request.table_entry):
-        key = _written_key(program, info, request.table_entry)
+    for entry, message in _read(program, request, response, "meter"):
+        if entry.meter is not None:
+            write_meter_config(entry.meter, message.config)
+
+
+def _read(program: Program, request: Any, response: Any, what: str) -> Iterator[tuple[TableEntry, Any]]:
+    """Yield the table entries that a request names, each with the message of its ``counter`` or ``meter``."""
+    asked = _entry_of(request)
+    if asked.table_id == 0:
+        raise StatusError(UNIMPLEMENTED, "Reading the direct resources of all tables is not supported")
+    info = program.table_info(asked.table_id)
+    if not getattr(info, f"direct_{what}"):
+        raise _no_resource(info, what)
+    if asked.match or asked.is_default_action:
+        key = _written_key(program, info, asked)
         if key.is_default:
-            raise _default_entry(info, "meter")
-        with on_target(f"reading a direct meter of {info.name}"):
-            rates = program.target_table(info).get(key.match, key.priority).meter
-        entity = response.entities.add().direct_meter_entry
-        entity.table_entry.CopyFrom(request.table_entry)
-        if rates is not None:
-            write_meter_config(rates, entity.config)
+            raise _default_entry(info, what)
+        with on_target(f"reading a direct {what} of {info.name}"):
+            entry = program.target_table(info).get(key.match, key.priority)
+        message = getattr(response.entities.add(), f"direct_{what}_entry")
+        message.table_entry.CopyFrom(asked)
+        yield entry, message
         return
     for key, entry in stored_entries(program, info):
-        entity = response.entities.add().direct_meter_entry
-        entity.table_entry.table_id = info.id
-        write_key(info, key, entity.table_entry)
-        if entry.meter is not None:
-            write_meter_config(entry.meter, entity.config)
+        message = getattr(response.entities.add(), f"direct_{what}_entry")
+        message.table_entry.table_id = info.id
+        write_key(info, key, message.table_entry)
+        yield entry, message

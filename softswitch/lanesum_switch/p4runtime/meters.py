@@ -9,13 +9,12 @@ from typing import Any
 from p4.v1 import p4runtime_pb2 as p4rt
 
 from lanesum_switch.api import MeterRates
-from lanesum_switch.p4runtime.p4info import MeterInfo
+from lanesum_switch.p4runtime.cells import asked_cells, cell_index
 from lanesum_switch.p4runtime.program import Program
 from lanesum_switch.p4runtime.status import (
     UNIMPLEMENTED,
     UNKNOWN,
     StatusError,
-    cell_index,
     invalid,
     invalid_id,
     on_target,
@@ -110,32 +109,8 @@ def read_meters(program: Program, request: Any, response: Any) -> None:
     Raises:
         StatusError: UNKNOWN for an index beyond the meter.
     """
-    if request.meter_id == 0:
-        for info in program.index.meters.values():
-            _read_meter(program, info, request, response)
-        return
-    found = program.index.meters.get(request.meter_id)
-    if found is None:
-        raise invalid_id(request.meter_id, "an indirect meter")
-    _read_meter(program, found, request, response)
-
-
-def _read_meter(program: Program, info: MeterInfo, request: Any, response: Any) -> None:
-    if request.HasField("index"):
-        index = cell_index(request)
-        entity = response.entities.add().meter_entry
-        entity.CopyFrom(request)
-        _read_cell(program, info, index, entity)
-        return
-    for index in range(info.size):
-        entity = response.entities.add().meter_entry
-        entity.meter_id = info.id
-        entity.index.index = index
-        _read_cell(program, info, index, entity)
-
-
-def _read_cell(program: Program, info: MeterInfo, index: int, entity: Any) -> None:
-    with on_target(f"reading cell {index} of {info.name}"):
-        rates = program.target_meter(info).read(index)
-    if rates is not None:
-        write_meter_config(rates, entity.config)
+    for info, index, entry in asked_cells(program.index.meters, request, response, "meter"):
+        with on_target(f"reading cell {index} of {info.name}"):
+            rates = program.target_meter(info).read(index)
+        if rates is not None:
+            write_meter_config(rates, entry.config)

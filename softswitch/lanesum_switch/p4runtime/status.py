@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import grpc
 from google.protobuf import any_pb2
@@ -96,11 +95,3 @@ def pack_write_errors(errors: Sequence[StatusError | None]) -> StatusError:
         wrapped.Pack(packed)
         status.details.append(wrapped)
     return StatusError(UNKNOWN, "", status.SerializeToString())
-
-
-def cell_index(message: Any) -> int:
-    """Return the cell of a counter or meter entry. Raises StatusError INVALID_ARGUMENT for a negative one."""
-    index: int = message.index.index
-    if index < 0:
-        raise invalid(f"{index} is not an index: it is negative")
-    return index

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton", reason="needs Triton: pip install 'lanesum[gpu]'")
@@ -19,8 +18,16 @@ from lanesum import codecs  # noqa: E402
 from lanesum._internal.native import VARIABLE  # noqa: E402
 from lanesum.codecs import THC, CodecContext, CodecError, ErrorFeedback  # noqa: E402
 from lanesum.gpu import thc as device_thc  # noqa: E402
-from lanesum_lab.codec_simulation import Simulation, simulate  # noqa: E402
-from tests.host.codecs.samples import PACKINGS, Packing, floats, packed_as, sample  # noqa: E402
+from lanesum_lab.codec_simulation import simulate  # noqa: E402
+from tests.host.codecs.samples import (  # noqa: E402
+    PACKINGS,
+    Packing,
+    check_alike,
+    packed_as,
+    sample,
+    simulation_options,
+    three_vectors,
+)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -33,16 +40,6 @@ def reference() -> Any:
 
 def on_device(vectors: list[np.ndarray]) -> list[Any]:
     return [torch.from_numpy(vector) for vector in vectors]
-
-
-def check_alike(found: Simulation, expected: Simulation) -> None:
-    assert [one.tobytes() for one in found.aggregates] == [one.tobytes() for one in expected.aggregates]
-    for mine, other in zip(found.results, expected.results, strict=True):
-        for one, reference in ((mine.values, other.values), (mine.residual, other.residual)):
-            if reference is None:
-                assert one is None
-            else:
-                assert np.asarray(one).tobytes() == reference.tobytes()
 
 
 @pytest.mark.parametrize("width", PACKINGS)
@@ -82,34 +79,13 @@ def test_blocks_too_large_for_kernels_use_host() -> None:
 
 
 @settings(max_examples=6, deadline=None)
-@given(
-    st.sampled_from(PACKINGS),
-    st.sampled_from([32, 64, 128]),
-    st.integers(1, 140).flatmap(lambda size: hnp.arrays(np.float32, size, elements=floats)),
-    st.sampled_from([1.0, 1e-30, 1e-42]),
-    st.integers(0, 2**64 - 1),
-    st.sampled_from([None, [0, 2], [1]]),
-    st.booleans(),
-)
+@given(st.sampled_from(PACKINGS), st.sampled_from([32, 64, 128]), three_vectors(140), simulation_options)
 def test_any_values_and_quorums_equal_host(
-    width: Packing,
-    block: int,
-    x: np.ndarray,
-    scale: float,
-    seed: int,
-    contributors: list[int] | None,
-    average: bool,
+    width: Packing, block: int, vectors: list[np.ndarray], options: dict[str, Any]
 ) -> None:
     codec = packed_as(width, workers=3, block=block)
-    # The norms must fit float32.
-    vectors = [
-        (x / np.float32(64) * np.float32(scale)).astype(np.float32),
-        np.roll(x, 1) / np.float32(1000),
-        -x / np.float32(99),
-    ]
-    options = {"seed": seed, "keep_residual": True, "contributors": contributors, "average": average}
-    expected = simulate(codec, vectors, **options)  # type: ignore[arg-type]
-    check_alike(simulate(codec, on_device(vectors), **options), expected)  # type: ignore[arg-type]
+    expected = simulate(codec, vectors, **options)
+    check_alike(simulate(codec, on_device(vectors), **options), expected)
 
 
 def test_error_feedback_inside_kernels_equals_host() -> None:

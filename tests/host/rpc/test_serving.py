@@ -162,6 +162,19 @@ def test_calls_without_a_message_hold_nothing_that_others_need() -> None:
                 peer.status(timeout_s=0.01)
 
 
+def test_stream_calls_the_service_over_its_own_connection() -> None:
+    with running(Limits(connections=1)) as site:
+        with site.stream("Open") as stream:
+            wait_for(lambda: site.opened)
+            assert stream.call("Echo", {"a": 1}, WAIT_S) == {"a": 1}
+            with pytest.raises(RefusedCallError, match="This is refused"):
+                stream.call("Fail", {}, WAIT_S)
+            with pytest.raises(NoAnswerError, match=r"within 0\.05 s"):
+                stream.call("Wait", {}, 0.05)
+        with pytest.raises(ValueError, match="closed"):
+            stream.call("Echo", {}, WAIT_S)
+
+
 def test_call_without_a_message_ends_in_time() -> None:
     with running(Limits(message_s=0.2)) as site, peers(site.address, 2) as silent:
         assert [peer.status() for peer in silent] == [CODES.DEADLINE_EXCEEDED.value[0]] * 2

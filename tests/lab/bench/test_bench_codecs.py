@@ -9,6 +9,7 @@ import importlib.util
 import json
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,7 @@ def test_trainings_with_widths_by_both_optimizers() -> None:
     for task in ("digits", "digits AdamW"):
         assert figures[task, "widths 2"]["bytes_up"] < 0.12 * figures[task, "fixed"]["bytes_up"]
     assert [row[6] for row in learning.rows(result, baseline="fixed")][::2] == ["-", "-"]
-    with pytest.raises(ConfigurationError, match="tasks digits, transformer, words"):
+    with pytest.raises(ConfigurationError, match="There are the tasks digits, transformer, words"):
         learning.Settings(trainings=(("letters", 1, 1),))
 
 
@@ -136,6 +137,23 @@ def test_threads_are_compared_with_two_runs_at_once(monkeypatch: pytest.MonkeyPa
         assert one["times"]["median"] == 2 and one["of_ceiling"] == 2 / ceiling["times"]["median"]
     monkeypatch.setattr(two_threads.os, "sched_getaffinity", lambda pid: {0})
     assert two_threads.measure(timed, 2) == []
+
+
+def test_threads_are_compared_in_elapsed_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time of the processor is the sum over all threads, which no second thread reduces."""
+    seen: list[dict[str, float]] = []
+
+    def measure(timed: Callable[[], dict[str, float]], turns: int) -> list[Any]:
+        with monkeypatch.context() as patched:
+            patched.setattr("time.process_time", lambda: 0.0)
+            seen.append(timed())
+        return []
+
+    monkeypatch.setattr(two_threads, "measure", measure)
+    monkeypatch.setattr(codec, "_speed", lambda settings, left_out: [])
+    codec.run(dataclasses.replace(codec.QUICK, parts=("speed",)))
+    (times,) = seen
+    assert set(times) == {"norm", "encode", "decode"} and min(times.values()) > 0
 
 
 def test_levels_that_are_not_there_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,9 +221,9 @@ def test_missing_gpu_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     for names in (("cuda",), ("cpu", "cuda")):
         with pytest.raises(MissingToolError, match=r"finds no CUDA device on this machine|needs PyTorch"):
             codec.run(dataclasses.replace(codec.QUICK, devices=names))
-    with pytest.raises(ConfigurationError, match=r"no device 'tpu'.*cpu, cuda"):
+    with pytest.raises(ConfigurationError, match=r"There is no device 'tpu' to measure on.*cpu, cuda"):
         codec.run(dataclasses.replace(codec.QUICK, devices=("tpu",)))
-    with pytest.raises(ConfigurationError, match=r"compared as 'thc'.*thc 4"):
+    with pytest.raises(ConfigurationError, match=r"No codec is compared as 'thc'.*thc 4"):
         codec.Settings(codecs=("thc",))
     ended = invoke(["bench", "codec", "--device", "cuda", "--quick", "--json"])
     assert ended.exit_code and re.search(r"finds no CUDA device on this machine|needs PyTorch", ended.output)
