@@ -90,7 +90,12 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return assemble(profile, text, tmp_path_factory.mktemp("assembled"))
 
 
-@pytest.fixture(scope="module", params=[_PROFILE, pytest.param(_MODEL, marks=pytest.mark.long)])
+_IN_ONE_PASS = [name for name, profile in MODEL_PROFILES.items() if profile.passes == 1]
+
+
+@pytest.fixture(
+    scope="module", params=[_PROFILE, *(pytest.param(name, marks=pytest.mark.long) for name in _IN_ONE_PASS)]
+)
 def loop(request: pytest.FixtureRequest) -> Iterator[Loop]:
     build = request.getfixturevalue("build") if request.param == _MODEL else None
     with open_loop(request.param, build) as loop:

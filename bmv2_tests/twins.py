@@ -141,7 +141,8 @@ class Twins:
         """Return packets by decision since the test began, without zeros, after comparing them with the twin's."""
         counts = _difference(self.target.decisions(), self._before)
         counts.pop("take_over", None)  # Tofino counts the packet a second time, after its recirculation
-        assert counts == _difference(self.twin.decisions(), self._twin_before)
+        expected = _difference(self.twin.decisions(), self._twin_before)
+        assert counts == expected, f"decisions {counts}, of the reference {expected}"
         return counts
 
     def decisions(self) -> dict[str, int]:

@@ -193,31 +193,31 @@ def test_sum_without_a_worker_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "parameters"),
+    ("name", "parameters", "message"),
     [
-        ("none", {"workers": 0}),
-        ("fp16", {"workers": 1025}),
-        ("bf16", {"format": "fp8"}),
-        ("qsgd", {"bits": 1}),
-        ("qsgd", {"bucket": 0}),
-        ("qsgd", {"norm": "l1"}),
-        ("qsgd", {"scale": "his"}),
-        ("eden", {"bits": 0}),
-        ("eden", {"bits": 9}),
-        ("eden", {"block": 16}),
-        ("eden", {"block": 96}),
-        ("terngrad", {"clip": 0.0}),
-        ("signsgd", {"workers": -1}),
-        ("dgc", {"momentum": 1.0}),
-        ("dgc", {"clip": 0.0}),
-        ("dgc", {"warm_up": -1}),
-        ("dgc", {"density": 0.0}),
-        ("dgc", {"codec": "thc"}),
-        ("powersgd", {"rank": 0}),
+        ("none", {"workers": 0}, "Invalid workers=0 for codec none: expected an integer from 1 to 1024"),
+        ("fp16", {"workers": 1025}, "Invalid workers=1025 for codec fp16: expected an integer from 1 to 1024"),
+        ("bf16", {"format": "fp8"}, "Invalid format='fp8': expected one of "),
+        ("qsgd", {"bits": 1}, "Invalid bits=1 for codec qsgd: expected an integer from 2 to 16"),
+        ("qsgd", {"bucket": 0}, "Invalid bucket=0 for codec qsgd: expected an integer from 1"),
+        ("qsgd", {"norm": "l1"}, "Invalid norm='l1' for codec qsgd: expected max or l2"),
+        ("qsgd", {"scale": "his"}, "Invalid scale='his' for codec qsgd: expected own or shared"),
+        ("eden", {"bits": 0}, "Invalid bits=0 for codec eden: expected an integer from 1 to 8"),
+        ("eden", {"bits": 9}, "Invalid bits=9 for codec eden: expected an integer from 1 to 8"),
+        ("eden", {"block": 16}, "Invalid block=16 for codec eden: expected a power of two from "),
+        ("eden", {"block": 96}, "Invalid block=96 for codec eden: expected a power of two from "),
+        ("terngrad", {"clip": 0.0}, r"clip=0\.0 for codec terngrad: expected a number above 0, or None"),
+        ("signsgd", {"workers": -1}, "Invalid workers=-1 for codec signsgd: expected an integer from 1 to 1024"),
+        ("dgc", {"momentum": 1.0}, r"Invalid momentum=1\.0 for codec dgc: expected 0 <= momentum < 1"),
+        ("dgc", {"clip": 0.0}, r"Invalid clip=0\.0 for codec dgc: expected a number above 0, or None"),
+        ("dgc", {"warm_up": -1}, "Invalid warm_up=-1 for codec dgc: expected an integer from 0"),
+        ("dgc", {"density": 0.0}, r"Invalid density=0\.0 for codec "),
+        ("dgc", {"codec": "thc"}, "Invalid codec='thc' for codec "),
+        ("powersgd", {"rank": 0}, "Invalid rank=0 for codec powersgd: expected an integer from 1"),
     ],
 )
-def test_wrong_parameters_are_refused(name: str, parameters: dict[str, Any]) -> None:
-    with pytest.raises(ConfigurationError):
+def test_wrong_parameters_are_refused(name: str, parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
         codecs.get(name, **{"workers": 2, **parameters})
 
 
@@ -238,7 +238,7 @@ def test_eden_vector_of_zeros_and_one_value_are_exact() -> None:
 
 
 def test_invalid_options_are_refused() -> None:
-    with pytest.raises(CodecError, match="scaled=True"):
+    with pytest.raises(CodecError, match=r"Codec signsgd without a scale has no residual. Build it with scaled=True"):
         simulate(codecs.get("signsgd", workers=1, scaled=False), [drawn("Gaussian", 9)], keep_residual=True)
     with pytest.raises(CodecError, match="more than float32 holds"):
         first("qsgd", np.full(512, 3e38, np.float32), norm="l2")

@@ -255,25 +255,25 @@ def test_invalid_norm_is_refused(words: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize(
-    "parameters",
+    ("parameters", "message"),
     [
-        {"workers": 0},
-        {"bits": 5},
-        {"codes": "gray"},
-        {"rotation": "half"},
-        {"chunk": 1000},
-        {"chunk": 4},
-        {"p": 0.0},
-        {"granularity": 14},
-        {"table": (0, 1, 2)},
-        {"table": tuple(range(15, -1, -1))},
-        {"table": DEFAULT, "granularity": 31},
-        {"codes": "uniform", "granularity": 30},
-        {"codes": "uniform", "bits": 7},
+        ({"workers": 0}, "Invalid workers=0 for codec thc-paper: expected an integer from 1"),
+        ({"bits": 5}, "Invalid bits=5 for codec thc-paper: expected 2, 3 or 4"),
+        ({"codes": "gray"}, "Invalid codes='gray' for codec thc-paper: expected table or uniform"),
+        ({"rotation": "half"}, "Invalid rotation='half' for codec thc-paper: expected full or block"),
+        ({"chunk": 1000}, "Invalid chunk=1000 for codec thc-paper: expected a power of two from 8"),
+        ({"chunk": 4}, "Invalid chunk=4 for codec thc-paper: expected a power of two from 8"),
+        ({"p": 0.0}, r"Invalid support parameter p=0\.0: expected 0 < p < 1"),
+        ({"granularity": 14}, "too small for 16"),
+        ({"table": (0, 1, 2)}, r"The table \[0, 1, 2\] is not 16 increasing integers from 0 to the granularity"),
+        ({"table": tuple(range(15, -1, -1))}, "is not 16 increasing integers from 0 to the granularity"),
+        ({"table": DEFAULT, "granularity": 31}, "is not 16 increasing integers from 0 to the granularity 31"),
+        ({"codes": "uniform", "granularity": 30}, "Uniform codes of 4 bits have granularity 15"),
+        ({"codes": "uniform", "bits": 7}, "bits=7"),
     ],
 )
-def test_parameters_that_do_not_fit_are_refused(parameters: dict[str, object]) -> None:
-    with pytest.raises(ConfigurationError):
+def test_parameters_that_do_not_fit_are_refused(parameters: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
         PaperTHC(**{"workers": 2, **parameters})  # type: ignore[arg-type]
 
 

@@ -47,5 +47,5 @@ def test_switch_that_loses_packets_has_no_figure(monkeypatch: pytest.MonkeyPatch
         return [] if port == 2 else list(real(self, port, frame))
 
     monkeypatch.setattr(bench.EmbeddedSwitch, "process", lossy)
-    with pytest.raises(bench.BenchError, match="sent 0 results"):
+    with pytest.raises(bench.BenchError, match="The embedded switch sent 0 results, not "):
         bench.run(ops=[LaneOp.ADD32], chunks=10, repeats=1, accumulator_words=64)

@@ -150,20 +150,20 @@ def test_impossible_case_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    ("wrong", "message"),
     [
-        {"cases": ("mars",)},
-        {"values": ()},
-        {"workers": (1,)},
-        {"rates_mbit": (0.0,)},
-        {"codecs": ("zip",)},
-        {"bucket_mib": 1e-7},
-        {"peers": ("two-shot-3",)},
-        {"gradients": "mars"},
+        ({"cases": ("mars",)}, "There is no case mars. Known ones: "),
+        ({"values": ()}, "An all-reduce needs two workers, one value and a rate above 0 at least"),
+        ({"workers": (1,)}, "An all-reduce needs two workers, one value and a rate above 0 at least"),
+        ({"rates_mbit": (0.0,)}, "An all-reduce needs two workers, one value and a rate above 0 at least"),
+        ({"codecs": ("zip",)}, "no codec 'zip'"),
+        ({"bucket_mib": 1e-7}, "A bucket of 1e-07 MiB has no value"),
+        ({"peers": ("two-shot-3",)}, r"Unknown peers=\('two-shot-3',\): expected some of "),
+        ({"gradients": "mars"}, "Unknown gradients='mars': expected one of "),
     ],
 )
-def test_settings_that_cannot_be(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ConfigurationError):
+def test_settings_that_cannot_be(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
         dataclasses.replace(allreduce.QUICK, **wrong)
 
 
@@ -185,8 +185,15 @@ def test_label_of_codec_has_numbers_as_parameters() -> None:
         labelled_codec("thc error=0.02 exponent=1", 3).describe()
         == get("thc", workers=3, error=0.02, exponent=1).describe()
     )
-    for wrong in ("", "thc error", "thc error=x", "thc error=9", "thc other=1"):
-        with pytest.raises(ConfigurationError):
+    form = "Invalid codec '.*': expected a name, then NAME=NUMBER"
+    for wrong, message in (
+        ("", "no codec ''"),
+        ("thc error", form),
+        ("thc error=x", form),
+        ("thc error=9", "error=9"),
+        ("thc other=1", "'other'"),
+    ):
+        with pytest.raises(ConfigurationError, match=message):
             labelled_codec(wrong, 3)
 
 

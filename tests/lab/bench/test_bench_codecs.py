@@ -85,7 +85,7 @@ def test_trainings_with_widths_by_both_optimizers() -> None:
     for task in ("digits", "digits AdamW"):
         assert figures[task, "widths 2"]["bytes_up"] < 0.12 * figures[task, "fixed"]["bytes_up"]
     assert [row[6] for row in learning.rows(result, baseline="fixed")][::2] == ["-", "-"]
-    with pytest.raises(ConfigurationError, match="tasks digits, transformer, words"):
+    with pytest.raises(ConfigurationError, match="There are the tasks digits, transformer, words"):
         learning.Settings(trainings=(("letters", 1, 1),))
 
 
@@ -221,9 +221,9 @@ def test_missing_gpu_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     for names in (("cuda",), ("cpu", "cuda")):
         with pytest.raises(MissingToolError, match=r"finds no CUDA device on this machine|needs PyTorch"):
             codec.run(dataclasses.replace(codec.QUICK, devices=names))
-    with pytest.raises(ConfigurationError, match=r"no device 'tpu'.*cpu, cuda"):
+    with pytest.raises(ConfigurationError, match=r"There is no device 'tpu' to measure on.*cpu, cuda"):
         codec.run(dataclasses.replace(codec.QUICK, devices=("tpu",)))
-    with pytest.raises(ConfigurationError, match=r"compared as 'thc'.*thc 4"):
+    with pytest.raises(ConfigurationError, match=r"No codec is compared as 'thc'.*thc 4"):
         codec.Settings(codecs=("thc",))
     ended = invoke(["bench", "codec", "--device", "cuda", "--quick", "--json"])
     assert ended.exit_code and re.search(r"finds no CUDA device on this machine|needs PyTorch", ended.output)

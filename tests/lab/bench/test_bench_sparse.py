@@ -53,6 +53,11 @@ def test_vectors_have_the_union_and_the_overlap_asked_for(overlap: float) -> Non
 
 
 def test_settings_that_mean_nothing_are_refused() -> None:
-    for wrong in ({"sparsities": (1.0,)}, {"rates_mbit": (0.0,)}, {"workers": (1,)}):
-        with pytest.raises(ConfigurationError):
+    share = "A sparsity is between 0 and 1, and a rate above 0"
+    for wrong, message in (
+        ({"sparsities": (1.0,)}, share),
+        ({"rates_mbit": (0.0,)}, share),
+        ({"workers": (1,)}, "An all-reduce needs two workers at least"),
+    ):
+        with pytest.raises(ConfigurationError, match=message):
             sparse.Settings(**wrong)  # type: ignore[arg-type]

@@ -161,7 +161,7 @@ def test_time_to_target_ignores_a_minimum_before_the_end() -> None:
 @needs_torch
 def test_diverged_gloo_is_an_error(invented: Invented, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(invented, "train", lambda by, _: ([record([4.0, float("nan")])], Wire(0, 0)))
-    with pytest.raises(BenchError, match="gloo with seed 1 diverged"):
+    with pytest.raises(BenchError, match="The training by gloo with seed 1 diverged"):
         tta.run(dataclasses.replace(SETTINGS, steps=4), tmp_path)
 
 
@@ -173,23 +173,30 @@ def test_differing_replicas_end_the_benchmark() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [{"case": "ring"}, {"workers": 1}, {"seeds": ()}, {"rates_mbit": (0.0,)}, {"by": ("thc",)}, {"tolerance": -1.0}],
+    ("wrong", "message"),
+    [
+        ({"case": "ring"}, "There is no case 'ring'. Known ones: "),
+        ({"workers": 1}, "A benchmark needs two workers, one seed and a rate above 0 at least"),
+        ({"seeds": ()}, "A benchmark needs two workers, one seed and a rate above 0 at least"),
+        ({"rates_mbit": (0.0,)}, "A benchmark needs two workers, one seed and a rate above 0 at least"),
+        ({"by": ("thc",)}, "gloo is missing: the target is its final loss"),
+        ({"tolerance": -1.0}, "tolerance = -1 is below 0"),
+    ],
 )
-def test_settings_that_cannot_be_are_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ConfigurationError):
+def test_settings_that_cannot_be_are_refused(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
         dataclasses.replace(tta.QUICK, **wrong)
 
 
 @needs_torch
 def test_unknown_method_is_refused_before_anything_starts(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="no way 'thcc'"):
+    with pytest.raises(ConfigurationError, match="There is no way 'thcc' to average gradients"):
         tta.run(dataclasses.replace(tta.QUICK, by=("gloo", "thcc")), tmp_path)
 
 
 def test_switch_has_one_rate(tmp_path: Path) -> None:
     with (
-        pytest.raises(ConfigurationError, match="one rate"),
+        pytest.raises(ConfigurationError, match="The links of a topology have one rate"),
         stages.stage("switch", workers=2, job="digits", limit=64, rates_mbit=(1.0, 2.0), logs=tmp_path),
     ):
         pass

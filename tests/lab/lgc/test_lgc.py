@@ -268,12 +268,18 @@ def test_checkpoints_of_others_are_refused_and_change_nothing(states: tuple[str,
         ({}, "not the state of codec"),
         ({**state, "codec": other}, "not the state of codec"),
         ({**state, "architecture": [9, 16, 1]}, "channels, width and heads .* Build the codec with those"),
-        ({**state, "network": {}}, "other parameters"),
-        ({**state, "network": {**state["network"], "up0": np.zeros((1, 2, 3), np.float32)}}, "'up0' .* has shape"),
+        ({**state, "network": {}}, "autoencoder of this state has other parameters than that of this codec"),
+        (
+            {**state, "network": {**state["network"], "up0": np.zeros((1, 2, 3), np.float32)}},
+            "Parameter 'up0' of the autoencoder has shape",
+        ),
         ({**state, "counts": {"a": "b"}}, "no counts of the all-reduces"),
-        ({**state, "sizes": None}, "is incomplete"),
-        ({**state, "bytes": {"late": {}}}, "is incomplete"),
-        ({**state, "trainer": {"parameters": {}}}, "other parameters"),
+        ({**state, "sizes": None}, "This state of codec .* is incomplete"),
+        ({**state, "bytes": {"late": {}}}, "This state of codec .* is incomplete"),
+        (
+            {**state, "trainer": {"parameters": {}}},
+            "autoencoder of this state has other parameters than that of this codec",
+        ),
         ({**state, "trainer": {}}, "autoencoder in training"),
     ]
     learning = job_of(name)
@@ -416,26 +422,28 @@ def test_without_pytorch_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(training.importlib.util, "find_spec", lambda name: None)
     for name in INSTANCES:
-        with pytest.raises(MissingToolError, match=r"PyTorch, which is not installed. Run: pip install"):
+        with pytest.raises(
+            MissingToolError, match="Learned compression trains an autoencoder with PyTorch, which is not installed"
+        ):
             codecs.get(name, workers=2)
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    ("wrong", "message"),
     [
-        {"density": 0.0},
-        {"warm_up": -1},
-        {"training": 0},
-        {"channels": 17},
-        {"width": 7},
-        {"latent_bits": 1},
-        {"guard": 0.0},
-        {"guard": 1.5},
-        {"passes": 0},
-        {"innovation": 0.0},
-        {"innovation_bits": 1},
+        ({"density": 0.0}, r"Invalid density=0\.0 for codec lgc-server: expected 0 < density <= 1"),
+        ({"warm_up": -1}, "Invalid warm_up=-1 or training=.*: expected integers from 0 and from 1"),
+        ({"training": 0}, "or training=0: expected integers from 0 and from 1"),
+        ({"channels": 17}, "Invalid channels=17 or width=.*: expected 1 to 16 channels and an even width from 2 to 64"),
+        ({"width": 7}, "or width=7: expected 1 to 16 channels and an even width from 2 to 64"),
+        ({"latent_bits": 1}, "Invalid latent_bits=1: expected an integer from 2 to 16"),
+        ({"guard": 0.0}, r"Invalid guard=0\.0: expected 0 < guard <= 1"),
+        ({"guard": 1.5}, r"Invalid guard=1\.5: expected 0 < guard <= 1"),
+        ({"passes": 0}, "Invalid passes=0 for codec lgc-server: expected an integer from 1"),
+        ({"innovation": 0.0}, r"Invalid innovation=0\.0: expected 0 < innovation <= 1"),
+        ({"innovation_bits": 1}, "Invalid innovation_bits=1: expected an integer from 2 to 16"),
     ],
 )
-def test_wrong_parameters_are_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ConfigurationError):
+def test_wrong_parameters_are_refused(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
         codecs.get("lgc-server", workers=2, **wrong)

@@ -71,8 +71,8 @@ def assert_refused(result: subprocess.CompletedProcess[str], *says: str) -> None
         (("run", "--rate", "10", "--topology", "loopback"), ("cannot have 10 Mbit/s: loopback has no links",)),
         (("run", "--deadline", "0"), ("deadline = 0 must be positive",)),
         (("run", "--faults", "nosuch"), ("Cannot read the fault plan 'nosuch'", "everything-dies, lossy")),
-        (("run", "--runner", "cloud"), ("no runner 'cloud'", "loopback, mininet")),
-        (("run", "--switch", "magic"), ("no switch 'magic'", "embedded, bmv2, tofino1-w32")),
+        (("run", "--runner", "cloud"), ("There is no runner 'cloud'", "loopback, mininet")),
+        (("run", "--switch", "magic"), ("There is no switch 'magic'", "embedded, bmv2, tofino1-w32")),
         (("run", "--topology", "nowhere"), ("Cannot read the topology 'nowhere'", "star4")),
         (("run", "--bogus"), ("No such option: --bogus",)),
         (("fly",), ("No such command 'fly'",)),
@@ -110,7 +110,8 @@ def assert_refused(result: subprocess.CompletedProcess[str], *says: str) -> None
         (("controller", "--switch", "nonsense"), ("is no address of a switch",)),
         (("controller", "--switch", "127.0.0.1:\u00b2"), ("is no address of a switch",)),
         (("job", "list", "--controller", "127.0.0.1:1"), ("No controller answers at 127.0.0.1:1",)),
-        (("bench", "switch", "--ops", "MUL"), ("no lane operation MUL", "ADD32")),
+        (("bench", "switch", "--ops", "MUL"), ("There is no lane operation MUL", "ADD32")),
+        (("switch", "--loopback", "--bfruntime", "127.0.0.1:0"), ("BF Runtime programs switches for Tofino only",)),
         (("topology", "check", "/nonexistent.yaml"), ("Cannot read the topology '/nonexistent.yaml'",)),
     ],
 )
@@ -161,7 +162,9 @@ def obstacle_of(monkeypatch: pytest.MonkeyPatch, change: Callable[[pytest.Monkey
 
 
 def test_mininet_without_root_or_tools(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "needs root" in obstacle_of(monkeypatch, lambda patch: patch.setattr(os, "geteuid", lambda: 1000))
+    assert "The Mininet runner cannot be used: Mininet needs root" in obstacle_of(
+        monkeypatch, lambda patch: patch.setattr(os, "geteuid", lambda: 1000)
+    )
     monkeypatch.undo()
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     message = obstacle_of(monkeypatch, lambda patch: patch.setattr(plan_module.shutil, "which", lambda _: None))

@@ -187,7 +187,7 @@ def test_report_without_limited_links_claims_no_gain() -> None:
 
 def test_traffic_of_unknown_interface_is_refused() -> None:
     assert Traffic.of("lo").sent >= 0 and Traffic.of(None) == Traffic()
-    with pytest.raises(ConfigurationError, match="no interface 'nosuch0'"):
+    with pytest.raises(ConfigurationError, match="There is no interface 'nosuch0' in this network namespace"):
         Traffic.of("nosuch0")
 
 
@@ -222,7 +222,7 @@ def test_images_are_those_that_scikit_learn_hands_out(monkeypatch: pytest.Monkey
 
 
 def test_too_few_images_are_refused() -> None:
-    with pytest.raises(ConfigurationError, match="10 images over 4 workers"):
+    with pytest.raises(ConfigurationError, match="10 images over 4 workers do not make one batch of "):
         DigitsTask(limit=10).steps_per_epoch(4, 32)
 
 

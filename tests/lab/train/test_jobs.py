@@ -197,5 +197,5 @@ def test_train_command_trains_resumes_and_names_wrong_options(
     assert "replicas identical" in capsys.readouterr().out
     with pytest.raises(ConfigurationError, match="no training job 'digit'"):
         command.main(["digit"])
-    with pytest.raises(ConfigurationError, match="no way 'thcc'"):
+    with pytest.raises(ConfigurationError, match="There is no way 'thcc' to average gradients"):
         command.main(["digits", "--by=thcc"])

@@ -195,7 +195,7 @@ def test_capture_job_of_the_controller_is_looked_up(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("lanesum.rpc.controller.call", lambda *_, **__: {"jobs": [{"name": "train", "job": 5}]})
     assert job_number("train", "c:1") == 5
     assert job_number("7", "c:1") == 7
-    with pytest.raises(ConfigurationError, match=r"has no job 'other'. Its jobs: train\."):
+    with pytest.raises(ConfigurationError, match=r"The controller at c:1 has no job 'other'\. Its jobs: train\."):
         job_number("other", "c:1")
-    with pytest.raises(ConfigurationError, match="less than 65536"):
+    with pytest.raises(ConfigurationError, match="Invalid --job 65536: numbers of jobs are less than 65536"):
         job_number("65536", "c:1")
