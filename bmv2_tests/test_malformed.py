@@ -22,6 +22,7 @@ from lanesum_switch.frames import internet_checksum
 
 from .oracle import Words, aggregate
 from .star import SERVER, Job, Place, Star, routed
+from .target import Target
 
 IPV4, UDP, LANESUM = 14, 34, 42  # offsets of the headers
 
@@ -69,6 +70,31 @@ def test_truncated_contribution_is_dropped(star: Star, op: LaneOp) -> None:
         assert star.exchange(scene.port, scene.frame[:length]) == []
     assert star.decisions()["drop_malformed"] == len(lengths)
     assert scene.is_intact()
+
+
+@pytest.mark.offered("one_pass")
+@pytest.mark.parametrize(
+    ("at", "new", "end", "decision"),
+    [
+        (0, bytes.fromhex("0200000086ff"), None, "drop_misdirected"),
+        (LANESUM, bytes([1 << 4 | Kind.CONTRIBUTION]), LANESUM + 32, "route"),
+    ],
+    ids=["payload to another station", "header of another version"],
+)
+def test_frame_check_behind_truncated_frame_counts_as_its_bytes(
+    scene: Scene, at: int, new: bytes, end: int | None, decision: str
+) -> None:
+    """A frame without the last four bytes of a header or its payload looks complete where the frame check is parsed.
+
+    Other targets get four bytes more in its place. With one byte less it is malformed, which is counted first.
+    """
+    star = scene.star
+    cut = patched(scene.frame, at, new)[:end][:-4]
+    left = star.deliver(scene.port, cut + bytes(4 - star.target.trailer_bytes))
+    assert [port for port, _ in left] == [port for port, _ in star.twin.process(scene.port, cut + bytes(4))]
+    assert star.decisions()[decision] == 1
+    assert star.exchange(scene.port, cut[:-1]) == []
+    assert star.decisions()["drop_malformed"] == 1
 
 
 @pytest.mark.parametrize("words", [0, 1, 63, 65, 32, 64, 128, 0x3FFF, 0x4000, 0x4020, 0x4040, 0xFFFF])
@@ -238,6 +264,13 @@ def mutations(size: int) -> st.SearchStrategy[list[tuple[int, int]]]:
     return st.lists(st.tuples(position, st.integers(0, 255)), min_size=1, max_size=4)
 
 
+def truncations(target: Target, size: int) -> st.SearchStrategy[int]:
+    """Lengths of a truncated frame, without those at which the frame check completes the lanesum header or payload."""
+    completed = [range(end - target.trailer_bytes, end) for end in (LANESUM + 32, size)]
+    lengths = range(target.min_frame_bytes, size + 1)
+    return st.sampled_from([length for length in lengths if not any(length in span for span in completed)])
+
+
 @pytest.mark.offered("one_pass")
 def test_random_corruption_gives_the_frames_of_the_reference(star: Star) -> None:
     """Any header bytes, right and wrong checksums (``Star.exchange`` compares the frames)."""
@@ -250,8 +283,7 @@ def test_random_corruption_gives_the_frames_of_the_reference(star: Star) -> None
         for position, byte in data.draw(mutations(len(frame))):
             frame[position] = byte
         corrupted = patched(bytes(frame), 0, b"", fix_checksum=fix_checksum)
-        longest = len(corrupted) - star.target.trailer_bytes
-        star.exchange(scene.port, corrupted[: data.draw(st.integers(star.target.min_frame_bytes, longest))])
+        star.exchange(scene.port, corrupted[: data.draw(truncations(star.target, len(corrupted)))])
         star.exchange(scene.port, corrupted)
         # The corrupted packet may have counted as a contribution or not: both switches agree on the slot's state.
         star.exchange(scene.port, scene.frame)
