@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,6 +35,18 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
             yield db
     except (sqlite3.Error, UnicodeDecodeError) as error:
         raise StoreError(f"Cannot read the state file {path}: {error}.", "Name another file.") from error
+
+
+@contextlib.contextmanager
+def _migrated(backup: Path) -> Iterator[sqlite3.Connection]:
+    """Copy a backup to memory, verify it, and migrate the copy. Raises SchemaError, StoreError."""
+    with (
+        _reading(backup) as db,
+        contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as connection,
+    ):
+        db.backup(connection)
+        SqliteDatabase.of(connection, backup).open()
+        yield connection
 
 
 def back_up(state: Path | PostgresqlUrl, out: Path) -> None:
@@ -94,13 +105,9 @@ def _restore_database(backup: Path, url: PostgresqlUrl) -> int:
         store = stack.enter_context(Store(database))
         if database.execute("SELECT FROM jobs UNION ALL SELECT FROM events LIMIT 1"):
             raise StoreError(f"Restoring would overwrite the state in {url.name}.", "Name an empty database.")
-        db = stack.enter_context(_reading(backup))
-        connection = stack.enter_context(contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)))
-        db.backup(connection)
-        copy = SqliteDatabase.of(connection, backup)
-        copy.open()
+        connection = stack.enter_context(_migrated(backup))
         with store.transaction():
-            _copy_rows(copy, database)
+            _copy_rows(SqliteDatabase.of(connection, backup), database)
             database.skip_events()
             return _begin_again(store, backup)
 
@@ -123,21 +130,8 @@ def _restore_file(backup: Path, state: Path) -> int:
             f"Restoring would overwrite {', '.join(map(str, there))}.",
             "Stop the controller, and move these files away together.",
         )
-    part = state.with_name(f"{state.name}.restored")
-    _remove(part)
-    try:
-        with _reading(backup) as db:
-            save_copy(db, part)
-        with Store(part) as store, store.transaction():
+    with _migrated(backup) as connection, Store(SqliteDatabase.of(connection, backup)) as store:
+        with store.transaction():
             count = _begin_again(store, backup)
-        os.link(part, state)
-    except OSError as error:
-        raise StoreError(f"Cannot write {state}: {error.strerror}.", "Choose another file.") from error
-    finally:
-        _remove(part)
+        save_copy(connection, state)
     return count
-
-
-def _remove(part: Path) -> None:
-    for suffix in (*_SQLITE_FILES, ".lock"):
-        part.with_name(part.name + suffix).unlink(missing_ok=True)

@@ -31,7 +31,7 @@ class DescriptionMismatchError(ConfigurationError):
 
 
 class NotReadyError(rpc.ControllerError):
-    """Some workers have not joined in time; the message names their hosts."""
+    """Some workers have not joined in time; the message names their hosts or ranks."""
 
 
 def _origin() -> str:

@@ -101,6 +101,7 @@ def running() -> Iterator[PostgresqlServer]:
         if os.geteuid() == 0:
             shutil.chown(folder, _UID)
         command = [_INITDB, "-D", f"{folder}/data", "-U", _USER, "--auth=trust", "--no-sync", "--no-instructions"]
+        command += ["--locale=C", "--encoding=UTF8"]  # the environment may name a locale that is not installed
         assert _start(command, folder).wait() == 0
         server = PostgresqlServer(folder)
         server.start()

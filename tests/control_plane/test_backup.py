@@ -90,6 +90,14 @@ def test_backup_of_a_running_controller_is_restored_with_new_incarnations(state:
         assert found[len(events)].what == f"state of 2 jobs restored from {tmp_path / 'copy'}"
 
 
+def test_restore_accepts_a_state_file_with_write_ahead_logging(state: Path, tmp_path: Path) -> None:
+    admitted(state, "a").deployment._store.close()
+    assert state.read_bytes()[18:20] == b"\2\2", "it has no write-ahead logging"
+    assert restore(state, tmp_path / "again") == 1
+    with Store(tmp_path / "again") as store:
+        assert [job.request.name for job in store.jobs()] == ["a"]
+
+
 def test_backups_during_changes_are_consistent(state: Path, tmp_path: Path) -> None:
     controller = admitted(state)
     stop = threading.Event()
@@ -182,7 +190,7 @@ def test_restore_of_a_broken_backup_is_refused(state: Path, tmp_path: Path, monk
         StoreError, match=r"There is no state file .*absent. Name the file of lanesum controller --state"
     ):
         restore(tmp_path / "absent", state)
-    with pytest.raises(StoreError, match=r"Cannot create .*absent/state.db.restored.part: No such file or directory"):
+    with pytest.raises(StoreError, match=r"Cannot create .*absent/state.db.part: No such file or directory"):
         restore(tmp_path / "first", tmp_path / "absent" / "state.db")
     monkeypatch.setattr("lanesum_control.backup.verify", _unreadable)
     with pytest.raises(StoreError, match=r"Cannot read the state file .*first: disk I/O error\. Name another file"):
@@ -195,12 +203,12 @@ def test_restore_of_a_backup_with_a_hostile_job_is_refused(state: Path, tmp_path
     with contextlib.closing(sqlite3.connect(tmp_path / "copy")) as db:
         db.execute("UPDATE jobs SET request = x'00'")
         db.commit()
-    with pytest.raises(StoreError, match="is broken: request of jobs has a value of type blob, not text"):
+    with pytest.raises(StoreError, match="/copy is broken: request of jobs has a value of type blob, not text"):
         restore(tmp_path / "copy", state)
     with contextlib.closing(sqlite3.connect(tmp_path / "copy")) as db:
         db.execute("UPDATE jobs SET request = '{\"name\": 7}'")
         db.commit()
-    with pytest.raises(StoreError, match=r"The state in .* is broken: Not a job request"):
+    with pytest.raises(StoreError, match=r"The state in .*/copy is broken: Not a job request"):
         restore(tmp_path / "copy", state)
     assert not state.exists()
 

@@ -34,7 +34,7 @@ from lanesum_control.cli.controller import _check_free, _election_id, _switch_ad
 from lanesum_control.controller import Controller
 from lanesum_control.service import ControllerService
 from tests.command_line import invoke
-from tests.control_plane.control_fakes import Site
+from tests.control_plane.control_fakes import Site, request
 
 
 @pytest.fixture
@@ -353,6 +353,13 @@ def test_counters_are_a_table_without_zeros(
         monkeypatch.setattr(switch, "decisions", lambda: {"claim": 0})
     away = [["server: does not answer"], ["s2: lost: The switch is away"]]
     assert lines() == [*away, ["No packets yet."]]
+
+
+def test_job_list_prints_markup_in_names_unchanged(address: str, controller: Controller) -> None:
+    for name in ("[/b]", "[bold]b", ":cat:"):
+        controller.admit(request(name, slots=8))
+        result = invoke(["job", "list", "--controller", address])
+        assert result.exit_code == 0 and f" {name} " in result.output, result.output
 
 
 @pytest.mark.parametrize(

@@ -302,10 +302,17 @@ def _check_free(listen: str) -> None:
     from lanesum.rpc.grpc_server import cannot_listen
 
     host, _, port = listen.rpartition(":")
-    if port.isdecimal() and int(port) in range(1, 1 << 16):
-        with contextlib.suppress(OSError), socket.create_connection((host.strip("[]"), int(port)), timeout=1) as found:
-            if found.getsockname() != found.getpeername():  # TCP can connect a free ephemeral port to itself
-                raise cannot_listen(listen, "controller")
+    if port.isdecimal() and int(port) in range(1, 1 << 16) and accepts(host.strip("[]"), int(port)):
+        raise cannot_listen(listen, "controller")
+
+
+def accepts(host: str, port: int) -> bool:
+    """Return True if a peer accepts TCP connections at the address."""
+    try:
+        with socket.create_connection((host, port), timeout=1) as found:
+            return bool(found.getsockname() != found.getpeername())  # TCP can connect a free port to itself
+    except OSError:
+        return False
 
 
 def _server_addresses(options: list[str]) -> list[str]:

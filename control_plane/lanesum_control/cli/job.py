@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.table import Column, Table
+from rich.text import Text
 
 from lanesum.errors import ConfigurationError
 from lanesum.rpc import controller as rpc
@@ -166,7 +167,8 @@ def list_jobs(controller: Controller = DEFAULT_CONTROLLER, as_json: Json = False
         rows += [(switch, "-", f"left out since {one['since']}: {one['why']}") for switch, one in job["moved"].items()]
         first = (job["name"], str(job["job"]), job["owner"] or "-", job["admitted"] or "-", ", ".join(job["workers"]))
         for number, row in enumerate(rows or [("", "", "")]):
-            table.add_row(*([""] * len(first) if number else first), *row)
+            cells = (*([""] * len(first) if number else first), *row)
+            table.add_row(*map(Text, cells))  # names that tenants choose may contain markup
     console().print(table)
 
 
@@ -251,11 +253,11 @@ def counters(controller: Controller = DEFAULT_CONTROLLER, as_json: Json = False)
     for switch, slots in found["slots"].items():
         if slots["lost"] is not None:
             typer.echo(f"{switch}: lost: {slots['lost']}")
-    table = Table("counter", *(Column(part, justify="right") for part in parts))
+    table = Table("counter", *(Column(Text(part), justify="right") for part in parts))
     for counter in dict.fromkeys(itertools.chain.from_iterable(parts.values())):
         counts = [counted.get(counter, 0) for counted in parts.values()]
         if any(counts):
-            table.add_row(counter, *(f"{count:,}" for count in counts))
+            table.add_row(Text(counter), *(f"{count:,}" for count in counts))
     if table.row_count:
         console().print(table)
     else:

@@ -306,7 +306,7 @@ class AllReduceScheduler:
             for one in started:
                 assert one.result is not None
                 words, contributors = one.result
-                known = functools.partial(_unchanged, contributors)
+                known = functools.partial(np.asarray, contributors)
                 aggregates.append(self._aggregate(all_reduce.codec, one.round, one.lengths, words, known))
             return all_reduce.steps.send(tuple(aggregates) if all_reduce.grouped else aggregates[0])
 
@@ -389,7 +389,3 @@ class AllReduceScheduler:
                 f"Codec {all_reduce.codec.name} makes more than the {all_reduce.max_rounds:g} rounds of its shapes.",
                 "Return every round from `shapes`.",
             )
-
-
-def _unchanged(contributors: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    return contributors

@@ -194,15 +194,14 @@ class Session(Closing):
             ResultGoneError: with a quorum, this worker is late and the result was evicted.
             SessionClosedError: the session is closed or failed earlier.
         """
+        self.phases.step = self._num_all_reduces
         if type(array) is np.ndarray or not is_tensor(array):
             array = np.asarray(array)
             if codec is None and self._can_gather(array):
-                self.phases.step = self._num_all_reduces
                 values = self._scheduler.gather(array.reshape(-1), self.ticket.workers if average else 1)
                 if values is not None:
                     self._num_all_reduces += 1
                     return values.reshape(array.shape)
-        self.phases.step = self._num_all_reduces
         made = self._make_all_reduce(array, codec, average, name)
         return self._scheduler.run(made).values.reshape(array.shape)
 

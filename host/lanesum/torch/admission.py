@@ -14,7 +14,7 @@ from lanesum import codecs, environment
 from lanesum.codecs.base import Codec
 from lanesum.codecs.registry import DEFAULT_CODEC
 from lanesum.errors import ConfigurationError, LanesumError
-from lanesum.join import controller_address
+from lanesum.join import DEFAULT_WAIT_S, controller_address
 from lanesum.rpc import controller as rpc
 from lanesum.torch import notes
 
@@ -29,6 +29,7 @@ def admitted_job(
     *,
     admit: bool | None = None,
     group: dist.ProcessGroup | None = None,
+    wait_s: float = DEFAULT_WAIT_S,
 ) -> str | None:
     """Return the name of a job for the ranks of ``group``; admit it if necessary. All of them must call it.
 
@@ -43,10 +44,12 @@ def admitted_job(
         admit: with None, a job is admitted if neither ``job`` nor LANESUM_JOB names one, or if LANESUM_ADMIT is ``1``.
             With True, also a named one that the controller does not have. With False, no job is admitted.
         group: ranks of the job; the default is all ranks.
+        wait_s: maximum waiting time of rank 0 for the other ranks, in seconds.
 
     Raises:
         ConfigurationError: there is no process group, or the job has another number of workers.
         ControllerError: the controller refuses or does not answer, on all ranks.
+        NotReadyError: a rank has not called it in time.
     """
     named = job or os.environ.get(environment.JOB) or None
     address = controller_address(controller)
@@ -61,13 +64,14 @@ def admitted_job(
         )
     outcome: notes.Note = None
     leads = dist.get_rank(group) == 0
-    addresses = notes.exchange(rpc.address_towards(address), group, range(dist.get_world_size(group) if leads else 0))
-    if leads:
-        try:
+    awaited = range(dist.get_world_size(group) if leads else 0)
+    try:
+        addresses = notes.exchange(rpc.address_towards(address), group, awaited, wait_s)
+        if leads:
             outcome = _admit(address, named, codec, [str(one) for one in addresses])
-        except LanesumError as error:
-            outcome = error
-    (outcome,) = notes.exchange(outcome, group, [0])
+    except LanesumError as error:
+        outcome = error
+    (outcome,) = notes.exchange(outcome, group, [0], 2 * wait_s)  # rank 0 itself waits for the others
     if isinstance(outcome, LanesumError):
         raise outcome
     return str(outcome)

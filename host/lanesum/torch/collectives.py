@@ -13,7 +13,7 @@ import torch.distributed as dist
 from lanesum import environment
 from lanesum.codecs.base import Codec
 from lanesum.errors import ConfigurationError
-from lanesum.join import controller_address
+from lanesum.join import DEFAULT_WAIT_S, controller_address
 from lanesum.torch.admission import admitted_job
 from lanesum.torch.state import State
 
@@ -79,6 +79,7 @@ def job_of(
     controller: str | None = None,
     job: str | None = None,
     codec: str | Codec | None = None,
+    wait_s: float = DEFAULT_WAIT_S,
     **_: Any,
 ) -> str | None:
     """Return the name of the job of ``group``, and admit that of a sub-group; ``job`` is the name for all ranks.
@@ -88,6 +89,7 @@ def job_of(
     Raises:
         ConfigurationError: a sub-group needs a controller.
         ControllerError: the controller does not admit the job; on all ranks of the group.
+        NotReadyError: a rank of the group has not called it in time.
     """
     if group.size() == dist.get_world_size():
         return job
@@ -97,4 +99,4 @@ def job_of(
         )
     named = job or os.environ.get(environment.JOB)
     name = f"{named}.{'-'.join(map(str, dist.get_process_group_ranks(group)))}" if named else None
-    return admitted_job(controller, name, codec, admit=True, group=group)
+    return admitted_job(controller, name, codec, admit=True, group=group, wait_s=wait_s)

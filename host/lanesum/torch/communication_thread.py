@@ -93,7 +93,7 @@ class CommunicationThread:
         """End the thread after the queued tasks, and wait for it for a few seconds at most; idempotent."""
         if self._delayed is not None:
             passed = threading.Event()
-            self._delayed.put((passed.set, _no_task, False))
+            self._delayed.put((passed.set, lambda: None, False))
             self._delayed.put(None)
             self._delayed = None
             passed.wait(_STOP_WAIT_S)
@@ -103,10 +103,6 @@ class CommunicationThread:
 
 def _nothing() -> None:
     """Begin at once."""
-
-
-def _no_task() -> None:
-    """Begin no communication."""
 
 
 def _wait_for_each(delayed: _DelayedTasks, tasks: _Tasks, wake: Callable[[], object]) -> None:

@@ -24,7 +24,6 @@ from lanesum.transport import TransportStats
 from lanesum.transport.errors import SessionClosedError
 
 _POLL_S = 0.0005
-_JOINED = "joined"
 _LOOK = "Read the logs of the ranks of this host."
 
 
@@ -50,7 +49,7 @@ class HostGroup:
 
     def __init__(self, group: dist.ProcessGroup | None, timeout_s: float) -> None:
         own = tuple(_ranks_of_torchrun() if group is None else dist.get_process_group_ranks(group))
-        gathered = notes.exchange(" ".join(map(str, own)), None, range(dist.get_world_size()))
+        gathered = notes.exchange(" ".join(map(str, own)), None, range(dist.get_world_size()), timeout_s)
         hosts = sorted({tuple(map(int, str(ranks).split())) for ranks in gathered})
         if sorted(rank for ranks in hosts for rank in ranks) != list(range(dist.get_world_size())):
             raise ConfigurationError(f"The ranks are not divided among hosts: {hosts}.", "Give each rank its own host.")
@@ -77,12 +76,12 @@ class HostGroup:
             outcome = error
             raise
         finally:
-            self._notes.set(_JOINED, _encode(outcome))
+            notes.exchange(_typed(outcome), self._sharing, [], self._wait.total_seconds())
 
     def wait_for_leader(self) -> None:
-        """Wait until the leader has joined the job, or raise its exception."""
-        self._notes.wait([_JOINED], 2 * self._wait)
-        outcome = notes.decode(self._notes.get(_JOINED))
+        """Wait until the leader has joined the job, or raise its exception; NotReadyError if it does not answer."""
+        leader = dist.get_group_rank(self._sharing, self._leader)
+        (outcome,) = notes.exchange(None, self._sharing, [leader], 2 * self._wait.total_seconds())
         if isinstance(outcome, Exception):
             raise outcome
 
@@ -102,7 +101,7 @@ class HostGroup:
     def share(self, values: torch.Tensor, note: Exception | str | None = None) -> None:
         """Broadcast a result from the leader; ``note``: its error, or the name of a skipped parameter."""
         if note is not None:
-            self._notes.set(str(self.num_shared), _encode(note))
+            self._notes.set(str(self.num_shared), notes.encode(_typed(note)))
         for work in self.broadcast(torch.tensor([float(note is not None)], device=values.device), values):
             work.wait()
 
@@ -183,10 +182,10 @@ class SharedResult:
         return Result(cast(Any, self._values), skipped=note)
 
 
-def _encode(note: Exception | str | None) -> str:
+def _typed(note: Exception | str | None) -> notes.Note:
     if isinstance(note, Exception) and not isinstance(note, LanesumError):
-        note = HostError(f"The leader failed: {note}", _LOOK)
-    return notes.encode(note)
+        return HostError(f"The leader failed: {note}", _LOOK)
+    return note
 
 
 def _ranks_of_torchrun() -> list[int]:

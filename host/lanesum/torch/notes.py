@@ -4,27 +4,46 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Iterable
+from datetime import timedelta
 from typing import cast
 
 import torch.distributed as dist
 
 from lanesum.errors import LanesumError
+from lanesum.join import NotReadyError
 
 Note = LanesumError | str | None
 
 
-def exchange(note: Note, group: dist.ProcessGroup | None, of: Iterable[int]) -> list[Note]:
-    """Write a note to the other ranks of ``group``; wait for the notes of the ranks ``of``, and return them.
+def exchange(note: Note, group: dist.ProcessGroup | None, of: Iterable[int], wait_s: float) -> list[Note]:
+    """Write a note to the other ranks of ``group``; wait for the notes of its ranks ``of``, and return them.
 
-    All ranks of the group must call it in the same order.
+    All ranks of the group must call it in the same order. Raises NotReadyError, which names the ranks without a note
+    after ``wait_s`` seconds, or if the store of the group does not answer.
     """
-    store = cast(dist.ProcessGroup, group or dist.group.WORLD).get_group_store()
-    own = dist.get_rank(group)
-    number = store.add(f"lanesum.{own}", 1)
-    store.set(f"lanesum.{own}.{number}", encode(note))
-    return [decode(text) for text in store.multi_get([f"lanesum.{rank}.{number}" for rank in of])]
+    group = cast(dist.ProcessGroup, group or dist.group.WORLD)
+    store, own, ranks = group.get_group_store(), dist.get_rank(group), dist.get_process_group_ranks(group)
+    try:
+        number = store.add(f"lanesum.{own}", 1)
+        store.set(f"lanesum.{own}.{number}", encode(note))
+        keys = {f"lanesum.{rank}.{number}": ranks[rank] for rank in of}
+        try:
+            store.wait(list(keys), timedelta(seconds=wait_s))
+        except dist.DistStoreError as error:
+            if missing := [str(rank) for key, rank in keys.items() if not store.check([key])]:
+                raise NotReadyError(
+                    f"No note of rank {', '.join(missing)} within {wait_s:g} s: it has not joined, or has ended.",
+                    "Read its log, and start all ranks again.",
+                ) from error
+        return [decode(text) for text in store.multi_get(list(keys))]
+    except RuntimeError as error:
+        raise NotReadyError(
+            f"The store of the process group does not answer: {error}",
+            "Read the log of the process that holds it (rank 0, or torchrun), and start all ranks again.",
+        ) from error
 
 
 def encode(note: Note) -> str:
@@ -35,10 +54,15 @@ def encode(note: Note) -> str:
 
 
 def decode(text: bytes) -> Note:
-    """Return a note of ``encode``; attributes of an error are plain values. Raises ValueError."""
+    """Return a note of ``encode``. Raises ValueError.
+
+    Attributes of an error are plain values; only those are set that are parameters of its class.
+    """
     note = json.loads(text)
+    if note is None or isinstance(note, str):
+        return note
     if not isinstance(note, dict):
-        return None if note is None else str(note)
+        raise ValueError(f"A note is {type(note).__name__}: expected null, a string or an object.")
     name, what, next_step = (str(note.pop(key, "")) for key in ("class", "what", "next_step"))
     classes = [LanesumError]
     for one in classes:  # it grows
@@ -46,5 +70,5 @@ def decode(text: bytes) -> Note:
     found = next((one for one in classes if one.__name__ == name), LanesumError)
     error = found.__new__(found)
     LanesumError.__init__(error, what, next_step)
-    vars(error).update(note)
+    vars(error).update((name, note[name]) for name in inspect.signature(found).parameters if name in note)
     return error

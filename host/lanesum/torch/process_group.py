@@ -19,6 +19,7 @@ import torch.distributed as dist
 
 from lanesum import environment
 from lanesum.errors import ConfigurationError, LanesumError
+from lanesum.join import NotReadyError
 from lanesum.torch.collectives import EXACT, job_of
 from lanesum.torch.state import State, raise_after_backward
 
@@ -144,6 +145,8 @@ class LanesumProcessGroup(dist.ProcessGroup):
             options = {"codec": os.environ.get(environment.CODEC) or EXACT, **self._options}
             try:
                 job = job_of(self, **options)
+            except NotReadyError:
+                raise
             except LanesumError as error:  # the same on all ranks
                 self._delegates = True
                 _log.warning("Ranks %s have no job of lanesum: %s", dist.get_process_group_ranks(self), error)

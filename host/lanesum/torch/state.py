@@ -171,7 +171,7 @@ class State(Closing):
             return cls._remembered(cls(cast(Session, Follower(host)), host=host), None)
         with contextlib.nullcontext() if host is None else host.leading() as leaders:
             group = group if host is None else leaders
-            job = admitted_job(controller, job, codec, admit=admit, group=group)
+            job = admitted_job(controller, job, codec, admit=admit, group=group, wait_s=wait_s)
             ranked = worker is None
             worker = dist.get_rank(group) if ranked and group is not None else worker
             ticket = join(controller=controller, job=job, worker=worker, take_over=take_over)

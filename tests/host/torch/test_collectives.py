@@ -122,7 +122,7 @@ def test_job_of_sub_group_without_controller_is_refused(monkeypatch: pytest.Monk
     group = dist.ProcessGroup(0, 2)  # type: ignore[call-overload]
     monkeypatch.setattr(dist, "get_world_size", lambda: 3)
     with (
-        environment({}),
+        environment({"LANESUM_CONTROLLER": ""}),
         pytest.raises(ConfigurationError, match="A sub-group needs a controller that admits a job for it"),
     ):
         collectives.job_of(group)

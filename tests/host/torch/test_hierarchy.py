@@ -117,7 +117,7 @@ def test_failed_join_of_a_leader_raises_on_all_ranks(four_ranks: Ranks) -> None:
 
 
 def test_note_of_a_leader_keeps_the_text_of_foreign_errors() -> None:
-    other = notes.decode(hierarchy._encode(ValueError("no sum")).encode())
+    other = notes.decode(notes.encode(hierarchy._typed(ValueError("no sum"))).encode())
     assert isinstance(other, hierarchy.HostError) and "The leader failed: no sum" in str(other)
 
 
@@ -134,7 +134,7 @@ class LostWork:
 def test_hosts_that_do_not_have_all_ranks_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dist, "get_world_size", lambda: 2)
     monkeypatch.setattr(dist, "get_process_group_ranks", lambda group: [0])
-    monkeypatch.setattr(notes, "exchange", lambda note, group, of: ["0", "0"])
+    monkeypatch.setattr(notes, "exchange", lambda note, group, of, wait_s: ["0", "0"])
     with pytest.raises(ConfigurationError, match=r"The ranks are not divided among hosts: \[\(0,\)\]\. Give each rank"):
         hierarchy.HostGroup(dist.ProcessGroup(0, 1), 1.0)  # type: ignore[call-overload]
 

@@ -21,6 +21,8 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from lanesum.errors import ConfigurationError
+from lanesum.join import NotReadyError
+from lanesum.torch import process_group
 from lanesum.torch.process_group import LanesumProcessGroup
 from lanesum_control.controller import JobRequest
 from tests.host.torch.controllers import controlled, environment
@@ -226,6 +228,15 @@ def typed_failure(rank: int, variables: dict[str, str]) -> list[str]:
 def test_options_that_are_no_mapping_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="pg_options of backend lanesum is int, not a mapping"):
         LanesumProcessGroup(dist.HashStore(), 0, 1, timedelta(seconds=1), 5)  # type: ignore[arg-type]
+
+
+def test_rank_that_does_not_join_is_no_reason_for_gloo(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wait_in_vain(*_: object, **__: object) -> None:
+        raise NotReadyError("No note of rank 1.", "Read its log.")
+
+    monkeypatch.setattr(process_group, "job_of", wait_in_vain)
+    with pytest.raises(NotReadyError, match=r"No note of rank 1"):
+        LanesumProcessGroup(dist.HashStore(), 0, 1, timedelta(seconds=1), None)._joined()
 
 
 def test_missing_rank_raises_typed_error(four_ranks: Ranks) -> None:

@@ -95,6 +95,7 @@ def test_states_of_others_change_nothing() -> None:
     simulate([codec], [drawn("Gaussian", SIZE)], tensor="t")
     state = codec.state_dict()
     wrong: list[dict[str, Any]] = [
+        {},
         {"codec": "topk"},
         {**state, "codec": "topk"},
         {**state, "velocity": None},

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -15,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from lanesum_control.cli.controller import accepts
+from lanesum_lab.run.loopback import free_address
 from lanesum_lab.targets.bmv2 import PROGRAM as BMV2
 from lanesum_switch.p4runtime import P4RuntimeServer
 
@@ -48,36 +49,24 @@ def running(target: str) -> Iterator[str]:
         yield server.address
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def _accepts(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
 @contextmanager
 def _running_bmv2() -> Iterator[str]:
     program = shutil.which(BMV2)
     if program is None:
         pytest.skip(f"{BMV2} is not on PATH")
-    port = _free_port()
+    host, port = free_address()
     command = [program, "--no-p4", "--device-id", str(DEVICE_ID), "--"]
-    command += ["--grpc-server-addr", f"127.0.0.1:{port}", "--cpu-port", str(CPU_PORT)]
+    command += ["--grpc-server-addr", f"{host}:{port}", "--cpu-port", str(CPU_PORT)]
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(command, stdout=log, stderr=log)
         try:
             deadline = time.monotonic() + 10
-            while not _accepts(port):
+            while not accepts(host, port):
                 if process.poll() is not None or time.monotonic() > deadline:
                     log.seek(0)
                     pytest.fail(f"{BMV2} did not start: {log.read().decode(errors='replace')[-2000:]}")
                 time.sleep(0.01)
-            yield f"127.0.0.1:{port}"
+            yield f"{host}:{port}"
         finally:
             process.terminate()
             try:
