@@ -32,12 +32,6 @@ CHECKED = (
 )
 
 
-def other_tests() -> Iterator[Path]:
-    """Yield the files of all tests but this one."""
-    for top in ("tests", "bmv2_tests"):
-        yield from (path for path in (ROOT / top).rglob("*.py") if path != Path(__file__))
-
-
 @pytest.fixture(scope="module", autouse=True)
 def uncollected() -> Iterator[None]:
     """Pause the garbage collector: it goes through millions of new nodes, none of which is garbage."""
@@ -110,9 +104,16 @@ def test_page_of_errors_has_every_type_and_message(
 
 
 @pytest.fixture(scope="module")
-def tests() -> str:
-    """Return the text of all tests but this file, without marks of regular expressions."""
-    return "\n".join(path.read_text() for path in other_tests()).replace("\\", "")
+def sources() -> list[str]:
+    """Return the sources of all tests but this file."""
+    paths = (path for top in ("tests", "bmv2_tests") for path in (ROOT / top).rglob("*.py"))
+    return [path.read_text() for path in paths if path != Path(__file__)]
+
+
+@pytest.fixture(scope="module")
+def tests(sources: list[str]) -> str:
+    """Return them as one text, without marks of regular expressions."""
+    return "\n".join(sources).replace("\\", "")
 
 
 def test_symptoms_of_troubleshooting_are_provoked_by_tests(tests: str) -> None:
@@ -182,10 +183,10 @@ def ways(message: error_table.Message) -> list[frozenset[Pair]]:
 
 
 def test_every_message_is_asserted_by_a_test(
-    parsed: dict[str, ast.Module], messages: list[error_table.Message]
+    parsed: dict[str, ast.Module], messages: list[error_table.Message], sources: list[str]
 ) -> None:
     types = error_table.error_classes(parsed)
-    texts = {text for path in other_tests() for text in strings(ast.parse(path.read_text()), types)}
+    texts = {text for source in sources for text in strings(ast.parse(source), types)}
     found = asserted({way for message in messages for way in ways(message)}, texts)
     lacking = [
         f"{one.module}:{one.line}: {one.what}"

@@ -70,5 +70,5 @@ def decode(text: bytes) -> Note:
     found = next((one for one in classes if one.__name__ == name), LanesumError)
     error = found.__new__(found)
     LanesumError.__init__(error, what, next_step)
-    vars(error).update((name, note[name]) for name in inspect.signature(found).parameters if name in note)
+    vars(error).update((key, note[key]) for key in inspect.signature(found).parameters if key in note)
     return error
