@@ -45,10 +45,10 @@ def checked_norms(
 
     ``vector`` returns the vector itself, for an error. Raises the exceptions of :func:`norms_of`.
     """
-    if not np.isfinite(sums).all():
-        refuse_not_finite(vector(), context)
     norms = np.sqrt(sums)
-    if norms.max(initial=0) > FLOAT32_MAX:
+    if not norms.max(initial=0) <= FLOAT32_MAX:
+        if not np.isfinite(sums).all():
+            refuse_not_finite(vector(), context)
         index = int(np.argmax(norms > FLOAT32_MAX))
         stop = min(size, (index + 1) * part)
         raise UnencodableError(

@@ -25,7 +25,7 @@ from lanesum.codecs.kernels.philox import sign_words
 from lanesum.codecs.kernels.reference import SUM_BLOCK, SUM_LANES
 from lanesum.codecs.norms import checked_norms
 from lanesum.codecs.thc.backend import HostBackend
-from lanesum.codecs.thc.blocks import BlockCoder, Run, cut, powers_of
+from lanesum.codecs.thc.blocks import BlockCoder, Run, cut
 from lanesum.codecs.thc.dither import dither_offset, dither_sum
 from lanesum.codecs.thc.grid import outer_levels
 from lanesum.gpu.availability import require
@@ -157,8 +157,7 @@ class DeviceBackend:
         coder, context = self._coder, self._context
         self._peaks = peaks
         known = (
-            powers_of(self._norms),
-            coder.positions(self._norms, peaks),
+            *coder.factors(self._norms, peaks),
             coder.scales(self.size, peaks, 1),
             coder.scales(self.size, peaks, context.divisor),
             sign_words(coder.block, context.seed, context.round & 0xFFFFFFFF).view(np.float32),

@@ -17,7 +17,7 @@ from lanesum.aggregation.combine import Words
 from lanesum.codecs.base import CodecContext, Members, Result, Vector
 from lanesum.codecs.kernels.dispatch import threads
 from lanesum.codecs.norms import norms_of
-from lanesum.codecs.thc.blocks import BlockCoder, Run, cut, powers_of
+from lanesum.codecs.thc.blocks import BlockCoder, Run, cut
 from lanesum.codecs.thc.dither import dither_sum
 
 # Coordinates of a part of a round, per thread: its fixed cost is small, and parts still overlap with the network.
@@ -75,7 +75,9 @@ class HostBackend:
     ) -> None:
         missing = 0 if places is None else max(0, (int(places[-1]) + 1) * coder.block - vector.size)
         self.size = vector.size if places is None else places.size * coder.block - missing
-        self.runs = cut(self.size, coder.block, _PIECE * threads(), places)
+        # One call is faster than several, but the bytes of digits are to stay in the cache.
+        piece = _PIECE * threads() if context.in_pieces or coder.per_word else self.size
+        self.runs = cut(self.size, coder.block, piece, places)
         self.values = arrays.empty(vector.size, np.float32) if values is None else values
         self._residual = residual
         self._coder = coder
@@ -89,12 +91,11 @@ class HostBackend:
 
     def set_norms(self, norms: Vector) -> None:
         self._norms = norms
-        self._powers = powers_of(norms)
 
     def prepare(self, peaks: Vector) -> None:
         context, coder = self._context, self._coder
         self._peaks = peaks
-        self._positions = coder.positions(self._norms, peaks)
+        self._powers, self._positions = coder.factors(self._norms, peaks)
         self._scales = coder.scales(self.size, peaks, context.divisor)
         self._everyone = dither_sum(context.workers, coder.grid.granularity)
         self.codes: Words = arrays.empty(self.runs[-1].words(coder.code_bits).stop, np.uint32)

@@ -15,7 +15,7 @@ from typing import NamedTuple, cast
 from lanesum._internal.native import availability
 from lanesum.aggregation.combine import Words
 from lanesum.codecs.kernels.dispatch import threads
-from lanesum.codecs.kernels.interface import Floats, Rotation
+from lanesum.codecs.kernels.interface import Doubles, Floats, Rotation
 from lanesum.codecs.thc import reference
 from lanesum.codecs.thc.dither import DitherSum, Rounding, SharedDithers
 
@@ -23,6 +23,8 @@ from lanesum.codecs.thc.dither import DitherSum, Rounding, SharedDithers
 class BlockKernels(NamedTuple):
     """Kernels on runs of blocks; :mod:`lanesum.codecs.thc.reference` documents each of them and its arguments."""
 
+    encode_factors: Callable[[Floats, Floats, float, Doubles, Doubles, Floats, Floats], None]
+    decode_factors: Callable[[Floats, float, int, int, float, Floats], None]
     encode_blocks: Callable[[Floats, Floats, Floats, Rotation, SharedDithers, Rounding, Words, Words | None], None]
     estimate_blocks: Callable[[Words, int, int, SharedDithers, DitherSum, Floats], None]
     restore_blocks: Callable[[Floats, Floats, Rotation, Floats], None]
