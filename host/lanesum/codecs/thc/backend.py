@@ -28,7 +28,7 @@ class Backend(Protocol):
     """Arithmetic of one all-reduce. Each method is called once, in this order.
 
     - ``norms`` returns the norms of this worker's blocks (float32, on the host). Raises the exceptions of
-      :func:`lanesum.codecs.norms.norms_of`. ``set_norms`` sets norms that were computed elsewhere, instead.
+      :func:`lanesum.codecs.norms.norms_of`. Norms that were computed elsewhere need no call.
     - ``prepare`` prepares the code round. ``peaks``: the largest norms of all workers.
     - ``encode`` encodes the words of a run.
     - ``decode`` decodes the sums of a run over all workers. The caller may reuse ``lanes`` afterwards.
@@ -49,8 +49,7 @@ class Backend(Protocol):
     @property
     def codes(self) -> Words: ...
     def norms(self) -> Vector: ...
-    def set_norms(self, norms: Vector) -> None: ...
-    def prepare(self, peaks: Vector) -> None: ...
+    def prepare(self, norms: Vector, peaks: Vector) -> None: ...
     def encode(self, number: int) -> None: ...
     def decode(self, number: int, lanes: Words) -> None: ...
     def decode_members(self, sums: Words, members: Members) -> None: ...
@@ -86,16 +85,12 @@ class HostBackend:
         self.own_residual: Callable[[], Any] | None = None
 
     def norms(self) -> Vector:
-        self.set_norms(norms_of(self._vector, self._coder.block, self._context))
-        return self._norms
+        return norms_of(self._vector, self._coder.block, self._context)
 
-    def set_norms(self, norms: Vector) -> None:
-        self._norms = norms
-
-    def prepare(self, peaks: Vector) -> None:
+    def prepare(self, norms: Vector, peaks: Vector) -> None:
         context, coder = self._context, self._coder
         self._peaks = peaks
-        self._powers, self._positions = coder.factors(self._norms, peaks)
+        self._powers, self._positions = coder.factors(norms, peaks)
         self._scales = coder.scales(self.size, peaks, context.divisor)
         self._everyone = dither_sum(context.workers, coder.grid.granularity)
         self.codes: Words = arrays.empty(self.runs[-1].words(coder.code_bits).stop, np.uint32)

@@ -69,12 +69,6 @@ class Run:
         last = self.padded.stop - before * self.block
         return slice(self.first * each, before * each + num_words(last, bits))
 
-    def lengths(self) -> NDArray[np.int64]:
-        """Return the number of coordinates of each block, with the padding."""
-        lengths = np.full(self.stop - self.first, self.block, dtype=np.int64)
-        lengths[-1:] = self.padded.stop - (self.stop - 1) * self.block
-        return lengths
-
 
 def cut(size: int, block: int, piece: int, places: Words | None = None) -> list[Run]:
     """Return a vector of ``size`` coordinates as runs of whole blocks, of about ``piece`` coordinates."""
@@ -208,9 +202,10 @@ class BlockCoder:
         """Return the entry of its accumulator word for each padded coordinate."""
         if not self.per_word:
             return np.repeat(of_word, 32 // self.unpacked_bits)
-        each, lengths = num_words(self.block, self.lane_bits), run.lengths().tolist()
-        rows = [np.tile(of_word[at * each :][:each], self.per_word)[:length] for at, length in enumerate(lengths)]
-        return np.concatenate(rows)
+        each = num_words(self.block, self.lane_bits)
+        starts = range(0, of_word.size, each)
+        rows = [np.tile(of_word[at : at + each], self.per_word)[: self.block] for at in starts]
+        return np.concatenate(rows)[: run.padded.stop - run.padded.start]
 
     def _rounding(self, context: CodecContext) -> Rounding:
         offset, flip = dither_offset(context.worker, context.workers), context.worker & 1
@@ -218,7 +213,7 @@ class BlockCoder:
 
     def _rotation(self, context: CodecContext) -> Rotation:
         """Return the rotation of a round: its diagonal is the same for all blocks, and new in every round."""
-        return rotation_of(self.block, self.block, context.seed, _round(context))
+        return rotation_of(self.block, self.block, context.seed, context.round & 0xFFFFFFFF)
 
     def factors(self, norms: Vector, peaks: Vector) -> tuple[Vector, Vector]:
         """Return two powers of two for each block, and the factor from its rotated values to positions."""
@@ -248,8 +243,4 @@ def _pairs(run: Run) -> slice:
 
 
 def _dithers(run: Run, context: CodecContext) -> SharedDithers:
-    return SharedDithers(context.seed, _round(context), run.first)
-
-
-def _round(context: CodecContext) -> int:
-    return context.round & 0xFFFFFFFF
+    return SharedDithers(context.seed, context.round & 0xFFFFFFFF, run.first)

@@ -49,8 +49,8 @@ def encode_factors(
 ) -> None:
     """Write the powers, which scale the norm of a block to 0.5 to 1, and the factors of :func:`encode_blocks`.
 
-    ``peaks``: the largest norms of all workers. ``step``: positions of one unit of them. ``ratios``, ``gains``: table of
-    the gain for a ratio of both norms. The factor of a block of zeros on all workers is 0.
+    ``peaks``: the largest norms of all workers. ``step``: positions of one unit of them. ``gains``: of the ``ratios``
+    of both norms, between which they are interpolated. The factor of a block of zeros on all workers is 0.
     """
     exponents = np.frexp(norms)[1]
     powers[...] = _two_powers(-exponents).reshape(-1)
