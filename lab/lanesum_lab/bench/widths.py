@@ -125,7 +125,7 @@ def bound_rows(result: dict[str, Any]) -> Iterable[tuple[str, ...]]:
     reached = {one["vectors"]: one for one in result["figures"] if one["by"] == "error=0.01"}
     for one in result["bounds"]:
         found = reached[one["vectors"]]
-        bits = (f"{one[name]:.1f}" for name in Bounds._fields)
+        bits = (f"{one[name]:.2f}" for name in Bounds._fields)
         own = (f"{found['bits_up']:.1f}", f"{found['bits_down']:.1f}", f"{found['nmse']:.2g}")
         yield one["vectors"], f"{one['nmse']:.2g}", *bits, *own
 

@@ -17,9 +17,7 @@ from lanesum_lab.bench.bounds import bounds, rounding_error
     ("levels", "uniform", "any_levels"),
     [(2, 0.3634, 0.3634), (3, 0.1902, 0.1902), (4, 0.1188, 0.1175), (8, 0.03744, 0.03454), (16, 0.01154, 0.009497)],
 )
-def test_errors_of_a_normal_value_are_those_of_the_published_table(
-    levels: int, uniform: float, any_levels: float
-) -> None:
+def test_errors_of_normal_values_are_the_published_ones(levels: int, uniform: float, any_levels: float) -> None:
     assert rounding_error(levels) == pytest.approx(uniform, rel=1e-3)
     assert level_error(levels) == pytest.approx(any_levels, rel=1e-3)
 
