@@ -30,8 +30,7 @@ CHECKED = (
     "softswitch/lanesum_switch/cli/",
     "softswitch/lanesum_switch/compiler/",
     "softswitch/lanesum_switch/tna/",
-    "lab/lanesum_lab/baselines/",
-    "lab/lanesum_lab/targets/",
+    "lab/",
 )
 
 
