@@ -27,6 +27,7 @@ CHECKED = (
     "host/",
     "control_plane/",
     "softswitch/lanesum_switch/cli/",
+    "softswitch/lanesum_switch/p4runtime/",
     "lab/lanesum_lab/baselines/",
     "lab/lanesum_lab/targets/",
 )
