@@ -29,6 +29,7 @@ CHECKED = (
     "softswitch/lanesum_switch/bmv2/",
     "softswitch/lanesum_switch/cli/",
     "softswitch/lanesum_switch/compiler/",
+    "softswitch/lanesum_switch/p4runtime/",
     "softswitch/lanesum_switch/tna/",
     "lab/",
 )
