@@ -26,9 +26,12 @@ from tests.paths import ROOT
 CHECKED = (
     "host/",
     "control_plane/",
+    "softswitch/lanesum_switch/bmv2/",
     "softswitch/lanesum_switch/cli/",
-    "lab/lanesum_lab/baselines/",
-    "lab/lanesum_lab/targets/",
+    "softswitch/lanesum_switch/compiler/",
+    "softswitch/lanesum_switch/p4runtime/",
+    "softswitch/lanesum_switch/tna/",
+    "lab/",
 )
 
 

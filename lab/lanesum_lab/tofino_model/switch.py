@@ -176,7 +176,13 @@ class ModelSwitch(TofinoSwitch):
         with self._running() as harness:
             printed = harness.run(f"check_counter {counter['name']}({address})" for address in addresses)
         # One line for each entry, and then one for each of its memories that has counted.
-        for entry, lines in zip(entries, printed.split("(virtual ")[1:], strict=True):
+        blocks = printed.split("(virtual ")[1:]
+        if len(blocks) != len(entries):
+            raise TofinoModelError(
+                f"The model printed {len(blocks)} counters of table {table.name}, which has {len(entries)} entries.",
+                "Use a build of the profile whose context.json belongs to the loaded program.",
+            )
+        for entry, lines in zip(entries, blocks, strict=True):
             found = [line for line in lines.splitlines() if "(physical " in line]
             values = dict(pair.split("=") for pair in found[-1].split()[2:] if "=" in pair) if found else {}
             value = CounterValue(int(values.get("packets", 0)), int(values.get("bytes", 0)))

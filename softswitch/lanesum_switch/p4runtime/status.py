@@ -67,6 +67,10 @@ def invalid_id(p4_id: int, what: str) -> StatusError:
     return StatusError(INVALID_ARGUMENT, f"{p4_id:#x} is not the id of {what} of this program")
 
 
+def invalid_type(kind: int) -> StatusError:
+    return StatusError(INVALID_ARGUMENT, f"Update type {kind} is not INSERT, MODIFY or DELETE")
+
+
 @contextmanager
 def on_target(action: str) -> Iterator[None]:
     """Convert refusals of the data plane to UNKNOWN.

@@ -46,7 +46,7 @@ def test_refused_command_raises_with_its_error(harness: Harness) -> None:
 
 
 def test_ended_process_raises(harness: Harness) -> None:
-    with pytest.raises(TofinoModelError, match="ended with status 3"):
+    with pytest.raises(TofinoModelError, match=r"The model's harness ended with status 3\. Last errors: "):
         harness.run(["end"])
 
 

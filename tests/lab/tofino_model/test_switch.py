@@ -1,70 +1,60 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The switch with the model as its data plane, after errors of the model; with a stand-in for its harness."""
+"""Tables of a switch on the model that this package cannot write or read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from lanesum_lab.tofino_model.chips import TOFINO_1
 from lanesum_lab.tofino_model.errors import TofinoModelError
-from lanesum_lab.tofino_model.harness import Harness
-from lanesum_lab.tofino_model.switch import ModelSwitch
-from lanesum_switch.api import PacketOut, Replica
-from tests.lab.tofino_model.stand_in import BAD_FRAME, stand_in
-from tests.softswitch.tna.conftest import printed
+from lanesum_lab.tofino_model.switch import ModelSwitch, _model_table
+from lanesum_switch.api import CounterValue, KeySpec, Match
+from lanesum_switch.runtime.tables import MatchTable
 
-FRAME = b"\x01\x02"
-COPIES = [PacketOut(port, FRAME) for port in (5, 6, 7)]
+_NAME = "Ingress.queries"
 
 
-@pytest.fixture
-def switch(tmp_path: Path) -> Iterator[ModelSwitch]:
-    (tmp_path / "context.json").write_text('{"tables": []}')
-    with ModelSwitch(stand_in(tmp_path), tmp_path, TOFINO_1) as one:
-        one.load(printed("sum").encode())
-        one.set_multicast_group(1, [Replica(1, 0)])
-        yield one
+def test_table_with_range_keys_is_refused() -> None:
+    keys = (KeySpec("op", "exact", 8), KeySpec("value", "range", 16))
+    table = cast(MatchTable, SimpleNamespace(name=_NAME, keys=keys))
+    with pytest.raises(TofinoModelError, match="has keys that this package does not write: exact, range"):
+        _model_table({}, table)
 
 
-def commands(switch: ModelSwitch) -> str:
-    """Return the configuration that the running model has got."""
-    return (switch._scratch / "commands").read_text().replace(str(switch._scratch), "")
+class CountedTable:
+    """A table of two constant entries that keeps the counters written to it."""
+
+    name = _NAME
+
+    def __init__(self) -> None:
+        self.counters: dict[tuple[Match, ...], CounterValue] = {}
+
+    def entries(self) -> list[Any]:
+        return [SimpleNamespace(match=(Match(value, 0),), priority=0) for value in range(2)]
+
+    def write_counter(self, match: tuple[Match, ...], _priority: int, value: CounterValue) -> None:
+        self.counters[match] = value
 
 
-def test_model_after_an_error_starts_again_without_its_frames(switch: ModelSwitch) -> None:
-    assert switch.process_batch([(5, FRAME)]) == COPIES
-    before, scratch = commands(switch), switch._scratch
-    with pytest.raises(TofinoModelError, match="refused a command: Bad frame"):
-        switch.process_batch([(1, BAD_FRAME)])
-    assert switch.process_batch([(5, FRAME)]) == COPIES
-    assert commands(switch) == before == "wire 63 -> 68\nload /configuration\n"
-    assert switch._scratch != scratch
+def read_counters(printed: str) -> dict[tuple[Match, ...], CounterValue]:
+    """Read the counters of a table from the text that the model printed."""
+    switch = object.__new__(ModelSwitch)
+    attributes = {"stage_tables": [{"size": 512}]}
+    switch._context = {_NAME: {"match_attributes": attributes, "statistics_table_refs": [{"name": "counter"}]}}
+    switch._started = cast(Any, SimpleNamespace(run=lambda commands: printed if list(commands) else ""))
+    table = CountedTable()
+    switch._read_counters(cast(MatchTable, table))
+    return table.counters
 
 
-def test_model_that_ended_starts_again(switch: ModelSwitch) -> None:
-    ended = switch.harness
-    ended.close()
-    with pytest.raises(TofinoModelError, match="ended with status -9"):
-        switch.process_batch([(5, FRAME)])
-    assert switch.process_batch([(5, FRAME)]) == COPIES
-    assert switch.harness is not ended
+def test_counters_are_those_of_the_entries() -> None:
+    printed = "(virtual 511)\n(physical 3) at packets=5 bytes=320\n(virtual 510)\n"
+    assert read_counters(printed) == {(Match(0, 0),): CounterValue(5, 320), (Match(1, 0),): CounterValue(0, 0)}
 
 
-def test_exchange_that_is_interrupted_leaves_no_frames(switch: ModelSwitch) -> None:
-    """As by the time limit of a test."""
-    assert switch.process_batch([]) == []
-    with pytest.MonkeyPatch.context() as patch:
-        settle = Harness._settle
-
-        def interrupt(harness: Harness) -> None:
-            settle(harness)
-            raise KeyboardInterrupt
-
-        patch.setattr(Harness, "_settle", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            switch.process_batch([(1, FRAME)])
-    assert switch.process_batch([(5, FRAME)]) == COPIES
+def test_counters_of_another_number_of_entries_are_refused() -> None:
+    with pytest.raises(TofinoModelError, match=rf"printed 1 counters of table {_NAME}, which has 2 entries"):
+        read_counters("(virtual 511)\n(physical 3) at packets=5 bytes=320\n")
