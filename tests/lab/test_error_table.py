@@ -32,8 +32,7 @@ CHECKED = (
     "softswitch/lanesum_switch/compiler/",
     "softswitch/lanesum_switch/p4runtime/",
     "softswitch/lanesum_switch/tna/",
-    "lab/lanesum_lab/baselines/",
-    "lab/lanesum_lab/targets/",
+    "lab/",
 )
 
 

@@ -218,7 +218,7 @@ def nmse(
         from lanesum_lab.bench import widths as blocks
 
         if values or workers or picture:
-            raise ConfigurationError("--widths has no --values, --workers and --picture.", "Leave them out.")
+            raise ConfigurationError("--widths takes no --values, --workers or --picture.", "Leave them out.")
         settings = _settings(blocks, quick, records=runs)
         result = blocks.run(settings)
         _show(result, [(blocks.columns(result), blocks.rows)], as_json)

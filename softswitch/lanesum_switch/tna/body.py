@@ -236,7 +236,7 @@ class Body:
                 place = self.place(base)
                 if isinstance(place, StackVar) and isinstance(index, p4.Number) and index.value < len(place.elements):
                     return place.elements[index.value]
-        raise self.unsupported(f"{type(expr).__name__} as a variable")
+        raise self.unsupported(f"{shown(expr)} as a variable")
 
     def value(self, expr: p4.Expr) -> Typed:
         """Return a number or truth value; emit calls in it."""

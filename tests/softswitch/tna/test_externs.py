@@ -285,7 +285,11 @@ TAG = "hdr.bridge.tag = 8w1;"
         ("    bit<8> kind;", "    port_t kind;", "field kind of header option_t is of type port_t"),
         ("    bit<8> kind;", "    bit<7> kind;", "header option_t is not a whole number of bytes"),
         ("    bit<8>     ahead;", "    hop_t ahead;", r"Unsupported: variable md\.ahead of type hop_t"),
-        ("    bit<8>     ahead;", "    bit<8>[2] ahead;", r"array md\.ahead of something that is no header"),
+        (
+            "    bit<8>     ahead;",
+            "    bit<8>[2] ahead;",
+            r"Unsupported: array md\.ahead of something that is no header",
+        ),
         ('arch="TNA"', 'arch="PSA"', "architecture 'PSA'; this switch runs TNA and T2NA.*Print the program with"),
         ("(pipe) main", "(pipe, pipe) main", "a program whose main is not Switch with one pipeline"),
         (">(IngressParser(), ", ">(", "a pipeline that is not Pipeline of six blocks"),

@@ -64,6 +64,19 @@ def test_more_than_a_stateful_alu_is_refused(body: str, problem: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("value = cells_0.read(8w1);", "a call with an effect in a RegisterAction"),
+        ("exit;", r"such a statement in a RegisterAction in line \d+ of the program"),
+        ("hdr.request.value = 16w1;", "an assignment to a field of the packet in a RegisterAction"),
+    ],
+)
+def test_load_unsupported_body_of_a_register_action_is_refused(body: str, message: str) -> None:
+    with pytest.raises(UnsupportedProgramError, match=rf"Unsupported: {message} \(Ingress\.add\)"):
+        load_text(with_body(body))
+
+
+@pytest.mark.parametrize(
     ("old", "new", "message"),
     [
         ("32w256", "SIZE", r"the size of Ingress\.cells is no number"),
