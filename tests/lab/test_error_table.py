@@ -26,6 +26,7 @@ from tests.paths import ROOT
 CHECKED = (
     "host/",
     "control_plane/",
+    "softswitch/lanesum_switch/bfruntime/",
     "softswitch/lanesum_switch/bmv2/",
     "softswitch/lanesum_switch/cli/",
     "softswitch/lanesum_switch/compiler/",
