@@ -136,7 +136,7 @@ def test_program_nested_too_deeply_is_refused() -> None:
     with pytest.raises(InvalidArgumentError):
         EmbeddedSwitch().load(b"[" * 100_000)
     value: Any = {"type": "hexstr", "value": "0x1"}
-    for _ in range(400):
+    for _ in range(350):
         value = {"type": "expression", "value": {"op": "~", "left": None, "right": value}}
     program = json.loads((PROGRAMS / "copies.json").read_text())
     program["pipelines"][0]["conditionals"][0]["expression"] = value

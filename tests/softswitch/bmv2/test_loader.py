@@ -4,13 +4,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
 from lanesum_switch.api import InvalidArgumentError, UnsupportedProgramError
 from lanesum_switch.bmv2.loader import load_program
-from lanesum_switch.dataplane import EmbeddedSwitch
 from tests.softswitch.bmv2.mutants import with_item
 
 CONSTANT = {"type": "hexstr", "value": "0x1"}
@@ -87,15 +87,81 @@ def test_text_that_is_no_bmv2_json_is_refused(text: bytes, message: str) -> None
         load_program(text)
 
 
+NOTE, VALID = ({"type": "field", "value": ["status", name]} for name in ("note", "$valid$"))
+METADATA, VARIABLE = {"type": "header", "value": "scalars"}, {"type": "field", "value": ["options", "data"]}
+PRIMITIVE, OPERATION = ["actions", 0, "primitives", 0], [*START, "parser_ops", 1]
+VALUE = [*PRIMITIVE, "parameters", 1]
+
+
+def operation(op: str, left: Any, right: Any) -> dict[str, Any]:
+    return {"type": "expression", "value": {"op": op, "left": left, "right": right}}
+
+
 @pytest.mark.parametrize(
-    ("path", "value"),
+    ("path", "value", "expected"),
     [
-        (["headers"], []),
-        (["pipelines", 0, "init_table"], "nowhere"),
-        (["parsers", 0, "parse_states", 0, "transitions", 0, "next_state"], "nowhere"),
-        (["actions"], "none"),
+        (["__meta__", "version"], [2], "two numbers"),
+        (["headers", 0, "header_type"], "nowhere", "the name of a header type that the program defines"),
+        (["headers", 0, "metadata"], 2, "a boolean, found 2"),
+        (["actions"], "none", "an array"),
+        (["header_types", 3, "fields", 1, 0], "magic", "a field name that occurs once"),
+        (["header_types", 4, "fields", 2, 1], "*", "at most one variable-length field in a header type"),
+        (["header_stacks", 0, "header_ids"], [], "an array of 1 to 1024 numbers"),
+        (["header_stacks", 0, "header_ids"], [7, 4], "headers of one type"),
+        (["header_stacks", 0, "header_ids"], [7, 7], "the number of an element that the program defines, once"),
+        (["header_unions", 0, "header_ids"], [5], "2 headers"),
+        (["deparsers", 0, "order", 0], "scalars", "a header that is not metadata"),
+        (["field_aliases"], [["alias", ["nowhere", "$valid$"]]], "the name of a header that the program defines"),
+        (["checksums"], [{"name": "sum", "type": "ipv4", "target": VALID["value"]}], "a field of fixed width"),
+        ([*PRIMITIVE, "parameters", 0], CONSTANT, "a field as parameter 0 of assign"),
+        ([*VALUE, "value"], "0xyz", "a hexadecimal string of at most 4096 digits"),
+        (VALUE, operation("two_comp_mod", NOTE, {"type": "hexstr", "value": "0x801"}), "a width from 1 to 2048 bits"),
+        (VALUE, operation("access_field", CONSTANT, 0), "a header, found"),
+        (PRIMITIVE, {"op": "add", "parameters": [NOTE]}, "2 or 3 parameters"),
+        (PRIMITIVE, {"op": "add_header", "parameters": [METADATA]}, "a header that is not metadata"),
+        (PRIMITIVE, {"op": "assign_VL", "parameters": [VARIABLE, NOTE]}, "an object of the type of parameter 0"),
+        ([*START, "transitions", 0, "next_state"], "nowhere", "the name of a parser state that the program defines"),
+        ([*START, "parser_ops", 0, "parameters", 0, "value"], "scalars", "a header that is not metadata"),
+        (OPERATION, {"op": "set", "parameters": [VALID, CONSTANT]}, "a field"),
+        (OPERATION, {"op": "set", "parameters": [VARIABLE, CONSTANT]}, "a variable-length field, as the target is"),
+        (
+            OPERATION,
+            {"op": "advance", "parameters": [{"type": "hexstr", "value": "-0x1"}]},
+            "a number of bits from 0 to 524280",
+        ),
+        (["pipelines", 0, "init_table"], "nowhere", "the name of a node that the program defines"),
+        (["pipelines", 0, "tables", 0, "action_ids"], [99], "the number of an action that the program defines"),
+        (["pipelines", 0, "tables", 0, "action_ids"], [0], "the number of an action of the table"),
+        (
+            ["pipelines", 0, "tables", 0, "key"],
+            [{"match_type": "exact", "target": VARIABLE["value"]}],
+            "a field of fixed width",
+        ),
+        (
+            ["pipelines", 0, "tables", 0, "key"],
+            [{"match_type": "exact", "target": NOTE["value"], "mask": "-0x1"}],
+            "a mask that is not negative",
+        ),
     ],
 )
-def test_malformed_json_raises_invalid_argument(path: list[Any], value: Any) -> None:
-    with pytest.raises(InvalidArgumentError, match="The BMv2 JSON is malformed at"):
-        EmbeddedSwitch().load(with_item("copies", path, value))
+def test_malformed_json_raises_invalid_argument(path: list[Any], value: Any, expected: str) -> None:
+    with pytest.raises(
+        InvalidArgumentError, match=rf"The BMv2 JSON is malformed at .*: expected {re.escape(expected)}"
+    ):
+        load_program(with_item("parsing", path, value))
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "expected"),
+    [
+        (["pipelines", 0, "tables", 10, "entries", 0, "action_entry", "action_id"], 0, "an action of the table"),
+        (
+            ["pipelines", 0, "action_calls"],
+            [{"name": "call", "action_id": 0}],
+            "the number of an action without parameters",
+        ),
+    ],
+)
+def test_malformed_table_raises_invalid_argument(path: list[Any], value: Any, expected: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=f"malformed at .*: expected .*{expected}"):
+        load_program(with_item("tables", path, value))

@@ -17,7 +17,7 @@ from lanesum_switch.p4runtime.pipeline import PipelineManager
 from lanesum_switch.p4runtime.read import read_entities
 from lanesum_switch.p4runtime.scheduler import Scheduler
 from lanesum_switch.p4runtime.served import Pipeline
-from lanesum_switch.p4runtime.status import StatusError
+from lanesum_switch.p4runtime.status import INVALID_ARGUMENT, MAX_DETAILS_BYTES, StatusError, pack_write_errors
 from lanesum_switch.p4runtime.write import write_entity
 
 from . import test_replication as replication
@@ -369,3 +369,13 @@ def test_packet_out_with_wrong_metadata_says_why(pipeline: Pipeline, small: Prog
     without = PacketIo(build_index(small.p4info))
     with pytest.raises(StatusError, match="The program has no packet_out header: send packets without metadata"):
         without.packet_out(packet)
+
+
+def test_errors_of_updates_are_cut_to_the_metadata() -> None:
+    long = StatusError(INVALID_ARGUMENT, "é" * 5000)
+    for count in (1, 2, 64, 120):
+        packed = pack_write_errors([None, *[long] * count])
+        assert MAX_DETAILS_BYTES - 10 * count <= len(packed.packed()) <= MAX_DETAILS_BYTES
+    for errors in ([long] * 1000, [None] * 1000 + [long]):
+        counts = f"{len([one for one in errors if one])} of {len(errors)} updates were refused, too many to name"
+        assert pack_write_errors(errors).message.startswith(f"{counts}: write fewer at once. The first: éé")
