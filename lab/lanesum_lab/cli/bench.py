@@ -459,9 +459,12 @@ def _numbers(text: str, option: str) -> tuple[int, ...] | None:
     numbers = []
     for part in text.split(",") if text else []:
         try:
-            numbers.append(int(part.rstrip("kMG")) * factors.get(part[-1:], 1))
-        except ValueError as error:
-            raise ConfigurationError(f"{option}: {part!r} is no number.", "Write for example 1k,25M.") from error
+            number = int(part.rstrip("kMG"))
+        except ValueError:
+            number = 0
+        if number < 1:
+            raise ConfigurationError(f"{option}: {part!r} is no positive number.", "Write for example 1k,25M.")
+        numbers.append(number * factors.get(part[-1:], 1))
     return tuple(numbers) or None
 
 

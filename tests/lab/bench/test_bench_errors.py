@@ -75,6 +75,8 @@ def test_picture_without_matplotlib_is_refused(monkeypatch: pytest.MonkeyPatch) 
     [
         (lambda: commands.nmse(values=17), r"--values 17 is not a multiple of 16\. 16 layers share them"),
         (lambda: commands.nmse(values=16, widths=True), r"--widths takes no --values, --workers or --picture"),
+        (lambda: commands.nmse(workers="4,0"), "--workers: '0' is no positive number. Write for example 1k,25M"),
+        (lambda: commands.allreduce(sizes="1k,x"), "--sizes: 'x' is no positive number. Write for example 1k,25M"),
         (lambda: commands.codec(values=5000), "--values 5000 is not a multiple of 4096. PyTorch's version takes whole"),
         (lambda: codec.Settings(parts=("space",)), r"Unknown parts=\('space',\): expected some of speed, comparison"),
     ],
