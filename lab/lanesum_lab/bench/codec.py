@@ -76,7 +76,7 @@ class Settings:
                 f"No codec is compared as {', '.join(map(repr, sorted(unknown)))}.", f"Use {known}."
             )
         if not self.parts or set(self.parts) - set(PARTS):
-            raise ConfigurationError(f"There are the parts {' and '.join(PARTS)}.")
+            raise ConfigurationError(f"Unknown parts={self.parts!r}: expected some of {', '.join(PARTS)}.")
 
 
 _PROCESSOR = Device(None, {})

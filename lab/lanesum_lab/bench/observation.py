@@ -139,7 +139,7 @@ class _Site:
         if mode == TRACED:
             while len(rpc.call(self.controller, rpc.TRACE, {"job": _JOB})["workers"]) < len(_WORKERS):
                 if time.monotonic() > begin + settings.block_s + REPORT_S:
-                    raise BenchError("The workers sent no spans.")
+                    raise BenchError(f"The workers sent no spans of a trace within {settings.block_s + REPORT_S:g} s.")
                 time.sleep(_POLL_S)
             rpc.call(self.controller, rpc.TRACE, {"job": _JOB, "end": True})
 

@@ -9,7 +9,6 @@ costs most there, and heavy-tailed vectors of independent workers. There is no e
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -17,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from lanesum import codecs
-from lanesum.errors import MissingToolError
 from lanesum_lab.bench.bounds import Bounds, bounds
+from lanesum_lab.bench.devices import require_torch
 from lanesum_lab.bench.machine import machine
 from lanesum_lab.bench.nmse import Vector, lognormal
 from lanesum_lab.bench.vectors import MODELS
@@ -74,8 +73,7 @@ QUICK = Settings(records=1, models=("digits",))
 
 def run(settings: Settings) -> dict[str, Any]:
     """Measure; return a JSON-ready object with ``figures``. Raises MissingToolError without PyTorch."""
-    if importlib.util.find_spec("torch") is None:
-        raise MissingToolError("Recording gradients needs PyTorch.", "Run: pip install lanesum-lab")
+    require_torch("Recording gradients")
     from lanesum_lab.bench import gradients
 
     inputs: dict[str, list[list[Vector]]] = {
