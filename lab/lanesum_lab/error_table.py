@@ -72,10 +72,12 @@ def error_classes(parsed: Mapping[str, ast.Module]) -> dict[str, ErrorClass]:
 def messages(parsed: Mapping[str, ast.Module]) -> list[Message]:
     """Return all messages with which a module makes an error, in the order of the sources."""
     known = error_classes(parsed)
-    return [message for module, tree in parsed.items() for message in _messages(module, tree, known)]
+    functions = (node for tree in parsed.values() for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+    made = {one.name: kind for one in functions if one.returns is not None and (kind := _name(one.returns)) in known}
+    return [message for module, tree in parsed.items() for message in _messages(module, tree, known, made)]
 
 
-def _messages(module: str, tree: ast.Module, known: Container[str]) -> Iterator[Message]:
+def _messages(module: str, tree: ast.Module, known: Container[str], made: Mapping[str, str]) -> Iterator[Message]:
     nodes = list(ast.walk(tree))
     own = {
         call: node.name
@@ -84,14 +86,14 @@ def _messages(module: str, tree: ast.Module, known: Container[str]) -> Iterator[
         for call in ast.walk(node)
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "__init__"
     }
-    # A function that gets the type of its errors calls it by the name of a variable.
+    # Some functions get the type of their errors as an argument; others, in ``made``, make an error of a message.
     handed = {node.exc for node in nodes if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call)}
     for node in nodes:
         if not isinstance(node, ast.Call) or not node.args:
             continue
         name = own.get(node) or _name(node.func)
-        if node in handed and isinstance(node.func, ast.Name) and name.islower():
-            name = _ROOT
+        if node in handed and name.islower():
+            name = made.get(name, _ROOT)
         if name not in known:
             continue
         what = text(node.args[0])

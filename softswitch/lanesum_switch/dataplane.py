@@ -350,7 +350,9 @@ class EmbeddedSwitch:
         with self._lock:
             members = self._runtime.value_sets.get(name)
             if members is None:
-                raise NotFoundError(f"The program has no parser value set {name}.")
+                raise NotFoundError(
+                    f"The program has no parser value set {name}, only {sorted(self._runtime.value_sets)}."
+                )
             members.clear()
             members.update(values)
 

@@ -17,10 +17,11 @@ import numpy as np
 from lanesum import codecs
 from lanesum.server import AggregationServer
 from lanesum.session import Session
+from lanesum.transport.constants import DEFAULT_DEADLINE_S
 from lanesum_control.controller import AdmittedJob, Controller
 from lanesum_control.managed import RemoteSwitch
 from lanesum_control.network import Network
-from lanesum_control.topology import available
+from lanesum_control.topology import Topology, available
 from lanesum_control.topology.files import parse
 from lanesum_lab import codec_simulation as simulate
 from lanesum_switch.p4runtime import P4RuntimeServer
@@ -38,7 +39,11 @@ class Site:
     words: int  # that a packet's sum has
 
     def reduce(
-        self, job: AdmittedJob, codec: codecs.Codec | Callable[[], codecs.Codec] | str, rounds: int = 2
+        self,
+        job: AdmittedJob,
+        codec: codecs.Codec | Callable[[], codecs.Codec] | str,
+        rounds: int = 2,
+        deadline_s: float = DEFAULT_DEADLINE_S,
     ) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Return the means of consecutive vectors, equal at every worker, and those of the codec alone.
 
@@ -51,7 +56,7 @@ class Site:
 
         def work(worker: int) -> None:
             ticket = self.controller.join(job.request.name, worker)
-            with Session(ticket, codec=own()) as session:
+            with Session(ticket, codec=own(), deadline_s=deadline_s) as session:
                 results[worker] = [
                     session.all_reduce(vector(worker, number), average=True, name="t") for number in range(rounds)
                 ]
@@ -83,6 +88,11 @@ class Site:
         return results[0], alone
 
 
+def assert_exact(got: list[np.ndarray], alone: list[np.ndarray]) -> None:
+    """Check that sums are those of the codec alone, bit for bit."""
+    assert [sum_.tobytes() for sum_ in got] == [sum_.tobytes() for sum_ in alone]
+
+
 def vector(worker: int, number: int) -> np.ndarray:
     return np.random.default_rng((worker, number)).normal(size=SIZE).astype(np.float32)
 
@@ -95,17 +105,28 @@ def running(
 
     ``prefix``: prefix of unused addresses. ``ports``: other numbers for ports of the switch.
     """
-    text = available()["star4"].read_text().replace("10.19.", prefix)
-    for port, other in ports.items():
-        text = text.replace(f"s1:{port}", f"s1:{other}")
-    star = parse(text, "star")
+    star = parse(star_text(prefix, ports), "star")
     switch = RemoteSwitch(f"unix:{folder}/p4runtime", pipeline)
     with (
         P4RuntimeServer(device, switch.address, device_id=1),
         PortRunner(device, loopback_ports(star, "s1", None)),
-        AggregationServer(star.server_backend("server", loopback=True)) as server,
+        controlling(star, switch, pipeline.accumulator_words) as site,
     ):
-        words = pipeline.accumulator_words
+        yield site
+
+
+def star_text(prefix: str, ports: Mapping[int, int] = MappingProxyType({})) -> str:
+    """Return the topology file of a site; see ``running``."""
+    text = available()["star4"].read_text().replace("10.19.", prefix)
+    for port, other in ports.items():
+        text = text.replace(f"s1:{port}", f"s1:{other}")
+    return text
+
+
+@contextlib.contextmanager
+def controlling(star: Topology, switch: RemoteSwitch, words: int) -> Iterator[Site]:
+    """Run the server and the controller of a site whose switch runs."""
+    with AggregationServer(star.server_backend("server", loopback=True)) as server:
         controller = Controller(
             Network.of(star, loopback=True), server, {"s1": switch}, accumulator_words=words, connect_timeout_s=5.0
         )

@@ -14,7 +14,7 @@ from lanesum.protocol import LaneOp
 from lanesum_control.controller import JobRequest
 from lanesum_control.pipelines import tofino_pipeline
 from lanesum_switch.tna.switch import TofinoSwitch
-from tests.control_plane.sites import HOSTS, SIZE, Site, running
+from tests.control_plane.sites import HOSTS, SIZE, Site, assert_exact, running
 
 
 @pytest.fixture(scope="module", params=["tofino1-w32", "tofino2-w256"])
@@ -42,7 +42,7 @@ def test_sums_of_the_chips_program_are_the_codec_s(site: Site, codec: codecs.Cod
     job = site.controller.admit(JobRequest(op.name.lower(), HOSTS, slots=8, codec=name))
     assert op in job.switch_jobs["s1"].ops
     got, alone = site.reduce(job, codec)
-    assert [sum_.tobytes() for sum_ in got] == [sum_.tobytes() for sum_ in alone]
+    assert_exact(got, alone)
     after = site.controller.counters()
     summed = after["switches"]["s1"]["contribute_and_complete"] - before["switches"]["s1"]["contribute_and_complete"]
     values = op.shape.uplink_words(site.words) * 32 // op.shape.code_bits
@@ -56,7 +56,7 @@ def test_workers_at_several_pipes_get_the_codec_s_sums(tmp_path: Path) -> None:
         job = site.controller.admit(JobRequest("apart", HOSTS, slots=8))
         assert (job.switch_jobs["s1"].combining_pipe, job.left_out) == (1, {})
         got, alone = site.reduce(job, codecs.get("fixed", workers=len(HOSTS)))
-        assert [sum_.tobytes() for sum_ in got] == [sum_.tobytes() for sum_ in alone]
+        assert_exact(got, alone)
         decided = site.controller.counters()["switches"]["s1"]
         chunks = 2 * -(-SIZE // site.words)
         assert decided["claim_and_complete"] >= chunks, "partial sums of one worker"
@@ -71,7 +71,7 @@ def test_missing_operations_are_summed_by_the_server(site: Site) -> None:
     assert LaneOp.TABLE8 in job.tickets[0].ops
     assert LaneOp.TABLE8 not in job.switch_jobs["s1"].ops
     got, alone = site.reduce(job, codec)
-    assert [sum_.tobytes() for sum_ in got] == [sum_.tobytes() for sum_ in alone]
+    assert_exact(got, alone)
     after = site.controller.counters()
     passed = after["switches"]["s1"]["route_other_size"] - before["switches"]["s1"].get("route_other_size", 0)
     assert passed >= len(HOSTS) * 2 * (SIZE // (4 * site.words))

@@ -1,13 +1,15 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Queue depths that a program reads."""
+"""Queue depths that a program reads, and objects that it lacks."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import pytest
 
 from lanesum_control.pipelines import bmv2_pipeline
-from lanesum_switch.api import ActionCall, Match, TableEntry
+from lanesum_switch.api import ActionCall, InvalidArgumentError, Match, NotFoundError, SwitchError, TableEntry
 from lanesum_switch.dataplane import EmbeddedSwitch
 
 ETHERNET = bytes(12) + b"\x08\x00"
@@ -50,3 +52,28 @@ def test_queue_depth_of_egress_port_marks_from_threshold(depth: int | None, mark
     assert port == 5
     assert (frame[15] & 3 == 3) is marked
     assert asked == ([] if depth is None else [5])
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "change"),
+    [
+        (NotFoundError, "There is no multicast group 7", lambda switch: switch.set_multicast_group(7, None)),
+        (
+            InvalidArgumentError,
+            "Multicast group id 65536 is not from 1 to 65535",
+            lambda switch: switch.set_multicast_group(1 << 16, []),
+        ),
+        (NotFoundError, "There is no clone session 5", lambda switch: switch.set_clone_session(5, None)),
+        (NotFoundError, "The program has no register I.words", lambda switch: switch.read_register("I.words", 0)),
+        (
+            NotFoundError,
+            r"The program has no parser value set P\.known, only \[\]",
+            lambda switch: switch.set_value_set("P.known", [1]),
+        ),
+    ],
+)
+def test_switch_without_the_named_object_raises(
+    error: type[SwitchError], message: str, change: Callable[[EmbeddedSwitch], object]
+) -> None:
+    with pytest.raises(error, match=message):
+        change(EmbeddedSwitch())

@@ -20,6 +20,7 @@ _BATCH = 32
 _PORT = 5301
 _TRIES = 20
 _TRY_S = 0.1
+_BY_HAND = "Run iperf3 -s and iperf3 -u -c 127.0.0.1 by hand."
 
 
 def bare_sockets(size: int, seconds: float) -> float:
@@ -64,7 +65,7 @@ def iperf3(size: int, seconds: float) -> float:
         total, cpu = output["sum"], output["cpu_utilization_percent"]
         received = total["packets"] - total["lost_packets"]
         if received <= 0:
-            raise BenchError("iperf3 received nothing.")
+            raise BenchError("iperf3 received no datagram.", _BY_HAND)
         taken = total["seconds"] / 100
         return float(taken * (cpu["host_total"] / total["packets"] + cpu["remote_total"] / received))
-    raise BenchError(f"iperf3 could not be run at {_TRIES} ports from {_PORT} on.", "See whether it works by hand.")
+    raise BenchError(f"iperf3 could not be run at {_TRIES} ports from {_PORT} on.", _BY_HAND)

@@ -83,6 +83,12 @@ class ElapsedTime(Device):
         return time.perf_counter()
 
 
+def require_torch(purpose: str) -> None:
+    """Raise MissingToolError, which names the purpose, if PyTorch is not installed."""
+    if importlib.util.find_spec("torch") is None:
+        raise MissingToolError(f"{purpose} needs PyTorch, which is not installed.", "Run: pip install 'lanesum[gpu]'")
+
+
 def device(name: str) -> Device:
     """Return the device ``name``. Raises ConfigurationError if it is unknown, MissingToolError if it is missing."""
     if name not in NAMES:
@@ -91,10 +97,7 @@ def device(name: str) -> Device:
         from lanesum_lab.bench.machine import machine
 
         return Device(None, {"kind": "cpu", "name": machine()["processor"]})
-    if importlib.util.find_spec("torch") is None:
-        raise MissingToolError(
-            "--device cuda needs PyTorch, which is not installed.", "Run: pip install 'lanesum[gpu]'"
-        )
+    require_torch("--device cuda")
     import torch
 
     from lanesum.gpu.availability import require

@@ -6,21 +6,19 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from lanesum._internal.udp_socket import Address
 from lanesum.launch.supervisor import Supervisor
 from lanesum_control.topology import Topology, load
-from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.fleet import Fleet
+from lanesum_lab.bench.places import free_block
 from lanesum_lab.run.commands import Scratch
 from lanesum_lab.run.mininet_net import MininetNetwork, mininet_network
 from lanesum_lab.run.plan import make_plan
 
 TOPOLOGY = "star4"
-_BLOCKS = range(64, 192)  # second byte of the addresses
 LOSS = "loss"
 
 
@@ -105,14 +103,13 @@ def mininet_fleet(
 def relocated(topology: Topology, number: int) -> str:
     """Return the topology with unused addresses, as JSON, which is YAML too. Raises BenchError."""
     fields = topology.model_dump(mode="json", exclude_none=True)
-    for turn in range(len(_BLOCKS)):
-        block = _BLOCKS[(os.getpid() + 7 * number + turn) % len(_BLOCKS)]
+
+    def move(block: int) -> Address:
         for node in fields["nodes"].values():
             if "ip" in node:
                 first, _, *rest = node["ip"].split(".")
                 node["ip"] = ".".join([first, str(block), *rest])
-        moved = Topology.model_validate(fields)
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, contextlib.suppress(OSError):
-            probe.bind(moved.server_backend(loopback=True))
-            return json.dumps(fields)
-    raise BenchError("No block of loopback addresses is free for one more server.", "Stop other benchmarks.")
+        return Topology.model_validate(fields).server_backend(loopback=True)
+
+    free_block(move, 7 * number)
+    return json.dumps(fields)

@@ -14,7 +14,6 @@ The optimizer is SGD with momentum, or AdamW for tasks whose names end with it. 
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,8 +22,9 @@ import numpy as np
 
 from lanesum import codecs
 from lanesum.codecs import Codec, Part
-from lanesum.errors import ConfigurationError, MissingToolError
+from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import WORD_BYTES
+from lanesum_lab.bench.devices import require_torch
 from lanesum_lab.bench.machine import machine
 from lanesum_lab.codec_simulation import simulate
 from lanesum_lab.torch_threads import one_thread
@@ -94,8 +94,7 @@ QUICK = Settings(codecs=(BASELINE, PLACES, "lgc", "lgc x workers"), trainings=((
 
 def run(settings: Settings) -> dict[str, Any]:
     """Measure; return a JSON-ready object with ``figures``. Raises MissingToolError without PyTorch."""
-    if importlib.util.find_spec("torch") is None:
-        raise MissingToolError("Training needs PyTorch.", "Run: pip install lanesum-lab")
+    require_torch("Training")
     with one_thread():
         figures = [
             _figure(task, name, [train(task, name, steps, settings, seed) for seed in range(seeds)])

@@ -8,7 +8,7 @@ import contextlib
 import os
 import secrets
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -45,11 +45,15 @@ class Place(Protocol):
         """Return the bytes that the links between workers and hub have carried so far."""
 
 
-def _free_block() -> int:
+def free_block(server: Callable[[int], Address], first: int = 0) -> int:
+    """Return the second byte of unused addresses, at which the address ``server`` can be bound. Raises BenchError.
+
+    Processes, and numbers ``first``, begin to look at different bytes.
+    """
     for turn in range(len(_BLOCKS)):
-        block = _BLOCKS[(os.getpid() + turn) % len(_BLOCKS)]
+        block = _BLOCKS[(os.getpid() + first + turn) % len(_BLOCKS)]
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, contextlib.suppress(OSError):
-            probe.bind((f"127.{block}.1.1", UDP_PORT))
+            probe.bind(server(block))
             return block
     raise BenchError("No block of loopback addresses is free for one more server.", "Stop other benchmarks.")
 
@@ -59,7 +63,7 @@ class Loopback:
     """Every node has a loopback address of its own. Raises BenchError if none is free."""
 
     interface: str = "lo"
-    _block: int = field(default_factory=_free_block)
+    _block: int = field(default_factory=lambda: free_block(lambda block: (f"127.{block}.1.1", UDP_PORT)))
 
     def command(self, node: str, command: list[str]) -> list[str]:
         return command

@@ -144,7 +144,7 @@ def _measure(settings: Settings, running: Workers, workers: int, rate: float) ->
                 for by, measured in runs.items():
                     measured.append(running.measure(Reduction(by, settings.values, 1, sparse=sparse)))
                     if measured[-1].digest != checks[by].digest:
-                        raise BenchError(f"The sum of {settings.values:,} values by {by} is not that of before.")
+                        raise BenchError(f"The sum of {settings.values:,} values by {by} differs between runs.")
             for by, measured in runs.items():
                 words = float(np.median([run.workers[0].words for run in measured]))
                 formula = formula_words(by, settings.values, 1 - sparsity)

@@ -10,7 +10,6 @@ it has no time to target. Each finished training is saved, so an interrupted ben
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import json
 import os
 import statistics
@@ -20,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from lanesum._internal.native import availability
-from lanesum.errors import ConfigurationError, MissingToolError
+from lanesum.errors import ConfigurationError
+from lanesum_lab.bench.devices import require_torch
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.figures import spread, text
 from lanesum_lab.bench.links import HUB, Wire
@@ -124,8 +124,7 @@ def run(settings: Settings, out: Path, *, report: Callable[[str], object] = lamb
 
     Raises MissingToolError without PyTorch, root or namespaces; BenchError if replicas differ.
     """
-    if importlib.util.find_spec("torch") is None:
-        raise MissingToolError("Training needs PyTorch.", "Run: pip install lanesum-lab")
+    require_torch("Training")
     from lanesum_lab.train.jobs import find
     from lanesum_lab.train.methods import check_method
 

@@ -218,7 +218,7 @@ def nmse(
         from lanesum_lab.bench import widths as blocks
 
         if values or workers or picture:
-            raise ConfigurationError("--widths has no --values, --workers and --picture.", "Leave them out.")
+            raise ConfigurationError("--widths takes no --values, --workers or --picture.", "Leave them out.")
         settings = _settings(blocks, quick, records=runs)
         result = blocks.run(settings)
         _show(result, [(blocks.columns(result), blocks.rows)], as_json)
@@ -459,9 +459,12 @@ def _numbers(text: str, option: str) -> tuple[int, ...] | None:
     numbers = []
     for part in text.split(",") if text else []:
         try:
-            numbers.append(int(part.rstrip("kMG")) * factors.get(part[-1:], 1))
-        except ValueError as error:
-            raise ConfigurationError(f"{option}: {part!r} is no number.", "Write for example 1k,25M.") from error
+            number = int(part.rstrip("kMG"))
+        except ValueError:
+            number = 0
+        if number < 1:
+            raise ConfigurationError(f"{option}: {part!r} is no positive number.", "Write for example 1k,25M.")
+        numbers.append(number * factors.get(part[-1:], 1))
     return tuple(numbers) or None
 
 

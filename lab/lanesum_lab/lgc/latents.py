@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum.codecs.base import Words
+from lanesum.codecs.base import CodecError, Words
 from lanesum.codecs.kernels.reference import FLOAT32_MAX
 from lanesum.errors import ConfigurationError
 from lanesum_lab.baselines.fields import field_words, pack_fields, unpack_fields
@@ -39,6 +39,14 @@ class LatentCodes:
         """Return the largest magnitude, or 0 if it is not a finite float32: the guard trips then anyway."""
         largest = float(np.max(np.abs(latents), initial=0))
         return largest if largest < FLOAT32_MAX else 0.0
+
+    @staticmethod
+    def received_peak(words: Words) -> float:
+        """Return the peak in the first word of a message. Raises CodecError if no worker could have sent it."""
+        peak = float(words[:1].view(np.float32)[0])
+        if not 0 <= peak < np.inf:
+            raise CodecError(f"The peak of the latents is {peak:g}: expected a finite number from 0.")
+        return peak
 
     def pack(self, codes: NDArray[np.int32]) -> Words:
         """Return the words of a worker."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lanesum.codecs.base import CodecContext, CodecError, Round, RoundShape, Vector, Words
+from lanesum.codecs.base import CodecContext, Round, RoundShape, Vector, Words
 from lanesum.codecs.gathered import summed
 from lanesum.codecs.registry import register
 from lanesum.protocol.lanes import LaneOp
@@ -60,9 +60,7 @@ class RingLGC(LGC):
         if self.guard.trips(maxima[1:]):
             counted.fallbacks += 1
             return (yield from self._uncompressed(sent, context))
-        peak = float(maxima[:1].view(np.float32)[0])
-        if not 0 <= peak < np.inf:
-            raise CodecError("The aggregate of the latents' peak is not a non-negative float.")
+        peak = self.latents.received_peak(maxima)
         codes = self.latents.codes(latents, peak)
         reply = yield Round(LaneOp.ADD32, self.latents.pack(codes), label="latents")
         shape = RoundShape(LaneOp.ADD32, self.latents.words(codes.size))

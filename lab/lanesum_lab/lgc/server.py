@@ -9,12 +9,10 @@ gathered, and each worker does the work of that server.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum.codecs.base import CodecContext, CodecError, Round, RoundGroup, RoundShape, Vector, Words
+from lanesum.codecs.base import CodecContext, Round, RoundGroup, RoundShape, Vector, Words
 from lanesum.codecs.gathered import gathered_shape, gathering, summed
 from lanesum.codecs.registry import register
 from lanesum.protocol.lanes import LaneOp
@@ -147,9 +145,7 @@ class ServerLGC(LGC):
         return sum_in_order(np.stack(vectors), context), corrected
 
     def _leader_latents(self, extra: Words, size: int) -> NDArray[np.float64]:
-        peak = float(extra[:1].view(np.float32)[0])
-        if not 0 <= peak < math.inf:
-            raise CodecError("The peak of the leader's latents is not a non-negative number.")
+        peak = self.latents.received_peak(extra)
         return self.latents.latents(self.latents.unpack(extra[1:], self.architecture.latents(size), 1), peak)
 
 

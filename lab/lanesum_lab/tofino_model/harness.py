@@ -11,20 +11,49 @@ for another one or for input, so nothing happens before the next command.
 from __future__ import annotations
 
 import array
+import contextlib
 import fcntl
+import os
 import subprocess
 import termios
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
 
 from lanesum_lab.tofino_model.errors import TofinoModelError
 
-_TIMEOUT_S = 120.0
+# Longest processor time of one call, and longest time of the clock without any; time between two looks at them.
+_MAX_PROCESSOR_S = 600.0
+_MAX_IDLE_S = 600.0
+_LOOK_S = 1.0
 _PAUSE_S = 0.0005
+_PIECE_BYTES = 16384  # of commands: two of them have room in a pipe, so that no write waits
 # A trace of packets that are never sent turns the log of all packets off, which is on by default and written nowhere.
 _NO_LOG = ("-p", "-P", "1000000000")
+
+
+class Progress:
+    """Progress of a process that is not at rest yet, by its processor time: it gets some, and ends before a limit.
+
+    Args:
+        now: seconds of a clock.
+        processor_s: seconds of processor time since the start of the process.
+    """
+
+    def __init__(self, now: float, processor_s: float) -> None:
+        self._first = self._last = processor_s
+        self._idle_since = now
+
+    def stall(self, now: float, processor_s: float) -> str:
+        """Return how the process has stalled since then, in words; empty while it makes progress."""
+        if processor_s != self._last:
+            self._last, self._idle_since = processor_s, now
+        if processor_s - self._first > _MAX_PROCESSOR_S:
+            return f"was not at rest after {processor_s - self._first:.1f} s of processor time"
+        if now - self._idle_since > _MAX_IDLE_S:
+            return f"was not at rest, and had no processor time for {now - self._idle_since:.1f} s"
+        return ""
 
 
 class Harness:
@@ -35,7 +64,8 @@ class Harness:
         build: folder with the binary and ``context.json``.
         scratch: empty folder for the files of this process.
 
-    All methods raise TofinoModelError if the process ended or printed an error.
+    All methods raise TofinoModelError if the process ended, stalled or printed an error. Then close it: frames and
+    output that it still had would be those of the next call.
     """
 
     def __init__(self, program: str, build: Path, scratch: Path) -> None:
@@ -80,7 +110,8 @@ class Harness:
         """End the process."""
         self._process.kill()
         if self._process.stdin is not None:
-            self._process.stdin.close()
+            with contextlib.suppress(BrokenPipeError):  # it ended before it read all commands
+                self._process.stdin.close()
         self._process.wait()
 
     def __enter__(self) -> Harness:
@@ -91,9 +122,12 @@ class Harness:
 
     def _write(self, commands: Iterable[str]) -> None:
         assert self._process.stdin is not None
+        data = "".join(f"{command}\n" for command in commands).encode()
         try:
-            self._process.stdin.write("".join(f"{command}\n" for command in commands).encode())
-            self._process.stdin.flush()
+            for start in range(0, len(data), _PIECE_BYTES):
+                self._wait(lambda: self._unread() <= _PIECE_BYTES)
+                self._process.stdin.write(data[start : start + _PIECE_BYTES])
+                self._process.stdin.flush()
         except BrokenPipeError:
             raise self._error("ended") from None
 
@@ -107,17 +141,37 @@ class Harness:
 
     def _settle(self) -> None:
         """Wait until the process is at rest."""
-        deadline = time.monotonic() + _TIMEOUT_S
         before: dict[str, str] | None = None
+
+        def is_at_rest() -> bool:
+            nonlocal before
+            last, before = before, None if self._unread() else self._threads()
+            return before is not None and before == last
+
+        self._wait(is_at_rest)
+
+    def _wait(self, is_over: Callable[[], bool]) -> None:
+        """Wait until ``is_over()``. Raises TofinoModelError if the process ends or stalls."""
+        next_look = time.monotonic() + _LOOK_S
+        progress = Progress(time.monotonic(), self._processor_s())
         while True:
             self._check_alive()
-            if time.monotonic() > deadline:
-                raise self._error(f"was not at rest within {_TIMEOUT_S:.0f} s, with {self._unread()} bytes unread")
-            now = None if self._unread() else self._threads()
-            if now is not None and now == before:
+            if is_over():
                 return
-            before = now
+            if (now := time.monotonic()) >= next_look:
+                next_look = now + _LOOK_S
+                if stall := progress.stall(now, self._processor_s()):
+                    raise self._error(f"{stall}, with {self._unread()} bytes of commands unread")
             time.sleep(_PAUSE_S)
+
+    def _processor_s(self) -> float:
+        """Return the processor time of all threads since the start; 0 if the process ended."""
+        try:
+            text = Path(f"/proc/{self._process.pid}/stat").read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            return 0.0
+        user, system = text.rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
     def _check_alive(self) -> None:
         if self._process.poll() is not None:

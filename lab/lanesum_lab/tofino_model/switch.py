@@ -14,9 +14,10 @@ model counts nanoseconds of its own, a few for each packet.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
@@ -59,12 +60,14 @@ class ModelSwitch(TofinoSwitch):
         build: folder with the binary and ``context.json`` of the profile that is loaded.
         chip: the profile's chip.
 
-    ``process`` raises TofinoModelError if the harness refuses a command. Use it as a context manager.
+    ``process`` raises TofinoModelError if the harness refuses a command, ends or stalls. Any error while the model runs
+    ends it, with all frames in it. The next packet starts the model again, with the same tables and empty registers.
+    Use the switch as a context manager.
     """
 
     def __init__(self, harness: str, build: Path, chip: ModelChip, **options: Any) -> None:
         self._program, self._chip = harness, chip
-        context = for_harness(json.loads((build / "context.json").read_text()))
+        context = _context(build / "context.json")
         self._constant_entries = take_ternary_entries(context)
         self._context = {table["name"]: table for table in context["tables"]}
         self._folder = tempfile.TemporaryDirectory(prefix="lanesum-model-")
@@ -84,14 +87,37 @@ class ModelSwitch(TofinoSwitch):
 
     def close(self) -> None:
         """End the model."""
-        if self._started is not None:
-            self._started.close()
+        self._end()
         self._folder.cleanup()
 
     def _install(self, program: Any) -> None:
         super()._install(program)
-        if self._started is not None:
-            self._started.close()
+        self._end()
+        with self._running():
+            pass
+        for name, table in self._runtime.tables.items():
+            if table.is_const and table.has_direct_counter:
+                self.tables[name] = cast(Table, _CountedTable(table, self._read_counters, self._lock))
+
+    def _end(self) -> None:
+        """End the process of the model, if there is one."""
+        started, self._started = self._started, None
+        if started is not None:
+            started.close()
+
+    @contextlib.contextmanager
+    def _running(self) -> Iterator[Harness]:
+        """Start the model if none runs. An error in the context ends it: its frames belong to no later packet."""
+        try:
+            if self._started is None:
+                self._start()
+            yield self.harness
+        except BaseException:
+            self._end()
+            raise
+
+    def _start(self) -> None:
+        """Start the model; ``_write_changes`` writes all tables and groups from then on."""
         self._starts += 1
         self._scratch = Path(self._folder.name) / str(self._starts)
         self._scratch.mkdir()
@@ -107,9 +133,6 @@ class ModelSwitch(TofinoSwitch):
             if not table.is_const and table.keys and name in self._context
         }
         self._written: dict[str, dict[tuple[Match, ...], TableEntry]] = {name: {} for name in self._model_tables}
-        for name, table in self._runtime.tables.items():
-            if table.is_const and table.has_direct_counter:
-                self.tables[name] = cast(Table, _CountedTable(table, self._read_counters, self._lock))
 
     @property
     def harness(self) -> Harness:
@@ -130,11 +153,13 @@ class ModelSwitch(TofinoSwitch):
 
     def _all(self, packets: Sequence[tuple[int, bytes]]) -> list[PacketOut]:
         """Send packets through the model; the caller holds the lock."""
-        self._write_changes()
         left = []
         for port, _ in packets:
             self._received[port] += 1
-        for port, frame in self.harness.exchange(packets):
+        with self._running() as harness:
+            self._write_changes()
+            frames = harness.exchange(packets)
+        for port, frame in frames:
             if port == self._chip.exit:
                 port = self._chip.recirculation
             if port not in self.recirculation_ports:
@@ -148,9 +173,16 @@ class ModelSwitch(TofinoSwitch):
         (counter,) = self._context[table.name]["statistics_table_refs"]
         entries = table.entries()
         addresses = range(size - 1, size - 1 - len(entries), -1)
-        printed = self.harness.run(f"check_counter {counter['name']}({address})" for address in addresses)
+        with self._running() as harness:
+            printed = harness.run(f"check_counter {counter['name']}({address})" for address in addresses)
         # One line for each entry, and then one for each of its memories that has counted.
-        for entry, lines in zip(entries, printed.split("(virtual ")[1:], strict=True):
+        blocks = printed.split("(virtual ")[1:]
+        if len(blocks) != len(entries):
+            raise TofinoModelError(
+                f"The model printed {len(blocks)} counters of table {table.name}, which has {len(entries)} entries.",
+                "Use a build of the profile whose context.json belongs to the loaded program.",
+            )
+        for entry, lines in zip(entries, blocks, strict=True):
             found = [line for line in lines.splitlines() if "(physical " in line]
             values = dict(pair.split("=") for pair in found[-1].split()[2:] if "=" in pair) if found else {}
             value = CounterValue(int(values.get("packets", 0)), int(values.get("bytes", 0)))
@@ -193,6 +225,16 @@ class ModelSwitch(TofinoSwitch):
         path = self._scratch / "configuration"
         path.write_bytes(configuration)
         return f"load {path}"
+
+
+def _context(path: Path) -> dict[str, Any]:
+    """Return the description of the assembled program. Raises TofinoModelError if there is none."""
+    try:
+        return for_harness(json.loads(path.read_text()))
+    except (OSError, ValueError) as error:
+        raise TofinoModelError(
+            f"Cannot read the context of the profile: {path}: {error}.", "Run `make tofino`."
+        ) from error
 
 
 def _model_table(context: dict[str, Any], table: MatchTable) -> ExactTable | LpmTable:

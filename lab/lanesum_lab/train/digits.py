@@ -23,13 +23,12 @@ import numpy as np
 import torch.distributed as dist
 
 import lanesum.torch
-from lanesum.errors import ConfigurationError
 from lanesum.join import take_ticket
 from lanesum.session import Session
 from lanesum.transport.constants import DEFAULT_DEADLINE_S
 from lanesum_control.cli.console import console
 from lanesum_lab.train.ending import end_process
-from lanesum_lab.train.group import run_in_group
+from lanesum_lab.train.group import check_ranks, run_in_group
 from lanesum_lab.train.loop import Curve, Settings, train
 from lanesum_lab.train.recorded_sums import RecordedSumCheck
 from lanesum_lab.train.report import Report
@@ -108,11 +107,7 @@ def run_rank(options: argparse.Namespace) -> RankRecord:
     link = None if options.link_mbit is None else os.environ.get("GLOO_SOCKET_IFNAME")
     # Join first, so that a failure shows before the uncompressed training.
     with RecordedSumCheck() as check, _state(options, check) as state:
-        if state.session.ticket.workers != workers:
-            raise ConfigurationError(
-                f"The job was admitted for {state.session.ticket.workers} workers; torchrun started {workers}.",
-                "Start as many processes as the job has workers.",
-            )
+        check_ranks(state.session.ticket.workers)
         before = Traffic.of(link)
         plain = train(task, settings, title="plain DDP")
         between = Traffic.of(link)

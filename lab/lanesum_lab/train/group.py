@@ -18,6 +18,16 @@ from lanesum.errors import ConfigurationError, LanesumError
 _TIMEOUT_S = 120.0
 
 
+def check_ranks(workers: int) -> None:
+    """Raise ConfigurationError unless the process group has as many ranks as the job has workers."""
+    ranks = dist.get_world_size()
+    if ranks != workers:
+        raise ConfigurationError(
+            f"The job has {workers} workers, the process group {ranks} ranks.",
+            "Start as many ranks as the job has workers.",
+        )
+
+
 def run_in_group(run: Callable[[], int], starter: str) -> int:
     """Run one rank over gloo and return its exit code, that of a ``LanesumError`` included.
 

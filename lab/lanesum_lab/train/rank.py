@@ -67,7 +67,7 @@ def run_rank(options: argparse.Namespace) -> Curve:
     job = find(options.job)
     check_method(options.by, workers)
     if options.checkpoint_every < 1:
-        raise ConfigurationError(f"--checkpoint-every {options.checkpoint_every} is not positive.")
+        raise ConfigurationError(f"--checkpoint-every {options.checkpoint_every} is not positive: pass at least 1.")
     given = {name: getattr(options, name) for name in ("steps", "batch", "lr") if getattr(options, name) is not None}
     settings = Settings(
         **{"steps": job.steps, "batch": job.batch, "lr": job.lr, **given},

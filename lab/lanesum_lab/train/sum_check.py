@@ -13,9 +13,10 @@ import torch.distributed as dist
 from numpy.typing import NDArray
 
 from lanesum.codecs.kernels.packing import lane_contribution
-from lanesum.errors import ConfigurationError, LanesumError
+from lanesum.errors import LanesumError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.session import ObservedRound
+from lanesum_lab.train.group import check_ranks
 
 _REDUCE_OPS = {LaneOp.MAX: dist.ReduceOp.MAX, LaneOp.OR: dist.ReduceOp.BOR}
 
@@ -58,11 +59,7 @@ class SumCheck:
     """
 
     def __init__(self, *, workers: int, timeout_s: float = 60.0) -> None:
-        if dist.get_world_size() != workers:
-            raise ConfigurationError(
-                f"The job has {workers} workers, the process group {dist.get_world_size()} ranks.",
-                "Start as many ranks as the job has workers.",
-            )
+        check_ranks(workers)
         self.checked = 0
         self.wrong = 0
         self.seconds = 0.0

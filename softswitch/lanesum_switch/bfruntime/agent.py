@@ -93,7 +93,7 @@ class Agent:
     def end(self) -> None:
         """Run the program of ``begin`` with the entries that were written since. Raises StatusError."""
         if self._next is None:
-            raise invalid("No warm restart has begun")
+            raise invalid("No warm restart has begun, or a push has ended it: begin one first")
         self._next.move(self._switch)
         self._running, self._next = self._next, None
         _free_earlier_program()
@@ -117,7 +117,7 @@ class Agent:
         if update.entity.WhichOneof("entity") != "table_entry":
             raise StatusError(UNIMPLEMENTED, "Only table entries are supported")
         if update.type not in messages.Update.Type.values():
-            raise invalid(f"{update.type} is no kind of update")
+            raise invalid(f"{update.type} is not a type of update")
         try:
             self._table(update.entity.table_entry).write(update.type, update.entity.table_entry)
         except SwitchError as error:
@@ -155,7 +155,9 @@ class _Program:
         self.config = messages.ForwardingPipelineConfig()
         self.config.CopyFrom(config)
         if len(config.profiles) != 1 or not config.p4_name:
-            raise invalid("A configuration has a name and one pipeline")
+            raise invalid(
+                f"A program has a p4_name and one profile, not {len(config.profiles)}: {config.p4_name[:64]!r}"
+            )
         fixed = Description(DESCRIPTION)
         nodes = Nodes(fixed.named("$pre.node"))
         self._groups = Groups(fixed.named("$pre.mgid"), nodes, switch)

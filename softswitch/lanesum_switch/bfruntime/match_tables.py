@@ -32,14 +32,18 @@ def check_fit(description: Description, program: TnaProgram) -> None:
     for table in program.tables:
         found = description.by_name.get(table.name)
         if found is None or found.kind != MATCH_ACTION:
-            raise InvalidArgumentError(f"The description has no table {table.name}.")
+            raise InvalidArgumentError(f"The description has no table {table.name}: send that of this program.")
         if [(key.kind, key.bits) for key in _keys(found)] != [(key.kind, key.bits) for key in table.keys]:
-            raise InvalidArgumentError(f"The description has other key fields of table {table.name} than the program.")
+            raise InvalidArgumentError(
+                f"The description has other key fields of table {table.name}: send that of this program."
+            )
         actions = {
             action.name: [param.bits for _, param in sorted(action.params.items())] for action in found.actions.values()
         }
         if actions != {action.name: [bits for _, bits in action.params] for action in table.actions}:
-            raise InvalidArgumentError(f"The description has other actions of table {table.name} than the program.")
+            raise InvalidArgumentError(
+                f"The description has other actions of table {table.name}: send that of this program."
+            )
 
 
 def _keys(table: Table) -> list[Field]:
@@ -71,7 +75,7 @@ class MatchActionTable:
 
     def _write_default(self, kind: int, entry: Any) -> None:
         if entry.key.fields:
-            raise invalid("A default entry has no key")
+            raise invalid(f"The default entry of {self._described.name} has no key: leave its fields out")
         if kind == _Update.MODIFY:
             self._table.set_default(self._action(entry))
         elif kind == _Update.DELETE:
@@ -158,7 +162,9 @@ def _match(field: Field, given: Any) -> Match:
             raise invalid(f"The key lacks field {field.name}")
         return Match(0, (1 << field.bits) - 1 if field.kind == "range" else 0)
     if given.WhichOneof("match_type") != field.kind:
-        raise invalid(f"Field {field.name} is matched by {field.kind}")
+        raise invalid(
+            f"Field {field.name} is matched by {field.kind}, not by {given.WhichOneof('match_type') or 'nothing'}"
+        )
     if field.kind == "exact":
         return Match(decode(given.exact.value, field))
     if field.kind == "lpm":

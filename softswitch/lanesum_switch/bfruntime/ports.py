@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from lanesum_control.bfruntime import messages
@@ -26,6 +26,12 @@ def port_key(port: int) -> Any:
     return entry_of(table, key.id, key.encode(port))
 
 
+def _check_name(given: Any, what: str, known: Iterable[str]) -> None:
+    if given is None or given.str_val not in known:
+        name = "none" if given is None else repr(given.str_val[:64])
+        raise invalid(f"The {what} of a port is one of {', '.join(known)}, not {name}")
+
+
 class Ports:
     """Ports that were added."""
 
@@ -39,7 +45,7 @@ class Ports:
         """Handle an update. Raises StatusError, SwitchError."""
         port = decode(only_key(entry, self._described), self._key)
         if port >= PIPES * PORTS_PER_PIPE:
-            raise invalid(f"There is no port {port}")
+            raise invalid(f"There is no port {port}: ports are less than {PIPES * PORTS_PER_PIPE}")
         if kind == _Update.INSERT:
             if port in self._by_port:
                 raise AlreadyExistsError(f"Port {port} is there already.")
@@ -54,10 +60,8 @@ class Ports:
     def _settings(self, entry: Any) -> dict[int, Any]:
         given = fields_by_id(entry.data.fields, self._described.data, "The port")
         speed, correction = given.get(self._speed.id), given.get(self._correction.id)
-        if speed is None or speed.str_val not in {f"BF_SPEED_{one}" for one in SPEEDS}:
-            raise invalid("The port has no speed of an agent")
-        if correction is None or correction.str_val not in CORRECTIONS.values():
-            raise invalid("The port has no error correction of an agent")
+        _check_name(speed, "speed", [f"BF_SPEED_{one}" for one in SPEEDS])
+        _check_name(correction, "error correction", CORRECTIONS.values())
         if self._lanes.id in given:
             decode(given[self._lanes.id].stream, self._lanes)
         return given

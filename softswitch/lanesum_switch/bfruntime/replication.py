@@ -44,13 +44,13 @@ class Nodes:
             if number in self.by_id:
                 raise AlreadyExistsError(f"Node {number} exists.")
             if len(self.by_id) >= MAX_NODES:
-                raise TableFullError(f"There are {MAX_NODES} nodes already.")
+                raise TableFullError(f"There are {MAX_NODES} nodes already: delete one first.")
             self.by_id[number] = self._node(entry)
         elif kind == _Update.DELETE:
             if number not in self.by_id:
                 raise NotFoundError(f"There is no node {number}.")
             if self.used.get(number):
-                raise invalid(f"Node {number} is in a group")
+                raise invalid(f"Node {number} is in a group: remove it from the group first")
             del self.by_id[number]
             self.used.pop(number, None)
         else:
@@ -59,12 +59,12 @@ class Nodes:
     def _node(self, entry: Any) -> _Node:
         given = fields_by_id(entry.data.fields, self._described.data, "The node")
         if self._rid.id not in given or self._ports.id not in given or self._lags.id not in given:
-            raise invalid("A node has a replication id, LAGs and ports")
+            raise invalid("A node needs $MULTICAST_RID, $MULTICAST_LAG_ID and $DEV_PORT")
         ports = tuple(given[self._ports.id].int_arr_val.val)
         if given[self._lags.id].int_arr_val.val:
             raise StatusError(UNIMPLEMENTED, "LAGs are not supported")
-        if len(ports) > _MAX_PORTS or any(port >= _MAX_PORTS for port in ports):
-            raise invalid(f"A node has ports below {_MAX_PORTS}, each once")
+        if len(set(ports)) < len(ports) or any(port >= _MAX_PORTS for port in ports):
+            raise invalid(f"The ports of a node are less than {_MAX_PORTS}, and each is there once: {[*ports[:16]]}")
         return _Node(decode(given[self._rid.id].stream, self._rid), ports)
 
     def read(self, entry: Any) -> Iterator[Any]:
@@ -113,7 +113,10 @@ class Groups:
         members = tuple(given[self._members.id].int_arr_val.val) if self._members.id in given else ()
         excluded = list(given[self._exclusions.id].bool_arr_val.val) if self._exclusions.id in given else []
         if len(excluded) != len(members) or len(members) > _MAX_MEMBERS:
-            raise invalid(f"A group has at most {_MAX_MEMBERS} nodes, and an exclusion flag for each")
+            raise invalid(
+                f"A group has at most {_MAX_MEMBERS} nodes and an exclusion flag for each,"
+                f" not {len(members)} nodes and {len(excluded)} flags"
+            )
         if any(excluded):
             raise StatusError(UNIMPLEMENTED, "Exclusion ids are not supported")
         missing = [node for node in members if node not in self._nodes.by_id]

@@ -7,9 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from google.protobuf import any_pb2
-from google.rpc import status_pb2
-
 from lanesum.rpc.calls import Call
 from lanesum.rpc.grpc_server import CallHandler
 from lanesum_control.bfruntime import messages
@@ -22,9 +19,9 @@ from lanesum_switch.p4runtime.status import (
     FAILED_PRECONDITION,
     NOT_FOUND,
     UNIMPLEMENTED,
-    UNKNOWN,
     StatusError,
     invalid,
+    pack_write_errors,
 )
 
 _Set = messages.SetForwardingPipelineConfigRequest
@@ -32,7 +29,6 @@ _Phase = messages.SetForwardingPipelineConfigResponse
 _CONTINUE_ON_ERROR = 0
 #: Refusals that an answer names; their texts travel in gRPC metadata, which has a limit.
 _MAX_NAMED_ERRORS = 64
-_MAX_TEXT = 60
 
 
 class BfRuntimeService:
@@ -111,7 +107,7 @@ class BfRuntimeService:
                 self._tell(_Phase.WARM_INIT_STARTED)
             elif request.action == _Set.WARM_INIT_END:
                 if request.client_id != self._clients.beginner:
-                    raise invalid(f"Client {request.client_id} has not begun a warm restart")
+                    raise invalid(f"Client {request.client_id} has not begun a warm restart: begin one first")
                 self._agent.end()
                 self._tell(_Phase.WARM_INIT_FINISHED)
             else:
@@ -155,7 +151,7 @@ class BfRuntimeService:
 
     def _check_device(self, device_id: int) -> None:
         if device_id != self._device_id:
-            raise invalid(f"This switch is device {self._device_id}, not {device_id}")
+            raise invalid(f"This switch is device {self._device_id}, not {device_id}: check the device id")
 
     @staticmethod
     def _check_pipes(pipe_id: int) -> None:
@@ -193,13 +189,5 @@ class _Stream(MessageStream):
 
 def _all_errors(errors: Sequence[StatusError | None]) -> StatusError:
     """Return the status of a Write: an Error for each update, up to the last refused one of those that are named."""
-    status = status_pb2.Status(code=UNKNOWN, message="Updates were refused")
     refusals = [i for i, error in enumerate(errors) if error is not None]
-    for error in errors[: refusals[:_MAX_NAMED_ERRORS][-1] + 1]:
-        packed = messages.Error()
-        if error is not None:
-            packed = messages.Error(canonical_code=error.code, message=error.message[:_MAX_TEXT])
-        status.details.append(
-            any_pb2.Any(type_url="type.googleapis.com/bfrt_proto.Error", value=packed.SerializeToString())
-        )
-    return StatusError(UNKNOWN, status.message, status.SerializeToString())
+    return pack_write_errors(errors[: refusals[:_MAX_NAMED_ERRORS][-1] + 1], messages.Error)

@@ -20,7 +20,7 @@ def fields_by_id(fields: Iterable[Any], known: Container[int], owner: str) -> di
         if one.field_id not in known:
             raise invalid(f"{owner} has no field {one.field_id}")
         if one.field_id in found:
-            raise invalid(f"Field {one.field_id} of {owner} is there twice")
+            raise invalid(f"Field {one.field_id} of {owner} is there twice: give it once")
         found[one.field_id] = one
     return found
 
@@ -37,7 +37,7 @@ def only_key(entry: Any, described: Table) -> bytes:
     """Return the value of the only key field. Raises StatusError."""
     given = fields_by_id(entry.key.fields, described.keys, f"Table {described.name}")
     if len(given) != 1:
-        raise invalid(f"Table {described.name} has one key field")
+        raise invalid(f"Table {described.name} has one key field, not {len(given)}")
     (field,) = given.values()
     value: bytes = field.exact.value
     return value

@@ -83,7 +83,10 @@ def _check_version(root: Json) -> None:
         raise FieldError(root["__meta__"], "version", "two numbers")
     major, minor = integer(version, 0), integer(version, 1)
     if major != 2:
-        raise UnsupportedProgramError(f"The BMv2 JSON has version {major}.{minor}; this switch reads version 2.")
+        raise UnsupportedProgramError(
+            f"The BMv2 JSON has version {major}.{minor}; this switch reads version 2.",
+            "Compile the program with a p4c-bm2-ss that writes version 2.",
+        )
 
 
 class _Loader(ParserLoader, PipelineLoader):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.compiler.basic_blocks import (
     Assign,
@@ -26,7 +25,7 @@ from lanesum_switch.compiler.jumps import blocks_of
 from lanesum_switch.compiler.lane_code import write_vector, write_vector_out_of_range
 from lanesum_switch.compiler.lane_expressions import VectorStatement
 from lanesum_switch.compiler.layout import Value, cut_to
-from lanesum_switch.compiler.primitives import Primitives
+from lanesum_switch.compiler.primitives import Primitives, constant_value
 from lanesum_switch.compiler.structuring import END, Goto, Node, NodeKey, Structurer
 
 
@@ -62,10 +61,10 @@ class Actions(Primitives):
         for start, end in blocks:
             last = body[end - 1]
             if last.op == "_jump":
-                target = key(_position(last.args[0]))
+                target = key(constant_value(last.args[0]))
                 nodes[start] = Node([target], self._jump(action, start, end - 1, target, scope))
             elif last.op == "_jump_if_zero":
-                other = key(_position(last.args[1]))
+                other = key(constant_value(last.args[1]))
                 nodes[start] = Node(
                     [key(end), other], self._branch(action, start, end - 1, last, end, other, scope, key)
                 )
@@ -220,9 +219,6 @@ class Actions(Primitives):
         inner = Scope(scope.params, cell)
         match statement:
             case Assign(target, value):
-                kind = self.program.field_type(target)
-                if kind.variable:
-                    raise UnsupportedProgramError("Unsupported: assignment of a number to a variable-length field.")
                 writer.line(self.layout.store(target, self.expressions.value(value, inner)))
             case RegisterWrite(array, index, value):
                 register = self.program.registers[array]
@@ -233,9 +229,3 @@ class Actions(Primitives):
                 self.primitive(primitive, scope)
             case VectorStatement():
                 write_vector(self.context, statement, inner, indices)
-
-
-def _position(arg: ir.Expr) -> int:
-    if not isinstance(arg, ir.Const):
-        raise UnsupportedProgramError("Unsupported: a jump to a computed position.")
-    return arg.value

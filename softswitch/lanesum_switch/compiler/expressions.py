@@ -218,13 +218,12 @@ class Expressions:
             low = b.low if b.low >= 0 else 0
             ends = [a.low >> min(low, MAX_SHIFT), a.high >> min(low, MAX_SHIFT), 0]
             return Value(code, min(ends), max(ends))
-        if op in ("/", "%"):
-            python = "//" if op == "/" else "%"
-            if b.low > 0:
-                return Value(f"{a} {python} {b}", min(0, a.low), max(0, a.high))
-            # BMv2 asserts that the divisor is positive. Here the result is 0: no packet may stop the switch.
-            return Value(f"{a} {python} {b} if {b} > 0 else 0", min(0, a.low), max(0, a.high))
-        raise UnsupportedProgramError(f"Unsupported: operator {op!r}.")
+        assert op in ("/", "%")
+        python = "//" if op == "/" else "%"
+        if b.low > 0:
+            return Value(f"{a} {python} {b}", min(0, a.low), max(0, a.high))
+        # BMv2 asserts that the divisor is positive. Here the result is 0: no packet may stop the switch.
+        return Value(f"{a} {python} {b} if {b} > 0 else 0", min(0, a.low), max(0, a.high))
 
     @staticmethod
     def _cast(op: str, value: Value, width: ir.Expr) -> Value:

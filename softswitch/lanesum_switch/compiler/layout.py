@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from struct import Struct
 
+from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.compiler.field_usage import FieldUsage
 from lanesum_switch.compiler.header_segments import HeaderLayout, LaneRuns, Segment, divide
@@ -139,9 +140,7 @@ class Layout:
         if ref.name == ir.VALID:
             return Value(self.valid(ref.header), 0, 1, True)
         instance = self.program.instances[ref.header]
-        kind = instance.type.field(ref.name)
-        if kind.variable:
-            return Value(self.field_local(ref.header, ref.name), 0, 0, True)
+        kind = _fixed(ref, instance.type)
         if not instance.metadata:
             lane = self.layout_of(ref.header).lanes.get(ref.name)
             if lane is not None:
@@ -154,7 +153,7 @@ class Layout:
     def store(self, ref: ir.FieldRef, value: Value) -> str:
         """Return a statement that sets a field to a value, truncated to the field's width as in BMv2."""
         instance = self.program.instances[ref.header]
-        kind = instance.type.field(ref.name)
+        kind = _fixed(ref, instance.type)
         code = cut_to(value, kind)
         if not instance.metadata:
             lane = self.layout_of(ref.header).lanes.get(ref.name)
@@ -330,6 +329,16 @@ class Layout:
             shift -= bits
             codes.append(f"{code} << {shift}" if shift else code)
         return " | ".join(codes)
+
+
+def _fixed(ref: ir.FieldRef, header_type: ir.HeaderType) -> ir.FieldType:
+    """Return the type of a field that is read or written as a number."""
+    kind = header_type.field(ref.name)
+    if kind.variable:
+        raise UnsupportedProgramError(
+            f"Unsupported: variable-length field {ref.header}.{ref.name} where a number is needed."
+        )
+    return kind
 
 
 def cut_to(value: Value, kind: ir.FieldType) -> str:

@@ -273,11 +273,9 @@ class _StateWriter:
         return Value(code, 0, high)
 
     def _set(self, target: ir.Expr, value: ir.Expr) -> None:
-        if not isinstance(target, ir.FieldRef):
-            raise UnsupportedProgramError("Unsupported: parser set of an expression that is not a field.")
+        assert isinstance(target, ir.FieldRef)
         if self.context.program.field_type(target).variable:
-            if not isinstance(value, ir.FieldRef):
-                raise UnsupportedProgramError("Unsupported: parser set of a variable-length field.")
+            assert isinstance(value, ir.FieldRef)
             source = self.layout.field_local(value.header, value.name)
             self._line(f"{self.layout.field_local(target.header, target.name)} = {source}")
             return

@@ -49,8 +49,7 @@ class Primitives:
         if isinstance(target, ir.FieldRef):
             self._line(self.layout.store(target, value))
             return
-        if not isinstance(target, ir.AccessField):
-            raise UnsupportedProgramError(f"Unsupported: assignment to {type(target).__name__}.")
+        assert isinstance(target, ir.AccessField)
         cases = self.expressions.header_cases(target.header, scope)
         if cases and cases[0][0]:
             name = self.context.names.fresh("t")
@@ -82,8 +81,7 @@ class Primitives:
 
     def _do_assign_VL(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
         left, right = args
-        if not isinstance(left, ir.FieldRef) or not isinstance(right, ir.FieldRef):
-            raise UnsupportedProgramError("Unsupported: variable-length field of a stack element.")
+        assert isinstance(left, ir.FieldRef) and isinstance(right, ir.FieldRef)
         source = self.layout.field_local(right.header, right.name)
         self._line(f"{self.layout.field_local(left.header, left.name)} = {source}")
 
@@ -187,10 +185,9 @@ class Primitives:
         """Return (local of the next index, headers of each element)."""
         if isinstance(stack, ir.StackRef):
             return self.layout.next_index(stack.name), [[h] for h in self.program.stacks[stack.name].elements]
-        if isinstance(stack, ir.UnionStackRef):
-            unions = self.program.union_stacks[stack.name].elements
-            return self.layout.next_index(stack.name), [list(self.program.unions[u].headers) for u in unions]
-        raise UnsupportedProgramError("Unsupported: push or pop of an expression that is not a stack.")
+        assert isinstance(stack, ir.UnionStackRef)
+        unions = self.program.union_stacks[stack.name].elements
+        return self.layout.next_index(stack.name), [list(self.program.unions[u].headers) for u in unions]
 
     def _shift(self, target: list[str], source: list[str]) -> None:
         for a, b in zip(target, source, strict=True):
@@ -200,9 +197,7 @@ class Primitives:
 
     def _do_push(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
         last, elements = self._stack_parts(args[0])
-        if not isinstance(args[1], ir.Const):
-            raise UnsupportedProgramError("Unsupported: push_front by a number that is not constant.")
-        number = min(args[1].value, len(elements))
+        number = min(constant_value(args[1]), len(elements))
         if number == 0:
             return
         self._line(f"{last} = min({len(elements)}, {last} + {number})")
@@ -214,9 +209,7 @@ class Primitives:
 
     def _do_pop(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
         last, elements = self._stack_parts(args[0])
-        if not isinstance(args[1], ir.Const):
-            raise UnsupportedProgramError("Unsupported: pop_front by a number that is not constant.")
-        number = min(args[1].value, len(elements))
+        number = min(constant_value(args[1]), len(elements))
         if number == 0:
             return
         self._line(f"{last} = max(0, {last} - {number})")
@@ -280,18 +273,18 @@ class Primitives:
 
     def _do_clone_ingress_pkt_to_egress(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
         self._line(f"clone_session = {self.expressions.value(args[0], scope)} & 0x7fff")
-        self._line(f"clone_list = {_constant(args[1])}")
+        self._line(f"clone_list = {constant_value(args[1])}")
 
     _do_clone_egress_pkt_to_egress = _do_clone_ingress_pkt_to_egress
 
     def _do_resubmit(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
-        self._line(f"resubmit_list = {_constant(args[0])}")
+        self._line(f"resubmit_list = {constant_value(args[0])}")
 
     def _do_recirculate(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
-        self._line(f"recirculate_list = {_constant(args[0])}")
+        self._line(f"recirculate_list = {constant_value(args[0])}")
 
     def _do_generate_digest(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
-        self._line(f"digest_list = {_constant(args[1])}")
+        self._line(f"digest_list = {constant_value(args[1])}")
 
     def _do_truncate(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
         self._line(f"truncated = {self.expressions.value(args[0], scope)}")
@@ -309,7 +302,7 @@ class Primitives:
     _do_assume = _do_assert
 
 
-def _constant(arg: ir.Expr) -> int:
-    if not isinstance(arg, ir.Const):
-        raise UnsupportedProgramError("Unsupported: a field list that is not constant.")
+def constant_value(arg: ir.Expr) -> int:
+    """Return the value of an argument that the loader found to be a constant."""
+    assert isinstance(arg, ir.Const)
     return arg.value

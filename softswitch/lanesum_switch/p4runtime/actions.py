@@ -26,12 +26,12 @@ def parse_action(index: P4InfoIndex, message: Any) -> ActionCall:
     """
     action = index.actions[message.action_id]
     if len(message.params) != len(action.params):
-        raise invalid(f"{action.name} has {len(action.params)} parameters, not {len(message.params)}")
+        raise invalid(f"Action {action.name} has {len(action.params)} parameters, not {len(message.params)}")
     widths = {param.id: param.bits for param in action.params}
     values: dict[int, int] = {}
     for param in message.params:
         if param.param_id not in widths:
-            raise invalid(f"{action.name} has no parameter with id {param.param_id}")
+            raise invalid(f"Action {action.name} has no parameter with id {param.param_id}, only {[*widths]}")
         values[param.param_id] = decode(param.value, widths[param.param_id])
     # PI accepts a repeated id in place of a missing one, which stays zero.
     return ActionCall(action.name, tuple(values.get(param.id, 0) for param in action.params))

@@ -9,7 +9,7 @@ from typing import Any
 
 from lanesum_switch.bmv2.fields import FieldError, Json, array, integer, optional_text, records, text
 from lanesum_switch.p4runtime.p4info import Action, Field, P4InfoIndex, TableInfo
-from lanesum_switch.p4runtime.status import invalid
+from lanesum_switch.p4runtime.status import StatusError, invalid
 
 # BMv2 has no optional matches: p4c writes them as ternary ones.
 _ACCEPTED_KINDS = {
@@ -53,7 +53,7 @@ def _check_program(index: P4InfoIndex, document: Json) -> dict[str, list[int]]:
     widths = _Widths(document)
     for table in index.tables.values():
         if table.name not in tables:
-            raise invalid(f"The device config has no table {table.name}, which the P4Info describes")
+            raise _mismatch(f"The device config has no table {table.name}, which the P4Info describes")
         _check_table(index, table, tables[table.name], widths)
     _check_names(
         "action profile",
@@ -73,6 +73,10 @@ def _check_program(index: P4InfoIndex, document: Json) -> dict[str, list[int]]:
     }
 
 
+def _mismatch(message: str) -> StatusError:
+    return invalid(f"{message}: send the P4Info and the device config of one compilation")
+
+
 def _by_name(document: Json, kind: str) -> dict[str, Json]:
     return {text(item, "name"): item for item in records(document, kind, optional=True)}
 
@@ -80,7 +84,7 @@ def _by_name(document: Json, kind: str) -> dict[str, Json]:
 def _check_names(what: str, wanted: Iterable[str], found: Container[str]) -> None:
     for name in wanted:
         if name not in found:
-            raise invalid(f"The device config has no {what} {name}, which the P4Info describes")
+            raise _mismatch(f"The device config has no {what} {name}, which the P4Info describes")
 
 
 def _check_action(action: Action, found: Json) -> None:
@@ -90,7 +94,7 @@ def _check_action(action: Action, found: Json) -> None:
         p.translated or p.bits == bits for p, bits in zip(action.params, widths, strict=True)
     )
     if not same:
-        raise invalid(
+        raise _mismatch(
             f"The parameters of action {action.name} have widths {wanted} in the P4Info and {widths} in the"
             " device config"
         )
@@ -99,7 +103,7 @@ def _check_action(action: Action, found: Json) -> None:
 def _check_table(index: P4InfoIndex, table: TableInfo, found: Json, widths: _Widths) -> None:
     keys = records(found, "key", optional=True)
     if len(keys) != len(table.fields):
-        raise invalid(
+        raise _mismatch(
             f"Table {table.name} has {len(table.fields)} match fields in the P4Info and {len(keys)} in the"
             " device config"
         )
@@ -112,13 +116,13 @@ def _check_table(index: P4InfoIndex, table: TableInfo, found: Json, widths: _Wid
         if action is None:
             raise invalid(f"Table {table.name} refers to action {action_id:#x}, which the P4Info does not describe")
         if action.name not in known:
-            raise invalid(f"Table {table.name} of the device config has no action {action.name}")
+            raise _mismatch(f"Table {table.name} of the device config has no action {action.name}")
 
 
 def _check_field(table: TableInfo, field: Field, key: Json, widths: _Widths) -> None:
     kind = key.get("match_type")
     if kind not in _ACCEPTED_KINDS[field.kind]:
-        raise invalid(
+        raise _mismatch(
             f"Field {field.name} of table {table.name} is matched by {field.kind} in the P4Info and by {kind} in"
             " the device config"
         )
@@ -126,7 +130,7 @@ def _check_field(table: TableInfo, field: Field, key: Json, widths: _Widths) -> 
         return  # types without bits of their own, such as error, have width 0 in the P4Info
     bits = widths.of(key.get("target"))
     if bits is not None and bits != field.bits:
-        raise invalid(
+        raise _mismatch(
             f"Field {field.name} of table {table.name} has {field.bits} bits in the P4Info and {bits} in the"
             " device config"
         )

@@ -12,7 +12,7 @@ from lanesum_switch.api import CounterValue
 from lanesum_switch.p4runtime.cells import asked_cells, cell_index
 from lanesum_switch.p4runtime.p4info import CounterInfo
 from lanesum_switch.p4runtime.program import Program
-from lanesum_switch.p4runtime.status import UNIMPLEMENTED, StatusError, invalid, invalid_id, on_target
+from lanesum_switch.p4runtime.status import UNIMPLEMENTED, StatusError, invalid, invalid_id, invalid_type, on_target
 
 _Update = p4rt.Update
 
@@ -40,7 +40,7 @@ def check_counter_update(kind: int) -> None:
     if kind == _Update.INSERT:
         raise invalid("A counter cannot be inserted: use MODIFY")
     if kind not in (_Update.MODIFY, _Update.DELETE):
-        raise invalid("The update has no valid type")
+        raise invalid_type(kind)
 
 
 def write_counter(program: Program, kind: int, message: Any) -> None:

@@ -18,7 +18,7 @@ from p4.v1 import p4runtime_pb2 as p4rt
 from lanesum_switch.api import Digest
 from lanesum_switch.p4runtime.p4info import DigestInfo, P4InfoIndex
 from lanesum_switch.p4runtime.scheduler import Scheduler, Task
-from lanesum_switch.p4runtime.status import ALREADY_EXISTS, NOT_FOUND, UNIMPLEMENTED, StatusError, invalid
+from lanesum_switch.p4runtime.status import ALREADY_EXISTS, NOT_FOUND, UNIMPLEMENTED, StatusError, invalid_type
 from lanesum_switch.p4runtime.values import encode
 
 _Update = p4rt.Update
@@ -225,7 +225,7 @@ class DigestManager:
                 else:
                     state.clear()
             else:
-                raise invalid("The update has no valid type")
+                raise invalid_type(kind)
 
     def read(self, request: Any, response: Any) -> None:
         """Answer one ``p4.v1.DigestEntry``.

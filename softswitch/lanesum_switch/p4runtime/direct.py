@@ -19,14 +19,14 @@ from lanesum_switch.p4runtime.table_reads import stored_entries
 
 def _entry_of(message: Any) -> Any:
     if not message.HasField("table_entry"):
-        raise invalid("The entry names no table entry")
+        raise invalid("The entry of a direct counter or meter names no table entry: set table_entry")
     return message.table_entry
 
 
 def _written_key(program: Program, info: TableInfo, entry: Any) -> MatchKey:
     key = parse_key(info, entry)
     if program.store.get(info.id, key) is None:
-        raise invalid(f"{info.name} has no such entry")
+        raise invalid(f"{info.name} has no entry with this match and priority: insert it first")
     return key
 
 

@@ -33,9 +33,9 @@ def parse_key(table: TableInfo, entry: Any) -> MatchKey:
     """
     if entry.is_default_action:
         if entry.match:
-            raise invalid(f"The default entry of {table.name} has match fields")
+            raise invalid(f"The default entry of {table.name} has match fields: leave them out")
         if entry.priority != 0:
-            raise invalid(f"The default entry of {table.name} has a priority")
+            raise invalid(f"The default entry of {table.name} has priority {entry.priority}: it must be 0")
         return DEFAULT_KEY
     if len(entry.match) > len(table.fields):
         raise invalid(f"{table.name} has {len(table.fields)} match fields, not {len(entry.match)}")
@@ -53,11 +53,15 @@ def parse_key(table: TableInfo, entry: Any) -> MatchKey:
             found += 1
             match.append(_parse_field(table, field, message))
     if found != len(entry.match):
-        raise invalid(f"The key for {table.name} has a field twice or one that the table lacks")
+        ids = [match_field.field_id for match_field in entry.match]
+        known = [field.id for field in table.fields]
+        raise invalid(f"The key for {table.name} has fields {ids}: give each of {known} at most once, and no other")
     if not table.needs_priority:
         # PI refuses only positive priorities here; a negative one is ignored.
         if entry.priority > 0:
-            raise invalid(f"{table.name} has no ternary, range or optional field: the priority must be 0")
+            raise invalid(
+                f"{table.name} has no ternary, range or optional field: the priority must be 0, not {entry.priority}"
+            )
         return MatchKey(tuple(match))
     if entry.priority == 0:
         raise invalid(f"{table.name} has ternary, range or optional fields: the priority must not be 0")
@@ -73,8 +77,9 @@ def _wildcard(table: TableInfo, field: Field) -> Match:
 
 
 def _parse_field(table: TableInfo, field: Field, message: Any) -> Match:
-    if message.WhichOneof("field_match_type") != field.kind:
-        raise invalid(f"Field {field.name} of {table.name} is matched by {field.kind}")
+    kind = message.WhichOneof("field_match_type")
+    if kind != field.kind:
+        raise invalid(f"Field {field.name} of {table.name} is matched by {field.kind}, not by {kind or 'nothing'}")
     value = getattr(message, field.kind)
     where = f"{field.name} of {table.name}"
     if field.kind == "exact":
@@ -88,7 +93,7 @@ def _parse_field(table: TableInfo, field: Field, message: Any) -> Match:
         if match.aux == 0:
             raise invalid(f"The mask for {where} is 0: leave the field out instead")
         if match.value & ~match.aux:
-            raise invalid(f"The value for {where} has bits outside of its mask")
+            raise invalid(f"The value {match.value:#x} for {where} has bits outside of its mask {match.aux:#x}")
         return match
     match = Match(decode(value.low, field.bits), decode(value.high, field.bits))
     # PI compares the strings as received: a full range in any other length passes, and the full range of a field whose
@@ -96,7 +101,7 @@ def _parse_field(table: TableInfo, field: Field, message: Any) -> Match:
     if not any(value.low) and value.high == b"\xff" * len(value.low):
         raise invalid(f"The range for {where} is the whole range: leave the field out instead")
     if match.value > match.aux:
-        raise invalid(f"The range for {where} has its low end above its high end")
+        raise invalid(f"The range for {where} has its low end {match.value:#x} above its high end {match.aux:#x}")
     return match
 
 
@@ -110,7 +115,7 @@ def _parse_lpm(where: str, field: Field, message: Any) -> Match:
     # therefore requires more trailing zeros than the specification (section 9.1.1).
     trailing = 8 * byte_count(field.bits) - length
     if value & mask(trailing):
-        raise invalid(f"The value for {where} has bits beyond its prefix of {length}")
+        raise invalid(f"The value {value:#x} for {where} has bits beyond its prefix of {length}")
     return Match(value, length)
 
 

@@ -17,6 +17,7 @@ from lanesum_switch.p4runtime.status import (
     StatusError,
     invalid,
     invalid_id,
+    invalid_type,
     on_target,
 )
 
@@ -32,7 +33,7 @@ def parse_meter_config(config: Any) -> MeterRates | None:
     """
     for name in ("cir", "cburst", "pir", "pburst"):
         if getattr(config, name) < -1:
-            raise invalid(f"The {name} of a meter cannot be negative")
+            raise invalid(f"The {name} of a meter cannot be {getattr(config, name)}: give at least 0")
     for name in ("cburst", "pburst"):
         if getattr(config, name) > _MAX_BURST:
             raise StatusError(UNIMPLEMENTED, f"The {name} of a meter is limited to 32 bits")
@@ -81,7 +82,7 @@ def check_meter_update(kind: int) -> None:
     if kind == _Update.DELETE:
         raise invalid("A meter cannot be deleted: MODIFY it without a configuration to reset it")
     if kind != _Update.MODIFY:
-        raise invalid("The update has no valid type")
+        raise invalid_type(kind)
 
 
 def write_meter(program: Program, kind: int, message: Any) -> None:

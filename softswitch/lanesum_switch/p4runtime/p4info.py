@@ -22,6 +22,8 @@ _MATCH_KINDS: dict[int, MatchKind] = {
 }
 _COUNTER_UNITS = (p4info_pb2.CounterSpec.BYTES, p4info_pb2.CounterSpec.PACKETS, p4info_pb2.CounterSpec.BOTH)
 _METER_UNITS = (p4info_pb2.MeterSpec.BYTES, p4info_pb2.MeterSpec.PACKETS)
+# Maximum width of a value in p4c.
+MAX_BITS = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,7 @@ class ProfileInfo:
     name: str
     with_selector: bool
     max_group_size: int
+    size: int
     actions: frozenset[int]  # PI reads them from the first table that uses the profile
 
 
@@ -128,8 +131,12 @@ def build_index(info: Any) -> P4InfoIndex:
     """
     index = P4InfoIndex()
     for action in info.actions:
-        params = tuple(Param(p.id, p.name, p.bitwidth, p.HasField("type_name")) for p in action.params)
-        entry = Action(action.preamble.id, action.preamble.name, params)
+        name = action.preamble.name
+        params = tuple(
+            Param(p.id, p.name, _width(p.bitwidth, f"parameter {p.name} of action {name}"), p.HasField("type_name"))
+            for p in action.params
+        )
+        entry = Action(action.preamble.id, name, params)
         index.actions[entry.id] = entry
         index.actions_by_name[entry.name] = entry
     for table in info.tables:
@@ -141,6 +148,7 @@ def build_index(info: Any) -> P4InfoIndex:
             name=profile.preamble.name,
             with_selector=profile.with_selector,
             max_group_size=profile.max_group_size,
+            size=profile.size,
             actions=frozenset(first.scopes) if first else frozenset(),
         )
     for counter in info.counters:
@@ -154,23 +162,33 @@ def build_index(info: Any) -> P4InfoIndex:
     for digest in info.digests:
         index.digests[digest.preamble.id] = _digest(digest, info.type_info)
     for header in info.controller_packet_metadata:
-        index.packet_headers[header.preamble.name] = tuple(Param(m.id, m.name, m.bitwidth) for m in header.metadata)
+        name = header.preamble.name
+        index.packet_headers[name] = tuple(
+            Param(m.id, m.name, _width(m.bitwidth, f"field {m.name} of header {name}")) for m in header.metadata
+        )
     return index
+
+
+def _width(bits: int, what: str) -> int:
+    if not 0 <= bits <= MAX_BITS:
+        raise _import_error(f"{what} has {bits} bits, not 0 to {MAX_BITS}")
+    return bits
 
 
 def _table(table: Any) -> TableInfo:
     name = table.preamble.name
     fields = []
     for match_field in table.match_fields:
+        what = f"field {match_field.name} of table {name}"
         kind = _MATCH_KINDS.get(match_field.match_type)
         if kind is None:
-            raise _import_error(f"field {match_field.name} of table {name} has an unknown match type")
-        translated = match_field.HasField("type_name")
-        fields.append(Field(match_field.id, match_field.name, match_field.bitwidth, kind, translated))
+            raise _import_error(f"{what} has an unknown match type, {match_field.match_type}")
+        bits = _width(match_field.bitwidth, what)
+        fields.append(Field(match_field.id, match_field.name, bits, kind, match_field.HasField("type_name")))
     scopes = {}
     for ref in table.action_refs:
         if ref.scope not in p4info_pb2.ActionRef.Scope.values():
-            raise _import_error(f"an action of table {name} has an unknown scope")
+            raise _import_error(f"action {ref.id:#x} of table {name} has an unknown scope, {ref.scope}")
         scopes[ref.id] = ref.scope
     return TableInfo(
         id=table.preamble.id,
@@ -194,7 +212,7 @@ def _first_of(ids: Any, prefix: int) -> int:
 def _counter(counter: Any, size: int) -> CounterInfo:
     unit = counter.spec.unit
     if unit not in _COUNTER_UNITS:
-        raise _import_error(f"counter {counter.preamble.name} has an unknown unit")
+        raise _import_error(f"counter {counter.preamble.name} has an unknown unit, {unit}")
     return CounterInfo(
         id=counter.preamble.id,
         name=counter.preamble.name,
@@ -206,7 +224,7 @@ def _counter(counter: Any, size: int) -> CounterInfo:
 
 def _meter(meter: Any, size: int) -> MeterInfo:
     if meter.spec.unit not in _METER_UNITS:
-        raise _import_error(f"meter {meter.preamble.name} has an unknown unit")
+        raise _import_error(f"meter {meter.preamble.name} has an unknown unit, {meter.spec.unit}")
     return MeterInfo(meter.preamble.id, meter.preamble.name, size)
 
 
@@ -225,8 +243,9 @@ def _digest(digest: Any, types: Any) -> DigestInfo:
     else:
         raise _import_error(f"the type of digest {name} is not a bit string, a struct or a tuple")
     widths = []
-    for member in specs:
+    for position, member in enumerate(specs):
+        what = f"member {position} of digest {name}"
         if not member.HasField("bitstring") or not member.bitstring.HasField("bit"):
-            raise _import_error(f"digest {name} has a member that is not bit<W>")
-        widths.append(member.bitstring.bit.bitwidth)
+            raise _import_error(f"{what} is not bit<W>")
+        widths.append(_width(member.bitstring.bit.bitwidth, what))
     return DigestInfo(digest.preamble.id, name, shape, tuple(widths))

@@ -66,14 +66,14 @@ class PacketIo:
         payload: bytes = packet.payload
         if self._out is None:
             if packet.metadata:
-                raise invalid("The program has no packet_out header, so that packets carry no metadata")
+                raise invalid("The program has no packet_out header: send packets without metadata")
             return payload
         header = 0
         # The last of two values for one field counts.
         values = {metadata.metadata_id: metadata.value for metadata in packet.metadata}
         for metadata_id, value in values.items():
             if metadata_id not in self._out.shifts:
-                raise invalid(f"The packet_out header has no field with id {metadata_id}")
+                raise invalid(f"The packet_out header has no field with id {metadata_id}, only {[*self._out.shifts]}")
             shift, bits = self._out.shifts[metadata_id]
             header |= decode(value, bits) << shift
         return header.to_bytes(self._out.size, "big") + payload

@@ -99,7 +99,7 @@ class PipelineManager:
         with self.lock:
             self._contacted = True
             if action == _Set.UNSPECIFIED:
-                raise invalid("The request has no action")
+                raise invalid("The request has no action: use VERIFY_AND_COMMIT to install a program")
             if action == _Set.VERIFY:
                 self._verify(config)
             elif action in _LOADING:
@@ -193,7 +193,7 @@ class PipelineManager:
                 return answer
             config = self._pipeline.config
             if response_type not in _Get.ResponseType.values():
-                raise invalid(f"{response_type} is not a response type")
+                raise invalid(f"{response_type} is not a response type of GetForwardingPipelineConfig")
             if response_type in (_Get.ALL, _Get.P4INFO_AND_COOKIE):
                 answer.p4info.CopyFrom(config.p4info)
             if response_type in (_Get.ALL, _Get.DEVICE_CONFIG_AND_COOKIE):

@@ -23,10 +23,13 @@ from lanesum_switch.p4runtime.status import (
     UNKNOWN,
     StatusError,
     invalid,
+    invalid_type,
     on_target,
 )
 
 _Update = p4rt.Update
+# Maximum sum of the weights of a group in any program.
+MAX_WEIGHTS = 1 << 16
 
 
 @dataclass(slots=True)
@@ -86,12 +89,16 @@ class ProfileManager:
     def require_manual(self) -> None:
         """Raise StatusError INVALID_ARGUMENT while one-shots are installed."""
         if self._oneshots:
-            raise invalid(f"{self._info.name} is programmed by one-shots: members and groups do not mix with them")
+            raise invalid(
+                f"{self._info.name} is programmed by one-shots: delete their entries before you use members or groups"
+            )
 
     def require_oneshot(self) -> None:
         """Raise StatusError INVALID_ARGUMENT while members or groups are installed."""
         if self._members or self._groups:
-            raise invalid(f"{self._info.name} is programmed by members and groups: one-shots do not mix with them")
+            raise invalid(
+                f"{self._info.name} is programmed by members and groups: delete them before you use one-shots"
+            )
 
     # -- members
 
@@ -105,7 +112,7 @@ class ProfileManager:
         elif kind == _Update.DELETE:
             self._delete_member(message.member_id)
         else:
-            raise invalid("The update has no valid type")
+            raise invalid_type(kind)
 
     def _member_call(self, message: Any) -> ActionCall:
         self._check_action(message.action)
@@ -177,14 +184,16 @@ class ProfileManager:
         elif kind == _Update.DELETE:
             self._delete_group(message.group_id)
         else:
-            raise invalid("The update has no valid type")
+            raise invalid_type(kind)
 
     def _insert_group(self, message: Any) -> None:
         if message.max_size < 0:
-            raise invalid("The maximum size of a group cannot be negative")
+            raise invalid(f"The maximum size of a group cannot be {message.max_size}: give at least 0")
         limit = self._info.max_group_size
         if limit > 0 and message.max_size > limit:
-            raise invalid(f"Groups of {self._info.name} have at most {limit} members (max_group_size in the P4Info)")
+            raise invalid(
+                f"Groups of {self._info.name} have at most {limit} members (max_group_size), not {message.max_size}"
+            )
         if message.group_id in self._groups:
             raise StatusError(ALREADY_EXISTS, f"{self._info.name} has a group {message.group_id} already")
         if self._info.with_selector:
@@ -208,16 +217,18 @@ class ProfileManager:
     def _modify_group(self, message: Any) -> None:
         group = self._group(message.group_id)
         if message.max_size not in (0, group.max_size):
-            raise invalid(f"The maximum size of group {message.group_id} is {group.max_size} and cannot change")
+            raise invalid(
+                f"The maximum size of group {message.group_id} is {group.max_size}:"
+                f" insert another group to have {message.max_size}"
+            )
         self._set_members(message)
 
     def _set_members(self, message: Any) -> None:
-        if any(member.weight <= 0 for member in message.members):
-            raise invalid("The weight of a group member must be positive")
+        for member in message.members:
+            if member.weight <= 0:
+                raise invalid(f"Member {member.member_id} of a group has weight {member.weight}: give at least 1")
         group = self._groups[message.group_id]
-        limit = group.max_size or self._info.max_group_size
-        if 0 < limit < sum(member.weight for member in message.members):
-            raise StatusError(RESOURCE_EXHAUSTED, f"The weights exceed the group's maximum size of {limit}")
+        self._check_weights(sum(member.weight for member in message.members), group.max_size)
         slots: dict[int, _Slot] = {}
         for member in message.members:
             self._member(member.member_id)
@@ -230,6 +241,12 @@ class ProfileManager:
         touched = set(slots) | set(group.members)
         group.members = slots
         self._fit_handles(touched)
+
+    def _check_weights(self, weights: int, max_size: int = 0) -> None:
+        # Of those that are set: PI has no limit without max_size and max_group_size, but makes a copy for each weight.
+        limit = min(size for size in (max_size, self._info.max_group_size, self._info.size, MAX_WEIGHTS) if size > 0)
+        if weights > limit:
+            raise StatusError(RESOURCE_EXHAUSTED, f"The weights of a group are {weights}: its maximum size is {limit}")
 
     def _fit_handles(self, member_ids: set[int]) -> None:
         """Make as many copies of a member as its largest weight in any group, because BMv2 has no weights.
@@ -298,11 +315,10 @@ class ProfileManager:
             raise StatusError(UNIMPLEMENTED, "One-shots without any action are not supported")
         for action in actions:
             self._check_action(action.action)
-        if any(action.weight <= 0 for action in actions):
-            raise invalid("The weight of a one-shot's action must be positive")
-        limit = self._info.max_group_size
-        if 0 < limit < sum(action.weight for action in actions):
-            raise StatusError(RESOURCE_EXHAUSTED, f"The weights exceed max_group_size, {limit}")
+        for action in actions:
+            if action.weight <= 0:
+                raise invalid(f"An action of a one-shot has weight {action.weight}: give at least 1")
+        self._check_weights(sum(action.weight for action in actions))
         calls = [(parse_action(self._index, action.action), action) for action in actions]
         return OneShot(calls, [])
 

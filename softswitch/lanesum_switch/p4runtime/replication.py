@@ -19,6 +19,7 @@ from lanesum_switch.p4runtime.status import (
     UNKNOWN,
     StatusError,
     invalid,
+    invalid_type,
     on_target,
 )
 from lanesum_switch.p4runtime.values import decode_port
@@ -91,7 +92,7 @@ class ReplicationManager:
     def _write_group(self, kind: int, message: Any) -> None:
         group_id = message.multicast_group_id
         if group_id == 0:
-            raise invalid("0 is not the id of a multicast group")
+            raise invalid("0 is not the id of a multicast group: give at least 1")
         _check_group_range(group_id)
         if kind == _Update.INSERT:
             if group_id in self._groups:
@@ -109,7 +110,7 @@ class ReplicationManager:
             del self._groups[group_id]
             return
         else:
-            raise invalid("The update has no valid type")
+            raise invalid_type(kind)
         with on_target(f"multicast group {group_id}"):
             self._program.switch.set_multicast_group(group_id, group.replicas())
         self._groups[group_id] = group
@@ -144,11 +145,11 @@ class ReplicationManager:
     def _write_session(self, kind: int, message: Any) -> None:
         session_id = message.session_id
         if session_id == 0:
-            raise invalid("0 is not the id of a clone session")
+            raise invalid("0 is not the id of a clone session: give at least 1")
         if kind not in (_Update.INSERT, _Update.MODIFY, _Update.DELETE):
-            raise invalid("The update has no valid type")
+            raise invalid_type(kind)
         if session_id >= MAX_SESSION_ID:
-            raise invalid(f"Clone session ids are less than {MAX_SESSION_ID}")
+            raise invalid(f"Clone session ids are less than {MAX_SESSION_ID}, not {session_id}")
         if kind == _Update.INSERT:
             self._insert_session(session_id, message)
         elif kind == _Update.MODIFY:
@@ -226,7 +227,7 @@ def _parse_replicas(replicas: Any) -> _Group:
         elif kind == "port":
             port = _Port(p4rt.Replica.PORT_FIELD_NUMBER, decode_port(replica.port), len(replica.port))
         else:
-            raise invalid("A replica has no port")
+            raise invalid("A replica has no port: set port or egress_port")
         ports = group.nodes.setdefault(replica.instance, set())
         if port in ports:
             raise invalid(f"Port {port.number} with instance {replica.instance} is in the group twice")

@@ -4,11 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import grpc
-from google.protobuf import any_pb2
 from google.rpc import code_pb2, status_pb2
 from p4.v1 import p4runtime_pb2 as p4rt
 
@@ -31,6 +31,12 @@ INTERNAL: int = code_pb2.INTERNAL
 ERROR_SPACE = "ALL-sswitch-p4org"
 
 DETAILS_KEY = "grpc-status-details-bin"
+# gRPC clients refuse answers with more than 8 KiB of metadata.
+MAX_DETAILS_BYTES = 7 << 10
+_MAX_SUMMARY = 256
+_REFUSED = "Updates were refused"
+# Bytes that a text adds to the details, beyond its own: a tag and longer lengths.
+_TEXT_OVERHEAD = 5
 
 _GRPC_CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
 
@@ -67,6 +73,10 @@ def invalid_id(p4_id: int, what: str) -> StatusError:
     return StatusError(INVALID_ARGUMENT, f"{p4_id:#x} is not the id of {what} of this program")
 
 
+def invalid_type(kind: int) -> StatusError:
+    return StatusError(INVALID_ARGUMENT, f"Update type {kind} is not INSERT, MODIFY or DELETE")
+
+
 @contextmanager
 def on_target(action: str) -> Iterator[None]:
     """Convert refusals of the data plane to UNKNOWN.
@@ -80,18 +90,27 @@ def on_target(action: str) -> Iterator[None]:
         raise StatusError(UNKNOWN, f"The switch refused {action}: {error}") from error
 
 
-def pack_write_errors(errors: Sequence[StatusError | None]) -> StatusError:
-    """Return the status of a Write with failed updates (P4Runtime specification, section 12.3).
+def pack_write_errors(errors: Sequence[StatusError | None], kind: Any = p4rt.Error, **fields: str) -> StatusError:
+    """Return the status of a Write with refused updates (P4Runtime specification, section 12.3).
 
-    One ``p4.v1.Error`` per update in the order of the request, the successful ones with canonical code OK.
+    Its details are one ``kind`` per update in the order of the request, the applied ones with canonical code OK. Texts
+    are cut, or all details left out, if clients would refuse the metadata.
     """
-    status = status_pb2.Status(code=UNKNOWN)
+    refused = [error for error in errors if error is not None]
+    room = (MAX_DETAILS_BYTES - len(_write_details(errors, kind, fields, 0))) // len(refused) - _TEXT_OVERHEAD
+    if room < 0:
+        counts = f"{len(refused)} of {len(errors)} updates were refused, too many to name: write fewer at once"
+        return StatusError(UNKNOWN, f"{counts}. The first: {refused[0].message}"[:_MAX_SUMMARY])
+    return StatusError(UNKNOWN, _REFUSED, _write_details(errors, kind, fields, room))
+
+
+def _write_details(errors: Iterable[StatusError | None], kind: Any, fields: Mapping[str, str], room: int) -> bytes:
+    status = status_pb2.Status(code=UNKNOWN, message=_REFUSED)
     for error in errors:
-        if error is None:
-            packed = p4rt.Error()
-        else:
-            packed = p4rt.Error(canonical_code=error.code, message=error.message, space=ERROR_SPACE)
-        wrapped = any_pb2.Any()
-        wrapped.Pack(packed)
-        status.details.append(wrapped)
-    return StatusError(UNKNOWN, "", status.SerializeToString())
+        packed = kind()
+        if error is not None:
+            text = error.message.encode()[:room].decode(errors="ignore")
+            packed = kind(canonical_code=error.code, message=text, **fields)
+        status.details.add().Pack(packed)
+    serialized: bytes = status.SerializeToString()
+    return serialized

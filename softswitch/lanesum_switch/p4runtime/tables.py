@@ -30,6 +30,7 @@ from lanesum_switch.p4runtime.status import (
     UNKNOWN,
     StatusError,
     invalid,
+    invalid_type,
     on_target,
 )
 
@@ -62,7 +63,7 @@ def write_table(program: Program, kind: int, entry: Any) -> None:
     """
     info = program.table_info(entry.table_id)
     if entry.HasField("time_since_last_hit"):
-        raise invalid("time_since_last_hit is for reads only")
+        raise invalid("time_since_last_hit is for reads only: leave it out")
     if kind == _Update.INSERT:
         _insert(program, info, entry)
     elif kind == _Update.MODIFY:
@@ -70,7 +71,7 @@ def write_table(program: Program, kind: int, entry: Any) -> None:
     elif kind == _Update.DELETE:
         _delete(program, info, entry)
     else:
-        raise invalid("The update has no valid type")
+        raise invalid_type(kind)
 
 
 def _insert(program: Program, info: TableInfo, entry: Any) -> None:
@@ -202,7 +203,7 @@ def _plan_action(program: Program, info: TableInfo, entry: Any) -> _Planned:
     if kind == "action_profile_action_set":
         return _Planned(oneshot=manager.prepare_oneshot(entry.action.action_profile_action_set))
     if kind is None:
-        raise invalid(f"The action of the entry for {info.name} is empty")
+        raise invalid(f"The action of the entry for {info.name} is empty: give a member, a group or a one-shot")
     manager.require_manual()
     if kind == "action_profile_member_id":
         member = entry.action.action_profile_member_id
@@ -270,6 +271,6 @@ def _write_direct(program: Program, info: TableInfo, key: MatchKey, direct: _Dir
 
 def _check_timeout(info: TableInfo, entry: Any) -> None:
     if entry.idle_timeout_ns < 0:
-        raise invalid("The idle timeout of an entry cannot be negative")
+        raise invalid(f"The idle timeout of an entry cannot be {entry.idle_timeout_ns} ns: give at least 0")
     if entry.idle_timeout_ns > 0 and not info.idle_timeout:
-        raise invalid(f"{info.name} does not support idle timeouts")
+        raise invalid(f"{info.name} does not support idle timeouts: idle_timeout_ns must be 0")

@@ -44,7 +44,7 @@ def decode_port(data: bytes) -> int:
             than four bytes. Zero is a valid port on the wire, but not in PI.
     """
     if not data:
-        raise invalid("The port of a replica is an empty byte string")
+        raise invalid("The port of a replica is an empty byte string: give 1 to 4 bytes")
     if len(data) > 4:
         raise StatusError(UNIMPLEMENTED, f"Ports of {len(data)} bytes are not supported, at most 4")
     port = int.from_bytes(data, "big")

@@ -12,7 +12,7 @@ from lanesum_switch.p4runtime.counters import write_counter
 from lanesum_switch.p4runtime.direct import write_direct_counter, write_direct_meter
 from lanesum_switch.p4runtime.meters import write_meter
 from lanesum_switch.p4runtime.served import Pipeline
-from lanesum_switch.p4runtime.status import UNIMPLEMENTED, UNKNOWN, StatusError, pack_write_errors
+from lanesum_switch.p4runtime.status import ERROR_SPACE, UNIMPLEMENTED, UNKNOWN, StatusError, pack_write_errors
 from lanesum_switch.p4runtime.tables import write_table
 
 _PROGRAM_WRITES = {
@@ -44,7 +44,7 @@ def write_updates(pipeline: Pipeline, request: Any) -> None:
         else:
             errors.append(None)
     if any(errors):
-        raise pack_write_errors(errors)
+        raise pack_write_errors(errors, space=ERROR_SPACE)
 
 
 def write_entity(pipeline: Pipeline, kind: int, entity: Any) -> None:

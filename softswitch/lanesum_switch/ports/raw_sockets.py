@@ -49,7 +49,9 @@ def opening(interface: str, without_privilege: str) -> Iterator[contextlib.ExitS
             raise PortError(
                 f"Unknown network interface {interface!r}.", "List the interfaces of this namespace with `ip link`."
             ) from error
-        raise PortError(f"Cannot open the interface {interface!r}: {error.strerror}.") from error
+        raise PortError(
+            f"Cannot open the interface {interface!r}: {error.strerror}.", f"Look at it: ip link show {interface}"
+        ) from error
 
 
 def raw_socket() -> socket.socket:

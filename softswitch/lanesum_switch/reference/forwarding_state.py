@@ -98,7 +98,7 @@ class ForwardingState:
         """
         before, after = self._member_entries(old), self._member_entries(new)
         if before.keys() != after.keys() or not before.keys() <= self._member.keys() or old.group != new.group:
-            raise SwitchWriteError(f"Cannot modify job {old.job}: it is not admitted with these members.")
+            raise SwitchWriteError(f"Cannot modify job {old.job}: it is not admitted with these members in this group.")
         self._member |= after
 
     def set_congestion(self, port: int, depth: int | None) -> None:

@@ -55,7 +55,9 @@ class ActionProfile:
             if member_id in self.members_by_id:
                 raise AlreadyExistsError(f"Action profile {self.name} already has a member {member_id}.")
             if self.size and len(self.members_by_id) >= self.size:
-                raise TableFullError(f"Action profile {self.name} is full: it holds {self.size} members.")
+                raise TableFullError(
+                    f"Action profile {self.name} is full: it holds {self.size} members. Delete one first."
+                )
             self._check_action(action)
             self.members_by_id[member_id] = action
 
@@ -159,9 +161,10 @@ class ActionProfile:
                 raise InvalidArgumentError(
                     f"Member {member} of {self.name} has weight {weight}; a weight is at least 1."
                 )
-        if max_size and sum(weight for _, weight in members) > max_size:
+        weights = sum(weight for _, weight in members)
+        if 0 < max_size < weights:
             raise TableFullError(
-                f"The weights of a group of {self.name} sum to more than its maximum size of {max_size}."
+                f"The weights of a group of {self.name} sum to {weights}, more than its maximum size of {max_size}."
             )
 
     def _check_action(self, action: ActionCall) -> None:

@@ -175,8 +175,7 @@ class MatchTable:
         Raises PermissionDeniedError, NotFoundError or InvalidArgumentError.
         """
         with self._lock:
-            if self.default_is_const:
-                raise PermissionDeniedError(f"The default action of table {self.name} is const.")
+            self._default_writable()
             self._check_target(target)
             self._default.target = target
             self._refresh_default()
@@ -184,8 +183,7 @@ class MatchTable:
     def reset_default(self) -> None:
         """Restore the default action of the program. Raises PermissionDeniedError."""
         with self._lock:
-            if self.default_is_const:
-                raise PermissionDeniedError(f"The default action of table {self.name} is const.")
+            self._default_writable()
             self._program_default()
 
     # For the generated code and the data plane
@@ -262,6 +260,10 @@ class MatchTable:
         if self.is_const:
             raise PermissionDeniedError(f"The entries of table {self.name} are const: they are part of the program.")
 
+    def _default_writable(self) -> None:
+        if self.default_is_const:
+            raise PermissionDeniedError(f"The default action of table {self.name} is const: it is part of the program.")
+
     def _normalize(self, match: tuple[Match, ...]) -> tuple[Match, ...]:
         if len(match) != len(self.keys):
             raise InvalidArgumentError(f"Table {self.name} has {len(self.keys)} key fields, not {len(match)}.")
@@ -282,8 +284,9 @@ class MatchTable:
                 else:
                     value &= aux
             if not fits:
+                given = f"{item.value:#x}" if key.kind == "exact" else f"{item.value:#x} with {item.aux:#x}"
                 raise InvalidArgumentError(
-                    f"{item} does not fit key field {key.name} of table {self.name} ({key.kind}, {key.bits} bits)."
+                    f"{given} does not fit key field {key.name} of table {self.name} ({key.kind}, {key.bits} bits)."
                 )
             found.append(Match(value, aux))
         return tuple(found)

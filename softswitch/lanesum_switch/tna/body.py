@@ -26,8 +26,16 @@ class Extern:
     def call(self, body: Body, method: str, call: p4.Call) -> Typed | None:
         """Append the effects of the call to ``body``; return its value. Raises UnsupportedProgramError."""
         raise UnsupportedProgramError(
-            f"Unsupported: {self.instance.type.name}.{method} ({self.name}) in line {call.line}."
+            f"Unsupported: method {method} of {self.instance.type} {self.name} in line {call.line}."
         )
+
+    @property
+    def size(self) -> int:
+        """Number of cells: the first argument of the constructor. Raises UnsupportedProgramError."""
+        size = self.instance.args[0]
+        if not isinstance(size, p4.Number):
+            raise UnsupportedProgramError(f"Unsupported: the size of {self.name} is no number.")
+        return size.value
 
 
 Binding = Place | Extern
@@ -228,7 +236,7 @@ class Body:
                 place = self.place(base)
                 if isinstance(place, StackVar) and isinstance(index, p4.Number) and index.value < len(place.elements):
                     return place.elements[index.value]
-        raise self.unsupported(f"{type(expr).__name__} as a variable")
+        raise self.unsupported(f"{shown(expr)} as a variable")
 
     def value(self, expr: p4.Expr) -> Typed:
         """Return a number or truth value; emit calls in it."""
@@ -338,13 +346,14 @@ class Body:
             case p4.Path("sizeInBits" | "sizeInBytes" as name):
                 bits = sum(value.bits for value in self.fields(call.args[0]))
                 return Typed(ir.Const(bits if name == "sizeInBits" else bits // 8), p4.Bits(32))
-        raise self.unsupported(f"the call of {_shown(call.function)}", call.line)
+        raise self.unsupported(f"the call of {shown(call.function)}", call.line)
 
 
-def _shown(expr: p4.Expr) -> str:
+def shown(expr: p4.Expr) -> str:
+    """Return the text of a name or member, and the kind of any other expression."""
     match expr:
         case p4.Path(name):
             return name
         case p4.Member(base, name):
-            return f"{_shown(base)}.{name}"
+            return f"{shown(base)}.{name}"
     return type(expr).__name__

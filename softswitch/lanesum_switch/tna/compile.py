@@ -72,7 +72,9 @@ class CompiledHalf:
         self.metadata = Metadata(half)
         clash = {t for t in runtime.tables if t in half.program.ingress.nodes}
         if clash:
-            raise InvalidArgumentError(f"Ingress and egress both have {', '.join(sorted(clash))}.")
+            raise InvalidArgumentError(
+                f"Ingress and egress both have the table {min(clash)}.", "Give each table its own name."
+            )
         build_state(half.program, runtime, lock)
         runtime.hash_functions |= half.hashes
         self._context = make_context(half.program, runtime, _NO_DROP_PORT, vectorize=False)

@@ -49,7 +49,9 @@ class Control:
         for number, param in enumerate(action.params):
             kind = self.gress.storage.resolve(param.type)
             if not isinstance(kind, p4.Bits | p4.Boolean):
-                raise UnsupportedProgramError(f"Unsupported: parameter {param.name} of action {action.control_name}.")
+                raise UnsupportedProgramError(
+                    f"Unsupported: parameter {param.name} of action {action.control_name} is no number."
+                )
             leaf = Leaf(ir.Param(number), kind)
             scope[param.name] = leaf
             params.append((param.control_name, leaf.bits))

@@ -31,17 +31,10 @@ def _label(expr: p4.Expr) -> str:
     return expr.name if isinstance(expr, p4.Member) else ""
 
 
-def _size(instance: p4.Instantiation) -> int:
-    size = instance.args[0]
-    if not isinstance(size, p4.Number):
-        raise UnsupportedProgramError(f"Unsupported: {instance.control_name} whose size is no number.")
-    return size.value
-
-
 class Counter(Extern):
     def __init__(self, gress: Gress, instance: p4.Instantiation, scope: dict[str, Binding]) -> None:
         super().__init__(gress, instance)
-        gress.program.counters[self.name] = ir.CounterArray(self.name, _size(instance), None)
+        gress.program.counters[self.name] = ir.CounterArray(self.name, self.size, None)
 
     def call(self, body: Body, method: str, call: p4.Call) -> Typed | None:
         if method != "count" or len(call.args) != 1:
@@ -81,7 +74,7 @@ class Meter(_AnyMeter):
         if len(instance.args) != 2:
             raise UnsupportedProgramError(f"Unsupported: meter {self.name} with colors of its own.")
         unit = self.unit(_label(instance.args[1]))
-        gress.program.meters[self.name] = ir.MeterArray(self.name, _size(instance), unit, None, None)
+        gress.program.meters[self.name] = ir.MeterArray(self.name, self.size, unit, None, None)
 
     def call(self, body: Body, method: str, call: p4.Call) -> Typed | None:
         if method != "execute" or len(call.args) != 1:
@@ -260,6 +253,6 @@ def instantiate(gress: Gress, instance: p4.Instantiation, scope: dict[str, Bindi
     make = EXTERNS.get(instance.type.name)
     if make is None:
         raise UnsupportedProgramError(
-            f"Unsupported: extern {instance.type.name} ({instance.control_name}) in line {instance.line}."
+            f"Unsupported: extern {instance.type} ({instance.control_name}) in line {instance.line}."
         )
     return make(gress, instance, scope)

@@ -122,7 +122,7 @@ class _State(Body):
         if isinstance(place, HeaderVar):
             self.emit("add_header", ir.HeaderRef(place.name))
         elif not isinstance(place, StructVar):
-            raise self.unsupported("this lookahead")
+            raise self.unsupported("lookahead of a struct into something that is no struct")
         offset = 0
         for leaf in leaves(place):
             self.store(leaf, self.look(leaf.type, offset))

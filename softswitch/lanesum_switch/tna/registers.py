@@ -32,10 +32,6 @@ class Register(Extern):
 
     def __init__(self, gress: Gress, instance: p4.Instantiation, scope: dict[str, Binding]) -> None:
         super().__init__(gress, instance)
-        size = instance.args[0]
-        if not isinstance(size, p4.Number):
-            raise UnsupportedProgramError(f"Unsupported: register {self.name} whose size is no number.")
-        self.size = size.value
         self.type = instance.type.args[0]
         body = Body(gress, scope, self.name)
         initial = body.fields(instance.args[1]) if len(instance.args) > 1 else []
@@ -95,7 +91,9 @@ class RegisterAction(Extern):
         self.scope = scope
         extra = [function.name for function in instance.functions if function.name != "apply"]
         if extra or not instance.functions:
-            raise UnsupportedProgramError(f"Unsupported: RegisterAction {self.name} with {extra or 'no apply'}.")
+            raise UnsupportedProgramError(
+                f"Unsupported: RegisterAction {self.name} with {', '.join(extra) or 'no apply'}."
+            )
         self.apply = instance.functions[0]
         self._check()
 

@@ -110,7 +110,7 @@ class TofinoSwitch(EmbeddedSwitch):
 
     def _bank_of(self, name: str, pipe: int) -> Any:
         if not 0 <= pipe < PIPES:
-            raise NotFoundError(f"There is no pipe {pipe}.")
+            raise NotFoundError(f"There is no pipe {pipe}: expected 0 to {PIPES - 1}.")
         for half in self._halves:
             if name in half.half.program.registers:
                 half.run(pipe)

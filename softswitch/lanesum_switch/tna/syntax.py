@@ -32,6 +32,9 @@ class Named:
     name: str
     args: tuple[Type, ...] = ()
 
+    def __str__(self) -> str:
+        return self.name
+
 
 @dataclass(frozen=True, slots=True)
 class Tuple:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.tna import syntax as p4
-from lanesum_switch.tna.body import Binding, Body
+from lanesum_switch.tna.body import Binding, Body, shown
 from lanesum_switch.tna.gress import Gress
 from lanesum_switch.tna.parsers import constant
 from lanesum_switch.tna.values import Typed, bit_string
@@ -96,7 +96,7 @@ class Tables:
     def _called(self, expr: p4.Expr, body: Body) -> tuple[ir.Action, tuple[int, ...]]:
         called = expr if isinstance(expr, p4.Call) else p4.Call(expr, (), ())
         if not isinstance(called.function, p4.Path) or called.function.name not in self.actions:
-            raise UnsupportedProgramError(f"Unsupported: {expr} as an action ({body.where}).")
+            raise UnsupportedProgramError(f"Unsupported: {shown(called.function)} as an action ({body.where}).")
         action, args = self.actions[called.function.name], called.args
         numbers = tuple(
             constant(body, arg) & ((1 << bits) - 1) for arg, (_, bits) in zip(args, action.params, strict=True)

@@ -135,7 +135,7 @@ def test_interrupt_leaves_no_process() -> None:
 def test_limited_links_need_root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lanesum_lab.bench.links.obstacle", lambda: "network namespaces need root")
     settings = dataclasses.replace(allreduce.QUICK, cases=(HUB,))
-    with pytest.raises(MissingToolError, match="need root"):
+    with pytest.raises(MissingToolError, match="Links of limited rate cannot be made: network namespaces need root"):
         allreduce.run(settings)
 
 

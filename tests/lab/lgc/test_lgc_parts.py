@@ -137,6 +137,13 @@ def test_sums_of_latents_are_means(bits: int, workers: int) -> None:
     assert not codes.codes(np.zeros(3), 0.0).any()
 
 
+@pytest.mark.parametrize("peak", [-1.0, math.inf, math.nan])
+def test_peak_that_no_worker_could_send_is_refused(peak: float) -> None:
+    assert LatentCodes.received_peak(np.array([0.5, 7], np.float32).view(np.uint32)) == 0.5
+    with pytest.raises(CodecError, match=f"The peak of the latents is {peak:g}: expected a finite number from 0"):
+        LatentCodes.received_peak(np.array([peak, 7], np.float32).view(np.uint32))
+
+
 def test_guard_weighs_the_largest_error_by_the_largest_energy() -> None:
     guard = Guard(0.25)
     values = np.full(100, 2.0)

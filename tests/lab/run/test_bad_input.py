@@ -171,6 +171,34 @@ def test_mininet_without_root_or_tools(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "mnexec, ip is not installed (apt install mininet iproute2)" in message
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"topology": "star4", "runner": "mininet", "switch": "none"},
+            "Without a switch the hosts of a Mininet network cannot reach each other. Use TOPOLOGY=loopback",
+        ),
+        (
+            {"topology": "star4", "runner": "loopback", "switch": "bmv2"},
+            r"bmv2 needs network interfaces, which only the Mininet runner has \(loopback was requested\)",
+        ),
+        (
+            {"topology": "loopback", "runner": None, "faults": "faults.yaml"},
+            r"The fault plan starts worker w1 again, .* Leave restart_after_s out",
+        ),
+    ],
+)
+def test_plan_of_what_cannot_run_is_refused(
+    options: dict[str, str | None], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("faults.yaml").write_text("processes: [{kind: kill, process: w1, step: 3, restart_after_s: 2}]\n")
+    monkeypatch.setattr(plan_module, "mininet_obstacle", lambda: "")
+    monkeypatch.setattr(shutil, "which", lambda program: f"/bin/{program}")
+    with pytest.raises(ConfigurationError, match=message):
+        make_plan(**{"workers": None, "codec": "fixed", "epochs": 1, "out": tmp_path, **options})  # type: ignore[arg-type]
+
+
 def test_without_mininet_the_plan_is_loopback_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     plan = make_plan(topology="star4", runner=None, workers=2, codec="fixed", epochs=1, out=Path("x"))

@@ -150,6 +150,12 @@ def test_waiting_goes_on_without_those_that_were_killed(supervisor: RunSuperviso
     assert len(calls) >= 3
 
 
+def test_process_that_does_not_end_in_time_is_an_error(supervisor: RunSupervisor) -> None:
+    child = supervisor.start("s1", SLEEP)
+    with pytest.raises(ProcessFailedError, match=r"s1 did not end within 0 s\."):
+        supervisor.wait([child], 0.0)
+
+
 def test_paused_process_ends_with_the_run(tmp_path: Path) -> None:
     with RunSupervisor(tmp_path / "logs") as supervisor:
         child = supervisor.start("s1", SLEEP)

@@ -5,11 +5,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from lanesum.cli import launch
+from lanesum.errors import MissingToolError
+from lanesum_control.topology import load
 from lanesum_lab.run import mininet_net
 from lanesum_lab.run.mininet_net import MininetNetwork, NetworkError
 
@@ -33,6 +36,19 @@ def test_links_that_tc_refuses_to_limit_are_an_error() -> None:
 def test_offloads_that_stay_on_are_an_error() -> None:
     with pytest.raises(NetworkError, match=r"Cannot switch off the offloads at s1: no device at s1"):
         MininetNetwork.switch_offloads_off(cast(MininetNetwork, RefusingNetwork()))
+
+
+def test_mininet_that_is_not_installed_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mininet_net, "mininet_path", lambda: None)
+    with pytest.raises(MissingToolError, match=r"The Python package of Mininet is not installed\. Run: apt install"):
+        mininet_net._import_mininet()
+
+
+def test_relay_that_cannot_be_inserted_is_an_error() -> None:
+    node = SimpleNamespace(cmd=lambda _command: "Operation not permitted\n")
+    relay = mininet_net.Relay("w1", "s1", "s1-cable1", "s1-in1")
+    with pytest.raises(NetworkError, match="Cannot insert a relay into the link w1: Operation not permitted"):
+        mininet_net._open_gap(SimpleNamespace(get=lambda _name: node), load("star4"), relay)
 
 
 def test_training_whose_rank_fails_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

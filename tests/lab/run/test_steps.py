@@ -13,8 +13,10 @@ from lanesum.cli.signals import READY
 from lanesum.launch.supervisor import ProcessFailedError
 from lanesum.rpc import controller as rpc
 from lanesum_lab.run import steps
+from lanesum_lab.run.commands import Scratch
 from lanesum_lab.run.plan import RunPlan, make_plan
 from lanesum_lab.run.supervisor import RunSupervisor
+from lanesum_switch.faults.topology_names import CONTROLLER
 
 
 @pytest.fixture
@@ -50,3 +52,12 @@ def test_wait_ready_without_the_line_shows_the_log(tmp_path: Path) -> None:
         child = supervisor.start("controller", ["sh", "-c", "echo still connecting; exec sleep 60"])
         with pytest.raises(ProcessFailedError, match=r"not ready after 0\.5 s.*\n.*still connecting"):
             supervisor.wait_ready(child, 0.5)
+
+
+def test_killed_controller_is_not_asked(tmp_path: Path, plan: RunPlan) -> None:
+    with RunSupervisor(tmp_path / "logs") as supervisor:
+        supervisor.kill(supervisor.start(CONTROLLER, ["sleep", "60"]))
+        scratch, at = Scratch(tmp_path), ("127.0.0.1", 1)
+        stage = steps.Stage(plan, supervisor, scratch, "127.0.0.1:1", at, str, lambda _host, command: command)
+        with pytest.raises(rpc.UnreachableError, match="The controller was killed as planned"):
+            stage._ask(rpc.COUNTERS, 1.0)

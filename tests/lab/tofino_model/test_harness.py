@@ -1,54 +1,26 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The harness as a child process: a stand-in answers packets late, from a thread of its own."""
+"""The harness as a child process, with a stand-in for it."""
 
 from __future__ import annotations
 
-import sys
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from lanesum_lab.tofino_model import harness as harness_module
 from lanesum_lab.tofino_model.errors import TofinoModelError
-from lanesum_lab.tofino_model.harness import Harness
-
-# The thread computes for a while before each copy, as the model does.
-_STAND_IN = """#!{python}
-import queue, sys, threading
-
-packets = queue.SimpleQueue()
-
-def copy(log):
-    while True:
-        port, frame = packets.get()
-        for copy in range(3):
-            sum(range(300_000))
-            log.write(f"{{port + copy}} {{frame.upper()}}\\n")
-            log.flush()
-
-threading.Thread(target=copy, args=(open(sys.argv[sys.argv.index("--observation-log") + 1], "a"),), daemon=True).start()
-print("loading prints a warning", file=sys.stderr, flush=True)
-for line in sys.stdin:
-    match line.split():
-        case ["packet", port, frame]:
-            packets.put((int(port), frame))
-        case ["check_counter", *_]:
-            print("packets=1", flush=True)
-        case ["end"]:
-            sys.exit(3)
-        case _:
-            print("Unknown command", line.strip(), file=sys.stderr, flush=True)
-"""
+from lanesum_lab.tofino_model.harness import Harness, Progress
+from tests.lab.tofino_model.stand_in import stand_in
 
 
 @pytest.fixture
 def harness(tmp_path: Path) -> Iterator[Harness]:
-    program, scratch = tmp_path / "program", tmp_path / "scratch"
-    program.write_text(_STAND_IN.format(python=sys.executable))
-    program.chmod(0o755)
+    scratch = tmp_path / "scratch"
     scratch.mkdir()
-    with Harness(str(program), tmp_path, scratch) as running:
+    with Harness(stand_in(tmp_path), tmp_path, scratch) as running:
         yield running
 
 
@@ -74,5 +46,50 @@ def test_refused_command_raises_with_its_error(harness: Harness) -> None:
 
 
 def test_ended_process_raises(harness: Harness) -> None:
-    with pytest.raises(TofinoModelError, match="ended with status 3"):
+    with pytest.raises(TofinoModelError, match=r"The model's harness ended with status 3\. Last errors: "):
         harness.run(["end"])
+
+
+def test_process_killed_between_calls_raises(harness: Harness) -> None:
+    harness._process.send_signal(signal.SIGKILL)
+    harness._process.wait()
+    with pytest.raises(TofinoModelError, match="ended with status -9"):
+        harness.run(["check_counter a"])
+
+
+def test_commands_beyond_a_pipe_run(harness: Harness) -> None:
+    assert harness.run(["check_counter " + "a" * 1000] * 200) == "packets=1\n" * 200
+
+
+def test_process_that_computes_without_end_raises(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(harness_module, "_MAX_PROCESSOR_S", 0.05)
+    monkeypatch.setattr(harness_module, "_LOOK_S", 0.0)
+    with pytest.raises(TofinoModelError, match=r"was not at rest after \d+\.\d s of processor time"):
+        harness.run(["compute"])
+
+
+@pytest.mark.parametrize("commands", [["next"], ["next " * 1000] * 100], ids=["few", "beyond-a-pipe"])
+def test_process_that_reads_no_command_raises(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch, commands: list[str]
+) -> None:
+    harness.run(["sleep"])
+    monkeypatch.setattr(harness_module, "_MAX_IDLE_S", 0.05)
+    monkeypatch.setattr(harness_module, "_LOOK_S", 0.0)
+    with pytest.raises(
+        TofinoModelError, match=r"had no processor time for \d+\.\d s, with [1-9]\d* bytes of commands unread"
+    ):
+        harness.run(commands)
+
+
+def test_progress_has_no_limit_by_the_clock() -> None:
+    progress = Progress(0.0, 7.0)
+    assert [progress.stall(hour * 3600.0, 7.0 + hour) for hour in range(100)] == [""] * 100
+    assert progress.stall(100 * 3600.0, 607.0) == ""
+    assert progress.stall(100 * 3600.0 + 1, 608.0) == "was not at rest after 601.0 s of processor time"
+
+
+def test_progress_without_processor_time_has_a_limit_by_the_clock() -> None:
+    progress = Progress(50.0, 7.0)
+    assert progress.stall(649.0, 7.0) == ""
+    assert progress.stall(651.0, 7.0) == "was not at rest, and had no processor time for 601.0 s"
+    assert progress.stall(651.0, 7.01) == ""

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 import queue
 import random
 import tempfile
@@ -141,19 +142,25 @@ def client(bound: Client) -> Iterator[Client]:
     one.close()
 
 
-def code(function: Callable[[], Any]) -> Any:
-    with pytest.raises(grpc.RpcError) as caught:
+def code(function: Callable[[], Any], message: str | None = None) -> Any:
+    """Return the code of a refusal whose details have ``message``, a regular expression."""
+    with pytest.raises(grpc.RpcError, match=message) as caught:
         function()
     return caught.value.code()
 
 
-def codes(function: Callable[[], Any]) -> list[int]:
-    """Return the canonical codes of the updates of a refused write."""
+def refusals(function: Callable[[], Any]) -> list[Any]:
+    """Return the errors of the updates of a refused write."""
     with pytest.raises(grpc.RpcError) as caught:
         function()
     metadata = dict(caught.value.trailing_metadata())
     status = status_pb2.Status.FromString(metadata["grpc-status-details-bin"])
-    return [messages.Error.FromString(detail.value).canonical_code for detail in status.details]
+    return [messages.Error.FromString(detail.value) for detail in status.details]
+
+
+def codes(function: Callable[[], Any]) -> list[int]:
+    """Return the canonical codes of the updates of a refused write."""
+    return [error.canonical_code for error in refusals(function)]
 
 
 def origin(source: bytes = b"\n\0\0\1", port: bytes = b"\0\1", attached: bytes = b"\1") -> Any:
@@ -168,6 +175,12 @@ def origin(source: bytes = b"\n\0\0\1", port: bytes = b"\0\1", attached: bytes =
 def changed(change: Callable[[Any], Any]) -> Any:
     entry = origin()
     change(entry)
+    return entry
+
+
+def cut(entry: Any) -> Any:
+    """Return an entry without the last field of its data."""
+    entry.data.fields.pop()
     return entry
 
 
@@ -241,57 +254,93 @@ def key_of(entry: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("entry", "kind", "expected"),
+    ("entry", "kind", "expected", "message"),
     [
-        (origin(source=b"\1"), _Update.INSERT, Code.INVALID_ARGUMENT),
-        (origin(source=bytes(5)), _Update.INSERT, Code.INVALID_ARGUMENT),
-        (origin(port=b"\2\0"), _Update.INSERT, Code.INVALID_ARGUMENT),
-        (changed(lambda e: e.key.fields.add(field_id=1)), _Update.INSERT, Code.INVALID_ARGUMENT),
-        (changed(lambda e: e.key.fields.add(field_id=7)), _Update.INSERT, Code.INVALID_ARGUMENT),
-        (changed(lambda e: e.key.fields.pop()), _Update.INSERT, Code.INVALID_ARGUMENT),
-        (changed(lambda e: e.key.fields[0].ternary.SetInParent()), _Update.INSERT, Code.INVALID_ARGUMENT),
-        (changed(lambda e: e.data.fields.pop()), _Update.INSERT, Code.INVALID_ARGUMENT),
-        (changed(lambda e: e.data.fields.add(field_id=9)), _Update.INSERT, Code.INVALID_ARGUMENT),
-        (changed(lambda e: e.data.ClearField("action_id")), _Update.INSERT, Code.NOT_FOUND),
-        (changed(lambda e: setattr(e, "table_id", 5)), _Update.INSERT, Code.NOT_FOUND),
-        (changed(lambda e: setattr(e, "handle_id", 5)), _Update.INSERT, Code.UNIMPLEMENTED),
-        (changed(lambda e: setattr(e, "is_default_entry", True)), _Update.MODIFY, Code.INVALID_ARGUMENT),
-        (origin(), _Update.UNSPECIFIED, Code.UNIMPLEMENTED),
-        (origin(), 99, Code.INVALID_ARGUMENT),
-        (origin(), _Update.MODIFY_INC, Code.UNIMPLEMENTED),
-        (origin(), _Update.MODIFY, Code.NOT_FOUND),
-        (origin(), _Update.DELETE, Code.NOT_FOUND),
-        (route(33), _Update.INSERT, Code.INVALID_ARGUMENT),
-        (route(-1), _Update.INSERT, Code.INVALID_ARGUMENT),
-        (messages.TableEntry(table_id=CLASSIFY.id, key={}), _Update.DELETE, Code.UNIMPLEMENTED),
-        (messages.TableEntry(table_id=OWNER.id), _Update.DELETE, Code.UNIMPLEMENTED),
-        (messages.TableEntry(table_id=OWNER.id), _Update.INSERT, Code.UNIMPLEMENTED),
-        (register(lo=bytes(4)), _Update.INSERT, Code.INVALID_ARGUMENT),
-        (register(lo=bytes(4), hi=bytes(5)), _Update.INSERT, Code.INVALID_ARGUMENT),
-        (register(b"\0\xff\0\0", lo=bytes(4), hi=bytes(4)), _Update.INSERT, Code.NOT_FOUND),
-        (node(rid=b"\1"), _Update.INSERT, Code.INVALID_ARGUMENT),
-        (node(ports=(512,)), _Update.INSERT, Code.INVALID_ARGUMENT),
-        (node(lags=(1,)), _Update.INSERT, Code.UNIMPLEMENTED),
-        (node(), _Update.MODIFY, Code.UNIMPLEMENTED),
-        (node(), _Update.DELETE, Code.NOT_FOUND),
-        (group((300,)), _Update.INSERT, Code.INVALID_ARGUMENT),
-        (group((), number=0), _Update.INSERT, Code.INVALID_ARGUMENT),
-        (group(()), _Update.MODIFY, Code.NOT_FOUND),
-        (group((), excluded=True), _Update.RESET, Code.UNIMPLEMENTED),
-        (port(number=512), _Update.INSERT, Code.INVALID_ARGUMENT),
-        (port(speed="1T"), _Update.INSERT, Code.INVALID_ARGUMENT),
-        (port(correction=""), _Update.INSERT, Code.INVALID_ARGUMENT),
-        (port(lanes=b"\4"), _Update.INSERT, Code.INVALID_ARGUMENT),
-        (port(), _Update.DELETE, Code.NOT_FOUND),
-        (port(), _Update.MODIFY, Code.UNIMPLEMENTED),
+        (origin(source=b"\1"), _Update.INSERT, Code.INVALID_ARGUMENT, "has 32 bits in 4 bytes, not 0x01"),
+        (origin(source=bytes(5)), _Update.INSERT, Code.INVALID_ARGUMENT, ""),
+        (origin(port=b"\2\0"), _Update.INSERT, Code.INVALID_ARGUMENT, "has 9 bits in 2 bytes, not 0x0200"),
+        (
+            changed(lambda e: e.key.fields.add(field_id=1)),
+            _Update.INSERT,
+            Code.INVALID_ARGUMENT,
+            "Field 1 of Table IngressPipeline.origin.origin is there twice: give it once",
+        ),
+        (changed(lambda e: e.key.fields.add(field_id=7)), _Update.INSERT, Code.INVALID_ARGUMENT, ""),
+        (changed(lambda e: e.key.fields.pop()), _Update.INSERT, Code.INVALID_ARGUMENT, "The key lacks field "),
+        (
+            changed(lambda e: e.key.fields[0].ternary.SetInParent()),
+            _Update.INSERT,
+            Code.INVALID_ARGUMENT,
+            "is matched by exact, not by ternary",
+        ),
+        (changed(lambda e: e.data.fields.pop()), _Update.INSERT, Code.INVALID_ARGUMENT, "lacks parameter "),
+        (changed(lambda e: e.data.fields.add(field_id=9)), _Update.INSERT, Code.INVALID_ARGUMENT, ""),
+        (changed(lambda e: e.data.ClearField("action_id")), _Update.INSERT, Code.NOT_FOUND, ""),
+        (changed(lambda e: setattr(e, "table_id", 5)), _Update.INSERT, Code.NOT_FOUND, ""),
+        (changed(lambda e: setattr(e, "handle_id", 5)), _Update.INSERT, Code.UNIMPLEMENTED, ""),
+        (
+            changed(lambda e: setattr(e, "is_default_entry", True)),
+            _Update.MODIFY,
+            Code.INVALID_ARGUMENT,
+            "The default entry of IngressPipeline.origin.origin has no key: leave its fields out",
+        ),
+        (origin(), _Update.UNSPECIFIED, Code.UNIMPLEMENTED, ""),
+        (origin(), 99, Code.INVALID_ARGUMENT, "99 is not a type of update"),
+        (origin(), _Update.MODIFY_INC, Code.UNIMPLEMENTED, ""),
+        (origin(), _Update.MODIFY, Code.NOT_FOUND, ""),
+        (origin(), _Update.DELETE, Code.NOT_FOUND, ""),
+        (route(33), _Update.INSERT, Code.INVALID_ARGUMENT, ""),
+        (route(-1), _Update.INSERT, Code.INVALID_ARGUMENT, ""),
+        (messages.TableEntry(table_id=CLASSIFY.id, key={}), _Update.DELETE, Code.UNIMPLEMENTED, ""),
+        (messages.TableEntry(table_id=OWNER.id), _Update.DELETE, Code.UNIMPLEMENTED, ""),
+        (messages.TableEntry(table_id=OWNER.id), _Update.INSERT, Code.UNIMPLEMENTED, ""),
+        (register(lo=bytes(4)), _Update.INSERT, Code.INVALID_ARGUMENT, ""),
+        (register(lo=bytes(4), hi=bytes(5)), _Update.INSERT, Code.INVALID_ARGUMENT, ""),
+        (register(b"\0\xff\0\0", lo=bytes(4), hi=bytes(4)), _Update.INSERT, Code.NOT_FOUND, ""),
+        (node(rid=b"\1"), _Update.INSERT, Code.INVALID_ARGUMENT, ""),
+        (
+            node(ports=(512,)),
+            _Update.INSERT,
+            Code.INVALID_ARGUMENT,
+            "The ports of a node are less than 512, and each is there once: [512]",
+        ),
+        (node(lags=(1,)), _Update.INSERT, Code.UNIMPLEMENTED, ""),
+        (node(), _Update.MODIFY, Code.UNIMPLEMENTED, ""),
+        (node(), _Update.DELETE, Code.NOT_FOUND, "There is no node 300"),
+        (group((300,)), _Update.INSERT, Code.INVALID_ARGUMENT, ""),
+        (group((), number=0), _Update.INSERT, Code.INVALID_ARGUMENT, "Multicast group id 0 is not from 1 to 65535"),
+        (group(()), _Update.MODIFY, Code.NOT_FOUND, "There is no multicast group 1"),
+        (group((), excluded=True), _Update.RESET, Code.UNIMPLEMENTED, ""),
+        (node(ports=(1, 1)), _Update.INSERT, Code.INVALID_ARGUMENT, "and each is there once: [1, 1]"),
+        (cut(node()), _Update.INSERT, Code.INVALID_ARGUMENT, "A node needs $MULTICAST_RID, "),
+        (cut(group((1,))), _Update.INSERT, Code.INVALID_ARGUMENT, "for each, not 1 nodes and 0 flags"),
+        (
+            messages.TableEntry(table_id=NODES.id),
+            _Update.DELETE,
+            Code.INVALID_ARGUMENT,
+            "$pre.node has one key field, not 0",
+        ),
+        (port(number=512), _Update.INSERT, Code.INVALID_ARGUMENT, "There is no port 512: ports are less than 512"),
+        (port(speed="1T"), _Update.INSERT, Code.INVALID_ARGUMENT, "The speed of a port is one of BF_SPEED_10G, "),
+        (
+            port(correction=""),
+            _Update.INSERT,
+            Code.INVALID_ARGUMENT,
+            "The error correction of a port is one of BF_FEC_TYP_NONE, ",
+        ),
+        (port(lanes=b"\4"), _Update.INSERT, Code.INVALID_ARGUMENT, ""),
+        (port(), _Update.DELETE, Code.NOT_FOUND, "Port 8 was not added"),
+        (port(), _Update.MODIFY, Code.UNIMPLEMENTED, ""),
     ],
 )
 def test_write_of_invalid_entry_is_refused_and_changes_nothing(
-    bound: Client, entry: Any, kind: int, expected: grpc.StatusCode
+    bound: Client, entry: Any, kind: int, expected: grpc.StatusCode, message: str
 ) -> None:
     wildcards = [messages.TableEntry(table_id=table.id) for table in (ORIGIN, FORWARD, NODES, GROUPS, PORTS)]
     before = bound.read(*wildcards)
-    assert codes(lambda: bound.write((kind, entry))) == [expected.value[0]]
+    (error,) = refusals(lambda: bound.write((kind, entry)))
+    assert error.canonical_code == expected.value[0]
+    assert message in error.message
     assert bound.read(*wildcards) == before
 
 
@@ -335,7 +384,9 @@ def test_node_of_a_group_cannot_be_deleted(bound: Client, device: TofinoSwitch) 
     bound.write((_Update.INSERT, node()), (_Update.INSERT, node(301, b"\0\2", (2, 3))))
     bound.write((_Update.INSERT, group((300, 301))))
     assert [(one.port, one.instance) for one in device.multicast_groups[1]] == [(1, 1), (2, 2), (3, 2)]
-    assert codes(lambda: bound.write((_Update.DELETE, node()))) == [Code.INVALID_ARGUMENT.value[0]]
+    (refused,) = refusals(lambda: bound.write((_Update.DELETE, node())))
+    assert refused.canonical_code == Code.INVALID_ARGUMENT.value[0]
+    assert refused.message == "Node 300 is in a group: remove it from the group first"
     assert codes(lambda: bound.write((_Update.MODIFY, group((300,), excluded=True)))) == [Code.UNIMPLEMENTED.value[0]]
     assert codes(lambda: bound.write((_Update.MODIFY, group((300, 300))))) == [Code.INVALID_ARGUMENT.value[0]]
     bound.write((_Update.MODIFY, group((301,))), (_Update.DELETE, node()))
@@ -367,13 +418,21 @@ def test_answer_with_too_many_entries_is_refused(bound: Client, monkeypatch: pyt
 def test_nodes_are_bounded(bound: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lanesum_switch.bfruntime.replication.MAX_NODES", 1)
     bound.write((_Update.INSERT, node()))
-    assert codes(lambda: bound.write((_Update.INSERT, node(301)))) == [Code.RESOURCE_EXHAUSTED.value[0]]
+    (refused,) = refusals(lambda: bound.write((_Update.INSERT, node(301))))
+    assert refused.canonical_code == Code.RESOURCE_EXHAUSTED.value[0]
+    assert refused.message == "There are 1 nodes already: delete one first"
     bound.write((_Update.DELETE, node()))
 
 
 def test_details_of_many_refusals_fit_into_the_metadata(bound: Client) -> None:
     refused = codes(lambda: bound.write(*[(_Update.DELETE, origin())] * 1000))
     assert set(refused) == {Code.NOT_FOUND.value[0]} and len(refused) == 64
+
+
+def test_refusal_after_many_updates_is_counted(bound: Client) -> None:
+    everything = messages.TableEntry(table_id=ORIGIN.id)
+    updates = [*[(_Update.DELETE, everything)] * 1000, (_Update.DELETE, origin())]
+    assert code(lambda: bound.write(*updates), "1 of 1001 updates were refused, too many to name") == Code.UNKNOWN
 
 
 def test_client_that_is_not_bound_cannot_read_or_write(client: Client) -> None:
@@ -396,7 +455,8 @@ def test_requests_for_other_devices_and_pipes_are_refused(bound: Client, client:
     assert code(lambda: bound.call("Read", one_pipe.SerializeToString())) == Code.UNIMPLEMENTED
     elsewhere = messages.GetForwardingPipelineConfigRequest(device_id=1)
     body = elsewhere.SerializeToString()
-    assert code(lambda: bound.call("GetForwardingPipelineConfig", body)) == Code.INVALID_ARGUMENT
+    wrong = "This switch is device 0, not 1: check the device id"
+    assert code(lambda: bound.call("GetForwardingPipelineConfig", body), wrong) == Code.INVALID_ARGUMENT
     assert code(lambda: bound.write(atomicity=1)) == Code.UNIMPLEMENTED
 
 
@@ -415,27 +475,49 @@ def test_clients_are_bounded(bound: Client) -> None:
         other.close()
 
 
+def described(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a function that changes table ``origin`` in the description of a configuration."""
+
+    def describe(config: Any) -> None:
+        document = json.loads(PIPELINE.description)
+        change(next(table for table in document["tables"] if table["name"].endswith(".origin.origin")))
+        config.bfruntime_info = json.dumps(document).encode()
+
+    return describe
+
+
 @pytest.mark.parametrize(
-    "change",
+    ("message", "change"),
     [
-        lambda config: config.ClearField("profiles"),
-        lambda config: config.profiles.add(),
-        lambda config: config.ClearField("p4_name"),
-        lambda config: setattr(config, "bfruntime_info", b"{"),
-        lambda config: setattr(config, "bfruntime_info", b"\xff"),
-        lambda config: setattr(config, "bfruntime_info", b"[" * 100_000),
-        lambda config: setattr(config, "bfruntime_info", b"[]"),
-        lambda config: setattr(config, "bfruntime_info", b'{"tables": []}'),
-        lambda config: setattr(config, "bfruntime_info", b'{"tables": [{"id": -1}]}'),
-        lambda config: setattr(config.profiles[0], "binary", b"no program"),
-        lambda config: setattr(config.profiles[0], "binary", b"\xff"),
+        ("A program has a p4_name and one profile, not 0: 'lanesum'", lambda config: config.ClearField("profiles")),
+        ("A program has a p4_name and one profile, not 2: ", lambda config: config.profiles.add()),
+        ("A program has a p4_name and one profile, not 1: ''", lambda config: config.ClearField("p4_name")),
+        (None, lambda config: setattr(config, "bfruntime_info", b"{")),
+        (None, lambda config: setattr(config, "bfruntime_info", b"\xff")),
+        (None, lambda config: setattr(config, "bfruntime_info", b"[" * 100_000)),
+        (None, lambda config: setattr(config, "bfruntime_info", b"[]")),
+        (None, lambda config: setattr(config, "bfruntime_info", b'{"tables": []}')),
+        ("The description has no table .*origin: send that", described(lambda table: table.update(name="other"))),
+        (
+            "The description has other key fields of table .*origin: send that",
+            described(lambda table: table["key"][0]["type"].update(width=31)),
+        ),
+        (
+            "The description has other actions of table .*origin: send that",
+            described(lambda table: table["action_specs"].pop()),
+        ),
+        (None, lambda config: setattr(config, "bfruntime_info", b'{"tables": [{"id": -1}]}')),
+        (None, lambda config: setattr(config.profiles[0], "binary", b"no program")),
+        (None, lambda config: setattr(config.profiles[0], "binary", b"\xff")),
     ],
 )
-def test_refused_program_leaves_the_one_that_runs(bound: Client, change: Callable[[Any], Any]) -> None:
+def test_refused_program_leaves_the_one_that_runs(
+    bound: Client, message: str | None, change: Callable[[Any], Any]
+) -> None:
     bound.write((_Update.INSERT, origin()))
     config = forwarding_config(PIPELINE)
     change(config)
-    assert code(lambda: bound.push(config)) == Code.INVALID_ARGUMENT
+    assert code(lambda: bound.push(config), message) == Code.INVALID_ARGUMENT
     assert bound.read(key_of(origin())) == [origin()]
     bound.write((_Update.DELETE, origin()))
 
@@ -468,7 +550,8 @@ def test_random_bodies_are_answered_and_end_nothing(caplog: pytest.LogCaptureFix
 def test_warm_restart_keeps_the_earlier_program_until_its_end(bound: Client, device: TofinoSwitch) -> None:
     earlier = device.tables["IngressPipeline.origin.origin"]
     bound.write((_Update.INSERT, origin()), (_Update.INSERT, node()), (_Update.INSERT, group((300,))))
-    assert code(lambda: bound.set(_Set.WARM_INIT_END)) == Code.INVALID_ARGUMENT
+    early = f"Client {bound.number} has not begun a warm restart: begin one first"
+    assert code(lambda: bound.set(_Set.WARM_INIT_END), early) == Code.INVALID_ARGUMENT
     bound.set(_Set.VERIFY_AND_WARM_INIT_BEGIN, CONFIG)
     assert len(bound.read(messages.TableEntry(table_id=ORIGIN.id))) == 1, "the next program has no entries yet"
     written = [origin(b"\n\0\0\2"), node(301), group((301,), number=2), route(24, b"\n\0\0\0")]
@@ -486,6 +569,8 @@ def test_warm_restart_keeps_the_earlier_program_until_its_end(bound: Client, dev
     assert [bound.read(key_of(entry)) for entry in written] == [[entry] for entry in written]
     bound.write((_Update.DELETE, key_of(written[2])), (_Update.MODIFY, cell))
     assert not device.multicast_groups
+    twice = "No warm restart has begun, or a push has ended it: begin one first"
+    assert code(lambda: bound.set(_Set.WARM_INIT_END), twice) == Code.INVALID_ARGUMENT
     bound.push(CONFIG)
 
 

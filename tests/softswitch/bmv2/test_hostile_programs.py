@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from lanesum_switch.api import InvalidArgumentError, SwitchError, UnsupportedProgramError
+from lanesum_switch.api import InvalidArgumentError, UnsupportedProgramError
 from lanesum_switch.bmv2.limits import MAX_CELLS
 from lanesum_switch.bmv2.loader import load_program
 from lanesum_switch.compiler.driver import _check_names
@@ -136,17 +136,17 @@ def test_program_nested_too_deeply_is_refused() -> None:
     with pytest.raises(InvalidArgumentError):
         EmbeddedSwitch().load(b"[" * 100_000)
     value: Any = {"type": "hexstr", "value": "0x1"}
-    for _ in range(400):
+    for _ in range(350):
         value = {"type": "expression", "value": {"op": "~", "left": None, "right": value}}
     program = json.loads((PROGRAMS / "copies.json").read_text())
     program["pipelines"][0]["conditionals"][0]["expression"] = value
-    with pytest.raises(SwitchError):
-        EmbeddedSwitch().load(json.dumps(program).encode())
+    with pytest.raises(InvalidArgumentError, match="has an expression that is nested too deeply"):
+        load_program(json.dumps(program).encode())
 
 
 def test_generated_code_beyond_its_limit_is_refused() -> None:
     writer = SourceWriter()
-    with pytest.raises(UnsupportedProgramError, match="generated code"):
+    with pytest.raises(UnsupportedProgramError, match="more than 1048576 characters of generated code"):
         for _ in range(3):
             writer.line("x" * (MAX_SOURCE // 2))
 
@@ -154,7 +154,7 @@ def test_generated_code_beyond_its_limit_is_refused() -> None:
 @pytest.mark.parametrize("text", ["import os", "__import__('os')", "().__class__", "def f():\n open('x')"])
 def test_generated_code_with_a_foreign_name_is_refused(text: str) -> None:
     code: CodeType = compile(text, "<p4>", "exec")
-    with pytest.raises(UnsupportedProgramError, match="refers to"):
+    with pytest.raises(UnsupportedProgramError, match="The code generated for the program refers to"):
         _check_names(code, frozenset(("run", "f")))
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from lanesum_switch.api import InvalidArgumentError, UnsupportedProgramError
 from lanesum_switch.bmv2.limits import MAX_CELLS, MAX_PROGRAM_BYTES, MAX_UNICODE_BYTES, MAX_VALUES, MAX_WORDS
+from lanesum_switch.compiler.python_source import MAX_SOURCE_WORDS, check_source
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.tna.switch import TofinoSwitch
 from tests.fuzz.running import MAX_GROWTH_MIB
@@ -155,5 +156,10 @@ def test_printed_program_with_too_many_words_is_refused() -> None:
 
 
 def test_program_with_too_much_generated_code_is_refused() -> None:
-    with pytest.raises(UnsupportedProgramError, match="generated code"):
+    with pytest.raises(UnsupportedProgramError, match="more than 1048576 characters of generated code"):
         EmbeddedSwitch().load(much_code())
+
+
+def test_source_of_too_many_words_is_refused() -> None:
+    with pytest.raises(UnsupportedProgramError, match="needs more than 80000 words of generated code"):
+        check_source("a " * (MAX_SOURCE_WORDS + 1))

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import json
 import random
+import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -31,6 +33,65 @@ from .client import Program
 def test_check_program_malformed_field_names_its_path(small: Program, key: str, value: Any, path: str) -> None:
     with pytest.raises(StatusError, match=f"INVALID_ARGUMENT: The device config is malformed at {path}"):
         check_program(build_index(small.p4info), {**json.loads(small.json), key: value})
+
+
+def item(items: list[Any], name: str) -> Any:
+    return next(found for found in items if found["name"] == f"IngressImpl.{name}")
+
+
+def table(document: Any, name: str) -> Any:
+    return item(document["pipelines"][0]["tables"], name)
+
+
+@pytest.mark.parametrize(
+    ("message", "change"),
+    [
+        (
+            "The parameters of action IngressImpl.metered have widths [16] in the P4Info and [] in the device config",
+            lambda d: item(d["actions"], "metered")["runtime_data"].pop(),
+        ),
+        (
+            "Table IngressImpl.exact_table has 2 match fields in the P4Info and 1 in the device config",
+            lambda d: table(d, "exact_table")["key"].pop(),
+        ),
+        (
+            "Field key of table IngressImpl.range_table is matched by range in the P4Info and by ternary in",
+            lambda d: table(d, "range_table")["key"][0].update(match_type="ternary"),
+        ),
+        (
+            "Field key of table IngressImpl.exact_table has 16 bits in the P4Info and 12 in the device config",
+            lambda d: table(d, "exact_table")["key"][0].update(target=table(d, "range_table")["key"][1]["target"]),
+        ),
+        (
+            "The device config has no table IngressImpl.exact_table, which the P4Info describes",
+            lambda d: table(d, "exact_table").update(name="other"),
+        ),
+        (
+            "The device config has no counter IngressImpl.cells, which the P4Info describes",
+            lambda d: item(d["counter_arrays"], "cells").update(name="other"),
+        ),
+        (
+            "Table IngressImpl.exact_table of the device config has no action IngressImpl.set_choice",
+            lambda d: table(d, "exact_table")["actions"].remove("IngressImpl.set_choice"),
+        ),
+    ],
+)
+def test_check_program_of_another_compilation_names_the_difference(
+    everything: Program, message: str, change: Callable[[Any], None]
+) -> None:
+    document = json.loads(everything.json)
+    change(document)
+    step = ".*: send the P4Info and the device config of one compilation$"
+    with pytest.raises(StatusError, match=f"^INVALID_ARGUMENT: {re.escape(message)}{step}"):
+        check_program(build_index(everything.p4info), document)
+
+
+def test_check_program_unknown_action_of_table_names_its_id(everything: Program) -> None:
+    config = everything.config()
+    config.p4info.tables[0].action_refs[0].id = 0x123
+    message = "Table IngressImpl.exact_table refers to action 0x123, which the P4Info does not describe"
+    with pytest.raises(StatusError, match=message):
+        check_program(build_index(config.p4info), json.loads(everything.json))
 
 
 def test_check_program_mutant_passes_or_raises_a_status(everything: Program) -> None:

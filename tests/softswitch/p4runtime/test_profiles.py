@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from p4.v1 import p4runtime_pb2 as p4rt
 
 from .client import Client, Program, exact
@@ -145,6 +146,21 @@ def test_wrong_groups(client: Client, everything: Program) -> None:
     unknown.action_profile_group.action_profile_id = 12345
     assert client.insert(unknown) == "INVALID_ARGUMENT"
     assert client.read(unknown) == ([], "INVALID_ARGUMENT")
+
+
+# PI makes a copy of the member for each: with the largest weight BMv2 does not answer any more.
+@pytest.mark.parametrize("target", ["fake", "embedded"], indirect=True)
+def test_weights_above_size_of_profile_are_refused(client: Client, everything: Program) -> None:
+    assert client.insert(member(everything, 1)) == "OK"
+    assert client.insert(group(everything, 1, (1, 128), max_size=2**31 - 1)) == "OK"
+    assert client.modify(group(everything, 1, (1, 2**31 - 1))) == "RESOURCE_EXHAUSTED"
+    assert client.read_ok(group(everything, 1)) == [group(everything, 1, (1, 128), max_size=2**31 - 1)]
+    assert client.insert(group(everything, 2, (1, 129))) == "RESOURCE_EXHAUSTED"
+    assert client.delete(group(everything, 1)) == "OK"
+    assert client.delete(group(everything, 2)) == "OK"
+    assert client.delete(member(everything, 1)) == "OK"
+    too_many = entry(everything, 1, action_profile_action_set=oneshot(everything, (1, 2**31 - 1)))
+    assert client.insert(too_many) == "RESOURCE_EXHAUSTED"
 
 
 def test_groups_without_selector_are_of_no_use(client: Client, everything: Program) -> None:

@@ -378,6 +378,21 @@ def test_every_update_has_its_own_error(client: Client, everything: Program) -> 
     assert client.write() == OK
 
 
+@pytest.mark.parametrize("target", ["fake", "embedded"], indirect=True)
+@pytest.mark.parametrize("applied", [0, 36])
+def test_errors_of_many_updates_fit_into_the_metadata(client: Client, everything: Program, applied: int) -> None:
+    table = everything.entry("exact_table", is_default_action=True)
+    wrong = everything.entry("exact_table", [exact(1, b"\x01")], everything.action("set_choice", b"\x01"))
+    result = client.write(*[(MODIFY, table)] * applied, *[(INSERT, wrong)] * (100 - applied))
+    assert result == Outcome("UNKNOWN", ("OK",) * applied + ("INVALID_ARGUMENT",) * (100 - applied))
+
+
+@pytest.mark.parametrize("target", ["fake"], indirect=True)
+def test_errors_of_too_many_updates_are_counted(client: Client, everything: Program) -> None:
+    wrong = everything.entry("exact_table", [exact(1, b"\x01")])
+    assert client.write(*[(INSERT, wrong)] * 1000) == Outcome("UNKNOWN")
+
+
 def test_wildcard_reads(client: Client, everything: Program) -> None:
     choice = everything.action("set_choice", b"\x01")
     assert client.insert(everything.entry("wide_table", [exact(1, b"\x01")], choice)) == "OK"

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import queue
 import select
@@ -22,6 +23,7 @@ from lanesum_switch.ports.afpacket import AfPacketPort
 from lanesum_switch.ports.link_watch import LinkWatch
 from lanesum_switch.ports.memory import MemoryPort
 from lanesum_switch.ports.port import PortError
+from lanesum_switch.ports.raw_sockets import opening
 from lanesum_switch.ports.runner import PortRunner, queue_depths
 from tests.softswitch.ports.links import Crossover
 
@@ -53,6 +55,16 @@ def test_unknown_interface_raises_port_error() -> None:
         return
     with pytest.raises(PortError, match="Unknown network interface 'no-such-if0'"):
         AfPacketPort("no-such-if0")
+
+
+def test_interface_that_is_down_is_an_error() -> None:
+    with (
+        pytest.raises(
+            PortError, match=r"Cannot open the interface 'eth7': Network is down\. Look at it: ip link show eth7"
+        ),
+        opening("eth7", "Run as root."),
+    ):
+        raise OSError(errno.ENETDOWN, os.strerror(errno.ENETDOWN))
 
 
 def test_port_sends_and_receives_over_veth(veth: tuple[str, str]) -> None:

@@ -88,8 +88,11 @@ def test_const_entries_match_in_order(switch: EmbeddedSwitch) -> None:
     assert len(table.entries()) == 3
     with pytest.raises(PermissionDeniedError):
         table.insert(TableEntry((Match(0, 0), Match(0, 1)), answer(1), priority=1))
-    with pytest.raises(PermissionDeniedError):
+    const = r"The default action of table I\.const_table is const: it is part of the program"
+    with pytest.raises(PermissionDeniedError, match=const):
         table.set_default(answer(1))
+    with pytest.raises(PermissionDeniedError, match=const):
+        table.reset_default()
 
 
 def test_invalid_writes_raise_typed_errors(switch: EmbeddedSwitch) -> None:
@@ -98,18 +101,28 @@ def test_invalid_writes_raise_typed_errors(switch: EmbeddedSwitch) -> None:
         table.insert(TableEntry((Match(1), Match(b)), answer(b)))
     with pytest.raises(TableFullError):
         table.insert(TableEntry((Match(1), Match(3)), answer(3)))
-    with pytest.raises(AlreadyExistsError):
+    with pytest.raises(AlreadyExistsError, match="already has an entry with this match and priority"):
         table.insert(TableEntry((Match(1), Match(0)), answer(3)))
-    with pytest.raises(NotFoundError):
+    with pytest.raises(NotFoundError, match="has no entry with this match and priority"):
         table.delete((Match(2), Match(0)), 0)
-    with pytest.raises(InvalidArgumentError, match="8 bits"):
+    with pytest.raises(InvalidArgumentError, match=r"0x100 does not fit key field .* \(exact, 8 bits\)"):
         table.insert(TableEntry((Match(256), Match(0)), answer(3)))
+    with pytest.raises(InvalidArgumentError, match=r"0x5 with 0x4 does not fit key field .* \(range, 16 bits\)"):
+        switch.tables["I.range_table"].get((Match(5, 4), Match(0)), 1)
+    with pytest.raises(InvalidArgumentError, match=r"Table I\.exact_table has 2 key fields, not 1"):
+        table.get((Match(1),), 0)
     with pytest.raises(InvalidArgumentError, match="has no action"):
         table.modify(TableEntry((Match(1), Match(0)), ActionCall("I.metered", (1,))))
     with pytest.raises(InvalidArgumentError, match="32 bits"):
         table.modify(TableEntry((Match(1), Match(0)), answer(1 << 32)))
-    with pytest.raises(InvalidArgumentError, match="priority"):
+    with pytest.raises(InvalidArgumentError, match="its entries have priority 0, not 1"):
         table.insert(TableEntry((Match(1), Match(9)), answer(1), priority=1))
+    with pytest.raises(InvalidArgumentError, match=r"Table I\.exact_table has no direct meter"):
+        table.write_meter((Match(1), Match(0)), 0, None)
+    with pytest.raises(InvalidArgumentError, match=r"Table I\.metered_table has no direct counter"):
+        switch.tables["I.metered_table"].write_counter((Match(1),), 0, CounterValue())
+    with pytest.raises(InvalidArgumentError, match=r"Table \w+ has no key: write its default entry instead"):
+        switch.tables["tbl_tables75"].insert(TableEntry((), answer(1)))
 
 
 def test_idle_timeout_is_reported_once_per_period(switch: EmbeddedSwitch, clock: Clock) -> None:

@@ -27,6 +27,7 @@ from lanesum_switch.api import (
 )
 from lanesum_switch.runtime.hashes import crc16
 from lanesum_switch.tna.crc import Crc
+from lanesum_switch.tna.load import load_text as translate
 from lanesum_switch.tna.parsers import prefixes
 from lanesum_switch.tna.switch import TofinoSwitch
 
@@ -238,24 +239,77 @@ def test_prefixes_cover_exactly_the_range() -> None:
         assert matched == sorted(set(matched)) and sorted(matched) == list(range(low, high + 1))
 
 
+TAG = "hdr.bridge.tag = 8w1;"
+
+
 @pytest.mark.parametrize(
-    ("old", "new", "named"),
+    ("old", "new", "message"),
     [
-        ("HashAlgorithm_t.CRC16", "HashAlgorithm_t.XOR16", "XOR16"),
-        ("Random<bit<8>>() random_0", "MathUnit<bit<8>>() random_0", "MathUnit"),
-        ("for_tm.bypass_egress = 1w1", "for_tm.level2_exclusion_id = 9w1", "level2_exclusion_id"),
-        ("MeterType_t.PACKETS)", "MeterType_t.PACKETS, 8w1, 8w2, 8w3)", "Ingress.meter"),
-        ("hdr.command.small: range", "hdr.command.small: atcam_partition_index", "atcam_partition_index"),
-        ("        size = 16;", "        size = 16;\n        implementation = md.color;", "implementation"),
-        ('arch="TNA"', 'arch="PSA"', "PSA"),
-        ("unused = 48w0", "unused = 48w0 ++ 8w0", "resubmit"),
+        ("HashAlgorithm_t.CRC16", "HashAlgorithm_t.XOR16", r"Unsupported: hash algorithm XOR16 of Ingress\.crc16"),
+        ("true, false, false, 32w", "true, false, true, 32w", r"polynomial Ingress\.castagnoli in this form"),
+        (
+            "Random<bit<8>>() random_0",
+            "MathUnit<bit<8>>() random_0",
+            r"Unsupported: extern MathUnit \(Ingress\.random\) in line \d+",
+        ),
+        ("ops_0.count(", "ops_0.read(", r"Unsupported: method read of Counter Ingress\.ops in line \d+"),
+        ("32w256, CounterType_t", "SIZE, CounterType_t", r"the size of Ingress\.ops is no number"),
+        (
+            "for_tm.bypass_egress = 1w1",
+            "for_tm.level2_exclusion_id = 9w1",
+            "Unsupported: writing level2_exclusion_id: no P4Runtime",
+        ),
+        ("MeterType_t.PACKETS)", "MeterType_t.PACKETS, 8w1, 8w2, 8w3)", r"meter Ingress\.meter with colors of its own"),
+        (
+            "small: range",
+            "small: atcam_partition_index",
+            r"Unsupported: match kind atcam_partition_index in table Ingress\.ranges",
+        ),
+        (
+            "        size = 16;",
+            "        implementation = md.color;",
+            r"Unsupported: property implementation of table Ingress\.prefixes",
+        ),
+        ("hop(8w0xff)", "jump(8w0xff)", r"jump as an action \(Ingress\.prefixes_0\.keys"),
+        ("hop(8w0xff)", "hop(md.color)", r"a number that is no constant \(Ingress\.prefixes_0\.keys"),
+        ("ranges_0.apply();", "ranges_0.apply(); ranges_0.apply();", r"table Ingress\.ranges is applied at two places"),
+        ("ranges_0.apply();", "switch (md.color) { 8w1: { } }", "a switch over numbers in Ingress; TNA has none"),
+        (
+            '@name("number") bit<8> number)',
+            "option_t number)",
+            r"parameter number of action Ingress\.between is no num",
+        ),
+        (TAG, "hdr.bridge.tag = ~5;", "'~' of something without width"),
+        (TAG, "hdr.bridge.tag = (bit<8>)(true | false);", r"'\|' of truth values"),
+        (TAG, "hdr.bridge.tag = 5 ++ 4w1;", "a number without width where its width matters"),
+        ("    bit<8> kind;", "    port_t kind;", "field kind of header option_t is of type port_t"),
+        ("    bit<8> kind;", "    bit<7> kind;", "header option_t is not a whole number of bytes"),
+        ("    bit<8>     ahead;", "    hop_t ahead;", r"Unsupported: variable md\.ahead of type hop_t"),
+        (
+            "    bit<8>     ahead;",
+            "    bit<8>[2] ahead;",
+            r"Unsupported: array md\.ahead of something that is no header",
+        ),
+        ('arch="TNA"', 'arch="PSA"', "architecture 'PSA'; this switch runs TNA and T2NA.*Print the program with"),
+        ("(pipe) main", "(pipe, pipe) main", "a program whose main is not Switch with one pipeline"),
+        (">(IngressParser(), ", ">(", "a pipeline that is not Pipeline of six blocks"),
+        ("unused = 48w0", "unused = 48w0 ++ 8w0", "9 bytes to resubmit, Tofino 1 has 8"),
     ],
 )
-def test_load_unsupported_construct_is_refused_by_name(old: str, new: str, named: str) -> None:
+def test_load_unsupported_construct_is_refused_by_name(old: str, new: str, message: str) -> None:
     text = printed("externs")
     assert old in text
-    with pytest.raises(UnsupportedProgramError, match=named):
-        load_text(text.replace(old, new))
+    with pytest.raises(UnsupportedProgramError, match=message):
+        translate(text.replace(old, new).encode())
+
+
+def test_load_table_of_both_halves_is_refused() -> None:
+    before = "apply {\n        if (hdr.bridge.isValid())"
+    text = printed("externs")
+    assert before in text
+    table = '@name("Ingress.ranges") table other { key = { hdr.bridge.tag: exact; } actions = { } } '
+    with pytest.raises(InvalidArgumentError, match=r"Ingress and egress both have the table Ingress\.ranges"):
+        load_text(text.replace(before, before.replace("apply {", table + "apply { other.apply();")))
 
 
 @pytest.mark.parametrize("damage", ["apply {", "    }\n}\n", "state start", ";"])
@@ -267,5 +321,5 @@ def test_text_that_is_no_program_is_refused(damage: str) -> None:
 
 
 def test_bytes_that_are_no_text_are_refused() -> None:
-    with pytest.raises(InvalidArgumentError):
+    with pytest.raises(InvalidArgumentError, match="The pipeline is not text: it is no simplified P4"):
         TofinoSwitch().load(b"\xff\xfe")

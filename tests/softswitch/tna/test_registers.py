@@ -9,7 +9,7 @@ import re
 import pytest
 
 from lanesum_control.tofino.chips import TOFINO_1, TOFINO_2, Chip
-from lanesum_switch.api import PacketOut, UnsupportedProgramError
+from lanesum_switch.api import NotFoundError, PacketOut, UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.tna import syntax as p4
 from lanesum_switch.tna import values
@@ -25,7 +25,9 @@ def test_second_access_in_a_pass_drops_the_packet(load: Load, caplog: pytest.Log
     assert switch.process(1, bytes([0, 4, 0, 0])) == [PacketOut(1, bytes([0, 4, 0, 7]))]
     assert switch.process(1, bytes([4, 5, 0, 7])) == []
     assert switch.counts.program_errors == 1
-    assert re.search(r"Ingress\.look accesses register Ingress\.cells.*Ingress\.add", caplog.text)
+    assert re.search(
+        r"Ingress\.look accesses register Ingress\.cells, which Ingress\.add accessed for the same packet", caplog.text
+    )
     # Another packet is another access; the first access of the packet before was executed.
     assert switch.process(1, bytes([4, 0, 0, 1])) == [PacketOut(1, bytes([4, 0, 0, 15]))]
 
@@ -59,6 +61,43 @@ def with_body(body: str, cell: str = "bit<16>") -> str:
 def test_more_than_a_stateful_alu_is_refused(body: str, problem: str) -> None:
     with pytest.raises(UnsupportedProgramError, match=f"Ingress.add is more than a stateful ALU.*{problem}"):
         load_text(with_body(body))
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("value = cells_0.read(8w1);", "a call with an effect in a RegisterAction"),
+        ("exit;", r"such a statement in a RegisterAction in line \d+ of the program"),
+        ("hdr.request.value = 16w1;", "an assignment to a field of the packet in a RegisterAction"),
+    ],
+)
+def test_load_unsupported_body_of_a_register_action_is_refused(body: str, message: str) -> None:
+    with pytest.raises(UnsupportedProgramError, match=rf"Unsupported: {message} \(Ingress\.add\)"):
+        load_text(with_body(body))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("32w256", "SIZE", r"the size of Ingress\.cells is no number"),
+        ("Register<bit<16>, bit<8>>", "Register<cell_t, bit<8>>", r"register Ingress\.cells with cells of type cell_t"),
+        (">(cells_0) add_0", ">(other) add_0", r"RegisterAction Ingress\.add without a register"),
+        ("void apply(", "void overflow(", r"Unsupported: RegisterAction Ingress\.add with overflow\."),
+    ],
+)
+def test_load_unsupported_register_is_refused(old: str, new: str, message: str) -> None:
+    text = printed("twice")
+    assert old in text
+    with pytest.raises(UnsupportedProgramError, match=message):
+        load_text(text.replace(old, new))
+
+
+def test_access_to_a_register_of_no_pipe_is_refused(load: Load) -> None:
+    switch = load("twice")
+    with pytest.raises(NotFoundError, match="There is no pipe 4: expected 0 to 3"):
+        switch.read_register("Ingress.cells", 0, pipe=4)
+    with pytest.raises(NotFoundError, match=r"The program has no register Ingress\.rows"):
+        switch.read_register("Ingress.rows", 0)
 
 
 def run(body: str, cell: int, value: int) -> tuple[int, int]:
