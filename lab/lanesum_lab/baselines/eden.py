@@ -87,7 +87,7 @@ class EDEN:
         self.block = block
         self._levels = np.array(lloyd_max(1 << bits), np.float32)
         self._limits = (self._levels[1:] + self._levels[:-1]) / 2
-        error = level_error(bits)
+        error = level_error(1 << bits)
         # A tenth more for blocks that are only nearly normal.
         self.traits = CodecTraits(needs_all_workers=True, packs_values=True, max_nmse=1.1 * error / (1 - error))
 
