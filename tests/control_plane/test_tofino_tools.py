@@ -18,6 +18,7 @@ from lanesum_control.tofino.checks import COMPILER
 from lanesum_control.tofino.custom_profile import custom_profile
 from lanesum_control.tofino.device_config import Compiled
 from lanesum_control.tofino.resources import measure
+from tests.softswitch.tna.conftest import PROGRAMS
 
 pytestmark = pytest.mark.long
 
@@ -49,15 +50,53 @@ def test_small_profile_is_built(tmp_path: Path) -> None:
     assert Compiled.unpack(packed.for_stratum()).context == packed.context
 
 
-@pytest.mark.parametrize(
-    ("chip", "words", "slots", "instead"),
-    [("tofino1", 40, 16_384, "tofino1-w32"), ("tofino2", 8, 32_768, "tofino2-w64")],
-)
-def test_one_that_is_too_large_is_refused(chip: str, words: int, slots: int, instead: str, tmp_path: Path) -> None:
-    wanted = custom_profile(chip, words, slots, 1, P4SRC)
+def test_program_with_too_many_slots_is_refused(tmp_path: Path) -> None:
+    """The size that is refused soonest."""
+    wanted = custom_profile("tofino1", 8, 32_768, 1, P4SRC)
     with pytest.raises(DoesNotFitError) as raised:
         build_profile(wanted, P4SRC, tmp_path)
-    ran_out = r"\d+ stages needed, \d+ there|out of (packet header containers|memories in one stage)"
-    assert re.fullmatch(ran_out, raised.value.resource)
-    assert f"does not fit {wanted.chip.title}: {raised.value.resource}. Output: " in raised.value.what
-    assert raised.value.next_step.startswith(f"Build {instead} instead ")
+    assert re.fullmatch(r"\d+ stages needed, 12 there", raised.value.resource)
+    assert f"does not fit Tofino 1: {raised.value.resource}. Output: " in raised.value.what
+    assert raised.value.next_step.startswith("Build tofino1-w32 instead ")
+
+
+_ADD = (PROGRAMS / "twice.p4").read_text()
+_REGISTER = _ADD[_ADD.index("    Register<") : _ADD.index("    RegisterAction<bit<16>, bit<8>, bit<16>>(cells) look")]
+_USE = "        hdr.request.value = add.execute(hdr.request.first);\n"
+
+
+def small_program(architecture: str, registers: int = 1, cells: int = 256, words: int = 0) -> str:
+    """Return a program that is compiled in seconds: registers whose new values depend on each other, and a header."""
+    before, after = _ADD[: _ADD.index("    Register<")], _ADD[_ADD.index("    }\n}\n\ncontrol IngressDeparser") :]
+    before = before.replace("tna.p4", f"{architecture}.p4")
+    before = before.replace(
+        "    bit<16> value;\n", "    bit<16> value;\n" + "".join(f"    bit<32> w{n};\n" for n in range(words))
+    )
+    declared = "".join(re.sub(r"\b(cells|add)\b", rf"\1_{n}", _REGISTER) for n in range(registers))
+    used = "".join(_USE.replace("add", f"add_{n}") for n in range(registers))
+    text = f"{before}{declared}    apply {{\n        for_tm.ucast_egress_port = intrinsic.ingress_port;\n{used}{after}"
+    wide = text.replace("bit<16>, bit<8>", "bit<16>, bit<32>").replace("execute(", "execute((bit<32>)")
+    return wide.replace("(256)", f"({cells})")
+
+
+@pytest.mark.parametrize(
+    ("chip", "size", "resource"),
+    [
+        ("tofino1", {"registers": 13}, "13 stages needed, 12 there"),
+        ("tofino2", {"registers": 21}, "21 stages needed, 20 there"),
+        ("tofino1", {"cells": 1 << 20}, "out of memories in one stage"),
+        ("tofino2", {"cells": 1 << 20}, "out of memories in one stage"),
+        ("tofino1", {"words": 200}, "out of packet header containers"),
+    ],
+)
+def test_program_that_is_too_large_is_refused_with_the_resource(
+    chip: str, size: dict[str, int], resource: str, tmp_path: Path
+) -> None:
+    wanted = custom_profile(chip, 8, 2_048, 1, P4SRC)
+    (tmp_path / "tofino").mkdir()
+    (tmp_path / "tofino" / "main.p4").write_text(small_program(wanted.chip.architecture, **size))
+    with pytest.raises(DoesNotFitError) as raised:
+        build_profile(wanted, tmp_path, tmp_path)
+    assert raised.value.resource == resource
+    assert f"does not fit {wanted.chip.title}: {resource}. Output: " in raised.value.what
+    assert raised.value.next_step.startswith(f"Build {chip}-w")

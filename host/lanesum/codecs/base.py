@@ -382,7 +382,9 @@ def checked_words(aggregate: Aggregate, round_: RoundShape) -> Words:
 
 def uniform_contributors(aggregate: Aggregate) -> int | None:
     """Return the number of contributors if it is the same for every word, else None."""
-    counts = np.asarray(aggregate.contributors)
+    if isinstance(aggregate.contributors, int):
+        return aggregate.contributors
+    counts = aggregate.contributors
     if counts.size and (counts == counts.flat[0]).all():
         return int(counts.flat[0])
     return None

@@ -45,10 +45,10 @@ def checked_norms(
 
     ``vector`` returns the vector itself, for an error. Raises the exceptions of :func:`norms_of`.
     """
-    if not np.isfinite(sums).all():
-        refuse_not_finite(vector(), context)
     norms = np.sqrt(sums)
-    if norms.max(initial=0) > FLOAT32_MAX:
+    if not norms.max(initial=0) <= FLOAT32_MAX:
+        if not np.isfinite(sums).all():
+            refuse_not_finite(vector(), context)
         index = int(np.argmax(norms > FLOAT32_MAX))
         stop = min(size, (index + 1) * part)
         raise UnencodableError(
@@ -67,6 +67,6 @@ def checked_peaks(aggregate: Aggregate, shape: RoundShape) -> Vector:
 def non_negative(words: Words, source: str) -> Vector:
     """Return ``words`` as floats. Raises CodecError, which names the ``source``, if one is negative or not finite."""
     floats = words.view(np.float32)
-    if not (np.isfinite(floats) & (floats >= 0)).all():
+    if not (floats.min(initial=0) >= 0 and floats.max(initial=0) <= FLOAT32_MAX):
         raise CodecError(f"The aggregate of the {source} is not a list of non-negative floats.")
     return floats

@@ -25,7 +25,7 @@ from lanesum.codecs.kernels.philox import sign_words
 from lanesum.codecs.kernels.reference import SUM_BLOCK, SUM_LANES
 from lanesum.codecs.norms import checked_norms
 from lanesum.codecs.thc.backend import HostBackend
-from lanesum.codecs.thc.blocks import BlockCoder, Run, cut, powers_of
+from lanesum.codecs.thc.blocks import BlockCoder, Run, cut
 from lanesum.codecs.thc.dither import dither_offset, dither_sum
 from lanesum.codecs.thc.grid import outer_levels
 from lanesum.gpu.availability import require
@@ -103,7 +103,7 @@ class Launches:
         if whole > run.first:
             parts.append((run.first, whole - run.first, block, block < 64))
         if whole < run.stop:
-            parts.append((whole, 1, int(run.lengths()[-1]), True))
+            parts.append((whole, 1, run.padded.stop - whole * block, True))
         return parts
 
 
@@ -146,19 +146,14 @@ class DeviceBackend:
         whole = np.zeros((-(-parts // per_block), per_block))
         whole.reshape(-1)[:parts] = pinned.numpy()
         totals = np.ascontiguousarray(np.add.accumulate(whole, axis=1)[:, -1])
-        self.set_norms(checked_norms(totals, coder.block, self._context, self.size, self._on_host))
-        return self._norms
+        return checked_norms(totals, coder.block, self._context, self.size, self._on_host)
 
-    def set_norms(self, norms: Vector) -> None:
-        self._norms = norms
-
-    def prepare(self, peaks: Vector) -> None:
+    def prepare(self, norms: Vector, peaks: Vector) -> None:
         """Launch the encoding of all runs."""
         coder, context = self._coder, self._context
-        self._peaks = peaks
+        self._norms, self._peaks = norms, peaks
         known = (
-            powers_of(self._norms),
-            coder.positions(self._norms, peaks),
+            *coder.factors(norms, peaks),
             coder.scales(self.size, peaks, 1),
             coder.scales(self.size, peaks, context.divisor),
             sign_words(coder.block, context.seed, context.round & 0xFFFFFFFF).view(np.float32),
@@ -243,7 +238,6 @@ class DeviceBackend:
     def _host(self) -> HostBackend:
         """The same vector on the host, which does the rest after the code round."""
         place = HostBackend(self._coder, self._on_host(), self._context)
-        place.set_norms(self._norms)
-        place.prepare(self._peaks)
+        place.prepare(self._norms, self._peaks)
         place.codes[...] = self.codes
         return place

@@ -273,6 +273,20 @@ class BlockKernels:
 
     level: str
     def __init__(self, level: str | None = None) -> None: ...
+    @staticmethod
+    def encode_factors(
+        norms: NDArray[np.float32],
+        peaks: NDArray[np.float32],
+        step: float,
+        ratios: NDArray[np.float64],
+        gains: NDArray[np.float64],
+        powers: NDArray[np.float32],
+        factors: NDArray[np.float32],
+    ) -> None: ...
+    @staticmethod
+    def decode_factors(
+        peaks: NDArray[np.float32], step: float, size: int, block: int, divisor: float, factors: NDArray[np.float32]
+    ) -> None: ...
     def encode_blocks(
         self,
         values: NDArray[np.float32],

@@ -37,15 +37,14 @@ _MIN_BLOCK = 32
 _ITERATIONS = 200
 
 
-@lru_cache(maxsize=_MAX_BITS)
-def lloyd_max(bits: int) -> tuple[float, ...]:
-    """Return the ``2**bits`` levels of least squared error for a standard normal value, in increasing order.
+@lru_cache(maxsize=32)
+def lloyd_max(count: int) -> tuple[float, ...]:
+    """Return the ``count`` levels of least squared error for a standard normal value, in increasing order.
 
     Lloyd's iteration: a level is the mean of the values that are nearest to it. Source: Lloyd, "Least squares
     quantization in PCM" (1982); it starts from the levels that are best for many bits.
     """
     normal, start = NormalDist(), NormalDist(sigma=math.sqrt(3))
-    count = 1 << bits
     levels = [start.inv_cdf((number + 0.5) / count) for number in range(count)]
     for _ in range(_ITERATIONS):
         limits = [-math.inf, *((low + high) / 2 for low, high in pairwise(levels)), math.inf]
@@ -55,9 +54,9 @@ def lloyd_max(bits: int) -> tuple[float, ...]:
     return tuple(levels)
 
 
-def level_error(bits: int) -> float:
+def level_error(count: int) -> float:
     """Return D, the squared error of :func:`lloyd_max` for a standard normal value."""
-    normal, levels = NormalDist(), lloyd_max(bits)
+    normal, levels = NormalDist(), lloyd_max(count)
     shares = [0.0, *(normal.cdf((low + high) / 2) for low, high in pairwise(levels)), 1.0]
     return 1 - sum(level**2 * (high - low) for level, (low, high) in zip(levels, pairwise(shares), strict=True))
 
@@ -86,9 +85,9 @@ class EDEN:
         self.workers = checked_workers(self.name, workers)
         self.bits = bits
         self.block = block
-        self._levels = np.array(lloyd_max(bits), np.float32)
+        self._levels = np.array(lloyd_max(1 << bits), np.float32)
         self._limits = (self._levels[1:] + self._levels[:-1]) / 2
-        error = level_error(bits)
+        error = level_error(1 << bits)
         # A tenth more for blocks that are only nearly normal.
         self.traits = CodecTraits(needs_all_workers=True, packs_values=True, max_nmse=1.1 * error / (1 - error))
 

@@ -19,14 +19,15 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
 from lanesum._internal.native import availability
 from lanesum.codecs import THC, Aggregate, CodecContext
 from lanesum.codecs.base import Codec, Round, RoundGroup, Vector
+from lanesum.codecs.kernels import dispatch
 from lanesum.codecs.kernels.packing import lane_contribution
-from lanesum.codecs.thc import kernels
 from lanesum.errors import ConfigurationError
 from lanesum_lab.baselines.thc_paper import PaperTHC
 from lanesum_lab.bench import comparison, two_threads
@@ -182,13 +183,13 @@ def _using(level: str | None) -> Iterator[None]:
     if core is None or level is None:
         yield
         return
-    chosen = kernels.native_blocks
-    loops = core.BlockKernels(level)
-    kernels.native_blocks = lambda core, threads: loops  # type: ignore[assignment]
-    try:
+    loops, native = core.BlockKernels(level), dispatch.native
+
+    def of_level(kind: type, **options: int) -> Any:
+        return loops if kind is type(loops) else native(kind, **options)
+
+    with mock.patch.object(dispatch, "native", of_level):
         yield
-    finally:
-        kernels.native_blocks = chosen
 
 
 def _timed(codec: Codec, vector: Vector, level: str | None, device: Device = _PROCESSOR) -> Times:

@@ -78,7 +78,7 @@ class Vectors:
         self.place = DeviceBackend(self.codec.coder, self.values, self.context)
         self.norms = self.place.norms()
         self.peaks = self.norms * np.float32(1.1)
-        self.place.prepare(self.peaks)
+        self.place.prepare(self.norms, self.peaks)
         # The measured operations run in the caller's stream.
         own.hand_over()
         uplink, downlink = (shape.words for shape in self.codec.shapes(count)[1:]), self.codec.shapes(count)[1]

@@ -12,7 +12,7 @@ import torch
 from lanesum.codecs.base import CodecContext
 from lanesum.codecs.kernels.philox import MULTIPLIERS, ROUNDS, WEYL, Stream, sign_words
 from lanesum.codecs.kernels.reference import FLOAT32_MAX
-from lanesum.codecs.thc.blocks import code_cells, powers_of
+from lanesum.codecs.thc.blocks import code_cells
 from lanesum.codecs.thc.codec import THC
 from lanesum.codecs.thc.dither import UNIT, dither_offset, dither_sum
 from lanesum.codecs.thc.reference import CODE_BITS, LEFT_OUT
@@ -38,8 +38,8 @@ class PlainThc:
         self._codec, self._context = codec, context
         blocks, coder = norms.size, codec.coder
         size = blocks * codec.block
-        self._powers = there(powers_of(norms).reshape(-1, 2))
-        self._positions = there(coder.positions(norms, peaks)[:, None])
+        powers, positions = coder.factors(norms, peaks)
+        self._powers, self._positions = there(powers.reshape(-1, 2)), there(positions[:, None])
         self._own_scales = there(coder.scales(size, peaks, 1).reshape(-1, 2))
         self._scales = there(coder.scales(size, peaks, context.divisor).reshape(-1, 2))
         bits = np.unpackbits(sign_words(codec.block, context.seed, context.round).view(np.uint8), bitorder="little")

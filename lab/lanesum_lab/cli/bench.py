@@ -390,7 +390,7 @@ def observation(
 
     given = _numbers(sizes, "--sizes")
     result = bench.run(_settings(bench, quick, sizes=given, repeats=repeats, block_s=seconds))
-    _show(result, [(bench.COLUMNS, bench.rows)], as_json)
+    _show(result, [(bench.COLUMNS, bench.rows), (bench.COST_COLUMNS, bench.cost_rows)], as_json)
 
 
 @app.command()
@@ -459,9 +459,12 @@ def _numbers(text: str, option: str) -> tuple[int, ...] | None:
     numbers = []
     for part in text.split(",") if text else []:
         try:
-            numbers.append(int(part.rstrip("kMG")) * factors.get(part[-1:], 1))
-        except ValueError as error:
-            raise ConfigurationError(f"{option}: {part!r} is no number.", "Write for example 1k,25M.") from error
+            number = int(part.rstrip("kMG"))
+        except ValueError:
+            number = 0
+        if number < 1:
+            raise ConfigurationError(f"{option}: {part!r} is no positive number.", "Write for example 1k,25M.")
+        numbers.append(number * factors.get(part[-1:], 1))
     return tuple(numbers) or None
 
 

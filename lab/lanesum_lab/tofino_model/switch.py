@@ -67,7 +67,7 @@ class ModelSwitch(TofinoSwitch):
 
     def __init__(self, harness: str, build: Path, chip: ModelChip, **options: Any) -> None:
         self._program, self._chip = harness, chip
-        context = for_harness(json.loads((build / "context.json").read_text()))
+        context = _context(build / "context.json")
         self._constant_entries = take_ternary_entries(context)
         self._context = {table["name"]: table for table in context["tables"]}
         self._folder = tempfile.TemporaryDirectory(prefix="lanesum-model-")
@@ -225,6 +225,16 @@ class ModelSwitch(TofinoSwitch):
         path = self._scratch / "configuration"
         path.write_bytes(configuration)
         return f"load {path}"
+
+
+def _context(path: Path) -> dict[str, Any]:
+    """Return the description of the assembled program. Raises TofinoModelError if there is none."""
+    try:
+        return for_harness(json.loads(path.read_text()))
+    except (OSError, ValueError) as error:
+        raise TofinoModelError(
+            f"Cannot read the context of the profile: {path}: {error}.", "Run `make tofino`."
+        ) from error
 
 
 def _model_table(context: dict[str, Any], table: MatchTable) -> ExactTable | LpmTable:

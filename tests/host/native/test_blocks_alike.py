@@ -15,14 +15,17 @@ from hypothesis import strategies as st
 
 from lanesum._internal.native import VARIABLE
 from lanesum.codecs import THC, CodecContext
+from lanesum.codecs.kernels import dispatch
 from lanesum.codecs.kernels.hadamard import hadamard_transform
 from lanesum.codecs.kernels.interface import Rotation
 from lanesum.codecs.kernels.packing import lane_contribution
 from lanesum.codecs.kernels.philox import sign_words
+from lanesum.codecs.kernels.reference import FLOAT32_MAX
 from lanesum.codecs.thc import kernels
 from lanesum.codecs.thc import reference as thc_reference
 from lanesum.codecs.thc.blocks import Run
 from lanesum.codecs.thc.dither import Rounding, SharedDithers, dither_sum
+from lanesum.codecs.thc.grid import RATIOS
 from lanesum_lab.codec_simulation import simulate
 from tests.host.codecs.samples import (
     PACKINGS,
@@ -124,6 +127,41 @@ def test_blocks_at_places_have_their_bits_side_by_side(level: Any, size: int) ->
             assert out.tobytes() == expected.tobytes()
 
 
+def norms_of_any_size() -> np.ndarray:
+    """Return norms (float32) from zero and the smallest subnormal to the largest float."""
+    rng = np.random.default_rng(6)
+    random = np.ldexp(rng.random(2000) + 0.5, rng.integers(-149, 128, 2000)).astype(np.float32)
+    return np.concatenate(([0, 2.0**-149, 2.0**-126, 1, FLOAT32_MAX], random)).astype(np.float32)
+
+
+@pytest.mark.parametrize("workers", [1, 4, 200])
+def test_factors_of_norms_of_any_size_are_equal(level: Any, workers: int) -> None:
+    norms, grid = norms_of_any_size(), THC(workers=workers).grid
+    # Equal norms, far smaller and slightly smaller ones, those of an aggregate that is wrong, and zeros.
+    for peaks in (norms, np.maximum(norms, norms[::-1]), norms * np.float32(0.9), norms[::-1].copy(), norms * 0):
+        for step in (65536 * grid.granularity / (2 * grid.limit), 1e-3):
+            arguments = (norms, peaks, step, RATIOS, grid.gains)
+            factors = np.empty(norms.size, np.float32)
+            powers = np.empty(2 * norms.size, np.float32)
+            alike(level, "encode_factors", (*arguments, powers), factors)
+            found = powers.copy()
+            level.encode_factors(*arguments, found, factors)
+            thc_reference.encode_factors(*arguments, powers, factors)
+            assert found.tobytes() == powers.tobytes()
+            product = powers.astype(np.float64).reshape(-1, 2).prod(axis=1) * norms
+            assert ((product >= 0.5) & (product < 1))[norms > 0].all() and not factors[peaks == 0].any()
+
+
+@pytest.mark.parametrize("rest", [0, 1, 33, 4095])
+@pytest.mark.parametrize("divisor", [1.0, 7.0, 1024.0])
+def test_factors_of_estimates_are_equal(level: Any, rest: int, divisor: float) -> None:
+    peaks = norms_of_any_size()
+    size = (peaks.size - (rest > 0)) * 4096 + rest
+    factors = alike(level, "decode_factors", (peaks, 4e-6, size, 4096, divisor), np.empty(2 * peaks.size, np.float32))
+    expected = peaks[:-1].astype(np.float64) * 4e-6 / (4096 * divisor)
+    assert factors.astype(np.float64).reshape(-1, 2).prod(axis=1)[:-1] == pytest.approx(expected, rel=1e-7)
+
+
 @pytest.mark.parametrize("places", [[2], [1, 0], [0, 2**31]])
 def test_places_outside_the_values_are_refused(level: Any, places: list[int]) -> None:
     out, factors = np.empty(100, np.float32), np.ones(2 * len(places), np.float32)
@@ -157,7 +195,8 @@ def test_every_cell_of_every_table(level: Any, workers: int) -> None:
 def chosen(level: Any, native: Any) -> Iterator[Any]:
     """The codec uses the loops of the level; a context in which it uses NumPy's."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernels, "native_blocks", lambda core, threads: level)
+        found = dispatch.native
+        patch.setattr(dispatch, "native", lambda kind, **some: level if kind is type(level) else found(kind, **some))
         patch.delenv(VARIABLE, raising=False)
         assert kernels.block_kernels() is level
         yield level
@@ -225,5 +264,14 @@ def test_arrays_that_do_not_fit_are_refused(level: Any) -> None:
         level.restore_blocks(out[:100], powers, rotation, values)
     with pytest.raises(ValueError, match="a lane for each"):
         level.estimate_blocks(signs, 8, 64, dithers, dither_sum(4, 15), out)
+    with pytest.raises(ValueError, match="two powers and a factor for each norm"):
+        level.encode_factors(factors, factors, 1.0, RATIOS, RATIOS, powers[:3], factors.copy())
+    with pytest.raises(ValueError, match="a gain for each ratio"):
+        level.encode_factors(factors, factors, 1.0, RATIOS, RATIOS[1:], powers, factors.copy())
+    for size in (64, 129, 0):
+        with pytest.raises(ValueError, match="a peak for each block"):
+            level.decode_factors(factors, 1.0, size, 64, 1.0, powers)
+    with pytest.raises(ValueError, match="two factors for each block"):
+        level.decode_factors(factors, 1.0, 65, 64, 1.0, powers[:3])
     with pytest.raises(ValueError, match="Invalid level"):
         type(level)("mmx")

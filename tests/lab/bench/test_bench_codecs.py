@@ -68,7 +68,7 @@ def test_widths_at_equal_bytes_have_less_error() -> None:
     assert found["digits", "error=0.01"]["nmse"] < flat["nmse"]
     (bound, *_) = result["bounds"]
     reached = found["digits", "error=0.01"]
-    assert bound["rate_up"] < bound["grid_up"] < reached["bits_up"]
+    assert bound["rate_up"] < bound["scalar_up"] < bound["grid_up"] < reached["bits_up"]
     assert bound["rate_down"] < bound["grid_down"] < reached["bits_down"]
     assert all(len(row) == len(widths.BOUND_COLUMNS) for row in widths.bound_rows(result))
     rows = list(widths.rows(result))

@@ -18,14 +18,13 @@ from typing import Any
 import pytest
 
 from lanesum.errors import ConfigurationError, MissingToolError
-from lanesum.rpc import controller as rpc
 from lanesum_lab.bench import (
     codec,
     congestion,
     datagrams,
     devices,
     learning,
-    observation,
+    observed_site,
     pictures,
     places,
     sparse,
@@ -75,6 +74,8 @@ def test_picture_without_matplotlib_is_refused(monkeypatch: pytest.MonkeyPatch) 
     [
         (lambda: commands.nmse(values=17), r"--values 17 is not a multiple of 16\. 16 layers share them"),
         (lambda: commands.nmse(values=16, widths=True), r"--widths takes no --values, --workers or --picture"),
+        (lambda: commands.nmse(workers="4,0"), "--workers: '0' is no positive number. Write for example 1k,25M"),
+        (lambda: commands.allreduce(sizes="1k,x"), "--sizes: 'x' is no positive number. Write for example 1k,25M"),
         (lambda: commands.codec(values=5000), "--values 5000 is not a multiple of 4096. PyTorch's version takes whole"),
         (lambda: codec.Settings(parts=("space",)), r"Unknown parts=\('space',\): expected some of speed, comparison"),
     ],
@@ -172,10 +173,9 @@ def test_taken_loopback_addresses_are_an_error() -> None:
             places.free_block(lambda _block: taken.getsockname())
 
 
-def test_trace_without_spans_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rpc, "call", lambda *_arguments: {"workers": []})
-    monkeypatch.setattr(observation, "REPORT_S", 0.0)
-    site = object.__new__(observation._Site)
-    site.controller, site._metrics = "nowhere", []
-    with pytest.raises(BenchError, match="The workers sent no spans of a trace within 0 s"):
-        site._observe(observation.TRACED, observation.Settings(block_s=0.0))
+def test_trace_that_fails_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(observed_site, "lanesum_command", lambda *_: ["sh", "-c", "echo No job. >&2; exit 1"])
+    site = object.__new__(observed_site.ObservedSite)
+    site._folder, site._controller = tmp_path, "nowhere"
+    with pytest.raises(BenchError, match=r"The job could not be traced: No job\."):
+        site.trace(2.0)

@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from lanesum_lab.tofino_model.chips import TOFINO_1
 from lanesum_lab.tofino_model.errors import TofinoModelError
 from lanesum_lab.tofino_model.switch import ModelSwitch, _model_table
 from lanesum_switch.api import CounterValue, KeySpec, Match
@@ -22,6 +24,15 @@ def test_table_with_range_keys_is_refused() -> None:
     table = cast(MatchTable, SimpleNamespace(name=_NAME, keys=keys))
     with pytest.raises(TofinoModelError, match="has keys that this package does not write: exact, range"):
         _model_table({}, table)
+
+
+@pytest.mark.parametrize("text", [None, "{"])
+def test_build_without_a_context_is_refused(text: str | None, tmp_path: Path) -> None:
+    path = tmp_path / "context.json"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(TofinoModelError, match=f"Cannot read the context of the profile: {path}: .* Run `make tofino`"):
+        ModelSwitch("harness", tmp_path, TOFINO_1)
 
 
 class CountedTable:

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import functools
 import os
-from types import ModuleType
-from typing import cast
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from lanesum import environment
 from lanesum._internal.native import availability
@@ -25,19 +25,29 @@ from lanesum.codecs.kernels import reference
 from lanesum.codecs.kernels.interface import Kernels
 from lanesum.errors import ConfigurationError
 
+_Some = TypeVar("_Some")
 _REFERENCE = Kernels(*(getattr(reference, name) for name in Kernels._fields))
 
 
 def kernels() -> Kernels:
-    """Return the kernels to use: see :func:`lanesum._internal.native.availability`, also for exceptions."""
+    """Return the kernels that codecs share; see :func:`chosen`."""
+    return chosen(_REFERENCE, "CodecKernels", threads=threads())
+
+
+def chosen(reference: _Some, name: str, **options: int) -> _Some:
+    """Return the kernels of the native class ``name``, or the ``reference`` without the native extension.
+
+    Raises the exceptions of :func:`lanesum._internal.native.availability`.
+    """
     core = availability().core
-    return _REFERENCE if core is None else native(core, threads())
+    found: _Some = reference if core is None else native(getattr(core, name), **options)
+    return found
 
 
 @functools.cache
-def native(core: ModuleType, num_threads: int) -> Kernels:
-    """Return the native kernels for this processor."""
-    return cast(Kernels, core.CodecKernels(threads=num_threads))
+def native(kind: Callable[..., Any], **options: int) -> Any:
+    """Return the native kernels of a class for this processor."""
+    return kind(**options)
 
 
 def threads() -> int:

@@ -19,6 +19,7 @@ from lanesum.aggregation.combine import Words
 from lanesum.codecs.kernels.philox import sign_words
 
 Floats: TypeAlias = NDArray[np.float32]
+Doubles: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int32]
 Bytes: TypeAlias = NDArray[np.uint8]
 

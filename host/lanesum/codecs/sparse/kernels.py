@@ -8,16 +8,14 @@ The conventions are those of :mod:`lanesum.codecs.kernels.dispatch`.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
-from types import ModuleType
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum._internal.native import availability
 from lanesum.aggregation.combine import Words
+from lanesum.codecs.kernels.dispatch import chosen
 from lanesum.codecs.kernels.interface import Floats
 from lanesum.codecs.sparse import reference
 from lanesum.codecs.sparse.hashing import Cells, Keys
@@ -43,12 +41,5 @@ _REFERENCE = SketchKernels(*(getattr(reference, name) for name in SketchKernels.
 
 
 def sketch_kernels() -> SketchKernels:
-    """Return the kernels to use; see :func:`lanesum.codecs.kernels.dispatch.kernels`."""
-    core = availability().core
-    return _REFERENCE if core is None else native(core)
-
-
-@functools.cache
-def native(core: ModuleType) -> SketchKernels:
-    """Return the native kernels."""
-    return cast(SketchKernels, core.SketchKernels())
+    """Return the kernels to use; see :func:`lanesum.codecs.kernels.dispatch.chosen`."""
+    return chosen(_REFERENCE, "SketchKernels")

@@ -17,7 +17,7 @@ from lanesum.aggregation.combine import Words
 from lanesum.codecs.base import CodecContext, Members, Result, Vector
 from lanesum.codecs.kernels.dispatch import threads
 from lanesum.codecs.norms import norms_of
-from lanesum.codecs.thc.blocks import BlockCoder, Run, cut, powers_of
+from lanesum.codecs.thc.blocks import BlockCoder, Run, cut
 from lanesum.codecs.thc.dither import dither_sum
 
 # Coordinates of a part of a round, per thread: its fixed cost is small, and parts still overlap with the network.
@@ -28,7 +28,7 @@ class Backend(Protocol):
     """Arithmetic of one all-reduce. Each method is called once, in this order.
 
     - ``norms`` returns the norms of this worker's blocks (float32, on the host). Raises the exceptions of
-      :func:`lanesum.codecs.norms.norms_of`. ``set_norms`` sets norms that were computed elsewhere, instead.
+      :func:`lanesum.codecs.norms.norms_of`. Norms that were computed elsewhere need no call.
     - ``prepare`` prepares the code round. ``peaks``: the largest norms of all workers.
     - ``encode`` encodes the words of a run.
     - ``decode`` decodes the sums of a run over all workers. The caller may reuse ``lanes`` afterwards.
@@ -49,8 +49,7 @@ class Backend(Protocol):
     @property
     def codes(self) -> Words: ...
     def norms(self) -> Vector: ...
-    def set_norms(self, norms: Vector) -> None: ...
-    def prepare(self, peaks: Vector) -> None: ...
+    def prepare(self, norms: Vector, peaks: Vector) -> None: ...
     def encode(self, number: int) -> None: ...
     def decode(self, number: int, lanes: Words) -> None: ...
     def decode_members(self, sums: Words, members: Members) -> None: ...
@@ -75,7 +74,9 @@ class HostBackend:
     ) -> None:
         missing = 0 if places is None else max(0, (int(places[-1]) + 1) * coder.block - vector.size)
         self.size = vector.size if places is None else places.size * coder.block - missing
-        self.runs = cut(self.size, coder.block, _PIECE * threads(), places)
+        # One call is faster than several, but the bytes of digits are to stay in the cache.
+        piece = _PIECE * threads() if context.in_pieces or coder.per_word else self.size
+        self.runs = cut(self.size, coder.block, piece, places)
         self.values = arrays.empty(vector.size, np.float32) if values is None else values
         self._residual = residual
         self._coder = coder
@@ -84,17 +85,12 @@ class HostBackend:
         self.own_residual: Callable[[], Any] | None = None
 
     def norms(self) -> Vector:
-        self.set_norms(norms_of(self._vector, self._coder.block, self._context))
-        return self._norms
+        return norms_of(self._vector, self._coder.block, self._context)
 
-    def set_norms(self, norms: Vector) -> None:
-        self._norms = norms
-        self._powers = powers_of(norms)
-
-    def prepare(self, peaks: Vector) -> None:
+    def prepare(self, norms: Vector, peaks: Vector) -> None:
         context, coder = self._context, self._coder
         self._peaks = peaks
-        self._positions = coder.positions(self._norms, peaks)
+        self._powers, self._positions = coder.factors(norms, peaks)
         self._scales = coder.scales(self.size, peaks, context.divisor)
         self._everyone = dither_sum(context.workers, coder.grid.granularity)
         self.codes: Words = arrays.empty(self.runs[-1].words(coder.code_bits).stop, np.uint32)

@@ -23,16 +23,11 @@ from lanesum.codecs.kernels.interface import Rotation, rotation_of
 from lanesum.codecs.kernels.packing import lane_contribution
 from lanesum.codecs.kernels.reference import FLOAT32_MAX
 from lanesum.codecs.thc.dither import UNIT, DitherSum, Rounding, SharedDithers, dither_offset, dither_sum
-from lanesum.codecs.thc.grid import Grid
+from lanesum.codecs.thc.grid import RATIOS, Grid
 from lanesum.codecs.thc.kernels import block_kernels
 from lanesum.codecs.thc.reference import LEFT_OUT, digit_base, padded_length, picked, put
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import CODE_TABLE_ENTRIES
-
-# Limits of a factor: inside float32, and far beyond any factor of values that are neither clamped nor lost.
-_LARGEST_FACTOR, _SMALLEST_FACTOR = 1e30, 1e-30
-# Largest exponent of the first of two factors; the second has the rest.
-_FIRST_EXPONENT = 100
 
 
 @dataclass(frozen=True)
@@ -73,12 +68,6 @@ class Run:
         each, before = num_words(self.block, bits), self.stop - 1
         last = self.padded.stop - before * self.block
         return slice(self.first * each, before * each + num_words(last, bits))
-
-    def lengths(self) -> NDArray[np.int64]:
-        """Return the number of coordinates of each block, with the padding."""
-        lengths = np.full(self.stop - self.first, self.block, dtype=np.int64)
-        lengths[-1:] = self.padded.stop - (self.stop - 1) * self.block
-        return lengths
 
 
 def cut(size: int, block: int, piece: int, places: Words | None = None) -> list[Run]:
@@ -213,9 +202,10 @@ class BlockCoder:
         """Return the entry of its accumulator word for each padded coordinate."""
         if not self.per_word:
             return np.repeat(of_word, 32 // self.unpacked_bits)
-        each, lengths = num_words(self.block, self.lane_bits), run.lengths().tolist()
-        rows = [np.tile(of_word[at * each :][:each], self.per_word)[:length] for at, length in enumerate(lengths)]
-        return np.concatenate(rows)
+        each = num_words(self.block, self.lane_bits)
+        starts = range(0, of_word.size, each)
+        rows = [np.tile(of_word[at : at + each], self.per_word)[: self.block] for at in starts]
+        return np.concatenate(rows)[: run.padded.stop - run.padded.start]
 
     def _rounding(self, context: CodecContext) -> Rounding:
         offset, flip = dither_offset(context.worker, context.workers), context.worker & 1
@@ -223,30 +213,21 @@ class BlockCoder:
 
     def _rotation(self, context: CodecContext) -> Rotation:
         """Return the rotation of a round: its diagonal is the same for all blocks, and new in every round."""
-        return rotation_of(self.block, self.block, context.seed, _round(context))
+        return rotation_of(self.block, self.block, context.seed, context.round & 0xFFFFFFFF)
 
-    def positions(self, norms: Vector, peaks: Vector) -> Vector:
-        """Return the factors from rotated blocks to positions in steps of 1/65536; 0 for blocks of zeros."""
-        units = np.exp2(np.frexp(norms.astype(np.float64))[1])
-        steps = UNIT * self.grid.granularity / (2 * self.grid.limit)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            gains = self.grid.gains(norms / peaks)
-            factors = np.clip(steps * units * gains / peaks, _SMALLEST_FACTOR, _LARGEST_FACTOR)
-        return np.where(peaks > 0, factors, 0).astype(np.float32)
+    def factors(self, norms: Vector, peaks: Vector) -> tuple[Vector, Vector]:
+        """Return two powers of two for each block, and the factor from its rotated values to positions."""
+        powers, positions = np.empty(2 * norms.size, np.float32), np.empty(norms.size, np.float32)
+        step = UNIT * self.grid.granularity / (2 * self.grid.limit)
+        block_kernels().encode_factors(norms, peaks, step, RATIOS, self.grid.gains, powers, positions)
+        return powers, positions
 
     def scales(self, size: int, peaks: Vector, divisor: int) -> Vector:
-        """Return the factors from rotated estimates to values of a vector of ``size``: two for each block.
-
-        The second factor is a power of two, so the product of both is exact, and each is in the range of float32.
-        """
+        """Return the factors from rotated estimates to values of a vector of ``size``: two for each block."""
+        scales = np.empty(2 * peaks.size, np.float32)
         step = 2 * self.grid.limit / self.grid.granularity / UNIT
-        lengths = Run(0, peaks.size, size, self.block).lengths()
-        mantissas, exponents = np.frexp(peaks.astype(np.float64) * step / (lengths * float(divisor)))
-        first = np.clip(exponents, -_FIRST_EXPONENT, _FIRST_EXPONENT)
-        factors = np.empty((peaks.size, 2), dtype=np.float32)
-        factors[:, 0] = np.ldexp(mantissas.astype(np.float32), first)
-        factors[:, 1] = np.ldexp(np.float32(1), exponents - first)
-        return factors.reshape(-1)
+        block_kernels().decode_factors(peaks, step, size, self.block, float(divisor), scales)
+        return scales
 
 
 def code_cells(grid: Grid) -> NDArray[np.uint8]:
@@ -256,22 +237,10 @@ def code_cells(grid: Grid) -> NDArray[np.uint8]:
     return (below + LEFT_OUT * ~np.isin(integers, levels)).astype(np.uint8)
 
 
-def powers_of(norms: Vector) -> Vector:
-    """Return two powers of two for each block, whose product scales its norm to 0.5 to 1."""
-    exponents = -np.frexp(norms)[1]
-    first = np.clip(exponents, -_FIRST_EXPONENT, _FIRST_EXPONENT)
-    powers = np.stack((np.ldexp(np.float32(1), first), np.ldexp(np.float32(1), exponents - first)), axis=1)
-    return powers.astype(np.float32).reshape(-1)
-
-
 def _pairs(run: Run) -> slice:
     """Return the range of the run in an array with two entries for each block."""
     return slice(2 * run.first, 2 * run.stop)
 
 
 def _dithers(run: Run, context: CodecContext) -> SharedDithers:
-    return SharedDithers(context.seed, _round(context), run.first)
-
-
-def _round(context: CodecContext) -> int:
-    return context.round & 0xFFFFFFFF
+    return SharedDithers(context.seed, context.round & 0xFFFFFFFF, run.first)

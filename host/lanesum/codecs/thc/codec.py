@@ -143,7 +143,7 @@ class THC:
         norms = backend.norms()
         norm_shape = RoundShape(LaneOp.MAX, norms.size)
         reply = yield Round(LaneOp.MAX, norms.view(np.uint32), label="norm")
-        backend.prepare(checked_peaks(reply, norm_shape))
+        backend.prepare(norms, checked_peaks(reply, norm_shape))
         round_, finish = self.code_round(backend, context)
         return finish((yield round_))
 

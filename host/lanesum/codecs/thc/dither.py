@@ -31,6 +31,7 @@ from lanesum.codecs.kernels.philox import shared_dithers
 #: One step of the grid, in the units of dithers.
 UNIT = 1 << 16
 _HALF = UNIT // 2
+_NO_OFFSETS = np.empty(0, np.uint16)
 
 
 def dither_offset(worker: int, workers: int) -> int:
@@ -105,9 +106,10 @@ def dither_sum(workers: int, granularity: int, contributors: NDArray[np.bool_] |
 
     ``granularity``: steps of the grid.
     """
-    offsets = np.arange(workers, dtype=np.int64) * UNIT // workers
     if contributors is None:
-        contributors = np.ones(workers, dtype=np.bool_)
+        total = sum(dither_offset(worker, workers) for worker in range(workers))
+        return DitherSum(workers, _NO_OFFSETS, -1, total + workers * (granularity - 1) * _HALF, workers)
+    offsets = np.arange(workers, dtype=np.int64) * UNIT // workers
     count = int(contributors.sum())
     middle = count * (granularity - 1) * _HALF
     if 2 * count >= workers:

@@ -25,7 +25,6 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum.codecs.kernels.interface import Floats
 from lanesum.errors import ConfigurationError
 
 # T is a multiple of this step, so it is the same float on every machine.
@@ -35,8 +34,10 @@ _LIMITS = np.arange(96, 321, dtype=np.float64) * np.float64(_LIMIT_STEP)
 _TIE = 1e-10
 # Number of positions between two integers of the grid at which the density is sampled.
 _SAMPLES = 16
-# Steps of the iteration for a gain, each of which divides its error by 1.5 to 10,000; and the tabulated ratios.
-_GAIN_STEPS, _RATIOS = 50, np.linspace(0, 1, 129)
+# Steps of the iteration for a gain, each of which divides its error by 1.5 to 10,000.
+_GAIN_STEPS = 50
+#: Ratios of a block's norm to the largest one for which gains are tabulated.
+RATIOS = np.linspace(0, 1, 129)
 
 
 @dataclass(frozen=True)
@@ -67,12 +68,9 @@ class Grid:
         return len(self.levels) == self.granularity + 1
 
     @cached_property
-    def _gains(self) -> NDArray[np.float64]:
-        return np.array([1.0, *(gain(self.limit, ratio) for ratio in _RATIOS[1:].tolist())])
-
-    def gains(self, ratios: Floats) -> NDArray[np.float64]:
-        """Return the gain of a worker's block for each of the ``ratios`` of its norm to the largest one."""
-        return np.interp(ratios, _RATIOS, self._gains)
+    def gains(self) -> NDArray[np.float64]:
+        """Gain of a worker's block for each of ``RATIOS``."""
+        return np.array([1.0, *(gain(self.limit, ratio) for ratio in RATIOS[1:].tolist())])
 
     def error(self, agreeing: int = 1) -> float:
         """Return the expected squared error of the mean of ``agreeing`` equal vectors, in units of their variance."""

@@ -7,15 +7,12 @@ The conventions are those of :mod:`lanesum.codecs.kernels.dispatch`.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
-from types import ModuleType
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
-from lanesum._internal.native import availability
 from lanesum.aggregation.combine import Words
-from lanesum.codecs.kernels.dispatch import threads
-from lanesum.codecs.kernels.interface import Floats, Rotation
+from lanesum.codecs.kernels.dispatch import chosen, threads
+from lanesum.codecs.kernels.interface import Doubles, Floats, Rotation
 from lanesum.codecs.thc import reference
 from lanesum.codecs.thc.dither import DitherSum, Rounding, SharedDithers
 
@@ -23,6 +20,8 @@ from lanesum.codecs.thc.dither import DitherSum, Rounding, SharedDithers
 class BlockKernels(NamedTuple):
     """Kernels on runs of blocks; :mod:`lanesum.codecs.thc.reference` documents each of them and its arguments."""
 
+    encode_factors: Callable[[Floats, Floats, float, Doubles, Doubles, Floats, Floats], None]
+    decode_factors: Callable[[Floats, float, int, int, float, Floats], None]
     encode_blocks: Callable[[Floats, Floats, Floats, Rotation, SharedDithers, Rounding, Words, Words | None], None]
     estimate_blocks: Callable[[Words, int, int, SharedDithers, DitherSum, Floats], None]
     restore_blocks: Callable[[Floats, Floats, Rotation, Floats], None]
@@ -36,12 +35,5 @@ _REFERENCE = BlockKernels(*(getattr(reference, name) for name in BlockKernels._f
 
 
 def block_kernels() -> BlockKernels:
-    """Return the kernels to use; see :func:`lanesum.codecs.kernels.dispatch.kernels`."""
-    core = availability().core
-    return _REFERENCE if core is None else native_blocks(core, threads())
-
-
-@functools.cache
-def native_blocks(core: ModuleType, num_threads: int) -> BlockKernels:
-    """Return the native kernels for this processor."""
-    return cast(BlockKernels, core.BlockKernels(threads=num_threads))
+    """Return the kernels to use; see :func:`lanesum.codecs.kernels.dispatch.chosen`."""
+    return chosen(_REFERENCE, "BlockKernels", threads=threads())

@@ -19,7 +19,7 @@ from lanesum._internal import arrays
 from lanesum.aggregation.combine import Words, expand
 from lanesum.codecs.base import is_tensor
 from lanesum.codecs.kernels.hadamard import hadamard_transform
-from lanesum.codecs.kernels.interface import Floats, Rotation
+from lanesum.codecs.kernels.interface import Doubles, Floats, Rotation
 from lanesum.codecs.kernels.packing import lanes_of, pack, unpack_lanes
 from lanesum.codecs.kernels.philox import expand_signs
 from lanesum.codecs.kernels.reference import FLOAT32_MAX
@@ -32,12 +32,53 @@ MIN_BLOCK = 32
 # Entry of a table of cells: the code of the level at or below, and a flag for an integer that is not a level.
 CODE_BITS = 0x7F
 LEFT_OUT = 0x80
+# Limits of a factor: inside float32, and far beyond any factor of values that are neither clamped nor lost.
+_SMALLEST_FACTOR, _LARGEST_FACTOR = 1e-30, 1e30
+# Largest exponent of the first of two powers; the second has the rest.
+_FIRST_EXPONENT = 100
 
 
 def padded_length(size: int, block: int) -> int:
     """Return the number of coordinates of a vector of ``size`` with its padding."""
     full, rest = divmod(size, block)
     return full * block + (max(MIN_BLOCK, 1 << (rest - 1).bit_length()) if rest else 0)
+
+
+def encode_factors(
+    norms: Floats, peaks: Floats, step: float, ratios: Doubles, gains: Doubles, powers: Floats, factors: Floats
+) -> None:
+    """Write the powers, which scale the norm of a block to 0.5 to 1, and the factors of :func:`encode_blocks`.
+
+    ``peaks``: the largest norms of all workers. ``step``: positions of one unit of them. ``gains``: of the ``ratios``
+    of both norms, between which they are interpolated. The factor of a block of zeros on all workers is 0.
+    """
+    exponents = np.frexp(norms)[1]
+    powers[...] = _two_powers(-exponents).reshape(-1)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        gain = np.interp(norms / peaks, ratios, gains)
+        found = np.clip(step * np.exp2(exponents) * gain / peaks, _SMALLEST_FACTOR, _LARGEST_FACTOR)
+    factors[...] = np.where(peaks > 0, found, 0)
+
+
+def decode_factors(peaks: Floats, step: float, size: int, block: int, divisor: float, factors: Floats) -> None:
+    """Write two factors from estimates to values for each block of a vector of ``size``, as in :func:`restore_blocks`.
+
+    ``step``: of estimates, in units of ``peaks``. The second factor is a power of two, so the product of both is exact,
+    and each is in the range of float32.
+    """
+    lengths = np.full(peaks.size, float(block))
+    lengths[-1:] = padded_length(size, block) - block * (peaks.size - 1)
+    mantissas, exponents = np.frexp(peaks.astype(np.float64) * step / (lengths * divisor))
+    pairs = _two_powers(exponents)
+    pairs[:, 0] *= mantissas.astype(np.float32)
+    factors[...] = pairs.reshape(-1)
+
+
+def _two_powers(exponents: NDArray[np.int32]) -> NDArray[np.float32]:
+    """Return two powers of two, whose exponents have the sum of each of ``exponents``: shape (blocks, 2)."""
+    first = np.clip(exponents, -_FIRST_EXPONENT, _FIRST_EXPONENT)
+    powers: NDArray[np.float32] = np.ldexp(np.float32(1), np.stack((first, exponents - first), axis=1))
+    return powers
 
 
 def encode_blocks(

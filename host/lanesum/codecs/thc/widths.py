@@ -187,7 +187,7 @@ class WidthTHC(THC):
         peaks = checked_peaks((yield Round(LaneOp.MAX, words, label="norm")), RoundShape(LaneOp.MAX, words.size))
         widths = self.widths(peaks[: norms.size], peaks[norms.size :], size // self.fine)
         if widths is None:
-            backend.prepare(peaks[norms.size :])
+            backend.prepare(coarse, peaks[norms.size :])
             round_, finish = self.code_round(backend, context)
             return finish((yield round_))
         vector, stream = x, cast(Any, nullcontext)
@@ -219,8 +219,7 @@ class WidthTHC(THC):
                         part = cast(Backend, codec._backend(picked(vector, blocks, self.fine), own))
                 else:
                     part = HostBackend(codec.coder, vector, own, blocks.astype(np.uint32), values, residual)
-                part.set_norms(norms[blocks])
-                part.prepare(peaks[blocks])
+                part.prepare(norms[blocks], peaks[blocks])
                 groups.append((blocks, *codec.code_round(part, context)))
         rounds = [round_ for _, round_, _ in groups]
         if rounds:

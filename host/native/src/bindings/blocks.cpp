@@ -19,6 +19,7 @@
 #include "bindings/module.hpp"
 #include "bindings/parts.hpp"
 #include "bindings/released.hpp"
+#include "codecs/factors.hpp"
 #include "codecs/kernels.hpp"
 #include "lanes/level.hpp"
 #include "protocol/spec.hpp"
@@ -200,6 +201,27 @@ public:
 
     const std::string &level() const { return level_; }
 
+    static void encode_factors(Array<const float> norms, Array<const float> peaks, double step,
+                               Array<const double> ratios, Array<const double> gains, Array<float> powers,
+                               Array<float> factors) {
+        const std::size_t count = norms.size();
+        require(peaks.size() == count && factors.size() == count && powers.size() == 2 * count,
+                "a peak, two powers and a factor for each norm");
+        require(ratios.size() > 0 && gains.size() == ratios.size(), "a gain for each ratio");
+        const codecs::Gains table{ratios.data(), gains.data(), ratios.size()};
+        codecs::encode_factors(norms.data(), peaks.data(), count, step, table, powers.data(), factors.data());
+    }
+
+    static void decode_factors(Array<const float> peaks, double step, std::size_t size, std::size_t block,
+                               double divisor, Array<float> factors) {
+        check_block(block);
+        const std::size_t count = peaks.size();
+        require(count > 0 && count == blocks(size, block), "a peak for each block");
+        require(factors.size() == 2 * count, "two factors for each block");
+        const std::size_t last_length = padded(size, block) - (count - 1) * block;
+        codecs::decode_factors(peaks.data(), count, step, block, last_length, divisor, factors.data());
+    }
+
     void encode(Array<const float> values, Array<const float> powers, Array<const float> factors,
                 const arguments::Rotation &rotation, const arguments::SharedDithers &dithers,
                 const arguments::Rounding &rounding, Array<std::uint32_t> words,
@@ -338,6 +360,10 @@ void define_blocks(nb::module_ &module) {
                              "Kernels of thc; see lanesum.codecs.thc.kernels. ``level``: vector instructions to use.")
         .def(nb::init<const std::optional<std::string> &, std::size_t>(), arg("level") = nb::none(), arg("threads") = 1)
         .def_prop_ro("level", &BlockKernels::level)
+        .def_static("encode_factors", &BlockKernels::encode_factors, array("norms"), array("peaks"), arg("step"),
+                    array("ratios"), array("gains"), array("powers"), array("factors"))
+        .def_static("decode_factors", &BlockKernels::decode_factors, array("peaks"), arg("step"), arg("size"),
+                    arg("block"), arg("divisor"), array("factors"))
         .def("encode_blocks", &BlockKernels::encode, array("values"), array("powers"), array("factors"),
              arg("rotation"), arg("dithers"), arg("rounding"), array("words"), places)
         .def("estimate_blocks", &BlockKernels::estimate, array("lanes"), arg("lane_bits"), arg("block"), arg("dithers"),

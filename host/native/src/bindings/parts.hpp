@@ -13,8 +13,8 @@ namespace lanesum::bindings {
 
 /// Minimum number of values of a part: a thread computes more of them while another one joins.
 constexpr std::size_t MIN_PART = std::size_t{1} << 15;
-/// Parts of each thread, so that one that joins late has fewer of them.
-constexpr std::size_t PARTS_PER_THREAD = 4;
+/// Parts of each thread, so that one that joins late has fewer of them, and none waits long for the last one.
+constexpr std::size_t PARTS_PER_THREAD = 32;
 constexpr std::size_t MAX_THREADS = 256;
 
 inline std::size_t checked_threads(std::size_t threads) {

@@ -9,11 +9,10 @@ The conventions are those of :mod:`lanesum.codecs.kernels.dispatch`.
 from __future__ import annotations
 
 import math
-from typing import Protocol, cast
+from typing import Protocol
 
-from lanesum._internal.native import availability
 from lanesum.aggregation.combine import Words
-from lanesum.codecs.kernels import dispatch
+from lanesum.codecs.kernels.dispatch import chosen
 from lanesum.codecs.kernels.interface import Bytes, Floats, Rotation
 from lanesum_lab.baselines.thc_paper import reference
 from lanesum_lab.baselines.thc_paper.arguments import LaneContributors, RandomKey, Scale
@@ -50,10 +49,9 @@ class PaperKernels(Protocol):
 
 
 def kernels() -> PaperKernels:
-    """Return the kernels to use; see :func:`lanesum.codecs.kernels.dispatch.kernels`."""
-    core = availability().core
-    # mypy checks the module against the protocol here.
-    return reference if core is None else cast(PaperKernels, dispatch.native(core, 1))
+    """Return the kernels to use; see :func:`lanesum.codecs.kernels.dispatch.chosen`."""
+    of_numpy: PaperKernels = reference  # mypy checks the module against the protocol here
+    return chosen(of_numpy, "CodecKernels", threads=1)
 
 
 def powers_of_two(exponent: int) -> tuple[float, float]:
