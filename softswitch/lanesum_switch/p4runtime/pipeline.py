@@ -139,7 +139,7 @@ class PipelineManager:
     def _adopt(self, action: int, verified: _Verified) -> None:
         """Use a P4Info without device config, which describes the program that the switch runs already."""
         if action != _Set.VERIFY_AND_COMMIT:
-            raise StatusError(UNKNOWN, "The configuration has no device config")
+            raise StatusError(UNKNOWN, "The configuration has no device config: send it too, or use VERIFY_AND_COMMIT")
         for table in verified.index.tables.values():
             if table.name not in self._switch.tables:
                 raise invalid(f"The switch has no table {table.name}: send the device config too")
@@ -163,7 +163,7 @@ class PipelineManager:
 
     def _commit(self) -> None:
         if self._saved is None or self._pipeline is None:
-            raise StatusError(UNKNOWN, "There is no saved configuration to commit")
+            raise StatusError(UNKNOWN, "There is no saved configuration to commit: use VERIFY_AND_SAVE first")
         spare = self._pipeline.program.switch
         _load_program(self._switch, self._saved)
         copy_state(spare, self._switch)
