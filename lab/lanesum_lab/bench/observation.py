@@ -29,7 +29,7 @@ READ, SCRAPED, TRACED = "top", "top and a scrape", "top and a trace"
 USUAL, COUNTED = "all at usual rates", "all at usual rates, counted"
 #: Usual seconds between two reads of top, two scrapes, and two traces; and those of a trace.
 TOP_S, SCRAPE_S, TRACE_EVERY_S, TRACE_S = 2.0, 15.0, 60.0, 2.0
-_TRACED_BLOCKS = 2  # length of a block with a trace, in blocks
+_TRACED_BLOCKS = 1.5  # length of a block with a trace, in blocks
 _EVERY_S = {"read of top": TOP_S, "scrape of all endpoints": SCRAPE_S, "trace": TRACE_EVERY_S}
 _READ, _SCRAPE, _TRACE = _EVERY_S
 _OFTEN_TOP_S = 0.5  # while the cost of a read is counted
@@ -98,17 +98,18 @@ def _pairs_of(site: ObservedSite, settings: Settings, values: int) -> dict[str, 
         count *= 2
     each_s = min(site.block(AllReduces(values, count)).wall_s for _ in range(_CALIBRATIONS)) / count
     task = AllReduces(values, max(1, round(settings.block_s / each_s)))
-    long = AllReduces(values, _TRACED_BLOCKS * task.count)
-    kinds: dict[str, tuple[int, AllReduces, Callable[[], None]]] = {
-        READ: (settings.repeats, task, lambda: None),
-        SCRAPED: (max(1, settings.repeats // 4), task, site.scrape),
-        TRACED: (max(1, settings.repeats // 4), long, lambda: site.trace(TRACE_S)),
+    long = AllReduces(values, round(_TRACED_BLOCKS * task.count))
+    kinds: dict[str, tuple[int, AllReduces, Callable[[], Callable[[], None]]]] = {
+        READ: (settings.repeats, task, lambda: lambda: None),
+        SCRAPED: (max(1, settings.repeats // 4), task, lambda: site.scrape),
+        TRACED: (max(1, settings.repeats // 4), long, lambda: site.prepare_trace(TRACE_S)),
     }
     found: dict[str, list[_Pair]] = {kind: [] for kind in kinds}
     order = [kind for kind, (number, _, _) in kinds.items() for _ in range(number)]
     is_plain_first = True
     for kind in np.random.default_rng(1).permutation(order):
-        _, work, observe = kinds[kind]
+        _, work, prepare = kinds[kind]
+        observe = prepare()
         blocks = [site.block(work, None if is_plain else observe) for is_plain in (is_plain_first, not is_plain_first)]
         found[kind].append((blocks[0], blocks[1]) if is_plain_first else (blocks[1], blocks[0]))
         is_plain_first = not is_plain_first
