@@ -145,23 +145,21 @@ class ObservedSite:
 
         return trace
 
-    def block(self, task: AllReduces, observe: Callable[[], None] | None = None) -> Block:
-        """Run all-reduces; with ``observe``, which runs in a thread of its own meanwhile, top reads too."""
+    def block(self, task: AllReduces, observe: Callable[[], None] = lambda: None) -> Block:
+        """Run all-reduces, and meanwhile ``observe`` in a thread of its own."""
         failed: list[Exception] = []
 
         def observed() -> None:
             try:
-                if observe is not None:
-                    observe()
+                observe()
             except Exception as error:
                 failed.append(error)
 
         thread = threading.Thread(target=observed)
         cpu_s = self.cpu_s()
-        with contextlib.nullcontext() if observe is None else self.top():
-            thread.start()
-            times = self._agents.ask(dict.fromkeys(WORKERS, task))
-            thread.join()
+        thread.start()
+        times = self._agents.ask(dict.fromkeys(WORKERS, task))
+        thread.join()
         used_s = self.cpu_s() - cpu_s
         if failed:
             raise failed[0]

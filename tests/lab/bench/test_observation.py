@@ -64,5 +64,5 @@ def test_run_observes_a_job_in_each_way() -> None:
         ("scrape of all endpoints", "15 s", "of the job"),
         ("read of top", "2 s", "of an embedded switch"),
         ("scrape of all endpoints", "15 s", "of an embedded switch"),
-        ("trace", "60 s", "of the job, 2,000 values"),
+        ("trace", "60 s", "of the job"),
     ]
