@@ -198,10 +198,15 @@ def sparse_table(result: dict[str, Any]) -> str:
 def observation_table(result: dict[str, Any]) -> str:
     """Return the cost of top, metrics and traces."""
     words = (
-        f"Medians of {result['repeats']} pairs of blocks of {result['block_s']:g} s (95 % confidence interval), "
-        f"{result['workers']} workers, codec {result['codec']}, {_machine(result)}."
+        f"Blocks of {result['block_s']:g} s, twice as long with a trace; top read every "
+        f"{result['observed_s'] / result['reads']:.1f} s. Medians of pairs, and means of {result['windows']} windows, "
+        f"with 95 % confidence intervals. {result['workers']} workers, codec {result['codec']}, {_machine(result)}."
     )
-    return "\n".join([*_markdown(observation.COLUMNS[:-1], (row[:-1] for row in observation.rows(result))), "", words])
+    tables = (
+        _markdown(observation.COLUMNS, observation.rows(result)),
+        _markdown(observation.COST_COLUMNS, observation.cost_rows(result)),
+    )
+    return "\n".join([*tables[0], "", *tables[1], "", words])
 
 
 def learning_table(result: dict[str, Any]) -> str:

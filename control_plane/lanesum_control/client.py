@@ -7,7 +7,7 @@ Messages are encoded and decoded in the caller's thread, so that a large table d
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, Self
 
 from google.protobuf import text_format
@@ -21,6 +21,7 @@ from lanesum_control.event_loop import run
 from lanesum_control.p4info import P4InfoNames
 from lanesum_control.pipelines import CompiledPipeline
 from lanesum_control.session import GONE, P4RuntimeSession, Session
+from lanesum_control.wire_format import fields, integer
 
 grpc = import_grpc()
 DEFAULT_DEVICE_ID = P4RuntimeSession.DEVICE_ID
@@ -34,6 +35,16 @@ PUSH_TIMEOUT_S = 120.0
 _GET_PROGRAM = "GetForwardingPipelineConfig"
 _NOT_PRIMARY = grpc.StatusCode.PERMISSION_DENIED
 TOO_MANY_CALLS = grpc.StatusCode.RESOURCE_EXHAUSTED
+# Field numbers of an answer to a read, and from an entity to the action and the counter of a table entry.
+_ENTITIES = p4runtime_pb2.ReadResponse.ENTITIES_FIELD_NUMBER
+_ENTRY, _OF = p4runtime_pb2.Entity.TABLE_ENTRY_FIELD_NUMBER, p4runtime_pb2.TableEntry
+_ACTION_ID = (
+    _ENTRY,
+    _OF.ACTION_FIELD_NUMBER,
+    p4runtime_pb2.TableAction.ACTION_FIELD_NUMBER,
+    p4runtime_pb2.Action.ACTION_ID_FIELD_NUMBER,
+)
+_PACKETS = (_ENTRY, _OF.COUNTER_DATA_FIELD_NUMBER, p4runtime_pb2.CounterData.PACKET_COUNT_FIELD_NUMBER)
 _NO_PROGRAM = grpc.StatusCode.FAILED_PRECONDITION
 
 
@@ -242,6 +253,18 @@ class SwitchConnection(Closing):
             raise SwitchUnreachableError(
                 f"Reading from the switch at {self.address} failed: {error.code().name} {error.details()}."
             ) from error
+
+    def read_packets(self, entities: Iterable[p4runtime_pb2.Entity]) -> Iterator[tuple[int, int]]:
+        """Yield action id and counted packets of all matching table entries. Raises SwitchUnreachableError."""
+        for answer in self.read_answers(entities):
+            try:
+                for number, entity in fields(answer):
+                    if number == _ENTITIES and isinstance(entity, bytes):
+                        yield integer(entity, *_ACTION_ID), integer(entity, *_PACKETS)
+            except ValueError as error:
+                raise SwitchUnreachableError(
+                    f"The switch at {self.address} answered a read of counters with no message: {error}."
+                ) from error
 
     def _describe(self, update: p4runtime_pb2.Update) -> str:
         kind = p4runtime_pb2.Update.Type.Name(update.type)

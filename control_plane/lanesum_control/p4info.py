@@ -133,6 +133,10 @@ class P4InfoNames:
         """Return the full name of a table number. Raises PipelineError for a number that the P4Info lacks."""
         return str(self._table_of(number).preamble.name)
 
+    def action_name(self, number: int) -> str:
+        """Return the full name of an action number; empty for one that the P4Info lacks."""
+        return str(self._actions_by_id[number].preamble.name) if number in self._actions_by_id else ""
+
     def _table_of(self, number: int) -> Any:
         if number not in self._tables_by_id:
             raise PipelineError(
@@ -168,7 +172,7 @@ class P4InfoNames:
         return EntryRead(
             table.preamble.name,
             match,
-            action.preamble.name if action else "",
+            self.action_name(entry.action.action.action_id),
             given,
             entry.counter_data.packet_count,
             entry.counter_data.byte_count,

@@ -61,7 +61,7 @@ class RemoteServer:
 
     def _call(self, method: str, message: dict[str, Any]) -> dict[str, Any]:
         try:
-            return json_grpc.call(self.address, SERVICE, method, {**message, **self._fence}, self._timeout_s)
+            return self._exchange(method, {**message, **self._fence})
         except json_grpc.NoAnswerError as error:
             raise ServerUnreachableError(
                 f"No aggregation server answers at {self.address} within {self._timeout_s:g} s.",
@@ -69,6 +69,10 @@ class RemoteServer:
             ) from error
         except json_grpc.RefusedCallError as error:
             raise ServerError(f"The aggregation server at {self.address}: {error}") from error
+
+    def _exchange(self, method: str, message: dict[str, Any]) -> dict[str, Any]:
+        """Send a message, and return the answer. Raises RefusedCallError, NoAnswerError."""
+        return json_grpc.call(self.address, SERVICE, method, message, self._timeout_s)
 
 
 def _status(message: dict[str, Any]) -> ServerStatus:

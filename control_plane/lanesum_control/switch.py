@@ -314,10 +314,11 @@ class P4RuntimeSwitch:
         counted as ``take_over``, and by its later decision.
         """
         counts: dict[str, int] = {}
-        for table in filter(self._names.has_table, DECISION_TABLES):
-            for entry in self.entries(table):
-                name = entry.action.rpartition(".")[2]
-                counts[name] = counts.get(name, 0) + entry.packets
+        tables = filter(self._names.has_table, DECISION_TABLES)
+        wanted = [p4runtime_pb2.Entity(table_entry=self._names.wildcard(table)) for table in tables]
+        for action, packets in self.connection.read_packets(wanted):
+            name = self._names.action_name(action).rpartition(".")[2]
+            counts[name] = counts.get(name, 0) + packets
         for name in _COUNTED_TWICE:
             counts[name] = counts.get(name, 0) - counts.get(_TAKE_OVER, 0)
         return counts

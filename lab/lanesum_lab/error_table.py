@@ -16,6 +16,10 @@ PACKAGES = (
     "lab/lanesum_lab",
 )
 _ROOT = "LanesumError"
+# The other one ends calls over P4Runtime and BF Runtime.
+_ROOTS = (_ROOT, "StatusError")
+# Errors with a status code.
+_CODED = ("RefusedError", "StatusError")
 # Stands for a value that is known when the error is raised.
 VALUE = "…"
 
@@ -50,8 +54,8 @@ def modules(root: Path) -> dict[str, ast.Module]:
 
 def error_classes(parsed: Mapping[str, ast.Module]) -> dict[str, ErrorClass]:
     """Return the types of errors, by name: ``LanesumError`` and those below it."""
-    every = {
-        node.name: ErrorClass(
+    every = [
+        ErrorClass(
             node.name,
             tuple(_name(base) for base in node.bases),
             (ast.get_docstring(node) or "").partition("\n")[0],
@@ -60,10 +64,10 @@ def error_classes(parsed: Mapping[str, ast.Module]) -> dict[str, ErrorClass]:
         for module, tree in parsed.items()
         for node in tree.body
         if isinstance(node, ast.ClassDef)
-    }
-    found = {_ROOT: every[_ROOT]}
+    ]
+    found = {one.name: one for one in every if one.name in _ROOTS}
     while more := {
-        name: one for name, one in every.items() if name not in found and any(base in found for base in one.bases)
+        one.name: one for one in every if one.name not in found and any(base in found for base in one.bases)
     }:
         found |= more
     return found
@@ -96,11 +100,12 @@ def _messages(module: str, tree: ast.Module, known: Container[str], made: Mappin
             name = made.get(name, _ROOT)
         if name not in known:
             continue
-        what = text(node.args[0])
+        # A status code is in front of the message.
+        what, *steps = (_name(node.func) in _CODED and node.args[1:2]) or node.args
         # A message that is handed on, such as that of a cause, has no words of its own.
-        if what.strip(f"{VALUE} .:"):
-            steps = [*node.args[1:], *(one.value for one in node.keywords if one.arg == "next_step")]
-            yield Message(name, what, text(steps[0]) if steps else "", module, node.lineno)
+        if (words := text(what)).strip(f"{VALUE} .:"):
+            steps += (one.value for one in node.keywords if one.arg == "next_step")
+            yield Message(name, words, text(steps[0]) if steps else "", module, node.lineno)
 
 
 def text(node: ast.expr) -> str:

@@ -9,6 +9,7 @@ import json
 import math
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -35,6 +36,7 @@ from tests.command_line import invoke
 from tests.control_plane.control_fakes import Site, request
 
 ZERO = dict.fromkeys(COUNTS, 0)
+NOTHING_LISTENS = "127.0.0.1:1"
 
 
 class Transport:
@@ -296,7 +298,7 @@ def test_top_in_a_terminal_ends_when_the_controller_refuses(monkeypatch: pytest.
     refusal = rpc.ControllerError("No job 'a' is admitted.")
     monkeypatch.setattr(rpc, "call", answering(answer(figures("w1", 1.0)), refusal))
     with pytest.raises(rpc.ControllerError, match="No job 'a' is admitted"):
-        top.show("controller", "a", 2.0, once=False, as_json=False)
+        top.show(NOTHING_LISTENS, "a", 2.0, once=False, as_json=False)
 
 
 def test_top_in_a_terminal_goes_on_until_sigint(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -315,10 +317,28 @@ def test_top_in_a_terminal_goes_on_until_sigint(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(rpc, "call", answering(answer(quick, slow), restarting, answer(*reversed(later))))
     monkeypatch.setattr(top, "time", SimpleNamespace(sleep=sleep, monotonic=time.monotonic))
-    top.show("controller", None, 2.5, once=False, as_json=False)
+    top.show(NOTHING_LISTENS, None, 2.5, once=False, as_json=False)
     assert slept == [2.5] * 3
     text = shown.getvalue()
     assert text.index("No controller answers.") < text.index("alive, straggler") < text.rindex(" w5 ")
+
+
+def test_top_keeps_one_connection_until_it_fails(
+    controller: Controller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    call = rpc.call
+    monkeypatch.setattr(rpc, "call", lambda *rest, **more: (opened.append(rest[1]), call(*rest, **more))[1])
+    address = f"unix:{tmp_path / 'controller.sock'}"
+    with top._Connection(address) as connection:
+        with ControllerService(controller, address):
+            assert [connection.poll({}).answer["jobs"] for _ in range(3)] == [[]] * 3
+            assert opened == [rpc.LIVE]
+            with pytest.raises(rpc.ControllerError, match="No job 'b' is admitted"):
+                connection.poll({"job": "b"})
+        with ControllerService(controller, address):
+            assert [connection.poll({}).answer["jobs"] for _ in range(2)] == [[]] * 2
+    assert len(opened) == 3
 
 
 @pytest.mark.usefixtures("at_once")

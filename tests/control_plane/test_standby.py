@@ -271,7 +271,7 @@ def test_standby_names_the_leader_and_serves_when_it_leads() -> None:
             assert (health(b"", wait_for_ready=True), next(states)) == (b"\x08\x02", b"\x08\x02")
             for method in (rpc.JOBS, rpc.ADMIT, rpc.JOIN):
                 with pytest.raises(
-                    rpc.UnreachableError, match=r"standby; the controller at 10\.0\.0\.1:5 leads\. Name all"
+                    rpc.UnreachableError, match=r"It is a standby; the controller at 10\.0\.0\.1:5 leads\. Name all"
                 ):
                     rpc.call(address, method, {})
             with pytest.raises(json_grpc.StandbyError), json_grpc.Stream(address, rpc.SERVICE, rpc.WATCH, {}) as stream:

@@ -82,6 +82,19 @@ def test_job_is_programmed_and_removed_without_a_trace(device: EmbeddedSwitch, a
         switch.remove(job)  # a second removal changes nothing and is no error
 
 
+def test_decisions_of_all_tables_are_one_read(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with SwitchConnection(address) as connection:
+        switch = P4RuntimeSwitch.with_pipeline(connection, bmv2_pipeline())
+        reads, read = [], connection.read_answers
+        monkeypatch.setattr(connection, "read_answers", lambda wanted: (reads.append(len(wanted)), read(wanted))[1])
+        counts = switch.decisions()
+        assert {"aggregate", "accept", "claim", "forwarded"} < counts.keys() and set(counts.values()) == {0}
+        assert len(reads) == 1 and reads[0] > 5
+        monkeypatch.setattr(connection, "read_answers", lambda _wanted: [b"\x0a\x05ab"])
+        with pytest.raises(SwitchUnreachableError, match="answered a read of counters with no message: field 1 ends 3"):
+            switch.decisions()
+
+
 def test_refused_job_is_taken_back(device: EmbeddedSwitch, address: str) -> None:
     with SwitchConnection(address) as connection:
         switch = P4RuntimeSwitch.with_pipeline(connection, bmv2_pipeline())

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from lanesum.rpc import json_grpc
 from lanesum.server import AggregationServer, MemberIndex, ServerJob
-from lanesum.server.service import ServerService
-from lanesum_control.remote_server import RemoteServer, ServerUnreachableError
+from lanesum.server.service import STATUS, ServerService
+from lanesum_control.remote_server import RemoteServer, ServerError, ServerUnreachableError
 from lanesum_control.watched_server import WatchedServer
 
 
@@ -54,6 +55,31 @@ def test_jobs_of_another_client_are_an_event(tmp_path: Path) -> None:
         changes.until(lambda: list(watched.status().jobs) == [1])
         other.remove(1)
         changes.until(lambda: not watched.status().jobs)
+
+
+def test_calls_need_no_new_connection_while_the_stream_is_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    address = f"unix:{tmp_path}/server.sock"
+    changes, opened = Changes(), []
+    call = json_grpc.call
+    monkeypatch.setattr(json_grpc, "call", lambda *rest: (opened.append(rest[2]), call(*rest))[1])
+    with (
+        AggregationServer(("127.19.0.97", 0)) as server,
+        ServerService(server, address) as service,
+        WatchedServer(address, term=3) as watched,
+    ):
+        assert watched.status().instance == server.instance and opened == [STATUS]
+        watched.watch(changes)
+        changes.until(lambda: watched._channel is not None)
+        watched.admit(ServerJob(1, 7, {("127.0.0.1", 9): MemberIndex(0, 0, 0)}, 4))
+        assert list(watched.status().jobs) == [1] and opened == [STATUS]
+        watched._timeout_s = 0.1
+        with service._term_lock, pytest.raises(json_grpc.NoAnswerError, match=r"Status at .* has taken 0.1 s so far"):
+            watched._exchange(STATUS, {})
+        assert opened == [STATUS]
+        watched._timeout_s = 30
+        RemoteServer(address, term=4).status()
+        with pytest.raises(ServerError, match="A controller of term 4 has taken over from that of term 3"):
+            watched.status()
 
 
 def test_restart_is_an_event(tmp_path: Path) -> None:

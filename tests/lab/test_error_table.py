@@ -94,6 +94,13 @@ def test_page_of_errors_has_every_type_and_message(
                 assert handed_on or (module, node.exc.lineno) in lines, f"{module}:{node.lineno}"
 
 
+def test_message_behind_a_status_code_is_found() -> None:
+    source = """class StatusError(Exception): "Ends a call."
+def find(number): raise StatusError(NOT_FOUND, f"There is no table {number}", b"details")"""
+    (message,) = error_table.messages({"tables.py": ast.parse(source)})
+    assert (message.error, message.what, message.next_step) == ("StatusError", "There is no table …", "")
+
+
 @pytest.fixture(scope="module")
 def sources() -> list[str]:
     """Return the sources of all tests but this file."""

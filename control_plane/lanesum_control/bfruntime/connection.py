@@ -202,6 +202,11 @@ class BfRuntimeConnection(SwitchConnection):
                 yield p4runtime_pb2.Entity(table_entry=to_p4runtime(self._known_program, entry))
         yield from self._engine_here.groups(entries)
 
+    def read_packets(self, entities: Iterable[p4runtime_pb2.Entity]) -> Iterator[tuple[int, int]]:
+        """Yield what P4Runtime's ``read_packets`` yields. Raises SwitchUnreachableError, PipelineError."""
+        for entry in (entity.table_entry for entity in self.read(entities)):
+            yield entry.action.action.action_id, entry.counter_data.packet_count
+
     def _read_tables(self, tables: Iterable[int]) -> list[Any]:
         answer = self._read([messages.TableEntry(table_id=table) for table in tables])
         return [entity.table_entry for entity in messages.ReadResponse.FromString(answer).entities]

@@ -15,7 +15,10 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from lanesum._internal.closing import Closing
 from lanesum.rpc import controller as rpc
+from lanesum.rpc import tls
+from lanesum.rpc.json_grpc import OPTIONS, decode, encode
 from lanesum_control.cli.console import console
 from lanesum_control.cli.options import DEFAULT_CONTROLLER, Controller
 from lanesum_control.cli.typer_main import typer_main
@@ -41,13 +44,44 @@ def show(controller: str, job: str | None, interval_s: float, *, once: bool, as_
 
     Raises ControllerError if the controller refuses a call, as after the end of the job.
     """
-    out = console()
+    with _Connection(controller) as connection:
+        _show(lambda: connection.poll({} if job is None else {"job": job}), interval_s, once=once, as_json=as_json)
 
-    def poll() -> Poll:
-        message = {} if job is None else {"job": job}
-        answer = rpc.call(controller, rpc.LIVE, message, connect_s=rpc.CONNECT_S)
+
+class _Connection(Closing):
+    """Connection to a controller that stays open between two polls: a new one costs the controller as much as a poll.
+
+    Args:
+        controller: its address, see ``rpc.call``.
+    """
+
+    def __init__(self, controller: str) -> None:
+        self._controller, self._address = controller, ""
+        self._channel: Any = None
+
+    def poll(self, message: dict[str, Any]) -> Poll:
+        """Return the answer of ``Live``. Raises ControllerError."""
+        if self._channel is not None:
+            live = self._channel.unary_unary(f"/{rpc.SERVICE}/{rpc.LIVE}", encode, decode)
+            try:
+                answer = live(message, timeout=rpc.DEFAULT_TIMEOUT_S, metadata=tls.metadata(self._address))
+                return Poll(time.monotonic(), answer)
+            except tls.import_grpc().RpcError:  # the call below finds the reason, or another controller that leads
+                self.close()
+        answer = rpc.call(self._controller, rpc.LIVE, message, connect_s=rpc.CONNECT_S)
+        self._address = rpc.leader(self._controller)
+        self._channel = tls.channel(self._address, OPTIONS)
         return Poll(time.monotonic(), answer)
 
+    def close(self) -> None:
+        """Close the connection; idempotent."""
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
+
+
+def _show(poll: Callable[[], Poll], interval_s: float, *, once: bool, as_json: bool) -> None:
+    out = console()
     if once or as_json or not out.is_terminal:
         found = snapshot(poll)
         if as_json:

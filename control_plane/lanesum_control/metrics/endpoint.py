@@ -65,7 +65,12 @@ class MetricsEndpoint(Serving):
                 "Choose another address for the metrics.",
             ) from error
         self.address = f"{host}:{self._server.server_address[1]}"
-        self._thread = threading.Thread(target=self._server.serve_forever, name="lanesum-metrics", daemon=True)
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._serve, name="lanesum-metrics", daemon=True)
+
+    def _serve(self) -> None:
+        while not self._ending.is_set():  # ``serve_forever`` would wake up twice per second
+            self._server.handle_request()
 
     def start(self) -> None:
         self._thread.start()
@@ -73,7 +78,8 @@ class MetricsEndpoint(Serving):
     def close(self) -> None:
         """Stop serving; idempotent."""
         if self._thread.is_alive():
-            self._server.shutdown()
+            self._ending.set()
+            _end(self._server.socket)  # wakes up the thread
             self._thread.join()
         self._server.server_close()
 

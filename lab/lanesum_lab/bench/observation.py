@@ -1,56 +1,45 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Cost of ``lanesum top``, metrics and traces: time of all-reduces while a job is observed, over that while it is not.
+"""Cost of ``lanesum top``, metrics and traces: all-reduces of a job that they observe, beside those that nothing does.
 
-Workers, server and controller run as processes on loopback. Short blocks of all-reduces take turns, because the noise
-of a shared machine is less between blocks that are near each other. In a block the job is observed once, far more often
-than usual, so that the cost exceeds the noise. The cost at usual rates follows from the measured ones. Confidence
-intervals are bootstrapped over the turns. The processor time is that of workers, server and controller together; the
-reader of top and the scraper run elsewhere in practice.
+It is measured in two ways. Pairs of blocks compare all-reduces: in one block of a pair, the commands observe the job at
+their usual rates. Pairs are short, and their order alternates, because the noise of a shared machine is less between
+blocks that are near each other. The other way counts the processor time of the job's parts for a single read, scrape
+and trace, which its rate makes a share of the time, as if all of it delayed the all-reduces. Confidence intervals are
+bootstrapped.
 """
 
 from __future__ import annotations
 
-import contextlib
-import tempfile
-import threading
 import time
-import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from lanesum import environment
-from lanesum.launch.supervisor import Supervisor
-from lanesum.rpc import controller as rpc
-from lanesum_control.topology import load
-from lanesum_control.traces import REPORT_S
-from lanesum_lab.bench import process
-from lanesum_lab.bench.agents import Agents
-from lanesum_lab.bench.errors import BenchError
-from lanesum_lab.bench.fleets import TOPOLOGY, relocated
 from lanesum_lab.bench.machine import machine
 from lanesum_lab.bench.observed import AllReduces
-from lanesum_lab.run.loopback import free_address
-from lanesum_lab.targets.embedded import lanesum_command
+from lanesum_lab.bench.observed_site import SWITCH, WORKERS, Block, ObservedSite, open_site
 
-COLUMNS = ("values", "observed by", "time", "processor time", "blocks")
-PLAIN, READ, SCRAPED, TRACED = "nothing", "top", "top and metrics", "top, metrics and a trace"
-MODES = (PLAIN, READ, SCRAPED, TRACED)
-USUAL = "all at usual rates"
+COLUMNS = ("values", "observed by", "time", "processor time", "pairs")
+COST_COLUMNS = ("observation", "every", "processor time", "share of a core")
+READ, SCRAPED, TRACED = "top", "top and a scrape", "top and a trace"
+USUAL, COUNTED = "all at usual rates", "all at usual rates, counted"
 #: Usual seconds between two reads of top, two scrapes, and two traces; and those of a trace.
 TOP_S, SCRAPE_S, TRACE_EVERY_S, TRACE_S = 2.0, 15.0, 60.0, 2.0
-_RECORDED = 0.75  # part of a block that a trace records, so that it is sent within the block
-_JOB, _WORKERS = "observed", ("w1", "w2")
-_START_S = 120.0
-_POLL_S = 0.1  # as lanesum job trace
+_TRACED_BLOCKS = 2  # length of a block with a trace, in blocks
+_EVERY_S = {"read of top": TOP_S, "scrape of all endpoints": SCRAPE_S, "trace": TRACE_EVERY_S}
+_READ, _SCRAPE, _TRACE = _EVERY_S
+_OFTEN_TOP_S = 0.5  # while the cost of a read is counted
+_WINDOW_S = 1.6 * _OFTEN_TOP_S  # so that no read begins at its end
 _CALIBRATION_S = 0.2
 _CALIBRATIONS = 5
 _RESAMPLES = 10_000
-_CPU_CLOCK = 2  # clock_getcpuclockid(3): scheduler's clock of a whole process
+
+_Pair = tuple[Block, Block]
+Costs = Mapping[str, Sequence[float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,156 +48,159 @@ class Settings:
 
     Attributes:
         sizes: values of an all-reduce.
-        repeats: turns; each has a block of each mode, in random order.
-        block_s: approximate length of a block. At most one read, one scrape of both endpoints and one trace are in it.
+        repeats: pairs of blocks that top alone observes. A quarter as many have a scrape too, and as many a trace.
+        block_s: approximate length of a block, a little less than the time between two reads of top.
+        windows: idle windows for the cost of a read, and of a scrape; and the same number that nothing observes.
         codec: codec of the job.
     """
 
     sizes: tuple[int, ...] = (25_000, 1_000_000)
-    repeats: int = 56
-    block_s: float = 0.5
+    repeats: int = 16
+    block_s: float = 1.9
+    windows: int = 20
     codec: str = "thc"
 
 
-QUICK = Settings(sizes=(25_000,), repeats=2)
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """Seconds of a block, and for one all-reduce of it the seconds and processor seconds of all parts."""
-
-    block_s: float
-    wall_s: float
-    cpu_s: float
-
-
-class _Site:
-    """Controller, server and workers, and the addresses of their endpoints."""
-
-    def __init__(self, folder: Path, codec: str, supervisor: Supervisor) -> None:
-        self.controller = f"unix:{folder / 'controller.sock'}"
-        (folder / "topology.yaml").write_text(relocated(load(TOPOLOGY), 0))
-        place = ["--topology", str(folder / "topology.yaml"), "--loopback"]
-        control = f"unix:{folder / 'server.sock'}"
-        self._metrics = ["{}:{}".format(*free_address()) for _ in range(2)]
-        server = ["server", *place, "--host", "server", "--control", control, "--metrics", self._metrics[0]]
-        listen = ["--listen", self.controller, "--server", control, "--metrics", self._metrics[1]]
-        # Without busy polling, processor time is that of work.
-        variables = {environment.SPIN: "0", "OMP_NUM_THREADS": "1"}
-        supervisor.start("server", lanesum_command(*server), environment=variables)
-        supervisor.wait_ready(supervisor.start("controller", lanesum_command("controller", *place, *listen)), _START_S)
-        rpc.call(self.controller, rpc.ADMIT, {"name": _JOB, "workers": list(_WORKERS), "codec": codec, "lease_s": 0})
-        self._agents = Agents(supervisor, folder)
-        for worker, name in enumerate(_WORKERS):
-            arguments = (self._agents.path(name), self.controller, _JOB, str(worker), codec)
-            supervisor.start(name, process.command("observed", *arguments), environment=variables)
-        self._agents.connect(_WORKERS)
-        self._clocks = [(~child.process.pid << 3) | _CPU_CLOCK for child in supervisor.children]
-
-    def block(self, mode: str, task: AllReduces, settings: Settings) -> Block:
-        """Run all-reduces while the job is observed by ``mode``. Raises BenchError if that fails."""
-        failed: list[Exception] = []
-
-        def observe() -> None:
-            try:
-                self._observe(mode, settings)
-            except Exception as error:
-                failed.append(error)
-
-        observer = threading.Thread(target=observe)
-        cpu_s = self._cpu_s()
-        observer.start()
-        times = self._agents.ask(dict.fromkeys(_WORKERS, task))
-        observer.join()
-        used_s = self._cpu_s() - cpu_s
-        if failed:
-            raise BenchError(f"The job could not be observed: {failed[0]}") from failed[0]
-        wall_s = max(end for _, end in times.values()) - min(begin for begin, _ in times.values())
-        return Block(wall_s, wall_s / task.count, used_s / (task.count + 1))
-
-    def _observe(self, mode: str, settings: Settings) -> None:
-        if mode == PLAIN:
-            return
-        begin = time.monotonic()
-        if mode == TRACED:
-            rpc.call(self.controller, rpc.TRACE, {"job": _JOB, "seconds": _RECORDED * settings.block_s})
-        rpc.call(self.controller, rpc.LIVE, {})
-        for address in () if mode == READ else self._metrics:
-            with urllib.request.urlopen(f"http://{address}/metrics") as answer:
-                answer.read()
-        if mode == TRACED:
-            while len(rpc.call(self.controller, rpc.TRACE, {"job": _JOB})["workers"]) < len(_WORKERS):
-                if time.monotonic() > begin + settings.block_s + REPORT_S:
-                    raise BenchError(f"The workers sent no spans of a trace within {settings.block_s + REPORT_S:g} s.")
-                time.sleep(_POLL_S)
-            rpc.call(self.controller, rpc.TRACE, {"job": _JOB, "end": True})
-
-    def _cpu_s(self) -> float:
-        return sum(map(time.clock_gettime, self._clocks))
-
-    def close(self) -> None:
-        """End the workers; idempotent."""
-        self._agents.close()
-
-
-@contextlib.contextmanager
-def _site(codec: str) -> Iterator[_Site]:
-    with tempfile.TemporaryDirectory(prefix="lanesum-") as folder, Supervisor(Path(folder) / "logs") as supervisor:
-        site = _Site(Path(folder), codec, supervisor)
-        try:
-            yield site
-        finally:
-            site.close()
+QUICK = Settings(sizes=(25_000,), repeats=1, windows=2)
 
 
 def run(settings: Settings) -> dict[str, Any]:
-    """Measure; return a JSON-ready object with ``figures``. Raises the errors of processes."""
-    order = np.random.default_rng(1)
+    """Measure; return a JSON-ready object with ``figures`` and ``costs``. Raises the errors of processes."""
+    with open_site(settings.codec, top_s=_OFTEN_TOP_S, has_switch=True) as site:
+        site.block(AllReduces(settings.sizes[0], 2), site.scrape)  # some parts are loaded only once
+        costs, at_switch = idle_costs(site, settings.windows)
     figures: list[dict[str, Any]] = []
-    with _site(settings.codec) as site:
+    shares = [*shares_of("of the job", costs), *shares_of("of an embedded switch", at_switch)]
+    observed_s = 0.0
+    with open_site(settings.codec, top_s=TOP_S) as site:
+        before = site.reads()
         for values in settings.sizes:
-            count = 1
-            while site.block(PLAIN, AllReduces(values, count), settings).block_s < _CALIBRATION_S:
-                count *= 2
-            each_s = min(site.block(PLAIN, AllReduces(values, count), settings).wall_s for _ in range(_CALIBRATIONS))
-            task = AllReduces(values, max(1, round(settings.block_s / each_s)))
-            for mode in MODES:  # some parts are loaded or connected only once
-                site.block(mode, task, settings)
-            turns: list[dict[str, Block]] = []
-            for _ in range(settings.repeats):
-                turns.append({mode: site.block(mode, task, settings) for mode in order.permutation(MODES)})
-            figures += figures_of(settings, values, turns)
-    return {**asdict(settings), "workers": len(_WORKERS), "machine": machine(), "figures": figures}
+            pairs = _pairs_of(site, settings, values)
+            observed_s += sum(observed.wall_s for many in pairs.values() for _, observed in many)
+            traced = [observed.cpu_s - plain.cpu_s for plain, observed in pairs[TRACED]]
+            figures += figures_of(settings, values, pairs, {**costs, _TRACE: traced})
+            shares += shares_of(f"of the job, {values:,} values", {_TRACE: traced})
+        counted = {"observed_s": observed_s, "reads": site.reads() - before, "spans": site.spans}
+    return {
+        **asdict(settings),
+        "workers": len(WORKERS),
+        "machine": machine(),
+        **counted,
+        "figures": figures,
+        "costs": shares,
+    }
 
 
-def figures_of(settings: Settings, values: int, turns: Sequence[Mapping[str, Block]]) -> Iterator[dict[str, Any]]:
-    """Yield the figures of a size: ratios to blocks that nothing observes, measured and at usual rates."""
-    ratios: dict[str, dict[str, list[float]]] = {mode: {"time": [], "cpu": []} for mode in (*MODES[1:], USUAL)}
-    for turn in turns:
-        for name, of in (("time", lambda block: block.wall_s), ("cpu", lambda block: block.cpu_s)):
-            read, scraped, traced = measured = [of(turn[mode]) / of(turn[PLAIN]) for mode in MODES[1:]]
-            usual = (read - 1) / TOP_S + (scraped - read) / SCRAPE_S
-            # As if all of a trace's cost grew with the time that it records.
-            usual += (traced - scraped) / TRACE_EVERY_S * TRACE_S / (_RECORDED * settings.block_s)
-            for mode, ratio in zip((*MODES[1:], USUAL), (*measured, 1 + usual * turn[PLAIN].block_s), strict=True):
-                ratios[mode][name].append(ratio)
-    for mode, found in ratios.items():
-        intervals = {name: interval(many) for name, many in found.items()}
-        yield {"values": values, "by": mode, "blocks": len(turns), **intervals}
+def _pairs_of(site: ObservedSite, settings: Settings, values: int) -> dict[str, list[_Pair]]:
+    """Return pairs of blocks, the first of which nothing observes, by observers."""
+    count = 1
+    while site.block(AllReduces(values, count)).wall_s < _CALIBRATION_S:
+        count *= 2
+    each_s = min(site.block(AllReduces(values, count)).wall_s for _ in range(_CALIBRATIONS)) / count
+    task = AllReduces(values, max(1, round(settings.block_s / each_s)))
+    long = AllReduces(values, _TRACED_BLOCKS * task.count)
+    kinds: dict[str, tuple[int, AllReduces, Callable[[], None]]] = {
+        READ: (settings.repeats, task, lambda: None),
+        SCRAPED: (max(1, settings.repeats // 4), task, site.scrape),
+        TRACED: (max(1, settings.repeats // 4), long, lambda: site.trace(TRACE_S)),
+    }
+    found: dict[str, list[_Pair]] = {kind: [] for kind in kinds}
+    order = [kind for kind, (number, _, _) in kinds.items() for _ in range(number)]
+    is_plain_first = True
+    for kind in np.random.default_rng(1).permutation(order):
+        _, work, observe = kinds[kind]
+        blocks = [site.block(work, None if is_plain else observe) for is_plain in (is_plain_first, not is_plain_first)]
+        found[kind].append((blocks[0], blocks[1]) if is_plain_first else (blocks[1], blocks[0]))
+        is_plain_first = not is_plain_first
+    return found
 
 
-def interval(ratios: Sequence[float]) -> dict[str, float]:
-    """Return the median of paired ratios, and its confidence interval of 95 % by a percentile bootstrap."""
-    found = np.array(ratios)
+def idle_costs(site: ObservedSite, windows: int) -> tuple[Costs, Costs]:
+    """Return the processor seconds of a read of top, and of a scrape, in several windows: of the job, and the switch.
+
+    No all-reduce runs meanwhile. The same time without an observer is subtracted.
+    """
+
+    def used_s(observe: Callable[[], None] = lambda: None) -> NDArray[np.float64]:
+        begin_s = np.array([site.cpu_s(), site.cpu_s(SWITCH)])
+        observe()
+        time.sleep(_WINDOW_S)
+        return np.array([site.cpu_s(), site.cpu_s(SWITCH)]) - begin_s
+
+    reads, scrapes = [], []
+    for _ in range(windows):
+        idle_s, before = used_s(), site.reads()
+        with site.top():
+            read_s = used_s()
+        reads.append((read_s - idle_s) / max(1, site.reads() - before))
+        scrapes.append(used_s(site.scrape) - idle_s)
+    job, switch = ({_READ: [r[i] for r in reads], _SCRAPE: [s[i] for s in scrapes]} for i in range(2))
+    return job, switch
+
+
+def figures_of(
+    settings: Settings, values: int, pairs: Mapping[str, Sequence[_Pair]], costs: Costs
+) -> Iterator[dict[str, Any]]:
+    """Yield the figures of a size: ratios to blocks that nothing observes; those at usual rates in both ways."""
+    plain = [one for many in pairs.values() for one, _ in many]
+    load = sum(one.cpu_s for one in plain) / sum(one.wall_s for one in plain)  # in cores
+    # Time in blocks with scrapes, and in those with traces, as a share of all time.
+    scraped, traced = settings.block_s / SCRAPE_S, _TRACED_BLOCKS * settings.block_s / TRACE_EVERY_S
+    weights = {READ: 1 - scraped - traced, SCRAPED: scraped, TRACED: traced}
+    counted = np.ones(1) + sum(_resampled(many, np.mean) / _EVERY_S[name] for name, many in costs.items())
+    number = sum(map(len, pairs.values()))
+    figures: dict[str, tuple[int, dict[str, Any]]] = {}
+    for name, ratio in (("time", _time_ratio), ("cpu", _cpu_ratio)):
+        ratios = {kind: _resampled([ratio(*pair) for pair in many], np.median) for kind, many in pairs.items()}
+        usual = np.sum([weights[kind] * many for kind, many in ratios.items()], axis=0)
+        paid = counted if name == "time" else 1 + (counted - 1) / load
+        for kind, many in (*ratios.items(), (USUAL, usual), (COUNTED, paid)):
+            figures.setdefault(kind, (len(pairs.get(kind, ())) or number, {}))[1][name] = _interval(many)
+    for kind, (blocks, found) in figures.items():
+        yield {"values": values, "by": kind, "pairs": blocks, **found}
+
+
+def _time_ratio(plain: Block, observed: Block) -> float:
+    return observed.wall_s / plain.wall_s
+
+
+def _cpu_ratio(plain: Block, observed: Block) -> float:
+    return observed.cpu_s / plain.cpu_s
+
+
+def shares_of(whose: str, costs: Costs) -> Iterator[dict[str, Any]]:
+    """Yield the processor seconds of each observation per second at its usual rate."""
+    for name, many in costs.items():
+        share = _interval(_resampled(many, np.mean) / _EVERY_S[name])
+        yield {"observation": name, "whose": whose, "every_s": _EVERY_S[name], "share": share}
+
+
+def _resampled(values: Sequence[float], statistic: Callable[..., Any]) -> NDArray[np.float64]:
+    """Return the statistic of the values, and of those resampled with replacement."""
+    found = np.array(values)
     picks = np.random.default_rng(2).integers(len(found), size=(_RESAMPLES, len(found)))
-    low, high = np.percentile(np.median(found[picks], axis=1), [2.5, 97.5])
-    return {"median": float(np.median(found)), "low": float(low), "high": float(high)}
+    return np.append(statistic(found), statistic(found[picks], axis=1))
+
+
+def _interval(resampled: NDArray[np.float64]) -> dict[str, float]:
+    """Return the statistic of ``_resampled``, and its confidence interval of 95 % by percentiles."""
+    low, high = np.percentile(resampled[1:], [2.5, 97.5])
+    return {"value": float(resampled[0]), "low": float(low), "high": float(high)}
 
 
 def rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    """Return the rows for ``COLUMNS``: times those without an observer, with their confidence intervals."""
+    """Return the rows for ``COLUMNS``: ratios to all-reduces that nothing observes, with confidence intervals."""
     for figure in result["figures"]:
-        ratios = [
-            f"{one['median']:.3f} ({one['low']:.3f} to {one['high']:.3f})" for one in (figure["time"], figure["cpu"])
-        ]
-        yield f"{figure['values']:,}", figure["by"], *ratios, str(figure["blocks"])
+        ratios = [_words(figure[name], ".4f") for name in ("time", "cpu")]
+        yield f"{figure['values']:,}", figure["by"], *ratios, str(figure["pairs"])
+
+
+def cost_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """Return the rows for ``COST_COLUMNS``."""
+    for cost in result["costs"]:
+        every = f"{cost['every_s']:g} s"
+        yield cost["observation"], every, cost["whose"], _words(cost["share"], ".3%")
+
+
+def _words(found: Mapping[str, float], form: str) -> str:
+    return f"{found['value']:{form}} ({found['low']:{form}} to {found['high']:{form}})"

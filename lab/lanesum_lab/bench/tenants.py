@@ -11,7 +11,6 @@ cores apart, controller and admissions have the last core, and switch, server an
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -25,6 +24,7 @@ from lanesum.rpc.caller import Role
 from lanesum_control import tokens
 from lanesum_control.quotas import DEFAULT_QUOTA
 from lanesum_lab.bench.admitter import AdmitDone, AdmitTask
+from lanesum_lab.bench.cores import pinned, split_cores
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.figures import spread
 from lanesum_lab.bench.fleet import Fleet
@@ -69,11 +69,10 @@ QUICK = Settings(repeats=1, admissions=5, flood=80, chunks=64)
 
 def _apart(node: str, command: list[str]) -> list[str]:
     """Return ``command`` with a prefix that keeps it off the cores of the other parts. Raises BenchError."""
-    cores = sorted(os.sched_getaffinity(0))
-    if len(cores) == 1:
+    workers, last = split_cores()
+    if workers == last:
         raise BenchError("One core cannot be divided.", "Give the benchmark two cores.")
-    mine = cores[-1:] if node in (CONTROLLER, _QUIET_HOST, _BUSY_HOST) else cores[:-1]
-    return ["taskset", "--cpu-list", ",".join(map(str, mine)), *command]
+    return pinned(last if node in (CONTROLLER, _QUIET_HOST, _BUSY_HOST) else workers, command)
 
 
 def run(settings: Settings) -> dict[str, Any]:

@@ -390,7 +390,7 @@ def observation(
 
     given = _numbers(sizes, "--sizes")
     result = bench.run(_settings(bench, quick, sizes=given, repeats=repeats, block_s=seconds))
-    _show(result, [(bench.COLUMNS, bench.rows)], as_json)
+    _show(result, [(bench.COLUMNS, bench.rows), (bench.COST_COLUMNS, bench.cost_rows)], as_json)
 
 
 @app.command()

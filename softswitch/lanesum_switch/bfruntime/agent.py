@@ -131,17 +131,19 @@ class Agent:
             try:
                 for found in self._table(entity.table_entry).read(entity.table_entry):
                     if len(response.entities) >= MAX_READ_ENTRIES:
-                        raise StatusError(RESOURCE_EXHAUSTED, f"An answer has at most {MAX_READ_ENTRIES} entries")
+                        raise StatusError(
+                            RESOURCE_EXHAUSTED, f"An answer has at most {MAX_READ_ENTRIES} entries: read fewer tables"
+                        )
                     response.entities.add().table_entry.CopyFrom(found)
             except SwitchError as error:
                 raise _status(error) from error
 
     def _table(self, entry: Any) -> _Served:
         if entry.WhichOneof("value") == "handle_id" or entry.table_flags.key_only:
-            raise StatusError(UNIMPLEMENTED, "Entries are named by their keys")
+            raise StatusError(UNIMPLEMENTED, "Entries are named by their keys: leave out handle_id and key_only")
         program = self._next or self._running
         if program is None or entry.table_id not in program.tables:
-            raise StatusError(NOT_FOUND, f"There is no table {entry.table_id}")
+            raise StatusError(NOT_FOUND, f"There is no table {entry.table_id} in this program")
         table = program.tables[entry.table_id]
         if self._next is not None and isinstance(table, _Register):  # those of the spare switch would take memory
             raise StatusError(UNIMPLEMENTED, "Registers can be used after the end of the warm restart")

@@ -58,7 +58,7 @@ class Clients:
         with self._lock:
             self._check_known(client_id)
             if self._bound is not None:
-                raise StatusError(ALREADY_EXISTS, f"Client {self._bound} is bound to the program")
+                raise StatusError(ALREADY_EXISTS, f"Client {self._bound} is bound to the program: end its stream first")
             self._bound = client_id
 
     def check_may_begin(self, client_id: int) -> None:
@@ -66,7 +66,7 @@ class Clients:
         with self._lock:
             self._check_known(client_id)
             if self._bound not in (None, client_id):
-                raise StatusError(ALREADY_EXISTS, f"Client {self._bound} is bound to the program")
+                raise StatusError(ALREADY_EXISTS, f"Client {self._bound} is bound to the program: end its stream first")
 
     def begin(self, client_id: int) -> None:
         """Note the client of the warm restart that has begun, unless it has left meanwhile."""
@@ -78,7 +78,7 @@ class Clients:
         with self._lock:
             self._check_known(client_id)
             if self._bound != client_id:
-                raise StatusError(NOT_FOUND, f"Client {client_id} is not bound to the program")
+                raise StatusError(NOT_FOUND, f"Client {client_id} is not bound to the program: send BIND first")
 
     def release(self) -> None:
         """End the session of the bound client, whose program is replaced by another one."""
@@ -101,4 +101,4 @@ class Clients:
 
     def _check_known(self, client_id: int) -> None:
         if client_id not in self._connections:
-            raise StatusError(UNAVAILABLE, f"Client {client_id} has no subscription")
+            raise StatusError(UNAVAILABLE, f"Client {client_id} has no subscription: open a stream first")

@@ -62,7 +62,7 @@ class Nodes:
             raise invalid("A node needs $MULTICAST_RID, $MULTICAST_LAG_ID and $DEV_PORT")
         ports = tuple(given[self._ports.id].int_arr_val.val)
         if given[self._lags.id].int_arr_val.val:
-            raise StatusError(UNIMPLEMENTED, "LAGs are not supported")
+            raise StatusError(UNIMPLEMENTED, "LAGs are not supported: leave the list of a node empty")
         if len(set(ports)) < len(ports) or any(port >= _MAX_PORTS for port in ports):
             raise invalid(f"The ports of a node are less than {_MAX_PORTS}, and each is there once: {[*ports[:16]]}")
         return _Node(decode(given[self._rid.id].stream, self._rid), ports)
@@ -118,7 +118,7 @@ class Groups:
                 f" not {len(members)} nodes and {len(excluded)} flags"
             )
         if any(excluded):
-            raise StatusError(UNIMPLEMENTED, "Exclusion ids are not supported")
+            raise StatusError(UNIMPLEMENTED, "Exclusion ids are not supported: each flag must be false")
         missing = [node for node in members if node not in self._nodes.by_id]
         if missing or len(set(members)) < len(members):
             raise invalid(f"Node {missing[0]} does not exist" if missing else "A node is in the group twice")

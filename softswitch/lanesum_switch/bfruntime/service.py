@@ -55,7 +55,7 @@ class BfRuntimeService:
         self._check_device(request.target.device_id)
         self._check_pipes(request.target.pipe_id)
         if request.atomicity != _CONTINUE_ON_ERROR:
-            raise StatusError(UNIMPLEMENTED, "Updates are applied one after the other")
+            raise StatusError(UNIMPLEMENTED, "Updates are applied one after the other: use CONTINUE_ON_ERROR")
         self._clients.check_bound(request.client_id)
         errors: list[StatusError | None] = []
         with self._agent.lock:
@@ -174,7 +174,10 @@ class _Stream(MessageStream):
             return
         self._check_device(request.subscribe.device_id)
         if self._client_id is not None:
-            raise StatusError(FAILED_PRECONDITION, "The client of a stream cannot change")
+            raise StatusError(
+                FAILED_PRECONDITION,
+                f"The client of a stream is {self._client_id} and cannot change: open another stream",
+            )
         asked = request.subscribe.notifications
         ports = asked.enable_port_status_change_notifications
         self._clients.subscribe(request.client_id, self.connection, ports=ports)

@@ -53,7 +53,7 @@ def write_counter(program: Program, kind: int, message: Any) -> None:
     if info is None:
         raise invalid_id(message.counter_id, "an indirect counter")
     if not message.HasField("index"):
-        raise StatusError(UNIMPLEMENTED, "Writing all cells of a counter in one update is not supported")
+        raise StatusError(UNIMPLEMENTED, "Writing all cells of a counter in one update is not supported: give an index")
     index = cell_index(message)
     check_counter_update(kind)
     counter = program.target_counter(info)

@@ -215,11 +215,11 @@ class DigestManager:
         with self._lock:
             if kind == _Update.INSERT:
                 if state.config is not None:
-                    raise StatusError(ALREADY_EXISTS, f"Digest {state.info.name} is configured already")
+                    raise StatusError(ALREADY_EXISTS, f"Digest {state.info.name} is configured already: use MODIFY")
                 state.configure(message)
             elif kind in (_Update.MODIFY, _Update.DELETE):
                 if state.config is None:
-                    raise StatusError(NOT_FOUND, f"Digest {state.info.name} is not configured")
+                    raise StatusError(NOT_FOUND, f"Digest {state.info.name} is not configured: INSERT it first")
                 if kind == _Update.MODIFY:
                     state.configure(message)
                 else:
@@ -234,11 +234,13 @@ class DigestManager:
             StatusError: UNIMPLEMENTED for id 0, NOT_FOUND for a digest that is not configured.
         """
         if request.digest_id == 0:
-            raise StatusError(UNIMPLEMENTED, "Reading the configuration of all digests is not supported")
+            raise StatusError(
+                UNIMPLEMENTED, "Reading the configuration of all digests is not supported: give a digest_id"
+            )
         state = self._state(request.digest_id)
         with self._lock:
             if state.config is None:
-                raise StatusError(NOT_FOUND, f"Digest {state.info.name} is not configured")
+                raise StatusError(NOT_FOUND, f"Digest {state.info.name} is not configured: INSERT it first")
             response.entities.add().digest_entry.CopyFrom(state.config)
 
     def ack(self, message: Any) -> None:

@@ -105,7 +105,7 @@ def _read(program: Program, request: Any, response: Any, what: str) -> Iterator[
     """Yield the table entries that a request names, each with the message of its ``counter`` or ``meter``."""
     asked = _entry_of(request)
     if asked.table_id == 0:
-        raise StatusError(UNIMPLEMENTED, "Reading the direct resources of all tables is not supported")
+        raise StatusError(UNIMPLEMENTED, "Reading the direct resources of all tables is not supported: give a table_id")
     info = program.table_info(asked.table_id)
     if not getattr(info, f"direct_{what}"):
         raise _no_resource(info, what)

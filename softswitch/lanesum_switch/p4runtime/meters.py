@@ -36,7 +36,9 @@ def parse_meter_config(config: Any) -> MeterRates | None:
             raise invalid(f"The {name} of a meter cannot be {getattr(config, name)}: give at least 0")
     for name in ("cburst", "pburst"):
         if getattr(config, name) > _MAX_BURST:
-            raise StatusError(UNIMPLEMENTED, f"The {name} of a meter is limited to 32 bits")
+            raise StatusError(
+                UNIMPLEMENTED, f"The {name} of a meter is limited to 32 bits, not {getattr(config, name)}"
+            )
     if (config.cir, config.cburst, config.pir, config.pburst) == (-1, -1, -1, -1):
         return None
     # In BMv2 a single -1 is the largest number of the field; as a double that is 2^64, which reads back as 0.
@@ -95,7 +97,7 @@ def write_meter(program: Program, kind: int, message: Any) -> None:
     if info is None:
         raise invalid_id(message.meter_id, "an indirect meter")
     if not message.HasField("index"):
-        raise StatusError(UNIMPLEMENTED, "Writing all cells of a meter in one update is not supported")
+        raise StatusError(UNIMPLEMENTED, "Writing all cells of a meter in one update is not supported: give an index")
     index = cell_index(message)
     check_meter_update(kind)
     rates = parse_meter_config(message.config) if message.HasField("config") else None

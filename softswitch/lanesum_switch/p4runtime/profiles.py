@@ -143,7 +143,9 @@ class ProfileManager:
         member = self._member(member_id)
         in_group = any(member_id in group.members for group in self._groups.values())
         if in_group or self._store.uses_member(self._tables, member_id):
-            raise StatusError(UNKNOWN, f"Member {member_id} of {self._info.name} is still in use")
+            raise StatusError(
+                UNKNOWN, f"Member {member_id} of {self._info.name} is in use: remove it from groups and entries first"
+            )
         with on_target(f"deleting member {member_id} of {self._info.name}"):
             self._target().delete_member(member_id)
         for handle in member.handles:
@@ -210,9 +212,11 @@ class ProfileManager:
         ``group_id`` is None for the group of a one-shot, which is never empty.
         """
         if not self._info.with_selector:
-            raise StatusError(UNKNOWN, f"{self._info.name} has no selector: no entry can use a group")
+            raise StatusError(UNKNOWN, f"{self._info.name} has no selector: its entries can use members, not groups")
         if group_id is not None and not self._groups[group_id].members:
-            raise StatusError(UNKNOWN, f"Group {group_id} of {self._info.name} is empty: no entry can use it")
+            raise StatusError(
+                UNKNOWN, f"Group {group_id} of {self._info.name} is empty: give it a member before an entry uses it"
+            )
 
     def _modify_group(self, message: Any) -> None:
         group = self._group(message.group_id)
@@ -270,7 +274,9 @@ class ProfileManager:
     def _delete_group(self, group_id: int) -> None:
         group = self._group(group_id)
         if self._store.uses_group(self._tables, group_id):
-            raise StatusError(UNKNOWN, f"Group {group_id} of {self._info.name} is still in use")
+            raise StatusError(
+                UNKNOWN, f"Group {group_id} of {self._info.name} is in use: delete the entries with it first"
+            )
         if self._info.with_selector:
             with on_target(f"deleting group {group_id} of {self._info.name}"):
                 self._target().delete_group(group_id)
@@ -312,7 +318,7 @@ class ProfileManager:
         self.require_oneshot()
         actions = action_set.action_profile_actions
         if not actions:
-            raise StatusError(UNIMPLEMENTED, "One-shots without any action are not supported")
+            raise StatusError(UNIMPLEMENTED, "One-shots without any action are not supported: give at least one")
         for action in actions:
             self._check_action(action.action)
         for action in actions:

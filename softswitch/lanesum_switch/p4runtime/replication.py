@@ -96,7 +96,7 @@ class ReplicationManager:
         _check_group_range(group_id)
         if kind == _Update.INSERT:
             if group_id in self._groups:
-                raise StatusError(ALREADY_EXISTS, f"Multicast group {group_id} exists already")
+                raise StatusError(ALREADY_EXISTS, f"Multicast group {group_id} exists already: use MODIFY")
             group = _parse_replicas(message.replicas)
             self._check_room(group, None)
         elif kind == _Update.MODIFY:
@@ -162,7 +162,7 @@ class ReplicationManager:
 
     def _insert_session(self, session_id: int, message: Any) -> None:
         if session_id in self._sessions:
-            raise StatusError(ALREADY_EXISTS, f"Clone session {session_id} exists already")
+            raise StatusError(ALREADY_EXISTS, f"Clone session {session_id} exists already: use MODIFY")
         group = _parse_replicas(message.replicas)
         self._check_room(group, None)
         _check_session(message)
@@ -207,15 +207,20 @@ class ReplicationManager:
 
 def _check_group_range(group_id: int) -> None:
     if group_id >= MAX_GROUP_ID:
-        raise StatusError(OUT_OF_RANGE, f"Multicast group ids are less than {MAX_GROUP_ID}")
+        raise StatusError(OUT_OF_RANGE, f"Multicast group ids are less than {MAX_GROUP_ID}, not {group_id}")
 
 
 def _check_session(message: Any) -> None:
     if message.class_of_service != 0:
-        raise StatusError(UNIMPLEMENTED, "Clone sessions have no class of service")
+        raise StatusError(
+            UNIMPLEMENTED, f"Clone sessions have no class of service: it must be 0, not {message.class_of_service}"
+        )
     # BMv2 does not truncate clones for P4Runtime: PI passes the length cut to 16 bits.
     if message.packet_length_bytes % (1 << 16) != 0:
-        raise StatusError(UNKNOWN, "The switch does not truncate clones: packet_length_bytes must be 0")
+        raise StatusError(
+            UNKNOWN,
+            f"The switch does not truncate clones: packet_length_bytes must be 0, not {message.packet_length_bytes}",
+        )
 
 
 def _parse_replicas(replicas: Any) -> _Group:

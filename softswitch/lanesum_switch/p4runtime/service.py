@@ -47,7 +47,7 @@ class P4RuntimeService:
 
     def _write(self, request: Any) -> Any:
         device = self._devices.get(request.device_id)
-        _check_primary(device, request)
+        check_primary(device, request)
         manager = device.manager
         with manager.lock:
             write_updates(manager.current, request)
@@ -75,7 +75,7 @@ class P4RuntimeService:
 
     def _set_pipeline(self, request: Any) -> Any:
         device = self._devices.get(request.device_id)
-        _check_primary(device, request)
+        check_primary(device, request)
         device.set_pipeline(request.action, request.config)
         return p4rt.SetForwardingPipelineConfigResponse()
 
@@ -88,9 +88,13 @@ class P4RuntimeService:
         await serve_stream(call, lambda connection: _Stream(self._devices, connection))
 
 
-def _check_primary(device: Device, request: Any) -> None:
+def check_primary(device: Device, request: Any) -> None:
+    """Raise StatusError PERMISSION_DENIED for a request that is not of the primary."""
     if not device.arbitration.may_write(request):
-        raise StatusError(PERMISSION_DENIED, f"You are not primary for device {device.device_id}")
+        raise StatusError(
+            PERMISSION_DENIED,
+            f"The client is not primary for device {device.device_id}: send the primary's election id",
+        )
 
 
 def _capabilities(_request: Any) -> Any:
@@ -134,6 +138,9 @@ class _Stream(MessageStream):
             self._device = device
             device.arbitration.add(self.connection, new_id)
         elif self._device.device_id != message.device_id:
-            raise StatusError(FAILED_PRECONDITION, "The device id of a stream cannot change")
+            raise StatusError(
+                FAILED_PRECONDITION,
+                f"The device id of a stream is {self._device.device_id} and cannot change: open another stream",
+            )
         else:
             self._device.arbitration.update(self.connection, new_id)

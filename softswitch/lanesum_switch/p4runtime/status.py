@@ -33,7 +33,7 @@ ERROR_SPACE = "ALL-sswitch-p4org"
 DETAILS_KEY = "grpc-status-details-bin"
 # gRPC clients refuse answers with more than 8 KiB of metadata.
 MAX_DETAILS_BYTES = 7 << 10
-_MAX_SUMMARY = 256
+_MAX_MESSAGE_BYTES = 1 << 10
 _REFUSED = "Updates were refused"
 # Bytes that a text adds to the details, beyond its own: a tag and longer lengths.
 _TEXT_OVERHEAD = 5
@@ -48,6 +48,8 @@ class StatusError(Exception):
     """
 
     def __init__(self, code: int, message: str, details: bytes | None = None) -> None:
+        # Names in it are those of a client's P4Info and program.
+        message = _cut(message, _MAX_MESSAGE_BYTES)
         super().__init__(f"{code_pb2.Code.Name(code)}: {message}")
         self.code = code
         self.message = message
@@ -63,6 +65,16 @@ class StatusError(Exception):
             return self.details
         serialized: bytes = status_pb2.Status(code=self.code, message=self.message).SerializeToString()
         return serialized
+
+
+def _cut(text: str, size: int) -> str:
+    """Return both ends of a text that has more than ``size`` bytes; the next step is at its end."""
+    data = text.encode(errors="replace")
+    if len(data) <= size:
+        return data.decode()
+    middle = b" ... "[:size]
+    kept = (size - len(middle)) // 2
+    return b"".join((data[:kept], middle, data[len(data) - kept :])).decode(errors="ignore")
 
 
 def invalid(message: str) -> StatusError:
@@ -100,7 +112,7 @@ def pack_write_errors(errors: Sequence[StatusError | None], kind: Any = p4rt.Err
     room = (MAX_DETAILS_BYTES - len(_write_details(errors, kind, fields, 0))) // len(refused) - _TEXT_OVERHEAD
     if room < 0:
         counts = f"{len(refused)} of {len(errors)} updates were refused, too many to name: write fewer at once"
-        return StatusError(UNKNOWN, f"{counts}. The first: {refused[0].message}"[:_MAX_SUMMARY])
+        return StatusError(UNKNOWN, f"{counts}. The first: {refused[0].message}")
     return StatusError(UNKNOWN, _REFUSED, _write_details(errors, kind, fields, room))
 
 
@@ -109,8 +121,7 @@ def _write_details(errors: Iterable[StatusError | None], kind: Any, fields: Mapp
     for error in errors:
         packed = kind()
         if error is not None:
-            text = error.message.encode()[:room].decode(errors="ignore")
-            packed = kind(canonical_code=error.code, message=text, **fields)
+            packed = kind(canonical_code=error.code, message=_cut(error.message, room), **fields)
         status.details.add().Pack(packed)
     serialized: bytes = status.SerializeToString()
     return serialized

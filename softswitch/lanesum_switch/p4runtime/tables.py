@@ -86,7 +86,7 @@ def _insert(program: Program, info: TableInfo, entry: Any) -> None:
     if program.store.get(info.id, key) is not None:
         raise StatusError(ALREADY_EXISTS, f"{info.name} has this entry already: use MODIFY to change its action")
     if key.priority < 0:
-        raise StatusError(UNKNOWN, f"The switch does not take a priority of {key.priority}")
+        raise StatusError(UNKNOWN, f"The switch does not take priority {key.priority}: it must be positive")
     check_rates(direct.meter)
     target, group = _install(program, info, planned)
     table = program.target_table(info)
@@ -118,7 +118,7 @@ def _modify(program: Program, info: TableInfo, entry: Any) -> None:
     _check_timeout(info, entry)
     old = program.store.get(info.id, key)
     if old is None:
-        raise StatusError(NOT_FOUND, f"{info.name} has no such entry")
+        raise StatusError(NOT_FOUND, f"{info.name} has no entry with this match and priority")
     table = program.target_table(info)
     if key.is_default:
         with on_target(f"the default entry of {info.name}"):
@@ -157,7 +157,7 @@ def _delete(program: Program, info: TableInfo, entry: Any) -> None:
     key = parse_key(info, entry)
     old = program.store.get(info.id, key)
     if old is None:
-        raise StatusError(NOT_FOUND, f"{info.name} has no such entry")
+        raise StatusError(NOT_FOUND, f"{info.name} has no entry with this match and priority")
     with on_target(f"deleting an entry of {info.name}"):
         program.target_table(info).delete(key.match, key.priority)
     program.store.remove(info.id, key)

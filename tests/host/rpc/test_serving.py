@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import queue
 import stat
 import threading
 import time
@@ -181,6 +182,18 @@ def test_call_without_a_message_ends_in_time() -> None:
         part = frame(DATA, 0, 1, b"\0\0\0\0\x02{")  # one byte of a message of two
         with peers(site.address, 1, headers(PATH) + part) as slow:
             assert slow[0].status() == CODES.DEADLINE_EXCEEDED.value[0]
+        requests: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        with grpc.insecure_channel(site.address) as channel:
+            with pytest.raises(grpc.RpcError, match=r"The call had no message within 0\.2 s"):
+                channel.stream_unary(PATH.decode())(iter(requests.get, None))
+            requests.put(None)
+
+
+def test_message_that_is_no_json_is_refused() -> None:
+    with running() as site, grpc.insecure_channel(site.address) as channel:
+        with pytest.raises(grpc.RpcError, match="The message is no JSON object") as failure:
+            channel.unary_unary(PATH.decode())(b"no JSON", wait_for_ready=True)
+        assert code_of(failure) == CODES.INVALID_ARGUMENT
 
 
 def test_call_beyond_the_silent_ones_ends_the_oldest() -> None:
@@ -361,9 +374,12 @@ def test_health_is_that_of_the_protocol() -> None:
         check = channel.unary_unary("/grpc.health.v1.Health/Check")
         named = b"\x0a" + bytes([len(SERVICE)]) + SERVICE.encode()
         assert check(b"", wait_for_ready=True) == check(named) == b"\x08\x01"
-        with pytest.raises(grpc.RpcError) as failure:
+        with pytest.raises(grpc.RpcError, match="The server has no such service") as failure:
             check(b"\x0a\x01x")
         assert code_of(failure) == CODES.NOT_FOUND
+        with pytest.raises(grpc.RpcError, match="Method not found!") as failure:
+            channel.unary_unary("/grpc.health.v1.Health/Other")(b"")
+        assert code_of(failure) == CODES.UNIMPLEMENTED
         watch = channel.unary_stream("/grpc.health.v1.Health/Watch")
         assert next(watch(named)) == b"\x08\x01"
         assert next(watch(b"\x0a\x01x")) == b"\x08\x03"

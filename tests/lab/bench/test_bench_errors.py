@@ -18,14 +18,13 @@ from typing import Any
 import pytest
 
 from lanesum.errors import ConfigurationError, MissingToolError
-from lanesum.rpc import controller as rpc
 from lanesum_lab.bench import (
     codec,
     congestion,
     datagrams,
     devices,
     learning,
-    observation,
+    observed_site,
     pictures,
     places,
     sparse,
@@ -174,10 +173,9 @@ def test_taken_loopback_addresses_are_an_error() -> None:
             places.free_block(lambda _block: taken.getsockname())
 
 
-def test_trace_without_spans_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rpc, "call", lambda *_arguments: {"workers": []})
-    monkeypatch.setattr(observation, "REPORT_S", 0.0)
-    site = object.__new__(observation._Site)
-    site.controller, site._metrics = "nowhere", []
-    with pytest.raises(BenchError, match="The workers sent no spans of a trace within 0 s"):
-        site._observe(observation.TRACED, observation.Settings(block_s=0.0))
+def test_trace_that_fails_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(observed_site, "lanesum_command", lambda *_: ["sh", "-c", "echo No job. >&2; exit 1"])
+    site = object.__new__(observed_site.ObservedSite)
+    site._folder, site._controller = tmp_path, "nowhere"
+    with pytest.raises(BenchError, match=r"The job could not be traced: No job\."):
+        site.trace(2.0)

@@ -276,15 +276,31 @@ def key_of(entry: Any) -> Any:
         (changed(lambda e: e.data.fields.pop()), _Update.INSERT, Code.INVALID_ARGUMENT, "lacks parameter "),
         (changed(lambda e: e.data.fields.add(field_id=9)), _Update.INSERT, Code.INVALID_ARGUMENT, ""),
         (changed(lambda e: e.data.ClearField("action_id")), _Update.INSERT, Code.NOT_FOUND, ""),
-        (changed(lambda e: setattr(e, "table_id", 5)), _Update.INSERT, Code.NOT_FOUND, ""),
-        (changed(lambda e: setattr(e, "handle_id", 5)), _Update.INSERT, Code.UNIMPLEMENTED, ""),
+        (
+            changed(lambda e: setattr(e, "table_id", 5)),
+            _Update.INSERT,
+            Code.NOT_FOUND,
+            "There is no table 5 in this program",
+        ),
+        (
+            changed(lambda e: setattr(e, "handle_id", 5)),
+            _Update.INSERT,
+            Code.UNIMPLEMENTED,
+            "Entries are named by their keys: leave out",
+        ),
         (
             changed(lambda e: setattr(e, "is_default_entry", True)),
             _Update.MODIFY,
             Code.INVALID_ARGUMENT,
             "The default entry of IngressPipeline.origin.origin has no key: leave its fields out",
         ),
-        (origin(), _Update.UNSPECIFIED, Code.UNIMPLEMENTED, ""),
+        (origin(), _Update.UNSPECIFIED, Code.UNIMPLEMENTED, "Only INSERT, MODIFY and DELETE are supported"),
+        (
+            messages.TableEntry(table_id=ORIGIN.id, is_default_entry=True),
+            _Update.INSERT,
+            Code.UNIMPLEMENTED,
+            "A default entry takes MODIFY and DELETE",
+        ),
         (origin(), 99, Code.INVALID_ARGUMENT, "99 is not a type of update"),
         (origin(), _Update.MODIFY_INC, Code.UNIMPLEMENTED, ""),
         (origin(), _Update.MODIFY, Code.NOT_FOUND, ""),
@@ -292,8 +308,18 @@ def key_of(entry: Any) -> Any:
         (route(33), _Update.INSERT, Code.INVALID_ARGUMENT, ""),
         (route(-1), _Update.INSERT, Code.INVALID_ARGUMENT, ""),
         (messages.TableEntry(table_id=CLASSIFY.id, key={}), _Update.DELETE, Code.UNIMPLEMENTED, ""),
-        (messages.TableEntry(table_id=OWNER.id), _Update.DELETE, Code.UNIMPLEMENTED, ""),
-        (messages.TableEntry(table_id=OWNER.id), _Update.INSERT, Code.UNIMPLEMENTED, ""),
+        (
+            messages.TableEntry(table_id=OWNER.id),
+            _Update.DELETE,
+            Code.UNIMPLEMENTED,
+            "Registers take INSERT and MODIFY",
+        ),
+        (
+            messages.TableEntry(table_id=OWNER.id),
+            _Update.INSERT,
+            Code.UNIMPLEMENTED,
+            "A register is read and written cell by cell",
+        ),
         (register(lo=bytes(4)), _Update.INSERT, Code.INVALID_ARGUMENT, ""),
         (register(lo=bytes(4), hi=bytes(5)), _Update.INSERT, Code.INVALID_ARGUMENT, ""),
         (register(b"\0\xff\0\0", lo=bytes(4), hi=bytes(4)), _Update.INSERT, Code.NOT_FOUND, ""),
@@ -304,13 +330,13 @@ def key_of(entry: Any) -> Any:
             Code.INVALID_ARGUMENT,
             "The ports of a node are less than 512, and each is there once: [512]",
         ),
-        (node(lags=(1,)), _Update.INSERT, Code.UNIMPLEMENTED, ""),
-        (node(), _Update.MODIFY, Code.UNIMPLEMENTED, ""),
+        (node(lags=(1,)), _Update.INSERT, Code.UNIMPLEMENTED, "LAGs are not supported: leave the list of a node empty"),
+        (node(), _Update.MODIFY, Code.UNIMPLEMENTED, "Nodes take INSERT and DELETE"),
         (node(), _Update.DELETE, Code.NOT_FOUND, "There is no node 300"),
         (group((300,)), _Update.INSERT, Code.INVALID_ARGUMENT, ""),
         (group((), number=0), _Update.INSERT, Code.INVALID_ARGUMENT, "Multicast group id 0 is not from 1 to 65535"),
         (group(()), _Update.MODIFY, Code.NOT_FOUND, "There is no multicast group 1"),
-        (group((), excluded=True), _Update.RESET, Code.UNIMPLEMENTED, ""),
+        (group((), excluded=True), _Update.RESET, Code.UNIMPLEMENTED, "Groups take INSERT, MODIFY and DELETE"),
         (node(ports=(1, 1)), _Update.INSERT, Code.INVALID_ARGUMENT, "and each is there once: [1, 1]"),
         (cut(node()), _Update.INSERT, Code.INVALID_ARGUMENT, "A node needs $MULTICAST_RID, "),
         (cut(group((1,))), _Update.INSERT, Code.INVALID_ARGUMENT, "for each, not 1 nodes and 0 flags"),
@@ -330,7 +356,7 @@ def key_of(entry: Any) -> Any:
         ),
         (port(lanes=b"\4"), _Update.INSERT, Code.INVALID_ARGUMENT, ""),
         (port(), _Update.DELETE, Code.NOT_FOUND, "Port 8 was not added"),
-        (port(), _Update.MODIFY, Code.UNIMPLEMENTED, ""),
+        (port(), _Update.MODIFY, Code.UNIMPLEMENTED, "Ports take INSERT and DELETE"),
     ],
 )
 def test_write_of_invalid_entry_is_refused_and_changes_nothing(
@@ -387,7 +413,9 @@ def test_node_of_a_group_cannot_be_deleted(bound: Client, device: TofinoSwitch) 
     (refused,) = refusals(lambda: bound.write((_Update.DELETE, node())))
     assert refused.canonical_code == Code.INVALID_ARGUMENT.value[0]
     assert refused.message == "Node 300 is in a group: remove it from the group first"
-    assert codes(lambda: bound.write((_Update.MODIFY, group((300,), excluded=True)))) == [Code.UNIMPLEMENTED.value[0]]
+    (refused,) = refusals(lambda: bound.write((_Update.MODIFY, group((300,), excluded=True))))
+    assert refused.canonical_code == Code.UNIMPLEMENTED.value[0]
+    assert refused.message == "Exclusion ids are not supported: each flag must be false"
     assert codes(lambda: bound.write((_Update.MODIFY, group((300, 300))))) == [Code.INVALID_ARGUMENT.value[0]]
     bound.write((_Update.MODIFY, group((301,))), (_Update.DELETE, node()))
     assert [(one.port, one.instance) for one in device.multicast_groups[1]] == [(2, 2), (3, 2)]
@@ -412,7 +440,10 @@ def test_answer_with_too_many_entries_is_refused(bound: Client, monkeypatch: pyt
     monkeypatch.setattr(agent, "MAX_READ_ENTRIES", 5)
     wildcard = messages.TableEntry(table_id=ORIGIN.id)
     assert len(bound.read(*[wildcard] * 5)) == 5
-    assert code(lambda: bound.read(*[wildcard] * 6)) == Code.RESOURCE_EXHAUSTED
+    assert (
+        code(lambda: bound.read(*[wildcard] * 6), "An answer has at most 5 entries: read fewer tables")
+        == Code.RESOURCE_EXHAUSTED
+    )
 
 
 def test_nodes_are_bounded(bound: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -435,34 +466,43 @@ def test_refusal_after_many_updates_is_counted(bound: Client) -> None:
     assert code(lambda: bound.write(*updates), "1 of 1001 updates were refused, too many to name") == Code.UNKNOWN
 
 
-def test_client_that_is_not_bound_cannot_read_or_write(client: Client) -> None:
-    assert code(client.read) == Code.UNAVAILABLE
-    assert code(client.write) == Code.UNAVAILABLE
+def test_client_that_is_not_bound_cannot_read_or_write(bound: Client, client: Client) -> None:
+    alone = f"Client {client.number} has no subscription: open a stream first"
+    assert code(client.read, alone) == Code.UNAVAILABLE
+    assert code(client.write, alone) == Code.UNAVAILABLE
     assert client.subscribe().subscribe.status.code == 0
-    assert code(client.read) == Code.NOT_FOUND
-    assert code(client.write) == Code.NOT_FOUND
+    unbound = f"Client {client.number} is not bound to the program: send BIND first"
+    assert code(client.read, unbound) == Code.NOT_FOUND
+    assert code(client.write, unbound) == Code.NOT_FOUND
     lanesum = messages.ForwardingPipelineConfig(p4_name="lanesum")
-    assert code(lambda: client.set(_Set.BIND, lanesum)) == Code.ALREADY_EXISTS
+    taken = f"Client {bound.number} is bound to the program: end its stream first"
+    assert code(lambda: client.set(_Set.BIND, lanesum), taken) == Code.ALREADY_EXISTS
     other = messages.ForwardingPipelineConfig(p4_name="other")
-    assert code(lambda: client.set(_Set.BIND, other)) == Code.NOT_FOUND
+    assert code(lambda: client.set(_Set.BIND, other), "The switch does not run program 'other'") == Code.NOT_FOUND
     assert code(lambda: client.set(_Set.BIND)) == Code.INVALID_ARGUMENT
-    assert code(lambda: client.set(_Set.VERIFY, lanesum)) == Code.UNIMPLEMENTED
+    several = "Programs are bound, or pushed in one or two steps"
+    assert code(lambda: client.set(_Set.VERIFY, lanesum), several) == Code.UNIMPLEMENTED
 
 
 def test_requests_for_other_devices_and_pipes_are_refused(bound: Client, client: Client) -> None:
     assert code(lambda: client.subscribe(device_id=1)) == Code.INVALID_ARGUMENT
     one_pipe = messages.ReadRequest(client_id=bound.number)
-    assert code(lambda: bound.call("Read", one_pipe.SerializeToString())) == Code.UNIMPLEMENTED
+    pipes = "Tables are those of all pipes: give pipe 0xffff"
+    assert code(lambda: bound.call("Read", one_pipe.SerializeToString()), pipes) == Code.UNIMPLEMENTED
     elsewhere = messages.GetForwardingPipelineConfigRequest(device_id=1)
     body = elsewhere.SerializeToString()
     wrong = "This switch is device 0, not 1: check the device id"
     assert code(lambda: bound.call("GetForwardingPipelineConfig", body), wrong) == Code.INVALID_ARGUMENT
-    assert code(lambda: bound.write(atomicity=1)) == Code.UNIMPLEMENTED
+    assert (
+        code(lambda: bound.write(atomicity=1), "Updates are applied one after the other: use CONT")
+        == Code.UNIMPLEMENTED
+    )
 
 
 def test_stream_with_two_subscriptions_is_ended(client: Client) -> None:
     client.subscribe()
-    assert code(client.subscribe) == Code.FAILED_PRECONDITION
+    other = f"The client of a stream is {client.number} and cannot change: open another stream"
+    assert code(client.subscribe, other) == Code.FAILED_PRECONDITION
 
 
 def test_clients_are_bounded(bound: Client) -> None:

@@ -7,8 +7,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from p4.v1 import p4runtime_pb2 as p4rt
+
+from lanesum_switch.p4runtime.pipeline import PipelineManager
+from lanesum_switch.p4runtime.scheduler import Scheduler
+from lanesum_switch.p4runtime.served import Pipeline
 
 from .client import OK, Client, Program, Stream
+from .fake_switch import FakeSwitch
 from .targets import BMV2, running
 
 TARGETS = ("fake", "embedded", BMV2)
@@ -64,3 +70,17 @@ def primary(client: Client) -> Stream:
     assert stream.role() == ("OK", 1)
     client.election_id = 1
     return stream
+
+
+@pytest.fixture
+def manager() -> PipelineManager:
+    return PipelineManager(FakeSwitch(), Scheduler(), lambda message: None, lambda port, frame: None, FakeSwitch)
+
+
+@pytest.fixture
+def pipeline(manager: PipelineManager, everything: Program) -> Pipeline:
+    """``everything`` with groups of at most 4 members, without a server."""
+    config = everything.config()
+    config.p4info.action_profiles[0].max_group_size = 4
+    manager.set(p4rt.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT, config)
+    return manager.current

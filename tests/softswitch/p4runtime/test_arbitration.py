@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import grpc
+import pytest
 from p4.v1 import p4runtime_pb2 as p4rt
 
 from .client import OK, Client, Outcome, Program, exact
@@ -83,6 +85,13 @@ def test_device_id_of_a_stream_cannot_change(fresh: Client) -> None:
     assert stream.role() == ("OK", 3)
     stream.arbitrate(3, device_id=2)
     assert stream.get() == Outcome("FAILED_PRECONDITION")
+
+
+@pytest.mark.parametrize("target", ["fake"], indirect=True)
+def test_device_id_of_a_stream_is_named_when_it_changes(fresh: Client) -> None:
+    updates = [p4rt.StreamMessageRequest(arbitration={"device_id": number}) for number in (7, 8)]
+    with pytest.raises(grpc.RpcError, match="The device id of a stream is 7 and cannot change: open another stream"):
+        list(fresh.stub.StreamChannel(iter(updates)))
 
 
 def test_devices_without_a_switch_arbitrate_too(fresh: Client) -> None:

@@ -11,18 +11,12 @@ from typing import Any
 import pytest
 from p4.v1 import p4runtime_pb2 as p4rt
 
-from lanesum_switch.p4runtime.p4info import build_index
-from lanesum_switch.p4runtime.packet_io import PacketIo
-from lanesum_switch.p4runtime.pipeline import PipelineManager
-from lanesum_switch.p4runtime.read import read_entities
-from lanesum_switch.p4runtime.scheduler import Scheduler
 from lanesum_switch.p4runtime.served import Pipeline
-from lanesum_switch.p4runtime.status import INVALID_ARGUMENT, MAX_DETAILS_BYTES, StatusError, pack_write_errors
+from lanesum_switch.p4runtime.status import StatusError
 from lanesum_switch.p4runtime.write import write_entity
 
 from . import test_replication as replication
 from .client import DELETE, INSERT, MODIFY, Program, between, exact, lpm, ternary
-from .fake_switch import FakeSwitch
 from .test_counters import cell, direct, meter
 from .test_notifications import digest
 from .test_profiles import entry, group, member, oneshot
@@ -30,24 +24,10 @@ from .test_profiles import entry, group, member, oneshot
 Set = p4rt.SetForwardingPipelineConfigRequest
 Build = Callable[[Program], Any]
 
-MAX_GROUP_SIZE = 4
 KEY = [exact(1, b"\x05"), exact(2, b"\x03")]
 MEMBER_7 = p4rt.TableAction(action_profile_member_id=7)
 UNSPECIFIED = p4rt.Update.UNSPECIFIED
 NO_TYPE = "Update type 0 is not INSERT, MODIFY or DELETE"
-
-
-@pytest.fixture
-def manager() -> PipelineManager:
-    return PipelineManager(FakeSwitch(), Scheduler(), lambda message: None, lambda port, frame: None, FakeSwitch)
-
-
-@pytest.fixture
-def pipeline(manager: PipelineManager, everything: Program) -> Pipeline:
-    config = everything.config()
-    config.p4info.action_profiles[0].max_group_size = MAX_GROUP_SIZE
-    manager.set(Set.VERIFY_AND_COMMIT, config)
-    return manager.current
 
 
 def exact_entry(program: Program, action: Any = None, **fields: Any) -> Any:
@@ -67,15 +47,6 @@ def seen(program: Program) -> Any:
     entity = exact_entry(program)
     entity.table_entry.time_since_last_hit.SetInParent()
     return entity
-
-
-def aged(table: str) -> Build:
-    def build(program: Program) -> Any:
-        entity = program.entry(table)
-        entity.table_entry.time_since_last_hit.SetInParent()
-        return entity
-
-    return build
 
 
 def packet_meter(program: Program, *rates: int) -> Any:
@@ -298,84 +269,3 @@ def test_write_of_wrong_entity_says_why(
 ) -> None:
     with pytest.raises(StatusError, match=f"^INVALID_ARGUMENT: {re.escape(message)}"):
         write_entity(pipeline, kind, build(everything))
-
-
-@pytest.mark.parametrize(
-    ("message", "kind", "builds"),
-    [
-        (
-            f"{SELECTED} is programmed by one-shots: delete their entries before you use members or groups",
-            INSERT,
-            [by_oneshot, lambda p: member(p, 1)],
-        ),
-        (
-            f"{SELECTED} is programmed by members and groups: delete them before you use one-shots",
-            INSERT,
-            [lambda p: member(p, 1), by_oneshot],
-        ),
-        (
-            "The maximum size of group 1 is 2: insert another group to have 3",
-            MODIFY,
-            [lambda p: group(p, 1, max_size=2), lambda p: group(p, 1, max_size=3)],
-        ),
-        (
-            "Member 1 is twice in group 1: use its weight",
-            INSERT,
-            [lambda p: member(p, 1), lambda p: group(p, 1, (1, 1), (1, 1))],
-        ),
-    ],
-)
-def test_write_against_state_says_why(
-    pipeline: Pipeline, everything: Program, message: str, kind: int, builds: list[Build]
-) -> None:
-    *before, last = builds
-    for build in before:
-        write_entity(pipeline, INSERT, build(everything))
-    with pytest.raises(StatusError, match=f"^INVALID_ARGUMENT: {re.escape(message)}"):
-        write_entity(pipeline, kind, last(everything))
-
-
-@pytest.mark.parametrize(
-    ("message", "build"),
-    [
-        (
-            "IngressImpl.lpm_table does not support idle timeouts: do not ask for time_since_last_hit",
-            aged("lpm_table"),
-        ),
-        ("The entry is neither a multicast group nor a clone session", empty_replication),
-    ],
-)
-def test_read_of_wrong_entity_says_why(pipeline: Pipeline, everything: Program, message: str, build: Build) -> None:
-    request = p4rt.ReadRequest(entities=[build(everything)])
-    with pytest.raises(StatusError, match=f"^INVALID_ARGUMENT: {message}"):
-        read_entities(pipeline, request, p4rt.ReadResponse())
-
-
-def test_pipeline_request_of_wrong_type_says_why(manager: PipelineManager, everything: Program) -> None:
-    with pytest.raises(StatusError, match="The request has no action: use VERIFY_AND_COMMIT to install a program"):
-        manager.set(Set.UNSPECIFIED, everything.config())
-    with pytest.raises(StatusError, match=r"The switch has no table .*: send the device config too"):
-        manager.set(Set.VERIFY_AND_COMMIT, p4rt.ForwardingPipelineConfig(p4info=everything.p4info))
-    manager.set(Set.VERIFY_AND_COMMIT, everything.config())
-    with pytest.raises(StatusError, match="77 is not a response type of GetForwardingPipelineConfig"):
-        manager.get(77)
-
-
-def test_packet_out_with_wrong_metadata_says_why(pipeline: Pipeline, small: Program) -> None:
-    packet = p4rt.PacketOut(payload=b"payload")
-    packet.metadata.add(metadata_id=9, value=b"\x01")
-    with pytest.raises(StatusError, match=r"The packet_out header has no field with id 9, only \[1, 2, 3, 4\]"):
-        pipeline.packet_io.packet_out(packet)
-    without = PacketIo(build_index(small.p4info))
-    with pytest.raises(StatusError, match="The program has no packet_out header: send packets without metadata"):
-        without.packet_out(packet)
-
-
-def test_errors_of_updates_are_cut_to_the_metadata() -> None:
-    long = StatusError(INVALID_ARGUMENT, "é" * 5000)
-    for count in (1, 2, 64, 120):
-        packed = pack_write_errors([None, *[long] * count])
-        assert MAX_DETAILS_BYTES - 10 * count <= len(packed.packed()) <= MAX_DETAILS_BYTES
-    for errors in ([long] * 1000, [None] * 1000 + [long]):
-        counts = f"{len([one for one in errors if one])} of {len(errors)} updates were refused, too many to name"
-        assert pack_write_errors(errors).message.startswith(f"{counts}: write fewer at once. The first: éé")

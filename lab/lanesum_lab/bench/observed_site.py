@@ -1,0 +1,183 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""A job on loopback, and the commands that observe it: ``lanesum top``, scrapes, and ``lanesum job trace``.
+
+The parts of the job have all cores but the last one. Observers and benchmark share that one, so that an observer takes
+no processor time from the job, but for its calls. An embedded switch is there too: others have processors of their own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from lanesum import environment
+from lanesum.launch.supervisor import Child, Supervisor, send_signal
+from lanesum.rpc import controller as rpc
+from lanesum_control.topology import load
+from lanesum_lab.bench import process
+from lanesum_lab.bench.agents import Agents
+from lanesum_lab.bench.cores import pinned, split_cores
+from lanesum_lab.bench.errors import BenchError
+from lanesum_lab.bench.fleets import TOPOLOGY, relocated
+from lanesum_lab.bench.observed import AllReduces
+from lanesum_lab.run.loopback import free_address
+from lanesum_lab.targets.embedded import lanesum_command
+
+WORKERS = ("w1", "w2")
+SWITCH = "switch"
+_JOB = "observed"
+_SHOWN = b"stragglers"  # once in each screen of top
+_START_S, _POLL_S = 120.0, 0.05
+_CPU_CLOCK = 2  # clock_getcpuclockid(3): scheduler's clock of a whole process
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Elapsed seconds of all-reduces, and processor seconds of all parts of the job in the meantime."""
+
+    wall_s: float
+    cpu_s: float
+
+
+class ObservedSite:
+    """Controller, server, workers and their endpoints, and the observers. Use ``open_site``.
+
+    Args:
+        folder: folder for files.
+        supervisor: supervisor of all processes.
+        codec: codec of the job.
+        top_s: seconds between two reads of top.
+        has_switch: an embedded switch sums, in place of the server.
+
+    Attributes:
+        spans: events of all traces so far.
+    """
+
+    def __init__(self, folder: Path, supervisor: Supervisor, codec: str, *, top_s: float, has_switch: bool) -> None:
+        self._folder, self._supervisor = folder, supervisor
+        self._controller = f"unix:{folder / 'controller.sock'}"
+        self._metrics: list[str] = []
+        self.spans = 0
+        topology = folder / "topology.yaml"
+        topology.write_text(relocated(load(TOPOLOGY), 0))
+        place = ["--topology", str(topology), "--loopback"]
+        control, p4runtime = f"unix:{folder / 'server.sock'}", f"unix:{folder / 'switch.sock'}"
+        behind = ["--behind-switch"] if has_switch else []
+        parts = {"server": ["server", *place, "--host", "server", "--control", control, *behind]}
+        if has_switch:
+            parts[SWITCH] = ["switch", *place, "--p4runtime", p4runtime]
+        controlled = ["--switch", p4runtime] if has_switch else []
+        parts["controller"] = ["controller", *place, "--listen", self._controller, "--server", control, *controlled]
+        for name, command in parts.items():
+            part = self._start(name, lanesum_command(*command, "--metrics", self._endpoint()), {})
+        supervisor.wait_ready(part, _START_S)
+        job = {"name": _JOB, "workers": list(WORKERS), "codec": codec, "lease_s": 0}
+        rpc.call(self._controller, rpc.ADMIT, job)
+        self._agents = Agents(supervisor, folder)
+        for worker, name in enumerate(WORKERS):
+            arguments = (self._agents.path(name), self._controller, _JOB, str(worker), codec)
+            self._start(name, process.command("observed", *arguments), {environment.METRICS: self._endpoint()})
+        self._agents.connect(WORKERS)
+        self._clocks = {child.name: (~child.process.pid << 3) | _CPU_CLOCK for child in supervisor.children}
+        screen = {"FORCE_COLOR": "1", "COLUMNS": "250", "LINES": "100"}  # as in a terminal
+        watch = lanesum_command("top", "--controller", self._controller, "--interval", f"{top_s:g}")
+        self._top = supervisor.start("top", pinned(split_cores()[1], watch), environment=screen)
+        while not self.reads():
+            supervisor.check()
+            time.sleep(_POLL_S)
+        send_signal(self._top, signal.SIGSTOP)
+
+    def reads(self) -> int:
+        """Return the number of reads of top so far."""
+        assert self._top.log is not None
+        return self._top.log.read_bytes().count(_SHOWN)
+
+    @contextlib.contextmanager
+    def top(self) -> Iterator[None]:
+        """Let top read; it begins at once if its interval has passed since it was stopped."""
+        send_signal(self._top, signal.SIGCONT)
+        try:
+            yield
+        finally:
+            send_signal(self._top, signal.SIGSTOP)
+
+    def scrape(self) -> None:
+        """Scrape all endpoints, as Prometheus does."""
+        for address in self._metrics:
+            with urllib.request.urlopen(f"http://{address}/metrics") as answer:
+                answer.read()
+
+    def trace(self, seconds: float) -> None:
+        """Record a trace. Raises BenchError."""
+        out = self._folder / "trace.json"
+        command = ["job", "trace", _JOB, "--controller", self._controller, "--seconds", f"{seconds:g}"]
+        done = subprocess.run(lanesum_command(*command, "--out", str(out)), capture_output=True, text=True)
+        if done.returncode != 0:
+            raise BenchError(f"The job could not be traced: {done.stderr.strip()}")
+        self.spans += len(json.loads(out.read_bytes())["traceEvents"])
+
+    def block(self, task: AllReduces, observe: Callable[[], None] | None = None) -> Block:
+        """Run all-reduces; with ``observe``, which runs in a thread of its own meanwhile, top reads too."""
+        failed: list[Exception] = []
+
+        def observed() -> None:
+            try:
+                if observe is not None:
+                    observe()
+            except Exception as error:
+                failed.append(error)
+
+        thread = threading.Thread(target=observed)
+        cpu_s = self.cpu_s()
+        with contextlib.nullcontext() if observe is None else self.top():
+            thread.start()
+            times = self._agents.ask(dict.fromkeys(WORKERS, task))
+            thread.join()
+        used_s = self.cpu_s() - cpu_s
+        if failed:
+            raise failed[0]
+        return Block(max(end for _, end in times.values()) - min(begin for begin, _ in times.values()), used_s)
+
+    def cpu_s(self, *parts: str) -> float:
+        """Return the processor seconds so far of these parts, or of all but the switch."""
+        return sum(time.clock_gettime(self._clocks[name]) for name in parts or self._clocks.keys() - {SWITCH})
+
+    def close(self) -> None:
+        """End the workers; idempotent."""
+        self._agents.close()
+
+    def _start(self, name: str, command: list[str], variables: dict[str, str]) -> Child:
+        # Without busy polling, processor time is that of work.
+        variables = {environment.SPIN: "0", "OMP_NUM_THREADS": "1", **variables}
+        return self._supervisor.start(name, pinned(split_cores()[name == SWITCH], command), environment=variables)
+
+    def _endpoint(self) -> str:
+        self._metrics.append("{}:{}".format(*free_address()))
+        return self._metrics[-1]
+
+
+@contextlib.contextmanager
+def open_site(codec: str, *, top_s: float, has_switch: bool = False) -> Iterator[ObservedSite]:
+    """Start a site, see ``ObservedSite``; this thread and its children have the last core meanwhile."""
+    cores = os.sched_getaffinity(0)
+    with tempfile.TemporaryDirectory(prefix="lanesum-") as folder, Supervisor(Path(folder) / "logs") as supervisor:
+        try:
+            site = ObservedSite(Path(folder), supervisor, codec, top_s=top_s, has_switch=has_switch)
+            try:
+                os.sched_setaffinity(0, split_cores()[1])
+                yield site
+            finally:
+                site.close()
+        finally:
+            os.sched_setaffinity(0, cores)
