@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
+from lanesum_switch.api import Table
 from lanesum_switch.bmv2.fields import FieldError, Json, array, integer, optional_text, records, text
 from lanesum_switch.p4runtime.p4info import Action, Field, P4InfoIndex, TableInfo
 from lanesum_switch.p4runtime.status import StatusError, invalid
@@ -71,6 +72,34 @@ def _check_program(index: P4InfoIndex, document: Json) -> dict[str, list[int]]:
         for table in index.tables.values()
         if table.needs_priority and "entries" in tables[table.name]
     }
+
+
+def check_tables(index: P4InfoIndex, tables: Mapping[str, Table]) -> None:
+    """Compare a P4Info with the tables of the switch that runs its program.
+
+    Raises:
+        StatusError: INVALID_ARGUMENT naming the first table that is missing, or that has other fields or actions.
+    """
+    for info in index.tables.values():
+        table = tables.get(info.name)
+        if table is None:
+            raise invalid(f"The switch has no table {info.name}: send the device config too")
+        wanted, kinds = [field.kind for field in info.fields], [key.kind for key in table.keys]
+        same = len(wanted) == len(kinds) and all(
+            kind in _ACCEPTED_KINDS[of] for of, kind in zip(wanted, kinds, strict=True)
+        )
+        if not same:
+            raise invalid(
+                f"Table {info.name} is matched by {wanted} in the P4Info and by {kinds} in the switch: send the"
+                " device config too"
+            )
+        for spec in table.actions:
+            action = index.actions_by_name.get(spec.name)
+            if action is not None and len(action.params) != len(spec.params):
+                raise invalid(
+                    f"Action {spec.name} has {len(action.params)} parameters in the P4Info and {len(spec.params)} in"
+                    " the switch: send the device config too"
+                )
 
 
 def _mismatch(message: str) -> StatusError:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -159,6 +160,9 @@ def build_index(info: Any) -> P4InfoIndex:
         index.meters[meter.preamble.id] = _meter(meter, meter.size)
     for meter in info.direct_meters:
         index.direct_meters[meter.preamble.id] = _meter(meter, 0)
+    for table in index.tables.values():
+        _check_direct(table.name, "counter", table.direct_counter, index.direct_counters)
+        _check_direct(table.name, "meter", table.direct_meter, index.direct_meters)
     for digest in info.digests:
         index.digests[digest.preamble.id] = _digest(digest, info.type_info)
     for header in info.controller_packet_metadata:
@@ -167,6 +171,11 @@ def build_index(info: Any) -> P4InfoIndex:
             Param(m.id, m.name, _width(m.bitwidth, f"field {m.name} of header {name}")) for m in header.metadata
         )
     return index
+
+
+def _check_direct(table: str, what: str, p4_id: int, known: Container[int]) -> None:
+    if p4_id and p4_id not in known:
+        raise _import_error(f"table {table} has direct {what} {p4_id:#x}, which is not described")
 
 
 def _width(bits: int, what: str) -> int:

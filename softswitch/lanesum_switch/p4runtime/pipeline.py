@@ -14,7 +14,7 @@ from p4.v1 import p4runtime_pb2 as p4rt
 
 from lanesum_switch.api import InvalidArgumentError, SupportsOutline, Switch, SwitchError, UnsupportedProgramError
 from lanesum_switch.bmv2.loader import parse_json
-from lanesum_switch.p4runtime.consistency import check_program
+from lanesum_switch.p4runtime.consistency import check_program, check_tables
 from lanesum_switch.p4runtime.idle import SWEEP_SECONDS
 from lanesum_switch.p4runtime.legacy_config import unwrap_device_config
 from lanesum_switch.p4runtime.p4info import P4InfoIndex, build_index
@@ -140,9 +140,7 @@ class PipelineManager:
         """Use a P4Info without device config, which describes the program that the switch runs already."""
         if action != _Set.VERIFY_AND_COMMIT:
             raise StatusError(UNKNOWN, "The configuration has no device config: send it too, or use VERIFY_AND_COMMIT")
-        for table in verified.index.tables.values():
-            if table.name not in self._switch.tables:
-                raise invalid(f"The switch has no table {table.name}: send the device config too")
+        check_tables(verified.index, self._switch.tables)
         self._replace(verified, self._switch)
 
     def _save(self, verified: _Verified) -> None:

@@ -15,17 +15,20 @@ from typing import Any
 
 from lanesum_switch.api import (
     ActionCall,
+    ActionSpec,
     AlreadyExistsError,
     CloneSession,
     CounterValue,
     CpuListener,
     DigestListener,
     InvalidArgumentError,
+    KeySpec,
     Match,
     MemberRef,
     MeterRates,
     NotFoundError,
     PacketOut,
+    ParamSpec,
     PermissionDeniedError,
     Replica,
     TableEntry,
@@ -37,10 +40,10 @@ Key = tuple[tuple[Match, ...], int]
 
 
 class FakeTable:
-    def __init__(self, document: dict[str, Any], actions: dict[int, str], widths: list[int]) -> None:
+    def __init__(self, document: dict[str, Any], actions: dict[int, str], specs: dict[str, ActionSpec]) -> None:
         self.name: str = document["name"]
-        self.keys: Any = ()
-        self.actions: Any = ()
+        self.keys: Any = tuple(KeySpec(key["name"], key["match_type"], 0) for key in document["key"])
+        self.actions: Any = tuple(specs[name] for name in document["actions"])
         self.is_const = "entries" in document
         self.size: int = document.get("max_size", 1024)
         self.action_profile = document.get("action_profile")
@@ -48,7 +51,6 @@ class FakeTable:
         self.has_direct_meter = bool(document.get("direct_meters"))
         self.supports_idle_timeout = bool(document.get("support_timeout"))
         self._entries: dict[Key, TableEntry] = {}
-        self._widths = widths
         default = document.get("default_entry")
         target: Target = MemberRef(0)
         if default is not None:
@@ -215,9 +217,13 @@ class FakeSwitch:
         document = json.loads(bmv2_json)
         self._clear()
         actions = {a["id"]: a["name"] for a in document["actions"]}
+        specs = {
+            a["name"]: ActionSpec(a["name"], tuple(ParamSpec(p["name"], p["bitwidth"]) for p in a["runtime_data"]))
+            for a in document["actions"]
+        }
         for pipeline in document["pipelines"]:
             for table in pipeline["tables"]:
-                self.tables[table["name"]] = FakeTable(table, actions, [])
+                self.tables[table["name"]] = FakeTable(table, actions, specs)
             for profile in pipeline["action_profiles"]:
                 self.action_profiles[profile["name"]] = FakeProfile(profile)
         for counter in document["counter_arrays"]:

@@ -45,6 +45,14 @@ def of_headers(digest: Any) -> None:
         ),
         ("member 0 of digest sample_t is not bit<W>", lambda p: of_headers(p.digests[0])),
         (
+            "table IngressImpl.exact_table has direct counter 0x13e45687, which is not described",
+            lambda p: p.direct_counters.pop(0),
+        ),
+        (
+            "table IngressImpl.meter_table has direct meter 0x15260d8a, which is not described",
+            lambda p: p.direct_meters.pop(),
+        ),
+        (
             "parameter choice of action IngressImpl.set_choice has -1 bits, not 0 to 2048",
             lambda p: setattr(p.actions[1].params[0], "bitwidth", -1),
         ),

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from p4.v1 import p4runtime_pb2 as p4rt
 
 from lanesum_switch.api import InvalidArgumentError, SwitchError, TableFullError, UnsupportedProgramError
+from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime.arbitration import Connection
 from lanesum_switch.p4runtime.devices import Device
 from lanesum_switch.p4runtime.p4info import build_index
@@ -258,6 +260,37 @@ def test_pipeline_request_of_wrong_type_says_why(manager: PipelineManager, every
     refused("A saved configuration waits for its commit: send COMMIT first", Set.VERIFY_AND_SAVE, config)
     with pytest.raises(StatusError, match="77 is not a response type of GetForwardingPipelineConfig"):
         manager.get(77)
+
+
+@pytest.mark.parametrize(
+    ("message", "change"),
+    [
+        (
+            "Table IngressImpl.exact_table is matched by ['exact'] in the P4Info and by ['exact', 'exact'] in the",
+            lambda info: info.tables[0].match_fields.pop(),
+        ),
+        (
+            "Table IngressImpl.lpm_table is matched by ['ternary'] in the P4Info and by ['lpm'] in the switch",
+            lambda info: setattr(info.tables[1].match_fields[0], "match_type", 4),
+        ),
+        (
+            "Action IngressImpl.set_choice has 0 parameters in the P4Info and 1 in the switch",
+            lambda info: info.actions[1].params.pop(),
+        ),
+    ],
+)
+def test_p4info_of_another_program_than_the_running_one_is_refused(
+    everything: Program, message: str, change: Callable[[Any], None]
+) -> None:
+    """Its entries once ended reads with a traceback."""
+    manager = PipelineManager(EmbeddedSwitch(), Scheduler(), lambda message: None, lambda port, frame: None, None)
+    manager.set(Set.VERIFY_AND_COMMIT, everything.config())
+    config = p4rt.ForwardingPipelineConfig(p4info=everything.p4info)
+    manager.set(Set.VERIFY_AND_COMMIT, config)
+    change(config.p4info)
+    step = ".*: send the device config too$"
+    with pytest.raises(StatusError, match=f"^INVALID_ARGUMENT: {re.escape(message)}{step}"):
+        manager.set(Set.VERIFY_AND_COMMIT, config)
 
 
 def test_pipeline_of_a_switch_without_spare_cannot_be_saved(small: Program) -> None:

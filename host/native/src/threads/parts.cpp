@@ -16,9 +16,9 @@
 namespace lanesum::detail {
 namespace {
 
-/// Time for which threads poll before they sleep. The calls of one all-reduce follow each other closely, and waking a
+/// Time for which threads poll before they sleep: longer than Python works between two calls of one all-reduce. Waking a
 /// thread takes about as long as a call.
-constexpr double POLL_S = 50e-6;
+constexpr double POLL_S = 500e-6;
 
 /// Threads of the process, and the call that has them.
 class Team {
