@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from lanesum._internal import arrays
 from lanesum._internal.deferred import Deferred
+from lanesum._internal.native import availability
 from lanesum.aggregation.combine import Words
 from lanesum.codecs.base import CodecContext, Members, Result, Vector
 from lanesum.codecs.kernels.dispatch import threads
@@ -74,9 +75,11 @@ class HostBackend:
     ) -> None:
         missing = 0 if places is None else max(0, (int(places[-1]) + 1) * coder.block - vector.size)
         self.size = vector.size if places is None else places.size * coder.block - missing
-        # One call is faster than several, but the bytes of digits are to stay in the cache.
-        piece = _PIECE * threads() if context.in_pieces or coder.per_word else self.size
-        self.runs = cut(self.size, coder.block, piece, places)
+        # One native call is faster than several, but the bytes of digits are to stay in the cache. Other arithmetic has
+        # temporary arrays of the length of a run.
+        self._pieces = cut(self.size, coder.block, _PIECE * threads(), places)
+        is_whole = availability().core is not None and not (context.in_pieces or coder.per_word)
+        self.runs = cut(self.size, coder.block, self.size, places) if is_whole else self._pieces
         self.values = arrays.empty(vector.size, np.float32) if values is None else values
         self._residual = residual
         self._coder = coder
@@ -106,7 +109,7 @@ class HostBackend:
         self._coder.decode(lanes, run, self._scales, self._context, self._everyone, self.values)
 
     def decode_members(self, sums: Words, members: Members) -> None:
-        for run in self.runs:
+        for run in self._pieces:
             words = run.words(self._coder.lane_bits)
             part = Members(members.sets, members.of_word[words])
             self._coder.decode_members(sums[words], run, self._peaks, self._context, part, self.values)
@@ -125,7 +128,7 @@ class HostBackend:
         scales = coder.scales(self.size, self._peaks, 1)
         words = self.runs[-1].words(coder.lane_bits).stop
         summed = None if included is True else np.broadcast_to(included, words)
-        for run in self.runs:
+        for run in self.runs if included is True else self._pieces:
             counted = None if summed is None else summed[run.words(coder.lane_bits)]
             codes = self.codes[run.words(coder.code_bits)]
             coder.residual(self._vector, codes, run, scales, self._context, counted, residual)
