@@ -56,7 +56,7 @@ def encode_factors(
     powers[...] = _two_powers(-exponents).reshape(-1)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         gain = np.interp(norms / peaks, ratios, gains)
-        found = np.clip(step * np.exp2(exponents) * gain / peaks, _SMALLEST_FACTOR, _LARGEST_FACTOR)
+        found = np.clip(step * np.ldexp(1.0, exponents) * gain / peaks, _SMALLEST_FACTOR, _LARGEST_FACTOR)
     factors[...] = np.where(peaks > 0, found, 0)
 
 
