@@ -45,6 +45,7 @@ _PREPARED = (
     "sys.exit(main())"
 )
 _START_S, _POLL_S = 120.0, 0.05
+_ANSWER_S = 30.0  # of one endpoint
 _CPU_CLOCK = 2  # clock_getcpuclockid(3): scheduler's clock of a whole process
 
 
@@ -99,10 +100,18 @@ class ObservedSite:
         screen = {"FORCE_COLOR": "1", "COLUMNS": "250", "LINES": "100"}  # as in a terminal
         watch = lanesum_command("top", "--controller", self._controller, "--interval", f"{top_s:g}")
         self._top = supervisor.start("top", pinned(split_cores()[1], watch), environment=screen)
-        while not self.reads():
-            supervisor.check()
-            time.sleep(_POLL_S)
+        self._wait_for_top()
         send_signal(self._top, signal.SIGSTOP)
+
+    def _wait_for_top(self) -> None:
+        deadline = time.monotonic() + _START_S
+        while not self.reads():
+            self._supervisor.check()
+            if time.monotonic() > deadline:
+                assert self._top.log is not None
+                shown = self._top.log.read_text(errors="replace")[-500:].strip()
+                raise BenchError(f"lanesum top showed no job within {_START_S:g} s: {shown}")
+            time.sleep(_POLL_S)
 
     def reads(self) -> int:
         """Return the number of reads of top so far."""
@@ -121,7 +130,7 @@ class ObservedSite:
     def scrape(self) -> None:
         """Scrape all endpoints, as Prometheus does."""
         for address in self._metrics:
-            with urllib.request.urlopen(f"http://{address}/metrics") as answer:
+            with urllib.request.urlopen(f"http://{address}/metrics", timeout=_ANSWER_S) as answer:
                 answer.read()
 
     def prepare_trace(self, seconds: float) -> Callable[[], None]:

@@ -179,3 +179,12 @@ def test_trace_that_fails_is_an_error(tmp_path: Path, monkeypatch: pytest.Monkey
     site._folder, site._controller = tmp_path, "nowhere"
     with pytest.raises(BenchError, match=r"The job could not be traced: No job\."):
         site.prepare_trace(2.0)()
+
+
+def test_top_that_shows_no_job_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(observed_site, "_START_S", 0.0)
+    (tmp_path / "top.log").write_text("No controller.\n")
+    site: Any = object.__new__(observed_site.ObservedSite)
+    site._supervisor, site._top = SimpleNamespace(check=lambda: None), SimpleNamespace(log=tmp_path / "top.log")
+    with pytest.raises(BenchError, match=r"lanesum top showed no job within 0 s: No controller\."):
+        site._wait_for_top()
