@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from google.rpc import status_pb2
 from p4.v1 import p4runtime_pb2 as p4rt
 
 from lanesum_switch.api import InvalidArgumentError, SwitchError, TableFullError, UnsupportedProgramError
@@ -371,7 +372,7 @@ def test_packet_out_with_wrong_metadata_says_why(pipeline: Pipeline, small: Prog
         without.packet_out(packet)
 
 
-@pytest.mark.parametrize("name", ["long" * 5000, "\ud800"])
+@pytest.mark.parametrize("name", ["long" * 5000, "\ud800"], ids=["long", "surrogate"])
 def test_name_that_fits_no_metadata_is_cut_or_replaced(
     manager: PipelineManager, everything: Program, name: str
 ) -> None:
@@ -394,3 +395,14 @@ def test_errors_of_updates_are_cut_to_the_metadata() -> None:
     for errors in ([long] * 1000, [None] * 1000 + [long]):
         counts = f"{len([one for one in errors if one])} of {len(errors)} updates were refused, too many to name"
         assert pack_write_errors(errors).message.startswith(f"{counts}: write fewer at once. The first: éé")
+
+
+def test_codes_of_updates_are_kept_where_no_text_fits() -> None:
+    long = StatusError(INVALID_ARGUMENT, "é" * 5000)
+    empty = StatusError(INVALID_ARGUMENT, "")
+    one, two = (len(pack_write_errors([empty] * count).packed()) for count in (1, 2))
+    most = 1 + (MAX_DETAILS_BYTES - one) // (two - one)
+    status = status_pb2.Status.FromString(pack_write_errors([long] * most).packed())
+    errors = [p4rt.Error.FromString(detail.value) for detail in status.details]
+    assert errors == [p4rt.Error(canonical_code=INVALID_ARGUMENT)] * most
+    assert pack_write_errors([long] * (most + 1)).details is None
