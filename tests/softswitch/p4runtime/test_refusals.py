@@ -216,6 +216,16 @@ def test_write_of_another_code_or_state_says_why(
         write_entity(pipeline, kind, last(everything))
 
 
+def test_weights_of_a_profile_without_sizes_are_bounded(manager: PipelineManager, everything: Program) -> None:
+    config = everything.config()
+    config.p4info.action_profiles[0].size = config.p4info.action_profiles[0].max_group_size = 0
+    manager.set(Set.VERIFY_AND_COMMIT, config)
+    write_entity(manager.current, INSERT, member(everything, 1))
+    with pytest.raises(StatusError, match="The weights of a group are 65537: its maximum size is 65536"):
+        write_entity(manager.current, INSERT, group(everything, 1, (1, 65537)))
+    write_entity(manager.current, MODIFY, group(everything, 1, (1, 65536)))
+
+
 @pytest.mark.parametrize(
     ("message", "build"),
     [
@@ -401,8 +411,8 @@ def test_codes_of_updates_are_kept_where_no_text_fits() -> None:
     long = StatusError(INVALID_ARGUMENT, "é" * 5000)
     empty = StatusError(INVALID_ARGUMENT, "")
     one, two = (len(pack_write_errors([empty] * count).packed()) for count in (1, 2))
-    most = 1 + (MAX_DETAILS_BYTES - one) // (two - one)
-    status = status_pb2.Status.FromString(pack_write_errors([long] * most).packed())
+    count = 1 + (MAX_DETAILS_BYTES - one) // (two - one)
+    status = status_pb2.Status.FromString(pack_write_errors([long] * count).packed())
     errors = [p4rt.Error.FromString(detail.value) for detail in status.details]
-    assert errors == [p4rt.Error(canonical_code=INVALID_ARGUMENT)] * most
-    assert pack_write_errors([long] * (most + 1)).details is None
+    assert errors == [p4rt.Error(canonical_code=INVALID_ARGUMENT)] * count
+    assert pack_write_errors([long] * (count + 1)).details is None
