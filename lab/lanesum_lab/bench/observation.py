@@ -11,6 +11,7 @@ bootstrapped.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -29,11 +30,13 @@ READ, SCRAPED, TRACED = "top", "top and a scrape", "top and a trace"
 USUAL, COUNTED = "all at usual rates", "all at usual rates, counted"
 #: Usual seconds between two reads of top, two scrapes, and two traces; and those of a trace.
 TOP_S, SCRAPE_S, TRACE_EVERY_S, TRACE_S = 2.0, 15.0, 60.0, 2.0
-_TRACED_BLOCKS = 2  # length of a block with a trace, in blocks
+_TRACED_BLOCKS = 1.5  # length of a block with a trace, in blocks
 _EVERY_S = {"read of top": TOP_S, "scrape of all endpoints": SCRAPE_S, "trace": TRACE_EVERY_S}
 _READ, _SCRAPE, _TRACE = _EVERY_S
 _OFTEN_TOP_S = 0.5  # while the cost of a read is counted
 _WINDOW_S = 1.6 * _OFTEN_TOP_S  # so that no read begins at its end
+_TRACED_ALL_REDUCES = 700  # enough for all spans that a worker keeps
+_REPORTED_S = 1.0  # after the end of a trace
 _CALIBRATION_S = 0.2
 _CALIBRATIONS = 5
 _RESAMPLES = 10_000
@@ -50,12 +53,12 @@ class Settings:
         sizes: values of an all-reduce.
         repeats: pairs of blocks that top alone observes. A quarter as many have a scrape too, and as many a trace.
         block_s: approximate length of a block, a little less than the time between two reads of top.
-        windows: idle windows for the cost of a read, and of a scrape; and the same number that nothing observes.
+        windows: windows in which a read and a scrape are counted, and as many without; a quarter of it for a trace.
         codec: codec of the job.
     """
 
     sizes: tuple[int, ...] = (25_000, 1_000_000)
-    repeats: int = 16
+    repeats: int = 14
     block_s: float = 1.9
     windows: int = 20
     codec: str = "thc"
@@ -73,13 +76,13 @@ def run(settings: Settings) -> dict[str, Any]:
     shares = [*shares_of("of the job", costs), *shares_of("of an embedded switch", at_switch)]
     observed_s = 0.0
     with open_site(settings.codec, top_s=TOP_S) as site:
+        costs = {**costs, _TRACE: trace_costs(site, settings)}
+        shares += shares_of("of the job", {_TRACE: costs[_TRACE]})
         before = site.reads()
         for values in settings.sizes:
             pairs = _pairs_of(site, settings, values)
             observed_s += sum(observed.wall_s for many in pairs.values() for _, observed in many)
-            traced = [observed.cpu_s - plain.cpu_s for plain, observed in pairs[TRACED]]
-            figures += figures_of(settings, values, pairs, {**costs, _TRACE: traced})
-            shares += shares_of(f"of the job, {values:,} values", {_TRACE: traced})
+            figures += figures_of(settings, values, pairs, costs)
         counted = {"observed_s": observed_s, "reads": site.reads() - before, "spans": site.spans}
     return {
         **asdict(settings),
@@ -98,18 +101,22 @@ def _pairs_of(site: ObservedSite, settings: Settings, values: int) -> dict[str, 
         count *= 2
     each_s = min(site.block(AllReduces(values, count)).wall_s for _ in range(_CALIBRATIONS)) / count
     task = AllReduces(values, max(1, round(settings.block_s / each_s)))
-    long = AllReduces(values, _TRACED_BLOCKS * task.count)
-    kinds: dict[str, tuple[int, AllReduces, Callable[[], None]]] = {
-        READ: (settings.repeats, task, lambda: None),
-        SCRAPED: (max(1, settings.repeats // 4), task, site.scrape),
-        TRACED: (max(1, settings.repeats // 4), long, lambda: site.trace(TRACE_S)),
+    long = AllReduces(values, round(_TRACED_BLOCKS * task.count))
+    kinds: dict[str, tuple[int, AllReduces, Callable[[], Callable[[], None]]]] = {
+        READ: (settings.repeats, task, lambda: lambda: None),
+        SCRAPED: (max(1, settings.repeats // 4), task, lambda: site.scrape),
+        TRACED: (max(1, settings.repeats // 4), long, lambda: site.prepare_trace(TRACE_S)),
     }
     found: dict[str, list[_Pair]] = {kind: [] for kind in kinds}
     order = [kind for kind, (number, _, _) in kinds.items() for _ in range(number)]
     is_plain_first = True
     for kind in np.random.default_rng(1).permutation(order):
-        _, work, observe = kinds[kind]
-        blocks = [site.block(work, None if is_plain else observe) for is_plain in (is_plain_first, not is_plain_first)]
+        _, work, prepare = kinds[kind]
+        observe = prepare()
+        blocks = []
+        for is_plain in (is_plain_first, not is_plain_first):
+            with contextlib.nullcontext() if is_plain else site.top():
+                blocks.append(site.block(work) if is_plain else site.block(work, observe))
         found[kind].append((blocks[0], blocks[1]) if is_plain_first else (blocks[1], blocks[0]))
         is_plain_first = not is_plain_first
     return found
@@ -136,6 +143,27 @@ def idle_costs(site: ObservedSite, windows: int) -> tuple[Costs, Costs]:
         scrapes.append(used_s(site.scrape) - idle_s)
     job, switch = ({_READ: [r[i] for r in reads], _SCRAPE: [s[i] for s in scrapes]} for i in range(2))
     return job, switch
+
+
+def trace_costs(site: ObservedSite, settings: Settings) -> list[float]:
+    """Return the processor seconds of all parts of the job for a trace that is full of spans, of several windows.
+
+    The same all-reduces and the same time without a trace are subtracted.
+    """
+    task = AllReduces(settings.sizes[0], _TRACED_ALL_REDUCES)
+
+    def used_s(observe: Callable[[], None]) -> float:
+        begin, begin_s = time.monotonic(), site.cpu_s()
+        site.block(task, observe)
+        time.sleep(max(0.0, begin + TRACE_S + _REPORTED_S - time.monotonic()))
+        return site.cpu_s() - begin_s
+
+    used_s(site.prepare_trace(TRACE_S))
+    found = []
+    for _ in range(max(1, settings.windows // 4)):
+        plain_s = used_s(lambda: None)
+        found.append(used_s(site.prepare_trace(TRACE_S)) - plain_s)
+    return found
 
 
 def figures_of(

@@ -13,6 +13,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -38,6 +39,11 @@ WORKERS = ("w1", "w2")
 SWITCH = "switch"
 _JOB = "observed"
 _SHOWN = b"stragglers"  # once in each screen of top
+# The command line of ``lanesum``, once all is imported and a line has arrived.
+_PREPARED = (
+    "import sys, lanesum_control.cli.job; from lanesum.cli.app import main; print(flush=True); sys.stdin.readline(); "
+    "sys.exit(main())"
+)
 _START_S, _POLL_S = 120.0, 0.05
 _CPU_CLOCK = 2  # clock_getcpuclockid(3): scheduler's clock of a whole process
 
@@ -118,32 +124,42 @@ class ObservedSite:
             with urllib.request.urlopen(f"http://{address}/metrics") as answer:
                 answer.read()
 
-    def trace(self, seconds: float) -> None:
-        """Record a trace. Raises BenchError."""
-        out = self._folder / "trace.json"
-        command = ["job", "trace", _JOB, "--controller", self._controller, "--seconds", f"{seconds:g}"]
-        done = subprocess.run(lanesum_command(*command, "--out", str(out)), capture_output=True, text=True)
-        if done.returncode != 0:
-            raise BenchError(f"The job could not be traced: {done.stderr.strip()}")
-        self.spans += len(json.loads(out.read_bytes())["traceEvents"])
+    def prepare_trace(self, seconds: float) -> Callable[[], None]:
+        """Start ``lanesum job trace``; return a function that lets it begin, and waits for its end.
 
-    def block(self, task: AllReduces, observe: Callable[[], None] | None = None) -> Block:
-        """Run all-reduces; with ``observe``, which runs in a thread of its own meanwhile, top reads too."""
+        The function raises BenchError.
+        """
+        out = self._folder / "trace.json"
+        arguments = ["job", "trace", _JOB, "--controller", self._controller, "--seconds", f"{seconds:g}"]
+        command = [sys.executable, "-c", _PREPARED, *arguments, "--out", str(out)]
+        pipe = subprocess.PIPE
+        tracer = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+        assert tracer.stdout is not None
+        tracer.stdout.readline()
+
+        def trace() -> None:
+            _, errors = tracer.communicate("\n")
+            if tracer.returncode != 0:
+                raise BenchError(f"The job could not be traced: {errors.strip()}")
+            self.spans += len(json.loads(out.read_bytes())["traceEvents"])
+
+        return trace
+
+    def block(self, task: AllReduces, observe: Callable[[], None] = lambda: None) -> Block:
+        """Run all-reduces, and meanwhile ``observe`` in a thread of its own."""
         failed: list[Exception] = []
 
         def observed() -> None:
             try:
-                if observe is not None:
-                    observe()
+                observe()
             except Exception as error:
                 failed.append(error)
 
         thread = threading.Thread(target=observed)
         cpu_s = self.cpu_s()
-        with contextlib.nullcontext() if observe is None else self.top():
-            thread.start()
-            times = self._agents.ask(dict.fromkeys(WORKERS, task))
-            thread.join()
+        thread.start()
+        times = self._agents.ask(dict.fromkeys(WORKERS, task))
+        thread.join()
         used_s = self.cpu_s() - cpu_s
         if failed:
             raise failed[0]

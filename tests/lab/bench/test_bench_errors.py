@@ -174,8 +174,8 @@ def test_taken_loopback_addresses_are_an_error() -> None:
 
 
 def test_trace_that_fails_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(observed_site, "lanesum_command", lambda *_: ["sh", "-c", "echo No job. >&2; exit 1"])
+    monkeypatch.setattr(observed_site, "_PREPARED", "import sys; print(flush=True); sys.exit('No job.')")
     site = object.__new__(observed_site.ObservedSite)
     site._folder, site._controller = tmp_path, "nowhere"
     with pytest.raises(BenchError, match=r"The job could not be traced: No job\."):
-        site.trace(2.0)
+        site.prepare_trace(2.0)()
