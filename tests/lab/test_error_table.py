@@ -101,7 +101,7 @@ def find(number): raise StatusError(NOT_FOUND, f"There is no table {number}", b"
     assert (message.error, message.what, message.next_step) == ("StatusError", "There is no table …", "")
 
 
-def test_message_of_a_function_in_two_modules_has_the_type_of_its_own() -> None:
+def test_message_of_equally_named_functions_is_typed_by_module() -> None:
     parsed = {
         "hook.py": """class LanesumError(Exception): "Root."
 def _refused(why) -> LanesumError: return LanesumError(why)
