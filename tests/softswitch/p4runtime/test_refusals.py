@@ -15,6 +15,7 @@ from p4.v1 import p4runtime_pb2 as p4rt
 
 from lanesum_switch.api import InvalidArgumentError, SwitchError, TableFullError, UnsupportedProgramError
 from lanesum_switch.dataplane import EmbeddedSwitch
+from lanesum_switch.p4runtime import profiles
 from lanesum_switch.p4runtime.arbitration import Connection
 from lanesum_switch.p4runtime.devices import Device
 from lanesum_switch.p4runtime.p4info import build_index
@@ -224,6 +225,20 @@ def test_weights_of_a_profile_without_sizes_are_bounded(manager: PipelineManager
     with pytest.raises(StatusError, match="The weights of a group are 65537: its maximum size is 65536"):
         write_entity(manager.current, INSERT, group(everything, 1, (1, 65537)))
     write_entity(manager.current, MODIFY, group(everything, 1, (1, 65536)))
+
+
+def test_copies_of_members_of_many_groups_are_bounded(
+    pipeline: Pipeline, everything: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(profiles, "MAX_COPIES", 6)
+    for number in (1, 2, 3):
+        write_entity(pipeline, INSERT, member(everything, number))
+    write_entity(pipeline, INSERT, group(everything, 1, (1, 4)))
+    message = f"RESOURCE_EXHAUSTED: The members of {SELECTED} need 7 copies, more than 6: give smaller weights"
+    with pytest.raises(StatusError, match=message):
+        write_entity(pipeline, INSERT, group(everything, 2, (1, 1), (2, 2)))
+    write_entity(pipeline, MODIFY, group(everything, 1, (1, 3)))
+    write_entity(pipeline, MODIFY, group(everything, 2, (1, 1), (2, 2)))
 
 
 @pytest.mark.parametrize(
