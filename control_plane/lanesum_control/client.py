@@ -34,18 +34,22 @@ RPC_TIMEOUT_S = 15.0
 PUSH_TIMEOUT_S = 120.0
 _GET_PROGRAM = "GetForwardingPipelineConfig"
 _NOT_PRIMARY = grpc.StatusCode.PERMISSION_DENIED
+_NO_PROGRAM = grpc.StatusCode.FAILED_PRECONDITION
 TOO_MANY_CALLS = grpc.StatusCode.RESOURCE_EXHAUSTED
 # Field numbers of an answer to a read, and from an entity to the action and the counter of a table entry.
 _ENTITIES = p4runtime_pb2.ReadResponse.ENTITIES_FIELD_NUMBER
-_ENTRY, _OF = p4runtime_pb2.Entity.TABLE_ENTRY_FIELD_NUMBER, p4runtime_pb2.TableEntry
+_ENTRY = p4runtime_pb2.Entity.TABLE_ENTRY_FIELD_NUMBER
 _ACTION_ID = (
     _ENTRY,
-    _OF.ACTION_FIELD_NUMBER,
+    p4runtime_pb2.TableEntry.ACTION_FIELD_NUMBER,
     p4runtime_pb2.TableAction.ACTION_FIELD_NUMBER,
     p4runtime_pb2.Action.ACTION_ID_FIELD_NUMBER,
 )
-_PACKETS = (_ENTRY, _OF.COUNTER_DATA_FIELD_NUMBER, p4runtime_pb2.CounterData.PACKET_COUNT_FIELD_NUMBER)
-_NO_PROGRAM = grpc.StatusCode.FAILED_PRECONDITION
+_PACKETS = (
+    _ENTRY,
+    p4runtime_pb2.TableEntry.COUNTER_DATA_FIELD_NUMBER,
+    p4runtime_pb2.CounterData.PACKET_COUNT_FIELD_NUMBER,
+)
 
 
 class SwitchConnection(Closing):

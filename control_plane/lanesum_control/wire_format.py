@@ -10,31 +10,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-_VARINT, _BYTES = 0, 2
+#: Wire type of strings and messages.
+BYTES = 2
+_VARINT = 0
 _FIXED = {1: 8, 5: 4}  # length in bytes by wire type
 _MAX_BITS = 64
 
 
 def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield number and value of each field: an integer of a varint, else bytes. Raises ValueError."""
+    """Yield number and value of each field that is a varint or has a length; skip the others. Raises ValueError."""
     at = 0
     while at < len(data):
-        key, at = _varint(data, at)
-        kind = key & 7
+        key, at = varint(data, at)
+        number, kind = key >> 3, key & 7
+        if number == 0:
+            raise ValueError("no field has number 0")
         if kind == _VARINT:
-            value, at = _varint(data, at)
-            yield key >> 3, value
+            value, at = varint(data, at)
+            yield number, value
             continue
-        if kind == _BYTES:
-            length, at = _varint(data, at)
+        if kind == BYTES:
+            length, at = varint(data, at)
         elif kind in _FIXED:
             length = _FIXED[kind]
         else:
-            raise ValueError(f"field {key >> 3} has wire type {kind}")
+            raise ValueError(f"field {number} has wire type {kind}")
         end = at + length
         if end > len(data):
-            raise ValueError(f"field {key >> 3} ends {end - len(data)} bytes after its message")
-        yield key >> 3, data[at:end]
+            raise ValueError(f"field {number} ends {end - len(data)} bytes after its message")
+        if kind == BYTES:
+            yield number, data[at:end]
         at = end
 
 
@@ -49,8 +54,8 @@ def integer(data: bytes, *path: int) -> int:
     return next((value for field, value in fields(data) if field == last and isinstance(value, int)), 0)
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return the varint at a position, and the position after it."""
+def varint(data: bytes, at: int) -> tuple[int, int]:
+    """Return the varint at a position, and the position after it. Raises ValueError."""
     value = 0
     for shift in range(0, _MAX_BITS, 7):
         if at >= len(data):

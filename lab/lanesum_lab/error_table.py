@@ -76,9 +76,18 @@ def error_classes(parsed: Mapping[str, ast.Module]) -> dict[str, ErrorClass]:
 def messages(parsed: Mapping[str, ast.Module]) -> list[Message]:
     """Return all messages with which a module makes an error, in the order of the sources."""
     known = error_classes(parsed)
-    functions = (node for tree in parsed.values() for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
-    made = {one.name: kind for one in functions if one.returns is not None and (kind := _name(one.returns)) in known}
-    return [message for module, tree in parsed.items() for message in _messages(module, tree, known, made)]
+    made = {module: _returned(tree, known) for module, tree in parsed.items()}
+    every = {name: kind for one in made.values() for name, kind in one.items()}
+    # A module's own function hides those of the same name in other modules.
+    return [
+        message for module, tree in parsed.items() for message in _messages(module, tree, known, every | made[module])
+    ]
+
+
+def _returned(tree: ast.Module, known: Container[str]) -> dict[str, str]:
+    """Return the type of error that a function returns, by the name of the function."""
+    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+    return {one.name: kind for one in functions if one.returns is not None and (kind := _name(one.returns)) in known}
 
 
 def _messages(module: str, tree: ast.Module, known: Container[str], made: Mapping[str, str]) -> Iterator[Message]:

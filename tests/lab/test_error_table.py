@@ -101,6 +101,18 @@ def find(number): raise StatusError(NOT_FOUND, f"There is no table {number}", b"
     assert (message.error, message.what, message.next_step) == ("StatusError", "There is no table …", "")
 
 
+def test_message_of_equally_named_functions_is_typed_by_module() -> None:
+    parsed = {
+        "hook.py": """class LanesumError(Exception): "Root."
+def _refused(why) -> LanesumError: return LanesumError(why)
+def attach(): raise _refused("it has another hook")""",
+        "pipeline.py": """class StatusError(Exception): "Ends a call."
+def _refused(why) -> StatusError: return StatusError(ABORTED, why)""",
+    }
+    (message,) = error_table.messages({module: ast.parse(source) for module, source in parsed.items()})
+    assert (message.error, message.what) == ("LanesumError", "it has another hook")
+
+
 @pytest.fixture(scope="module")
 def sources() -> list[str]:
     """Return the sources of all tests but this file."""

@@ -9,15 +9,15 @@ builder of p4runtime-shell also writes: name, binary and context, each after its
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lanesum.errors import ConfigurationError
+from lanesum_control.wire_format import BYTES, fields, varint
 
 # Fields of BfPipelineConfig, and of its Profile.
 _P4_NAME, _BFRT, _PROFILES = 1, 2, 3
 _PROFILE_NAME, _CONTEXT, _BINARY, _PIPE_SCOPE = 1, 2, 3, 4
-_NUMBER, _BYTES = 0, 2  # Protobuf wire types of numbers and of length-delimited fields.
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def _unpack_stratum(data: bytes) -> Compiled:
     """Unpack Stratum's format. Raises ValueError, also for several pipelines."""
     texts = {_P4_NAME: b"", _BFRT: b""}
     profiles = []
-    for number, value in _fields(data):
+    for number, value in fields(data):
         if number == _PROFILES and isinstance(value, bytes):
             profiles.append(value)
         elif number in texts and isinstance(value, bytes):
@@ -100,7 +100,7 @@ def _unpack_stratum(data: bytes) -> Compiled:
         raise ValueError(f"{len(profiles)} pipelines")
     parts = {_PROFILE_NAME: b"", _CONTEXT: b"", _BINARY: b""}
     pipes: list[int] = []
-    for number, value in _fields(profiles[0]):
+    for number, value in fields(profiles[0]):
         if number == _PIPE_SCOPE:
             pipes += [value] if isinstance(value, int) else _varints(value)
         elif number in parts and isinstance(value, bytes):
@@ -117,43 +117,16 @@ def _unpack_stratum(data: bytes) -> Compiled:
     )
 
 
-def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield number and value of each field of a protobuf message. Raises ValueError."""
-    at = 0
-    while at < len(data):
-        key, at = _read_varint(data, at)
-        value, at = _read_varint(data, at)
-        if key >> 3 == 0 or key & 7 not in (_NUMBER, _BYTES):
-            raise ValueError("no field that the message has")
-        if key & 7 == _NUMBER:
-            yield key >> 3, value
-            continue
-        if at + value > len(data):
-            raise ValueError("a field is longer than the message")
-        yield key >> 3, data[at : at + value]
-        at += value
-
-
 def _varints(data: bytes) -> list[int]:
     values, at = [], 0
     while at < len(data):
-        value, at = _read_varint(data, at)
+        value, at = varint(data, at)
         values.append(value)
     return values
 
 
-def _read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return the varint at ``at`` and the offset after it. Raises ValueError."""
-    value = 0
-    for i, byte in enumerate(data[at : at + 10]):
-        value |= (byte & 0x7F) << 7 * i
-        if byte < 0x80:
-            return value, at + i + 1
-    raise ValueError("a number does not end")
-
-
 def _field(number: int, data: bytes) -> bytes:
-    return _varint(number << 3 | _BYTES) + _varint(len(data)) + data
+    return _varint(number << 3 | BYTES) + _varint(len(data)) + data
 
 
 def _varint(value: int) -> bytes:

@@ -23,7 +23,7 @@ from types import TracebackType
 
 from lanesum_lab.tofino_model.errors import TofinoModelError
 
-# Longest processor time of one call, and longest time of the clock without any; time between two looks at them.
+# Longest processor time of one wait, and longest time of the clock without any; time between two looks at them.
 _MAX_PROCESSOR_S = 600.0
 _MAX_IDLE_S = 600.0
 _LOOK_S = 1.0

@@ -69,7 +69,7 @@ class ByteTask:
         )
         self.identity = _identity(train.numpy(), test.numpy())
         self._text = train
-        starts = np.linspace(0, _num_samples(len(test), _CONTEXT), _TEST_ROWS // 4, dtype=np.int64)
+        starts = np.linspace(0, _last_start(len(test), _CONTEXT), _TEST_ROWS // 4, dtype=np.int64)
         self.test = self._rows(test, torch.from_numpy(starts))
 
     def model(self) -> nn.Module:
@@ -78,7 +78,7 @@ class ByteTask:
 
     def batch(self, step: int, rank: int, workers: int, size: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
         """See :class:`lanesum_lab.train.jobs.Task`: ``size`` stretches of text."""
-        starts = _drawn(_num_samples(len(self._text), _CONTEXT), step, rank, workers, size, seed)
+        starts = _drawn(_last_start(len(self._text), _CONTEXT), step, rank, workers, size, seed)
         return self._rows(self._text, starts)
 
     def _rows(self, text: torch.Tensor, starts: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -134,7 +134,7 @@ class WordTask:
         self.words, self.width = words, width
         self._text, tested = (np.array(list(_rows_of(texts, rows)), np.int64) for texts in files)
         self.identity = _identity(self._text, tested)
-        starts = np.linspace(0, _num_samples(len(tested), self.context), _TEST_ROWS, dtype=np.int64)
+        starts = np.linspace(0, _last_start(len(tested), self.context), _TEST_ROWS, dtype=np.int64)
         self.test = self._samples(tested, starts)
 
     def model(self) -> nn.Module:
@@ -143,7 +143,7 @@ class WordTask:
 
     def batch(self, step: int, rank: int, workers: int, size: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
         """See :class:`lanesum_lab.train.jobs.Task`: ``size`` words with their contexts."""
-        starts = _drawn(_num_samples(len(self._text), self.context), step, rank, workers, size, seed)
+        starts = _drawn(_last_start(len(self._text), self.context), step, rank, workers, size, seed)
         return self._samples(self._text, starts.numpy())
 
     def _samples(self, text: NDArray[np.int64], starts: NDArray[np.int64]) -> tuple[torch.Tensor, torch.Tensor]:
@@ -203,11 +203,11 @@ def _rows_of(texts: list[str], rows: dict[str, int]) -> Iterator[int]:
         yield from (rows.get(word, _UNKNOWN) for word in _WORD.findall(text))
 
 
-def _num_samples(size: int, context: int) -> int:
-    """Return the number of samples of a text, each with its context. Raises ConfigurationError if there is none."""
+def _last_start(size: int, context: int) -> int:
+    """Return the position of the last sample of a text. Raises ConfigurationError if there are fewer than two."""
     if size < context + 2:
         raise ConfigurationError(
-            f"The text has {size} bytes or words: one sample needs {context + 2}.", "Raise --limit."
+            f"The text has {size} bytes or words: two samples need {context + 2}.", "Raise --limit."
         )
     return size - context - 1
 

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from lanesum_control.bfruntime import messages
@@ -26,7 +26,7 @@ def port_key(port: int) -> Any:
     return entry_of(table, key.id, key.encode(port))
 
 
-def _check_name(given: Any, what: str, known: Iterable[str]) -> None:
+def _check_name(given: Any, what: str, known: Collection[str]) -> None:
     if given is None or given.str_val not in known:
         name = "none" if given is None else repr(given.str_val[:64])
         raise invalid(f"The {what} of a port is one of {', '.join(known)}, not {name}")

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from lanesum.rpc.calls import Call
@@ -66,7 +66,7 @@ class BfRuntimeService:
                 except StatusError as error:
                     errors.append(error)
         if any(errors):
-            raise _all_errors(errors)
+            raise pack_write_errors(errors, messages.Error, max_named=_MAX_NAMED_ERRORS)
         return messages.WriteResponse()
 
     async def _read(self, call: Call) -> None:
@@ -188,9 +188,3 @@ class _Stream(MessageStream):
         if self._client_id is not None:
             self._clients.leave(self._client_id)
             self._client_id = None
-
-
-def _all_errors(errors: Sequence[StatusError | None]) -> StatusError:
-    """Return the status of a Write: an Error for each update, up to the last refused one of those that are named."""
-    refusals = [i for i, error in enumerate(errors) if error is not None]
-    return pack_write_errors(errors[: refusals[:_MAX_NAMED_ERRORS][-1] + 1], messages.Error)

@@ -30,6 +30,8 @@ from lanesum_switch.p4runtime.status import (
 _Update = p4rt.Update
 # Maximum sum of the weights of a group in any program.
 MAX_WEIGHTS = 1 << 16
+# Maximum number of copies of all members of a profile.
+MAX_COPIES = 1 << 20
 
 
 @dataclass(slots=True)
@@ -239,6 +241,7 @@ class ProfileManager:
             if member.member_id in slots:
                 raise invalid(f"Member {member.member_id} is twice in group {message.group_id}: use its weight")
             slots[member.member_id] = _Slot(member.weight, member)
+        self._check_copies(slots)
         if self._info.with_selector:
             with on_target(f"a change of group {message.group_id} of {self._info.name}"):
                 self._target().modify_group(message.group_id, [(i, s.weight) for i, s in slots.items()])
@@ -251,6 +254,16 @@ class ProfileManager:
         limit = min(size for size in (max_size, self._info.max_group_size, self._info.size, MAX_WEIGHTS) if size > 0)
         if weights > limit:
             raise StatusError(RESOURCE_EXHAUSTED, f"The weights of a group are {weights}: its maximum size is {limit}")
+
+    def _check_copies(self, slots: dict[int, _Slot]) -> None:
+        copies = sum(len(member.handles) for member in self._members.values())
+        new = sum(max(0, slot.weight - len(self._members[i].handles)) for i, slot in slots.items())
+        if new and copies + new > MAX_COPIES:
+            raise StatusError(
+                RESOURCE_EXHAUSTED,
+                f"The members of {self._info.name} need {copies + new} copies, more than {MAX_COPIES}:"
+                " give smaller weights",
+            )
 
     def _fit_handles(self, member_ids: set[int]) -> None:
         """Make as many copies of a member as its largest weight in any group, because BMv2 has no weights.

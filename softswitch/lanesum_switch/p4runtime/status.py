@@ -102,18 +102,29 @@ def on_target(action: str) -> Iterator[None]:
         raise StatusError(UNKNOWN, f"The switch refused {action}: {error}") from error
 
 
-def pack_write_errors(errors: Sequence[StatusError | None], kind: Any = p4rt.Error, **fields: str) -> StatusError:
+def pack_write_errors(
+    errors: Sequence[StatusError | None], kind: Any = p4rt.Error, max_named: int | None = None, **fields: str
+) -> StatusError:
     """Return the status of a Write with refused updates (P4Runtime specification, section 12.3).
 
-    Its details are one ``kind`` per update in the order of the request, the applied ones with canonical code OK. Texts
-    are cut, or all details left out, if clients would refuse the metadata.
+    Its details are one ``kind`` per update in the order of the request, the applied ones with canonical code OK.
+    Texts are cut or left out if clients would refuse the metadata, and all details if codes alone are too much.
+
+    Args:
+        errors: the error of each update; None for an applied one.
+        kind: class of the messages.
+        max_named: maximum number of refused updates in the details, which end at the last; None for all updates.
+        fields: further fields of each refused update.
     """
-    refused = [error for error in errors if error is not None]
-    room = (MAX_DETAILS_BYTES - len(_write_details(errors, kind, fields, 0))) // len(refused) - _TEXT_OVERHEAD
-    if room < 0:
+    refused = [(position, error) for position, error in enumerate(errors) if error is not None]
+    named = refused[:max_named]
+    shown = errors if max_named is None else errors[: named[-1][0] + 1]
+    free = MAX_DETAILS_BYTES - len(_write_details(shown, kind, fields, 0))
+    if free < 0:
         counts = f"{len(refused)} of {len(errors)} updates were refused, too many to name: write fewer at once"
-        return StatusError(UNKNOWN, f"{counts}. The first: {refused[0].message}")
-    return StatusError(UNKNOWN, _REFUSED, _write_details(errors, kind, fields, room))
+        return StatusError(UNKNOWN, f"{counts}. The first: {refused[0][1].message}")
+    room = max(0, free // len(named) - _TEXT_OVERHEAD)
+    return StatusError(UNKNOWN, _REFUSED, _write_details(shown, kind, fields, room))
 
 
 def _write_details(errors: Iterable[StatusError | None], kind: Any, fields: Mapping[str, str], room: int) -> bytes:

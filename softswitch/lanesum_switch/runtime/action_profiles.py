@@ -146,9 +146,9 @@ class ActionProfile:
         if group_id not in self._groups:
             raise NotFoundError(f"Action profile {self.name} has no group {group_id}.")
 
-    def group_calls(self, group_id: int) -> list[ActionCall]:
-        """Return the actions of a group's members; a member of weight n appears n times."""
-        return [self.members_by_id[member] for member, weight in self._groups[group_id] for _ in range(weight)]
+    def group_calls(self, group_id: int) -> list[tuple[ActionCall, int]]:
+        """Return (action, weight) of each member of a group."""
+        return [(self.members_by_id[member], weight) for member, weight in self._groups[group_id]]
 
     def _notify(self) -> None:
         for refresh in self.changed:

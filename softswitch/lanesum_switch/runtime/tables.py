@@ -358,7 +358,9 @@ class MatchTable:
             return (self._numbers[target.action], state, *target.args)
         assert self._profile is not None
         if isinstance(target, GroupRef):
-            rows = [self._row(call, state) for call in self._profile.group_calls(target.group_id)]
+            rows: list[Row] = []
+            for call, weight in self._profile.group_calls(target.group_id):
+                rows += [self._row(call, state)] * weight  # one row: a weight costs a pointer
             return (GROUP, state, rows) if rows else (NO_ACTION, state)
         return self._row(self._profile.members_by_id[target.member_id], state)
 

@@ -46,14 +46,16 @@ def test_rank_with_other_data_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
         loop._compare_data(task, 1, 2)
 
 
-@pytest.mark.parametrize(("name", "sizes"), [("bytes", "12 .* needs 66"), ("words", "6 .* needs 10")])
-def test_text_of_no_sample_is_refused(name: str, sizes: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("name", "sizes"), [("bytes", "12 .* two samples need 66"), ("words", "6 .* two samples need 10")]
+)
+def test_text_of_fewer_than_two_samples_is_refused(name: str, sizes: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source_text, "library_files", lambda _limit: (["long = 1\n" * 40], ["b = 2\nc = 3\n"]))
     with pytest.raises(ConfigurationError, match=f"The text has {sizes}.*Raise --limit"):
         jobs.find(name).load(1)
     monkeypatch.setattr(source_text, "library_files", lambda _limit: (["b = 2\nc = 3\n"], ["long = 1\n" * 40]))
     task = jobs.find(name).load(1)
-    with pytest.raises(ConfigurationError, match="bytes or words: one sample needs"):
+    with pytest.raises(ConfigurationError, match="bytes or words: two samples need"):
         task.batch(0, 0, 2, 8, 1)
 
 

@@ -280,6 +280,12 @@ def test_refusal_after_many_updates_is_counted(bound: Client) -> None:
     assert code(lambda: bound.write(*updates), "1 of 1001 updates were refused, too many to name") == Code.UNKNOWN
 
 
+def test_refusals_among_many_updates_are_all_counted(bound: Client) -> None:
+    everything = messages.TableEntry(table_id=ORIGIN.id)
+    updates = [(Update.DELETE, everything), (Update.DELETE, everything), (Update.DELETE, origin())] * 100
+    assert code(lambda: bound.write(*updates), "100 of 300 updates were refused, too many to name") == Code.UNKNOWN
+
+
 def test_client_that_is_not_bound_cannot_read_or_write(bound: Client, client: Client) -> None:
     alone = f"Client {client.number} has no subscription: open a stream first"
     assert code(client.read, alone) == Code.UNAVAILABLE

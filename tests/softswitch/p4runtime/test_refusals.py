@@ -10,10 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from google.rpc import status_pb2
 from p4.v1 import p4runtime_pb2 as p4rt
 
 from lanesum_switch.api import InvalidArgumentError, SwitchError, TableFullError, UnsupportedProgramError
 from lanesum_switch.dataplane import EmbeddedSwitch
+from lanesum_switch.p4runtime import profiles
 from lanesum_switch.p4runtime.arbitration import Connection
 from lanesum_switch.p4runtime.devices import Device
 from lanesum_switch.p4runtime.p4info import build_index
@@ -215,6 +217,30 @@ def test_write_of_another_code_or_state_says_why(
         write_entity(pipeline, kind, last(everything))
 
 
+def test_weights_of_a_profile_without_sizes_are_bounded(manager: PipelineManager, everything: Program) -> None:
+    config = everything.config()
+    config.p4info.action_profiles[0].size = config.p4info.action_profiles[0].max_group_size = 0
+    manager.set(Set.VERIFY_AND_COMMIT, config)
+    write_entity(manager.current, INSERT, member(everything, 1))
+    with pytest.raises(StatusError, match="The weights of a group are 65537: its maximum size is 65536"):
+        write_entity(manager.current, INSERT, group(everything, 1, (1, 65537)))
+    write_entity(manager.current, MODIFY, group(everything, 1, (1, 65536)))
+
+
+def test_copies_of_members_of_many_groups_are_bounded(
+    pipeline: Pipeline, everything: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(profiles, "MAX_COPIES", 6)
+    for number in (1, 2, 3):
+        write_entity(pipeline, INSERT, member(everything, number))
+    write_entity(pipeline, INSERT, group(everything, 1, (1, 4)))
+    message = f"RESOURCE_EXHAUSTED: The members of {SELECTED} need 7 copies, more than 6: give smaller weights"
+    with pytest.raises(StatusError, match=message):
+        write_entity(pipeline, INSERT, group(everything, 2, (1, 1), (2, 2)))
+    write_entity(pipeline, MODIFY, group(everything, 1, (1, 3)))
+    write_entity(pipeline, MODIFY, group(everything, 2, (1, 1), (2, 2)))
+
+
 @pytest.mark.parametrize(
     ("message", "build"),
     [
@@ -371,7 +397,7 @@ def test_packet_out_with_wrong_metadata_says_why(pipeline: Pipeline, small: Prog
         without.packet_out(packet)
 
 
-@pytest.mark.parametrize("name", ["long" * 5000, "\ud800"])
+@pytest.mark.parametrize("name", ["long" * 5000, "\ud800"], ids=["long", "surrogate"])
 def test_name_that_fits_no_metadata_is_cut_or_replaced(
     manager: PipelineManager, everything: Program, name: str
 ) -> None:
@@ -394,3 +420,14 @@ def test_errors_of_updates_are_cut_to_the_metadata() -> None:
     for errors in ([long] * 1000, [None] * 1000 + [long]):
         counts = f"{len([one for one in errors if one])} of {len(errors)} updates were refused, too many to name"
         assert pack_write_errors(errors).message.startswith(f"{counts}: write fewer at once. The first: éé")
+
+
+def test_codes_of_updates_are_kept_where_no_text_fits() -> None:
+    long = StatusError(INVALID_ARGUMENT, "é" * 5000)
+    empty = StatusError(INVALID_ARGUMENT, "")
+    one, two = (len(pack_write_errors([empty] * count).packed()) for count in (1, 2))
+    count = 1 + (MAX_DETAILS_BYTES - one) // (two - one)
+    status = status_pb2.Status.FromString(pack_write_errors([long] * count).packed())
+    errors = [p4rt.Error.FromString(detail.value) for detail in status.details]
+    assert errors == [p4rt.Error(canonical_code=INVALID_ARGUMENT)] * count
+    assert pack_write_errors([long] * (count + 1)).details is None

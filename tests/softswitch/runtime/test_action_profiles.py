@@ -25,6 +25,7 @@ from lanesum_switch.api import (
 )
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.runtime.action_profiles import ActionProfile
+from lanesum_switch.runtime.tables import MatchTable
 from tests.softswitch.conftest import Load
 from tests.softswitch.ipv4_packets import packet
 
@@ -71,6 +72,18 @@ def test_selector_keeps_each_flow_on_one_member(switch: EmbeddedSwitch) -> None:
         table.modify(TableEntry((Match(0x0A000002),), MemberRef(77)))
     profile.delete_group(1)
     profile.delete_member(2)
+
+
+def test_entry_of_a_group_has_one_row_for_each_member(switch: EmbeddedSwitch) -> None:
+    profile, table = switch.action_profiles["I.paths"], switch.tables["I.path"]
+    assert isinstance(table, MatchTable)
+    profile.insert_member(1, ActionCall("I.send", (1,)))
+    profile.insert_member(2, ActionCall("I.send", (2,)))
+    profile.insert_group(1, [(1, 3), (2, 1000)], 0)
+    table.insert(TableEntry((Match(0x0A000002),), GroupRef(1)))
+    rows = table.rows[0x0A000002][2]
+    assert [row[2] for row in rows] == [1] * 3 + [2] * 1000
+    assert len({id(row) for row in rows}) == 2, "weights do not take memory for rows"
 
 
 @pytest.mark.parametrize(
