@@ -83,11 +83,9 @@ class PostgresqlServer:
 
 
 def _start(command: list[str], folder: Path) -> subprocess.Popen[bytes]:
-    user = _UID if os.geteuid() == 0 else None
-    return subprocess.Popen(
-        command, user=user, group=user, extra_groups=[] if user else None, cwd=folder,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+    # Not by Popen(user=...), which forks: a child in which handlers of gRPC run sometimes ends with SIGSEGV.
+    other_user = ["setpriv", f"--reuid={_UID}", f"--regid={_UID}", "--clear-groups"] if os.geteuid() == 0 else []
+    return subprocess.Popen([*other_user, *command], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 @contextlib.contextmanager
