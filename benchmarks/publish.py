@@ -198,7 +198,7 @@ def sparse_table(result: dict[str, Any]) -> str:
 def observation_table(result: dict[str, Any]) -> str:
     """Return the cost of top, metrics and traces."""
     words = (
-        f"Blocks of {result['block_s']:g} s, longer by half with a trace; top read every "
+        f"Blocks of {result['block_s']:g} s, {observation.TRACED_BLOCKS:g} times as long with a trace; top read every "
         f"{result['observed_s'] / result['reads']:.1f} s. Medians of pairs, and means of {result['windows']} windows, "
         f"with 95 % confidence intervals. {result['workers']} workers, codec {result['codec']}, {_machine(result)}."
     )

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Cost of ``lanesum top``, metrics and traces: all-reduces of a job that they observe, beside those that nothing does.
+"""Cost of ``lanesum top``, metrics and traces: all-reduces of a job that is observed, beside those of one that is not.
 
 It is measured in two ways. Pairs of blocks compare all-reduces: in one block of a pair, the commands observe the job at
 their usual rates. Pairs are short, and their order alternates, because the noise of a shared machine is less between
@@ -30,7 +30,8 @@ READ, SCRAPED, TRACED = "top", "top and a scrape", "top and a trace"
 USUAL, COUNTED = "all at usual rates", "all at usual rates, counted"
 #: Usual seconds between two reads of top, two scrapes, and two traces; and those of a trace.
 TOP_S, SCRAPE_S, TRACE_EVERY_S, TRACE_S = 2.0, 15.0, 60.0, 2.0
-_TRACED_BLOCKS = 1.5  # length of a block with a trace, in blocks
+#: Length of a block with a trace, in blocks.
+TRACED_BLOCKS = 1.5
 _EVERY_S = {"read of top": TOP_S, "scrape of all endpoints": SCRAPE_S, "trace": TRACE_EVERY_S}
 _READ, _SCRAPE, _TRACE = _EVERY_S
 _OFTEN_TOP_S = 0.5  # while the cost of a read is counted
@@ -101,7 +102,7 @@ def _pairs_of(site: ObservedSite, settings: Settings, values: int) -> dict[str, 
         count *= 2
     each_s = min(site.block(AllReduces(values, count)).wall_s for _ in range(_CALIBRATIONS)) / count
     task = AllReduces(values, max(1, round(settings.block_s / each_s)))
-    long = AllReduces(values, round(_TRACED_BLOCKS * task.count))
+    long = AllReduces(values, round(TRACED_BLOCKS * task.count))
     kinds: dict[str, tuple[int, AllReduces, Callable[[], Callable[[], None]]]] = {
         READ: (settings.repeats, task, lambda: lambda: None),
         SCRAPED: (max(1, settings.repeats // 4), task, lambda: site.scrape),
@@ -173,7 +174,7 @@ def figures_of(
     plain = [one for many in pairs.values() for one, _ in many]
     load = sum(one.cpu_s for one in plain) / sum(one.wall_s for one in plain)  # in cores
     # Time in blocks with scrapes, and in those with traces, as a share of all time.
-    scraped, traced = settings.block_s / SCRAPE_S, _TRACED_BLOCKS * settings.block_s / TRACE_EVERY_S
+    scraped, traced = settings.block_s / SCRAPE_S, TRACED_BLOCKS * settings.block_s / TRACE_EVERY_S
     weights = {READ: 1 - scraped - traced, SCRAPED: scraped, TRACED: traced}
     counted = np.ones(1) + sum(_resampled(many, np.mean) / _EVERY_S[name] for name, many in costs.items())
     number = sum(map(len, pairs.values()))
