@@ -32,6 +32,7 @@ from lanesum_lab.bench.cores import pinned, split_cores
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.fleets import TOPOLOGY, relocated
 from lanesum_lab.bench.observed import AllReduces
+from lanesum_lab.processor_time import processor_s
 from lanesum_lab.run.loopback import free_address
 from lanesum_lab.targets.embedded import lanesum_command
 
@@ -46,7 +47,6 @@ _PREPARED = (
 )
 _START_S, _POLL_S = 120.0, 0.05
 _ANSWER_S = 30.0  # of one endpoint
-_CPU_CLOCK = 2  # clock_getcpuclockid(3): scheduler's clock of a whole process
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class ObservedSite:
             arguments = (self._agents.path(name), self._controller, _JOB, str(worker), codec)
             self._start(name, process.command("observed", *arguments), {environment.METRICS: self._endpoint()})
         self._agents.connect(WORKERS)
-        self._clocks = {child.name: (~child.process.pid << 3) | _CPU_CLOCK for child in supervisor.children}
+        self._pids = {child.name: child.process.pid for child in supervisor.children}
         screen = {"FORCE_COLOR": "1", "COLUMNS": "250", "LINES": "100"}  # as in a terminal
         watch = lanesum_command("top", "--controller", self._controller, "--interval", f"{top_s:g}")
         self._top = supervisor.start("top", pinned(split_cores()[1], watch), environment=screen)
@@ -176,7 +176,7 @@ class ObservedSite:
 
     def cpu_s(self, *parts: str) -> float:
         """Return the processor seconds so far of these parts, or of all but the switch."""
-        return sum(time.clock_gettime(self._clocks[name]) for name in parts or self._clocks.keys() - {SWITCH})
+        return sum(processor_s(self._pids[name]) for name in parts or self._pids.keys() - {SWITCH})
 
     def close(self) -> None:
         """End the workers; idempotent."""

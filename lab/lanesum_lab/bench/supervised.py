@@ -26,6 +26,7 @@ from lanesum_control.client import DEFAULT_DEVICE_ID, DEFAULT_ELECTION_ID
 from lanesum_control.remote_server import RemoteServer, ServerError
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.fake_switches import LISTENING
+from lanesum_lab.processor_time import processor_s
 from lanesum_lab.targets.embedded import lanesum_command
 
 VICTIM, OTHERS, SERVER, CONTROLLER = "s1", "other switches", "server", "controller"
@@ -138,8 +139,7 @@ class Site(contextlib.ExitStack):
 
     def cpu_s(self) -> float:
         """Return the processor time of the controller."""
-        fields = Path(f"/proc/{self._processes[CONTROLLER].pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return processor_s(self._processes[CONTROLLER].pid)
 
     def threads(self) -> int:
         """Return the number of threads of the controller."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 import array
 import contextlib
 import fcntl
-import os
 import subprocess
 import termios
 import time
@@ -21,6 +20,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
 
+from lanesum_lab.processor_time import processor_s
 from lanesum_lab.tofino_model.errors import TofinoModelError
 
 # Longest processor time of one wait, and longest time of the clock without any; time between two looks at them.
@@ -167,11 +167,9 @@ class Harness:
     def _processor_s(self) -> float:
         """Return the processor time of all threads since the start; 0 if the process ended."""
         try:
-            text = Path(f"/proc/{self._process.pid}/stat").read_text()
-        except (FileNotFoundError, ProcessLookupError):
+            return processor_s(self._process.pid)
+        except OSError:
             return 0.0
-        user, system = text.rpartition(")")[2].split()[11:13]
-        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
     def _check_alive(self) -> None:
         if self._process.poll() is not None:
