@@ -5,9 +5,13 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import itertools
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -15,9 +19,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from lanesum.transport.ticket import JobTicket
+from lanesum_control.admitted import AdmittedJob
 from lanesum_control.controller import JobRequest
 from lanesum_control.errors import AdmissionError
 from lanesum_control.jobs import Taken
+from lanesum_control.left_out import Cause
 from lanesum_control.model import Role
 from lanesum_control.remote_server import ServerError
 from lanesum_control.store import Store
@@ -49,6 +55,14 @@ class ControllerMachine(RuleBasedStateMachine):
         self.store.close()
         self.folder.cleanup()
 
+    def check_unchanged(self, before: Sequence[AdmittedJob], after: Sequence[AdmittedJob]) -> None:
+        """Check that a refused change left the jobs as they were; it may have noticed that a switch is lost."""
+        for old, new in zip(before, after, strict=True):
+            assert dataclasses.replace(new, moved=old.moved) == old
+            assert {switch: new.moved.get(switch) for switch in old.moved} == old.moved
+            for switch in new.moved.keys() - old.moved.keys():
+                assert new.moved[switch].why.cause is Cause.LOST and self.site.switches[switch].away
+
     def pick(self, number: int) -> str | None:
         jobs = self.controller.jobs()
         return jobs[number % len(jobs)].request.name if jobs else None
@@ -63,7 +77,7 @@ class ControllerMachine(RuleBasedStateMachine):
         try:
             self.controller.admit(wanted)
         except (AdmissionError, ServerError):
-            assert self.controller.jobs() == before
+            self.check_unchanged(before, self.controller.jobs())
 
     @rule(number=st.integers(0, 9))
     def remove(self, number: int) -> None:
@@ -101,7 +115,7 @@ class ControllerMachine(RuleBasedStateMachine):
         try:
             assert change(name, host).tickets[0].tag != tag
         except AdmissionError:
-            assert self.controller.job(name) == before
+            self.check_unchanged([before], [self.controller.job(name)])
 
     @rule(switch=switches)
     def switch_dies(self, switch: str) -> None:
@@ -175,3 +189,17 @@ class ControllerMachine(RuleBasedStateMachine):
 
 ControllerMachine.TestCase.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)
 TestController = ControllerMachine.TestCase
+
+
+def test_refused_admission_notices_a_lost_switch_and_changes_nothing_else() -> None:
+    machine = ControllerMachine()
+    try:
+        zero: Any = SimpleNamespace(draw=lambda _strategy: 0)
+        machine.table_fills_up(full=True, switch="s0")
+        machine.admit(workers=("w3",), slots=1, share=0.0, priority=0, data=zero)
+        machine.switch_dies(switch="s2")
+        machine.admit(workers=("w1", "w2", "w3"), slots=2, share=1.0, priority=0, data=zero)
+        (job,) = machine.controller.jobs()
+        assert job.moved.keys() == {"s2"}
+    finally:
+        machine.teardown()
