@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import grpc
@@ -39,6 +38,7 @@ from lanesum_switch.bfruntime.fixed_tables import DESCRIPTION
 from tests.control_plane.control_fakes import FakeClock, FakeServer, request, what
 from tests.control_plane.protocols import BF_RUNTIME, Process
 from tests.control_plane.test_tofino_switch import SERVER, contribution, host, job, sums
+from tests.waiting import wait_until
 
 PIPELINE = BF_RUNTIME.pipeline()
 FORWARD = "IngressPipeline.forward.forward"
@@ -57,11 +57,6 @@ def remote(process: Process) -> Iterator[RemoteSwitch]:
     assert switch.connect(5.0) == ["program pushed"]
     yield switch
     switch.close()
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    while not condition():  # the test's time limit ends it
-        time.sleep(0.02)
 
 
 def connection_of(remote: RemoteSwitch) -> BfRuntimeConnection:
@@ -228,7 +223,7 @@ def test_second_controller_waits_until_the_first_leaves(remote: RemoteSwitch, pr
 
     assert not connected()
     remote.close()
-    wait_for(connected)
+    wait_until(connected)
     second.check()
     second.close()
 
@@ -251,7 +246,7 @@ def test_push_of_another_client_is_noticed(remote: RemoteSwitch, process: Proces
         config=[forwarding_config(PIPELINE)],
     )
     run(session.call("SetForwardingPipelineConfig", message.SerializeToString(), 60.0))
-    wait_for(lambda: not session.was_primary)
+    wait_until(lambda: not session.was_primary)
     assert not run(remote.unchanged())
     with pytest.raises(NotPrimaryError, match="Another BF Runtime client has pushed a program"):
         remote.check()
@@ -269,9 +264,9 @@ def test_restarted_agent_is_repaired_by_the_monitor(process: Process) -> None:
     groups = dict(process.device.multicast_groups)
     with Monitor(controller, interval_s=0.02):
         process.stop()
-        wait_for(lambda: any("lost" in text for text in what(controller, "s1")))
+        wait_until(lambda: any("lost" in text for text in what(controller, "s1")))
         process.start()
-        wait_for(lambda: what(controller, "s1")[-1].startswith("connected: program pushed, "))
+        wait_until(lambda: what(controller, "s1")[-1].startswith("connected: program pushed, "))
     assert "member 4" in what(controller, "s1")[-1]
     assert groups and process.device.multicast_groups == groups
     controller.close()
@@ -301,11 +296,11 @@ def test_link_that_changes_is_an_event(process: Process) -> None:
         connect_timeout_s=5.0,
     )
     with Monitor(controller):
-        wait_for(lambda: any(text.startswith("connected") for text in what(controller, "s1")))
+        wait_until(lambda: any(text.startswith("connected") for text in what(controller, "s1")))
         process.server.set_link(2, is_up=False)
-        wait_for(lambda: what(controller, "s1")[-1] == "port 2 is down")
+        wait_until(lambda: what(controller, "s1")[-1] == "port 2 is down")
         process.server.set_link(2, is_up=True)
-        wait_for(lambda: what(controller, "s1")[-1] == "port 2 is up")
+        wait_until(lambda: what(controller, "s1")[-1] == "port 2 is up")
     controller.close()
 
 

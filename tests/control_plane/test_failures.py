@@ -10,7 +10,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -25,6 +25,7 @@ from lanesum_control.network import Network
 from lanesum_control.service import ControllerService
 from lanesum_control.topology import load
 from tests.control_plane.control_fakes import FakeClock, what
+from tests.waiting import wait_until
 
 # Every worker takes part in one all-reduce; then worker 1 does as the test says, and the others begin a second one.
 WORKER = """
@@ -62,13 +63,6 @@ class Clock(FakeClock):
 @pytest.fixture
 def clock() -> FakeClock:
     return Clock()
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ from lanesum_switch.faults.plan import FaultPlan
 from tests.control_plane.control_fakes import what
 from tests.control_plane.protocols import BF_RUNTIME, PROTOCOLS, Protocol
 from tests.control_plane.sites import HOSTS, Site, assert_exact, controlling, star_text
-from tests.control_plane.test_remote_switch import wait_for
+from tests.waiting import wait_until
 
 STAR = star_text("10.95.")
 # The switch drops the values of worker 2 in the second sum. So it holds partial sums until it is killed.
@@ -85,10 +85,10 @@ def test_killed_switch_is_repaired_and_sums_in_progress_are_exact(protocol: Prot
             job = site.controller.admit(JobRequest("a", HOSTS, slots=8))
             before = contents(remote)
             sums = cleanup.enter_context(ThreadPoolExecutor(1)).submit(site.reduce, job, CODEC, 3, DEADLINE_S)
-            wait_for(holds_partial_sums)
+            wait_until(holds_partial_sums)
         assert not sums.done()
         cleanup.enter_context(running_switch(tmp_path, protocol))
-        wait_for(lambda: sum("program pushed" in text for text in what(site.controller, "s1")) >= 2)
+        wait_until(lambda: sum("program pushed" in text for text in what(site.controller, "s1")) >= 2)
         after = contents(remote)
         assert_exact(*sums.result())
         assert after == before

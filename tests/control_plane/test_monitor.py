@@ -8,7 +8,7 @@ import asyncio
 import functools
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any, cast
@@ -20,13 +20,9 @@ from lanesum_control.errors import StoreError
 from lanesum_control.event_loop import run
 from lanesum_control.monitor import _STORE_S, Monitor, _Part, _ProgramAudit
 from tests.control_plane.control_fakes import FakeClock, FakeSwitch, Site, request, what
+from tests.waiting import wait_until
 
 NEVER_S = 3600.0
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    while not holds():  # the test's time limit ends it
-        time.sleep(0.01)
 
 
 class CountingSwitch(FakeSwitch):

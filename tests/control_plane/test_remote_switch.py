@@ -9,8 +9,7 @@ import dataclasses
 import functools
 import itertools
 import threading
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from unittest.mock import AsyncMock
 
@@ -44,6 +43,7 @@ from lanesum_control.switch import (
 from lanesum_control.topology import load
 from tests.control_plane.control_fakes import FakeServer, Site, request, what
 from tests.control_plane.protocols import P4RUNTIME, PROTOCOLS, Process, Protocol
+from tests.waiting import wait_until
 
 NETWORK = Network.of(load("star4"), loopback=False)
 HOSTS = list(NETWORK.seen["s1"].values())
@@ -84,11 +84,6 @@ def contents(remote: RemoteSwitch) -> dict[str, list[tuple[dict[str, int], str, 
         for table in JOB_TABLES
         if table in remote.device.tables
     }
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    while not condition():  # the test's time limit ends it
-        time.sleep(0.02)
 
 
 def test_check_while_another_thread_disconnects_is_a_control_error(
@@ -238,7 +233,7 @@ def test_restart_is_noticed(remote: RemoteSwitch, process: Process) -> None:
 
 def test_another_controller_is_noticed(remote: RemoteSwitch, process: Process) -> None:
     with SwitchConnection(process.address, election_id=(0, 9)):
-        wait_for(lambda: not remote.device.connection._session.is_primary)
+        wait_until(lambda: not remote.device.connection._session.is_primary)
         with pytest.raises(
             NotPrimaryError, match=r"A P4Runtime client with election id 9 is primary .* has election id 1\. Stop it"
         ):
@@ -254,9 +249,9 @@ def test_taken_mastership_is_an_event_with_its_election_id(process: Process) -> 
     member = remote.device.job_entities(placed)[-1][0]
     with Monitor(controller):
         with SwitchConnection(process.address, election_id=(1, 0)) as other:
-            wait_for(lambda: any(text.startswith("mastership lost: ") for text in what(controller, "s1")))
+            wait_until(lambda: any(text.startswith("mastership lost: ") for text in what(controller, "s1")))
             other.write([(DELETE, member)])
-        wait_for(lambda: what(controller, "s1")[-1].startswith("mastership won back: "))
+        wait_until(lambda: what(controller, "s1")[-1].startswith("mastership won back: "))
     lost, back = what(controller, "s1")[-2:]
     assert f"with election id {1 << 64} (high 1, low 0) is primary on the switch at {process.address}" in lost
     assert "this controller has election id 7" in lost
@@ -274,9 +269,9 @@ def test_monitor_repairs_restarted_switches(tmp_path: Path) -> None:
     with Monitor(controller, interval_s=0.02):
         for name in ("s1", "s0"):
             processes[name].stop()
-            wait_for(lambda name=name: any("lost" in text for text in what(controller, name)))  # type: ignore[misc]
+            wait_until(lambda name=name: any("lost" in text for text in what(controller, name)))  # type: ignore[misc]
             processes[name].start()
-            wait_for(lambda name=name: what(controller, name)[-1].startswith("connected: program pushed, "))  # type: ignore[misc]
+            wait_until(lambda name=name: what(controller, name)[-1].startswith("connected: program pushed, "))  # type: ignore[misc]
     assert "member 4" in what(controller, "s0")[-1]
     for name, remote in switches.items():
         assert {t: sorted(map(str, e)) for t, e in contents(remote).items()} == {
@@ -351,7 +346,7 @@ def test_end_of_the_switch_is_an_event(remote: RemoteSwitch, process: Process) -
             return remote.connect(0.0) == ["program pushed"]
         return False
 
-    wait_for(connected)
+    wait_until(connected)
     remote.check()
 
 
@@ -373,7 +368,7 @@ def test_switch_is_taken_back_once_another_controller_leaves(remote: RemoteSwitc
                 changed.clear()
             return False
 
-        wait_for(refused)
+        wait_until(refused)
         other.push_pipeline(bmv2_pipeline(32))
         changed.clear()
     assert changed.wait(30), "the stream shows that this controller is primary again"
@@ -383,7 +378,7 @@ def test_switch_is_taken_back_once_another_controller_leaves(remote: RemoteSwitc
             return remote.connect(0.0) == ["program pushed"]
         return False
 
-    wait_for(taken_back)
+    wait_until(taken_back)
     remote.check()
 
 
@@ -442,4 +437,4 @@ def test_close_ends_the_search_for_a_session(protocol: Protocol, tmp_path: Path)
     search = remote._search
     assert search is not None
     remote.close()
-    wait_for(search._task.done)
+    wait_until(search._task.done)

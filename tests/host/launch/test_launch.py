@@ -33,6 +33,7 @@ from lanesum_control.network import Network
 from lanesum_control.service import ControllerService
 from lanesum_control.topology import load
 from tests.command_line import invoke
+from tests.waiting import wait_until
 
 pytest.importorskip("torch")
 
@@ -125,13 +126,6 @@ def marked(mark: str) -> list[str]:
             if mark.encode() in (folder / "environ").read_bytes().split(b"\0"):
                 found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode())
     return found
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def output_of(process: subprocess.Popen[str]) -> str:

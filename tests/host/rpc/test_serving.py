@@ -24,6 +24,7 @@ from lanesum.rpc.json_grpc import NoAnswerError, NoConnectionError, RefusedCallE
 from lanesum.rpc.limits import Limits
 from lanesum.rpc.serving import JsonService
 from tests.raw_http2 import DATA, RST_STREAM, RawPeer, frame, headers, message
+from tests.waiting import wait_until
 
 SERVICE = "test.Service"
 PATH = f"/{SERVICE}/Echo".encode()
@@ -142,11 +143,6 @@ def peers(address: str, count: int, sent: bytes = headers(PATH), **more: Any) ->
         yield found
 
 
-def wait_for(condition: Callable[[], object]) -> None:
-    while not condition():
-        time.sleep(0.01)
-
-
 def code_of(failure: pytest.ExceptionInfo[grpc.RpcError]) -> grpc.StatusCode:
     code: grpc.StatusCode = failure.value.code()
     return code
@@ -166,7 +162,7 @@ def test_calls_without_a_message_hold_nothing_that_others_need() -> None:
 def test_stream_calls_the_service_over_its_own_connection() -> None:
     with running(Limits(connections=1)) as site:
         with site.stream("Open") as stream:
-            wait_for(lambda: site.opened)
+            wait_until(lambda: site.opened)
             assert stream.call("Echo", {"a": 1}, WAIT_S) == {"a": 1}
             with pytest.raises(RefusedCallError, match="This is refused"):
                 stream.call("Fail", {}, WAIT_S)
@@ -250,7 +246,7 @@ def test_streams_need_no_threads_and_are_counted() -> None:
         with pytest.raises(RefusedCallError, match="All 40 streams of this caller are in use"):
             next(iter(site.stream("Open")))
         streams[0].cancel()
-        wait_for(lambda: any(one.closed.is_set() for one in site.opened))
+        wait_until(lambda: any(one.closed.is_set() for one in site.opened))
         assert next(iter(stack.enter_context(site.stream("Count", until=1)))) == {"number": 1}
 
 
@@ -270,18 +266,18 @@ def test_stream_that_ends_while_its_close_waits_is_closed() -> None:
     with running(Limits(threads_of_caller=1)) as site, ThreadPoolExecutor(2) as threads:
         stream = site.stream("Held")
         reading = threads.submit(next, iter(stream))
-        wait_for(lambda: site.opened)
+        wait_until(lambda: site.opened)
         (held,) = site.opened
         assert isinstance(held, Held)
         (share,) = site.service._shares._shares.values()
         waiting = threads.submit(site.call, "Wait")
-        wait_for(lambda: share.threads[False]._waiters)  # the call waits until the stream releases the only thread
+        wait_until(lambda: share.threads[False]._waiters)  # the call waits until the stream releases the only thread
         held.go.set()
         assert site.arrived.wait(WAIT_S) and reading.result(WAIT_S) == {"number": 1}
-        wait_for(lambda: share.threads[False]._waiters)  # the stream waits, to close
+        wait_until(lambda: share.threads[False]._waiters)  # the stream waits, to close
         (of_stream,) = [one for one in site.service._calls if one._streams]
         stream.close()
-        wait_for(of_stream.ended.done)
+        wait_until(of_stream.ended.done)
         site.release.set()
         assert waiting.result(WAIT_S) == {"waited": True}
         assert held.closed.wait(WAIT_S)
