@@ -277,6 +277,8 @@ def test_exhausted_resource_is_read_from_the_messages() -> None:
     assert resource_that_ran_out("error: tofino supports up to 12 stages, using 13") == "13 stages needed, 12 there"
     assert resource_that_ran_out("error: PHV allocation was not successful") == "out of packet header containers"
     assert resource_that_ran_out("error: out of instruction memory") == "out of instruction memory"
+    deparser = "error: Too many field dictionary chunks (130) required in egress deparser, need to have fewer headers"
+    assert resource_that_ran_out(deparser) == "out of chunks of the deparser's field dictionary"
     register = (
         "tofino/slots.p4(210): error: Could not place table IngressPipeline.slots.owner: table "
         "IngressPipeline.slots.owner could not fit in stage 1 with 512 entries along with 65536 entries of Register "

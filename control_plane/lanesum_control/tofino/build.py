@@ -55,6 +55,7 @@ _RESOURCES = (
     (r"supports up to (\d+) stages, using (\d+)", "stages"),
     (r"could not fit in stage \d+ with \d+ entries", "memories in one stage"),
     (r"PHV allocation was not successful", "packet header containers"),
+    (r"field dictionary chunks", "chunks of the deparser's field dictionary"),
     (r"[Pp]ower", "power"),
     (r"TCAM|ternary", "ternary memories"),
     (r"map ?ram", "map memories"),
