@@ -336,6 +336,7 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "all-reduce by workers": ("allreduce-workers.json", PAGE, sweep_table),
     "all-reduce at equal error": ("allreduce-transformer.json", PAGE, equal_error_table),
     "all-reduce at equal error, large": ("allreduce-large-transformer.json", PAGE, equal_error_table),
+    "all-reduce at equal error, words": ("allreduce-word-transformer.json", PAGE, equal_error_table),
     "server figures": ("server.json", PAGE, server_tables),
     "observation figures": ("observation.json", "docs/metrics.md", observation_table),
     "transport figures": ("transport.json", PAGE, transport_tables),
@@ -386,9 +387,10 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
     ),
     **{
         f"allreduce-{model.replace('_', '-')}": (
-            *("allreduce", "--gradients", model, "--codecs", "thc,thc error=0.01", "--cases", "hub"),
+            *("allreduce", "--gradients", model, "--cases", "hub"),
+            *("--codecs", "thc,thc error=0.01,thc budget=8 error=0.01"),
         )
-        for model in ("transformer", "large_transformer")
+        for model in ("transformer", "large_transformer", "word_transformer")
     },
     "nmse-widths": ("nmse", "--widths"),
     "learning-widths": (

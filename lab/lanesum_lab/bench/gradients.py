@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gradients recorded from training, one per worker at the same weights. Needs PyTorch.
 
-``digits`` is the training job of the repository. The transformer learns to continue Python source text byte by byte: it
-is small, but has embeddings, attention and normalization, whose gradients differ in scale.
+``digits`` is the training job of the repository. The transformers learn to continue Python source text, byte by byte or
+word by word: they are small, but have embeddings, attention and normalization, whose gradients differ in scale.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from numpy.typing import NDArray
 from torch import nn
 
 from lanesum_lab.torch_threads import one_thread
-from lanesum_lab.train.source_text import ByteTransformer, WordTask
+from lanesum_lab.train.source_text import CausalTransformer, WordTask
 from lanesum_lab.train.task import DigitsNet, load_digits
 
 Vector = NDArray[np.float32]
 
-# Context length in bytes of the transformer.
+# Context length of the transformers, in bytes or words.
 _CONTEXT = 64
 _BATCH = 8
-# Distance in bytes between the stretches of the test.
+# Distance between the stretches of the test.
 _TEST_STEP = 401
 # The text: modules of the standard library.
 _TEXT = (argparse, ast, inspect, typing)
@@ -68,9 +68,22 @@ def digits_task(seed: int = 0) -> Task:
 
 
 def transformer_task(seed: int = 0) -> Task:
-    """Return the transformer with batches of 8 stretches of text; the last tenth of the text is the test set."""
+    """Return the transformer with batches of 8 stretches of bytes; the last tenth of the text is the test set."""
     source = "".join(inspect.getsource(module) for module in _TEXT).encode()
     text = torch.frombuffer(bytearray(source), dtype=torch.uint8).long()
+    torch.manual_seed(seed)
+    return _continuing(text, CausalTransformer(context=_CONTEXT, width=64, layers=2), seed)
+
+
+def word_transformer_task(seed: int = 0) -> Task:
+    """Return a transformer of 1,113,664 parameters with batches of 8 stretches of words, otherwise the same."""
+    torch.manual_seed(seed)
+    model = CausalTransformer(tokens=_words().words, context=_CONTEXT, width=96, layers=3)
+    return _continuing(torch.from_numpy(_words().text), model, seed)
+
+
+def _continuing(text: torch.Tensor, model: nn.Module, seed: int) -> Task:
+    """Return the task of continuing stretches of ``text``."""
     end = len(text) * 9 // 10
     generator = torch.Generator().manual_seed(seed)
 
@@ -81,13 +94,7 @@ def transformer_task(seed: int = 0) -> Task:
     def batch() -> tuple[torch.Tensor, torch.Tensor]:
         return rows(torch.randint(end - _CONTEXT - 1, (_BATCH,), generator=generator).tolist())
 
-    torch.manual_seed(seed)
-    return Task(
-        ByteTransformer(context=_CONTEXT, width=64, layers=2),
-        batch,
-        rows(range(end, len(text) - _CONTEXT - 1, _TEST_STEP)),
-        0.1,
-    )
+    return Task(model, batch, rows(range(end, len(text) - _CONTEXT - 1, _TEST_STEP)), 0.1)
 
 
 @functools.cache
@@ -123,9 +130,18 @@ def words(workers: int, records: int, seed: int = 0) -> list[list[Vector]]:
 
 def large_transformer(workers: int, records: int, seed: int = 0) -> list[list[Vector]]:
     """Return ``records`` times the gradients of ``workers`` workers, from a transformer of 867,072 parameters."""
-    task = transformer_task(seed)
-    task = replace(task, model=ByteTransformer())
-    return _recorded(task, workers, records, torch.optim.AdamW(task.model.parameters(), lr=2e-3))
+    task = replace(transformer_task(seed), model=CausalTransformer())
+    return _recorded(task, workers, records, _adamw(task))
+
+
+def word_transformer(workers: int, records: int, seed: int = 0) -> list[list[Vector]]:
+    """Return ``records`` times the gradients of ``workers`` workers, from the transformer of words."""
+    task = word_transformer_task(seed)
+    return _recorded(task, workers, records, _adamw(task))
+
+
+def _adamw(task: Task) -> torch.optim.Optimizer:
+    return torch.optim.AdamW(task.model.parameters(), lr=2e-3)
 
 
 def _recorded(

@@ -17,7 +17,7 @@ from lanesum_lab.codec_simulation import simulate
 Vector = NDArray[np.float32]
 
 #: Models whose gradients :func:`record` writes.
-MODELS = ("digits", "transformer", "large_transformer", "words")
+MODELS = ("digits", "transformer", "large_transformer", "word_transformer", "words")
 # Vectors are made and summed in tiles: a multiple of the block of `fixed`, which treats blocks independently.
 TILE = 1 << 20
 

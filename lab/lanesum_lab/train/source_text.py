@@ -74,7 +74,7 @@ class ByteTask:
 
     def model(self) -> nn.Module:
         """See :class:`lanesum_lab.train.jobs.Task`."""
-        return ByteTransformer()
+        return CausalTransformer()
 
     def batch(self, step: int, rank: int, workers: int, size: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
         """See :class:`lanesum_lab.train.jobs.Task`: ``size`` stretches of text."""
@@ -86,27 +86,33 @@ class ByteTask:
         return rows[:, :-1], rows[:, 1:]
 
 
-# Context in bytes, width, layers and heads of the transformer.
+# Context in tokens, width, layers and heads of the transformer.
 _CONTEXT, _WIDTH, _LAYERS, _HEADS = 64, 128, 4, 4
 
 
-class ByteTransformer(nn.Module):
-    """Layers of causal attention over bytes."""
+class CausalTransformer(nn.Module):
+    """Layers of causal attention over ``tokens`` bytes or words."""
 
     def __init__(
-        self, *, context: int = _CONTEXT, width: int = _WIDTH, layers: int = _LAYERS, heads: int = _HEADS
+        self,
+        *,
+        tokens: int = 256,
+        context: int = _CONTEXT,
+        width: int = _WIDTH,
+        layers: int = _LAYERS,
+        heads: int = _HEADS,
     ) -> None:
         super().__init__()
-        self.tokens = nn.Embedding(256, width)
+        self.tokens = nn.Embedding(tokens, width)
         self.places = nn.Embedding(context, width)
         layer = nn.TransformerEncoderLayer(width, heads, 4 * width, dropout=0.0, batch_first=True, norm_first=True)
         self.layers = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
-        self.logits = nn.Linear(width, 256)
+        self.logits = nn.Linear(width, tokens)
         # No buffer: DDP would broadcast it in every step.
         self.mask = nn.Transformer.generate_square_subsequent_mask(context)
 
     def forward(self, text: torch.Tensor) -> torch.Tensor:
-        """Return the logits of the next byte, shape ``(n, context, 256)``, for bytes of shape ``(n, context)``."""
+        """Return the logits of the next token, shape ``(n, context, tokens)``, for tokens of shape ``(n, context)``."""
         x = self.tokens(text) + self.places.weight
         found: torch.Tensor = self.logits(self.layers(x, mask=self.mask, is_causal=True))
         return found
@@ -119,6 +125,9 @@ class WordTask:
         limit: see :func:`library_files`.
         words: size of the vocabulary: the most frequent words, and one row for all others.
         width: width of the embedding.
+
+    Attributes:
+        text: words of the training files, as rows of the vocabulary.
     """
 
     context = 8
@@ -132,8 +141,8 @@ class WordTask:
         common = sorted(counted.items(), key=lambda one: (-one[1], one[0]))[: words - 1]
         rows = {word: row for row, (word, _) in enumerate(common, start=1)}
         self.words, self.width = words, width
-        self._text, tested = (np.array(list(_rows_of(texts, rows)), np.int64) for texts in files)
-        self.identity = _identity(self._text, tested)
+        self.text, tested = (np.array(list(_rows_of(texts, rows)), np.int64) for texts in files)
+        self.identity = _identity(self.text, tested)
         starts = np.linspace(0, _last_start(len(tested), self.context), _TEST_ROWS, dtype=np.int64)
         self.test = self._samples(tested, starts)
 
@@ -143,8 +152,8 @@ class WordTask:
 
     def batch(self, step: int, rank: int, workers: int, size: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
         """See :class:`lanesum_lab.train.jobs.Task`: ``size`` words with their contexts."""
-        starts = _drawn(_last_start(len(self._text), self.context), step, rank, workers, size, seed)
-        return self._samples(self._text, starts.numpy())
+        starts = _drawn(_last_start(len(self.text), self.context), step, rank, workers, size, seed)
+        return self._samples(self.text, starts.numpy())
 
     def _samples(self, text: NDArray[np.int64], starts: NDArray[np.int64]) -> tuple[torch.Tensor, torch.Tensor]:
         rows = text[starts[:, None] + np.arange(self.context + 1)]

@@ -93,7 +93,7 @@ def test_trainings_with_widths_by_both_optimizers() -> None:
 def test_recorded_gradients_are_of_different_batches_at_equal_weights() -> None:
     from lanesum_lab.bench import gradients
 
-    for record in (gradients.digits, gradients.transformer, gradients.words):
+    for record in (gradients.digits, gradients.transformer, gradients.word_transformer, gradients.words):
         (first, second), (third, fourth) = record(2, 2)
         assert first.dtype == np.float32 and first.shape == second.shape == third.shape == fourth.shape
         assert np.isfinite(first).all() and not np.array_equal(first, second) and not np.array_equal(first, third)
