@@ -21,6 +21,7 @@ from lanesum._internal.native import VARIABLE, availability
 from lanesum.codecs.kernels.dispatch import threads
 from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum_lab.bench import codec, comparison, learning, nmse, pictures, two_threads, widths
+from lanesum_lab.codec_simulation import simulate
 from tests.command_line import invoke
 
 pytestmark = pytest.mark.long
@@ -70,6 +71,9 @@ def test_widths_at_equal_bytes_have_less_error() -> None:
     reached = found["digits", "error=0.01"]
     assert bound["rate_up"] < bound["scalar_up"] < bound["grid_up"] < reached["bits_up"]
     assert bound["rate_down"] < bound["grid_down"] < reached["bits_down"]
+    both = found["digits", "budget=8, error=0.01"]
+    assert both["bits_up"] + both["bits_down"] < reached["bits_up"] + reached["bits_down"]
+    assert both["nmse"] < flat["nmse"] and both["bits_up"] < reached["bits_up"]
     assert all(len(row) == len(widths.BOUND_COLUMNS) for row in widths.bound_rows(result))
     rows = list(widths.rows(result))
     assert len(rows) == len(widths.CODECS) and all(len(row) == len(widths.columns(result)) == 6 for row in rows)
@@ -87,6 +91,20 @@ def test_trainings_with_widths_by_both_optimizers() -> None:
     assert [row[6] for row in learning.rows(result, baseline="fixed")][::2] == ["-", "-"]
     with pytest.raises(ConfigurationError, match="There are the tasks digits, transformer, words"):
         learning.Settings(trainings=(("letters", 1, 1),))
+
+
+@pytest.mark.skipif(not has_torch, reason="PyTorch is not installed.")
+def test_widths_on_word_transformer_reach_the_flat_error_with_2_bits_up_and_4_down() -> None:
+    from lanesum_lab.bench import gradients
+
+    (vectors,) = gradients.word_transformer(4, 1)
+    truth = np.mean(vectors, axis=0, dtype=np.float64)
+    flat, planned = (
+        simulate(codecs.get("thc", workers=4, **options), vectors) for options in ({}, {"budget": 8, "error": 0.01})
+    )
+    assert np.sum((planned.values - truth) ** 2) < 1.1 * np.sum((flat.values - truth) ** 2)
+    assert 32 * sum(one.words for one in planned.rounds) < 2 * truth.size
+    assert 32 * sum(one.result_words for one in planned.rounds) < 4 * truth.size
 
 
 @pytest.mark.skipif(not has_torch, reason="PyTorch is not installed.")
