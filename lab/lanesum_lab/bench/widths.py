@@ -9,7 +9,6 @@ costs most there, and heavy-tailed vectors of independent workers. There is no e
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -27,16 +26,7 @@ from lanesum_lab.codec_simulation import simulate
 _FLAT = "bits=4"
 # An error with the fewest bytes on the downlink, and with the fewest in both directions.
 _ERROR, _ERROR_BOTH = "error=0.01", "budget=8, error=0.01"
-BOUND_COLUMNS = (
-    "vectors",
-    "NMSE",
-    "rate up",
-    "rate down",
-    "scalar up",
-    "grid up",
-    "grid down",
-    *(f"{label}: {what}" for label in (_ERROR, _ERROR_BOTH) for what in ("up", "down", "NMSE")),
-)
+BOUND_COLUMNS = ("vectors", "NMSE", "rate", "scalar up", "grid", _ERROR, _ERROR_BOTH)
 #: Parameters of ``thc``, by label.
 CODECS: dict[str, dict[str, Any]] = {
     _FLAT: {},
@@ -121,18 +111,18 @@ def _bound(flat: dict[str, Any], records: list[list[Vector]]) -> dict[str, Any]:
 
 
 def bound_rows(result: dict[str, Any]) -> Iterable[tuple[str, ...]]:
-    """Return a row of ``BOUND_COLUMNS`` for each input."""
+    """Return a row of ``BOUND_COLUMNS`` for each input: bits uplink and downlink, of codecs with their NMSE."""
     reached = {(one["vectors"], one["by"]): one for one in result["figures"]}
     for one in result["bounds"]:
-        bits = (f"{one[name]:.2f}" for name in Bounds._fields)
+        rate, grid = (f"{one[f'{name}_up']:.2f}, {one[f'{name}_down']:.2f}" for name in ("rate", "grid"))
         found = (reached[one["vectors"], label] for label in (_ERROR, _ERROR_BOTH))
-        own = ((f"{its['bits_up']:.1f}", f"{its['bits_down']:.1f}", f"{its['nmse']:.2g}") for its in found)
-        yield one["vectors"], f"{one['nmse']:.2g}", *bits, *itertools.chain(*own)
+        own = (f"{its['bits_up']:.1f}, {its['bits_down']:.1f} ({its['nmse']:.2g})" for its in found)
+        yield one["vectors"], f"{one['nmse']:.2g}", rate, f"{one['scalar_up']:.2f}", grid, *own
 
 
 def columns(result: dict[str, Any]) -> tuple[str, ...]:
     """Return the titles of the columns."""
-    return "thc with", *dict.fromkeys(one["vectors"] for one in result["figures"]), "bits up", "bits down"
+    return "thc", *dict.fromkeys(one["vectors"] for one in result["figures"]), "up", "down"
 
 
 def rows(result: dict[str, Any]) -> Iterable[tuple[str, ...]]:

@@ -94,7 +94,7 @@ def test_trainings_with_widths_by_both_optimizers() -> None:
 
 
 @pytest.mark.skipif(not has_torch, reason="PyTorch is not installed.")
-def test_widths_on_word_transformer_reach_the_flat_error_with_2_bits_up_and_4_down() -> None:
+def test_widths_reach_flat_error_with_half_the_bits() -> None:
     from lanesum_lab.bench import gradients
 
     (vectors,) = gradients.word_transformer(4, 1)
