@@ -23,7 +23,8 @@ class TrunkPort:
         peer: address of the other end.
 
     Attributes:
-        unsent: frames that the kernel did not accept: the other process does not run, or its queue is full.
+        unsent: frames that the kernel did not accept: the other process does not run, its queue is full, or a datagram
+            cannot hold the frame.
 
     Raises ConfigurationError if ``local`` is in use.
     """
@@ -57,7 +58,7 @@ class TrunkPort:
         """Send a frame; count and drop it if the kernel does not accept it."""
         try:
             self._socket.send(frame)
-        except (BlockingIOError, ConnectionRefusedError):
+        except OSError:
             self.unsent += 1
 
     def close(self) -> None:

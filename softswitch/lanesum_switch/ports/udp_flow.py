@@ -121,7 +121,7 @@ class UdpSockets:
             return
         try:
             found[1].send(payload)
-        except (BlockingIOError, ConnectionRefusedError):
+        except OSError:
             self.undeliverable += 1
 
     def close(self) -> None:

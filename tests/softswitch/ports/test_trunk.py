@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pytest
 
+from lanesum._internal.udp_socket import MAX_DATAGRAM_BYTES
 from lanesum.errors import ConfigurationError
 from lanesum_switch.ports.trunk import TrunkPort
 from tests.softswitch.ports.links import free_address, wait_frames
@@ -29,5 +30,16 @@ def test_trunk_works_again_after_restart_of_peer() -> None:
     assert wait_frames(near, 1) == [b"back"]
     with pytest.raises(ConfigurationError, match=r"cannot use the address 127\.0\.0\.3"):
         TrunkPort(*addresses[::-1])
+    near.close()
+    far.close()
+
+
+def test_trunk_drops_and_counts_frame_that_is_too_long() -> None:
+    """An exception would end the port that the frame came from."""
+    addresses = free_address("127.0.0.2"), free_address("127.0.0.3")
+    near, far = TrunkPort(*addresses), TrunkPort(*addresses[::-1])
+    near.send(bytes(MAX_DATAGRAM_BYTES + 100))
+    near.send(b"next")
+    assert (wait_frames(far, 1), near.unsent) == ([b"next"], 1)
     near.close()
     far.close()

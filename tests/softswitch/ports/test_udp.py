@@ -52,6 +52,9 @@ def test_host_sends_to_several_servers_through_one_port() -> None:
     port.send(answer(servers[1], b"from 1"))
     port.send(answer(servers[0], b"from 0"))
     assert port.undeliverable == 1
+    small = answer(servers[0], b"")
+    port.send(small[:38] + b"\xff\xff" + small[40:] + bytes(65_527))  # too long for a socket
+    assert port.undeliverable == 2
     assert [sock.recv(100) for sock in sockets] == [b"from 0", b"from 1"]
     for closing in (port, *sockets):
         closing.close()
