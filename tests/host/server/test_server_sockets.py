@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import gc
+import os
 import signal
 import socket
 import subprocess
@@ -192,6 +193,20 @@ server = AggregationServer(("127.0.0.1", 0), threads=2)
 server.start()
 print("serves")
 """
+
+
+def test_server_goes_on_after_a_fork_has_closed_it() -> None:
+    with sockets(1) as worker, AggregationServer((LOCALHOST, 0)) as server:
+        server.admit(worker.job)
+        child = os.fork()
+        if not child:
+            with contextlib.suppress(BaseException):
+                server.close()
+                os._exit(0)
+            os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        worker.send(server.address, 0, 0)
+        assert Packet.unpack(worker.receive(0)).header.kind == Kind.RESULT
 
 
 def test_process_ends_without_close() -> None:

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -32,7 +33,10 @@ UdpServer::ServerThread::ServerThread(int fd, Aggregator &aggregator, bool gso, 
 
 UdpServer::UdpServer(const std::vector<int> &sockets, Aggregator &aggregator, bool gso, bool gro, double spin_s,
                      Delegate delegate)
-    : aggregator_(aggregator), delegate_(std::move(delegate)), stop_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    : aggregator_(aggregator),
+      delegate_(std::move(delegate)),
+      process_(getpid()),
+      stop_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (stop_fd_ < 0) {
         throw std::system_error(errno, std::generic_category(), "eventfd");
     }
@@ -65,6 +69,13 @@ void UdpServer::start() {
 }
 
 void UdpServer::stop() {
+    if (process_ != getpid()) {
+        // A fork shares ``stop_fd_`` with the threads of its parent, and can neither join nor detach them.
+        for (const std::unique_ptr<ServerThread> &one : threads_) {
+            new (&one->thread) std::thread;
+        }
+        return;
+    }
     eventfd_write(stop_fd_, 1);
     for (const std::unique_ptr<ServerThread> &one : threads_) {
         if (one->thread.joinable()) {

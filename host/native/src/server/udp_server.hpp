@@ -4,6 +4,7 @@
 #pragma once
 
 #include <netinet/in.h>
+#include <sys/types.h>
 
 #include <atomic>
 #include <cstddef>
@@ -69,6 +70,7 @@ private:
 
     Aggregator &aggregator_;
     Delegate delegate_;
+    pid_t process_;
     int stop_fd_;  // readable once the threads have to end
     std::vector<std::unique_ptr<ServerThread>> threads_;
 };
