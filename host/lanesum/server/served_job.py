@@ -65,10 +65,8 @@ class ServedJob:
         self._journal: Journal | None = None
         self._results: QuorumResultCache | None = None
         if job.has_quorum and journal_folder is not None:
-            self._journal = Journal(journal_folder, job, self._members)
-            self._results = QuorumResultCache(
-                self._journal.result_capacity, self._journal.write, self._journal.recorded
-            )
+            journal = self._journal = Journal(journal_folder, job, self._members)
+            self._results = QuorumResultCache(journal.result_capacity, journal.write, journal.recorded)
         elif job.has_quorum:
             self._results = QuorumResultCache(job.result_capacity)
 

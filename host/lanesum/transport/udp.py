@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Collection, Sequence
-from types import TracebackType
 from typing import Protocol
 
 import numpy as np
@@ -91,6 +91,8 @@ class _Exclusive:
 
     def __enter__(self) -> None:
         transport = self._transport
+        if transport._process != os.getpid():  # its words would count as those of the worker
+            raise SessionClosedError(f"This session is of process {transport._process}, not of a fork.", "Join again.")
         transport._lock.acquire()
         try:
             if transport._failure is not None:
@@ -105,9 +107,7 @@ class _Exclusive:
             transport._lock.release()
             raise
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         if kind is not None:
             self._transport._usable = False
         self._transport._lock.release()
@@ -150,6 +150,7 @@ class UdpTransport:
         check_offload(offload)
         self._rounds = make_round_sequence(ticket, window=window, congestion=congestion, pacing=pacing)
         self._deadline_s = deadline_s
+        self._process = os.getpid()
         self._usable = True
         self._in_flight = 0  # rounds begun and not finished
         self._closed_in_round = False
@@ -391,6 +392,8 @@ class UdpTransport:
         session had ended before. Raises MismatchError if another worker begins a round of its own instead.
         """
         try:
+            if self._process != os.getpid():
+                return False
             with self._lock:
                 if isinstance(self._failure, MismatchError):
                     raise self._failure
@@ -400,8 +403,7 @@ class UdpTransport:
                 state = self._rounds.start(self.ticket.ops[0], np.zeros(0, np.uint32))
                 self._loop.send()
                 while not state.complete:
-                    patience_s = min(deadline_s, self._deadline_s)
-                    if not self._loop.run([(state, state.chunks)], patience_s, self._deadline_s):
+                    if not self._loop.run([(state, state.chunks)], min(deadline_s, self._deadline_s), self._deadline_s):
                         return False
                 self._finish(state)
             return True

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import gc
+import os
 import socket
 import subprocess
 import sys
@@ -157,6 +158,39 @@ def test_closed_or_deleted_transport_leaves_no_descriptors() -> None:
                 if thread.name == "lanesum-service":
                     thread.join()  # ends with its transport
             server.remove(ticket.job)
+
+
+def wake_ups() -> dict[str, str]:
+    """Return the states of the eventfds of this process, which wake its loops."""
+    found = {}
+    for file in Path("/proc/self/fdinfo").iterdir():
+        with contextlib.suppress(OSError):
+            if "eventfd-count" in (text := file.read_text()):
+                found[file.name] = text
+    return found
+
+
+def test_forked_process_leaves_rounds_to_its_parent(implementation: str) -> None:
+    """A fork sends nothing in the name of the worker. Its end does not wake the loop, which would never sleep again."""
+    with AggregationServer((HOST, 0)) as server:
+        (ticket,) = tickets(server.address, 1)
+        server.admit(ServerJob.from_tickets([ticket]))
+        transport = UdpTransport(ticket)
+        before, sent = wake_ups(), transport.stats.packets_sent
+        child = os.fork()
+        if not child:
+            with contextlib.suppress(BaseException):
+                with pytest.raises(SessionClosedError, match=f"of process {os.getppid()}, not of a fork. Join again."):
+                    transport.exchange(LaneOp.ADD32, WORDS)
+                transport.wake()
+                assert not transport.leave()
+                assert transport.stats.packets_sent == sent
+                os._exit(0)
+            os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert implementation == "python" or wake_ups() == before
+        np.testing.assert_array_equal(transport.exchange(LaneOp.ADD32, WORDS).result(), WORDS)
+        transport.close()
 
 
 def test_rounds_of_several_threads_run_concurrently() -> None:

@@ -32,7 +32,7 @@ double monotonic() {
 }  // namespace
 
 WorkerLoop::WorkerLoop(RoundSequence &rounds, std::span<const int> fds, bool gso, bool gro, double spin_s)
-    : rounds_(rounds), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), busy_poll_(spin_s) {
+    : rounds_(rounds), process_(getpid()), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), busy_poll_(spin_s) {
     // Duplicates, because the number of a closed descriptor is soon used for another file.
     for (const int fd : fds) {
         fds_.push_back(wake_ < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0));
@@ -64,7 +64,8 @@ void WorkerLoop::release() {
 }
 
 void WorkerLoop::close() {
-    if (closing_.exchange(true)) {
+    // The threads of the process that made this are not in its forks, but share ``wake_`` with them.
+    if (closing_.exchange(true) || process_ != getpid()) {
         return;
     }
     eventfd_write(wake_, 1);
@@ -74,6 +75,9 @@ void WorkerLoop::close() {
 }
 
 void WorkerLoop::wake() {
+    if (process_ != getpid()) {
+        return;  // see close
+    }
     const std::lock_guard guard(wake_lock_);
     woken_ = true;
     if (wake_ >= 0) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <poll.h>
+#include <sys/types.h>
 
 #include <array>
 #include <atomic>
@@ -75,7 +76,7 @@ public:
     LoopExit poll();
 
     /// Wakes the thread in another method, waits until it has left, and closes the duplicates; idempotent, from any
-    /// thread.
+    /// thread. A fork of the process keeps its duplicates until the destructor.
     void close();
 
     std::span<const std::byte> fatal_header() const { return fatal_header_; }  ///< header that ended the session
@@ -93,6 +94,7 @@ private:
     void release();
 
     RoundSequence &rounds_;
+    pid_t process_;
     std::vector<int> fds_;
     int wake_;
     std::vector<io::Receiver> receivers_;
