@@ -61,7 +61,7 @@ class SlotScheduler:
         and another's of earlier ones, each would wait for the other for ever. But every worker reaches the first
         position of all.
         """
-        while self._free and (room > 0 or self._free[0] == self.first_unacked()):
+        while self._free and (room > 0 or self._free[0] <= self.first_unacked()):
             position = heapq.heappop(self._free)
             round_ = self._round_of(position)
             if round_ is not None and not round_.is_done(position - round_.begin):  # else a quorum was faster

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lanesum.protocol import LaneOp
+from lanesum.protocol import Flag, Kind, LaneOp
 from lanesum.transport.native_rounds import AnyRoundSequence, make_round_sequence
 from lanesum.transport.pacing import Pacer
 from tests.host.transport.virtual_job import answer, read, ticket
@@ -94,6 +94,21 @@ def measure_with_one_packet(rounds: AnyRoundSequence) -> float:
     answer_all(rounds, rounds.due(0.0), RTT_S)
     rounds.finish(round_)
     return RTT_S
+
+
+def test_first_chunk_behind_quorum_results_needs_no_credit() -> None:
+    """A late worker has spent its credit, no round trip gives it new credit, and the quorum was faster for a while."""
+    quorum = replace(TICKET, workers=2, quorum=1)
+    rounds = make_round_sequence(quorum, window=WINDOW, congestion="fixed", pacing=True)
+    rounds.start(LaneOp.ADD32, np.zeros(20 * WORDS, np.uint32))
+    burst = read(rounds.due(0.0))
+    for header in burst:
+        request = answer(quorum, Kind.PENDING, flags=Flag.BYPASS, workers=0b10, chunk=header.chunk)
+        assert not rounds.receive(request, RTT_S)
+    assert len(rounds.due(RTT_S)) == len(burst)
+    for chunk in range(2 * len(burst)):
+        assert rounds.receive(answer(quorum, flags=Flag.PARTIAL, workers=0b10, chunk=chunk), 2 * RTT_S)
+    assert [header.chunk for header in read(rounds.due(2 * RTT_S))] == [2 * len(burst)]
 
 
 def test_unmeasured_path_gets_one_burst() -> None:

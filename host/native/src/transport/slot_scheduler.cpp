@@ -24,7 +24,7 @@ void SlotScheduler::begin(std::shared_ptr<RoundState> round) {
 }
 
 SlotScheduler::Next SlotScheduler::take_next(std::int64_t room) {
-    while (has_free() && (room > 0 || free_.front() == first_unacked())) {
+    while (has_free() && (room > 0 || free_.front() <= first_unacked())) {
         std::ranges::pop_heap(free_, std::greater{});
         const std::uint64_t position = free_.back();
         free_.pop_back();
