@@ -144,7 +144,7 @@ class UdpTransport:
         offload: Offload = "auto",
         wrap_socket: WrapSocket | None = None,
     ) -> None:
-        if window < 1 or deadline_s <= 0:
+        if window < 1 or not deadline_s > 0:  # NaN would never pass
             raise ConfigurationError(f"window = {window}, deadline_s = {deadline_s}: both must be positive.")
         self.ticket = ticket
         check_offload(offload)
