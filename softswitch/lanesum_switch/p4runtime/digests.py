@@ -45,6 +45,7 @@ class _DigestState:
         self._engine_size = INITIAL_LIST_SIZE
         self._engine_timeout_ms = INITIAL_TIMEOUT_MS
         self._generation = 0  # of the engine's buffer: a timer for an older one has no effect
+        self._engine_timer: Task | None = None
         self._cache: set[Sample] = set()
         self._list: list[Sample] = []
         self._list_cached: list[Sample] = []
@@ -86,8 +87,7 @@ class _DigestState:
 
     def close(self) -> None:
         self.clear()
-        self._engine.clear()
-        self._generation += 1
+        self._empty_engine()
 
     def _cancel_tasks(self) -> None:
         for task in self._tasks:
@@ -106,7 +106,7 @@ class _DigestState:
         elif len(self._engine) == 1 and self._engine_timeout_ms > 0:
             generation = self._generation
             expire = self._manager.locked(lambda: self._expire_engine(generation))
-            self._scheduler.once(self._engine_timeout_ms / 1000, expire)
+            self._engine_timer = self._scheduler.once(self._engine_timeout_ms / 1000, expire)
 
     def _expire_engine(self, generation: int) -> None:
         if generation == self._generation and self._engine and self._engine_timeout_ms > 0:
@@ -114,9 +114,15 @@ class _DigestState:
 
     def _flush_engine(self) -> None:
         samples = list(self._engine)
+        self._empty_engine()
+        self._learn(samples)
+
+    def _empty_engine(self) -> None:
         self._engine.clear()
         self._generation += 1
-        self._learn(samples)
+        if self._engine_timer is not None:
+            self._engine_timer.cancel()
+            self._engine_timer = None
 
     # -- the list for the client
 

@@ -13,6 +13,8 @@ from collections.abc import Callable
 
 logger = logging.getLogger(__name__)
 
+_MIN_QUEUE = 64  # cancelled tasks are not looked for in a shorter queue
+
 
 class Task:
     """A task of the scheduler; ``cancel`` is safe from any thread."""
@@ -32,9 +34,14 @@ class Scheduler:
     def __init__(self) -> None:
         self._condition = threading.Condition()
         self._queue: list[tuple[float, int, Task]] = []
+        self._max_queue = _MIN_QUEUE  # length at which cancelled tasks leave: their time may be hours away
         self._order = itertools.count()
         self._stopped = False
         self._thread = threading.Thread(target=self._run, name="p4runtime-scheduler", daemon=True)
+
+    def __len__(self) -> int:
+        """Return the number of tasks in memory, also of cancelled ones."""
+        return len(self._queue)
 
     def start(self) -> None:
         self._thread.start()
@@ -55,6 +62,10 @@ class Scheduler:
 
     def _add(self, delay: float, task: Task) -> Task:
         with self._condition:
+            if len(self._queue) >= self._max_queue:
+                self._queue = [entry for entry in self._queue if not entry[2].cancelled]
+                heapq.heapify(self._queue)
+                self._max_queue = max(_MIN_QUEUE, 2 * len(self._queue))
             heapq.heappush(self._queue, (time.monotonic() + delay, next(self._order), task))
             self._condition.notify()
         return task
