@@ -74,8 +74,9 @@ class ErrorFeedback:
             else:
                 x = _sum(x, memory)
         result = yield from self.codec.all_reduce(x, replace(context, keep_residual=True))
-        assert result.residual is not None
-        self._memory[key] = result.residual
+        if result.skipped is None:
+            assert result.residual is not None
+            self._memory[key] = result.residual
         return result
 
     def memory(self, tensor: str) -> Vector | None:

@@ -174,6 +174,18 @@ def test_skip_is_for_all_workers_and_changes_no_memory() -> None:
     assert all(one.skipped is None for one in run(job, gradients(2, 3), 2).results)
 
 
+def test_skip_inside_error_feedback_keeps_its_memory() -> None:
+    job = [ErrorFeedback(one) for one in job_of(2, not_finite="skip", error_feedback=False)]
+    vectors = gradients(0, 2)
+    simulate(job, vectors, tensor="t")
+    before = [one.memory("t") for one in job]
+    vectors[1][3] = np.nan
+    assert simulate(job, vectors, tensor="t", round=1).results[0].skipped == "t"
+    for one, memory in zip(job, before, strict=True):
+        np.testing.assert_array_equal(one.memory("t"), memory)
+        assert memory is not None and memory.any()
+
+
 def test_zero_counts_the_values_as_zero() -> None:
     job = job_of(2, not_finite="zero", rules=())
     vectors = gradients(0, 2)
