@@ -245,7 +245,7 @@ class Policy:
         return {
             part.key: part.start + (np.arange(size) if size <= _SAMPLES else (turns * size >> 32).astype(np.intp))
             for part, size in sizes.items()
-            if len(self._options(part.key, size)) > 1
+            if size and len(self._options(part.key, size)) > 1
         }
 
     def _finite(self, vector: Vector, parts: Sequence[Part]) -> tuple[Vector, int]:

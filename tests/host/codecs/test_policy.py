@@ -206,6 +206,17 @@ def test_without_parts_the_tensor_is_the_parameter() -> None:
     assert job[0].shapes(0) == () and job[0].shapes(50)[0].op is LaneOp.MAX
 
 
+def test_parameter_without_values_has_no_density() -> None:
+    job = job_of(2, rules=(Rule("auto", if_fewer_bits=True), Rule("thc")))
+    parts = (Part("empty", 0, 0), Part("weight", 0, 5000))
+    vectors = [np.random.default_rng(worker).standard_normal(5000, np.float32) for worker in range(2)]
+    for number in range(3):
+        assert simulate(job, vectors, tensor="t", round=number, parts=parts).values.any()
+    empty = simulate(job, [vectors[0][:0]] * 2, tensor="t", round=3, parts=parts[:1])
+    assert empty.values.size == 0
+    assert set(job[0].state_dict()["densities"]) == {"weight"}
+
+
 def test_checkpoint_continues_with_the_same_bits() -> None:
     job = job_of(2, warm_up=1)
     for number in range(4):
