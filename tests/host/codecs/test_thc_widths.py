@@ -280,6 +280,8 @@ def test_many_workers_have_the_widths_that_their_lanes_hold() -> None:
             {"budget": 2, "block": 100},
             "Invalid block=100 for codec thc with widths: expected one of 256, 512, 1024, 2048, 4096",
         ),
+        ({"budget": 2, "block": 0}, "Invalid block=0 for codec thc with widths: expected one of 256"),
+        ({"block": 0}, "Invalid block=0 for codec thc: expected a power of two from 32 to 65536"),
         ({"budget": 2, "bits": 3}, "bits=3 and lanes=None are of flat codec thc, and budget=2 and error=None of"),
         ({"error": 0.01, "lanes": 16}, "lanes=16"),
         ({"exponent": 1}, "exponent is of widths"),

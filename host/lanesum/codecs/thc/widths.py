@@ -254,16 +254,17 @@ def thc(
     AdamW, were the smallest widths that kept the final loss within 0.5 % of that of exact sums; with AdamW none did for
     a small classifier. Raises ConfigurationError for parameters that exclude each other.
     """
+    block = (_FLAT_BLOCK if budget is None and error is None else 512) if block is None else block
     if budget is None and error is None:
         if exponent is not None:
             raise ConfigurationError("exponent is of widths: codec thc has no budget and no error.", "Set one of them.")
-        return THC(workers=workers, bits=bits, lanes=lanes, block=block or _FLAT_BLOCK, lookup=lookup)
+        return THC(workers=workers, bits=bits, lanes=lanes, block=block, lookup=lookup)
     if bits != 4 or lanes is not None:
         raise ConfigurationError(
             f"bits={bits} and lanes={lanes} are of flat codec thc, and budget={budget} and error={error} of widths.",
             "Set either of them.",
         )
-    return WidthTHC(workers=workers, budget=budget, error=error, exponent=exponent, block=block or 512, lookup=lookup)
+    return WidthTHC(workers=workers, budget=budget, error=error, exponent=exponent, block=block, lookup=lookup)
 
 
 register("thc", thc, optional_lookup=True)
