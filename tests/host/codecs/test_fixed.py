@@ -14,6 +14,7 @@ from hypothesis.extra import numpy as hnp
 
 from lanesum import codecs
 from lanesum.codecs import CodecContext, CodecError, FixedPoint
+from lanesum.codecs.kernels import reference
 from lanesum.codecs.kernels.dispatch import kernels
 from lanesum.codecs.kernels.interface import BlockUnits
 from lanesum.errors import ConfigurationError
@@ -142,6 +143,15 @@ def test_small_block_beside_a_large_one_keeps_its_precision() -> None:
     x = np.concatenate([np.full(8, 1e30), np.linspace(-1e-30, 1e-30, 8)]).astype(np.float32)
     run = simulate(FixedPoint(workers=2, block=8), [x, x])
     np.testing.assert_allclose(run.values, x, rtol=1e-6, atol=1e-38)
+
+
+@pytest.mark.parametrize("loops", [kernels(), reference])
+def test_block_longer_than_the_vector_takes_no_memory_of_its_length(loops: Any) -> None:
+    x, units = np.array([4, -1], np.float32), BlockUnits(np.array([4], np.float32), 8, 1 << 40)
+    integers, values = np.empty(2, np.int32), np.empty(2, np.float32)
+    loops.to_integers(x, units, integers)
+    loops.from_integers(integers, units, 1, None, values)
+    assert integers.tolist() == [8, -2] and (values == x).all()
 
 
 def test_shapes_are_those_of_the_rounds() -> None:

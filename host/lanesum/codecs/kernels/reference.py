@@ -103,4 +103,4 @@ def sum_rows(rows: Floats, divisor: float, out: Floats) -> None:
 
 def _units(units: BlockUnits, size: int) -> NDArray[np.float64]:
     """Return the unit of every value."""
-    return np.repeat(units.maxima.astype(np.float64) / units.peak, units.block)[:size]
+    return np.repeat(units.maxima.astype(np.float64) / units.peak, min(units.block, size))[:size]
