@@ -60,6 +60,8 @@ class DGC:
         warm_up: int = 0,
         codec: str = "auto",
     ) -> None:
+        if not 0 < density <= 1:
+            raise ConfigurationError(f"Invalid density={density} for codec dgc: expected 0 < density <= 1.")
         if not 0 <= momentum < 1:
             raise ConfigurationError(f"Invalid momentum={momentum} for codec dgc: expected 0 <= momentum < 1.")
         if clip is not None and not 0 < clip < math.inf:

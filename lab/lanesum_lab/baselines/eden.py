@@ -147,7 +147,7 @@ class EDEN:
         for part in self._parts(rotated.size):
             hadamard_transform(rotated[part], min(self.block, part.stop - part.start))
         rotated *= self._signs(rotated.size, worker, context)
-        return rotated[:size] * np.repeat(scales, self.block)[:size]
+        return rotated[:size] * np.repeat(scales, min(self.block, size))[:size]
 
     def _parts(self, padded: int) -> Iterator[slice]:
         """Yield the coordinates of whole blocks, and those of a shorter last one."""

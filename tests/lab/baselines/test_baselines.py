@@ -211,7 +211,8 @@ def test_sum_without_a_worker_is_refused(name: str) -> None:
         ("dgc", {"momentum": 1.0}, r"Invalid momentum=1\.0 for codec dgc: expected 0 <= momentum < 1"),
         ("dgc", {"clip": 0.0}, r"Invalid clip=0\.0 for codec dgc: expected a number above 0, or None"),
         ("dgc", {"warm_up": -1}, "Invalid warm_up=-1 for codec dgc: expected an integer from 0"),
-        ("dgc", {"density": 0.0}, r"Invalid density=0\.0 for codec "),
+        ("dgc", {"density": 0.0}, r"Invalid density=0\.0 for codec dgc: expected 0 < density <= 1"),
+        ("dgc", {"density": -1.0}, r"Invalid density=-1\.0 for codec dgc"),
         ("dgc", {"codec": "thc"}, "Invalid codec='thc' for codec "),
         ("powersgd", {"rank": 0}, "Invalid rank=0 for codec powersgd: expected an integer from 1"),
     ],
@@ -235,6 +236,12 @@ def test_eden_vector_of_zeros_and_one_value_are_exact() -> None:
     result = simulate(codecs.get("eden", workers=2), vectors, keep_residual=True)
     assert not result.values[1:].any() and result.values[0] == pytest.approx(1.5e38, rel=1e-6)
     assert all(one.residual is not None and not one.residual[1:].any() for one in result.results)
+
+
+def test_eden_block_longer_than_the_vector_takes_no_memory_of_its_length() -> None:
+    vectors = [drawn("Gaussian", 5000, worker) for worker in range(2)]
+    runs = [simulate(codecs.get("eden", workers=2, block=block), vectors) for block in (8192, 1 << 40)]
+    assert runs[0].values.tobytes() == runs[1].values.tobytes()
 
 
 def test_invalid_options_are_refused() -> None:

@@ -101,6 +101,12 @@ class PaperTHC:
             raise ConfigurationError(f"Invalid rotation={rotation!r} for codec thc-paper: expected full or block.")
         if chunk < CODES_PER_WORD or chunk & (chunk - 1):
             raise ConfigurationError(f"Invalid chunk={chunk} for codec thc-paper: expected a power of two from 8.")
+        if not 0 <= diagonal_seed < 2**64:
+            raise ConfigurationError(
+                f"Invalid diagonal_seed={diagonal_seed} for codec thc-paper: expected an integer below 2**64, from 0."
+            )
+        if codes == "table" and granularity is not None and bits in (2, 3, 4):
+            _check_lane(granularity, workers, 2**bits)  # the work for a table grows with the square
         self.p = p
         self.limit = support_limit(p)
         self.values = _levels(bits, codes, granularity, p, table)
