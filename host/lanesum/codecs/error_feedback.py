@@ -156,4 +156,4 @@ def checked_memory(memory: Any) -> dict[str, Vector]:
 
 def plain_array(kept: Any) -> NDArray[np.float32]:
     """Return a float32 copy of an array of a checkpoint, which may be a tensor."""
-    return np.array(kept.detach().cpu().numpy() if hasattr(kept, "detach") else kept, dtype=np.float32)
+    return np.array(kept.detach().cpu().float().numpy() if hasattr(kept, "detach") else kept, dtype=np.float32)

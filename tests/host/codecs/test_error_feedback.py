@@ -107,6 +107,14 @@ def test_state_survives_a_checkpoint() -> None:
     assert one.tobytes() == two.tobytes()
 
 
+@pytest.mark.parametrize("kind", ["bfloat16", "float16", "float64"])
+def test_state_of_tensors_of_any_float_is_loaded(kind: str) -> None:
+    torch = pytest.importorskip("torch")
+    policy = ErrorFeedback(THC(workers=1))
+    policy.load_state_dict({"codec": "thc", "memory": {"w": torch.tensor([0.5, -2], dtype=getattr(torch, kind))}})
+    np.testing.assert_array_equal(policy.memory("w"), np.array([0.5, -2], np.float32))
+
+
 @pytest.mark.parametrize(
     ("state", "message"),
     [
