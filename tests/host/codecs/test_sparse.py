@@ -393,6 +393,26 @@ def test_units_fit_magnitudes() -> None:
     assert exponent_for(0.0, 5) == -149
 
 
+def test_pieces_that_the_driver_leaves_are_decoded() -> None:
+    size = 2**17 + 5  # three pieces
+    x = np.arange(1, size + 1, dtype=np.float32)
+    for num_decoded in (0, 1, 3):
+        steps = Union(workers=1).all_reduce(x, CodecContext(workers=1, worker=0, complete=True, in_pieces=True))
+        group = next(steps)
+        assert isinstance(group, RoundGroup)
+        for one in group.rounds:
+            if one.pieces is not None:
+                one.pieces.encode_all()
+        values = steps.send(tuple(Aggregate(one.words, 1) for one in group.rounds))
+        assert not isinstance(values, RoundGroup) and values.pieces is not None and len(values.pieces) == 3
+        values.pieces.encode_all()
+        for _ in range(num_decoded):
+            values.pieces.decode_up_to(values.pieces.needed, values.words)
+        with pytest.raises(StopIteration) as stop:
+            steps.send(Aggregate(values.words.copy(), 1))
+        assert (stop.value.value.values == x).all()
+
+
 def test_more_blocks_than_keys_are_refused() -> None:
     """Without a vector of so many values: it is asked for before that is looked at."""
     context, size = CodecContext(workers=2, worker=0, tensor="t"), 2**32 + 1

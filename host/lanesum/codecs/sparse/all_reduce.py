@@ -130,7 +130,7 @@ class SparseReduction:
                 values = self._value_pieces(missing, exponent)
                 reply = yield values
                 words = summed(reply, RoundShape(LaneOp.ADD32, values.words.size), context)
-                if values.pieces is None:
+                if values.pieces is None or values.pieces.decoded < len(values.pieces):
                     self._scatter(words, missing, exponent)
             sums = self._with_missing(sums, words)
 
