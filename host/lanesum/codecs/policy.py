@@ -59,8 +59,8 @@ class Policy:
     """Codec that sums each parameter by the codec of the first matching rule, or by ``fixed``.
 
     Parameters are those of ``CodecContext.parts``, from the DDP hook or ``Session.all_reduce_async``. Without them the
-    whole vector is one parameter with the name of the tensor. The parameters of one vector that have the same codec are
-    summed together. The rounds of all codecs are in flight at once.
+    whole vector is one parameter with the name of the tensor, and has no memory without a name. The parameters of one
+    vector that have the same codec are summed together. The rounds of all codecs are in flight at once.
 
     Args:
         workers: of the job.
@@ -299,6 +299,7 @@ class Policy:
                     residual[part.start : part.stop] = result.residual[piece.start : piece.stop]
             if self._remembers(number) and result.residual is not None:
                 self._memory.keep(result.residual, pieces)
+                self._memory.forget([piece for piece in pieces if not piece.key])  # the next one may be another vector
             elif not self._sends_zeros(number):
                 self._memory.forget(pieces)
         return Result(values, residual)

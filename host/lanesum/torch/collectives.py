@@ -61,7 +61,7 @@ def all_reduce(
         )
     state = state_of(cast(dist.ProcessGroup, group or dist.group.WORLD), codec=EXACT)
     own = tensor.detach() if tensor.is_sparse else tensor.detach().clone()
-    return state.all_reduce(own, codec=codec or EXACT, average=op == dist.ReduceOp.AVG, name="all_reduce").wait()
+    return state.all_reduce(own, codec=codec or EXACT, average=op == dist.ReduceOp.AVG).wait()
 
 
 def state_of(group: dist.ProcessGroup, **options: Any) -> State:

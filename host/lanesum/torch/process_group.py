@@ -121,7 +121,7 @@ class LanesumProcessGroup(dist.ProcessGroup):
             if state is None:
                 return self._others.allreduce(tensors, opts)
             tensor = tensor.detach()
-            return AllReduceWork(tensor, state.all_reduce(tensor, average=average, name="all_reduce"))
+            return AllReduceWork(tensor, state.all_reduce(tensor, average=average))
         except LanesumError as error:
             # DDP calls this from C++, where an exception would lose its type.
             failed: torch.futures.Future[torch.Tensor] = torch.futures.Future()

@@ -217,6 +217,15 @@ def test_parameter_without_values_has_no_density() -> None:
     assert set(job[0].state_dict()["densities"]) == {"weight"}
 
 
+def test_vector_without_a_name_has_no_memory_of_another() -> None:
+    job = [codecs.get("policy", workers=1)]
+    large, small = (np.random.default_rng(seed).standard_normal(5000, np.float32) for seed in range(2))
+    simulate(job, [large * np.float32(1000)])
+    alone = simulate([codecs.get("policy", workers=1)], [small], round=1)
+    assert simulate(job, [small], round=1).values.tobytes() == alone.values.tobytes()
+    assert simulate(job, [small[:4999]], round=2).values.any()  # of another length
+
+
 def test_checkpoint_continues_with_the_same_bits() -> None:
     job = job_of(2, warm_up=1)
     for number in range(4):

@@ -9,6 +9,7 @@ import torch
 import torch.distributed as dist
 
 import lanesum.torch
+from lanesum.codecs import Policy
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.torch import State, collectives
 from tests.host.torch.controllers import controlled, environment
@@ -29,26 +30,30 @@ def dense_sums(rank: int, variables: dict[str, str]) -> list[torch.Tensor]:
         total = lanesum.torch.all_reduce(own)
         mean = lanesum.torch.all_reduce(own.to(torch.bfloat16), op=dist.ReduceOp.AVG)
         lossy = lanesum.torch.all_reduce(own, codec="thc", op=dist.ReduceOp.AVG)
+        policy = Policy(workers=RANKS, lookup=False)
+        lanesum.torch.all_reduce(own * 1000, codec=policy)  # its error is no part of the next sum
+        other = lanesum.torch.all_reduce(own, codec=policy, op=dist.ReduceOp.AVG)
         assert torch.equal(own, torch.arange(5000.0).view(50, 100) * (rank + 1) / 7)
         buckets = State.joined(dist.group.WORLD).stats.buckets  # one session for all of them
         end()
-    assert buckets == 3
-    return [total, mean, lossy]
+    assert buckets == 5
+    return [total, mean, lossy, other]
 
 
 def test_all_reduce_returns_sum_and_mean_with_equal_bits(four_ranks: Ranks) -> None:
     with controlled(RANKS) as (_, variables):
         results = four_ranks.run(dense_sums, list(range(RANKS)), variables)
-    for total, mean, lossy in results:
-        for got, first in zip((total, mean, lossy), results[0], strict=True):
+    for result in results:
+        for got, first in zip(result, results[0], strict=True):
             assert torch.equal(got, first)
-    total, mean, lossy = results[0]
+    total, mean, lossy, other = results[0]
     exact = torch.arange(5000.0, dtype=torch.float64).view(50, 100) * 10 / 7
     assert (total - exact).abs().max() <= exact.max() * 2**-24
     assert mean.dtype is torch.bfloat16
     torch.testing.assert_close(mean.double(), exact / 4, rtol=2**-7, atol=1e-3)
-    error = (lossy - exact / 4).norm() / (exact / 4).norm()
-    assert 1e-4 < error < 0.2, "thc is lossy"
+    for found in (lossy, other):
+        error = (found - exact / 4).norm() / (exact / 4).norm()
+        assert 1e-4 < error < 0.2, "thc is lossy"
 
 
 def sparse_sum(rank: int, variables: dict[str, str]) -> tuple[torch.Tensor, int]:
