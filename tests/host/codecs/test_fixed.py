@@ -146,7 +146,7 @@ def test_small_block_beside_a_large_one_keeps_its_precision() -> None:
 
 
 @pytest.mark.parametrize("loops", [kernels(), reference])
-def test_block_longer_than_the_vector_takes_no_memory_of_its_length(loops: Any) -> None:
+def test_long_block_takes_no_memory_of_its_length(loops: Any) -> None:
     x, units = np.array([4, -1], np.float32), BlockUnits(np.array([4], np.float32), 8, 1 << 40)
     integers, values = np.empty(2, np.int32), np.empty(2, np.float32)
     loops.to_integers(x, units, integers)

@@ -238,7 +238,7 @@ def test_eden_vector_of_zeros_and_one_value_are_exact() -> None:
     assert all(one.residual is not None and not one.residual[1:].any() for one in result.results)
 
 
-def test_eden_block_longer_than_the_vector_takes_no_memory_of_its_length() -> None:
+def test_eden_long_block_takes_no_memory_of_its_length() -> None:
     vectors = [drawn("Gaussian", 5000, worker) for worker in range(2)]
     runs = [simulate(codecs.get("eden", workers=2, block=block), vectors) for block in (8192, 1 << 40)]
     assert runs[0].values.tobytes() == runs[1].values.tobytes()
