@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, overload
 
 import numpy as np
@@ -327,9 +326,7 @@ class Session(Closing):
             self._keep_alive.close()
         arrays.release_pooled()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is not None:
             self.report_failure(error)
         self.close()

@@ -84,7 +84,7 @@ class CommunicationThread:
             weakref.finalize(self, self._delayed.put, None)
         if self._delayed is not None:
             # Tasks without a delay, too: tasks begin in the order of their submission.
-            self._delayed.put((after or _nothing, task, alone))
+            self._delayed.put((after or (lambda: None), task, alone))
         else:
             self._tasks.put((task, alone))
             self._wake()
@@ -99,10 +99,6 @@ class CommunicationThread:
             passed.wait(_STOP_WAIT_S)
         if self._finalizer is not None:
             self._finalizer()
-
-
-def _nothing() -> None:
-    """Begin at once."""
 
 
 def _wait_for_each(delayed: _DelayedTasks, tasks: _Tasks, wake: Callable[[], object]) -> None:

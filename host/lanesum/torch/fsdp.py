@@ -19,6 +19,7 @@ from torch.distributed.tensor import DTensor
 from lanesum.codecs.base import Part
 from lanesum.errors import ConfigurationError
 from lanesum.torch.collectives import state_of
+from lanesum.torch.parameters import parameter_names
 from lanesum.torch.state import State
 
 _HOW = (
@@ -39,6 +40,8 @@ def attach_fsdp(model: torch.nn.Module, replicas: DeviceMesh | None, **options: 
         raise ConfigurationError("Full sharding without replicas is not supported: it has no all-reduce.", _HOW)
     if replicas.ndim != 1:
         raise ConfigurationError(f"replicas has {replicas.ndim} dimensions, not 1.", _HOW)
+    for module in modules.values():
+        module.reshard()  # a forward pass may have left the parameters of all shards in place of the own ones
     shards = [one for one in model.parameters() if isinstance(one, DTensor)]
     if any(one.device_mesh.ndim != 1 for one in shards):
         raise ConfigurationError(
@@ -49,22 +52,35 @@ def attach_fsdp(model: torch.nn.Module, replicas: DeviceMesh | None, **options: 
     state = state_of(group, **options)
     for one in shards:  # as DDP does: all replicas begin with the same weights
         dist.broadcast(one.to_local().detach(), group=group, group_src=0)
+    names = parameter_names(model)
     for name, module in modules.items():
-        module.set_all_reduce_hook(_hook(state, module, name))
+        for own in module._get_fsdp_state()._fsdp_param_groups:  # what is used of it has no public counterpart
+            module.set_all_reduce_hook(_hook(state, own, f"{name or 'root'}.gradients", names))
     return state
 
 
-def _hook(state: State, module: FSDPModule, name: str) -> Any:
-    # The sharded gradients of a module are always one vector, whose error feedback is kept by the module's name.
-    key = f"{name or 'root'}.gradients"
+def _hook(state: State, group: Any, name: str, names: dict[torch.Tensor, str]) -> Any:
+    keys = [(one, names[one.sharded_param]) for one in group.fsdp_params]
+    parts: list[Part] = []
+    post_backward = group.post_backward
+
+    def note_parts(*unused: Any) -> None:
+        # The vector has the parameters with a gradient alone. Those may be others in every step.
+        parts.clear()
+        for one, key in keys:
+            whole = getattr(one, "_unsharded_param", None)
+            has_none = whole is None or (whole.grad is None and one.unsharded_accumulated_grad is None)
+            if not has_none or (whole is not None and whole.requires_grad and group.reduce_scatter_unused_params):
+                start = parts[-1].stop if parts else 0
+                parts.append(Part(key, start, start + one.padded_sharded_param_size.numel()))
+        post_backward(*unused)
 
     def all_reduce(gradients: torch.Tensor) -> None:
         # A divisor that the user has set is already that of all ranks. Else FSDP has divided by the number of shards.
-        groups = module._get_fsdp_state()._fsdp_param_groups  # set_gradient_divide_factor has no public counterpart
-        average = all(one.gradient_divide_factor is None for one in groups)
-        flat = gradients.view(-1)
-        mean = state.all_reduce(flat, average=average, name=key, parts=[Part(key, 0, flat.numel())]).wait()
+        average, flat = group.gradient_divide_factor is None, gradients.view(-1)
+        mean = state.all_reduce(flat, average=average, name=name, parts=tuple(parts)).wait()
         if mean is not flat:
             flat.copy_(mean)
 
+    group.post_backward = note_parts
     return all_reduce

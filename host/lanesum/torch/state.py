@@ -13,7 +13,6 @@ import os
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from types import TracebackType
 from typing import Any, cast
 
 import torch
@@ -220,8 +219,7 @@ class State(Closing):
     @property
     def stats(self) -> HookStats:
         """Counts so far; complete when no backward is running."""
-        session = self.session
-        phases = session.phases
+        session, phases = self.session, self.session.phases
         seconds = (self._busy_s, phases.encode.seconds, phases.network.seconds, phases.decode.seconds)
         chosen, group_steps = ("", 0) if self._choice is None else (self._choice.summary, self._choice.group_steps)
         return HookStats(self._num_buckets, self._num_elements, *seconds, session.stats, group_steps, chosen)
@@ -396,9 +394,7 @@ class State(Closing):
             own = {"steps": self._num_steps, "packets_sent": stats.transport.packets_sent}
             self._run_folder.write_stats(self.session.ticket.worker, stats.as_dict() | own)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is not None:
             self.session.report_failure(error)
         self.close()

@@ -76,14 +76,58 @@ def test_replicas_train_as_with_gloo(four_ranks: Ranks, factor: float | None) ->
         assert torch.equal(outcomes[shard][1], outcomes[shard + 2][1]), "replicas are equal, bit for bit"
 
 
-def test_thc_keeps_error_feedback_by_module(four_ranks: Ranks) -> None:
+def test_thc_keeps_error_feedback_by_parameter(four_ranks: Ranks) -> None:
     with controlled(RANKS) as (_, variables):
         outcomes = four_ranks.run(train_both, list(range(RANKS)), variables, {"codec": "thc"}, None)
     for expected, got, memory in outcomes:
-        assert memory == ["0.gradients", "2.gradients", "4.gradients"]
+        assert memory == ["0.bias", "0.weight", "2.bias", "2.weight", "4.bias", "4.weight"]
         assert 0 < (got - expected).norm() < 0.1 * expected.norm()
     for shard in (0, 1):
         assert torch.equal(outcomes[shard][1], outcomes[shard + 2][1])
+
+
+class Branches(nn.Module):
+    """Uses one of three layers, which are not modules of FSDP by themselves."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(16, size, bias=False) for size in (16, 16, 8))
+
+    def forward(self, x: torch.Tensor, number: int) -> torch.Tensor:
+        result: torch.Tensor = self.layers[number](x)
+        return result
+
+
+def alternate(rank: int, variables: dict[str, str]) -> tuple[float, list[float]]:
+    """Use a layer with large gradients, then others with small ones.
+
+    Return the sum of the weights at the begin, and the norms of the small gradients.
+    """
+    torch.manual_seed(rank // 2)  # the replicas begin with different weights
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))
+    model = fully_shard(Branches(), mesh=mesh["shard"])
+    model.set_force_sum_reduction_for_comms(True)
+    norms = []
+    model(torch.randn(4, 16), 0)  # it leaves the parameters unsharded
+    with environment(variables):
+        state = lanesum.torch.attach(model, replicas=mesh["replicate"], codec="thc")
+    total = sum(float(one.to_local().sum()) for one in model.parameters())
+    for number, scale in ((0, 1e6), (1, 1.0), (2, 1.0)):
+        (model(torch.randn(4, 16), number).sum() * scale).backward()
+        norms.append(float(model.layers[number].weight.grad.to_local().norm()))
+    model.set_reduce_scatter_unused_params(True)
+    model(torch.randn(4, 16), 1).sum().backward()
+    assert sorted(state.state_dict()["memory"]) == [f"layers.{number}.weight" for number in range(3)]
+    state.leave()
+    return total, norms[1:]
+
+
+def test_error_feedback_of_unused_parameters_stays_with_them(four_ranks: Ranks) -> None:
+    """FSDP reduces only the parameters with a gradient, so the same vector may be another layer's in the next step."""
+    with controlled(RANKS) as (_, variables):
+        outcomes = four_ranks.run(alternate, list(range(RANKS)), variables)
+    assert all(norm < 100 for _, norms in outcomes for norm in norms), outcomes
+    assert [total for total, _ in outcomes[:2]] == [total for total, _ in outcomes[2:]], "attach copies the weights"
 
 
 def native_mesh_of_backend(rank: int, variables: dict[str, str]) -> tuple[torch.Tensor, torch.Tensor]:
