@@ -39,7 +39,8 @@ class HostGroup:
 
     Args:
         group: ranks of this host; None for those that torchrun started here. All ranks make this object together.
-        timeout_s: maximum waiting time for another rank of the host, in seconds.
+        timeout_s: maximum waiting time for the other ranks, until all have made this object, and joined the job.
+        busy_s: further waiting time in a reduce or broadcast: that of the leader for the other leaders.
 
     Attributes:
         leads: this rank is the leader.
@@ -47,7 +48,7 @@ class HostGroup:
         num_shared: number of broadcasts begun.
     """
 
-    def __init__(self, group: dist.ProcessGroup | None, timeout_s: float) -> None:
+    def __init__(self, group: dist.ProcessGroup | None, timeout_s: float, busy_s: float = 0.0) -> None:
         own = tuple(_ranks_of_torchrun() if group is None else dist.get_process_group_ranks(group))
         gathered = notes.exchange(" ".join(map(str, own)), None, range(dist.get_world_size()), timeout_s)
         hosts = sorted({tuple(map(int, str(ranks).split())) for ranks in gathered})
@@ -56,11 +57,11 @@ class HostGroup:
         self.leaders = [ranks[0] for ranks in hosts]
         self.leads = dist.get_rank() == own[0]
         self._leader = own[0]
-        self._wait = datetime.timedelta(seconds=timeout_s)
+        self._wait, busy = (datetime.timedelta(seconds=one) for one in (timeout_s, timeout_s + busy_s))
         # All ranks make all groups: PyTorch numbers them in the order of these calls.
         self._group_of_leaders = dist.new_group(self.leaders)
         for ranks in hosts:
-            reducing, sharing = (dist.new_group(ranks, timeout=self._wait) for _ in range(2))
+            reducing, sharing = (dist.new_group(ranks, timeout=busy) for _ in range(2))
             if ranks == own:
                 self._reducing, self._sharing = reducing, sharing
         self._notes = self._sharing.get_group_store()

@@ -105,15 +105,11 @@ class State(Closing):
             f"lanesum-job-{session.ticket.job}-worker-{session.ticket.worker}", session.close, session.wake
         )
         self._in_flight: collections.deque[TensorAllReduce] = collections.deque()  # of the communication thread alone
-        self._busy_since = 0.0
+        self._busy_since = self._busy_s = self._written_at = 0.0
         self._run_folder = RunFolder.of_environment() if host is None or host.leads else None
         if self._run_folder is not None:
             atexit.register(lambda kept: None if (state := kept()) is None else state._write_stats(), weakref.ref(self))
-        self._written_at = 0.0
-        self._num_steps = 0
-        self._num_buckets = 0
-        self._num_elements = 0
-        self._busy_s = 0.0
+        self._num_steps = self._num_buckets = self._num_elements = 0
         # Also at the end of a process that does not close the state.
         self._warn_unused = weakref.finalize(self, warn_unused, session.ticket.worker, session.ticket.job)
         if host is not None and not host.leads:
@@ -164,7 +160,8 @@ class State(Closing):
                 :func:`lanesum.join.wait_for_others`: a worker has not joined within ``wait_s`` seconds, or uses another
                 codec, or another version of lanesum or PyTorch. An error on one rank is raised on all of them.
         """
-        host = HostGroup(local_group, wait_s) if hierarchical or local_group is not None else None
+        by_host = hierarchical or local_group is not None
+        host = HostGroup(local_group, wait_s, max(busy_s, deadline_s)) if by_host else None
         if host is not None and not host.leads:
             host.wait_for_leader()
             return cls._remembered(cls(cast(Session, Follower(host)), host=host), None)

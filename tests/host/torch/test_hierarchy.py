@@ -99,6 +99,26 @@ def test_local_group_names_ranks_of_a_host(four_ranks: Ranks) -> None:
             assert torch.equal(mean, torch.full((3000,), 1.5))
 
 
+def patience(rank: int, variables: dict[str, str]) -> list[float]:
+    """Return the time that each group of this host waits for a rank, in seconds."""
+    waits = []
+    for limits in ({"busy_s": 700.0}, {"busy_s": 0.0, "deadline_s": 50.0}):
+        with environment({**variables, **as_torchrun(rank, [2, 2])}):
+            state = lanesum.torch.State.join(hierarchical=True, codec="fixed", wait_s=100.0, **limits)
+        assert state.host is not None
+        for group in (state.host._reducing, state.host._sharing):
+            waits.append(group._get_backend(torch.device("cpu")).options._timeout.total_seconds())
+        state.leave()
+    return waits
+
+
+def test_ranks_of_a_host_wait_for_busy_workers(four_ranks: Ranks) -> None:
+    """A follower waits at least as long as its leader, which waits for the other leaders."""
+    with controlled(2) as (_, variables):
+        for waits in four_ranks.run(patience, list(range(RANKS)), variables):
+            assert waits == [800.0, 800.0, 150.0, 150.0]
+
+
 def failed_join(rank: int, variables: dict[str, str]) -> tuple[str, float]:
     start = time.monotonic()
     with environment({**variables, **as_torchrun(rank, [2, 2]), "LANESUM_JOB": "absent"}):
