@@ -277,7 +277,7 @@ class KeepAlive(Serving):
     def abandon(self) -> None:
         """Stop without a report and without a wait, for a session that was never closed."""
         self._stop.set()
-        if self._stream is not None:
+        if self._stream is not None and self._process == os.getpid():  # a fork has no threads that gRPC would wait for
             self._stream.close()
 
     def close(self, *, why: str = "it has closed its session") -> None:

@@ -153,6 +153,14 @@ def test_worker_without_a_stream_is_waited_for_until_the_deadline(address: str) 
         assert workers.outcome(0)["type"] in ("AggregationTimeoutError", "WorkerGoneError")
 
 
+def test_fork_that_closes_its_session_ends_nothing(address: str) -> None:
+    """gRPC would wait forever in the child for a thread that only the parent has."""
+    child = "if not os.fork(): import signal; signal.alarm(10); session.close(); os._exit(0)"
+    with Workers(address, f"{child}\nassert os.wait()[1] == 0", deadline_s=30) as workers:
+        workers.release()
+        assert [workers.outcome(worker) for worker in range(3)] == [{"sum": 3.0}] * 3
+
+
 def test_session_keeps_its_job_alive_until_it_is_closed(clock: FakeClock, controller: Controller, address: str) -> None:
     with Session(join(controller=address, job="a", worker=0)):
         wait_until(lambda: bool(list(controller.workers._liveness.alive())))
