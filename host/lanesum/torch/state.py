@@ -264,7 +264,7 @@ class State(Closing):
         if not tensor.is_floating_point():
             raise ConfigurationError(
                 f"lanesum sums floating-point tensors; {name or 'this tensor'} has {tensor.dtype}.",
-                "Keep complex parameters as real ones: torch.view_as_real.",
+                "Convert integers to float32, and keep complex parameters as real ones: torch.view_as_real.",
             )
         if tensor.is_sparse and self.host is not None:
             raise ConfigurationError(

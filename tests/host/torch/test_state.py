@@ -160,7 +160,7 @@ def test_complex_and_integer_buckets_are_refused(session: Session, dtype: torch.
     """DDP passes complex gradients on as they are: half of each would be lost."""
     bucket = FakeBucket(torch.ones(5, dtype=dtype), parameters(5))
     with lanesum.torch.State(session) as state:
-        with pytest.raises(ConfigurationError, match=f"lanesum sums floating-point tensors; bucket 0 has {dtype}"):
+        with pytest.raises(ConfigurationError, match=f"lanesum sums floating-point .* {dtype}. Convert integers"):
             lanesum.torch.hook(state, bucket)
         assert average(state, FakeBucket(torch.ones(5), parameters(5))).numel() == 5
 
