@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -41,7 +42,7 @@ from lanesum_control.network import Network
 from lanesum_control.planning import Plan
 from lanesum_control.quotas import TenantQuota, check_tenant
 from lanesum_control.remote_server import ServerError
-from lanesum_control.store import Store
+from lanesum_control.store import Store, members_of
 from lanesum_control.switch_plans import SwitchPlans
 from lanesum_control.udp_ports import taken_ports, with_port
 from lanesum_control.workers import Workers
@@ -108,6 +109,7 @@ class Deployment:
         A switch that still has the controller before as its primary is connected later.
         """
         self._change_packets()
+        self._change_members()
         for name in self.switches:
             try:
                 self._connect(name, connect_timeout_s)
@@ -131,6 +133,19 @@ class Deployment:
                 ops = tuple(op for op in job.request.ops or () if op in carried_by(self._words))
                 self.restart(job, replace(job.request, ops=ops), why)
         self._store.set_meta(_WORDS, self._words)
+
+    def _change_members(self) -> None:
+        """Begin new incarnations of jobs whose tickets are void because the topology has changed."""
+        for job in list(self.jobs.values()):
+            before, now = self._store.meta(members_of(job.number)), self._members(job, self._plan)
+            if before is None:  # an earlier version did not store it
+                self._store.set_meta(members_of(job.number), now)
+            elif before != now:
+                self.restart(job, job.request, "its workers have other addresses or places than before")
+
+    def _members(self, job: Job, planned: Plan) -> int:
+        """Return a checksum of addresses and places of the workers, by which packets name them."""
+        return zlib.crc32(repr([(ticket.local, ticket.place) for ticket in self.tickets(job, planned)]).encode())
 
     @property
     def switches(self) -> tuple[str, ...]:
@@ -169,7 +184,7 @@ class Deployment:
             what = f"admitted as job {number}{left_out_words(job, planned)}"
             with self.lock:
                 with self._store.transaction():
-                    self._store.save(job, planned.ranges)
+                    self._save(job, planned)
                     self._events.add(request.name, what, caller)
                 self.workers.begin(number)
                 self._publish(jobs, planned)
@@ -179,6 +194,10 @@ class Deployment:
             self._withdraw(job)
             raise
         return job
+
+    def _save(self, job: Job, planned: Plan) -> None:
+        self._store.save(job, planned.ranges)
+        self._store.set_meta(members_of(job.number), self._members(job, planned))
 
     def _withdraw(self, job: Job) -> None:
         """Remove what servers and switches have of a job whose admission failed."""
@@ -215,7 +234,7 @@ class Deployment:
         planned = self._planned(jobs, strict=job if strict else None)
         with self.lock:
             with self._store.transaction():
-                self._store.save(job, planned.ranges)
+                self._save(job, planned)
                 self._events.add(job.request.name, what, caller)
             self._publish(jobs, planned)
             self.workers.begin_again(job)

@@ -190,6 +190,7 @@ class Store(Closing):
         """Delete a job and its data, and replace all slot ranges."""
         with self.transaction():
             self._db.execute("DELETE FROM jobs WHERE number = ?", (job,))
+            self._db.execute("DELETE FROM meta WHERE name = ?", (members_of(job),))
             self._replace_ranges(ranges)
 
     def add_event(self, time: float, whom: str, what: str, actor: str, source: str, party: str) -> int:
@@ -224,6 +225,11 @@ class Store(Closing):
         """Disconnect from the database; idempotent."""
         with self._mutex:
             self._db.close()
+
+
+def members_of(job: int) -> str:
+    """Return the name of the number that stands for the members of a job, see ``Store.meta``."""
+    return f"members of job {job}"
 
 
 def _addresses(text: str) -> tuple[Address, ...]:

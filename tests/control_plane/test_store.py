@@ -17,7 +17,10 @@ from lanesum_control.allocation import SlotRange
 from lanesum_control.backup import back_up
 from lanesum_control.errors import StoreError
 from lanesum_control.jobs import Taken
-from lanesum_control.store import Store
+from lanesum_control.network import Network
+from lanesum_control.store import Store, members_of
+from lanesum_control.topology import available
+from lanesum_control.topology.files import parse
 from tests.control_plane.control_fakes import Site, request, what
 
 
@@ -46,6 +49,44 @@ def test_controller_that_starts_again_has_lost_nothing(open_store: Callable[[], 
         assert again.workers.state(tickets[0].job, tickets[0].tag, 0, "p0") == {"state": "waiting", "for": ["w3", "w4"]}
         assert again.join("b", 2).tag == tickets[0].tag
         assert again.admit(request("new", slots=1)).number == 4, "numbers go on"
+
+
+def rewired(old: str, new: str) -> Network:
+    """Return the network of tree2x2 with two texts of its file exchanged."""
+    text = available()["tree2x2"].read_text().replace(old, "(old)").replace(new, old).replace("(old)", new)
+    return Network.of(parse(text, "tree2x2"), loopback=False)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_void"), [("w2", "w3", True), ("10.19.0.1}", "10.19.0.77}", True), ("s1:1", "s1:3", False)]
+)
+def test_new_incarnation_begins_where_the_topology_voids_tickets(
+    old: str, new: str, is_void: bool, open_store: Callable[[], AbstractContextManager[Store]]
+) -> None:
+    site = Site("tree2x2")
+    with open_store() as store:
+        tag = site.start(store=store).admit(request("a", slots=10)).tickets[0].tag
+    site.network = rewired(old, new)
+    for _ in range(2):  # the second start changes nothing
+        with open_store() as store:
+            controller = site.start(store=store)
+            (after,) = controller.jobs()
+            told = [text for text in what(controller, "a") if text.startswith("new incarnation")]
+            assert told == ["new incarnation: its workers have other addresses or places than before"] * is_void
+    assert (after.tickets[0].tag != tag) == is_void
+    (served,) = site.server.jobs.values()
+    assert served.tag == after.tickets[0].tag
+    assert [*served.members] == [ticket.local for ticket in after.tickets]
+    assert [(at.rack, at.bit) for at in served.members.values()] == list(after.tickets[0].places)
+
+
+def test_removed_job_leaves_no_members_in_the_state() -> None:
+    with Store() as store:
+        controller = Site().start(store=store)
+        number = controller.admit(request("a")).number
+        assert store.meta(members_of(number)) is not None
+        controller.remove("a")
+        assert store.meta(members_of(number)) is None
 
 
 def test_restarted_controller_repairs_differences(open_store: Callable[[], AbstractContextManager[Store]]) -> None:
