@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import carried_by
 from lanesum.rpc.caller import UNAUTHENTICATED, Caller
 from lanesum.rpc.limits import MAX_STREAMS
@@ -101,6 +102,7 @@ class Deployment:
         self.jobs: Mapping[str, Job] = {job.request.name: job for job in store.jobs()}
         grace_s = _TAKE_OVER_GRACE_S if store.term else 0.0
         self.workers = Workers(self.lock, lambda: self.jobs, store, events, clock, grace_s)
+        self._check_hosts()
         self._plan = self._planned(self.jobs, store.ranges())
 
     def start(self, connect_timeout_s: float) -> None:
@@ -146,6 +148,16 @@ class Deployment:
     def _members(self, job: Job, planned: Plan) -> int:
         """Return a checksum of addresses and places of the workers, by which packets name them."""
         return zlib.crc32(repr([(ticket.local, ticket.place) for ticket in self.tickets(job, planned)]).encode())
+
+    def _check_hosts(self) -> None:
+        """Check that the network has the hosts of all jobs. Raises ConfigurationError."""
+        for name, job in self.jobs.items():
+            missing = [host for host in job.request.workers if host not in self._network.at]
+            if missing:
+                raise ConfigurationError(
+                    f"Job {name!r} of the state has workers at {', '.join(missing)}, which the topology lacks.",
+                    "Start the controller with a topology that has them, and remove the job (lanesum job remove).",
+                )
 
     @property
     def switches(self) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from lanesum.errors import ConfigurationError
 from lanesum.rpc.caller import Caller, Role
 from lanesum_control.allocation import SlotRange
 from lanesum_control.backup import back_up
@@ -87,6 +88,19 @@ def test_removed_job_leaves_no_members_in_the_state() -> None:
         assert store.meta(members_of(number)) is not None
         controller.remove("a")
         assert store.meta(members_of(number)) is None
+
+
+def test_topology_without_host_of_a_job_is_refused(tmp_path: Path) -> None:
+    site = Site("tree2x2")
+    with Store(tmp_path / "state.db") as store:
+        site.start(store=store).admit(request("a", slots=10))
+    lines = available()["tree2x2"].read_text().splitlines()
+    site.network = Network.of(parse("\n".join(one for one in lines if "w4" not in one), "x"), loopback=False)
+    with (
+        Store(tmp_path / "state.db") as store,
+        pytest.raises(ConfigurationError, match="Job 'a' of the state has workers at w4, which the topology lacks"),
+    ):
+        site.start(store=store)
 
 
 def test_restarted_controller_repairs_differences(open_store: Callable[[], AbstractContextManager[Store]]) -> None:
