@@ -123,7 +123,7 @@ class ServerLink:
     def teach(self, status: ServerStatus, wanted: Mapping[int, ServerJob]) -> None:
         """Make a server with ``status`` serve exactly ``wanted``, by number."""
         held = status.jobs
-        missing = [job for number, job in wanted.items() if number not in held or held[number].tag != job.tag]
+        missing = [job for number, job in wanted.items() if number not in held or not _is_same(held[number], job)]
         unexpected = [number for number in held if number not in wanted]
         try:
             for job in missing:
@@ -143,6 +143,11 @@ class ServerLink:
             self._events.add(self.name, f"repaired: {', '.join(done)}")
         self._down = False
         self._instance = status.instance
+
+
+def _is_same(held: ServerJob, job: ServerJob) -> bool:
+    """Return True if a server need not admit ``job``. Nothing else of it changes under one tag."""
+    return (held.tag, held.on_switches) == (job.tag, job.on_switches)
 
 
 class ServerLinks:

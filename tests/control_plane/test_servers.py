@@ -139,3 +139,20 @@ def test_workers_beside_server_send_from_port_of_their_own() -> None:
     assert job.left_out == {"s1": "w1 reaches the server on its own host without it"}
     with pytest.raises(AdmissionError, match=r"UDP port 19539 of w1, w2, or a server has it"):
         controller.admit(request("b", 4, udp_port=19539))
+
+
+def test_server_takes_aggregates_once_the_controller_starts_with_switches(tmp_path: Path) -> None:
+    site, without = Site("tree2x2"), Site("tree2x2", controlled=())
+    without.servers = site.servers
+    told = []
+    for one in (without, site, without):
+        with Store(tmp_path / "state") as store:
+            controller = one.start(store=store)
+            if not controller.present():
+                controller.admit(request())
+            told.append(
+                (site.server.jobs[1].on_switches, controller.job("a").tickets[0].tag, what(controller, "server"))
+            )
+    assert [sums for sums, _, _ in told] == [False, True, False]
+    assert len({tag for _, tag, _ in told}) == 1, "running rounds continue"
+    assert told[1][2][-1] == "connected: 1 jobs admitted again"
