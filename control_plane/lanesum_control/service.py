@@ -326,8 +326,8 @@ class ControllerService(Serving):
         if "since" not in message and "since_s" not in message:
             return {"events": [event.to_message() for event in log.latest(of=of)], "more": False}
         since_s = message.get("since_s", 0.0)
-        if not isinstance(since_s, int | float) or isinstance(since_s, bool):
-            raise AdmissionError(f"since_s = {since_s!r} is no time in seconds.")
+        if not isinstance(since_s, int | float) or isinstance(since_s, bool) or abs(since_s) >= 1 << 63:
+            raise AdmissionError(f"since_s = {str(since_s)[:40]!r} is no time in seconds.")
         since = _number(message, "since") if "since" in message else 0
         if abs(since) >= 1 << 63:
             raise AdmissionError(f"since = {since} is no number of an event.")

@@ -87,7 +87,7 @@ class Traces:
     def begin(self, key: tuple[int, int], seconds: float) -> None:
         """Begin a trace in place of an earlier one. Raises AdmissionError."""
         if not 0 < seconds <= MAX_TRACE_S:
-            raise AdmissionError(f"A trace of {seconds:g} s is not possible: at most {MAX_TRACE_S:g} s.")
+            raise AdmissionError(f"A trace of {str(seconds)[:40]} s is not possible: at most {MAX_TRACE_S:g} s.")
         left_s = self._ends.get(key, -math.inf) - self._clock()
         if left_s > 0:
             raise AdmissionError("The job is being traced.", f"Try again in {math.ceil(left_s)} s.")

@@ -173,7 +173,8 @@ def test_since_of_another_text_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "asked", [{"since": "1"}, {"since": 1 << 63}, {"since_s": "now"}, {"since_s": True}, {"since": None}]
+    "asked",
+    [{"since": "1"}, {"since": 1 << 63}, {"since_s": "now"}, {"since_s": True}, {"since": None}, {"since_s": 1 << 63}],
 )
 def test_events_with_an_invalid_field_are_refused(address: str, asked: dict[str, Any]) -> None:
     with pytest.raises(rpc.ControllerError, match="is no"):
