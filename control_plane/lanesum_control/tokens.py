@@ -8,6 +8,7 @@ hash needs no salt.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 import secrets
@@ -58,8 +59,9 @@ class TokenFile:
             try:
                 self._update()
             except ConfigurationError as error:
-                if str(error) != self._problem:
-                    print(f"lanesum: {error} The earlier callers stay.", file=sys.stderr, flush=True)
+                with contextlib.suppress(OSError):  # standard error may be closed
+                    if str(error) != self._problem:
+                        print(f"lanesum: {error} The earlier callers stay.", file=sys.stderr, flush=True)
                 self._problem = str(error)
             return self._callers.get(token_hash(token))
 

@@ -4,9 +4,12 @@
 
 from __future__ import annotations
 
+import os
 import stat
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -208,7 +211,9 @@ def test_two_identities_in_a_certificate_are_none() -> None:
     assert Access(list, closed=True).authenticate({}, {"peer_uri": both}) == UNKNOWN
 
 
-def test_token_file_that_breaks_keeps_its_callers(files: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_token_file_that_breaks_keeps_its_callers(
+    files: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     known = tokens.TokenFile(files / "tokens")
     token = (files / "alice").read_text().strip()
     assert known.caller(token) == Caller("alice", Role.TENANT)
@@ -219,6 +224,9 @@ def test_token_file_that_breaks_keeps_its_callers(files: Path, capfd: pytest.Cap
     shown = capfd.readouterr().err
     assert "line 1 is no name, role and SHA-256 of a token" in shown and "The earlier callers stay." in shown
     assert token not in shown
+    (files / "tokens").unlink()
+    monkeypatch.setattr(sys, "stderr", SimpleNamespace(write=lambda _text: os.write(-1, b"")))
+    assert known.caller(token) == Caller("alice", Role.TENANT), "nothing can be written to standard error"
     tokens.add(files / "new", "alice", Role.TENANT)
     (files / "new").replace(files / "tokens")
     assert known.caller(token) is None

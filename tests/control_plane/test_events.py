@@ -4,7 +4,11 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import logging
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +17,7 @@ import pytest
 from lanesum.rpc import controller as rpc
 from lanesum.rpc.caller import Caller, Role
 from lanesum_control import service, store
+from lanesum_control.cli.controller import _print_event
 from lanesum_control.cli.job import _since
 from lanesum_control.controller import Controller
 from lanesum_control.errors import AdmissionError, StoreError
@@ -26,6 +31,18 @@ BLUE = Caller("blue", Role.TENANT, "ipv4:10.0.0.9:4242")
 
 def of(controller: Controller, whom: str) -> list[tuple[str, str, str]]:
     return [(event.what, event.actor, event.source) for event in controller.events.since() if event.whom == whom]
+
+
+@pytest.mark.parametrize("number", [errno.EPIPE, errno.ENOSPC])
+def test_event_that_cannot_be_printed_is_stored(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Ended(io.StringIO):
+        def write(self, _text: str) -> int:
+            raise OSError(number, os.strerror(number))
+
+    log = EventLog(Store(), listener=_print_event)
+    monkeypatch.setattr(sys, "stdout", Ended())
+    log.add("s1", "lost")
+    assert [event.what for event in log.since()] == ["lost"]
 
 
 def test_events_continue_after_a_restart(tmp_path: Path) -> None:

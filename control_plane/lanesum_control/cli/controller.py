@@ -210,7 +210,7 @@ def controller(
                 None, listen, access=access, credentials=credentials, leader=lambda: leadership.leader, spans=spans
             )
             stack.enter_context(service)
-            with contextlib.suppress(BrokenPipeError):
+            with contextlib.suppress(OSError):
                 print(READY, f"standby controller at {service.address}", flush=True)
             elected = 0, leadership.wait()
             store = stack.enter_context(Store(PostgresqlDatabase(shared, leadership.term, leadership.lost)))
@@ -280,7 +280,8 @@ def restore(
 
 
 def _print_event(event: Event) -> None:
-    typer.echo(event.line())
+    with contextlib.suppress(OSError):  # closed terminal, full disk; the state has the event
+        typer.echo(event.line())
 
 
 def _election_id(text: str) -> tuple[int, int]:

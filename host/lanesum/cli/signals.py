@@ -24,9 +24,9 @@ def raise_file_limit() -> None:
 def serve_until_signal(what: str, wait: Callable[[], object] = signal.pause) -> None:
     """Print that this process serves now, as ``what`` and where; ``wait`` until SIGINT or SIGTERM raises an exception.
 
-    A reader of standard output that has ended is no error.
+    A reader of standard output that has ended, and a full disk, are no errors.
     """
-    with contextlib.suppress(BrokenPipeError):
+    with contextlib.suppress(OSError):
         print(READY, what, flush=True)
     while True:
         wait()
