@@ -122,6 +122,7 @@ class Controller:
 
     def _admit(self, request: JobRequest, take_over: bool, caller: Caller) -> AdmittedJob:
         self.deployment.check(request)
+        self.deployment.check_name(request.name)
         jobs = self.deployment.jobs
         if request.name in jobs:
             self._make_room(jobs[request.name], take_over, caller)

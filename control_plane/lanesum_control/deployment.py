@@ -31,7 +31,7 @@ from lanesum_control.capabilities import owner_word
 from lanesum_control.controlled_server import SERVER, ControlledServer, ServerLinks
 from lanesum_control.counters import packet_counters
 from lanesum_control.errors import AdmissionError, ControlError, NotPrimaryError, StoreError
-from lanesum_control.events import EventLog
+from lanesum_control.events import CONTROLLER, EventLog
 from lanesum_control.examination import examine
 from lanesum_control.fair_lock import FairLock
 from lanesum_control.fleet import Fleet
@@ -274,6 +274,15 @@ class Deployment:
         """Check a request without regard to other jobs. Raises AdmissionError, ConfigurationError."""
         request.check(self._network, self._words)
         request.code_table()
+
+    def check_name(self, name: str) -> None:
+        """Check that events tell a new job from all other jobs and parts. Raises AdmissionError."""
+        if " ".join(name.split()) != name:
+            raise AdmissionError(f"Job name {name!r} has spaces in a row or at an end.", "Choose another name.")
+        if name in {CONTROLLER, *self._network.switches, *self.servers}:
+            raise AdmissionError(
+                f"Job name {name!r} is that of a switch, a server or the controller.", "Choose another name."
+            )
 
     def _check_tenant(self, tenant: str, request: JobRequest) -> None:
         """Check the jobs of a tenant with a new or changed one. Raises AdmissionError if they exceed its quota."""

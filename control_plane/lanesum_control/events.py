@@ -17,6 +17,7 @@ from lanesum_control.errors import StoreError
 from lanesum_control.store import Store
 
 MAX_ANSWERED = 1000  # events of one answer
+CONTROLLER = "controller"  # subject of the events of no other part
 logger = logging.getLogger(__name__)
 
 

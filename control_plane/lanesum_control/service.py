@@ -21,7 +21,7 @@ from lanesum_control.access import Access, sees
 from lanesum_control.admitted import AdmittedJob
 from lanesum_control.controller import Controller
 from lanesum_control.errors import AdmissionError
-from lanesum_control.events import MAX_ANSWERED, date
+from lanesum_control.events import CONTROLLER, MAX_ANSWERED, date
 from lanesum_control.jobs import Job, JobRequest, Taken
 from lanesum_control.liveness import Gone
 from lanesum_control.model import Role as SwitchRole
@@ -175,7 +175,7 @@ class ControllerService(Serving):
             except LanesumError as error:
                 if method in _AUDITED:
                     job = _job_of(method, message)
-                    whom = job if isinstance(job, str) else "controller"
+                    whom = job if isinstance(job, str) else CONTROLLER
                     controller.events.add(whom, f"refused: {method}: {error.what}", caller)
                 raise
 
@@ -322,7 +322,9 @@ class ControllerService(Serving):
         """
         log, of = self._controller.events, None
         if caller.role is not Role.OPERATOR:
-            of = [job.request.name for job in self._controller.present() if sees(caller, job.request.name, job.owner)]
+            names = [(job.request.name, job.owner) for job in self._controller.present()]
+            # Events have the beginning of a longer name, which may be that of another job.
+            of = [name for name, owner in names if len(name) < rpc.MAX_TEXT and sees(caller, name, owner)]
         if "since" not in message and "since_s" not in message:
             return {"events": [event.to_message() for event in log.latest(of=of)], "more": False}
         since_s = message.get("since_s", 0.0)

@@ -292,6 +292,24 @@ def test_tenant_reads_the_events_of_its_jobs_alone(address: str, files: Path, ac
     assert {event["whom"] for event in rpc.call(address, rpc.EVENTS, {})["events"]} >= {"a", "b"}
 
 
+@pytest.mark.parametrize("name", ["a  b", "controller", "s1", "server"])
+def test_tenant_takes_no_name_by_which_it_reads_other_events(address: str, files: Path, act_as: Any, name: str) -> None:
+    act_as("alice")
+    admit(address, files, "a b", "w1")
+    act_as("bob")
+    with pytest.raises(rpc.ControllerError, match=r"Job name .* (has spaces in a row|is that of a switch)"):
+        rpc.call(address, rpc.ADMIT, {"name": name, "workers": ["w2"], "slots": 4})
+    assert rpc.call(address, rpc.EVENTS, {})["events"] == []
+
+
+def test_tenant_reads_no_events_of_a_job_whose_name_begins_like_its_own(address: str, act_as: Any) -> None:
+    for who, host, name in (("bob", "w2", "n" * rpc.MAX_TEXT), ("alice", "w1", "n" * (rpc.MAX_TEXT + 1))):
+        act_as(who)
+        rpc.call(address, rpc.ADMIT, {"name": name, "workers": [host], "slots": 4})
+    act_as("bob")
+    assert not [event for event in rpc.call(address, rpc.EVENTS, {})["events"] if event["actor"] == "alice"]
+
+
 def test_tenant_reads_no_events_of_earlier_job_of_same_name(
     address: str, files: Path, controller: Controller, act_as: Any
 ) -> None:

@@ -149,6 +149,9 @@ def test_resize_without_a_new_incarnation(controller: Controller, site: Site) ->
     assert ticket.slots == 90
 
 
+PARTS = ("s1", "server", "controller")
+
+
 @pytest.mark.parametrize(
     ("bad", "says"),
     [
@@ -166,6 +169,8 @@ def test_resize_without_a_new_incarnation(controller: Controller, site: Site) ->
         (request(ops=()), "names no lane operation"),
         (replace(request(), worker_token="secret"), "worker_token is no SHA-256 in hexadecimal digits"),
         (request(""), "A job needs a name"),
+        *((request(one), f"Job name '{one}' has spaces in a row or at an end") for one in ("a  b", " a", "a ")),
+        *((request(one), f"Job name '{one}' is that of a switch, a server or the controller") for one in PARTS),
     ],
 )
 def test_refusals(controller: Controller, site: Site, bad: JobRequest, says: str) -> None:
