@@ -190,6 +190,8 @@ class ServerLinks:
         except ServerError as error:
             if isinstance(error, ServerUnreachableError):
                 link.lost(error)
+            else:
+                link.forget(job.job)  # a full disk may hold a part of its journal
             share = f", which sums every {len(self._links)}th slot" if len(self._links) > 1 else ""
             raise UnservedError(
                 f"The job needs the aggregation server {link.name}{share}: {error.what}",

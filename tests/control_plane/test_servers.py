@@ -4,16 +4,21 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import pickle
 from pathlib import Path
 
 import pytest
 
 from lanesum.errors import ConfigurationError
-from lanesum_control.controlled_server import UnservedError
+from lanesum.server import MemberIndex, ServerJob
+from lanesum.server.service import serve
+from lanesum_control.controlled_server import ServerLinks, UnservedError
 from lanesum_control.controller import Controller
 from lanesum_control.errors import AdmissionError
-from lanesum_control.remote_server import ServerError
+from lanesum_control.events import EventLog
+from lanesum_control.remote_server import RemoteServer, ServerError
 from lanesum_control.service import job_message
 from lanesum_control.store import Store
 from tests.control_plane.control_fakes import Site, request, what
@@ -55,6 +60,23 @@ def test_job_that_one_server_does_not_take_is_at_none() -> None:
     assert (jobs_at(site), controller.jobs()) == ([{}] * 3, [])
     site.servers[2].away = False
     assert controller.admit(request()).number in site.servers[2].jobs
+
+
+def test_refused_job_leaves_no_journal_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    allocate = os.posix_fallocate
+
+    def fill(file: int, begin: int, size: int) -> None:
+        allocate(file, begin, size // 2)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "posix_fallocate", fill)
+    journals, control = tmp_path / "journals", f"unix:{tmp_path}/control"
+    job = ServerJob(1, 2, {("10.19.0.1", 5): MemberIndex(0, 0, 0), ("10.19.0.2", 5): MemberIndex(1, 0, 1)}, 4, quorum=1)
+    with serve(("127.0.0.1", 0), control, journals), Store() as store:
+        links = ServerLinks([RemoteServer(control)], EventLog(store))
+        with pytest.raises(UnservedError, match=r"cannot keep its results in .*: No space left on device"):
+            links.admit(job)
+        assert list(journals.iterdir()) == []
 
 
 def test_events_name_the_server_that_went_and_came_back() -> None:
