@@ -106,6 +106,8 @@ class Store(Closing):
             for number, worker, claimant, origin, description in taken:
                 if number not in jobs:
                     raise ValueError(f"a ticket is of job {number}, which has no incarnation")
+                if not 0 <= worker < len(jobs[number].request.workers):
+                    raise ValueError(f"a ticket is of worker {worker} of job {number}, which it lacks")
                 jobs[number].incarnation.taken[worker] = Taken(claimant, origin, description)
         except (ValueError, TypeError, RecursionError, AdmissionError) as error:
             raise StoreError(f"The state in {self._db.name} is broken: {error}.", "Restore a backup.") from error

@@ -205,6 +205,7 @@ def test_change_that_fails_changes_nothing(open_store: Callable[[], AbstractCont
         "UPDATE incarnations SET slots = 'x'",
         "DELETE FROM incarnations",
         "UPDATE tickets SET worker = 'first'",
+        "UPDATE tickets SET worker = 4",
         "UPDATE ranges SET base = 'x'",
         "UPDATE meta SET value = 'x' WHERE name = 'next_job'",
         "ALTER TABLE jobs DROP COLUMN request",
