@@ -91,9 +91,12 @@ def read(path: Path) -> dict[str, tuple[Role, str]]:
     return found
 
 
-def add(path: Path, name: str, role: Role) -> str:
-    """Add a caller to a token file, or give it a new token, and return the token. Raises ConfigurationError."""
-    token = new_token()
+def add(path: Path, name: str, role: Role, token: str | None = None) -> str:
+    """Add a caller to a token file, or give it a new token, and return the token. Raises ConfigurationError.
+
+    ``token``: of ``new_token``, if it was written to the caller's file before.
+    """
+    token = new_token() if token is None else token
     line = f"{name} {role} {token_hash(token)}"
     if not _LINE.fullmatch(line):
         raise ConfigurationError(

@@ -271,7 +271,13 @@ def test_token_commands_add_list_and_remove(tmp_path: Path) -> None:
     file = str(tmp_path / "tokens")
     added = invoke(["token", "add", file, "alice", "--out", str(tmp_path / "alice")])
     assert added.exit_code == 0 and added.output == ""
+    assert tokens.TokenFile(tmp_path / "tokens").caller((tmp_path / "alice").read_text().strip()) is not None
     assert invoke(["token", "list", file]).output == "alice tenant\n"
+    before = (tmp_path / "tokens").read_text()
+    lost = invoke(["token", "add", file, "alice", "--out", str(tmp_path / "none" / "alice")])
+    assert lost.exit_code == 2 and "Cannot write" in lost.output
+    assert (tmp_path / "tokens").read_text() == before, "the earlier token is still valid"
+    assert {path.name for path in tmp_path.iterdir()} == {"tokens", "alice"}
     assert (
         "cannot be the worker"
         in invoke(["token", "add", file, "x", "--role", "worker", "--out", str(tmp_path / "x")]).output

@@ -29,7 +29,15 @@ def add(
     ] = Role.TENANT,
 ) -> None:
     """Give a caller a token, in place of any earlier one. The controller reads the file again."""
-    tokens.write_token(out, tokens.add(file, name, role))
+    token = tokens.new_token()
+    # The earlier token is void once the new one can be used.
+    new = out.with_name(f"{out.name}.new")
+    tokens.write_token(new, token)
+    try:
+        tokens.add(file, name, role, token)
+        new.replace(out)
+    finally:
+        new.unlink(missing_ok=True)
 
 
 @app.command()
