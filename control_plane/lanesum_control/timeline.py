@@ -98,6 +98,18 @@ def read(path: Path) -> dict[str, Any]:
     return found
 
 
+def write(path: Path, found: Mapping[str, Any]) -> None:
+    """Write a timeline; an earlier file is replaced only by a complete one. Raises ConfigurationError."""
+    new = path.with_name(f"{path.name}.new") if path.is_file() else path
+    try:
+        new.write_text(json.dumps(found))
+        new.replace(path)
+    except OSError as error:
+        if new != path:
+            new.unlink(missing_ok=True)
+        raise ConfigurationError(f"Cannot write {path}: {error.strerror}.", "Give another file.") from error
+
+
 def read_timeline(path: Path) -> dict[str, Any]:
     """Read a file of ``timeline``. Raises ConfigurationError."""
     found = read(path)

@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import json
 import math
+import os
 import threading
 import time
 from pathlib import Path
@@ -16,6 +18,7 @@ import numpy as np
 import pytest
 
 from lanesum._internal.native import availability
+from lanesum.errors import ConfigurationError
 from lanesum.join import join
 from lanesum.keep_alive import KeepAlive
 from lanesum.rpc import controller as rpc
@@ -323,6 +326,25 @@ def test_profile_that_is_wrong_is_refused(tmp_path: Path, argument: str, more: d
     done = invoke(["job", "merge-profile", str(path), argument.format(profile(tmp_path, **more))])
     assert done.exit_code != 0 and message in " ".join(done.output.split())
     assert path.read_bytes() == before
+
+
+def test_merged_timeline_that_cannot_be_written_keeps_the_earlier_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = trace_file(tmp_path)
+    before = path.read_bytes()
+
+    def fill(part: Path, text: str) -> int:
+        part.write_bytes(text[:100].encode())
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    merge = ["job", "merge-profile", str(path), f"1={profile(tmp_path)}"]
+    monkeypatch.setattr(Path, "write_text", fill)
+    done = invoke(merge)
+    assert done.exit_code == 2 and f"Cannot write {path}: No space left on device. Give another" in done.output
+    assert path.read_bytes() == before and not list(tmp_path.glob("*.new"))
+    with pytest.raises(ConfigurationError, match=r"Cannot write .*none/x: .*\. Give another file"):
+        timeline.write(tmp_path / "none" / "x", {})
 
 
 def test_profile_is_no_timeline(tmp_path: Path) -> None:

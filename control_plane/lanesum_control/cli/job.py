@@ -303,7 +303,7 @@ def trace(
     full = [str(one["worker"]) for one in found if len(one["spans"]) == rpc.MAX_SPANS]
     if full:
         typer.echo(f"Only the last {rpc.MAX_SPANS} spans of worker {', '.join(full)} were kept.", err=True)
-    out.write_text(json.dumps(timeline.timeline(name, found)))
+    timeline.write(out, timeline.timeline(name, found))
     typer.echo(f"{out}: {sum(len(one['spans']) for one in found)} spans of {len(found)} workers.")
     if otlp:
         typer.echo(f"{opentelemetry.export(name, found)} spans sent, those of steps and workers included.")
@@ -321,7 +321,7 @@ def merge_profile(
         if not (worker.isdecimal() and worker.isascii() and file):
             raise ConfigurationError(f"Invalid profile {one!r}: expected WORKER=FILE.", "For example 0=rank0.json.")
         timeline.merge_profile(found, int(worker), timeline.read(Path(file)))
-    path.write_text(json.dumps(found))
+    timeline.write(path, found)
 
 
 main = typer_main("job", app)
