@@ -136,6 +136,16 @@ def test_samples_past_the_bound_are_left_out_and_counted() -> None:
     assert found["lanesum_omitted_label_sets{lanesum_test}"] == 3
 
 
+def test_samples_of_long_names_with_the_same_beginning_are_apart() -> None:
+    samples = Samples((GAUGE,))
+    for number, name in enumerate(("g" * 200, "g" * 201, "g" * 202)):
+        samples.add("lanesum_test", number, name)
+    (found,) = samples.collect()
+    labels = [sample.labels["part"] for sample in found.samples]
+    assert [sample.value for sample in found.samples] == [0, 1, 2]
+    assert labels[0] == "g" * 200 and {len(label) for label in labels} == {200}
+
+
 def test_samples_with_other_labels_than_the_family_are_a_bug() -> None:
     with pytest.raises(TypeError, match=r"lanesum_test has the labels \('part',\)"):
         Samples((GAUGE,)).add("lanesum_test", 1)

@@ -7,6 +7,7 @@ Names follow Prometheus: base units, and ``_total`` for counters.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -106,7 +107,7 @@ class Samples:
         family, values = self._families[name], self._values[name]
         if len(labels) != len(family.labels):
             raise TypeError(f"{name} has the labels {family.labels}, not {labels}.")
-        key = tuple(str(label)[:_MAX_LABEL] for label in labels)
+        key = tuple(_cut(str(label)) for label in labels)
         if len(values) < MAX_LABEL_SETS or key in values:
             values[key] = value
         else:
@@ -129,6 +130,14 @@ class Samples:
             for key, value in self._values[name].items():
                 found.add_metric(key, value)
             yield found
+
+
+def _cut(label: str) -> str:
+    """Return a label value; a checksum at the end tells long ones with the same beginning apart."""
+    if len(label) <= _MAX_LABEL:
+        return label
+    end = f"~{zlib.crc32(label.encode(errors='replace')):08x}"
+    return label[: _MAX_LABEL - len(end)] + end
 
 
 #: Returns the present samples of an exporter.
