@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, Self
 
 from google.protobuf import text_format
+from google.protobuf.message import DecodeError
 from google.rpc import status_pb2
 from p4.v1 import p4runtime_pb2
 
@@ -144,7 +145,7 @@ class SwitchConnection(Closing):
             if error.code() in (*GONE, TOO_MANY_CALLS):
                 raise self._gone(error) from error
             return False  # it runs no program yet
-        config = p4runtime_pb2.GetForwardingPipelineConfigResponse.FromString(answer).config
+        config = self._parsed(p4runtime_pb2.GetForwardingPipelineConfigResponse, answer).config
         does = bool(config.HasField("cookie") and config.cookie.cookie == pipeline.cookie)
         self._confirmed = (self._cookie_request(), answer) if does else None
         return does
@@ -180,6 +181,15 @@ class SwitchConnection(Closing):
 
     def _call(self, method: str, request: Any, timeout_s: float = RPC_TIMEOUT_S) -> bytes:
         return run(self._session.call(method, request.SerializeToString(), timeout_s))
+
+    def _parsed(self, kind: Any, answer: bytes) -> Any:
+        """Return an answer as a message of a kind. Raises SwitchUnreachableError."""
+        try:
+            return kind.FromString(answer)
+        except DecodeError as error:
+            raise SwitchUnreachableError(
+                f"The switch at {self.address} answered with no {kind.DESCRIPTOR.name}: {str(error).rstrip('.')}."
+            ) from error
 
     def _gone(self, error: Any) -> SwitchUnreachableError:
         return SwitchUnreachableError(
@@ -244,8 +254,8 @@ class SwitchConnection(Closing):
         return [entity for answer in self.read_answers(entities) for entity in self.decode(answer)]
 
     def decode(self, answer: bytes) -> Iterable[p4runtime_pb2.Entity]:
-        """Return the entities of an answer to a read."""
-        entities: Iterable[p4runtime_pb2.Entity] = p4runtime_pb2.ReadResponse.FromString(answer).entities
+        """Return the entities of an answer to a read. Raises SwitchUnreachableError."""
+        entities: Iterable[p4runtime_pb2.Entity] = self._parsed(p4runtime_pb2.ReadResponse, answer).entities
         return entities
 
     def read_answers(self, entities: Iterable[p4runtime_pb2.Entity]) -> list[bytes]:

@@ -153,6 +153,8 @@ class Session:
             self._fail(error.details() or error.code().name)
         except asyncio.CancelledError:
             self._fail("closed")
+        except Exception as error:  # grpc.aio gives None for a message that it cannot read
+            self._fail(f"a message of the stream cannot be read: {error!r}")
 
     def _set_primary(self, is_primary: bool) -> None:
         self.is_primary = is_primary

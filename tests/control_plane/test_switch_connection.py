@@ -5,8 +5,11 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
@@ -144,6 +147,47 @@ def test_server_that_ends_the_session_is_named() -> None:
         "The server at 127.0.0.1:1 accepted no P4Runtime session for device 7 as 3: Stream removed. "
         "Check the device id."
     )
+
+
+class Liar(grpc.GenericRpcHandler):
+    """A P4Runtime server whose answers are no messages, from ``lie`` on also those of the stream."""
+
+    def __init__(self) -> None:
+        self.lie = threading.Event()
+
+    def service(self, details: grpc.HandlerCallDetails) -> Any:
+        if details.method.endswith("StreamChannel"):
+            return grpc.stream_stream_rpc_method_handler(self._stream)
+        if details.method.endswith("Read"):
+            return grpc.unary_stream_rpc_method_handler(lambda _request, _context: iter([b"\xff"]))
+        return grpc.unary_unary_rpc_method_handler(lambda _request, _context: b"\xff")
+
+    def _stream(self, asked: Iterator[bytes], _context: object) -> Iterator[bytes]:
+        message = p4runtime_pb2.StreamMessageResponse()
+        message.arbitration.CopyFrom(p4runtime_pb2.StreamMessageRequest.FromString(next(asked)).arbitration)
+        yield message.SerializeToString()
+        assert self.lie.wait(60)
+        yield b"\xff"
+        next(asked, None)
+
+
+def test_answers_that_are_no_messages_are_a_lost_switch(tmp_path: Path) -> None:
+    liar, address, changed = Liar(), f"unix:{tmp_path / 's.sock'}", threading.Event()
+    server = grpc.server(ThreadPoolExecutor(2), handlers=[liar])
+    server.add_insecure_port(address)
+    server.start()
+    opened = P4RuntimeSession.open(address, 1, (0, 1), timeout_s=5.0, changed=changed.set)
+    with SwitchConnection.of(run(opened)) as connection:
+        for call in (lambda: connection.runs(bmv2_pipeline()), lambda: connection.read([p4runtime_pb2.Entity()])):
+            with pytest.raises(SwitchUnreachableError, match=r"answered with no \w+Response: \w+"):
+                call()
+        connection.check_primary()
+        changed.clear()
+        liar.lie.set()
+        assert changed.wait(60)
+        with pytest.raises(SwitchUnreachableError, match="has ended"):
+            connection.check_primary()
+    server.stop(0)
 
 
 def test_closed_session_says_so(address: str) -> None:

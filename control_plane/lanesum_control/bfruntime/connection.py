@@ -127,7 +127,7 @@ class BfRuntimeConnection(SwitchConnection):
             if error.code() in (*GONE, TOO_MANY_CALLS):
                 raise self._gone(error) from error
             return None
-        found = messages.GetForwardingPipelineConfigResponse.FromString(answer)
+        found = self._parsed(messages.GetForwardingPipelineConfigResponse, answer)
         if self._fixed is None:
             fixed = Description(found.non_p4_config.bfruntime_info)
             self._fixed, self._engine = fixed, ReplicationEngine(fixed)
@@ -195,7 +195,7 @@ class BfRuntimeConnection(SwitchConnection):
 
     def decode(self, answer: bytes) -> Iterable[p4runtime_pb2.Entity]:
         """Return the entities of an answer to a read. Raises PipelineError."""
-        entries = [entity.table_entry for entity in messages.ReadResponse.FromString(answer).entities]
+        entries = [entity.table_entry for entity in self._parsed(messages.ReadResponse, answer).entities]
         own = self._engine_here.tables
         for entry in entries:
             if entry.table_id not in own and not entry.is_default_entry:
@@ -209,7 +209,7 @@ class BfRuntimeConnection(SwitchConnection):
 
     def _read_tables(self, tables: Iterable[int]) -> list[Any]:
         answer = self._read([messages.TableEntry(table_id=table) for table in tables])
-        return [entity.table_entry for entity in messages.ReadResponse.FromString(answer).entities]
+        return [entity.table_entry for entity in self._parsed(messages.ReadResponse, answer).entities]
 
     def _read_request(self, entries: Iterable[Any]) -> Any:
         request = messages.ReadRequest(client_id=self._session.client_id, target=self._target)
@@ -255,7 +255,7 @@ class BfRuntimeConnection(SwitchConnection):
         entry = _cell(table, index)
         entry.table_flags.from_hw = True
         values: dict[str, list[int]] = {}
-        for entity in messages.ReadResponse.FromString(self._read([entry])).entities:
+        for entity in self._parsed(messages.ReadResponse, self._read([entry])).entities:
             for datum in entity.table_entry.data.fields:
                 field = _field_name(table.data[datum.field_id])
                 values.setdefault(field, []).append(int.from_bytes(datum.stream, "big"))
