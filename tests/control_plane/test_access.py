@@ -308,7 +308,7 @@ def test_tenant_takes_no_name_by_which_it_reads_other_events(address: str, files
     assert rpc.call(address, rpc.EVENTS, {})["events"] == []
 
 
-def test_tenant_reads_no_events_of_a_job_whose_name_begins_like_its_own(address: str, act_as: Any) -> None:
+def test_tenant_reads_no_events_of_job_with_like_name(address: str, act_as: Any) -> None:
     for who, host, name in (("bob", "w2", "n" * rpc.MAX_TEXT), ("alice", "w1", "n" * (rpc.MAX_TEXT + 1))):
         act_as(who)
         rpc.call(address, rpc.ADMIT, {"name": name, "workers": [host], "slots": 4})
