@@ -376,6 +376,7 @@ class Deployment:
             return
         with self.changing.held_for(name):
             if name not in self._fleet.down:
+                self._plans.forget(name)
                 self._replan()  # jobs that were left out may fit now
 
     def _connect(self, name: str, timeout_s: float) -> None:

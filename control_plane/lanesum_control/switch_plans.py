@@ -81,6 +81,6 @@ class SwitchPlans:
         wanted = [job.wanted() for job in jobs.values()]
         return {name: planned.at(name, wanted) for name in self._fleet.names}
 
-    def forget(self, job: int) -> None:
-        """Forget the refusals of a job that was not admitted."""
-        self.refused = {pair: why for pair, why in self.refused.items() if pair[0] != job}
+    def forget(self, whose: int | str) -> None:
+        """Forget the refusals of a job that was not admitted, or of a switch that is connected again."""
+        self.refused = {pair: why for pair, why in self.refused.items() if whose not in pair}

@@ -249,6 +249,16 @@ def test_switch_that_refuses_is_left_out(controller: Controller, site: Site) -> 
     assert controller.job("a").switch_jobs.keys() == {"s1"}
 
 
+def test_switch_that_refused_is_tried_again_after_its_restart(controller: Controller, site: Site) -> None:
+    switch = site.switches["s1"]
+    switch.full = True
+    controller.admit(request(quota=0))
+    switch.full = False
+    switch.restart()
+    controller.deployment.check_switch("s1")
+    assert controller.job("a").switch_jobs.keys() == {"s1"} and not controller.job("a").left_out
+
+
 def test_rack_that_refuses_takes_the_upper_switch_with_it() -> None:
     site = Site("tree2x2")
     controller = site.start()
