@@ -123,7 +123,7 @@ def _take(
     reply = rpc.call(controller, rpc.JOIN, message, timeout_s, connect_s=rpc.CONNECT_S)
     ticket = dataclasses.replace(JobTicket.from_json(reply["ticket"]), controller=controller)
     if (folder := RunFolder.of_environment()) is not None:
-        folder.write_stats(ticket.worker, {})
+        folder.write_stats(ticket.worker, {}, ticket.job)
     return ticket
 
 

@@ -27,9 +27,9 @@ class RunFolder:
         path = os.environ.get(environment.RUN_FOLDER)
         return None if not path else cls(Path(path))
 
-    def write_stats(self, worker: int, stats: Mapping[str, float]) -> None:
-        """Replace the counts of a worker; a worker without counts has joined a job."""
-        file = self.path / f"worker-{worker}.json"
+    def write_stats(self, worker: int, stats: Mapping[str, float], job: int = 0) -> None:
+        """Replace the counts of a worker of a job; a worker without counts has joined it."""
+        file = self.path / f"worker-{worker}-{job}.json"
         # A run is not ended because its launcher has gone.
         with contextlib.suppress(OSError):
             file.with_suffix(".new").write_text(json.dumps(stats))

@@ -387,9 +387,9 @@ class State(Closing):
     def _write_stats(self) -> None:
         """Write the counts for the status line of ``lanesum launch``."""
         if self._run_folder is not None and self._num_steps:
-            stats = self.stats
+            stats, ticket = self.stats, self.session.ticket
             own = {"steps": self._num_steps, "packets_sent": stats.transport.packets_sent}
-            self._run_folder.write_stats(self.session.ticket.worker, stats.as_dict() | own)
+            self._run_folder.write_stats(ticket.worker, stats.as_dict() | own, ticket.job)
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is not None:

@@ -156,6 +156,34 @@ def test_launch_trains_and_says_who_summed(start: Callable[..., Any], script: Pa
     assert re.search(rf"^lanesum: 3 steps, .* sent instead of .* retransmissions .*, summed by {summed}$", output, re.M)
 
 
+TWO_MODELS = """
+import torch
+import torch.distributed as dist
+import lanesum.torch
+
+dist.init_process_group("gloo")
+models = [torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(100, outputs)) for outputs in (100, 10)]
+states = [lanesum.torch.attach(models[0]), lanesum.torch.attach(models[1], job="critic", admit=True)]
+for step in range(5):
+    for model in models:
+        model(torch.randn(8, 100)).square().mean().backward()
+print(f"jobs {[state.session.ticket.job for state in states]}\\n", end="", flush=True)
+for state in states:
+    state.leave()
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.long
+def test_launch_adds_up_the_jobs_of_two_models(start: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TWO_MODELS)
+    process = start("--nproc", 2, "train.py")
+    output = output_of(process)
+    assert process.returncode == 0, output
+    assert output.count("jobs [1, 2]") == 2
+    assert re.search(r"^lanesum: 5 steps, .* sent instead of 444 kB as float32", output, re.MULTILINE), output
+
+
 @pytest.mark.long
 def test_launch_script_without_lanesum_is_warned(start: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("print('trained')")
