@@ -188,7 +188,7 @@ def test_forked_process_leaves_rounds_to_its_parent(implementation: str) -> None
                 os._exit(0)
             os._exit(1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-        assert implementation == "python" or wake_ups() == before
+        assert implementation == "python" or before.items() <= wake_ups().items()
         np.testing.assert_array_equal(transport.exchange(LaneOp.ADD32, WORDS).result(), WORDS)
         transport.close()
 

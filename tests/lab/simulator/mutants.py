@@ -23,7 +23,6 @@ from lanesum.server.quorum_results import QuorumResultCache
 from lanesum.server.served_job import ServedJob
 from lanesum.server.slot_table import ServerSlotTable
 from lanesum.transport import round_sequence, ticket
-from lanesum.transport.congestion import Aimd
 from lanesum.transport.membership import Membership
 from lanesum.transport.recovery import LossDetector, SentChunk
 from lanesum.transport.retransmit_buffer import RetransmitBuffer
@@ -315,7 +314,7 @@ WORKER = (
     Mutant("results of the last round alone are taken", RoundSequence, "_in_flight",
            "if round_.epoch == epoch:", "if round_.epoch == epoch and round_ is self._scheduler.rounds[-1]:"),
     Mutant("a full window keeps back what all wait for", SlotScheduler, "take_next",
-           "or self._free[0] == self.first_unacked()", "", seed=483),
+           "or self._free[0] <= self.first_unacked()", "", seed=483),
     Mutant("slots of a quorum do not stay in step", SlotScheduler, "on_result", "self._free_in_step()",
            "[heapq.heappush(self._free, p) for p in [position + self._slots] if p < self.end]", seed=113),
     Mutant("the window is larger than the slots", RoundSequence, "_room",
@@ -392,9 +391,6 @@ WORKER = (
     Mutant("a conflict is not noticed", RoundSequence, "receive", "header.kind == Kind.CONFLICT and", "False and"),
     Mutant("all slots are the first server's", ticket, "server_of", "% servers", "% 1"),
     Mutant("shadow sets have servers of their own", ticket, "server_of", "% MAX_SLOTS % servers", "% servers"),
-    Mutant("the window closes", Aimd, "_halve", "max(1, self.congestion_window // 2)",
-           "self.congestion_window // 2",
-           seed=2868),
     Mutant("slots are avoided for nothing", SlotBackoff, "on_result",
            "if collided:\n            self._backoffs[slot] = _Backoff(1, 1)", "self._backoffs[slot] = _Backoff(1, 1)"),
 )  # fmt: skip
