@@ -123,7 +123,7 @@ def test_state_without_leave_writes_counts_at_exit(
         ((write, *arguments),) = registered
         write(*arguments)
         assert [one["steps"] for one in RunFolder(tmp_path).stats()] == [3]
-    RunFolder(tmp_path).write_stats(session.ticket.worker, {"steps": 1})  # of a state that joined later
+    RunFolder(tmp_path).write_stats(session.ticket.worker, {"steps": 1}, session.ticket.job)  # of a later state
     write(*arguments)
     assert [one["steps"] for one in RunFolder(tmp_path).stats()] == [1]
 
