@@ -77,10 +77,9 @@ def ending(ticket: JobTicket, answer: dict[str, Any]) -> tuple[LanesumError, flo
     """Return the error for a job that cannot go on, by the controller's ``answer``, and the patience; else None."""
     if answer.get("state") in rpc.OVER:
         why = rpc.one_line(answer.get("why") or "the job has begun a new incarnation, or was removed")
-        return (
-            SupersededError(f"The ticket of worker {ticket.worker} of job {ticket.job} is void: {why}.", "Join again."),
-            PATIENCE_S[rpc.FAILED],
-        )
+        what = f"The ticket of worker {ticket.worker} of job {ticket.job} is void: {why}."
+        how = "Join again. A second model needs a job of its own: attach(model, job=NAME, admit=True)."
+        return SupersededError(what, how), PATIENCE_S[rpc.FAILED]
     gone: dict[int, WorkerGoneError] = {}
     for one in answer.get("gone") or ():
         worker, kind = one["worker"], one["kind"]

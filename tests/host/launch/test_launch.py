@@ -185,6 +185,15 @@ def test_launch_adds_up_the_jobs_of_two_models(start: Callable[..., Any], tmp_pa
 
 
 @pytest.mark.long
+def test_launch_says_what_a_second_model_needs(start: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TWO_MODELS.replace(', job="critic", admit=True', ""))
+    process = start("--nproc", 2, "train.py")
+    output = output_of(process)
+    assert process.returncode == 1, output
+    assert "A second model needs a job of its own: attach(model, job=NAME, admit=True)." in output
+
+
+@pytest.mark.long
 def test_launch_script_without_lanesum_is_warned(start: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("print('trained')")
     process = start("--nproc", 2, "train.py")
