@@ -36,6 +36,8 @@ def attach_fsdp(model: torch.nn.Module, replicas: DeviceMesh | None, **options: 
             f"replicas is for models of FSDP2, and fully_shard has not sharded this {type(model).__name__}.",
             "Shard the model first, or leave replicas out.",
         )
+    if torch.__version__ < "2.13":
+        raise ConfigurationError(f"FSDP2 needs PyTorch 2.13 or newer, not {torch.__version__}.", "Update PyTorch.")
     if replicas is None:
         raise ConfigurationError("Full sharding without replicas is not supported: it has no all-reduce.", _HOW)
     if replicas.ndim != 1:

@@ -24,15 +24,10 @@ from lanesum.torch.collectives import EXACT, job_of
 from lanesum.torch.state import State, raise_after_backward
 
 BACKEND = "lanesum"
+MIN_PYTORCH = "2.9"
 _DEVICES = ["cpu", "cuda"]
 # float64 would lose precision: codecs work in float32.
 _DTYPES = (torch.float32, torch.float16, torch.bfloat16)
-
-_DELEGATED = (
-    "allgather", "allgather_into_tensor_coalesced", "all_gather_single_coalesced", "allreduce_coalesced",
-    "alltoall_base", "all_to_all_single", "barrier", "broadcast", "reduce_scatter", "reduce_scatter_tensor_coalesced",
-    "reduce_scatter_single_coalesced", "send", "recv",
-)  # fmt: skip
 
 _log = logging.getLogger(__name__)
 
@@ -40,8 +35,8 @@ _log = logging.getLogger(__name__)
 def _delegated(name: str) -> Callable[..., Any]:
     """Return a method that calls the one of gloo and NCCL.
 
-    PyTorch 2.13 runs inherited ones of these methods with Python's global lock held. A thread of gloo that waits for
-    the lock would then never give way.
+    PyTorch runs inherited ones of these methods with Python's global lock held. A thread of gloo that waits for the
+    lock would then never give way.
     """
 
     def method(group: LanesumProcessGroup, *args: Any, **options: Any) -> Any:
@@ -161,8 +156,9 @@ class LanesumProcessGroup(dist.ProcessGroup):
         super().shutdown()
 
 
-for _name in _DELEGATED:
-    setattr(LanesumProcessGroup, _name, _delegated(_name))
+for _name in dir(dist.ProcessGroup):  # all collectives of the installed PyTorch, by their signatures
+    if "-> c10d::Work" in str(getattr(dist.ProcessGroup, _name).__doc__) and _name not in vars(LanesumProcessGroup):
+        setattr(LanesumProcessGroup, _name, _delegated(_name))
 
 
 class AllReduceWork(dist.distributed_c10d.Work):
@@ -210,6 +206,9 @@ def _create(options: Any, pg_options: Mapping[str, Any] | None) -> LanesumProces
 
 
 def register() -> None:
-    """Make the backend available to ``init_process_group`` and ``new_group``; idempotent."""
+    """Make the backend available; idempotent. Raises ConfigurationError if PyTorch is older than ``MIN_PYTORCH``."""
+    if torch.__version__ < MIN_PYTORCH:
+        what = f"lanesum.torch needs PyTorch {MIN_PYTORCH} or newer, not {torch.__version__}."
+        raise ConfigurationError(what, "Update it: pip install 'lanesum[torch]'.")
     if dist.is_available() and BACKEND not in dist.Backend.backend_list:
         dist.Backend.register_backend(BACKEND, _create, extended_api=True, devices=_DEVICES)

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
+from torch.torch_version import TorchVersion
 
 import lanesum.torch
 from lanesum.errors import ConfigurationError
@@ -152,6 +153,12 @@ def test_backend_of_replicas_trains_as_with_gloo(four_ranks: Ranks) -> None:
         assert torch.equal(outcomes[shard][1], outcomes[shard + 2][1])
 
 
+def refusal(model: nn.Module, replicas: Any) -> str:
+    with pytest.raises(ConfigurationError) as caught:
+        lanesum.torch.attach(model, replicas=replicas)
+    return str(caught.value)
+
+
 def refusals(_: int) -> list[str]:
     mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))
     cases = [
@@ -160,19 +167,17 @@ def refusals(_: int) -> list[str]:
         (sharded(net(1), mesh["shard"]), mesh),
         (net(1), mesh["replicate"]),
     ]
-    texts = []
-    for model, replicas in cases:
-        try:
-            lanesum.torch.attach(model, replicas=replicas)
-        except ConfigurationError as error:
-            texts.append(str(error))
-    return texts
+    texts = [refusal(model, replicas) for model, replicas in cases]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch, "__version__", TorchVersion("2.12.1"))
+        return [*texts, refusal(*cases[0])]
 
 
 def test_models_without_replicas_are_refused(four_ranks: Ranks) -> None:
     for texts in four_ranks.run(refusals, list(range(RANKS))):
-        full, native, both, plain = texts
+        full, native, both, plain, older = texts
         assert "Full sharding without replicas is not supported" in full and 'mesh["shard"]' in full
         assert "FSDP2 averages the replicas itself" in native and "backend_override" in native
         assert "replicas has 2 dimensions, not 1" in both
         assert "fully_shard has not sharded this Sequential" in plain
+        assert "FSDP2 needs PyTorch 2.13 or newer, not 2.12.1" in older

@@ -10,6 +10,7 @@ import re
 import socket
 import subprocess
 import sys
+import tomllib
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
+from torch.torch_version import TorchVersion
 
 from lanesum.errors import ConfigurationError
 from lanesum.join import NotReadyError
@@ -27,6 +29,7 @@ from lanesum.torch.process_group import LanesumProcessGroup
 from lanesum_control.controller import JobRequest
 from tests.host.torch.controllers import controlled, environment
 from tests.host.torch.ranks import Ranks, free_ports
+from tests.paths import ROOT
 
 RANKS = 4
 
@@ -117,6 +120,21 @@ def test_many_collectives_of_gloo_do_not_block(four_ranks: Ranks) -> None:
     """With Python's lock held in a call, one of gloo's threads and the call can wait for each other."""
     with controlled(RANKS) as (_, variables):
         assert four_ranks.run(many_gathers, list(range(RANKS)), variables) == list(range(RANKS))
+
+
+def test_all_collectives_of_pytorch_are_delegated() -> None:
+    """Those that this class inherits run with Python's lock held; other versions of PyTorch have others."""
+    own = {name for name in vars(LanesumProcessGroup) if "Work" in str(getattr(dist.ProcessGroup, name, None).__doc__)}
+    known = {"_allgather_base", "allgather", "allreduce", "alltoall_base", "barrier", "broadcast", "gather", "reduce"}
+    assert own >= {*known, "reduce_scatter", "scatter", "send", "recv"}
+
+
+def test_older_pytorch_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "__version__", TorchVersion("2.8.1"))
+    with pytest.raises(ConfigurationError, match=r"needs PyTorch 2\.9 or newer, not 2\.8\.1\. .*pip install"):
+        process_group.register()
+    extras = tomllib.loads((ROOT / "host" / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert extras["torch"] == [f"torch>={process_group.MIN_PYTORCH}"]
 
 
 def test_other_collectives_go_through_gloo(four_ranks: Ranks) -> None:
