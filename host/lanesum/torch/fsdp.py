@@ -22,6 +22,7 @@ from lanesum.torch.collectives import state_of
 from lanesum.torch.parameters import parameter_names
 from lanesum.torch.state import State
 
+_MIN_PYTORCH = "2.13"
 _HOW = (
     'Build a mesh with two dimensions, shard with fully_shard(..., mesh=mesh["shard"]), and pass '
     'replicas=mesh["replicate"].'
@@ -36,8 +37,9 @@ def attach_fsdp(model: torch.nn.Module, replicas: DeviceMesh | None, **options: 
             f"replicas is for models of FSDP2, and fully_shard has not sharded this {type(model).__name__}.",
             "Shard the model first, or leave replicas out.",
         )
-    if torch.__version__ < "2.13":
-        raise ConfigurationError(f"FSDP2 needs PyTorch 2.13 or newer, not {torch.__version__}.", "Update PyTorch.")
+    if torch.__version__ < _MIN_PYTORCH:
+        what = f"FSDP2 needs PyTorch {_MIN_PYTORCH} or newer, not {torch.__version__}."
+        raise ConfigurationError(what, "Update PyTorch.")
     if replicas is None:
         raise ConfigurationError("Full sharding without replicas is not supported: it has no all-reduce.", _HOW)
     if replicas.ndim != 1:
