@@ -191,7 +191,7 @@ def test_two_jobs_on_neighbouring_slots_do_not_mix(star: Star) -> None:
         assert star.contribute(first, 1, a[1], place) == first.result(aggregate(LaneOp.ADD32, a), place)
 
 
-def test_slot_beyond_the_range_does_not_reach_its_neighbour(star: Star) -> None:
+def test_slot_beyond_range_leaves_neighbour_unchanged(star: Star) -> None:
     """Slot numbers are relative and bounded: the first slot beyond the range belongs to the next job."""
     first = star.admit([0, 1], slot_base=0, slot_count=4)
     second = star.admit([2, 3], slot_base=4, slot_count=4)
@@ -226,7 +226,7 @@ def test_new_incarnation_ignores_registers_of_the_old_one(star: Star, finished: 
     assert star.contribute(new, 1, words[1]) == new.result(aggregate(LaneOp.ADD32, words))
 
 
-def test_job_with_another_jobs_tag_owns_none_of_its_entries(star: Star) -> None:
+def test_job_with_removed_jobs_tag_owns_no_entries(star: Star) -> None:
     """A job that draws the tag of a removed job does not continue its sums, even on the same slots."""
     place = Place(epoch=500, chunk=9)
     dead = star.admit(2, tag=0x600DCAFE)
@@ -247,7 +247,7 @@ def test_contributions_of_a_removed_job_are_routed(star: Star) -> None:
     assert star.slot_decisions() == {}
 
 
-def test_worker_bit_and_fan_in_of_the_packet_are_ignored(star: Star) -> None:
+def test_contribution_worker_bit_and_fan_in_are_ignored(star: Star) -> None:
     """Contributor bit and fan-in come from the member table, never from the packet."""
     job = star.admit(2)
     words = job.words(14)

@@ -39,7 +39,7 @@ def running_trio(request: pytest.FixtureRequest) -> Iterator[Trio]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_model_with_random_frames_sends_those_of_executor_and_reference(running_trio: Trio, seed: int) -> None:
+def test_model_random_frames_match_executor_and_reference(running_trio: Trio, seed: int) -> None:
     before = running_trio.frames
     compare(running_trio, seed)
     assert running_trio.frames > before

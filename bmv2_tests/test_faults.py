@@ -47,7 +47,7 @@ def test_fault_table_with_share_1_and_0(star: Star, ingress: bool) -> None:
             assert star.exchange(NON_MEMBER.port, numbered(1)) == expected
 
 
-def test_fault_table_spares_other_ports_and_the_other_direction(star: Star) -> None:
+def test_fault_table_spares_other_ports_and_directions(star: Star) -> None:
     star.set_fault(NON_MEMBER.port, ingress=False, share=1.0)
     star.set_fault(SERVER.port, ingress=True, share=1.0)
     assert star.exchange(NON_MEMBER.port, numbered(1)) == routed(numbered(1), SERVER)

@@ -84,7 +84,7 @@ def test_echo_request_to_the_switch_is_answered(router: Star, size: int) -> None
     assert router.decisions() == {"route": 1, "answer_echo": 1}
 
 
-def test_echo_request_with_a_ttl_of_one_is_answered(router: Star) -> None:
+def test_echo_request_with_ttl_one_is_answered(router: Star) -> None:
     """The packet is at its destination."""
     request = ipv4(NON_MEMBER, OWN_IP, 1, icmp(ECHO_REQUEST), ttl=1)
     assert len(router.exchange(NON_MEMBER.port, request)) == 1
@@ -103,7 +103,7 @@ def test_echo_request_to_a_host_is_routed(router: Star) -> None:
     assert router.exchange(NON_MEMBER.port, frame) == routed(frame, SERVER)
 
 
-def test_arp_request_for_the_switch_is_answered_at_every_port(router: Star) -> None:
+def test_arp_request_for_switch_is_answered_everywhere(router: Star) -> None:
     for host in (NON_MEMBER, SERVER, worker_host(0)):
         ((port, reply),) = router.exchange(host.port, arp(1, host, OWN_IP))
         assert (port, reply[22:28]) == (host.port, SWITCH_MAC)
@@ -173,7 +173,7 @@ def test_later_fragment_is_not_reported(router: Star) -> None:
     assert router.exchange(NON_MEMBER.port, first) == [(NON_MEMBER.port, message_about(first, EXPIRED))]
 
 
-def test_packet_with_options_or_without_eight_bytes_is_not_reported(router: Star) -> None:
+def test_packet_with_options_or_short_is_not_reported(router: Star) -> None:
     short = ipv4(NON_MEMBER, UNKNOWN, 6, b"1234567")
     assert router.exchange(NON_MEMBER.port, short) == []
     header = bytearray(ipv4(NON_MEMBER, UNKNOWN, 6, bytes(24))[14:])
@@ -219,7 +219,7 @@ def test_switch_without_an_address_sends_no_message(star: Star) -> None:
         assert star.exchange(NON_MEMBER.port, frame) == []
 
 
-def test_sum_that_cannot_be_sent_on_is_not_reported(router: Star) -> None:
+def test_unsendable_sum_is_not_reported(router: Star) -> None:
     """It is the switch's packet, not its sender's."""
     job = router.admit(1, role=Role.ASCEND)
     port, frame = job.contribution(0, job.words(4)[0])

@@ -96,14 +96,14 @@ def test_arp_request_for_a_host_is_answered(star: Star, asked: HostPort, padding
 
 @pytest.mark.parametrize("host", HOSTS, ids=lambda host: f"at{host.port}")
 @pytest.mark.parametrize("sender", [0, None], ids=["probe", "announcement"])
-def test_arp_probe_of_the_own_address_is_not_answered(star: Star, host: HostPort, sender: int | None) -> None:
+def test_arp_probe_of_own_address_is_not_answered(star: Star, host: HostPort, sender: int | None) -> None:
     """An answer to a probe (sender 0.0.0.0) would keep the host from using its address (RFC 5227, section 2.1.1)."""
     asking = host if sender is None else dataclasses.replace(host, ip=sender)
     assert star.exchange(host.port, arp(1, asking, host.ip)) == []
     assert star.decisions() == {"answer_arp": 1, "drop_same_port": 1}
 
 
-def test_arp_probe_of_an_address_at_another_port_is_answered(star: Star) -> None:
+def test_arp_probe_of_address_elsewhere_is_answered(star: Star) -> None:
     """The address is in use, and the switch defends it for its owner."""
     probing = dataclasses.replace(NON_MEMBER, ip=0)
     ((port, reply),) = star.exchange(NON_MEMBER.port, arp(1, probing, SERVER.ip))

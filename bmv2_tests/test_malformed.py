@@ -81,7 +81,7 @@ def test_truncated_contribution_is_dropped(star: Star, op: LaneOp) -> None:
     ],
     ids=["payload to another station", "header of another version"],
 )
-def test_frame_check_behind_truncated_frame_counts_as_its_bytes(
+def test_frame_check_after_truncation_counts_as_frame_bytes(
     scene: Scene, at: int, new: bytes, end: int | None, decision: str
 ) -> None:
     """A frame without the last four bytes of a header or its payload looks complete where the frame check is parsed.

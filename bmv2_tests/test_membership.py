@@ -149,7 +149,7 @@ def test_slot_is_checked_before_the_operation(star: Star) -> None:
     assert star.decisions() == {"aggregate": 1, "refuse_slot": 1}
 
 
-def test_address_in_two_jobs_is_a_member_of_each(star: Star) -> None:
+def test_address_in_two_jobs_is_member_of_each(star: Star) -> None:
     """Job and tag determine the member: worker 0 of one job is worker 1 of the other."""
     first = star.admit([0, 1], slot_base=0)
     second = star.admit([2, 0], slot_base=4)

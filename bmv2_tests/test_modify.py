@@ -120,7 +120,7 @@ def test_entities_of_a_job_can_be_read_back(star: Star) -> None:
     assert all(control.entries(table) == [] for table in tables)
 
 
-def test_entities_without_code_table_and_uplink_keep_their_order(star: Star) -> None:
+def test_entities_without_code_table_and_uplink_keep_order(star: Star) -> None:
     """No code table, no uplink: those steps are left out."""
     control = star.target.control
     if not isinstance(control, P4RuntimeSwitch):

@@ -154,7 +154,7 @@ def test_members_of_several_pipes_get_one_sum(chip: Chip, workers: int, op: Lane
             check_results(job, left, [worker], aggregate(op, words), Flag.RETRANSMISSION)
 
 
-def test_duplicates_name_missing_workers_of_a_pipe_and_missing_pipes(chip: Chip) -> None:
+def test_duplicates_name_missing_workers_and_missing_pipes(chip: Chip) -> None:
     job = chip.admit(8)
     words = job.random_words(3)
     rack = job.switch_job.pipe_sums[0].members
@@ -211,7 +211,7 @@ def test_packets_past_the_switch_reach_the_server(chip: Chip) -> None:
     check_results(job, chip.contribute(job, range(4), words), range(4), aggregate(LaneOp.ADD32, words))
 
 
-def test_jobs_with_shared_slots_take_over_entries_in_both_pipes(chip: Chip) -> None:
+def test_jobs_sharing_slots_claim_entries_in_both_pipes(chip: Chip) -> None:
     """The second job claims complete entries of the first, in the pipe of its workers and in the combining one."""
     jobs = [chip.admit(4, Role.SHARED) for _ in range(2)]
     for chunk in range(2):

@@ -88,7 +88,7 @@ def test_lost_result_is_replayed(star: Star) -> None:
         assert star.contribute(job, 0, words[0], flags=Flag.RETRANSMISSION) == job.replay(0, total)
 
 
-def test_result_is_replayed_while_the_other_shadow_set_fills(star: Star) -> None:
+def test_result_is_replayed_while_other_shadow_set_fills(star: Star) -> None:
     """A straggler still needs chunk 0 when the others send chunk 1 in the same slot."""
     job = star.admit(2, slot_count=1)
     old, new = job.words(6), job.words(7)

@@ -86,7 +86,7 @@ def test_fragment_and_packet_with_options_are_redirected_unchanged(router: Star)
     assert router.exchange(2, options) == redirected(options)
 
 
-def test_packet_to_the_switch_arrives_at_its_operating_system(router: Star) -> None:
+def test_packet_to_switch_arrives_at_operating_system(router: Star) -> None:
     """As at any host; with a TTL of 1 it is redirected, and is at its destination."""
     request = ipv4(worker_host(3), CPU.ip, 1, icmp(ECHO_REQUEST))
     assert router.exchange(3, request) == routed(request, CPU)
@@ -167,7 +167,7 @@ def test_expired_contribution_is_redirected_only_if_not_summed(router: Star) -> 
     assert router.exchange(1, patched(last, 22, b"\x01")) == first.result(aggregate(LaneOp.ADD32, words))
 
 
-def test_sum_that_cannot_be_sent_on_is_not_redirected(router: Star) -> None:
+def test_unsendable_sum_is_not_redirected(router: Star) -> None:
     """It is the switch's packet, not its sender's."""
     job = router.admit(1, role=Role.ASCEND)
     port, frame = job.contribution(0, job.words(4)[0])

@@ -83,7 +83,7 @@ def test_flipped_bit_reaches_no_register(star: Star, op: LaneOp) -> None:
 
 
 @pytest.mark.offered("one_pass")
-def test_damaged_address_with_a_right_ipv4_checksum_is_dropped(star: Star) -> None:
+def test_damaged_address_with_valid_ipv4_checksum_is_dropped(star: Star) -> None:
     """The pseudo header covers the addresses: a broken router that changes them is detected."""
     job = star.admit(2)
     port, frame = job.contribution(1, job.words(2)[1], checksum=True)

@@ -98,7 +98,7 @@ def test_wheel_of_the_host_library_is_small(wheels: dict[str, Path]) -> None:
 
 
 @pytest.mark.parametrize("name", PROJECTS)
-def test_wheel_runs_on_any_machine_and_has_the_licence(wheels: dict[str, Path], name: str) -> None:
+def test_wheel_runs_on_any_machine_and_has_licence(wheels: dict[str, Path], name: str) -> None:
     """A wheel of pure Python needs no compiler where it is installed."""
     assert wheels[name].name.endswith("-py3-none-any.whl")
     assert read(wheels[name], "licenses/LICENSE") == (ROOT / "LICENSE").read_text()
@@ -146,7 +146,7 @@ def test_required_protobuf_loads_the_modules_of_p4runtime(wheels: dict[str, Path
     assert ("4.21.0" in wanted) != made_by_old_protoc
 
 
-def test_commands_of_wheels_are_those_of_the_command_table(wheels: dict[str, Path]) -> None:
+def test_commands_of_wheels_match_command_table(wheels: dict[str, Path]) -> None:
     found = {}
     for name, wheel in wheels.items():
         points = ConfigParser()

@@ -105,7 +105,7 @@ def test_name_that_is_no_text_opens_no_job(
             rpc.call(address, method, {**message, "worker": 0, "slots": 4, "host": "w4"})
 
 
-def test_names_of_the_jobs_of_others_are_in_no_error(address: str, files: Path, act_as: Any) -> None:
+def test_error_hides_names_of_other_tenants_jobs(address: str, files: Path, act_as: Any) -> None:
     act_as("alice")
     admit(address, files, "secretname", "w1")
     act_as("bob")
@@ -131,7 +131,7 @@ def test_worker_has_its_job_alone(address: str, files: Path, act_as: Any) -> Non
             rpc.call(address, method, {"job": "a", "name": "a", "slots": 4})
 
 
-def test_worker_takes_a_ticket_once_while_its_holder_lives(address: str, files: Path, act_as: Any) -> None:
+def test_ticket_of_living_holder_is_not_issued_again(address: str, files: Path, act_as: Any) -> None:
     act_as("alice")
     admit(address, files, "a", "w1")
     act_as("a-workers")
@@ -238,7 +238,7 @@ def test_token_of_invalid_name_is_refused(tmp_path: Path, name: str) -> None:
         tokens.add(tmp_path / "tokens", name, Role.TENANT)
 
 
-def test_secrets_are_in_private_files_and_hashed_in_the_store(tmp_path: Path, files: Path) -> None:
+def test_secrets_have_private_files_and_stored_hashes(tmp_path: Path, files: Path) -> None:
     state = tmp_path / "state.db"
     state.touch(0o644)
     with Store(state) as store:
@@ -299,7 +299,7 @@ def test_tenant_reads_the_events_of_its_jobs_alone(address: str, files: Path, ac
 
 
 @pytest.mark.parametrize("name", ["a  b", "controller", "s1", "server"])
-def test_tenant_takes_no_name_by_which_it_reads_other_events(address: str, files: Path, act_as: Any, name: str) -> None:
+def test_job_name_exposing_other_events_is_refused(address: str, files: Path, act_as: Any, name: str) -> None:
     act_as("alice")
     admit(address, files, "a b", "w1")
     act_as("bob")
@@ -308,7 +308,7 @@ def test_tenant_takes_no_name_by_which_it_reads_other_events(address: str, files
     assert rpc.call(address, rpc.EVENTS, {})["events"] == []
 
 
-def test_tenant_reads_no_events_of_job_with_like_name(address: str, act_as: Any) -> None:
+def test_tenant_reads_no_events_of_similarly_named_job(address: str, act_as: Any) -> None:
     for who, host, name in (("bob", "w2", "n" * rpc.MAX_TEXT), ("alice", "w1", "n" * (rpc.MAX_TEXT + 1))):
         act_as(who)
         rpc.call(address, rpc.ADMIT, {"name": name, "workers": [host], "slots": 4})
@@ -316,7 +316,7 @@ def test_tenant_reads_no_events_of_job_with_like_name(address: str, act_as: Any)
     assert not [event for event in rpc.call(address, rpc.EVENTS, {})["events"] if event["actor"] == "alice"]
 
 
-def test_tenant_reads_no_events_of_earlier_job_of_same_name(
+def test_tenant_reads_no_events_of_removed_namesake(
     address: str, files: Path, controller: Controller, act_as: Any
 ) -> None:
     act_as("alice")

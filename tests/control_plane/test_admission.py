@@ -113,7 +113,7 @@ def test_switch_that_refuses_a_guarantee_refuses_the_job() -> None:
     assert everything(site, controller) == before
 
 
-def test_second_admission_of_same_name_waits_for_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_admission_of_same_name_waits_for_first(monkeypatch: pytest.MonkeyPatch) -> None:
     site = Site()
     controller = site.start()
     with blocked_server(site, monkeypatch) as gate:
@@ -173,7 +173,7 @@ def in_thread(work: Callable[[], object]) -> threading.Thread:
     return thread
 
 
-def test_keep_alives_and_joins_do_not_wait_for_slow_admission(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keep_alives_and_joins_bypass_slow_admission(monkeypatch: pytest.MonkeyPatch) -> None:
     site = Site()
     controller = site.start()
     controller.admit(request("running", slots=8))
@@ -200,7 +200,7 @@ def test_keep_alives_and_joins_do_not_wait_for_slow_admission(monkeypatch: pytes
     assert what(controller, "slow") == ["admitted as job 2"]
 
 
-def test_admissions_of_one_tenant_delay_other_by_one_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_admissions_of_one_tenant_delay_others_one_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     site = Site(controlled=())
     controller = site.start()
     admitted: list[str] = []

@@ -126,7 +126,7 @@ def test_same_priority_takes_nothing_but_its_quota() -> None:
     assert {job: one.count for job, one in allocate({"s": 100}, [old, new], held)["s"].items()} == {1: 70, 2: 30}
 
 
-def test_quota_that_cannot_be_met_is_refused_with_the_numbers() -> None:
+def test_quota_that_cannot_be_met_raises_with_numbers() -> None:
     claims = [Claim(n, ("s",), slots=40, quota=40, order=n) for n in (1, 2, 3)]
     with pytest.raises(QuotaError, match=r"40 slots cannot be met at s: 80 of 100 are guaranteed to 2 .*, 20 are left"):
         allocate({"s": 100}, claims, {})

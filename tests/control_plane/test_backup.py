@@ -65,7 +65,7 @@ def test_state_and_its_copies_are_private(state: Path, tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"state.db", "state.db.lock", "copy", "again"}
 
 
-def test_backup_of_a_running_controller_is_restored_with_new_incarnations(state: Path, tmp_path: Path) -> None:
+def test_backup_of_running_controller_restores_with_new_incarnations(state: Path, tmp_path: Path) -> None:
     site = Site()
     with Store(state) as store:
         controller = site.start(store=store)
@@ -90,7 +90,7 @@ def test_backup_of_a_running_controller_is_restored_with_new_incarnations(state:
         assert found[len(events)].what == f"state of 2 jobs restored from {tmp_path / 'copy'}"
 
 
-def test_restore_accepts_a_state_file_with_write_ahead_logging(state: Path, tmp_path: Path) -> None:
+def test_restore_accepts_state_file_with_write_ahead_log(state: Path, tmp_path: Path) -> None:
     admitted(state, "a").deployment._store.close()
     assert state.read_bytes()[18:20] == b"\2\2", "it has no write-ahead logging"
     assert restore(state, tmp_path / "again") == 1
@@ -197,7 +197,7 @@ def test_restore_of_a_broken_backup_is_refused(state: Path, tmp_path: Path, monk
         restore(tmp_path / "first", state)
 
 
-def test_restore_of_a_backup_with_a_hostile_job_is_refused(state: Path, tmp_path: Path) -> None:
+def test_restore_backup_with_hostile_job_is_refused(state: Path, tmp_path: Path) -> None:
     admitted(tmp_path / "first", "a").deployment._store.close()
     back_up(tmp_path / "first", tmp_path / "copy")
     with contextlib.closing(sqlite3.connect(tmp_path / "copy")) as db:

@@ -65,7 +65,7 @@ def connection_of(remote: RemoteSwitch) -> BfRuntimeConnection:
     return connection
 
 
-def test_job_is_summed_and_its_owner_is_in_the_register(process: Process, remote: RemoteSwitch) -> None:
+def test_job_is_summed_and_register_has_owner(process: Process, remote: RemoteSwitch) -> None:
     mine = job(0x1234, (0, 1), tag=0xCAFEF00D)
     remote.reconcile([host(0), host(1), SERVER], [mine])
     assert sums(process, *contribution(mine, 0, 3)) == {}
@@ -138,7 +138,7 @@ def test_agent_that_cannot_restart_is_named(remote: RemoteSwitch, monkeypatch: p
         _ = connection._engine_here
 
 
-def test_refused_entry_is_named_and_nothing_else_is_lost(process: Process, remote: RemoteSwitch) -> None:
+def test_refused_entry_is_named_and_others_are_written(process: Process, remote: RemoteSwitch) -> None:
     mine = job(1, (0, 1))
     remote.reconcile([host(0), host(1), SERVER], [mine])
     entities = remote.device.job_entities(mine)
@@ -178,7 +178,7 @@ def test_nodes_left_behind_are_repaired(process: Process, remote: RemoteSwitch) 
         remote.device.connection.write([(DELETE, remote.device.job_entities(both[1])[0][0])])
 
 
-def test_other_program_runs_until_entries_of_next_are_written(process: Process) -> None:
+def test_other_program_runs_until_next_entries_are_written(process: Process) -> None:
     before = process.remote(BF_RUNTIME.other_pipeline())
     before.connect(5.0)
     before.reconcile([host(0)], [])
@@ -194,7 +194,7 @@ def test_other_program_runs_until_entries_of_next_are_written(process: Process) 
     remote.close()
 
 
-def test_agent_without_restart_in_two_steps_is_pushed_in_one(
+def test_agent_without_warm_restart_uses_single_step_push(
     remote: RemoteSwitch, process: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     remote.close()
@@ -310,7 +310,7 @@ def test_election_id_beyond_a_client_id_is_refused(process: Process, election_id
         process.remote(election_id=election_id).connect(5.0)
 
 
-def test_program_of_bmv2_is_refused_before_anything_is_called() -> None:
+def test_bmv2_program_is_refused_before_any_call() -> None:
     with pytest.raises(ConfigurationError, match=r"bmv2-w64\.json is no program for Tofino"):
         RemoteSwitch("bfruntime:unix:/nowhere", bmv2_pipeline())
 
@@ -341,7 +341,7 @@ def test_group_with_more_replicas_than_numbers_is_refused(remote: RemoteSwitch) 
         remote.device.admit(SwitchJob(1, 7, 0, 4, 1, members, ()))
 
 
-def test_ports_in_use_get_their_settings_and_keep_them(process: Process) -> None:
+def test_ports_in_use_get_and_keep_settings(process: Process) -> None:
     table = PortTable(Description(DESCRIPTION)).id
 
     def connected(settings: str) -> list[str]:

@@ -132,7 +132,7 @@ def in_pipes(combining: int, **ports: tuple[int, ...]) -> SwitchJob:
     return dataclasses.replace(found, members=(*found.members, *racks), role=Role.UPPER, combining_pipe=combining)
 
 
-def test_job_of_several_pipes_needs_a_pipe_that_combines() -> None:
+def test_job_of_several_pipes_requires_combining_pipe() -> None:
     CHIP.check(in_pipes(1, own=(129,), rack=(0, 1), other=(256,)), [])
     CHIP.recirculating_at([196]).check(in_pipes(1, own=(129,), rack=(0, 1)), [])
     for lacking in (EVERYTHING, CHIP.recirculating_at([68])):
@@ -141,12 +141,12 @@ def test_job_of_several_pipes_needs_a_pipe_that_combines() -> None:
 
 
 @pytest.mark.parametrize("ports", [{"own": (0,), "rack": (256,)}, {"own": (129,), "rack": (0, 256)}])
-def test_members_that_one_pipe_sums_are_in_one_pipe(ports: dict[str, tuple[int, ...]]) -> None:
+def test_members_of_one_sum_in_several_pipes_raise(ports: dict[str, tuple[int, ...]]) -> None:
     with pytest.raises(NotOfferedError, match=r"at pipes 0, (1|2) of the chip, and a pipe sums alone"):
         CHIP.check(in_pipes(1, **ports), [])
 
 
-def test_workers_of_several_pipes_have_own_replicas_and_groups() -> None:
+def test_workers_in_pipes_have_own_replicas_and_groups() -> None:
     """Job 4095 has the last group: its pipes' groups are below 32,768, and no other job's."""
     whole = dataclasses.replace(in_pipes(0, own=(0, 1), rack=(128, 129), other=(384,)), group=4095)
     assert CHIP.why_not_group(4095) is None
@@ -220,7 +220,7 @@ def test_job_of_missing_operations_only_is_left_out(site: Site) -> None:
     assert site.switches["s1"].jobs == {}
 
 
-def test_upper_switch_leaves_out_operations_that_a_rack_lacks() -> None:
+def test_upper_switch_omits_operations_that_rack_lacks() -> None:
     """The upper switch would never get that rack's sum."""
     site = Site("tree2x2")
     site.switches["s2"].capabilities = CHIP
@@ -231,7 +231,7 @@ def test_upper_switch_leaves_out_operations_that_a_rack_lacks() -> None:
     assert jobs["s0"].role == Role.UPPER
 
 
-def test_rack_that_cannot_be_summed_leaves_the_upper_switch_out() -> None:
+def test_upper_switch_is_left_out_with_unsummed_rack() -> None:
     site = Site("tree2x2")
     site.switches["s2"].capabilities = dataclasses.replace(EVERYTHING, ops=frozenset({LaneOp.OR}))
     admitted = site.start().admit(request(ops=(LaneOp.ADD32,)))
@@ -239,7 +239,7 @@ def test_rack_that_cannot_be_summed_leaves_the_upper_switch_out() -> None:
     assert "would lack the workers at s2" in admitted.left_out["s0"]
 
 
-def test_racks_without_a_common_operation_leave_the_upper_switch_out() -> None:
+def test_upper_switch_is_left_out_without_common_operation() -> None:
     site = Site("tree2x2")
     for name, op in (("s1", LaneOp.ADD32), ("s2", LaneOp.OR)):
         site.switches[name].capabilities = dataclasses.replace(EVERYTHING, ops=frozenset({op}))

@@ -88,7 +88,7 @@ def test_certificate_for_nothing_is_refused(certs: ModuleType, tmp_path: Path) -
         certs.Authority.create(tmp_path).issue("empty")
 
 
-def test_absent_authority_and_key_of_another_kind_are_refused(certs: ModuleType, tmp_path: Path) -> None:
+def test_absent_authority_and_foreign_key_type_are_refused(certs: ModuleType, tmp_path: Path) -> None:
     with pytest.raises(
         ConfigurationError, match=r"There is no certificate authority in .*\. Make one \(lanesum certs init"
     ):

@@ -90,7 +90,7 @@ def test_repeatable_option_given_replaces_that_of_the_file(write: Write) -> None
     assert arguments(path, ["controller", "--switch=c=h:3"]) == ["controller", "--words=16", "--switch=c=h:3"]
 
 
-def test_flags_of_the_file_are_given_or_turned_off(write: Write) -> None:
+def test_flags_of_file_are_given_or_turned_off(write: Write) -> None:
     path = write("[controller]\nclient-certs = false\nloopback = true\ninsecure = false")
     assert arguments(path, ["controller"]) == ["controller", "--loopback", "--no-client-certs"]
 
@@ -119,7 +119,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("text", "problem"), WRONG, ids=range(len(WRONG)))
-def test_wrong_file_raises_with_file_key_and_what_is_allowed(tmp_path: Path, text: str, problem: str) -> None:
+def test_wrong_file_raises_with_file_key_and_expectation(tmp_path: Path, text: str, problem: str) -> None:
     path = tmp_path / "lanesum.toml"
     path.write_bytes(text.encode(errors="surrogateescape"))
     with pytest.raises(ConfigurationError) as caught:
@@ -143,9 +143,7 @@ def test_check_covers_commands_that_do_not_run(write: Write) -> None:
     assert "unknown key job.admit.slot. Allowed: workers, controller," in str(caught.value)
 
 
-def test_check_ignores_commands_of_packages_that_are_not_installed(
-    write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_check_ignores_commands_of_packages_not_installed(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lanesum_control.cli.configuration.installed", lambda: ["server"])
     check(write("[switch]\nloopback = true\n[server]\nthreads = 2"))
     with pytest.raises(ConfigurationError, match=r"no command is called 'swich'"):

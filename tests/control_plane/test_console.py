@@ -40,7 +40,7 @@ def test_job_list_without_a_terminal_is_complete() -> None:
     assert f"Z: {reason}" in output and "…" not in output
 
 
-def test_output_of_all_commands_is_complete_in_a_pipe() -> None:
+def test_output_of_all_commands_is_complete_when_piped() -> None:
     # One function makes the consoles of standard output; nothing else cuts lines, for no terminal is known to it.
     own = "control_plane/lanesum_control/cli/console.py"
     sources = [name for name in tracked_files() if name.endswith(".py") and name.split("/")[0] in PACKAGES]

@@ -98,7 +98,7 @@ def test_higher_priority_takes_and_returns_slots(controller: Controller, site: S
     assert site.told() == ["s1: remove 2", "s1: modify 1 to 0+90"]
 
 
-def test_in_tree_slots_shrink_above_first_and_grow_above_last() -> None:
+def test_tree_slots_shrink_downwards_and_grow_upwards() -> None:
     site = Site("tree2x2")
     controller = site.start()
     controller.admit(request("low", slots=90, quota=10))
@@ -188,7 +188,7 @@ def test_job_without_a_free_udp_port_is_refused(controller: Controller, monkeypa
         controller.admit(JobRequest("second", ("w2", "w3"), slots=8))
 
 
-def test_jobs_of_the_same_hosts_have_ports_of_their_own(controller: Controller) -> None:
+def test_jobs_of_same_hosts_have_separate_ports(controller: Controller) -> None:
     first = controller.admit(JobRequest("first", ("w1", "w2"), slots=8))
     second = controller.admit(JobRequest("second", ("w2", "w3"), slots=8))
     third = controller.admit(JobRequest("third", ("w4",), slots=8))
@@ -202,7 +202,7 @@ def test_jobs_of_the_same_hosts_have_ports_of_their_own(controller: Controller) 
     assert {ticket.local[1] for ticket in extended.tickets} != {first.tickets[0].local[1]}
 
 
-def test_on_loopback_a_host_takes_part_in_one_job(site: Site) -> None:
+def test_loopback_host_takes_part_in_one_job(site: Site) -> None:
     site.network = replace(site.network, one_port=True)
     controller = site.start()
     controller.admit(JobRequest("first", ("w1", "w2"), slots=8))
@@ -249,7 +249,7 @@ def test_switch_that_refuses_is_left_out(controller: Controller, site: Site) -> 
     assert controller.job("a").switch_jobs.keys() == {"s1"}
 
 
-def test_switch_that_refused_is_tried_again_after_its_restart(controller: Controller, site: Site) -> None:
+def test_switch_that_refused_is_retried_after_restart(controller: Controller, site: Site) -> None:
     switch = site.switches["s1"]
     switch.full = True
     controller.admit(request(quota=0))
@@ -259,7 +259,7 @@ def test_switch_that_refused_is_tried_again_after_its_restart(controller: Contro
     assert controller.job("a").switch_jobs.keys() == {"s1"} and not controller.job("a").left_out
 
 
-def test_rack_that_refuses_takes_the_upper_switch_with_it() -> None:
+def test_upper_switch_is_left_out_with_refusing_rack() -> None:
     site = Site("tree2x2")
     controller = site.start()
     site.switches["s2"].full = True
@@ -323,7 +323,7 @@ def test_job_comes_to_a_switch_that_was_away(controller: Controller, site: Site)
     assert controller.job("new").left_out == {}
 
 
-def test_switch_that_goes_away_in_the_middle_of_an_admission(controller: Controller, site: Site) -> None:
+def test_switch_lost_during_admission_is_repaired_later(controller: Controller, site: Site) -> None:
     switch = site.switches["s1"]
     switch.away = True
     admitted = controller.admit(request())
@@ -366,7 +366,7 @@ def test_server_that_started_again_learns_all_jobs(controller: Controller, site:
     assert what(controller, "server")[-1] == "connected: 1 unexpected jobs removed"
 
 
-def test_server_that_forgot_its_decisions_begins_quorum_jobs_anew(controller: Controller, site: Site) -> None:
+def test_server_without_decisions_restarts_quorum_jobs(controller: Controller, site: Site) -> None:
     site.server.durable = False
     plain = controller.admit(request("plain", slots=10)).tickets[0].tag
     decided = controller.admit(request("decided", slots=10, quorum=2)).tickets[0].tag
@@ -386,7 +386,7 @@ def test_repair_on_request(controller: Controller, site: Site) -> None:
     assert what(controller, "s1")[-1] == "repaired: 0 jobs became 1"
 
 
-def test_sums_that_move_to_server_are_events_of_job() -> None:
+def test_sums_moved_to_server_are_job_events() -> None:
     site = Site("tree2x2")
     controller = site.start()
     controller.admit(request("a"))
@@ -405,7 +405,7 @@ def test_sums_that_move_to_server_are_events_of_job() -> None:
     assert controller.job("a").moved == {}
 
 
-def test_sums_that_a_change_leaves_to_the_server_are_events() -> None:
+def test_sums_left_to_server_by_change_are_events() -> None:
     site = Site("star4", slots=100)
     controller = site.start()
     controller.admit(request("pool", slots=50, best_effort=True))
@@ -430,7 +430,7 @@ def test_packets_of_another_size_begin_new_incarnations() -> None:
     assert state["state"] == "superseded" and "packets have 2 accumulator words" in state["why"]
 
 
-def test_cpu_port_that_gets_no_packets_is_an_event() -> None:
+def test_cpu_port_without_packets_is_an_event() -> None:
     """With a program that lacks the table; neither without such a host, nor where the program has the table."""
     site = Site("star4")
     assert what(site.start(), "s1") == ["connected: no differences"]

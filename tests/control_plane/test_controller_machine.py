@@ -192,7 +192,7 @@ ControllerMachine.TestCase.settings = settings(max_examples=30, stateful_step_co
 TestController = ControllerMachine.TestCase
 
 
-def test_refused_admission_notices_a_lost_switch_and_changes_nothing_else() -> None:
+def test_refused_admission_detects_lost_switch_and_changes_nothing() -> None:
     machine = ControllerMachine()
     try:
         zero: Any = SimpleNamespace(draw=lambda _strategy: 0)

@@ -102,7 +102,7 @@ def test_custom_profile_unsupported_size_is_refused(given: tuple[str, int, int |
         ("--only ", "There is no Tofino profile ''"),
     ],
 )
-def test_options_say_nothing_are_refused_before_tools_are_looked_for(
+def test_options_invalid_are_refused_before_tool_lookup(
     options: str, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", "")

@@ -149,7 +149,7 @@ def test_device_config_replaces_the_printed_program(name: str, pack: Format, tmp
     assert built.cookie != printed.cookie
 
 
-def test_pipes_that_do_not_run_the_program_have_no_ports(tmp_path: Path) -> None:
+def test_pipes_without_program_have_no_ports(tmp_path: Path) -> None:
     """Stratum's format names the pipes; with PI's format all pipes of the chip are assumed."""
     two = dataclasses.replace(compiled("tofino1-w32"), pipes=(0, 1))
     (tmp_path / "two.bin").write_bytes(two.for_stratum())

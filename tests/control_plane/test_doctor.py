@@ -159,7 +159,7 @@ def test_site_versions_are_compared(version: str | None, protocol: int, status: 
     assert finding.status is status
 
 
-def test_largest_packet_of_built_programs_fits_every_ipv4_host() -> None:
+def test_largest_packet_of_builds_fits_every_ipv4_host() -> None:
     """docs/decisions/0013-one-packet-size-one-path.md says so."""
     largest = FRAME_OVERHEAD_BYTES - ETHERNET_BYTES + WORD_BYTES * max(BUILT_ACCUMULATOR_WORDS)
     assert largest == 572 <= 576
@@ -209,7 +209,7 @@ def test_hops_first_hop_is_told_by_its_mac(tmp_path: Path) -> None:
     assert "No ARP answer for 10.19.0.100" in hops.first_hop("server", "10.19.0.100", arp).what
 
 
-def test_hops_first_hop_is_read_after_the_echo_requests(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_hops_first_hop_is_read_after_echo_requests(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     arp = tmp_path / "arp"
 
     def probe(ip: str, _packet_bytes: int) -> echo.Answers:
@@ -222,7 +222,7 @@ def test_hops_first_hop_is_read_after_the_echo_requests(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(("number", "step"), [(errno.EPERM, "ping_group_range"), (errno.ENETUNREACH, "ip route get")])
-def test_hops_echo_requests_that_fail_have_a_next_step(number: int, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hops_failed_echo_requests_have_next_step(number: int, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> echo.Answers:
         raise OSError(number, "Refused")
 
@@ -288,7 +288,7 @@ def test_job_reasons_of_every_cause_have_a_step() -> None:
     assert set(job_reasons._STEPS) == set(Cause)
 
 
-def test_job_reasons_have_the_last_events_of_the_job() -> None:
+def test_job_reasons_include_last_events_of_job() -> None:
     events = [{"whom": whom, "date": str(n), "what": "x"} for n, whom in enumerate(["train"] * 7 + ["other"])]
     found = list(job_reasons.checks(JOB, {"workers": []}, None, events))
     assert [one.what for one in found[1:]] == [f"{n}: x" for n in range(2, 7)]
@@ -339,7 +339,7 @@ def test_examination_leaves_news_of_switches_to_the_monitor() -> None:
     controller.close()
 
 
-def test_builds_that_differ_from_their_manifest_are_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_builds_that_differ_from_manifest_are_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert doctor.builds().status is Status.OK
     monkeypatch.setattr(resources, "directory", lambda _name: tmp_path)
     assert "cannot be read" in doctor.builds().what

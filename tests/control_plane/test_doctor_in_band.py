@@ -99,7 +99,7 @@ def racks(monkeypatch: pytest.MonkeyPatch) -> Racks:
     return made
 
 
-def test_in_band_every_switch_of_the_path_is_reached(racks: Racks) -> None:
+def test_in_band_probes_reach_every_path_switch(racks: Racks) -> None:
     first, second = racks.checks()
     assert (first.name, first.status, second.name, second.status) == (
         "hop 1 to server", Status.OK, "hop 2 to server", Status.OK,
@@ -166,7 +166,7 @@ def test_in_band_drops_are_decisions_of_a_switch() -> None:
     assert set(in_band._DROPPED) | {in_band._EXPIRED} <= set(ReferenceSwitch().decisions())
 
 
-def test_hops_of_a_host_of_the_topology_are_probed(racks: Racks, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hops_of_host_in_topology_are_probed(racks: Racks, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hops, "path_mtu", lambda _here, _there: 1500)
     for here, hops_found in (("10.19.0.1", ["hop 1 to server", "hop 2 to server"]), ("10.19.0.100", [])):
         monkeypatch.setattr(hops, "own_address", lambda _peer, here=here: here)

@@ -104,7 +104,7 @@ def test_service_stores_the_source_of_calls_and_refusals(controller: Controller,
         rpc.call(address, rpc.REMOVE, {"job": "b"})  # a refusal is not the reason of a removal
 
 
-def test_caller_with_many_events_does_not_displace_those_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_events_of_one_caller_do_not_displace_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "MAX_EVENTS", 50)
     monkeypatch.setattr(store, "_EVICT_EVERY", 5)
     with Store() as state:
@@ -118,7 +118,7 @@ def test_caller_with_many_events_does_not_displace_those_of_others(monkeypatch: 
         assert log.latest(1)[0].number == 502
 
 
-def test_event_with_text_of_a_peer_is_one_printable_line() -> None:
+def test_event_with_text_of_peer_is_printable_line() -> None:
     with Store() as state:
         log = EventLog(state)
         log.add("a\n12:00 s1", f"worker\x1b[2J left\n{'x' * 10_000}", Caller("b\nc"))
@@ -138,7 +138,7 @@ def test_event_without_a_working_store_is_logged(caplog: pytest.LogCaptureFixtur
     assert [(event.number, event.what) for event in seen] == [(0, "lost")]
 
 
-def test_event_of_a_change_that_fails_is_not_stored(controller: Controller, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_event_of_failed_change_is_not_stored(controller: Controller, monkeypatch: pytest.MonkeyPatch) -> None:
     controller.admit(request("a", workers=2))
 
     def full(*_args: object) -> None:
@@ -153,7 +153,7 @@ def test_event_of_a_change_that_fails_is_not_stored(controller: Controller, monk
     assert controller.job("a").joined == frozenset()
 
 
-def test_job_events_reads_more_events_than_one_answer_has(
+def test_job_events_reads_beyond_limit_of_one_answer(
     address: str, controller: Controller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(service, "MAX_ANSWERED", 7)

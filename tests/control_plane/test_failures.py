@@ -129,7 +129,7 @@ def test_session_that_begins_has_its_stream(controller: Controller, address: str
         ("session.all_reduce('text')", "Worker 1 (w2) of job 'a' has failed: ConfigurationError: all_reduce takes"),
     ],
 )
-def test_worker_that_fails_ends_all_others_with_its_cause(address: str, deed: str, says: str) -> None:
+def test_failed_worker_ends_all_others_with_its_cause(address: str, deed: str, says: str) -> None:
     with Workers(address, deed) as workers:
         released = workers.release()
         outcomes = [workers.outcome(worker) for worker in (0, 2)]
@@ -140,13 +140,13 @@ def test_worker_that_fails_ends_all_others_with_its_cause(address: str, deed: st
         assert outcome["when"] - released < 20, "the deadline is 30 s"
 
 
-def test_worker_that_is_busy_is_waited_for_beyond_the_deadline(address: str) -> None:
+def test_busy_worker_is_awaited_beyond_deadline(address: str) -> None:
     with Workers(address, "time.sleep(3)", deadline_s=0.5) as workers:
         workers.release()
         assert [workers.outcome(worker) for worker in range(3)] == [{"sum": 3.0}] * 3
 
 
-def test_worker_without_a_stream_is_waited_for_until_the_deadline(address: str) -> None:
+def test_worker_without_stream_is_awaited_until_deadline(address: str) -> None:
     deed = "session._keep_alive._report = print; session._keep_alive.abandon(); time.sleep(2)"
     with Workers(address, deed, deadline_s=0.5) as workers:
         workers.release()
@@ -161,7 +161,7 @@ def test_fork_that_closes_its_session_ends_nothing(address: str) -> None:
         assert [workers.outcome(worker) for worker in range(3)] == [{"sum": 3.0}] * 3
 
 
-def test_session_keeps_its_job_alive_until_it_is_closed(clock: FakeClock, controller: Controller, address: str) -> None:
+def test_session_keeps_job_alive_until_closed(clock: FakeClock, controller: Controller, address: str) -> None:
     with Session(join(controller=address, job="a", worker=0)):
         wait_until(lambda: bool(list(controller.workers._liveness.alive())))
         clock.now += 1000
@@ -195,7 +195,7 @@ def test_restart_of_the_controller_service_disturbs_no_session(controller: Contr
             assert [workers.outcome(worker)["sum"] for worker in range(3)] == [3.0] * 3
 
 
-def test_second_run_is_refused_while_first_lives_or_takes_over(controller: Controller, address: str) -> None:
+def test_second_run_is_refused_or_supersedes_first(controller: Controller, address: str) -> None:
     with Workers(address, "raise SystemExit") as workers:
         second = workers.start(0)
         assert second.wait(60) != 0

@@ -74,7 +74,7 @@ def test_two_processes_are_not_the_same_worker(controller: Controller, site: Sit
     assert controller.workers.state(ticket.job, ticket.tag, 0, "one") == {"state": "superseded", "why": why}
 
 
-def test_after_the_start_another_process_begins_a_new_incarnation(controller: Controller) -> None:
+def test_join_by_other_process_after_start_renews_incarnation(controller: Controller) -> None:
     tag = join_all(controller)
     assert controller.join("a", 0, OTHER).tag != tag
 

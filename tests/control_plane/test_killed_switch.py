@@ -67,7 +67,7 @@ def summed(site: Site) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=str)
-def test_killed_switch_is_repaired_and_sums_in_progress_are_exact(protocol: Protocol, tmp_path: Path) -> None:
+def test_killed_switch_is_repaired_with_exact_sums(protocol: Protocol, tmp_path: Path) -> None:
     pipeline, star = protocol.pipeline(), parse(STAR, "star")
     settings = PortSettings.parse("100G:rs") if protocol is BF_RUNTIME else None
     remote = RemoteSwitch(f"{protocol.prefix}unix:{tmp_path}/switch", pipeline, ports=settings)

@@ -192,7 +192,7 @@ def test_view_without_two_reports_has_no_rates() -> None:
         assert job["workers"][0]["packets_per_s"] is None and job["goodput_bytes_per_s"] is None
 
 
-def test_view_of_counts_that_fell_has_no_negative_rate() -> None:
+def test_view_of_decreased_counts_has_no_negative_rate() -> None:
     job = job_of(answer(figures("w1", 1.0, chunks=50, packets_sent=9)), answer(figures("w1", 2.0, chunks=1)))
     assert (job["goodput_bytes_per_s"], job["workers"][0]["lost_share"]) == (0, None)
 
@@ -222,7 +222,7 @@ def counters(claims: int, server: dict[str, Any] | None, lost: str | None = None
     return {"slots": slots, "switches": switches, "servers": {"server": server}}
 
 
-def test_view_of_counters_has_rates_of_the_parts_that_answer() -> None:
+def test_view_of_counters_has_rates_of_answering_parts() -> None:
     busy = {"decisions": {"claim": 10}, "refused": {}}
     after = {"decisions": {"claim": 50}, "refused": {"size": 6}}
     found = view(Poll(10.0, answer(counters=counters(4, busy))), Poll(12.0, answer(counters=counters(14, after))))
@@ -236,7 +236,7 @@ def test_view_of_counters_has_rates_of_the_parts_that_answer() -> None:
     assert (gone["servers"][0]["up"], gone["servers"][0]["decisions_per_s"]) == (False, None)
 
 
-def test_snapshot_waits_for_two_reports_of_every_live_worker() -> None:
+def test_snapshot_waits_for_two_reports_per_live_worker() -> None:
     slept: list[float] = []
     silent = {"host": "w1", "state": "alive", "age_s": None, "report": None}
     gone = {**silent, "host": "w2", "state": "lost"}
@@ -291,7 +291,7 @@ def answering(*answers: dict[str, Any] | Exception) -> Callable[..., dict[str, A
     return call
 
 
-def test_top_in_a_terminal_ends_when_the_controller_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_top_in_terminal_ends_when_controller_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each refused call is an event; a removed job must not fill the log with them."""
     monkeypatch.setattr(top, "console", lambda: Console(file=io.StringIO(), force_terminal=True))
     monkeypatch.setattr(top, "time", SimpleNamespace(sleep=lambda _seconds: None, monotonic=time.monotonic))

@@ -125,7 +125,7 @@ def test_rules_and_dashboard_use_metrics_that_exist() -> None:
 # Samples.
 
 
-def test_samples_past_the_bound_are_left_out_and_counted() -> None:
+def test_samples_past_bound_are_left_out_and_counted() -> None:
     samples = Samples((GAUGE, FAMILIES["worker"][-1]))
     for number in range(MAX_LABEL_SETS + 3):
         samples.add("lanesum_test", number, number)
@@ -136,7 +136,7 @@ def test_samples_past_the_bound_are_left_out_and_counted() -> None:
     assert found["lanesum_omitted_label_sets{lanesum_test}"] == 3
 
 
-def test_samples_of_long_names_with_the_same_beginning_are_apart() -> None:
+def test_samples_of_long_names_with_equal_prefix_differ() -> None:
     samples = Samples((GAUGE,))
     for number, name in enumerate(("g" * 200, "g" * 201, "g" * 202)):
         samples.add("lanesum_test", number, name)
@@ -146,12 +146,12 @@ def test_samples_of_long_names_with_the_same_beginning_are_apart() -> None:
     assert labels[0] == "g" * 200 and {len(label) for label in labels} == {200}
 
 
-def test_samples_with_other_labels_than_the_family_are_a_bug() -> None:
+def test_samples_with_labels_outside_family_raise() -> None:
     with pytest.raises(TypeError, match=r"lanesum_test has the labels \('part',\)"):
         Samples((GAUGE,)).add("lanesum_test", 1)
 
 
-def test_samples_of_a_controller_are_its_jobs_workers_and_parts() -> None:
+def test_samples_of_controller_describe_jobs_workers_and_parts() -> None:
     site = Site("tree2x2")
     controller = site.start()
     controller.admit(request("a", workers=2, slots=8))
@@ -222,7 +222,7 @@ def test_worker_serves_all_sessions_of_its_process(monkeypatch: pytest.MonkeyPat
         exporters.serve_worker(sessions[0], "127.0.0.1:0")
 
 
-def test_worker_samples_are_of_the_last_session_of_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worker_samples_are_of_last_session(monkeypatch: pytest.MonkeyPatch) -> None:
     """The session before a restart of the job may still be there."""
     monkeypatch.setattr(exporters, "_endpoint", [None])
     monkeypatch.setenv("LANESUM_JOB", "train")
@@ -283,7 +283,7 @@ def test_endpoint_that_others_reach_needs_tls_or_insecure(capsys: pytest.Capture
     assert "warning: All hosts that reach 0.0.0.0:0" in capsys.readouterr().err
 
 
-def test_endpoint_closes_connections_past_the_bound_of_a_host() -> None:
+def test_endpoint_closes_connections_past_bound_of_host() -> None:
     with MetricsEndpoint(samples_of("a"), "127.0.0.1:0") as endpoint:
         host, _, port = endpoint.address.rpartition(":")
         silent = [socket.create_connection((host, int(port)), 60) for _ in range(MAX_CONNECTIONS_OF_HOST)]
@@ -299,7 +299,7 @@ def test_endpoint_closes_connections_past_the_bound_of_a_host() -> None:
                 time.sleep(0.01)
 
 
-def test_endpoint_without_a_thread_for_a_connection_counts_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endpoint_without_thread_counts_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_thread: object) -> None:
         raise RuntimeError("can't start new thread")
 

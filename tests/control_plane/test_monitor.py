@@ -71,7 +71,7 @@ def test_event_lets_only_its_switch_be_checked() -> None:
         assert {switch.checks for name, switch in switches.items() if name != "s1"} == {1}
 
 
-def test_event_during_a_check_leads_to_one_more_check() -> None:
+def test_event_during_check_causes_one_more_check() -> None:
     controller, switches = counting_site()
     slow = switches["s2"]
     with Monitor(controller, interval_s=NEVER_S):
@@ -138,7 +138,7 @@ class Audited:
         return self.asked[before:]
 
 
-def test_audit_asks_switches_in_use_and_others_in_turn() -> None:
+def test_audit_alternates_used_switches_and_others() -> None:
     site = Audited([f"s{number}" for number in range(10)])
     site.in_use = {"s7"}
     assert [site.turn() for _ in range(3)] == [
@@ -150,7 +150,7 @@ def test_audit_asks_switches_in_use_and_others_in_turn() -> None:
     assert set(site.woken) == {"s5"}
 
 
-def test_audit_asks_at_most_sixteen_switches_in_use_at_once() -> None:
+def test_audit_covers_at_most_sixteen_used_switches() -> None:
     site = Audited([f"s{number}" for number in range(40)])
     site.in_use = {f"s{number}" for number in range(40)}
     turns = [site.turn() for _ in range(3)]
@@ -236,7 +236,7 @@ def test_expire_returns_the_time_to_the_next_lease(site: Site) -> None:
     assert [job.request.name for job in controller.jobs()] == ["forever"]
 
 
-def test_expire_returns_the_time_to_the_loss_of_a_worker(site: Site) -> None:
+def test_expire_returns_time_until_worker_loss(site: Site) -> None:
     controller = site.start()
     controller.admit(request(workers=2))
     ticket = controller.join("a", 0)

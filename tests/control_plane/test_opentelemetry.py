@@ -105,7 +105,7 @@ def traces() -> list[dict[str, Any]]:
     ]
 
 
-def test_spans_of_all_workers_in_a_step_are_one_trace(collector: Collector) -> None:
+def test_spans_of_all_workers_form_one_trace(collector: Collector) -> None:
     assert opentelemetry.export("train", traces()) == 12
     spans = collector.spans()
     names = {"lanesum::step": 2, "lanesum::worker": 4, "lanesum::encode": 4, "lanesum::round": 2}
@@ -180,7 +180,7 @@ def test_no_module_imports_opentelemetry_when_it_is_loaded() -> None:
     assert not [path for path in sources if re.search(r"^(from|import) opentelemetry", path.read_text(), re.MULTILINE)]
 
 
-def test_calls_of_a_controller_are_spans_with_their_errors(collector: Collector, site: Site) -> None:
+def test_calls_of_controller_are_spans_with_errors(collector: Collector, site: Site) -> None:
     controller = site.start()
     with CallSpans() as spans, ControllerService(controller, "127.0.0.1:0", spans=spans) as service:
         message = {"name": "a", "workers": ["w1"], "codec": None}

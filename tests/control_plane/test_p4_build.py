@@ -47,14 +47,14 @@ def test_manifest_problems_of_an_edited_source_name_it(copy: Path, name: str) ->
     assert manifest_problems(copy) == [f"source {name} is not the one that was compiled: run `make p4`"]
 
 
-def test_manifest_problems_of_new_and_missing_sources_name_them(copy: Path) -> None:
+def test_manifest_problems_name_new_and_missing_sources(copy: Path) -> None:
     (copy / "bmv2" / "more.p4").write_text("")
     (copy / "bmv2" / "lanes.p4").unlink()
     problems = manifest_problems(copy)
     assert len(problems) == 2 and "bmv2/lanes.p4" in problems[0] and "bmv2/more.p4" in problems[1]
 
 
-def test_manifest_problems_of_edited_and_missing_outputs_name_them(copy: Path) -> None:
+def test_manifest_problems_name_edited_and_missing_outputs(copy: Path) -> None:
     names = sorted(COMMITTED["outputs"])
     with (copy / "build" / names[0]).open("a") as output:
         output.write("\n")
@@ -91,7 +91,7 @@ def test_compiling_again_gives_the_committed_build(build: Bmv2Build, tmp_path: P
 
 
 @pytest.mark.parametrize("build", BUILDS, ids=build_id)
-def test_every_build_has_a_register_per_word_and_counters(build: Bmv2Build) -> None:
+def test_every_build_has_word_registers_and_counters(build: Bmv2Build) -> None:
     program = json.loads((P4SRC / "build" / build.outputs[0]).read_text())
     words = [register["name"] for register in program["register_arrays"] if ".words_" in register["name"]]
     assert len(words) == build.accumulator_words
@@ -100,7 +100,7 @@ def test_every_build_has_a_register_per_word_and_counters(build: Bmv2Build) -> N
 
 
 @pytest.mark.parametrize("build", BUILDS, ids=build_id)
-def test_only_the_test_build_has_fault_tables_and_random(build: Bmv2Build) -> None:
+def test_only_test_build_has_fault_tables_and_random(build: Bmv2Build) -> None:
     text = (P4SRC / "build" / build.outputs[0]).read_text()
     assert ('"op":"modify_field_rng_uniform"' in text, "faults.fault" in text) == (build.with_faults,) * 2
 
@@ -122,7 +122,7 @@ def test_program_that_the_compiler_rejects_is_refused(tmp_path: Path) -> None:
         compile_build("false", P4SRC, BUILDS[0], tmp_path)
 
 
-def test_bmv2_pipeline_of_a_size_without_build_is_refused() -> None:
+def test_bmv2_pipeline_of_size_without_build_is_refused() -> None:
     with pytest.raises(ConfigurationError, match=r"No BMv2 program for 48 .* Built sizes: 32, 64, 128\."):
         bmv2_pipeline(48)
     with pytest.raises(ConfigurationError, match=r"with fault tables for 32 .* Built sizes: 64\."):

@@ -72,7 +72,7 @@ deparser ingress:
 """
 
 
-def test_parser_cycles_are_the_states_of_the_longest_path() -> None:
+def test_parser_cycles_are_states_of_longest_path() -> None:
     assert parser_cycles(ASSEMBLY) == ParserCycles(ingress=4, egress=2)
 
 
@@ -89,7 +89,7 @@ def test_parser_cycles_of_an_incomplete_assembly_are_refused(assembly: str, said
         parser_cycles(assembly)
 
 
-def test_timing_of_one_pass_is_its_cycles_by_the_clock() -> None:
+def test_timing_of_one_pass_is_cycles_by_clock() -> None:
     """21 + 283 + 10 + 189 cycles at 1.22 GHz; a contribution of 202 bytes and 24 on the wire at 100 Gbit/s."""
     found = Timing(profile("tofino1-w32"), ParserCycles(21, 10), STAGES)
     assert (found.pass_cycles, found.pass_ns, found.answer_passes, found.answer_ns) == (503, 412, 1, 412)

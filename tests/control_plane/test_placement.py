@@ -78,7 +78,7 @@ def test_members_send_from_the_port_of_the_job() -> None:
     assert {member.udp_port for one in assignments for member in one.members} == {40000}
 
 
-def test_worker_at_upper_switch_is_rack_of_its_own() -> None:
+def test_worker_at_upper_switch_is_own_rack() -> None:
     network = big({"s1": 2, "s0": 2})
     placement = placed(("ws1n0", "ws0n0", "ws1n1", "ws0n1"), network)
     assert placement.places == ((0, 0), (1, 0), (0, 1), (2, 0))
@@ -154,7 +154,7 @@ def in_pipes(*ports: int, quorum: int = 0, number: int = 0, network: Network = C
     )  # fmt: skip
 
 
-def test_pipes_of_a_chip_are_racks_and_the_largest_combines() -> None:
+def test_pipes_of_chip_are_racks_and_largest_combines() -> None:
     placement = in_pipes(0, 128, 129, 256)
     (one,) = placement.assignments
     assert (one.switch, one.role, one.combining_pipe, one.uplink) == ("s1", Role.UPPER, 1, None)
@@ -171,7 +171,7 @@ def test_pipes_with_as_many_workers_combine_in_turn() -> None:
     assert {in_pipes(0, 1, 128, number=number).assignments[0].combining_pipe for number in range(4)} == {0}
 
 
-def test_workers_of_one_pipe_or_without_pipes_have_one_level() -> None:
+def test_workers_without_several_pipes_have_one_level() -> None:
     assert in_pipes(128, 129).assignments[0].combining_pipe is None
     flat = place(["w0", "w128"], CHIP, quorum=0, udp_port=19539, unavailable={})
     assert (flat.assignments[0].role, flat.places) == (NO_ROLE, ())
@@ -183,7 +183,7 @@ def test_with_a_quorum_pipes_have_no_part() -> None:
     assert (one.combining_pipe, one.role) == (None, Role.ASCEND | Role.QUORUM)
 
 
-def test_pipes_that_cannot_all_sum_leave_job_to_server() -> None:
+def test_pipes_that_cannot_sum_leave_job_to_server() -> None:
     burning = in_pipes(0, 128, s1="it burns")
     assert (burning.assignments, burning.left_out) == ((), {"s1": "it burns"})
     assert burning.places == in_pipes(0, 128).places, "places do not depend on which switches are up"
@@ -223,7 +223,7 @@ def test_servers_in_racks_leave_the_racks_to_themselves() -> None:
 
 @pytest.mark.parametrize("network", [STAR, TREE])
 @pytest.mark.parametrize("quorum", [0, 3])
-def test_no_switch_waits_for_worker_is_beside_its_server(network: Network, quorum: int) -> None:
+def test_worker_beside_server_leaves_all_switches_out(network: Network, quorum: int) -> None:
     placement = placed(ALL_WORKERS, with_servers(network, "w2", "w3"), quorum=quorum)
     assert placement.assignments == ()
     assert set(placement.left_out.values()) == {"w2 reaches the server on its own host without it"}

@@ -81,7 +81,7 @@ def test_best_effort_jobs_leave_full_table_to_guarantee() -> None:
         ({}, {"slots": 600}, "s1: other jobs use 600 of 1024 guaranteed slots, and the job needs 600"),
     ],
 )
-def test_guarantee_that_cannot_be_met_names_what_is_full(
+def test_guarantee_that_cannot_be_met_names_bottleneck(
     sizes: dict[str, int], fields: dict[str, Any], full: str
 ) -> None:
     controller, site = started(**sizes)
@@ -95,7 +95,7 @@ def test_guarantee_that_cannot_be_met_names_what_is_full(
     assert controller.admit(request("second", **{**fields, "best_effort": True})).left_out.keys() <= {"s1"}
 
 
-def test_job_beyond_code_tables_of_switch_is_refused_by_quota() -> None:
+def test_job_beyond_code_tables_of_switch_is_refused() -> None:
     """The committed program holds the code tables of 32 jobs."""
     controller, site = started()
     for number in range(32):
@@ -165,7 +165,7 @@ def test_resize_and_extension_beyond_a_share_change_nothing() -> None:
     assert controller.job("job").request.workers == ("w1", "w2", "w3")
 
 
-def test_resize_of_older_job_never_takes_guarantee_of_younger() -> None:
+def test_resize_of_older_job_spares_guarantee_of_younger() -> None:
     controller, _ = started(slots=100)
     controller.admit(request("older", slots=60))
     controller.resize("older", 20)
@@ -218,7 +218,7 @@ def test_admissions_per_minute_are_counted_by_tenant() -> None:
         controller.admit_at(["10.19.0.1"], request("blue4", slots=1), caller=BLUE)
 
 
-def test_jobs_of_tenant_are_limited_and_come_free_again() -> None:
+def test_tenant_job_quota_is_enforced_and_released() -> None:
     controller, _ = started(quota=TenantQuota(jobs=2))
     for name in ("a", "b"):
         controller.admit(request(name, slots=1), caller=BLUE)

@@ -86,7 +86,7 @@ def contents(remote: RemoteSwitch) -> dict[str, list[tuple[dict[str, int], str, 
     }
 
 
-def test_check_while_another_thread_disconnects_is_a_control_error(
+def test_check_during_disconnect_by_other_thread_raises_unreachable(
     remote: RemoteSwitch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(remote.device.connection, "check_primary", remote.close)
@@ -242,7 +242,7 @@ def test_another_controller_is_noticed(remote: RemoteSwitch, process: Process) -
             remote.device.admit(job())
 
 
-def test_taken_mastership_is_an_event_with_its_election_id(process: Process) -> None:
+def test_lost_mastership_is_event_with_election_id(process: Process) -> None:
     remote = process.remote(election_id=(0, 7))
     controller = Controller(NETWORK, FakeServer(), {"s1": remote}, connect_timeout_s=5.0)
     placed = controller.admit(request()).switch_jobs["s1"]
@@ -313,7 +313,7 @@ def test_controller_that_starts_again_disturbs_nothing(process: Process) -> None
 
 
 @over_both
-def test_agrees_is_false_after_write_with_the_same_election_id(remote: RemoteSwitch) -> None:
+def test_agrees_detects_write_with_same_election_id(remote: RemoteSwitch) -> None:
     jobs = [job()]
     remote.reconcile(HOSTS, jobs)
     assert remote.agrees(HOSTS, jobs)
@@ -383,7 +383,7 @@ def test_switch_is_taken_back_once_another_controller_leaves(remote: RemoteSwitc
 
 
 @over_both
-def test_program_pushed_with_the_same_election_id_is_noticed(remote: RemoteSwitch, process: Process) -> None:
+def test_program_pushed_with_same_election_id_is_detected(remote: RemoteSwitch, process: Process) -> None:
     assert not run(remote.unchanged()), "nothing is known before the first check"
     remote.check()
     assert run(remote.unchanged())
@@ -420,7 +420,7 @@ def test_guaranteed_admission_moves_the_pool_in_one_request(process: Process) ->
 
 
 @over_both
-def test_refusal_of_a_busy_switch_is_no_missing_program(remote: RemoteSwitch, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_busy_switch_refusal_is_not_missing_program(remote: RemoteSwitch, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else the controller would push its program again, and clear the entries of running jobs."""
     busy = grpc.aio.AioRpcError(grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.aio.Metadata(), grpc.aio.Metadata(), "Busy.")
     monkeypatch.setattr(Session, "call", AsyncMock(side_effect=busy))

@@ -31,7 +31,7 @@ def jobs_at(site: Site) -> list[dict[int, int]]:
     return [{number: job.tag for number, job in server.jobs.items()} for server in site.servers]
 
 
-def test_job_is_at_every_server_and_its_tickets_name_all() -> None:
+def test_job_is_everywhere_and_tickets_name_all_servers() -> None:
     site = Site(servers=3)
     controller = site.start()
     admitted = controller.admit(request())
@@ -45,7 +45,7 @@ def test_job_is_at_every_server_and_its_tickets_name_all() -> None:
     assert jobs_at(site) == [{}] * 3
 
 
-def test_job_that_one_server_does_not_take_is_at_none() -> None:
+def test_job_refused_by_one_server_is_at_none() -> None:
     site = Site(servers=3)
     controller = site.start()
     site.servers[2].away = True
@@ -62,7 +62,7 @@ def test_job_that_one_server_does_not_take_is_at_none() -> None:
     assert controller.admit(request()).number in site.servers[2].jobs
 
 
-def test_refused_job_leaves_no_journal_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refused_job_on_full_disk_leaves_no_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     allocate = os.posix_fallocate
 
     def fill(file: int, begin: int, size: int) -> None:
@@ -79,7 +79,7 @@ def test_refused_job_leaves_no_journal_on_a_full_disk(tmp_path: Path, monkeypatc
         assert list(journals.iterdir()) == []
 
 
-def test_events_name_the_server_that_went_and_came_back() -> None:
+def test_events_name_server_lost_and_restored() -> None:
     site = Site(servers=2)
     controller = site.start()
     controller.admit(request())
@@ -94,7 +94,7 @@ def test_events_name_the_server_that_went_and_came_back() -> None:
     assert what(controller, "server") == ["connected: no differences"]
 
 
-def test_decisions_that_one_server_forgot_begin_an_incarnation_at_all() -> None:
+def test_decisions_forgotten_by_one_server_restart_job_everywhere() -> None:
     site = Site(servers=2)
     controller = site.start()
     for server in site.servers:
@@ -152,7 +152,7 @@ def test_job_learns_that_its_servers_are_others(tmp_path: Path) -> None:
         assert controller.workers.state(1, before.tag, 0)["state"] == "superseded"
 
 
-def test_workers_beside_server_send_from_port_of_their_own() -> None:
+def test_workers_beside_server_send_from_own_port() -> None:
     site = Site(servers=2, on_workers=True)
     controller = site.start()
     job = controller.admit(request())
@@ -163,7 +163,7 @@ def test_workers_beside_server_send_from_port_of_their_own() -> None:
         controller.admit(request("b", 4, udp_port=19539))
 
 
-def test_server_takes_aggregates_once_the_controller_starts_with_switches(tmp_path: Path) -> None:
+def test_server_accepts_aggregates_after_controller_starts_with_switches(tmp_path: Path) -> None:
     site, without = Site("tree2x2"), Site("tree2x2", controlled=())
     without.servers = site.servers
     told = []

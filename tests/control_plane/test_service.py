@@ -127,9 +127,7 @@ def test_service_refusal_names_the_reason(address: str) -> None:
             rpc.call(address, method, message)
 
 
-def test_call_of_a_busy_controller_says_that_it_was_reached(
-    site: Site, address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_call_of_busy_controller_says_it_was_reached(site: Site, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     go_on, admit = threading.Event(), site.server.admit
 
     def slow(job: ServerJob) -> None:

@@ -63,7 +63,7 @@ def rows(url: PostgresqlUrl) -> dict[str, list[object]]:
 # Leadership.
 
 
-def test_leadership_of_two_candidates_passes_on_at_the_end(database: PostgresqlUrl) -> None:
+def test_leadership_of_two_candidates_passes_at_end(database: PostgresqlUrl) -> None:
     with candidate(database, "second") as second:
         with candidate(database, "first") as first:
             assert first.take() and not second.take()
@@ -81,7 +81,7 @@ def test_leadership_takes_at_least_the_given_term(database: PostgresqlUrl) -> No
         assert leadership.take() and leadership.term == 90
 
 
-def test_leader_that_died_is_replaced_before_its_lease_ends(database: PostgresqlUrl) -> None:
+def test_dead_leader_is_replaced_before_lease_ends(database: PostgresqlUrl) -> None:
     with candidate(database, "first") as first, candidate(database, "second") as second:
         assert first.take() and not second.take()
         first._database._drop()  # as the system does with the sockets of a killed process
@@ -93,7 +93,7 @@ def test_leader_that_died_is_replaced_before_its_lease_ends(database: Postgresql
             first.wait_until_lost()
 
 
-def test_frozen_leader_is_replaced_and_can_write_nothing_afterwards(database: PostgresqlUrl) -> None:
+def test_frozen_leader_is_replaced_and_cannot_write(database: PostgresqlUrl) -> None:
     with candidate(database, "frozen", SHORT_S) as frozen, candidate(database, "second") as second:
         assert frozen.take()
         with store_of(database, frozen) as old:
@@ -128,9 +128,7 @@ def test_leader_frozen_within_a_transaction_is_replaced(database: PostgresqlUrl)
             assert old.meta("half") is None
 
 
-def test_leader_waits_for_the_switch_of_the_one_before(
-    database: PostgresqlUrl, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_leader_waits_for_switch_of_predecessor(database: PostgresqlUrl, monkeypatch: pytest.MonkeyPatch) -> None:
     site = Site()
     with leading(database) as store:
         site.start(store=store).admit(request("a", slots=5))
@@ -260,7 +258,7 @@ def test_outage_of_the_database_leaves_the_leader(
 # Service.
 
 
-def test_standby_names_the_leader_and_serves_when_it_leads() -> None:
+def test_standby_names_leader_and_serves_when_leading() -> None:
     site = Site()
     with ControllerService(None, "127.0.0.1:0", leader=lambda: "at 10.0.0.1:5") as service:
         address = f"127.0.0.1:{service.port}"
@@ -360,7 +358,7 @@ def test_backup_and_restore_accept_what_the_error_advises(words: list[str], monk
     assert invoke(["controller", *words, "--insecure"]).exit_code == 0
 
 
-def test_database_on_the_network_is_used_with_tls_and_password(
+def test_database_on_network_uses_tls_and_password(
     postgresql: PostgresqlServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("PGPASSWORD", "PGPASSFILE"):

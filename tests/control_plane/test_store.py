@@ -164,7 +164,7 @@ def test_broken_state_file_is_refused(tmp_path: Path) -> None:
         Store(path).jobs()
 
 
-def test_numbers_of_jobs_that_are_all_in_use_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_numbers_with_all_in_use_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lanesum_control.store._MAX_JOB", 0)
     with Store(None) as store, pytest.raises(StoreError, match=r"All 0 job identifiers are in use\. Remove a job"):
         store.new_numbers()
@@ -227,7 +227,7 @@ def test_state_file_with_wrong_value_is_refused(change: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(("old", "new"), [(b"TABLE meta", b"TABLE m\xfeta"), (b"schema", b"sch\xfema")])
-def test_state_file_with_bytes_that_are_no_text_is_refused(old: bytes, new: bytes, tmp_path: Path) -> None:
+def test_state_file_with_invalid_text_is_refused(old: bytes, new: bytes, tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     Store(path).close()
     data = path.read_bytes()

@@ -171,7 +171,7 @@ class Liar(grpc.GenericRpcHandler):
         next(asked, None)
 
 
-def test_answers_that_are_no_messages_are_a_lost_switch(tmp_path: Path) -> None:
+def test_answers_that_are_no_messages_lose_switch(tmp_path: Path) -> None:
     liar, address, changed = Liar(), f"unix:{tmp_path / 's.sock'}", threading.Event()
     server = grpc.server(ThreadPoolExecutor(2), handlers=[liar])
     server.add_insecure_port(address)

@@ -167,7 +167,7 @@ def freeze_leader(database: PostgresqlUrl, leader: subprocess.Popen[str], worker
     workers.go_on()
 
 
-def test_standby_takes_over_from_killed_leader_and_from_frozen_one(
+def test_standby_takes_over_from_killed_and_frozen_leader(
     parts: Parts, database: PostgresqlUrl, protocol: Protocol
 ) -> None:
     with parts.controller("first") as first:

@@ -146,7 +146,7 @@ def test_certificate_and_token_of_a_job_join_it(
         assert member.superseded, "the stream has the identity of the worker"
 
 
-def test_renewed_certificate_is_used_from_the_next_connection_on(
+def test_renewed_certificate_is_used_from_next_connection(
     folder: Path, controller_at: Start, act_as: ActAs, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copytree(folder / "old", tmp_path / "service")
@@ -294,7 +294,7 @@ def test_token_never_leaves_the_host_unencrypted(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize("text", ["", "\n", "two words", "a\nb", "é", "x" * 1000])
-def test_file_without_a_token_is_refused_without_its_text(
+def test_file_without_token_is_refused_without_its_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     (tmp_path / "token").write_text(text)
@@ -343,7 +343,7 @@ def parts(folder: Path, tmp_path: Path) -> Iterator[tuple[str, Path]]:
                 one.wait(30)
 
 
-def test_commands_with_tls_work_together_and_log_who_was_refused(
+def test_commands_with_tls_interoperate_and_log_refused_callers(
     parts: tuple[str, Path], folder: Path, act_as: ActAs
 ) -> None:
     address, log = parts

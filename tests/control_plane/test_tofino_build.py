@@ -107,7 +107,7 @@ tofino/sizes.p4:39:2: error: #error SLOTS is none of the numbers that the source
 """
 
 
-def test_size_that_the_sources_lack_names_the_nearest_profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_size_missing_in_sources_names_nearest_profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     a_tool(tmp_path, COMPILER, f"echo '{NO_SUCH_SIZE}' >&2\nexit 1\n")
     a_tool(tmp_path, ASSEMBLER, "exit 1\n")
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -206,7 +206,7 @@ def test_profile_that_the_assembler_refuses_is_named() -> None:
         tofinobuild._refuse(profile("tofino1-w32"), "main.bfa:5: error: no such container")
 
 
-def test_parser_errors_above_the_lowest_bit_fail_the_build() -> None:
+def test_parser_errors_above_lowest_bit_fail_build() -> None:
     """The chip's parser writes its errors from bit 0 of a container on."""
     built, place = profile("tofino1-w32"), "  ig_intr_md_from_prsr.parser_err: {{  stage 0: {} }} \n"
     for container in ("H12", "W1(0..15)"):
@@ -216,7 +216,7 @@ def test_parser_errors_above_the_lowest_bit_fail_the_build() -> None:
 
 
 @pytest.mark.parametrize("field", ["meta.access", "meta.torn"])
-def test_unset_field_in_the_place_of_another_fails_the_build(field: str) -> None:
+def test_unset_field_sharing_container_fails_build(field: str) -> None:
     """The field would be what the earlier one left in the container."""
 
     def context(lsb: int) -> dict[str, Any]:
@@ -264,7 +264,7 @@ def test_compiler_that_prints_nothing_fails_the_build(tmp_path: Path, monkeypatc
 
 
 @pytest.mark.parametrize("pipes", [2, 4])
-def test_binaries_are_packed_for_the_pipes_that_there_are(tmp_path: Path, pipes: int) -> None:
+def test_binaries_are_packed_for_existing_pipes(tmp_path: Path, pipes: int) -> None:
     for name in ("tofino.bin", "context.json", "x.bfrt.json"):
         (tmp_path / name).write_bytes(name.encode())
     made = Built(profile("tofino1-w32"), tmp_path / "tofino.bin", {}, ParserCycles(21, 10), (tmp_path / "x.bfrt.json",))
@@ -303,7 +303,7 @@ def test_exhausted_resource_is_read_from_the_messages() -> None:
         (profile("tofino1-w32"), None),
     ],
 )
-def test_nearest_profile_has_same_chip_and_no_more_passes(refused: TofinoProfile, fitting: str | None) -> None:
+def test_nearest_profile_keeps_chip_and_adds_no_passes(refused: TofinoProfile, fitting: str | None) -> None:
     found = nearest(refused)
     assert (found.name if found else None) == fitting
 

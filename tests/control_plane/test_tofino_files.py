@@ -95,7 +95,7 @@ def test_page_is_the_report_s() -> None:
     assert page_with(text, generated_parts(ROOT)) == text
 
 
-def test_topology_of_the_page_has_hosts_at_one_pipe() -> None:
+def test_topology_of_page_has_hosts_at_one_pipe() -> None:
     text, cpu = re.findall(r"^```yaml\n(.*?)^```", (ROOT / PAGE).read_text(), re.MULTILINE | re.DOTALL)
     topology = parse(text.replace("links:\n", cpu), PAGE)
     assert [name for name, node in topology.nodes.items() if node.is_cpu] == ["os1"]

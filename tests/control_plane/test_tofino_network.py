@@ -36,7 +36,7 @@ def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     ],
     ids=lambda what: what.name if isinstance(what, LaneOp) else "",
 )
-def test_sums_of_the_chips_program_are_the_codec_s(site: Site, codec: codecs.Codec | str, op: LaneOp) -> None:
+def test_sums_of_chip_program_match_codec(site: Site, codec: codecs.Codec | str, op: LaneOp) -> None:
     before = site.controller.counters()
     name = codec if isinstance(codec, str) else None
     job = site.controller.admit(JobRequest(op.name.lower(), HOSTS, slots=8, codec=name))
@@ -50,7 +50,7 @@ def test_sums_of_the_chips_program_are_the_codec_s(site: Site, codec: codecs.Cod
     site.controller.remove(job.request.name)
 
 
-def test_workers_at_several_pipes_get_the_codec_s_sums(tmp_path: Path) -> None:
+def test_sums_of_workers_at_several_pipes_match_codec(tmp_path: Path) -> None:
     """One worker in pipe 0, with the server; two in pipe 1, which combines."""
     with running(tmp_path, TofinoSwitch(), tofino_pipeline("tofino1-w32"), "10.96.", {2: 129, 3: 130}) as site:
         job = site.controller.admit(JobRequest("apart", HOSTS, slots=8))

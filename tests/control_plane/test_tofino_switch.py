@@ -113,7 +113,7 @@ def test_recirculation_is_set_up_and_kept(remote: RemoteSwitch) -> None:
 
 
 @over_both
-def test_cpu_port_is_written_with_its_host_and_kept(remote: RemoteSwitch) -> None:
+def test_cpu_port_is_written_with_host_and_kept(remote: RemoteSwitch) -> None:
     """Not for hosts behind another switch, which have the same MAC address here."""
     elsewhere = HostPort(3, 0x0A010003, SWITCH_MAC, attached=False)
     remote.reconcile([host(1), elsewhere], [])
@@ -143,9 +143,7 @@ def test_recirculation_ports_are_the_configuration_s(process: Process) -> None:
         ([68, 68], r"A recirculation port is named twice: 68, 68"),
     ],
 )
-def test_ports_that_send_nothing_around_are_refused_before_the_push(
-    process: Process, ports: list[int], message: str
-) -> None:
+def test_ports_without_recirculation_are_refused_before_push(process: Process, ports: list[int], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         RemoteSwitch(process.address, PIPELINE, recirculation=ports)
     assert process.device.tna is None
@@ -183,7 +181,7 @@ def network(**ports: int) -> Network:
         (196, r"Port 196 is the recirculation port of pipe 1 of Tofino 1\. Give the link another port"),
     ],
 )
-def test_network_with_ports_chip_lacks_is_refused_before_push(process: Process, port: int, message: str) -> None:
+def test_network_with_ports_chip_lacks_is_refused(process: Process, port: int, message: str) -> None:
     switch = RemoteSwitch(process.address, PIPELINE)
     with pytest.raises(ConfigurationError, match=message):
         Controller(network(w3=port), FakeServer(), {"s1": switch}, accumulator_words=32)
@@ -221,7 +219,7 @@ def test_entries_of_all_pipes_are_repaired(process: Process, remote: RemoteSwitc
     assert remote.reconcile(hosts, []) == []
 
 
-def test_restarted_agent_gets_the_parts_of_all_pipes_again(protocol: Protocol, tmp_path: Path) -> None:
+def test_restarted_agent_gets_parts_of_all_pipes(protocol: Protocol, tmp_path: Path) -> None:
     mine, hosts = job_in_pipes(), [host(port) for port in (1, 2, 385, 386)] + [SERVER]
     switch = RemoteSwitch(Process(tmp_path, protocol).address, PIPELINE)
     for _ in range(2):
@@ -234,7 +232,7 @@ def test_restarted_agent_gets_the_parts_of_all_pipes_again(protocol: Protocol, t
 
 
 @over_both
-def test_workers_in_two_pipes_are_summed_by_the_chip(process: Process) -> None:
+def test_workers_in_two_pipes_are_summed_by_chip(process: Process) -> None:
     switch = RemoteSwitch(process.address, PIPELINE)
     controller = Controller(network(w3=130), FakeServer(), {"s1": switch}, accumulator_words=32, connect_timeout_s=5.0)
     apart = controller.admit(JobRequest("apart", ("w1", "w2", "w3"), slots=8))
@@ -250,7 +248,7 @@ def test_workers_in_two_pipes_are_summed_by_the_chip(process: Process) -> None:
     controller.close()
 
 
-def test_workers_in_pipes_that_cannot_combine_are_the_servers(process: Process) -> None:
+def test_workers_in_uncombinable_pipes_are_summed_by_server(process: Process) -> None:
     """As with programs without table combine. With a quorum the server would have to sum the pipes' sums."""
     switch = RemoteSwitch(process.address, PIPELINE, recirculation=[])
     controller = Controller(network(w3=130), FakeServer(), {"s1": switch}, accumulator_words=32, connect_timeout_s=5.0)
@@ -296,7 +294,7 @@ def test_pipe_without_recirculation_leaves_foreign_entries_alone(process: Proces
 
 
 @pytest.mark.parametrize("pipe", range(4))
-def test_packets_of_several_passes_go_around_in_every_pipe(process: Process, pipe: int) -> None:
+def test_packets_of_several_passes_recirculate_in_every_pipe(process: Process, pipe: int) -> None:
     """A recirculation port in their own pipe is enough."""
     switch = RemoteSwitch(process.address, WIDE, recirculation=[128 * pipe + 6])
     switch.connect(5.0)
@@ -309,7 +307,7 @@ def test_packets_of_several_passes_go_around_in_every_pipe(process: Process, pip
     switch.close()
 
 
-def test_pipe_without_recirculation_gets_no_packets_of_several_passes(process: Process) -> None:
+def test_pipe_without_recirculation_gets_no_multi_pass_packets(process: Process) -> None:
     switch = RemoteSwitch(process.address, WIDE, recirculation=[134])
     switch.connect(5.0)
     switch.reconcile([host(0), host(1), SERVER], [])
@@ -319,7 +317,7 @@ def test_pipe_without_recirculation_gets_no_packets_of_several_passes(process: P
     switch.close()
 
 
-def test_workers_in_a_pipe_without_recirculation_are_the_servers(process: Process) -> None:
+def test_workers_without_recirculation_port_are_summed_by_server(process: Process) -> None:
     switch = RemoteSwitch(process.address, WIDE, recirculation=[134])
     controller = Controller(network(), FakeServer(), {"s1": switch}, accumulator_words=256, connect_timeout_s=5.0)
     still = controller.admit(JobRequest("still", ("w1", "w2"), slots=8))

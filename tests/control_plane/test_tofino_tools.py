@@ -89,7 +89,7 @@ def small_program(architecture: str, registers: int = 1, cells: int = 256, words
         ("tofino1", {"words": 200}, "out of packet header containers"),
     ],
 )
-def test_program_that_is_too_large_is_refused_with_the_resource(
+def test_program_too_large_is_refused_with_resource(
     chip: str, size: dict[str, int], resource: str, tmp_path: Path
 ) -> None:
     wanted = custom_profile(chip, 8, 2_048, 1, P4SRC)

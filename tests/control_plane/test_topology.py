@@ -200,7 +200,7 @@ REPEATED = b"a: &a [" + b"1," * 1000 + b"]\nb: &b [" + b"*a," * 1000 + b"]\nc: [
     ],
     ids=["bytes", "nul", "date", "deep", "aliases", "itself", "long"],
 )  # fmt: skip
-def test_load_file_without_valid_yaml_raises_a_typed_error(content: bytes, tmp_path: Path) -> None:
+def test_load_file_without_valid_yaml_raises(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "broken.yaml"
     path.write_bytes(content)
     with pytest.raises(TopologyError, match=r"invalid YAML|not text"):
@@ -247,7 +247,7 @@ def test_errors_of_a_list_of_servers(servers: str, says: str) -> None:
     check_line(STAR4, "name: star4", f"servers: {servers}\nname: star4", says)
 
 
-def test_list_of_servers_needs_no_node_of_the_kind() -> None:
+def test_list_of_servers_requires_no_server_node() -> None:
     text = STAR4.replace("name: star4", "servers: [w1]\nname: star4", 1)
     text = text.replace("  server: {kind: server, ip: 10.19.0.100}\n", "")
     text = "".join(line for line in text.splitlines(keepends=True) if '"server"]' not in line)
@@ -284,7 +284,7 @@ _CPU_NODES = STAR4.replace(
 _CPU_LINKS = '  - endpoints: ["s1:64", "os1"]\n'
 
 
-def test_controller_with_mac_address_of_switches_is_at_cpu_port() -> None:
+def test_controller_with_switch_mac_is_at_cpu_port() -> None:
     """Beside the node of the controller, or in its place; one at a switch."""
     second = _CPU_LINKS.replace("64", "66").replace("os1", "os2")
     with pytest.raises(TopologyError, match="the CPU port of s1 is that of os1 already"):
@@ -297,7 +297,7 @@ def test_controller_with_mac_address_of_switches_is_at_cpu_port() -> None:
     assert [name for name, host in load("star4").host_ports(loopback=False).items() if host.is_cpu] == []
 
 
-def test_host_behind_another_switch_is_not_at_the_cpu_port() -> None:
+def test_host_behind_other_switch_has_no_cpu_port() -> None:
     tree = load("tree2x2")
     assert not any(host.is_cpu for name in tree.switches() for host in tree.host_ports(name, loopback=False).values())
 
@@ -385,7 +385,7 @@ def test_builder_errors_name_the_topology(tmp_path: Path) -> None:
         build.topology()
 
 
-def test_builder_gives_no_port_or_address_that_is_named_later() -> None:
+def test_builder_avoids_ports_and_addresses_named_later() -> None:
     build = TopologyBuilder("lab", addresses="10.7.0.0/28")
     build.switch("s1")
     build.worker("w1", at="s1")

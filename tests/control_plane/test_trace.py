@@ -136,7 +136,7 @@ def check_spans_of_steps(events: list[dict[str, Any]], worker: int) -> None:
 
 
 @pytest.mark.skipif(availability().core is None, reason=availability().reason)  # whose spans are expected
-def test_trace_of_two_workers_is_ordered_and_on_one_clock(tmp_path: Path) -> None:
+def test_trace_of_workers_is_ordered_on_one_clock(tmp_path: Path) -> None:
     with controlled(2, "fixed") as (_, environment):
         address = environment["LANESUM_CONTROLLER"]
         with Training(address, "train", 2) as training:
@@ -177,7 +177,7 @@ def test_nothing_is_recorded_without_a_trace() -> None:
     assert phases.spans is None
 
 
-def test_spans_that_the_controller_reads_are_those_of_phases() -> None:
+def test_spans_read_by_controller_are_those_of_phases() -> None:
     phases = Phases()
     names = {one._name for one in vars(phases).values() if hasattr(one, "_name")}
     assert {*SPANS} == names | {ROUND}
@@ -295,7 +295,7 @@ def trace_file(tmp_path: Path) -> Path:
     return path
 
 
-def test_profile_is_moved_to_the_clock_of_the_trace(tmp_path: Path) -> None:
+def test_profile_is_moved_to_clock_of_trace(tmp_path: Path) -> None:
     path = trace_file(tmp_path)
     before = json.loads(path.read_text())["traceEvents"]
     done = invoke(["job", "merge-profile", str(path), f"1={profile(tmp_path)}"])
@@ -328,9 +328,7 @@ def test_profile_that_is_wrong_is_refused(tmp_path: Path, argument: str, more: d
     assert path.read_bytes() == before
 
 
-def test_merged_timeline_that_cannot_be_written_keeps_the_earlier_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_merged_timeline_with_write_error_keeps_earlier_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = trace_file(tmp_path)
     before = path.read_bytes()
 

@@ -57,7 +57,7 @@ def test_jobs_of_another_client_are_an_event(tmp_path: Path) -> None:
         changes.until(lambda: not watched.status().jobs)
 
 
-def test_calls_need_no_new_connection_while_the_stream_is_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calls_during_open_stream_use_no_new_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     address = f"unix:{tmp_path}/server.sock"
     changes, opened = Changes(), []
     call = json_grpc.call

@@ -115,7 +115,7 @@ def test_hook_on_gpu_has_bits_of_host(codec: str, gpu: torch.device) -> None:
     assert here == there
 
 
-def test_busy_gpu_delays_neither_hook_nor_other_all_reduces(gpu: torch.device) -> None:
+def test_busy_gpu_delays_neither_hook_nor_other_reductions(gpu: torch.device) -> None:
     """Neither the hook nor ``all_reduce_async`` waits, nor does an all-reduce of the host in flight."""
     if gpu.type != "cuda":
         pytest.skip("needs a GPU that can be kept busy")
@@ -183,7 +183,7 @@ print(torch._C._cuda_hasPrimaryContext(0), torch._C._cuda_hasPrimaryContext(1))
 """
 
 
-def test_staging_of_second_gpu_uses_no_memory_of_first(gpu: torch.device) -> None:
+def test_staging_of_second_gpu_leaves_first_unused(gpu: torch.device) -> None:
     """A thread that has not chosen a device would use the first one."""
     if gpu.type != "cuda" or torch.cuda.device_count() < 2:
         pytest.skip("needs two GPUs")

@@ -160,7 +160,7 @@ def manifests() -> list[dict[str, Any]]:
     return [one for name in kustomization["resources"] for one in yaml.safe_load_all((MANIFESTS / name).read_text())]
 
 
-def test_manifests_run_commands_with_their_ports_and_few_privileges() -> None:
+def test_manifests_run_commands_with_ports_and_few_privileges() -> None:
     found = manifests()
     configuration.check(str(MANIFESTS / "lanesum.toml"))
     load(MANIFESTS / "topology.yaml")
@@ -219,7 +219,7 @@ def run_script(name: str, **variables: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("status", [0, 1])
-def test_prolog_fails_on_a_node_that_cannot_be_used(tmp_path: Path, status: int) -> None:
+def test_prolog_on_unusable_node_fails(tmp_path: Path, status: int) -> None:
     command = tmp_path / "lanesum"
     command.write_text(f'#!/bin/sh\necho "problem of $1"\nexit {status}\n')
     command.chmod(0o755)

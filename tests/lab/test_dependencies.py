@@ -24,7 +24,7 @@ def test_dependencies_of_a_worker_are_two_packages() -> None:
     assert closure(WORKER) == {"lanesum", "numpy", "grpcio", "typing-extensions"}
 
 
-def test_installed_files_of_production_are_those_of_their_wheels() -> None:
+def test_installed_production_files_are_those_of_wheels() -> None:
     assert list(changed_files(closure(PRODUCTION) & REVIEWED.pinned.keys())) == []
 
 

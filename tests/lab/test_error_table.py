@@ -68,9 +68,7 @@ def provoke(tmp_path: Path) -> list[LanesumError]:
     return errors
 
 
-def test_page_of_errors_has_the_message_of_errors_that_occur(
-    messages: list[error_table.Message], tmp_path: Path
-) -> None:
+def test_page_of_errors_has_messages_that_occur(messages: list[error_table.Message], tmp_path: Path) -> None:
     for error in provoke(tmp_path):
         kinds = {kind.__name__ for kind in type(error).__mro__}
         found = [one for one in messages if one.error in kinds and re.fullmatch(pattern(one), str(error), re.DOTALL)]
@@ -101,7 +99,7 @@ def find(number): raise StatusError(NOT_FOUND, f"There is no table {number}", b"
     assert (message.error, message.what, message.next_step) == ("StatusError", "There is no table …", "")
 
 
-def test_message_of_equally_named_functions_is_typed_by_module() -> None:
+def test_message_of_namesake_functions_is_typed_by_module() -> None:
     parsed = {
         "hook.py": """class LanesumError(Exception): "Root."
 def _refused(why) -> LanesumError: return LanesumError(why)
@@ -134,7 +132,7 @@ def test_symptoms_of_troubleshooting_are_provoked_by_tests(tests: str) -> None:
         assert re.search(re.escape(symptom).replace(re.escape("..."), ".*"), tests), symptom
 
 
-def test_every_type_of_error_is_provoked_by_a_test(
+def test_every_error_type_is_provoked_by_test(
     parsed: dict[str, ast.Module], messages: list[error_table.Message], tests: str
 ) -> None:
     known = {name for name in error_table.error_classes(parsed) if name in tests}

@@ -11,7 +11,7 @@ import pytest
 from lanesum_lab.processor_time import processor_s
 
 
-def test_processor_time_of_this_process_is_that_of_its_clock() -> None:
+def test_processor_time_of_own_process_matches_clock() -> None:
     before = time.process_time()
     found = processor_s(os.getpid())
     assert before <= found <= time.process_time()

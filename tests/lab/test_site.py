@@ -49,7 +49,7 @@ def test_modules_of_the_reference_exist() -> None:
         assert resolves(module), module
 
 
-def test_slot_picture_shows_whole_sums_under_loss_duplicates_and_delay() -> None:
+def test_slot_picture_shows_whole_sums_under_faults() -> None:
     steps = slot_picture.run()
     done = [state for step in steps for state in step.sets if state is not None and state[3]]
     assert {(workers, total) for _, workers, total, _ in done} == {(0b111, 1 + 2 + 3)}

@@ -65,7 +65,7 @@ def test_command_writes_the_events_of_one_step(made: dict[str, Any], tmp_path: P
     assert {one["args"]["step"] for one in found["traceEvents"] if one["name"] == "lanesum::encode"} == {2}
 
 
-def test_picture_has_a_bar_for_each_span_at_its_time(made: dict[str, Any]) -> None:
+def test_picture_has_bar_at_time_of_each_span(made: dict[str, Any]) -> None:
     picture = step_picture.svg(step_picture.excerpt(made, 2, "a <test>"))
     bars = [(float(x), float(width), color) for x, width, color in BAR.findall(picture)]
     per_us = (1040 - 170) / 4040
@@ -79,7 +79,7 @@ def test_picture_has_a_bar_for_each_span_at_its_time(made: dict[str, Any]) -> No
     assert "Worker 1 begins the first round last" in picture and "a &lt;test&gt;" in picture
 
 
-def test_picture_of_docs_has_every_span_of_four_workers() -> None:
+def test_picture_of_docs_has_spans_of_four_workers() -> None:
     trace = timeline.read_timeline(TRACE)
     check_format(trace["traceEvents"])
     found = step_picture.steps(trace)

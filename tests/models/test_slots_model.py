@@ -135,7 +135,7 @@ def test_parse_of_an_incomplete_search_does_not_pass(before: str, after: str) ->
     assert not check.parse(run, report).passed
 
 
-def test_parse_of_a_mutant_passes_with_an_assertion_only() -> None:
+def test_parse_mutant_passes_with_assertion_only() -> None:
     mutant = next(run for run in check.MATRIX if run.kind == "mutant")
     assert not check.parse(mutant, REPORT).passed
     failed = "pan:1: assertion violated (own<p) (at depth 12)\n" + REPORT.replace("errors: 0", "errors: 1")

@@ -45,7 +45,7 @@ def test_controller_answers_recorded_calls_with_the_same_fields() -> None:
     assert {call["method"] for call in CALLS} >= {rpc.ADMIT, rpc.JOIN, rpc.KEEPALIVE, rpc.REMOVE, rpc.EVENTS}
 
 
-def test_call_of_another_version_of_the_service_is_refused() -> None:
+def test_call_of_other_service_version_is_refused() -> None:
     with ControllerService(Site().start(), "127.0.0.1:0") as running:
         address = f"127.0.0.1:{running.port}"
         for service, method in (("lanesum.v2.Controller", rpc.JOBS), (rpc.SERVICE, "Jobs2")):

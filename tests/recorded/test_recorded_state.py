@@ -47,7 +47,7 @@ def test_every_supported_version_is_recorded() -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_store_of_a_recorded_file_has_jobs_tickets_and_ranges(version: int, tmp_path: Path) -> None:
+def test_store_of_recorded_file_has_jobs_and_tickets(version: int, tmp_path: Path) -> None:
     site = Site("tree2x2")
     with Store(recorded(version, tmp_path)) as store:
         controller = site.start(store=store)
@@ -67,7 +67,7 @@ def test_store_of_a_recorded_file_has_jobs_tickets_and_ranges(version: int, tmp_
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_migrated_file_has_the_tables_of_a_new_one(version: int, tmp_path: Path) -> None:
+def test_migrated_file_has_tables_of_new_one(version: int, tmp_path: Path) -> None:
     path = recorded(version, tmp_path)
     Store(path).close()
     Store(tmp_path / "new.db").close()

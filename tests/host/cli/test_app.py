@@ -110,7 +110,7 @@ def test_version_is_that_of_the_package() -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_version_of_a_command_is_that_of_its_package(name: str) -> None:
+def test_version_of_command_is_that_of_its_package(name: str) -> None:
     result = invoke([name, "--version"])
     distribution = COMMANDS[name].distribution
     assert (result.exit_code, result.output) == (0, f"{distribution} {importlib.metadata.version(distribution)}\n")
@@ -147,7 +147,7 @@ def test_help_imports_no_other_package() -> None:
     assert not loaded & {"lanesum_control", "lanesum_switch", "lanesum_lab", "grpc", "numpy", "torch", "typer"}
 
 
-def test_error_of_a_command_is_printed_with_its_next_step(install: Install) -> None:
+def test_error_of_command_is_printed_with_next_step(install: Install) -> None:
     def main(_arguments: Sequence[str]) -> int:
         raise LanesumError("It broke.", "Mend it.")
 

@@ -96,7 +96,7 @@ def test_all_workers_decode_the_same_bits(name: str, average: bool) -> None:
             assert np.isfinite(run.values).all()
 
 
-def test_mean_is_the_sum_over_the_number_of_workers(name: str) -> None:
+def test_mean_is_sum_over_number_of_workers(name: str) -> None:
     for size in FEW_SIZES:
         total, mean = (reduce(job_of(name), normal(size), average=average).values for average in (False, True))
         np.testing.assert_allclose(total, mean * WORKERS, rtol=1e-5, atol=1e-6)
@@ -162,7 +162,7 @@ def test_value_that_is_not_finite_is_refused(name: str, past: int, complete: boo
                 reduce(job, vectors, round=past, complete=complete)
 
 
-def test_value_that_is_not_finite_is_named_by_its_parameter(name: str) -> None:
+def test_value_not_finite_is_named_by_parameter(name: str) -> None:
     x = normal(100)[0]
     x[70] = np.nan
     context = CodecContext(workers=1, worker=0, tensor="t", parts=(Part("a", 0, 60), Part("b", 60, 100)))

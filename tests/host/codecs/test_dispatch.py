@@ -33,7 +33,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("name", "options"), CASES, ids=str)
-def test_bits_are_the_same_for_any_number_of_threads(
+def test_bits_are_equal_for_any_number_of_threads(
     name: str, options: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for size in SIZES:

@@ -39,7 +39,7 @@ def test_error_of_the_running_mean_vanishes() -> None:
     assert np.sum((lost / rounds - x) ** 2) / power > 0.006
 
 
-def test_error_of_the_running_mean_vanishes_sooner_with_feedback() -> None:
+def test_running_mean_error_vanishes_sooner_with_feedback() -> None:
     # New signs in every round make an error of each that is independent of the others', so it falls without memory too.
     x = gaussian(1)
     policies = [ErrorFeedback(THC(workers=2)) for _ in range(2)]
@@ -62,7 +62,7 @@ def test_sent_plus_remembered_is_what_was_given() -> None:
     assert policy.memory("other") is None
 
 
-def test_tensors_do_not_share_memory_and_can_be_forgotten() -> None:
+def test_tensors_have_separate_memory_that_can_be_forgotten() -> None:
     policy = ErrorFeedback(FixedPoint(workers=1))
     for name, size in (("a", 3), ("b", 5)):
         simulate([policy], [gaussian(3, size)], tensor=name)

@@ -45,7 +45,7 @@ def bound(vectors: list[np.ndarray], values: np.ndarray, block: int) -> np.ndarr
 
 @settings(deadline=None, max_examples=150)
 @given(jobs())
-def test_mean_is_within_its_bound_and_equal_on_all_workers(
+def test_mean_is_within_bound_and_equal_everywhere(
     job: tuple[list[np.ndarray], int],
 ) -> None:
     vectors, block = job
@@ -60,7 +60,7 @@ def test_mean_is_within_its_bound_and_equal_on_all_workers(
 
 @settings(deadline=None, max_examples=100)
 @given(jobs(), st.booleans())
-def test_few_values_are_gathered_and_added_in_worker_order(job: tuple[list[np.ndarray], int], average: bool) -> None:
+def test_few_values_are_gathered_and_added_in_order(job: tuple[list[np.ndarray], int], average: bool) -> None:
     vectors, _ = job
     workers, size = len(vectors), vectors[0].size
     codec = FixedPoint(workers=workers)
@@ -78,7 +78,7 @@ def test_few_values_are_gathered_and_added_in_worker_order(job: tuple[list[np.nd
         assert result.residual is not None and not result.residual.any()
 
 
-def test_only_what_fits_is_gathered_and_never_with_a_quorum() -> None:
+def test_gather_is_bounded_and_absent_with_quorum() -> None:
     codec = FixedPoint(workers=3, gathered=30)
     rng = np.random.default_rng(2)
 
@@ -115,7 +115,7 @@ def test_rounds_half_to_even() -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 3, 8])
-def test_units_that_are_powers_of_two_sum_whole_numbers_exactly(workers: int) -> None:
+def test_power_of_two_units_sum_whole_numbers_exactly(workers: int) -> None:
     generator = np.random.default_rng(workers)
     vectors = [generator.integers(-10_000, 10_000, 3000).astype(np.float32) for _ in range(workers)]
     run = simulate(FixedPoint(workers=workers, power_of_two=True), vectors, average=False, keep_residual=True)
@@ -139,7 +139,7 @@ def test_magnitudes_from_zero_to_the_largest() -> None:
     np.testing.assert_allclose(run.values[30:], x[30:], atol=2e-9)
 
 
-def test_small_block_beside_a_large_one_keeps_its_precision() -> None:
+def test_small_block_beside_large_one_keeps_precision() -> None:
     x = np.concatenate([np.full(8, 1e30), np.linspace(-1e-30, 1e-30, 8)]).astype(np.float32)
     run = simulate(FixedPoint(workers=2, block=8), [x, x])
     np.testing.assert_allclose(run.values, x, rtol=1e-6, atol=1e-38)

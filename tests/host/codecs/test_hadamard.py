@@ -28,7 +28,7 @@ def sample(size: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("size", [1, 2, 8, 64, 1024, 2048])
-def test_equals_the_orthonormal_matrix_and_is_its_own_inverse(size: int) -> None:
+def test_rotation_is_orthonormal_and_its_own_inverse(size: int) -> None:
     x = sample(size)
     y = x.copy()
     rotate_orthonormally(y)

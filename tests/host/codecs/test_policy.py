@@ -119,7 +119,7 @@ def test_warm_up_is_in_fixed_point() -> None:
     assert names(job[0]) == {"embedding": "sketch", "bias": "fixed", "weight": "thc", "norm": "fixed"}
 
 
-def test_error_feedback_is_by_parameter_and_outlives_new_buckets() -> None:
+def test_error_feedback_by_parameter_outlives_new_buckets() -> None:
     codec = [Policy(workers=2, rules=(Rule(TopK(workers=2, density=0.05), min_size=100),)) for _ in range(2)]
     total = np.zeros(PARTS[-1].stop)
     vectors = gradients(3, 2)
@@ -142,7 +142,7 @@ def test_error_feedback_is_by_parameter_and_outlives_new_buckets() -> None:
 
 @pytest.mark.parametrize(("reaction", "error"), [("mean", UnencodableError), ("raise", NotFiniteError)])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_raise_is_for_all_workers_and_names_the_parameter(bad: float, reaction: str, error: type[CodecError]) -> None:
+def test_raise_reaches_all_workers_and_names_parameter(bad: float, reaction: str, error: type[CodecError]) -> None:
     job = job_of(2, not_finite=reaction)
     vectors = gradients(0, 2)
     vectors[1][PARTS[2].start + 5] = bad
@@ -160,7 +160,7 @@ def test_raise_is_for_all_workers_and_names_the_parameter(bad: float, reaction: 
             steps.send(summed)
 
 
-def test_skip_is_for_all_workers_and_changes_no_memory() -> None:
+def test_skip_reaches_all_workers_and_keeps_memory() -> None:
     job = job_of(3, not_finite="skip")
     run(job, gradients(0, 3), 0)
     before = [one.state_dict() for one in job]
@@ -217,7 +217,7 @@ def test_parameter_without_values_has_no_density() -> None:
     assert set(job[0].state_dict()["densities"]) == {"weight"}
 
 
-def test_vector_without_a_name_has_no_memory_of_another() -> None:
+def test_vector_without_name_has_no_memory_of_another() -> None:
     job = [codecs.get("policy", workers=1)]
     large, small = (np.random.default_rng(seed).standard_normal(5000, np.float32) for seed in range(2))
     simulate(job, [large * np.float32(1000)])
@@ -278,7 +278,7 @@ class Tensor:
         return [(shape.words, shape.result_words) for shape in run.rounds]
 
 
-def test_residual_of_a_dense_codec_is_not_sent_as_floats() -> None:
+def test_residual_of_dense_codec_is_not_sent_uncompressed() -> None:
     tensor = Tensor(workers=1)
     bits = [tensor.reduce(0.03) for _ in range(6)]
     assert [name for name, _, _ in bits] == ["thc"] + ["auto"] * 5
@@ -339,7 +339,7 @@ def test_union_near_the_limit_keeps_the_codec() -> None:
     assert set(found[1:]) == {"auto"}
 
 
-def test_density_is_estimated_from_a_sample_of_any_structure() -> None:
+def test_density_is_estimated_from_sample_of_any_structure() -> None:
     size, row = 1 << 17, 64
     rows, columns = np.zeros((size // row, row), np.float32), np.zeros((size // row, row), np.float32)
     rows[::10], columns[:, ::8] = 1, 1

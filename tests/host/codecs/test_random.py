@@ -53,7 +53,7 @@ def test_uniforms_are_in_the_half_open_unit_interval() -> None:
     assert abs(many.mean() - 0.5) < 0.004 and abs(many.var() - 1 / 12) < 0.001
 
 
-def test_signs_are_balanced_and_a_prefix_of_longer_ones() -> None:
+def test_signs_are_balanced_and_prefix_of_longer_ones() -> None:
     long = signs(1 << 16, seed=42)
     assert set(long.tolist()) == {-1.0, 1.0} and abs(long.mean()) < 0.015
     assert (signs(1000, seed=42) == long[:1000]).all()

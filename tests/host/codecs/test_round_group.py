@@ -60,7 +60,7 @@ class Grouped:
 VECTORS = [np.array([1, 2, 3], np.float32), np.array([5, 0, 4], np.float32)]
 
 
-def test_every_round_of_a_group_has_its_own_aggregate() -> None:
+def test_every_round_of_group_has_own_aggregate() -> None:
     codec = Grouped(2)
     run = simulate(codec, VECTORS)
     assert run.values.tolist() == [6, 2, 7, 10]

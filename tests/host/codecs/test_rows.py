@@ -53,7 +53,7 @@ def test_words_follow_union_not_the_tensor() -> None:
 
 
 @pytest.mark.parametrize("rows", [[3, 3], [4, 2], [-1], [NUM_ROWS]], ids=str)
-def test_row_numbers_out_of_order_or_range_are_refused(rows: list[int]) -> None:
+def test_row_numbers_unordered_or_out_of_range_raise(rows: list[int]) -> None:
     with pytest.raises(
         ConfigurationError, match=r"The numbers of \d rows do not increase from 0 to at most \d+\. Coalesce the tensor"
     ):

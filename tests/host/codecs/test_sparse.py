@@ -82,7 +82,7 @@ def test_sums_of_whole_numbers_are_exact(kind: type[Any], workers: int, overlap:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("block", [None, 1, 8, 1024])
 @pytest.mark.parametrize("size", [1, 7, 1023, 1025, 9000])
-def test_any_block_and_length_that_is_no_multiple_of_it(kind: type[Any], block: int | None, size: int) -> None:
+def test_length_not_multiple_of_block_is_exact(kind: type[Any], block: int | None, size: int) -> None:
     rounds = []
     for number in range(3):
         chosen = masks(number, 3, size, 0.1, 0.5)
@@ -106,7 +106,7 @@ def test_all_zero_vectors_take_no_values() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_dense_vector_is_sent_and_reported_as_fixed_point(kind: type[Any]) -> None:
+def test_dense_vector_is_sent_as_fixed_point(kind: type[Any]) -> None:
     job = workers_with(kind, 2)
     rounds = [whole_numbers(number, [np.ones(100_000, np.bool_)] * 2) for number in range(2)]
     runs = run_rounds(job, rounds)
@@ -214,7 +214,7 @@ def test_union_sends_about_one_word_per_value() -> None:
     assert sum(words.size for words in run.aggregates) < size / 32 + union
 
 
-def test_rows_make_large_blocks_and_scattered_values_small_ones() -> None:
+def test_rows_give_large_blocks_and_scattered_values_small() -> None:
     size = 1 << 20
     rows = np.repeat(np.random.default_rng(2).random(size // 256) < 0.05, 256)
     scattered = np.random.default_rng(2).random(size) < 0.01
@@ -260,7 +260,7 @@ def test_means_are_those_of_the_sums() -> None:
         assert (run.values == (np.sum(np.array(vectors, np.float64), axis=0) / 3).astype(np.float32)).all()
 
 
-def test_shapes_are_those_of_a_first_dense_all_reduce() -> None:
+def test_shapes_are_those_of_first_dense_all_reduce() -> None:
     codec = Sketch(workers=1)
     run = simulate(codec, [np.ones(3000, np.float32)])
     assert [shape.result_words for shape in codec.shapes(3000)] == [words.size for words in run.aggregates]
@@ -370,7 +370,7 @@ def test_forecast_leaves_one_outlier_out() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_dense_all_reduce_leaves_the_next_ones_sparse(kind: type[Any]) -> None:
+def test_one_dense_all_reduce_leaves_next_ones_sparse(kind: type[Any]) -> None:
     job = [kind(workers=1)]
     rng = np.random.default_rng(1)
     bits = []

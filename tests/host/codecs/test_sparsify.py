@@ -22,7 +22,7 @@ def test_largest_values_are_kept(density: float, size: int) -> None:
     assert np.abs(x[mask]).min() >= np.abs(x[~mask]).max(initial=0)
 
 
-def test_of_equal_magnitudes_the_first_are_kept_and_zeros_never() -> None:
+def test_equal_magnitudes_keep_first_and_never_zeros() -> None:
     x = np.array([0, 2, -2, 1, 2, 0, -3, 2], np.float32)
     assert np.flatnonzero(TopK(workers=1, density=3 / 8).kept(x)).tolist() == [1, 2, 6]
     assert np.flatnonzero(TopK(workers=1, density=1.0).kept(x)).tolist() == [1, 2, 3, 4, 6, 7]
@@ -35,7 +35,7 @@ def test_threshold_keeps_values_at_least_as_large() -> None:
 
 
 @pytest.mark.parametrize("codec", ["auto", "sketch", "union"])
-def test_sum_has_the_kept_values_and_the_residual_the_rest(codec: str) -> None:
+def test_sum_has_kept_values_and_residual_the_rest(codec: str) -> None:
     vectors = [np.round(gaussian(worker, 20_000) * 1000) for worker in range(4)]
     job = [TopK(workers=4, codec=codec) for _ in vectors]
     for number in range(3):
@@ -59,7 +59,7 @@ def test_error_feedback_says_everything_in_the_end() -> None:
     np.testing.assert_allclose(total + left, rounds * mean, atol=1e-3)
 
 
-def test_cost_depends_on_the_union_and_not_on_the_workers() -> None:
+def test_cost_depends_on_union_and_not_on_workers() -> None:
     """The same places on all workers: as many words for 2 as for 16. An all-gather grows with the workers."""
     size, words = 100_000, {}
     places = np.random.default_rng(0).choice(size, 1000, replace=False)

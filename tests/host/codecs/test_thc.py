@@ -48,7 +48,7 @@ def mean_nmse(codec: THC, jobs: list[list[np.ndarray]]) -> float:
     ("bits", "one", "same", "differing"),
     [(3, 0.041, 0.0045, 0.045), (4, 0.0120, 0.0010, 0.0120), (5, 0.0037, 0.0003, 0.0040), (8, 1e-4, 4e-6, 1e-4)],
 )
-def test_errors_of_one_eight_equal_and_eight_different_vectors(
+def test_errors_of_equal_and_different_vectors_are_bounded(
     bits: int, one: float, same: float, differing: float
 ) -> None:
     assert mean_nmse(THC(workers=1, bits=bits), [[gaussian(s)] for s in range(4)]) < one
@@ -61,7 +61,7 @@ def test_error_is_that_of_the_grid() -> None:
     assert found == pytest.approx(THC(workers=1).grid.error(), rel=0.02)
 
 
-def test_layers_of_different_scales_are_coded_as_well_as_one() -> None:
+def test_layers_of_different_scales_have_error_of_gaussian() -> None:
     for codec in (THC(workers=1), THC(workers=1, block=1024)):
         even = mean_nmse(codec, [[gaussian(seed)] for seed in range(4)])
         assert mean_nmse(codec, [[layers(seed)] for seed in range(4)]) < 1.3 * even
@@ -119,7 +119,7 @@ def test_mean_of_rounds_converges_with_their_square_root(bits: int, scales: tupl
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 5, 8])
-def test_workers_that_agree_are_one_with_a_finer_grid(workers: int) -> None:
+def test_workers_that_agree_equal_one_with_finer_grid(workers: int) -> None:
     # Five bits leave no integer out: the mean is off by at most half a step of a grid n times as fine, and clamping.
     codec = THC(workers=workers, bits=5, block=4096)
     x = gaussian(1, 4096)
@@ -137,7 +137,7 @@ def jobs(draw: st.DrawFn) -> tuple[tuple[int, int], list[np.ndarray], int]:
 
 @settings(deadline=None, max_examples=60)
 @given(jobs())
-def test_all_workers_decode_the_same_bits_of_exact_sums(job: tuple[tuple[int, int], list[np.ndarray], int]) -> None:
+def test_all_workers_decode_same_bits_of_exact_sums(job: tuple[tuple[int, int], list[np.ndarray], int]) -> None:
     (bits, lanes), vectors, seed = job
     codec = THC(workers=8, bits=bits, lanes=lanes, block=32)
     run = simulate(codec, vectors, seed=seed, keep_residual=True)
@@ -156,7 +156,7 @@ def test_residual_is_the_error_of_the_own_words(x: np.ndarray, width: tuple[int,
 @pytest.mark.parametrize(
     ("bits", "lanes", "max_workers"), [(3, 8, 36), (4, 8, 17), (4, 16, 1024), (5, 8, 8), (8, 16, 256)]
 )
-def test_largest_lane_sum_does_not_carry_and_more_is_refused(bits: int, lanes: int, max_workers: int) -> None:
+def test_largest_lane_sum_fits_and_more_is_refused(bits: int, lanes: int, max_workers: int) -> None:
     codec = THC(workers=max_workers, bits=bits, lanes=lanes)
     # All of the norm in one rotated coordinate: its lane holds the largest level of everyone.
     x = np.zeros(4096, dtype=np.float32)
@@ -236,7 +236,7 @@ def test_any_magnitude_is_coded_as_well(scale: float) -> None:
     assert np.isfinite(simulate(THC(workers=2), [one, other]).values).all()
 
 
-def test_largest_norms_stay_finite_and_larger_ones_are_refused() -> None:
+def test_largest_norms_stay_finite_and_larger_are_refused() -> None:
     peak = np.zeros(32, dtype=np.float32)
     peak[3] = FLOAT32_MAX
     result = simulate(THC(workers=2), [peak, peak], keep_residual=True, average=False).results[0]
@@ -334,7 +334,7 @@ def _rotated(values: np.ndarray, length: int) -> np.ndarray:
     return padded.astype(np.float64)
 
 
-def test_sum_without_a_list_of_missing_workers_is_refused() -> None:
+def test_sum_without_list_of_missing_workers_is_refused() -> None:
     def decoded(reply: Aggregate) -> None:
         steps = THC(workers=2).all_reduce(gaussian(1, 64), CodecContext(workers=2, worker=0, tensor="w"))
         steps.send(Aggregate(next(steps).words, 2))
@@ -396,7 +396,7 @@ def _digest() -> str:
         {"LANESUM_NATIVE": "off"},
     ],
 )
-def test_threads_vector_width_and_implementation_do_not_change_a_bit(environment: dict[str, str]) -> None:
+def test_bits_are_equal_across_threads_vectors_and_implementations(environment: dict[str, str]) -> None:
     code = "from tests.host.codecs import test_thc; print(test_thc._digest())"
     found = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", code],

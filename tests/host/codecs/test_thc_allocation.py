@@ -45,7 +45,7 @@ def test_exponent_of_one_gives_small_blocks_more_bits() -> None:
 
 
 @pytest.mark.parametrize("error", [0.5, 0.04, 0.01, 0.001])
-def test_plan_for_an_error_reaches_it_with_the_fewest_steps(error: float) -> None:
+def test_plan_for_error_reaches_it_with_fewest_steps(error: float) -> None:
     norms = np.random.default_rng(1).lognormal(sigma=2, size=200).astype(np.float32)
     plan = LADDER.plan(norms, 2, None, error)
     energy = float(np.sum(norms.astype(np.float64) ** 2))
@@ -55,7 +55,7 @@ def test_plan_for_an_error_reaches_it_with_the_fewest_steps(error: float) -> Non
 
 
 @pytest.mark.parametrize("largest", [1e-45, 1.0, 3.4e38])
-def test_norms_at_the_ends_of_float32_have_a_plan(largest: float) -> None:
+def test_norms_at_ends_of_float32_have_plan(largest: float) -> None:
     one = np.zeros(50, np.float32)
     one[7] = largest
     for exponent in (1, 2):

@@ -47,7 +47,7 @@ def test_dithers_of_all_workers_are_spread_evenly(workers: int) -> None:
 
 
 @pytest.mark.parametrize("length", [32, 64, 96, 200])
-def test_coordinate_has_its_place_in_the_stream_of_its_block(length: int) -> None:
+def test_coordinate_has_its_place_in_block_stream(length: int) -> None:
     found = shared_dithers(2, length, seed=5 << 40, round=2**32 + 3, first=7)
     for block in range(2):
         words = random_words(2048, seed=5 << 40, stream=Stream.DITHER, round=3, chunk=7 + block)

@@ -39,7 +39,7 @@ def test_error_is_that_of_dithered_rounding(levels: tuple[int, ...], agreeing: i
 
 
 @pytest.mark.parametrize(("workers", "lane_max"), [(1, 255), (2, 27), (3, 40), (5, 50)])
-def test_no_other_levels_and_no_other_limit_are_better(workers: int, lane_max: int) -> None:
+def test_best_grid_beats_all_other_levels_and_limits(workers: int, lane_max: int) -> None:
     found = best_grid(3, workers, lane_max, True)
 
     def cost(grid: Grid) -> float:
@@ -70,7 +70,7 @@ def test_agreement_asks_for_a_wider_grid() -> None:
     assert limits == sorted(limits) and limits[0] < limits[-1]
 
 
-def test_error_of_many_agreeing_workers_is_below_that_of_qsgd() -> None:
+def test_error_of_many_agreeing_workers_beats_qsgd() -> None:
     # QSGD with 4 bits has 0.0364 / n for normal vectors. Workers that differ pay at most a seventh for that.
     for workers in (17, 32, 64, 256, 1024):
         assert best_grid(4, workers, 65535, False).error(workers) < 0.0364 / workers

@@ -48,7 +48,7 @@ def error_and_bits(codec: Any, vectors: list[np.ndarray]) -> tuple[float, float]
 
 @pytest.mark.parametrize("exponent", [1, 2])
 @pytest.mark.parametrize("workers", [1, 4, 8])
-def test_structure_gives_a_third_of_the_error_at_equal_bytes(workers: int, exponent: int) -> None:
+def test_structure_gives_third_of_error_at_equal_bytes(workers: int, exponent: int) -> None:
     vectors = structured(workers)
     flat, flat_bits = error_and_bits(THC(workers=workers), vectors)
     found, bits = error_and_bits(WidthTHC(workers=workers, budget=4, exponent=exponent), vectors)
@@ -56,7 +56,7 @@ def test_structure_gives_a_third_of_the_error_at_equal_bytes(workers: int, expon
 
 
 @pytest.mark.parametrize("bits", [3, 4, 5])
-def test_vectors_without_structure_have_the_values_of_flat_thc(bits: int) -> None:
+def test_vectors_without_structure_have_values_of_flat_thc(bits: int) -> None:
     vectors = heavy_tailed(8)
     flat, found = (
         simulate(codec, vectors, alone=True)
@@ -132,7 +132,7 @@ def test_missing_worker_leaves_the_mean_of_the_others(make: Any) -> None:
     np.testing.assert_allclose(late, vectors[1], atol=1e-6)
 
 
-def test_error_feedback_sends_the_blocks_of_no_bits_later() -> None:
+def test_error_feedback_sends_blocks_of_no_bits_later() -> None:
     vectors = structured(2)
     job: Any = [ErrorFeedback(WidthTHC(workers=2, budget=2)) for _ in range(2)]
     total, errors, unsent = np.zeros(SIZE), [], np.zeros(SIZE, np.bool_)
@@ -163,7 +163,7 @@ def test_vectors_of_zeros_have_a_mean_of_zeros(options: dict[str, Any]) -> None:
         assert not one.values.any() and one.residual is not None and not one.residual.any()
 
 
-def test_norms_beyond_float32_are_refused_before_anything_is_sent() -> None:
+def test_norms_beyond_float32_are_refused_before_sending() -> None:
     """Of a block of 512, and of one of 4,096 alone."""
     x = np.zeros(8192, np.float32)
     x[4096::512] = 2e38
@@ -224,7 +224,7 @@ def test_digits_of_too_many_workers_are_refused() -> None:
         DigitTHC(workers=23, per_word=7)
 
 
-def test_error_of_flat_thc_has_half_of_its_downlink() -> None:
+def test_error_of_flat_thc_has_half_its_downlink() -> None:
     vectors = structured(4)
     flat, found = (
         run(codecs.get("thc", workers=4, **options), vectors)
@@ -258,7 +258,7 @@ def test_budget_goes_before_an_error() -> None:
     assert reached < 0.022 and bits < budget[1]
 
 
-def test_many_workers_have_the_widths_that_their_lanes_hold() -> None:
+def test_many_workers_have_widths_that_lanes_hold() -> None:
     vectors = structured(40, 16 * 1024)
     found = simulate(WidthTHC(workers=40, budget=4), vectors, alone=True)
     assert {one.op for one in found.rounds[1:]} <= {LaneOp.EXPAND16, LaneOp.EXPAND8TO16, LaneOp.ADD32}

@@ -64,7 +64,7 @@ def test_command_prints_every_check_and_the_verdict() -> None:
     assert result.stdout.endswith("lanesum can be used.\n")
 
 
-def test_checks_of_a_controller_without_their_package_are_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_controller_checks_without_their_package_are_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: ())
     (finding,) = examine("127.0.0.1:1")
     assert (finding.status, finding.next_step) == (Status.PROBLEM, "pip install lanesum-control")

@@ -44,7 +44,7 @@ def test_require_on_device_without_kernels_names_it() -> None:
         require(torch.device("meta"))
 
 
-def test_require_on_host_with_compiled_kernels_says_how_to_interpret(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_require_on_host_with_compiled_kernels_suggests_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lanesum.gpu.philox.block_dithers", object())
     require.cache_clear()
     with pytest.raises(GpuError, match="Kernels on host tensors must be interpreted: set TRITON_INTERPRET=1"):

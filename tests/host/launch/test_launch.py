@@ -311,7 +311,7 @@ def test_launch_on_two_machines_needs_only_the_controller(start: Callable[..., A
 
 
 @pytest.mark.long
-def test_launch_on_terminal_keeps_last_row_and_returns_it(script: Path, tmp_path: Path) -> None:
+def test_launch_on_terminal_keeps_and_returns_last_row(script: Path, tmp_path: Path) -> None:
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     script.write_text(script.read_text().replace("step += 1", "step += 1; time.sleep(0.7)"))

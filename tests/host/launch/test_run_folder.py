@@ -68,7 +68,7 @@ def test_status_adds_up_bytes_and_names_savings(tmp_path: Path) -> None:
     "data",
     [b"", b"{", b"\xff", b"[1]", b"[" * 100_000, b'{"steps": "x", "bytes_up": null}', b'{"steps": NaN}', b"1" * 5000],
 )
-def test_files_that_no_rank_has_written_are_left_out(data: bytes, tmp_path: Path) -> None:
+def test_files_written_incompletely_are_left_out(data: bytes, tmp_path: Path) -> None:
     """A rank may be killed while it writes."""
     folder = RunFolder(tmp_path)
     folder.write_stats(0, {"steps": 3, "packets_sent": 2})

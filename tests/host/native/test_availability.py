@@ -36,7 +36,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Any:
     return put
 
 
-def test_availability_of_older_extension_says_how_to_rebuild_it(
+def test_availability_of_older_extension_says_how_to_rebuild(
     install: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     core = install(PROTOCOL_VERSION=VERSION)

@@ -97,7 +97,7 @@ def test_blocks_of_any_length_in_every_packing(level: Any, size: int, block: int
 
 
 @pytest.mark.parametrize("size", [65, 1000, 1024, 200_000])
-def test_blocks_at_places_have_their_bits_side_by_side(level: Any, size: int) -> None:
+def test_blocks_at_places_have_bits_of_adjacent_ones(level: Any, size: int) -> None:
     block, codec = 64, THC(workers=2, block=64)
     places = np.flatnonzero(np.arange(-(-size // block)) % 3 != 1).astype(np.uint32)
     values = sample(size)

@@ -24,7 +24,7 @@ def test_native_extension_knows_all_records(native: Any) -> None:
     assert set(native.KERNEL_ARGUMENTS) == set(RECORDS)
 
 
-def test_struct_and_caster_have_the_fields_of_the_record() -> None:
+def test_struct_and_caster_have_fields_of_record() -> None:
     header = (ROOT / "host/native/src/bindings/arguments.hpp").read_text()
     for name, record in RECORDS.items():
         (struct,) = re.findall(rf"struct {name} {{(.*?)}};", header, re.DOTALL)

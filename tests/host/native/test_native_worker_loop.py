@@ -160,7 +160,7 @@ time.sleep(0.1)
 """
 
 
-def test_threads_in_loop_at_interpreter_exit_do_not_abort(native: Any) -> None:
+def test_threads_in_loop_at_exit_do_not_abort(native: Any) -> None:
     """They stay in the extension. Several threads, because some may return when the interpreter has ended."""
     for _ in range(3):
         ended = subprocess.run([sys.executable, "-c", _THREADS_AT_EXIT], capture_output=True, text=True, check=False)

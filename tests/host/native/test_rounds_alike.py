@@ -289,7 +289,7 @@ def test_retransmit_buffer_copies_words_at_finish(native: ModuleType) -> None:
     assert bytes(retransmitted[HEADER_BYTES:]) == first[1][HEADER_BYTES:]
 
 
-def test_words_of_round_finished_out_of_order_are_copied(native: ModuleType) -> None:
+def test_words_of_round_finished_early_are_copied(native: ModuleType) -> None:
     """Other workers may lack its chunks until the earlier round ends, and the caller does not wait for that."""
     to = JobTicket(job=1, tag=2, worker=0, workers=2, slots=4, accumulator_words=2)
     rounds = NativeRoundSequence(to)

@@ -177,7 +177,7 @@ def test_pieces_are_encoded_and_decoded_once_in_order() -> None:
     assert [number for kind, number, _ in seen if kind == "encode"] == [0, 1, 2]
 
 
-def test_silent_worker_ends_round_in_pieces_with_its_number() -> None:
+def test_silent_worker_ends_round_with_its_number() -> None:
     tickets = [ticket(worker, 2) for worker in range(2)]
     with AggregationServer((LOCALHOST, 0)) as server:
         server.admit(ServerJob.from_tickets(tickets))

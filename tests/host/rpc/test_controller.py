@@ -38,7 +38,7 @@ def test_call_of_addresses_with_spaces_reaches_each(called: list[str]) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["", "10.0.0.8", ":50551", "10.0.0.8:port"])
-def test_call_with_a_malformed_standby_is_refused_at_once(called: list[str], wrong: str) -> None:
+def test_call_with_malformed_standby_is_refused_at_once(called: list[str], wrong: str) -> None:
     with pytest.raises(ConfigurationError, match=f"'{wrong}' is no address"):
         rpc.call(f"10.0.0.9:50551,{wrong}", rpc.JOBS, {})
     assert not called

@@ -148,7 +148,7 @@ def code_of(failure: pytest.ExceptionInfo[grpc.RpcError]) -> grpc.StatusCode:
     return code
 
 
-def test_calls_without_a_message_hold_nothing_that_others_need() -> None:
+def test_calls_without_message_block_no_others() -> None:
     """Eight of them once held all threads of the service."""
     with running() as site, peers(site.address, 8) as silent:
         for number in range(20):
@@ -261,7 +261,7 @@ def test_stream_has_all_messages_and_is_closed() -> None:
             next(iter(site.stream("Refuse")))
 
 
-def test_stream_that_ends_while_its_close_waits_is_closed() -> None:
+def test_stream_that_ends_during_waiting_close_is_closed() -> None:
     """The end of the call once cancelled that wait, and the stream stayed open at its handler for ever."""
     with running(Limits(threads_of_caller=1)) as site, ThreadPoolExecutor(2) as threads:
         stream = site.stream("Held")
@@ -300,7 +300,7 @@ def test_close_ends_streams_and_waits_for_handlers() -> None:
         site.service.close()
 
 
-def test_method_name_that_is_no_text_is_refused_alone() -> None:
+def test_method_name_with_invalid_text_is_refused_alone() -> None:
     with running() as site:
         for path in (b"/\xff\xfe/Echo", PATH + b"\xc3", b"/", b"\0"):
             with peers(site.address, 1, headers(path) + message(b"{}")) as strange:
@@ -424,7 +424,7 @@ def test_authenticate_names_the_caller() -> None:
         assert channel.unary_unary("/grpc.health.v1.Health/Check")(b"") == b"\x08\x01"
 
 
-def test_socket_file_is_for_its_owner_and_one_server(tmp_path: Path) -> None:
+def test_socket_file_is_private_and_of_one_server(tmp_path: Path) -> None:
     address = f"unix:{tmp_path}/service.sock"
     with running(address=address) as site:
         assert site.address == address

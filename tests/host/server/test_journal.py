@@ -41,7 +41,7 @@ def test_horizon_of_results_out_of_order_survives_restart(tmp_path: Path) -> Non
     journal.close()
 
 
-def test_journal_larger_than_any_job_needs_is_begun_anew(tmp_path: Path) -> None:
+def test_journal_larger_than_any_job_is_begun_anew(tmp_path: Path) -> None:
     """A sparse file takes no space, but reading it takes time and memory."""
     journal, _ = open_cache(tmp_path)
     journal.close()

@@ -201,7 +201,7 @@ events = st.lists(
 
 @settings(deadline=None)
 @given(events=events, slots=st.sampled_from((1, 2, 8)), quorum=st.integers(1, WORKERS - 1))
-def test_all_results_of_a_chunk_are_the_same_bytes(events: list, slots: int, quorum: int) -> None:
+def test_all_results_of_chunk_are_same_bytes(events: list, slots: int, quorum: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         workers = Workers(job(flat(WORKERS), slots=slots, quorum=quorum, kept_results=1), make_aggregator(folder))

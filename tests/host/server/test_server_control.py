@@ -59,9 +59,7 @@ def test_controller_of_an_earlier_term_is_refused(running: Running) -> None:
     assert remote.status().jobs == {job.job: job} == server.aggregator.jobs, "tools without a term may ask"
 
 
-def test_later_controller_waits_for_the_change_of_an_earlier_one(
-    running: Running, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_later_controller_waits_for_change_of_earlier_one(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     server, remote = running
     job = served(flat(2))
     earlier, later = (RemoteServer(remote.address, timeout_s=60, term=term) for term in (3, 4))

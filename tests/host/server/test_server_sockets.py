@@ -195,7 +195,7 @@ print("serves")
 """
 
 
-def test_server_goes_on_after_a_fork_has_closed_it() -> None:
+def test_server_continues_after_fork_has_closed_it() -> None:
     with sockets(1) as worker, AggregationServer((LOCALHOST, 0)) as server:
         server.admit(worker.job)
         child = os.fork()

@@ -108,7 +108,7 @@ def test_all_reduce_of_other_floats_returns_float32(codec: str, kind: Any) -> No
 
 
 @pytest.mark.parametrize("kind", [np.int32, np.uint8, np.bool_, np.complex64, "S3", object])
-def test_all_reduce_of_non_floats_raises_and_session_continues(kind: Any) -> None:
+def test_all_reduce_of_integers_raises_and_session_continues(kind: Any) -> None:
     with AggregationServer((LOCALHOST, 0)) as server:
         (ticket,) = tickets_for(server, 1)
         server.aggregator.admit(ServerJob.from_tickets([ticket]))
@@ -187,7 +187,7 @@ def test_invalid_reaction_to_non_finite_values_is_refused() -> None:
             Session(ticket, non_finite="skip")  # type: ignore[arg-type]
 
 
-def test_all_reduce_of_float64_beyond_float32_is_not_finite() -> None:
+def test_all_reduce_beyond_float32_is_not_finite() -> None:
     with AggregationServer((LOCALHOST, 0)) as server:
         (ticket,) = tickets_for(server, 1)
         server.aggregator.admit(ServerJob.from_tickets([ticket]))

@@ -125,7 +125,7 @@ def test_gather_waits_for_late_worker(server: AggregationServer) -> None:
     assert first.tobytes() == second.tobytes() == expected.tobytes()
 
 
-def test_small_all_reduce_after_one_in_flight_keeps_order(server: AggregationServer) -> None:
+def test_small_all_reduce_after_large_one_keeps_order(server: AggregationServer) -> None:
     def work(session: Session) -> tuple[np.ndarray, np.ndarray]:
         pending = session.all_reduce_async(np.full(3000, 2, np.float32))
         return session.all_reduce(np.ones(8, np.float32)), pending.result()

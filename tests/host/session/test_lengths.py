@@ -58,7 +58,7 @@ def test_group_of_rounds_returns_one_aggregate_for_each() -> None:
     assert sorted(observed.round.op for observed in seen) == [LaneOp.ADD32, LaneOp.ADD32, LaneOp.MAX, LaneOp.MAX]
 
 
-def test_lengths_that_differ_in_first_round_of_group_raise() -> None:
+def test_lengths_differing_in_first_round_of_group_raise() -> None:
     with AggregationServer((LOCALHOST, 0)) as server:
         tickets = tickets_for(server, 2)
         server.aggregator.admit(ServerJob.from_tickets(tickets))

@@ -18,7 +18,7 @@ from tests.host.session.workers import LOCALHOST, LossySocket, run_workers, tick
 pytestmark = pytest.mark.usefixtures("implementation")
 
 
-def test_quorum_leaves_late_worker_out_and_keeps_its_residual() -> None:
+def test_quorum_omits_late_worker_and_keeps_its_residual() -> None:
     """The mean is over the quorum. The whole vector of the late worker stays in its residual."""
     vectors = [np.random.default_rng(worker).normal(size=500).astype(np.float32) for worker in range(3)]
     with AggregationServer((LOCALHOST, 0)) as server:

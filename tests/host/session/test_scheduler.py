@@ -39,7 +39,7 @@ def vectors(worker: int) -> list[np.ndarray]:
 @pytest.mark.parametrize("quorum", [0, 3])
 @pytest.mark.parametrize("loss", [0.0, 0.05])
 @pytest.mark.parametrize("name", ["thc", "fixed"])
-def test_concurrent_all_reduces_have_same_sums_in_any_order(name: str, loss: float, quorum: int) -> None:
+def test_concurrent_all_reduces_in_any_order_sum_equally(name: str, loss: float, quorum: int) -> None:
     """Worker 0 waits for each before the next, worker 1 for the last one first, worker 2 polls ``done``."""
     with AggregationServer((LOCALHOST, 0), loss=random_loss(3, loss)) as server:
         tickets = tickets_for(server, 3, quorum=quorum)
@@ -184,7 +184,7 @@ def test_vector_that_cannot_be_encoded_ends_session(server: AggregationServer) -
             session.all_reduce_async(np.ones(3, np.int32))
 
 
-def test_mismatch_in_second_all_reduce_raises_on_all_workers(server: AggregationServer) -> None:
+def test_mismatch_in_second_all_reduce_raises_everywhere(server: AggregationServer) -> None:
     tickets = tickets_for(server, 2)
     server.aggregator.admit(ServerJob.from_tickets(tickets))
 

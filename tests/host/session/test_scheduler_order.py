@@ -170,7 +170,7 @@ def test_same_tensor_starts_after_its_earlier_sum() -> None:
     assert a.done and job.ops() == GROUP * 2
 
 
-def test_next_starts_once_all_codecs_of_policy_are_done() -> None:
+def test_next_starts_after_all_codecs_of_policy() -> None:
     job = Job(experienced(Policy, rules=(Rule("sketch"),)))
     a, b = job.submit("a", some(1)), job.submit("b", some(2))
     for number in (1, 2):

@@ -177,7 +177,7 @@ def test_codec_with_table_other_than_job_is_refused() -> None:
             session.all_reduce(np.ones(8, np.float32), codec="thc-paper")
 
 
-def test_thc_by_name_in_job_without_table_uses_none() -> None:
+def test_thc_in_job_without_table_uses_none() -> None:
     vector = np.random.default_rng(1).normal(size=5000).astype(np.float32)
     with AggregationServer((LOCALHOST, 0)) as server:
         (ticket,) = tickets_for(server, 1)

@@ -69,7 +69,7 @@ def stack() -> Iterator[contextlib.ExitStack]:
 
 
 @pytest.mark.parametrize(("servers", "share"), [(2, 0.0), (3, 0.1)])
-def test_sums_over_servers_are_exact_and_slots_are_disjoint(
+def test_sums_over_servers_are_exact_with_disjoint_slots(
     stack: contextlib.ExitStack, servers: int, share: float
 ) -> None:
     site = Site(servers, stack, share)
@@ -91,7 +91,7 @@ def test_sums_over_servers_are_exact_and_slots_are_disjoint(
         assert set(asked) == set(range(number, 16, servers))
 
 
-def test_quorum_at_several_servers_gives_late_worker_same_sums(stack: contextlib.ExitStack) -> None:
+def test_quorum_at_several_servers_gives_late_worker_sums(stack: contextlib.ExitStack) -> None:
     """The third worker comes after all results are decided."""
     site = Site(2, stack)
     tickets = site.tickets(3, quorum=2)

@@ -100,7 +100,7 @@ def test_attach_without_job_admits_one_and_removes_it(ranks: Ranks, site: Site) 
     ],
     ids=["job", "environment", "default", "argument"],
 )
-def test_attach_codec_is_that_of_argument_job_or_environment(
+def test_attach_codec_is_of_argument_job_or_environment(
     ranks: Ranks, site: Site, admitted: str | None, variables: dict[str, str], options: dict[str, object], expected: str
 ) -> None:
     site.controller.admit(JobRequest("own", ("w1", "w2"), codec=admitted))
@@ -119,7 +119,7 @@ def test_attach_named_job_is_admitted_only_if_allowed(ranks: Ranks, site: Site) 
     assert outcomes[0] == outcomes[1]
 
 
-def test_attach_after_restart_of_same_run_begins_new_incarnation(ranks: Ranks, site: Site) -> None:
+def test_attach_after_restart_of_run_renews_incarnation(ranks: Ranks, site: Site) -> None:
     """The job of workers that were killed is still admitted, on all hosts that the topology has."""
     site.controller.admit(JobRequest("run7.0.before", ("w1", "w2", "w3", "w4")))
     site.controller.admit(JobRequest("run7.01", ("w1", "w2", "w3", "w4")))
@@ -136,7 +136,7 @@ def refusal(variables: dict[str, str], options: dict[str, object]) -> tuple[str,
     return type(caught.value).__name__, str(caught.value), time.monotonic() - start
 
 
-def test_attach_job_of_other_size_is_refused_on_all_ranks(ranks: Ranks, site: Site) -> None:
+def test_attach_job_of_other_size_is_refused_everywhere(ranks: Ranks, site: Site) -> None:
     site.controller.admit(JobRequest("own", ("w1", "w2", "w3")))
     variables = {"LANESUM_CONTROLLER": site.address, "LANESUM_JOB": "own"}
     for kind, message, _ in ranks.run(refusal, [variables, variables], {"admit": True}):
@@ -221,6 +221,6 @@ def test_admit_by_addresses_finds_hosts() -> None:
         loopback.hosts_of(["127.0.0.1"] * 5, busy=())
 
 
-def test_admit_by_addresses_that_are_no_list_is_refused(site: Site) -> None:
+def test_admit_by_addresses_without_list_is_refused(site: Site) -> None:
     with pytest.raises(rpc.ControllerError, match="addresses = 'w1' is no list"):
         rpc.call(site.address, rpc.ADMIT, {"name": "a", "addresses": "w1"})

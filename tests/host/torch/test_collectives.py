@@ -40,7 +40,7 @@ def dense_sums(rank: int, variables: dict[str, str]) -> list[torch.Tensor]:
     return [total, mean, lossy, other]
 
 
-def test_all_reduce_returns_sum_and_mean_with_equal_bits(four_ranks: Ranks) -> None:
+def test_all_reduce_sum_and_mean_have_equal_bits(four_ranks: Ranks) -> None:
     with controlled(RANKS) as (_, variables):
         results = four_ranks.run(dense_sums, list(range(RANKS)), variables)
     for result in results:
@@ -72,7 +72,7 @@ def sparse_sum(rank: int, variables: dict[str, str]) -> tuple[torch.Tensor, int]
     return total, sent
 
 
-def test_all_reduce_of_sparse_rows_is_exact_and_short(four_ranks: Ranks) -> None:
+def test_all_reduce_sparse_rows_is_exact_and_short(four_ranks: Ranks) -> None:
     with controlled(RANKS) as (_, variables):
         results = four_ranks.run(sparse_sum, list(range(RANKS)), variables)
     for total, sent in results:
@@ -93,7 +93,7 @@ def sums_of_pairs(rank: int, variables: dict[str, str]) -> float:
     return float(total.mean())
 
 
-def test_all_reduce_over_subgroup_is_a_job_of_its_own(four_ranks: Ranks) -> None:
+def test_all_reduce_over_subgroup_is_own_job(four_ranks: Ranks) -> None:
     with controlled(RANKS) as (controller, variables):
         assert four_ranks.run(sums_of_pairs, list(range(RANKS)), variables) == [2, 4, 2, 4]
         names = {event.whom for event in controller.events.since(0)}

@@ -236,7 +236,7 @@ def poisoned_steps(ticket: JobTicket, codec: str, non_finite: Any) -> tuple[list
 
 
 @pytest.mark.parametrize("codec", ["fixed", "thc", "auto", "policy"])
-def test_not_a_number_on_one_worker_skips_both_steps(ranks: Ranks, codec: str) -> None:
+def test_hook_nan_on_one_worker_skips_both_steps(ranks: Ranks, codec: str) -> None:
     with served_job(2, codec) as tickets:
         first, second = ranks.run(poisoned_steps, tickets, codec, "mean")
     assert first == second

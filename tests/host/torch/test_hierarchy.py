@@ -129,14 +129,14 @@ def failed_join(rank: int, variables: dict[str, str]) -> tuple[str, float]:
     return "", 0.0
 
 
-def test_failed_join_of_a_leader_raises_on_all_ranks(four_ranks: Ranks) -> None:
+def test_failed_join_of_leader_raises_on_all_ranks(four_ranks: Ranks) -> None:
     with controlled(2) as (_, variables):
         for text, took in four_ranks.run(failed_join, list(range(RANKS)), variables):
             assert text.startswith("ControllerError") and "absent" in text
             assert took < 20
 
 
-def test_note_of_a_leader_keeps_the_text_of_foreign_errors() -> None:
+def test_note_of_leader_keeps_text_of_foreign_errors() -> None:
     other = notes.decode(notes.encode(hierarchy._typed(ValueError("no sum"))).encode())
     assert isinstance(other, hierarchy.HostError) and "The leader failed: no sum" in str(other)
 
@@ -151,7 +151,7 @@ class LostWork:
         raise RuntimeError("Connection closed by peer.")
 
 
-def test_hosts_that_do_not_have_all_ranks_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hosts_without_all_ranks_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dist, "get_world_size", lambda: 2)
     monkeypatch.setattr(dist, "get_process_group_ranks", lambda group: [0])
     monkeypatch.setattr(notes, "exchange", lambda note, group, of, wait_s: ["0", "0"])

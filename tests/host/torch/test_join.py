@@ -40,27 +40,27 @@ def join_with_version(rank: int, variables: dict[str, str]) -> str:
         return join(rank, variables, {})
 
 
-def test_join_of_job_of_another_size_names_both_sizes(ranks: Ranks) -> None:
+def test_join_of_job_of_other_size_names_sizes(ranks: Ranks) -> None:
     with controlled(3) as (_, variables):
         first, second = ranks.run(join, [0, 1], variables, {})
     assert first.startswith("ConfigurationError: Rank 0 of a process group of 2 has joined job 1 as worker 0 of 3.")
     assert "Rank 1 of a process group of 2" in second
 
 
-def test_join_with_another_torch_names_both_versions_on_all_ranks(ranks: Ranks) -> None:
+def test_join_with_other_torch_names_versions_everywhere(ranks: Ranks) -> None:
     with controlled(2) as (_, variables):
         for told in ranks.run(join_with_version, [0, 1], variables):
             assert told.startswith("DescriptionMismatchError: The workers of job 1 differ: torch is ")
             assert f"{torch.__version__} at worker 0 (w1)" in told and "1.0.0 at worker 1 (w2)" in told
 
 
-def test_join_with_another_codec_names_both_on_all_ranks(ranks: Ranks) -> None:
+def test_join_with_other_codec_names_both_everywhere(ranks: Ranks) -> None:
     with controlled(2) as (_, variables):
         for told in ranks.run(join, [0, 1], variables, {"codec": "fixed"}):
             assert told.startswith("DescriptionMismatchError") and "but fixed workers=2" in told
 
 
-def test_join_that_fails_on_one_rank_fails_on_all(ranks: Ranks) -> None:
+def test_join_failing_on_one_rank_fails_on_all(ranks: Ranks) -> None:
     with controlled(2) as (_, variables):
         told, failed = ranks.run(join, [0, 1], variables, {"window": 0})
     assert failed.startswith("ConfigurationError: window = 0")
@@ -83,7 +83,7 @@ def train_until_failure(rank: int, variables: dict[str, str]) -> str:
     return outcome(work)
 
 
-def test_exception_on_one_rank_ends_backward_of_the_other(ranks: Ranks) -> None:
+def test_exception_on_one_rank_ends_backward_of_other(ranks: Ranks) -> None:
     with controlled(2) as (_, variables):
         told, failed = ranks.run(train_until_failure, [0, 1], variables)
     assert failed == "ArithmeticError: the loss is NaN"
@@ -101,6 +101,6 @@ def sum_rows(rank: int, variables: dict[str, str]) -> tuple[bool, bool]:
     return bool(poisoned.to_dense()[[0, 1, 9]].isnan().all()), bool((total.to_dense()[9] == 2).all())
 
 
-def test_not_a_number_in_sparse_rows_is_sum_of_all(ranks: Ranks) -> None:
+def test_nan_in_sparse_rows_is_sum_of_all(ranks: Ranks) -> None:
     with controlled(2) as (_, variables):
         assert ranks.run(sum_rows, [0, 1], variables) == [(True, True)] * 2

@@ -40,12 +40,12 @@ def test_note_of_an_error_keeps_its_attributes() -> None:
     assert (copy.what, copy.next_step, copy.missing) == (late.what, late.next_step, [1])
 
 
-def test_note_of_an_unknown_error_is_of_the_base_class() -> None:
+def test_note_of_unknown_error_has_base_class() -> None:
     copy = notes.decode(b'{"class": "Path", "what": "No sum.", "next_step": "Look."}')
     assert type(copy) is LanesumError and str(copy) == "No sum. Look."
 
 
-def test_note_of_an_error_sets_only_parameters_of_its_class() -> None:
+def test_note_of_error_sets_only_parameters_of_class() -> None:
     note = b'{"class": "AggregationTimeoutError", "what": "Late.", "missing": [1], "exit_code": 0, "args": 3, "x": 1}'
     copy = notes.decode(note)
     assert vars(copy) == {"what": "Late.", "next_step": "", "missing": [1]}
@@ -109,7 +109,7 @@ def join_alone(rank: int) -> str:
     return refused(lambda: admitted_job("127.0.0.1:9", "other", "fixed", admit=True, group=group, wait_s=wait_s))
 
 
-def test_rank_that_does_not_join_is_named_on_all_ranks(ranks: Ranks) -> None:
+def test_rank_that_does_not_join_is_named_everywhere(ranks: Ranks) -> None:
     for text in ranks.run(join_alone, [0, 1]):
         assert text.startswith("No note of rank 1 within 0.01 s") and "Read its log" in text
 

@@ -54,7 +54,7 @@ def checkpointed_child(model: nn.Module) -> nn.Module:
     ],
     ids=["ddp", "compile", "ddp(compile)", "compile(ddp)", "compiled child", "checkpointed child", "ddp, child"],
 )
-def test_parameter_names_under_wrappers_are_those_of_the_model(wrap: Callable[[nn.Module], nn.Module]) -> None:
+def test_parameter_names_under_wrappers_are_those_of_model(wrap: Callable[[nn.Module], nn.Module]) -> None:
     expected = ["0.weight", "0.bias", "1.0.weight", "1.0.bias"]
     assert list(parameter_names(net()).values()) == expected
     assert list(parameter_names(wrap(net())).values()) == expected

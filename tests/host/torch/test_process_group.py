@@ -155,7 +155,7 @@ def devices_of_backend(rank: int, variables: dict[str, str]) -> list[bool]:
     return joined
 
 
-def test_backend_serves_the_devices_that_it_is_named_for(four_ranks: Ranks) -> None:
+def test_backend_serves_only_devices_named_for_it(four_ranks: Ranks) -> None:
     with controlled(RANKS) as (_, variables):
         assert four_ranks.run(devices_of_backend, list(range(RANKS)), variables) == [[True, False]] * RANKS
 
@@ -211,7 +211,7 @@ def test_subgroup_has_a_job_of_its_own(four_ranks: Ranks) -> None:
     assert [joined for joined, _ in outcomes] == [False, True, False, True]
 
 
-def test_subgroup_without_a_job_uses_gloo_and_says_so(four_ranks: Ranks) -> None:
+def test_subgroup_without_job_uses_gloo_and_warns(four_ranks: Ranks) -> None:
     """A job of another size has the sub-group's name, so its own is not admitted."""
     with controlled(RANKS) as (controller, variables):
         controller.admit(JobRequest("train.1-3", ("w1",), codec=None))
@@ -248,7 +248,7 @@ def test_options_that_are_no_mapping_are_refused() -> None:
         LanesumProcessGroup(dist.HashStore(), 0, 1, timedelta(seconds=1), 5)  # type: ignore[arg-type]
 
 
-def test_rank_that_does_not_join_is_no_reason_for_gloo(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rank_that_does_not_join_raises_without_gloo(monkeypatch: pytest.MonkeyPatch) -> None:
     def wait_in_vain(*_: object, **__: object) -> None:
         raise NotReadyError("No note of rank 1.", "Read its log.")
 

@@ -145,7 +145,7 @@ def test_leave_after_failure_closes(strict_session: Session) -> None:
     assert not state.leave()
 
 
-def test_empty_bucket_sends_nothing_and_sparse_bucket_its_rows(session: Session) -> None:
+def test_empty_bucket_sends_nothing_and_sparse_its_rows(session: Session) -> None:
     with lanesum.torch.State(session) as state:
         assert average(state, FakeBucket(torch.zeros(0))).numel() == 0
         assert session.stats.packets_sent == 0
@@ -175,7 +175,7 @@ def test_not_a_number_keeps_error_feedback(session: Session) -> None:
         assert average(state, FakeBucket(torch.tensor([1.0, 5.0, 2.0]), shown)).isfinite().all()
 
 
-def test_not_a_number_is_named_and_ends_strict_state(strict_session: Session) -> None:
+def test_nan_is_named_and_ends_strict_state(strict_session: Session) -> None:
     """Outside backward the future raises; the original exception stays in ``State.error``."""
     bucket = FakeBucket(torch.tensor([1.0, float("nan"), 2.0]), parameters(3))
     with lanesum.torch.State(strict_session) as state:

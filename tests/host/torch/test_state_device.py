@@ -62,7 +62,7 @@ def mean_of(state: lanesum.torch.State, shown: list[torch.nn.Parameter], step: i
 
 
 @pytest.mark.parametrize("kind", [OnDevice, AddsErrorFeedback])
-def test_error_feedback_stays_on_device_and_checkpoints_are_on_host(kind: type[OnDevice], device: FakeDevice) -> None:
+def test_error_feedback_on_device_has_checkpoints_on_host(kind: type[OnDevice], device: FakeDevice) -> None:
     """The bits are those of the host, over rebuilt buckets, and after a checkpoint was loaded."""
     seen = []
     for on_device in (True, False):

@@ -44,7 +44,7 @@ def test_round_takes_free_slots_after_round_before() -> None:
     assert rounds.stats.foreign_packets == 1
 
 
-def test_rounds_finish_in_any_order_and_retire_in_order() -> None:
+def test_rounds_finished_in_any_order_retire_in_order() -> None:
     to = ticket(slots=8)
     rounds = make_round_sequence(to)
     first, second = start(rounds, 1), start(rounds, 1)

@@ -47,7 +47,7 @@ def result(chunk: int, flags: int = 0) -> bytes:
     return answer(ticket(0, 1), workers=ALL, chunk=chunk, flags=flags)
 
 
-def test_aimd_marks_halve_once_per_window_then_window_grows() -> None:
+def test_aimd_marks_halve_once_per_window_then_grow() -> None:
     rounds = lone(200, 16)
     assert len(rounds.due(0.0)) == 16
     for chunk in range(8):  # all of one window, and so of one queue

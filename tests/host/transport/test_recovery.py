@@ -72,7 +72,7 @@ def test_probes_after_lost_burst_stay_on_their_path() -> None:
     assert chunks_due(rounds, INITIAL_PTO_S + 1e-3) == [1, 2, 4]
 
 
-def test_lost_end_of_burst_is_repaired_in_few_round_trips() -> None:
+def test_lost_burst_end_is_repaired_in_few_rtts() -> None:
     """No later packet shows the loss. Without probes it took one timeout per packet."""
     rounds, to, now = after_long_round_trips(100)
     assert chunks_due(rounds, now) == list(range(100))
@@ -141,7 +141,7 @@ def test_slow_aggregation_point_causes_no_retransmissions() -> None:
     assert rounds.stats.retransmissions == 0
 
 
-def test_reordered_chunk_is_retransmitted_at_once_then_by_time_threshold() -> None:
+def test_reordered_chunk_retransmits_at_once_then_by_time() -> None:
     """No worker is late with a chunk when a later one has its result."""
     to = ticket(slots=64)
     rounds = begin(to, CHUNKS)
@@ -290,7 +290,7 @@ def test_time_threshold_is_per_path() -> None:
     assert chunks_due(rounds, 16.1e-3) == [1, 3]
 
 
-def test_results_of_other_servers_do_not_restart_probe_timer() -> None:
+def test_results_of_other_servers_keep_probe_timer() -> None:
     """The first chunk's server is silent, and another one answers."""
     to = with_servers(2, slots=8)
     rounds = begin(to, 200)
@@ -305,7 +305,7 @@ def test_results_of_other_servers_do_not_restart_probe_timer() -> None:
     assert min(probes) < INITIAL_PTO_S + 8e-3
 
 
-def test_request_of_far_server_for_recent_chunk_is_ignored() -> None:
+def test_far_server_request_for_recent_chunk_is_ignored() -> None:
     """A contribution sent within the round trip of its server may still be in flight."""
     to = with_servers(2, slots=64)
     rounds = begin(to, 6)

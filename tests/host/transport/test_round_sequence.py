@@ -202,7 +202,7 @@ def test_pending_answer_of_server_requests_bypass() -> None:
     assert header.flags == Flag.RETRANSMISSION
 
 
-def test_request_from_other_point_after_timeout_moves_all_chunks() -> None:
+def test_late_request_from_other_point_moves_all_chunks() -> None:
     """Contributions of one chunk that took two ways are no loss: those of its neighbours did the same."""
     to = ticket(worker=1)
     rounds, _ = begin(to, 8)

@@ -55,7 +55,7 @@ def test_server_of_slot_is_independent_of_shadow_set(shadow: int) -> None:
         assert server_of(memoryview(Header(slot=slot, shadow=shadow).pack()), 1) == 0
 
 
-def test_contributions_go_to_server_of_slot_from_one_address(servers: list[socket.socket]) -> None:
+def test_contributions_from_one_address_reach_server_of_slot(servers: list[socket.socket]) -> None:
     with ServerSockets((LOCALHOST, 0), addresses(servers)) as sockets:
         sent = [Header(slot=slot, shadow=slot % 2).pack() for slot in range(7)]
         for datagram in sent:

@@ -118,7 +118,7 @@ def test_loss_is_repaired_within_round_trips(loss: float) -> None:
         assert worker.rounds._link.congestion.congestion_window == 32
 
 
-def test_worker_without_switch_path_bypasses_it_with_all_others() -> None:
+def test_worker_without_switch_path_makes_all_bypass_it() -> None:
     def lost(worker: int, sends: bool, header: Header) -> bool:
         return worker == 0 and sends and not header.flags & Flag.BYPASS
 
@@ -138,7 +138,7 @@ def test_contributions_at_two_points_are_combined() -> None:
     check_sums(job)
 
 
-def test_worker_unknown_to_switch_costs_one_timer_per_window() -> None:
+def test_worker_unknown_to_switch_costs_timer_per_window() -> None:
     """Its contributions are at the server, the others' at the switch; after one request they send all there."""
     chunks, window = 600, 32
     unknown: set[int] = set()
@@ -192,7 +192,7 @@ def test_worker_too_late_for_quorum_raises() -> None:
 
 
 @pytest.mark.parametrize(("op", "words"), [(LaneOp.ADD32, 7), (LaneOp.ADD32, 5), (LaneOp.OR, 6), (LaneOp.ADD32, 0)])
-def test_mismatch_is_raised_at_every_worker_with_both_sizes(op: LaneOp, words: int) -> None:
+def test_mismatch_is_raised_everywhere_with_both_sizes(op: LaneOp, words: int) -> None:
     """Also if both sizes need the same number of packets; 0 words are those of a worker that leaves."""
     plans = random_plans(2, 3, [4, 6])
     plans[1][1] = (op, np.zeros(words, np.uint32))

@@ -107,7 +107,7 @@ def _probe(destination: str, *, ttl: int = 64) -> tuple[str, int, int]:
         return source, answer[20], answer[21]
 
 
-def test_linux_at_the_cpu_port_answers_ping_and_traceroute(world: tuple[dict[str, str], P4RuntimeSwitch]) -> None:
+def test_linux_at_cpu_port_answers_ping_and_traceroute(world: tuple[dict[str, str], P4RuntimeSwitch]) -> None:
     """Echo; time exceeded; network and port unreachable, for UDP and for ICMP."""
     names, control = world
 

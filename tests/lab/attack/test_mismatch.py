@@ -151,7 +151,7 @@ def test_codecs_without_description_differ_by_their_operations(site: Site) -> No
         assert {str(outcome.brought), str(outcome.expected)} == {"1,000 words for ADD32", "128 words for EXPAND8"}
 
 
-def test_all_reduce_floats_of_any_width_agree_integers_are_refused(site: Site) -> None:
+def test_all_reduce_float_widths_agree_and_integers_raise(site: Site) -> None:
     """Everything is computed in float32; what is no floating-point number is refused where it is, before it is sent."""
     job = site.admit(codec="fixed")
     kinds = (np.float16, np.float32, np.float64)
@@ -168,7 +168,7 @@ def test_all_reduce_floats_of_any_width_agree_integers_are_refused(site: Site) -
     assert len(set(outcomes)) == 1
 
 
-def test_ranks_names_and_quotas_are_refused_with_the_numbers(site: Site) -> None:
+def test_ranks_names_and_quotas_are_refused_with_numbers(site: Site) -> None:
     """Over the wire, as a second process gets it."""
     job = site.admit()
     one = {"job": job, "worker": 1, "claimant": "one", "origin": "process 1 at w2"}

@@ -205,7 +205,7 @@ def captured(site: Site, tickets: list[JobTicket]) -> CapturedTraffic:
     return traffic
 
 
-def test_flooding_processes_change_no_sum_and_stop_no_worker(site: Site, tmp_path: Path) -> None:
+def test_flooding_processes_change_no_sum_nor_stop_workers(site: Site, tmp_path: Path) -> None:
     former = site.admit("honest", *HONEST, "w4")[-1]
     site.controller.leave("honest", "w4")
     tickets = site.join("honest")

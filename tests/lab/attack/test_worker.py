@@ -107,7 +107,7 @@ def test_foreign_datagrams_change_no_sum(strays: list[tuple[int, bytes]], quorum
 
 @settings(deadline=None)
 @given(arriving=st.lists(st.one_of(st.binary(max_size=80), datagrams(CHANGES)), max_size=60), quorum=st.integers(0, 2))
-def test_random_answers_end_a_session_by_typed_errors_only(arriving: list[bytes], quorum: int) -> None:
+def test_random_answers_end_session_by_typed_errors(arriving: list[bytes], quorum: int) -> None:
     """Packets with the right job and tag, but random other fields."""
     rounds = RoundSequence(tickets(quorum)[0])
     round_ = rounds.start(LaneOp.ADD32, np.zeros(CHUNKS * WORDS, np.uint32))

@@ -107,7 +107,7 @@ def test_value_beyond_the_format_is_refused(name: str, large: float) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 5])
-def test_none_is_the_sum_in_the_order_of_the_workers(workers: int) -> None:
+def test_none_is_sum_in_order_of_workers(workers: int) -> None:
     vectors = [drawn("log-normal", 999, worker) for worker in range(workers)]
     truth = sum(x.astype(np.float64) for x in vectors)
     run = simulate(codecs.get("none", workers=workers), vectors, average=False, keep_residual=True)
@@ -136,7 +136,7 @@ def test_sign_majority_is_counted_in_the_sum(workers: int) -> None:
 
 @pytest.mark.parametrize("name", ["qsgd", "terngrad"])
 @pytest.mark.parametrize("scale", ["own", "shared"])
-def test_level_means_are_unbiased_and_scales_cost_an_all_gather(name: str, scale: str) -> None:
+def test_level_means_are_unbiased_and_scales_cost_gather(name: str, scale: str) -> None:
     workers, size = 4, 2000
     vectors = [drawn("Gaussian", size, worker) for worker in range(workers)]
     options = {} if name == "qsgd" else {"clip": None}
@@ -231,14 +231,14 @@ def test_eden_mean_of_rounds_has_no_bias() -> None:
     assert nmse(np.mean(runs, axis=0, dtype=np.float64), mean) < 1.1 * spread / len(runs)
 
 
-def test_eden_vector_of_zeros_and_one_value_are_exact() -> None:
+def test_eden_zeros_and_one_value_are_exact() -> None:
     vectors = [np.zeros(5000, np.float32), np.float32([3e38] + 4999 * [0])]
     result = simulate(codecs.get("eden", workers=2), vectors, keep_residual=True)
     assert not result.values[1:].any() and result.values[0] == pytest.approx(1.5e38, rel=1e-6)
     assert all(one.residual is not None and not one.residual[1:].any() for one in result.results)
 
 
-def test_eden_long_block_takes_no_memory_of_its_length() -> None:
+def test_eden_long_block_takes_memory_of_its_vector() -> None:
     vectors = [drawn("Gaussian", 5000, worker) for worker in range(2)]
     runs = [simulate(codecs.get("eden", workers=2, block=block), vectors) for block in (8192, 1 << 40)]
     assert runs[0].values.tobytes() == runs[1].values.tobytes()

@@ -71,7 +71,7 @@ def test_densities_fall_during_the_warm_up() -> None:
     assert DGC(workers=1).density_at(0) == 0.001
 
 
-def test_memory_is_by_parameter_and_goes_through_a_checkpoint() -> None:
+def test_memory_by_parameter_survives_checkpoint() -> None:
     parts = (Part("a", 0, 100), Part("b", 100, SIZE))
     swapped = (Part("b", 0, SIZE - 100), Part("a", SIZE - 100, SIZE))
     vectors = [drawn("Gaussian", SIZE, worker) for worker in range(2)]

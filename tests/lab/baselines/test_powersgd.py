@@ -21,7 +21,7 @@ from tests.lab.baselines.vectors import drawn
 has_torch = importlib.util.find_spec("torch") is not None
 
 
-def test_repeated_it_comes_to_the_best_matrix_of_its_rank() -> None:
+def test_powersgd_repeated_converges_to_best_matrix_of_rank() -> None:
     rng = np.random.default_rng(0)
     matrix = (rng.normal(size=(60, 40)) * np.exp(-np.arange(40) / 2)).astype(np.float32)
     _, values, _ = np.linalg.svd(matrix.astype(np.float64))

@@ -42,7 +42,7 @@ def test_error_of_one_worker() -> None:
     assert mean_nmse(codec, [[gaussian(s)] for s in range(6)]) == pytest.approx(0.0203, abs=0.0005)
 
 
-def test_error_of_eight_identical_vectors_keeps_the_clamping_bias() -> None:
+def test_error_of_identical_vectors_keeps_clamping_bias() -> None:
     codec = PaperTHC(workers=8, table=DEFAULT)
     assert mean_nmse(codec, [[gaussian(s)] * 8 for s in range(6)]) == pytest.approx(0.0088, abs=0.0005)
 
@@ -89,7 +89,7 @@ def test_rounding_is_unbiased_inside_the_support(name: str) -> None:
     assert np.abs(total / rounds - x).max() < 0.014
 
 
-def test_codes_are_the_two_neighbouring_levels_with_the_right_probability() -> None:
+def test_codes_are_neighbouring_levels_with_right_probability() -> None:
     codec = PaperTHC(workers=1, table=DEFAULT, rotation="full")
     rotated = np.full(1 << 16, 0, dtype=np.float32)
     # Positions on the grid [0, 30]: inside a gap of 3, of 2, of 1, on a level, at the ends and beyond them.
@@ -114,7 +114,7 @@ def jobs(draw: st.DrawFn) -> tuple[str, list[np.ndarray], int]:
 
 @settings(deadline=None, max_examples=100)
 @given(jobs(), st.sampled_from(["full", "block"]))
-def test_all_workers_decode_the_same_bits_of_exact_sums(job: tuple[str, list[np.ndarray], int], rotation: str) -> None:
+def test_all_workers_decode_same_bits_of_exact_sums(job: tuple[str, list[np.ndarray], int], rotation: str) -> None:
     name, vectors, seed = job
     codec = codecs.get(name, workers=8, rotation=rotation, chunk=32)
     run = simulate(codec, vectors, seed=seed, keep_residual=True)
@@ -131,7 +131,7 @@ def test_residual_is_the_error_of_the_own_words(x: np.ndarray) -> None:
     np.testing.assert_array_equal(result.residual, x - result.values)
 
 
-def test_eight_workers_at_the_lane_edge_and_nine_refused() -> None:
+def test_eight_workers_fit_lane_and_nine_are_refused() -> None:
     top = PaperTHC(workers=8)
     assert top.granularity * 8 == 240
     with pytest.raises(ConfigurationError) as refusal:
@@ -191,7 +191,7 @@ def test_any_magnitude_is_coded_as_well(scale: float) -> None:
     assert nmse(values, x) < 0.035
 
 
-def test_largest_norms_stay_finite_and_larger_ones_are_refused() -> None:
+def test_largest_norms_stay_finite_and_larger_are_refused() -> None:
     peak = np.zeros(8, dtype=np.float32)
     peak[3] = FLOAT32_MAX
     result = simulate(PaperTHC(workers=2), [peak, peak], keep_residual=True, average=False).results[0]
@@ -295,7 +295,7 @@ def _digest() -> str:
         {"LANESUM_NATIVE": "off"},
     ],
 )
-def test_threads_vector_width_and_implementation_do_not_change_a_bit(environment: dict[str, str]) -> None:
+def test_bits_are_equal_across_threads_vectors_and_implementations(environment: dict[str, str]) -> None:
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-m", __name__],
         cwd=ROOT,

@@ -108,7 +108,7 @@ def test_widths_reach_flat_error_with_half_the_bits() -> None:
 
 
 @pytest.mark.skipif(not has_torch, reason="PyTorch is not installed.")
-def test_recorded_gradients_are_of_different_batches_at_equal_weights() -> None:
+def test_recorded_gradients_differ_by_batch_at_equal_weights() -> None:
     from lanesum_lab.bench import gradients
 
     for record in (gradients.digits, gradients.transformer, gradients.word_transformer, gradients.words):

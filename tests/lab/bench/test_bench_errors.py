@@ -99,7 +99,7 @@ def test_different_sums_of_the_workers_are_an_error() -> None:
         workers.measure(Reduction("fixed hub", 8, 1))
 
 
-def test_sparse_sum_that_differs_between_runs_is_an_error() -> None:
+def test_sparse_sum_that_differs_between_runs_raises() -> None:
     digests = iter("aaaaab")  # each method once, and the first one again
 
     def measure(reduction: Reduction) -> Measured:
@@ -118,7 +118,7 @@ def test_wrong_small_sum_is_an_error() -> None:
         pinger.work(Pings(ALL_REDUCE, 8, 1))
 
 
-def test_result_that_does_not_come_back_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_result_that_does_not_come_back_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(switch, "_RESULT_TIMEOUT_S", 0.01)
     workload = SimpleNamespace(frames=[(1, b"first"), (1, b"second")], workers=1, chunks=2)
     near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)

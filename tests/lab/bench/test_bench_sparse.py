@@ -41,7 +41,7 @@ def test_every_method_sends_the_words_of_the_formula() -> None:
 
 
 @pytest.mark.parametrize("overlap", [0.0, 0.5, 1.0])
-def test_vectors_have_the_union_and_the_overlap_asked_for(overlap: float) -> None:
+def test_vectors_have_requested_union_and_overlap(overlap: float) -> None:
     size, workers = 200_000, 4
     vectors = np.array([sparse_vector(worker, workers, size, Sparse(0.1, overlap)) for worker in range(workers)])
     there = vectors != 0

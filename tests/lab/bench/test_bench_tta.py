@@ -80,7 +80,7 @@ def figures(result: dict[str, Any]) -> dict[tuple[float, str], dict[str, Any]]:
 
 
 @needs_torch
-def test_figures_have_time_to_target_and_ratios_to_gloo(invented: Invented, tmp_path: Path) -> None:
+def test_figures_have_time_to_target_and_gloo_ratios(invented: Invented, tmp_path: Path) -> None:
     result = tta.run(SETTINGS, tmp_path)
     json.dumps(result)
     found = figures(result)
@@ -150,7 +150,7 @@ def test_command_writes_the_report(
     assert "two-shot" not in printed.out and "10 Mbit/s" in printed.out
 
 
-def test_time_to_target_ignores_a_minimum_before_the_end() -> None:
+def test_time_to_target_ignores_minimum_before_end() -> None:
     tests = [{"loss": loss, "train_s": float(second)} for second, loss in enumerate([4.0, 1.0, 3.0, 1.0], 1)]
     assert tta.time_to(tests, 2.0) == pytest.approx(3.5)
     assert tta.time_to(tests[:3], 2.0) is None

@@ -30,7 +30,7 @@ def normal_vectors(deviations: np.ndarray) -> list[np.ndarray]:
     ]
 
 
-def test_bounds_of_independent_normal_vectors_are_those_of_normal_values() -> None:
+def test_bounds_of_normal_vectors_match_normal_values() -> None:
     """The mean of four vectors has a quarter of their energy, and its error a quarter of theirs."""
     vectors, error = normal_vectors(np.ones(1 << 16)), rounding_error(16)
     found = bounds(vectors, error)
@@ -40,7 +40,7 @@ def test_bounds_of_independent_normal_vectors_are_those_of_normal_values() -> No
     assert bounds(vectors, level_error(16)).scalar_up == pytest.approx(4, abs=0.05)
 
 
-def test_grids_of_two_energies_divide_the_error_as_by_hand() -> None:
+def test_grids_of_two_energies_match_hand_computed_division() -> None:
     """A quarter of the vector has 16 times the energy of the rest, and gets 16 levels where the rest gets 3.
 
     By the published errors, the next level saves 0.18 per bit there, and the last one saved 0.25; elsewhere 0.17 and

@@ -100,7 +100,7 @@ def test_everything_that_is_measured_runs(monkeypatch: pytest.MonkeyPatch) -> No
     assert found["timings"][2]["share"] == pytest.approx(found["timings"][2]["bytes"] / 8)
 
 
-def test_script_without_gpu_and_installed_packages_names_missing_device() -> None:
+def test_script_without_gpu_names_missing_device() -> None:
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("TRITON", "LANESUM"))}
     environment["CUDA_VISIBLE_DEVICES"] = ""
     # -S: the editable installation of the packages has no effect.

@@ -25,7 +25,7 @@ def test_interval_has_the_ratio_of_noisy_pairs() -> None:
     assert same == pytest.approx({"value": 1.5, "low": 1.5, "high": 1.5})
 
 
-def test_cost_at_usual_rates_is_that_of_a_minute() -> None:
+def test_cost_at_usual_rates_is_per_minute() -> None:
     def pairs(time: float, cpu: float) -> list[tuple[Block, Block]]:
         return [(Block(2.0, 1.0), Block(2.0 * time, 1.0 * cpu))] * 3
 

@@ -104,7 +104,7 @@ def test_phases_send_what_their_bytes_say(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", INSTANCES)
-def test_dense_and_training_phases_are_exact_where_the_leader_says(name: str) -> None:
+def test_dense_phase_and_leader_places_are_exact(name: str) -> None:
     job = job_of(name)
     for number in range(8):
         vectors = gradients(number)
@@ -130,7 +130,7 @@ def test_dense_and_training_phases_are_exact_where_the_leader_says(name: str) ->
         np.testing.assert_allclose(went.values + residuals, mean, atol=1e-6)
 
 
-def test_compressed_values_are_near_and_residuals_hold_the_loss(job: list[Any]) -> None:
+def test_compressed_values_are_near_and_residuals_hold_loss(job: list[Any]) -> None:
     for number in range(15, 19):
         vectors = gradients(number)
         went = run(job, number, keep_residual=True)
@@ -202,7 +202,7 @@ def test_guard_rejects_a_poisoned_autoencoder(states: tuple[str, list[dict[str, 
 
 @pytest.mark.parametrize("least", [1e-25, 1e-39])
 @pytest.mark.parametrize("name", INSTANCES)
-def test_leader_of_tiny_values_does_not_poison_the_autoencoder(name: str, least: float) -> None:
+def test_leader_of_tiny_values_keeps_autoencoder_usable(name: str, least: float) -> None:
     """In units of such a leader's values those of the others leave float32, or their squares do."""
     job = job_of(name)
     for number in range(19):

@@ -86,7 +86,7 @@ def test_it_computes_what_pytorch_does(size: int, channels: int) -> None:
         np.testing.assert_allclose(mine, row, atol=2e-4 * np.abs(row).max())
 
 
-def test_latents_of_a_mean_are_the_mean_of_latents() -> None:
+def test_latents_of_mean_are_mean_of_latents() -> None:
     own, values = network(), np.random.default_rng(0).normal(size=(5, 500))
     latents = [own.encode(one) for one in values]
     assert latents[0].size == own.architecture.latents(500) == 32 * 4
@@ -144,7 +144,7 @@ def test_peak_that_no_worker_could_send_is_refused(peak: float) -> None:
         LatentCodes.received_peak(np.array([peak, 7], np.float32).view(np.uint32))
 
 
-def test_guard_weighs_the_largest_error_by_the_largest_energy() -> None:
+def test_guard_weighs_largest_error_by_largest_energy() -> None:
     guard = Guard(0.25)
     values = np.full(100, 2.0)
 

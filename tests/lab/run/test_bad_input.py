@@ -199,7 +199,7 @@ def test_plan_of_what_cannot_run_is_refused(
         make_plan(**{"workers": None, "codec": "fixed", "epochs": 1, "out": tmp_path, **options})  # type: ignore[arg-type]
 
 
-def test_without_mininet_the_plan_is_loopback_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plan_without_mininet_is_loopback_with_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     plan = make_plan(topology="star4", runner=None, workers=2, codec="fixed", epochs=1, out=Path("x"))
     assert (plan.runner, plan.switch, plan.workers) == ("loopback", targets.get("embedded"), ("w1", "w2"))
@@ -224,7 +224,7 @@ def test_root_without_privileges_gets_loopback(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("node", "interface"), [("s1", "rack12-gpu34-eth1"), ("w1", "rack12-gpu34-eth0")])
-def test_mininet_with_a_name_too_long_for_interfaces_is_refused(node: str, interface: str) -> None:
+def test_mininet_name_too_long_for_interfaces_is_refused(node: str, interface: str) -> None:
     topology = parse(available()["star4"].read_text().replace(node, "rack12-gpu34"), "long")
     with pytest.raises(ConfigurationError, match=f"the interface '{interface}': it has 17"), mininet_network(topology):
         pass

@@ -50,7 +50,7 @@ def assert_all_died_and_came_back(detail: Report) -> None:
     assert sum(event["whom"] == "s1" for event in pushed) == 2, detail["events"]
 
 
-def test_everything_dies_once_and_the_weights_are_the_same(tmp_path: Path, undisturbed: Report) -> None:
+def test_training_where_everything_dies_has_same_weights(tmp_path: Path, undisturbed: Report) -> None:
     report = train(tmp_path, "--topology", "loopback", "--faults", "everything-dies")
     detail = report["detail"]
     assert_all_died_and_came_back(detail)
@@ -136,7 +136,7 @@ def test_plan_that_restarts_a_worker_is_refused(tmp_path: Path) -> None:
     assert "starts worker w2 again" in " ".join(result.stderr.split())
 
 
-def test_plan_for_another_network_is_refused_with_its_line(tmp_path: Path) -> None:
+def test_plan_for_other_network_is_refused_with_line(tmp_path: Path) -> None:
     plan = tmp_path / "plan.yaml"
     plan.write_text("rules:\n  - {kind: drop, where: s1-s0}\n")
     result = start(tmp_path, "--topology", "loopback", "--faults", str(plan))

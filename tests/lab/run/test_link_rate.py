@@ -38,7 +38,7 @@ def test_line_rate_is_what_the_switch_sums() -> None:
     assert line_rate_mbit(target, 40) == pytest.approx(1.8)
 
 
-def test_plan_with_mininet_has_the_line_rate_of_its_switch(as_root: pytest.MonkeyPatch) -> None:
+def test_plan_with_mininet_has_line_rate_of_switch(as_root: pytest.MonkeyPatch) -> None:
     plan = make()
     assert plan.link_mbit == line_rate_mbit(targets.get("embedded"), 4)
     assert "embedded switch sums all that 4 such links bring" in plan.link_why
@@ -47,7 +47,7 @@ def test_plan_with_mininet_has_the_line_rate_of_its_switch(as_root: pytest.Monke
     assert make(topology="tree2x2").link_mbit == line_rate_mbit(targets.get("embedded"), 4 + 2)
 
 
-def test_plan_with_switch_of_unknown_speed_has_no_limit(as_root: pytest.MonkeyPatch) -> None:
+def test_plan_with_unknown_switch_speed_has_no_limit(as_root: pytest.MonkeyPatch) -> None:
     plan = make(switch="tofino1-w32")
     assert (plan.link_mbit, plan.link_why) == (None, "embedded switch with tofino1-w32 has no known packet rate")
     assert make(switch="tofino1-w32", rate_mbit=2).link_mbit == 2

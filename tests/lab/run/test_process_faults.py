@@ -150,7 +150,7 @@ def test_waiting_goes_on_without_those_that_were_killed(supervisor: RunSuperviso
     assert len(calls) >= 3
 
 
-def test_process_that_does_not_end_in_time_is_an_error(supervisor: RunSupervisor) -> None:
+def test_process_that_does_not_end_in_time_raises(supervisor: RunSupervisor) -> None:
     child = supervisor.start("s1", SLEEP)
     with pytest.raises(ProcessFailedError, match=r"s1 did not end within 0 s\."):
         supervisor.wait([child], 0.0)

@@ -27,7 +27,7 @@ class RefusingNetwork:
         return {"s1": ["s1-eth1"]}
 
 
-def test_links_that_tc_refuses_to_limit_are_an_error() -> None:
+def test_links_that_tc_refuses_to_limit_raise() -> None:
     ends = [mininet_net._End("w1", "w1-eth0", "class replace")]
     with pytest.raises(NetworkError, match=r"Cannot limit the rate of the links of w1: no device at w1"):
         mininet_net._limit(cast(MininetNetwork, RefusingNetwork()), ends)

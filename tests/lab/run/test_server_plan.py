@@ -25,14 +25,14 @@ def test_one_server_without_asking(tmp_path: Path) -> None:
     assert (made.servers, made.topology_source) == ({"server": "server"}, "star4")
 
 
-def test_more_servers_are_in_a_topology_of_the_run(tmp_path: Path) -> None:
+def test_several_servers_are_in_topology_of_run(tmp_path: Path) -> None:
     made = plan(tmp_path, servers=3)
     assert made.servers == {"server": "server", "server2": "server2", "server3": "server3"}
     assert made.topology_source == str(tmp_path / "topology.yaml")
     assert list(parse(made.topology.to_yaml(), "x.yaml").server_hosts()) == list(made.servers.values())
 
 
-def test_every_server_has_its_own_control_address_and_journal(tmp_path: Path) -> None:
+def test_every_server_has_own_control_address_and_journal(tmp_path: Path) -> None:
     made, scratch = plan(tmp_path, servers=2), Scratch(tmp_path)
     commands = [server_command(made, scratch, name, host, behind=True) for name, host in made.servers.items()]
     addresses = [command[command.index("--control") + 1] for command in commands]
@@ -41,7 +41,7 @@ def test_every_server_has_its_own_control_address_and_journal(tmp_path: Path) ->
     assert [control[at + 1] for at, word in enumerate(control) if word == "--server"] == addresses
 
 
-def test_servers_on_workers_need_no_host_and_no_switch(tmp_path: Path) -> None:
+def test_servers_on_workers_require_no_host_or_switch(tmp_path: Path) -> None:
     made = plan(tmp_path, servers=2, on_workers=True, switch="none")
     assert made.servers == {"server": "w1", "server2": "w2"}
     with pytest.raises(ConfigurationError, match="on the same host, as on w1"):

@@ -85,14 +85,14 @@ def test_every_server_has_a_port_and_a_process() -> None:
         port.close()
 
 
-def test_ports_worker_and_server_on_one_host_are_refused() -> None:
+def test_ports_worker_and_server_together_are_refused() -> None:
     beside = TREE.with_servers(2, on_workers=True)
     assert {"server", "server2"} <= names_in(beside).processes
     with pytest.raises(ConfigurationError, match="on the same host, as on w1"):
         loopback_ports(beside, "s0")
 
 
-def test_nothing_is_left_open_when_a_port_is_taken() -> None:
+def test_ports_with_one_taken_leave_none_open() -> None:
     link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     link.bind(("127.255.0.1", 19539))
     with link, pytest.raises(ConfigurationError, match="link between two switches"):

@@ -59,7 +59,7 @@ def job_of(run: JobRun) -> SwitchJob:
     return run.placement.switches[SWITCH]
 
 
-def test_switch_ghost_follows_a_chunk_from_first_to_late() -> None:
+def test_switch_ghost_follows_chunk_from_first_to_late() -> None:
     run, ghost = run_of(PLAN), SwitchGhost(SWITCH)
     steps = [
         (0, 0, "claim", 0),
@@ -77,7 +77,7 @@ def test_switch_ghost_follows_a_chunk_from_first_to_late() -> None:
     ghost.check(run, job_of(run), 0, contribution(0, 1, flags=BYPASS), 0, [], [])
 
 
-def test_switch_ghost_objects_to_another_decision_or_number_of_packets() -> None:
+def test_switch_ghost_other_decision_or_packet_count_raises() -> None:
     for decided, copies in ((["claim_and_complete"], 0), (["claim"], 1), ([], 0)):
         run, ghost = run_of(PLAN), SwitchGhost(SWITCH)
         made = [answer(RESULT, 0, 7, 0, 2)] * copies
@@ -145,7 +145,7 @@ def test_workers_that_take_different_results_break_a_promise() -> None:
     assert raised.value.invariant is Invariant.AGREEMENT
 
 
-def test_check_early_use_of_an_entry_is_a_violation() -> None:
+def test_check_early_use_of_entry_raises() -> None:
     run = run_of(PLAN)
     for worker in range(2):
         run.accept(worker, 0, 7, run.truth.combined(0, 7))

@@ -50,7 +50,7 @@ def test_hardly_a_fault_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(schedule.faults) <= 2 and {DUPLICATE, LOSE} & {fault.kind for fault in schedule.faults}
 
 
-def test_epochs_begin_at_zero_where_that_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_epochs_begin_at_zero_unless_wrap_matters(monkeypatch: pytest.MonkeyPatch) -> None:
     plant("chunks of one epoch are not ordered", monkeypatch)
     (line,) = minimal_schedule().scenario.lines
     assert line.jobs[0].first_epoch == 0

@@ -35,7 +35,7 @@ def test_register_name_twice_is_refused() -> None:
 
 
 @pytest.mark.parametrize("target", targets.targets(), ids=lambda target: target.name)
-def test_target_of_every_kind_has_a_pipeline_and_a_command(target: SwitchTarget) -> None:
+def test_target_of_every_kind_has_pipeline_and_command(target: SwitchTarget) -> None:
     pipeline = target.pipeline(None)
     assert pipeline.accumulator_words >= 32
     assert pipeline.capabilities.ops
@@ -46,7 +46,7 @@ def test_target_of_every_kind_has_a_pipeline_and_a_command(target: SwitchTarget)
     assert ("--loopback" in target.command(process(None))) if target.on_loopback else target.device is None
 
 
-def test_pipeline_of_another_size_than_the_profile_is_refused() -> None:
+def test_pipeline_of_size_outside_profile_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="tofino1-w32 sums 32 words per packet, not 64"):
         targets.get("tofino1-w32").pipeline(64)
     assert targets.get("embedded").pipeline(128).accumulator_words == 128

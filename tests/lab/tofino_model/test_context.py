@@ -28,7 +28,7 @@ def _context(key: dict[str, Any], parameter: str = "port") -> dict[str, Any]:
     return {"tables": [table]}
 
 
-def test_bits_of_a_field_part_count_from_its_lowest() -> None:
+def test_bits_of_field_part_count_from_lowest() -> None:
     context = for_harness(_context({"name": "flags", "start_bit": 5, "bit_width": 4}))
     (table,) = context["tables"]
     (stage,) = table["match_attributes"]["stage_tables"]

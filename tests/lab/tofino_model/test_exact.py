@@ -49,7 +49,7 @@ def test_changed_entry_keeps_its_place() -> None:
     assert table.add((1,), "a(x:2)") == ["add t 0 key:1 a(x:2)"]
 
 
-def test_removed_entry_is_cleared_in_its_ram_and_row() -> None:
+def test_removed_entry_is_cleared_in_ram_and_row() -> None:
     table = _table()
     table.add((0b0001,), "a()")
     table.add((0b0101,), "a()")

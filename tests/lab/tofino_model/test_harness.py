@@ -88,7 +88,7 @@ def test_progress_has_no_limit_by_the_clock() -> None:
     assert progress.stall(100 * 3600.0 + 1, 608.0) == "was not at rest after 601.0 s of processor time"
 
 
-def test_progress_without_processor_time_has_a_limit_by_the_clock() -> None:
+def test_progress_without_processor_time_is_limited_by_clock() -> None:
     progress = Progress(50.0, 7.0)
     assert progress.stall(649.0, 7.0) == ""
     assert progress.stall(651.0, 7.0) == "was not at rest, and had no processor time for 601.0 s"

@@ -60,7 +60,7 @@ def test_groups_of_one_row_keep_each_other() -> None:
     assert registers[TOFINO_1.group_pipes[0]] == 1 << 16 | 1 << 28
 
 
-def test_removed_group_is_in_no_pipe_and_frees_its_nodes() -> None:
+def test_removed_group_leaves_pipes_and_frees_nodes() -> None:
     groups = Groups(TOFINO_1)
     for _ in range(10):
         groups.set(1, [(copy % 60, 1) for copy in range(2000)])

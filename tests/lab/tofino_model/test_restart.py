@@ -35,7 +35,7 @@ def commands(switch: ModelSwitch) -> str:
     return (switch._scratch / "commands").read_text().replace(str(switch._scratch), "")
 
 
-def test_model_after_an_error_starts_again_without_its_frames(switch: ModelSwitch) -> None:
+def test_model_after_error_restarts_without_bad_frames(switch: ModelSwitch) -> None:
     assert switch.process_batch([(5, FRAME)]) == COPIES
     before, scratch = commands(switch), switch._scratch
     with pytest.raises(TofinoModelError, match="refused a command: Bad frame"):

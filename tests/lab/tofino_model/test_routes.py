@@ -29,7 +29,7 @@ def test_hosts_fill_the_table_from_the_top() -> None:
     assert table.add((1, 32), "route(port:3)") == ["add t 3 to:1..1 route(port:3)"]
 
 
-def test_shorter_prefixes_are_kept_in_the_order_of_their_lengths() -> None:
+def test_shorter_prefixes_are_kept_in_length_order() -> None:
     table = _table()
     table.add((0x0A000000, 16), "route(port:1)")
     assert table.add((0x0A000000, 8), "route(port:2)") == [
@@ -38,7 +38,7 @@ def test_shorter_prefixes_are_kept_in_the_order_of_their_lengths() -> None:
     ]
 
 
-def test_removed_entry_gets_a_version_that_no_packet_has() -> None:
+def test_removed_entry_gets_version_without_packets() -> None:
     table = _table()
     table.add((1, 32), "route(port:1)")
     assert table.remove((1, 32)) == ["add t 3 to:0 --version--:3 unknown()"]

@@ -161,7 +161,7 @@ def table(report: Report) -> str:
     return capture.get()
 
 
-def test_report_with_limited_links_shows_times_and_wire_bytes(tmp_path: Path) -> None:
+def test_report_with_limited_links_shows_times_and_bytes(tmp_path: Path) -> None:
     detail = {
         "link_mbit": 10.0,
         "wall_s_uncompressed": 3.6,
@@ -205,7 +205,7 @@ def test_other_files_are_no_reports(tmp_path: Path) -> None:
             Report.read(tmp_path / "report.json")
 
 
-def test_task_is_the_same_every_time_and_fits_one_transform() -> None:
+def test_task_is_reproducible_and_fits_one_transform() -> None:
     data = load_digits()
     assert (len(data.train_labels), len(data.test_labels)) == (1437, 360)
     assert torch.equal(load_digits(limit=10).train_images, data.train_images[:10])

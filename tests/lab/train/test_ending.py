@@ -45,12 +45,12 @@ def run(code: str, folder: Path) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
-def test_output_is_flushed_and_the_interpreter_does_not_end(tmp_path: Path) -> None:
+def test_end_process_flushes_output_and_skips_interpreter_exit(tmp_path: Path) -> None:
     assert run(ENDING + "sys.exit(3)", tmp_path) == (3, "said and ended", "warned")
     assert run(ENDING + "end_process(3)", tmp_path) == (3, "said", "warned")
 
 
-def test_threads_of_a_group_are_left_to_the_end(tmp_path: Path) -> None:
+def test_threads_of_group_remain_until_end(tmp_path: Path) -> None:
     """The day they are not, none of this is needed."""
     code, said, _ = run(WITH_A_GROUP + ENDING + "end_process(3)", tmp_path)
     assert (code, said) == (3, "left: True\nsaid")

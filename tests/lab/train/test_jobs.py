@@ -41,7 +41,7 @@ def train(ranks: Ranks, folder: Path, *arguments: str, codec: str | None = None)
 
 
 @pytest.mark.parametrize("name", jobs.JOBS)
-def test_job_data_is_deterministic_and_apart_from_the_test(name: str) -> None:
+def test_job_data_is_deterministic_and_excludes_test_data(name: str) -> None:
     first, second = (jobs.JOBS[name].load(SMALL[name]) for _ in range(2))
     assert first.identity == second.identity
     for step in range(2):
@@ -53,7 +53,7 @@ def test_job_data_is_deterministic_and_apart_from_the_test(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", jobs.JOBS)
-def test_job_model_has_the_stated_size_and_fits_the_data(name: str) -> None:
+def test_job_model_has_stated_size_and_fits_data(name: str) -> None:
     job = jobs.JOBS[name]
     task = job.load(SMALL[name])
     torch.manual_seed(1)  # some initial weights of digits are worse than guessing by more than half
@@ -168,7 +168,7 @@ def test_two_shot_codes_are_near_the_values(bits: int, error: float) -> None:
 
 
 @pytest.mark.parametrize(("values", "workers"), [(1, 2), (5000, 3), (4096, 4)])
-def test_two_shot_bytes_are_those_of_the_rows_to_others(values: int, workers: int) -> None:
+def test_two_shot_bytes_are_those_of_exchanged_rows(values: int, workers: int) -> None:
     method = TwoShot.named("two-shot-4")
     sent = method.shares(torch.ones(values), workers)
     own = method.reduced(sent[:1].expand(workers, -1))

@@ -75,7 +75,7 @@ def other_size(rank: int) -> str:
     return ""
 
 
-def test_sum_check_with_other_number_of_ranks_is_refused(ranks: Ranks) -> None:
+def test_sum_check_with_other_rank_count_is_refused(ranks: Ranks) -> None:
     for message in ranks.run(other_size, [0, 1]):
         assert "The job has 3 workers, the process group 2 ranks" in message
 

@@ -59,7 +59,7 @@ def test_text_of_fewer_than_two_samples_is_refused(name: str, sizes: str, monkey
         task.batch(0, 0, 2, 8, 1)
 
 
-def test_record_that_ends_within_a_round_is_an_error() -> None:
+def test_record_that_ends_within_round_raises() -> None:
     with pytest.raises(SumCheckError, match="The record of a round ends after 1 of 2 words"):
         recorded_sums._words(io.BytesIO(bytes(4)), 2)
 

@@ -24,6 +24,6 @@ def test_agent_refuses_entities_that_are_no_table_entries(agent: Agent) -> None:
         agent.read([messages.Entity()], messages.ReadResponse())
 
 
-def test_agent_without_spare_refuses_to_begin_a_warm_restart(agent: Agent) -> None:
+def test_agent_without_spare_refuses_warm_restart(agent: Agent) -> None:
     with pytest.raises(StatusError, match="UNIMPLEMENTED: This switch cannot hold two programs: push in one step"):
         agent.begin(messages.ForwardingPipelineConfig())

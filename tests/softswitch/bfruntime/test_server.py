@@ -173,7 +173,7 @@ def client(bound: Client) -> Iterator[Client]:
         (port(), Update.MODIFY, Code.UNIMPLEMENTED, "Ports take INSERT and DELETE"),
     ],
 )
-def test_write_of_invalid_entry_is_refused_and_changes_nothing(
+def test_write_invalid_entry_is_refused_and_changes_nothing(
     bound: Client, entry: Any, kind: int, expected: grpc.StatusCode, message: str
 ) -> None:
     wildcards = [messages.TableEntry(table_id=table.id) for table in (ORIGIN, FORWARD, NODES, GROUPS, PORTS)]
@@ -184,7 +184,7 @@ def test_write_of_invalid_entry_is_refused_and_changes_nothing(
     assert bound.read(*wildcards) == before
 
 
-def test_write_with_refusals_applies_the_rest_and_names_each(bound: Client) -> None:
+def test_write_with_refusals_applies_rest_and_names_each(bound: Client) -> None:
     updates = [(Update.INSERT, origin()), (Update.INSERT, origin()), (Update.INSERT, origin(b"\n\0\0\2"))]
     assert codes(lambda: bound.write(*updates)) == [0, Code.ALREADY_EXISTS.value[0]]
     found = bound.read(messages.TableEntry(table_id=ORIGIN.id))
@@ -194,7 +194,7 @@ def test_write_with_refusals_applies_the_rest_and_names_each(bound: Client) -> N
     assert len(bound.read(messages.TableEntry(table_id=ORIGIN.id))) == 1
 
 
-def test_entries_of_every_kind_are_read_as_they_were_written(bound: Client) -> None:
+def test_entries_of_every_kind_are_read_as_written(bound: Client) -> None:
     written = [route(24, b"\n\0\0\0"), route(32)]
     bound.write(*[(Update.INSERT, entry) for entry in written])
     assert sorted(map(str, bound.read(messages.TableEntry(table_id=FORWARD.id))[:2])) == sorted(map(str, written))
@@ -286,7 +286,7 @@ def test_refusals_among_many_updates_are_all_counted(bound: Client) -> None:
     assert code(lambda: bound.write(*updates), "100 of 300 updates were refused, too many to name") == Code.UNKNOWN
 
 
-def test_client_that_is_not_bound_cannot_read_or_write(bound: Client, client: Client) -> None:
+def test_client_that_is_unbound_cannot_read_or_write(bound: Client, client: Client) -> None:
     alone = f"Client {client.number} has no subscription: open a stream first"
     assert code(client.read, alone) == Code.UNAVAILABLE
     assert code(client.write, alone) == Code.UNAVAILABLE
@@ -382,7 +382,7 @@ def test_refused_program_leaves_the_one_that_runs(
     bound.write((Update.DELETE, origin()))
 
 
-def test_warm_restart_keeps_the_earlier_program_until_its_end(bound: Client, device: TofinoSwitch) -> None:
+def test_warm_restart_keeps_earlier_program_until_end(bound: Client, device: TofinoSwitch) -> None:
     earlier = device.tables["IngressPipeline.origin.origin"]
     bound.write((Update.INSERT, origin()), (Update.INSERT, node()), (Update.INSERT, group((300,))))
     early = f"Client {bound.number} has not begun a warm restart: begin one first"

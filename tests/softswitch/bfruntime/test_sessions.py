@@ -91,7 +91,7 @@ def test_warm_restart_is_dropped_once_another_client_binds() -> None:
         third.close()
 
 
-def test_link_that_changes_is_told_to_clients_that_asked() -> None:
+def test_link_change_is_sent_to_subscribed_clients() -> None:
     with tempfile.TemporaryDirectory() as folder, BfRuntimeServer(TofinoSwitch(), f"unix:{folder}/agent") as server:
         asking, other = Client(server.address), Client(server.address)
         asking.subscribe(ports=True)

@@ -35,9 +35,7 @@ SMALL = sorted(p for p in (*PROGRAMS.glob("*.json"), *P4RUNTIME_PROGRAMS.glob("*
         ("tables", ["learn_lists", 0, "id"], r"\$\.learn_lists\[0\]\.id"),
     ],
 )
-def test_pushed_text_in_place_of_a_number_is_not_executed(
-    name: str, path: list[Any], shown: str, tmp_path: Path
-) -> None:
+def test_pushed_text_as_number_is_not_executed(name: str, path: list[Any], shown: str, tmp_path: Path) -> None:
     marker = tmp_path / "executed"
     for payload in payloads(marker):
         with pytest.raises(InvalidArgumentError, match=rf"malformed at {shown}: expected an integer .*, found "):
@@ -52,7 +50,7 @@ def load_and_run(text: bytes) -> None:
 
 
 @pytest.mark.parametrize("path", SMALL, ids=lambda path: path.stem)
-def test_payload_at_every_kind_of_place_does_not_reach_source(path: Path, tmp_path: Path) -> None:
+def test_payload_at_every_place_does_not_reach_source(path: Path, tmp_path: Path) -> None:
     marker = tmp_path / "executed"
     payload = payloads(marker)[1]
     text = path.read_text()
@@ -74,7 +72,7 @@ def test_payload_at_every_kind_of_place_does_not_reach_source(path: Path, tmp_pa
 
 
 @pytest.mark.parametrize("path", SMALL, ids=lambda path: path.stem)
-def test_missing_key_of_every_kind_is_refused_or_loads(path: Path) -> None:
+def test_missing_key_of_every_kind_raises_or_loads(path: Path) -> None:
     text = path.read_text()
     first: dict[str, int] = {}
     for number, (pattern, (holder, _)) in enumerate(places(json.loads(text))):
@@ -112,7 +110,7 @@ def test_number_beyond_its_limit_is_refused(path: list[Any], value: Any) -> None
         load_and_run(with_item("lanes", path, value))
 
 
-def test_registers_beyond_the_total_are_refused_before_they_are_allocated() -> None:
+def test_registers_beyond_total_are_refused_before_allocation() -> None:
     program = json.loads((PROGRAMS / "lanes.json").read_text())
     program["register_arrays"] = [
         {**program["register_arrays"][0], "name": f"r{i}", "size": MAX_CELLS} for i in range(2000)
@@ -167,12 +165,12 @@ def test_fresh_name_is_an_ascii_identifier(hint: str) -> None:
 MUTANTS = "tests.softswitch.bmv2.mutants"
 
 
-def test_mutants_of_programs_load_or_raise_a_typed_error() -> None:
+def test_mutants_of_programs_load_or_raise_typed_error() -> None:
     outcomes = run(MUTANTS, "--count", "300", "--seed", "1")
     assert outcomes["total"] == 300 and outcomes["loaded"] > 10 and outcomes["invalid"] > 100
 
 
 @pytest.mark.long
-def test_many_mutants_of_programs_load_or_raise_a_typed_error() -> None:
+def test_many_mutants_load_or_raise_typed_error() -> None:
     assert run(MUTANTS, "--count", "600", "--seed", "1000")["total"] == 600
     assert run(MUTANTS, "--count", "100", "--seed", "5", str(BUILD / "bmv2-w64.json"))["total"] == 100

@@ -145,7 +145,7 @@ def test_hostile_program_stays_within_its_memory(make: Callable[[], bytes], kind
         ("\u00e9".encode() * MAX_UNICODE_BYTES, "characters beyond ASCII: a program has at most 1048576"),
     ],
 )
-def test_text_beyond_its_limit_is_refused_before_it_is_parsed(text: bytes, says: str) -> None:
+def test_text_beyond_limit_is_refused_before_parsing(text: bytes, says: str) -> None:
     with pytest.raises(InvalidArgumentError, match=says):
         EmbeddedSwitch().load(text)
 

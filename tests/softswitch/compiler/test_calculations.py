@@ -34,7 +34,7 @@ def test_packet_with_wrong_checksum_is_dropped(switch: EmbeddedSwitch) -> None:
 
 
 @pytest.mark.parametrize("number", [0, 1, 0xFFFE, 0xFFFF, 0x10000, 0x1FFFE, (1 << 2048) - 1, 0xFFFF << 2000, 1 << 2047])
-def test_short_form_of_a_number_has_the_same_checksum(number: int) -> None:
+def test_short_form_of_number_has_same_checksum(number: int) -> None:
     """Equal modulo 65535, and only 0 becomes 0."""
     short = eval(short_form("number"), {"number": number})
     assert 0 <= short <= 0xFFFF

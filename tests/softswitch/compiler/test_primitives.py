@@ -59,7 +59,7 @@ def test_failed_assert_drops_the_packet(switch: EmbeddedSwitch) -> None:
     assert switch.counts.program_errors == 1
 
 
-def test_errors_of_a_program_are_logged_first_and_by_number(
+def test_program_errors_are_logged_first_and_by_number(
     switch: EmbeddedSwitch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A program that fails on every packet fills no disk: the first error, then counts at powers of ten."""

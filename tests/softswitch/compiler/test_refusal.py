@@ -70,7 +70,7 @@ def test_load_unknown_hash_algorithm_is_refused() -> None:
         EmbeddedSwitch().load(with_item("checksums", ["calculations", 0, "algo"], "md5"))
 
 
-def test_load_expression_nested_beyond_the_limit_of_python_is_refused() -> None:
+def test_load_expression_nested_beyond_python_limit_is_refused() -> None:
     value = NUMBER
     for _ in range(205):
         value = operation("~", value)

@@ -53,7 +53,7 @@ def test_same_seed_link_and_direction_repeat_the_faults() -> None:
     assert first != arrivals(injector(*RULES), direction="down")
 
 
-def test_packets_outside_a_rule_do_not_change_its_effect() -> None:
+def test_packets_outside_rule_do_not_change_effect() -> None:
     rule = "{kind: drop, packet: contribution, probability: 0.5}"
     alone = arrivals(injector(rule))
     crowded = injector(rule)

@@ -88,7 +88,7 @@ def test_device_id_of_a_stream_cannot_change(fresh: Client) -> None:
 
 
 @pytest.mark.parametrize("target", ["fake"], indirect=True)
-def test_device_id_of_a_stream_is_named_when_it_changes(fresh: Client) -> None:
+def test_device_id_changed_within_stream_is_refused(fresh: Client) -> None:
     updates = [p4rt.StreamMessageRequest(arbitration={"device_id": number}) for number in (7, 8)]
     with pytest.raises(grpc.RpcError, match="The device id of a stream is 7 and cannot change: open another stream"):
         list(fresh.stub.StreamChannel(iter(updates)))

@@ -86,7 +86,7 @@ def test_check_program_of_another_compilation_names_the_difference(
         check_program(build_index(everything.p4info), document)
 
 
-def test_check_program_unknown_action_of_table_names_its_id(everything: Program) -> None:
+def test_check_program_unknown_table_action_names_its_id(everything: Program) -> None:
     config = everything.config()
     config.p4info.tables[0].action_refs[0].id = 0x123
     message = "Table IngressImpl.exact_table refers to action 0x123, which the P4Info does not describe"

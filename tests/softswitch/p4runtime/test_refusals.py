@@ -305,7 +305,7 @@ def test_pipeline_request_of_wrong_type_says_why(manager: PipelineManager, every
         ),
     ],
 )
-def test_p4info_of_another_program_than_the_running_one_is_refused(
+def test_p4info_of_program_not_running_is_refused(
     everything: Program, message: str, change: Callable[[Any], None]
 ) -> None:
     """Its entries once ended reads with a traceback."""
@@ -319,7 +319,7 @@ def test_p4info_of_another_program_than_the_running_one_is_refused(
         manager.set(Set.VERIFY_AND_COMMIT, config)
 
 
-def test_pipeline_of_a_switch_without_spare_cannot_be_saved(small: Program) -> None:
+def test_pipeline_of_switch_without_spare_cannot_be_saved(small: Program) -> None:
     alone = PipelineManager(FakeSwitch(), Scheduler(), lambda message: None, lambda port, frame: None, None)
     with pytest.raises(StatusError, match="This switch cannot hold two programs: use VERIFY_AND_COMMIT"):
         alone.set(Set.VERIFY_AND_SAVE, small.config())
@@ -398,9 +398,7 @@ def test_packet_out_with_wrong_metadata_says_why(pipeline: Pipeline, small: Prog
 
 
 @pytest.mark.parametrize("name", ["long" * 5000, "\ud800"], ids=["long", "surrogate"])
-def test_name_that_fits_no_metadata_is_cut_or_replaced(
-    manager: PipelineManager, everything: Program, name: str
-) -> None:
+def test_name_unfit_for_metadata_is_cut_or_replaced(manager: PipelineManager, everything: Program, name: str) -> None:
     document = json.loads(everything.json)
     table(document, "exact_table")["key"][0]["match_type"] = name
     config = everything.config()
@@ -422,7 +420,7 @@ def test_errors_of_updates_are_cut_to_the_metadata() -> None:
         assert pack_write_errors(errors).message.startswith(f"{counts}: write fewer at once. The first: éé")
 
 
-def test_codes_of_updates_are_kept_where_no_text_fits() -> None:
+def test_codes_of_updates_are_kept_beyond_text_limit() -> None:
     long = StatusError(INVALID_ARGUMENT, "é" * 5000)
     empty = StatusError(INVALID_ARGUMENT, "")
     one, two = (len(pack_write_errors([empty] * count).packed()) for count in (1, 2))

@@ -54,7 +54,7 @@ def test_free_port_is_reported(server: P4RuntimeServer) -> None:
     assert int(port) > 0
 
 
-def test_port_in_use_is_an_error_with_a_next_step(server: P4RuntimeServer) -> None:
+def test_port_in_use_raises_with_next_step(server: P4RuntimeServer) -> None:
     with pytest.raises(ConfigurationError, match="Stop the process that uses it") as failure:
         P4RuntimeServer(FakeSwitch(), server.address).start()
     assert server.address in str(failure.value)
@@ -138,7 +138,7 @@ def test_short_packets_to_the_controller_are_dropped(client: Client, switch: Fak
     assert packet.payload == b"rest"
 
 
-def test_client_that_does_not_read_loses_packets_not_arbitration() -> None:
+def test_client_not_reading_loses_packets_but_no_arbitration() -> None:
     connection = Connection()
     for number in range(MAX_QUEUED + 5):
         connection.send(number)
@@ -162,7 +162,7 @@ def test_silent_streams_leave_room_for_others(client: Client) -> None:
     assert client.stub.Capabilities(p4rt.CapabilitiesRequest(), timeout=5).p4runtime_api_version
 
 
-def test_caller_with_all_of_its_streams_leaves_streams_to_others(switch: FakeSwitch) -> None:
+def test_caller_at_stream_limit_leaves_streams_to_others(switch: FakeSwitch) -> None:
     def named(metadata: Any, _context: Any) -> Caller:
         return Caller(name=metadata["user-agent"].split()[0])
 
@@ -323,7 +323,7 @@ def refusal(client: Client, data: bytes) -> tuple[grpc.StatusCode, str]:
     return raised.value.code(), raised.value.details()
 
 
-def test_message_with_bytes_that_are_no_text_is_refused(client: Client) -> None:
+def test_message_with_invalid_text_is_refused(client: Client) -> None:
     data = p4rt.WriteRequest(role="role").SerializeToString().replace(b"role", b"r\xffle")
     assert refusal(client, data) == (grpc.StatusCode.INTERNAL, "The message is no p4.v1.WriteRequest.")
 

@@ -181,7 +181,7 @@ def test_lpm(client: Client, everything: Program) -> None:
         (b"\x0f\xff", 13, "INVALID_ARGUMENT"),
     ],
 )
-def test_lpm_of_a_width_that_is_no_multiple_of_8(
+def test_lpm_of_odd_width_refuses_bits_beyond_prefix(
     client: Client, everything: Program, value: bytes, length: int, code: str
 ) -> None:
     entity = everything.entry("odd_lpm_table", [lpm(1, value, length)], everything.action("nothing"))

@@ -52,7 +52,7 @@ def test_faults_apply_in_both_directions() -> None:
         assert faults.counters.counts["a"] == RuleCounts(4, 1)
 
 
-def test_link_of_faulty_port_is_that_of_the_port() -> None:
+def test_faulty_port_has_link_of_wrapped_port() -> None:
     class Linked(MemoryPort):
         def is_up(self) -> bool:
             return False

@@ -34,7 +34,7 @@ def test_trunk_works_again_after_restart_of_peer() -> None:
     far.close()
 
 
-def test_trunk_drops_and_counts_frame_that_is_too_long() -> None:
+def test_trunk_drops_and_counts_too_long_frame() -> None:
     """An exception would end the port that the frame came from."""
     addresses = free_address("127.0.0.2"), free_address("127.0.0.3")
     near, far = TrunkPort(*addresses), TrunkPort(*addresses[::-1])

@@ -74,7 +74,7 @@ def test_selector_keeps_each_flow_on_one_member(switch: EmbeddedSwitch) -> None:
     profile.delete_member(2)
 
 
-def test_entry_of_a_group_has_one_row_for_each_member(switch: EmbeddedSwitch) -> None:
+def test_entry_of_group_has_row_per_member(switch: EmbeddedSwitch) -> None:
     profile, table = switch.action_profiles["I.paths"], switch.tables["I.path"]
     assert isinstance(table, MatchTable)
     profile.insert_member(1, ActionCall("I.send", (1,)))

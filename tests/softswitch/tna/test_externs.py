@@ -71,7 +71,7 @@ def switch(load: Load) -> TofinoSwitch:
     return load("externs")
 
 
-def test_checksum_is_updated_from_what_the_parser_left_out(switch: TofinoSwitch) -> None:
+def test_checksum_is_updated_from_parser_residual(switch: TofinoSwitch) -> None:
     rng = random.Random(2)
     for _ in range(50):
         command = Command(small=rng.getrandbits(8), value=rng.getrandbits(32), passes=rng.getrandbits(8))

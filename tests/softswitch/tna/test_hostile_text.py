@@ -37,7 +37,7 @@ def test_number_beyond_its_limit_is_refused(place: str, number: str) -> None:
 
 
 @pytest.mark.parametrize("field", ["resubmit_flag", "egress_rid_first"])
-def test_metadata_without_a_field_that_the_switch_sets_is_refused(field: str) -> None:
+def test_metadata_without_field_set_by_switch_is_refused(field: str) -> None:
     text = printed("sum")
     assert f" {field};" in text
     with pytest.raises(UnsupportedProgramError, match=f"gress metadata without {field}"):
@@ -45,7 +45,7 @@ def test_metadata_without_a_field_that_the_switch_sets_is_refused(field: str) ->
 
 
 @pytest.mark.parametrize("name", ["sum", "externs", "twice"])
-def test_mutants_of_text_load_or_raise_a_typed_error(name: str) -> None:
+def test_mutants_of_text_load_or_raise_typed_error(name: str) -> None:
     text, rng = printed(name), random.Random(name)
     words = [match.span() for match in re.finditer(r"\w+|[^\w\s]", text)]
     found = set()

@@ -71,7 +71,7 @@ def test_more_than_a_stateful_alu_is_refused(body: str, problem: str) -> None:
         ("hdr.request.value = 16w1;", "an assignment to a field of the packet in a RegisterAction"),
     ],
 )
-def test_load_unsupported_body_of_a_register_action_is_refused(body: str, message: str) -> None:
+def test_load_unsupported_body_of_register_action_is_refused(body: str, message: str) -> None:
     with pytest.raises(UnsupportedProgramError, match=rf"Unsupported: {message} \(Ingress\.add\)"):
         load_text(with_body(body))
 
@@ -92,7 +92,7 @@ def test_load_unsupported_register_is_refused(old: str, new: str, message: str) 
         load_text(text.replace(old, new))
 
 
-def test_access_to_a_register_of_no_pipe_is_refused(load: Load) -> None:
+def test_access_to_register_of_no_pipe_is_refused(load: Load) -> None:
     switch = load("twice")
     with pytest.raises(NotFoundError, match="There is no pipe 4: expected 0 to 3"):
         switch.read_register("Ingress.cells", 0, pipe=4)

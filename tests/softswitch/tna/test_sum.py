@@ -86,7 +86,7 @@ def test_random_sums(switch: TofinoSwitch) -> None:
         assert outs[-1][0].frame[18:] == b"".join(word.to_bytes(4, "big") for word in total)
 
 
-def test_packets_of_non_members_and_truncated_ones_are_dropped(switch: TofinoSwitch) -> None:
+def test_packets_of_non_members_or_truncated_are_dropped(switch: TofinoSwitch) -> None:
     assert switch.process(1, frame(1, 0, (1, 1))) == []  # member 1 is at port 2
     assert switch.process(1, frame(0, 0, (1, 1))[:-1]) == []
     assert switch.counts.parser_errors == 1

@@ -25,7 +25,7 @@ def expression(text: str, *type_names: str) -> p4.Expr:
     return found
 
 
-def test_text_that_is_no_p4_or_too_long_is_refused() -> None:
+def test_text_invalid_or_too_long_is_refused() -> None:
     with pytest.raises(P4SyntaxError, match="Line 2 of the program has '`', which is no P4"):
         tokens("a b\n`c")
     with pytest.raises(P4SyntaxError, match="more than 2 words and signs"):
