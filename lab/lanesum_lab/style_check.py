@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MAX_DOCS_COLUMNS = 120
-MAX_TEST_NAME_WORDS = 10
+MAX_TEST_NAME_WORDS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +270,7 @@ def _test_names(path: str, text: str) -> Iterator[Problem]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
             words = len(node.name.split("_")) - 1
             if words > MAX_TEST_NAME_WORDS:
-                yield Problem(path, node.lineno, f"test name of {words} words; at most {MAX_TEST_NAME_WORDS}")
+                yield Problem(path, node.lineno, f"{node.name}: {words} words; at most {MAX_TEST_NAME_WORDS}")
             if _TEST_OPENING.match(node.name):
                 yield Problem(path, node.lineno, f"{node.name}: name unit, condition and outcome")
 

@@ -50,7 +50,18 @@ WRONG = {
     "long line": ("a.md", "a " * 61 + "\n", 1, "122 columns"),
     "long row of a table": ("a.md", f"| {'a' * 120} |\n", 1, "124 columns"),
     "long text beside a link": ("a.md", f"[a](b.md) {'a ' * 60}\n", 1, "124 columns"),
-    "long name of a test": ("a.py", "def test_a1_b_c_d_e_f_g_h_i_j_k(): ...\n", 1, "test name of 11 words"),
+    "long name of a test": (
+        "a.py",
+        "\ndef test_a1_b_c_d_e_f_g_h_i(): ...\n",
+        2,
+        "test_a1_b_c_d_e_f_g_h_i: 9 words; at most 8",
+    ),
+    "long name of a test in a class": (
+        "a.py",
+        "class TestA:\n    async def test_a1_b_c_d_e_f_g_h_i(self): ...\n",
+        2,
+        "test_a1_b_c_d_e_f_g_h_i: 9 words; at most 8",
+    ),
     "test name that opens with an article": (
         "a.py",
         "def test_a_sum_is_exact(): ...\n",
@@ -76,7 +87,7 @@ RIGHT = {
     "number at most": ("a.py", "slots_at_most = 1\n"),
     "part of a word": ("a.py", "class Dicer:\n    uppermost = 1\n"),
     "name of another package": ("a.py", "from resend_later import x\n"),
-    "longest name of a test": ("a.py", "def test_a1_b_c_d_e_f_g_h_i_j(): ...\n"),
+    "longest name of a test": ("a.py", "def test_a1_b_c_d_e_f_g_h(): ...\n"),
 }
 
 
