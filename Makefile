@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY_TO_RUN := $(VENV)/.ready-train
 READY_TO_TEST := $(VENV)/.ready-dev
 CPP_SOURCES := $(shell find host/native -name "*.[ch]pp" -o -name "*.inl")
-INSTALL_INPUTS := $(wildcard */pyproject.toml) constraints.txt scripts/setup \
+INSTALL_INPUTS := $(wildcard */pyproject.toml) constraints.txt scripts/setup scripts/p4runtime-shell.txt \
 	$(filter host/native/src/%,$(CPP_SOURCES)) host/native/CMakeLists.txt host/native/pyproject.toml
 
 # Options of `make run`; `lanesum run` has the defaults of empty ones.

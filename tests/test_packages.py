@@ -8,6 +8,7 @@ import contextlib
 import dataclasses
 import email
 import importlib.util
+import re
 import shutil
 import subprocess
 import sys
@@ -16,15 +17,15 @@ from collections.abc import Iterator
 from configparser import ConfigParser
 from pathlib import Path
 
-import google.protobuf
 import numpy as np
 import pytest
-from p4.config.v1 import p4types_pb2
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 from lanesum.cli.app import COMMANDS, GROUP
 from lanesum_control.controller import Controller, JobRequest
 from lanesum_control.network import Network
+from lanesum_control.protobufs import p4runtime_pb2
 from lanesum_control.remote_server import RemoteServer
 from lanesum_control.service import ControllerService
 from lanesum_control.topology import load
@@ -117,8 +118,9 @@ def requirements(wheel: Path) -> list[Requirement]:
             "lanesum-control",
             {
                 "cryptography",
+                "finsy",
+                "googleapis-common-protos",
                 "lanesum",
-                "p4runtime",
                 "prometheus-client",
                 "protobuf",
                 "pydantic",
@@ -128,7 +130,7 @@ def requirements(wheel: Path) -> list[Requirement]:
                 "typer",
             },
         ),
-        ("lanesum-switch", {"lanesum", "lanesum-control", "p4runtime"}),
+        ("lanesum-switch", {"lanesum", "lanesum-control"}),
         ("lanesum-lab", {"lanesum", "lanesum-control", "lanesum-switch", "matplotlib", "scikit-learn"}),
     ],
 )
@@ -139,11 +141,32 @@ def test_requirements_of_wheel_have_no_pins(wheels: dict[str, Path], name: str, 
 
 
 def test_required_protobuf_loads_the_modules_of_p4runtime(wheels: dict[str, Path]) -> None:
-    """Modules of a protoc before 3.19 fail to load with protobuf 4 and newer."""
-    made_by_old_protoc = "_descriptor.FieldDescriptor(" in Path(str(p4types_pb2.__file__)).read_text()
+    """Generated modules state the version of their compiler, below which protobuf refuses to load them."""
+    stated = re.search(r"# Protobuf Python Version: (\S+)", Path(str(p4runtime_pb2.__file__)).read_text())
+    assert stated is not None
     (wanted,) = [one.specifier for one in requirements(wheels["lanesum-control"]) if one.name == "protobuf"]
-    assert google.protobuf.__version__ in wanted
-    assert ("4.21.0" in wanted) != made_by_old_protoc
+    assert wanted == SpecifierSet(f">={stated[1]}")
+
+
+@pytest.mark.parametrize(
+    "imports",
+    [
+        "lanesum_control.protobufs, google.rpc.status_pb2, google.rpc.error_details_pb2",
+        "google.rpc.status_pb2, lanesum_control.protobufs",
+        "finsy, lanesum_control.protobufs",
+        "lanesum_control.protobufs, lanesum_switch.p4runtime, opentelemetry.exporter.otlp.proto.http.trace_exporter",
+    ],
+)
+def test_modules_of_p4runtime_load_beside_other_protobufs(imports: str) -> None:
+    """A process has one definition of ``google/rpc/status.proto``; finsy and googleapis-common-protos both bring it."""
+    code = f"import {imports}; s = lanesum_control.protobufs.status_pb2.Status(code=5); print(s.code)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "5\n", done.stderr
+
+
+def test_controller_and_switch_do_not_import_finsys_client() -> None:
+    code = "import sys, lanesum_control.controller, lanesum_switch.p4runtime; sys.exit('finsy' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_commands_of_wheels_match_command_table(wheels: dict[str, Path]) -> None:

@@ -7,13 +7,11 @@ Messages are encoded and decoded in the caller's thread, so that a large table d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, ClassVar, Self
 
 from google.protobuf import text_format
 from google.protobuf.message import DecodeError
-from google.rpc import status_pb2
-from p4.v1 import p4runtime_pb2
 
 from lanesum._internal.closing import Closing
 from lanesum.rpc.tls import import_grpc
@@ -21,8 +19,8 @@ from lanesum_control.errors import PipelineError, SwitchUnreachableError, Switch
 from lanesum_control.event_loop import run
 from lanesum_control.p4info import P4InfoNames
 from lanesum_control.pipelines import CompiledPipeline
+from lanesum_control.protobufs import p4runtime_pb2, status_pb2
 from lanesum_control.session import GONE, P4RuntimeSession, Session
-from lanesum_control.wire_format import fields, integer
 
 grpc = import_grpc()
 DEFAULT_DEVICE_ID = P4RuntimeSession.DEVICE_ID
@@ -37,20 +35,6 @@ _GET_PROGRAM = "GetForwardingPipelineConfig"
 _NOT_PRIMARY = grpc.StatusCode.PERMISSION_DENIED
 _NO_PROGRAM = grpc.StatusCode.FAILED_PRECONDITION
 TOO_MANY_CALLS = grpc.StatusCode.RESOURCE_EXHAUSTED
-# Field numbers of an answer to a read, and from an entity to the action and the counter of a table entry.
-_ENTITIES = p4runtime_pb2.ReadResponse.ENTITIES_FIELD_NUMBER
-_ENTRY = p4runtime_pb2.Entity.TABLE_ENTRY_FIELD_NUMBER
-_ACTION_ID = (
-    _ENTRY,
-    p4runtime_pb2.TableEntry.ACTION_FIELD_NUMBER,
-    p4runtime_pb2.TableAction.ACTION_FIELD_NUMBER,
-    p4runtime_pb2.Action.ACTION_ID_FIELD_NUMBER,
-)
-_PACKETS = (
-    _ENTRY,
-    p4runtime_pb2.TableEntry.COUNTER_DATA_FIELD_NUMBER,
-    p4runtime_pb2.CounterData.PACKET_COUNT_FIELD_NUMBER,
-)
 
 
 class SwitchConnection(Closing):
@@ -267,18 +251,6 @@ class SwitchConnection(Closing):
             raise SwitchUnreachableError(
                 f"Reading from the switch at {self.address} failed: {error.code().name} {error.details()}."
             ) from error
-
-    def read_packets(self, entities: Iterable[p4runtime_pb2.Entity]) -> Iterator[tuple[int, int]]:
-        """Yield action id and counted packets of all matching table entries. Raises SwitchUnreachableError."""
-        for answer in self.read_answers(entities):
-            try:
-                for number, entity in fields(answer):
-                    if number == _ENTITIES and isinstance(entity, bytes):
-                        yield integer(entity, *_ACTION_ID), integer(entity, *_PACKETS)
-            except ValueError as error:
-                raise SwitchUnreachableError(
-                    f"The switch at {self.address} answered a read of counters with no message: {error}."
-                ) from error
 
     def _describe(self, update: p4runtime_pb2.Update) -> str:
         kind = p4runtime_pb2.Update.Type.Name(update.type)

@@ -21,7 +21,7 @@ from lanesum.rpc import controller as rpc
 from lanesum.rpc.caller import Caller
 from lanesum_control.errors import ControlError
 
-_PROTOCOL = "http/json"
+_PROTOCOL = "http/protobuf"
 _BATCH = 512  # spans of one request
 _END_S = 2.0  # for the last spans of a controller that ends
 
@@ -42,7 +42,7 @@ def _exporter() -> Any:
     if protocol != _PROTOCOL:
         raise ConfigurationError(f"{name}={protocol!r} is not supported.", f"Set it to {_PROTOCOL}, or unset it.")
     try:
-        from opentelemetry.exporter.otlp.json.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     except ImportError as error:
         raise MissingToolError(
             f"Traces need OpenTelemetry, which is not installed: {error}.",
@@ -85,7 +85,7 @@ def export(job: str, traces: Sequence[Mapping[str, Any]]) -> int:
                 name, endpoint = _variable("ENDPOINT", "http://localhost:4318")
                 raise CollectorError(
                     f"The collector at {endpoint} took {first} of {len(spans)} spans.",
-                    f"Start one that takes OTLP over HTTP as JSON there, or set {name}.",
+                    f"Start one that takes OTLP over HTTP there, or set {name}.",
                 )
     finally:
         exporter.shutdown()

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from google.protobuf import text_format
-from p4.config.v1 import p4info_pb2
-from p4.v1 import p4runtime_pb2
 
 from lanesum_control.errors import PipelineError
+from lanesum_control.protobufs import p4info_pb2, p4runtime_pb2
 
 _OTHER_PROGRAM = "It runs another program or version: let the controller push its own pipeline."
 

@@ -13,11 +13,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from p4.v1 import p4runtime_pb2
-
 from lanesum_control.client import key_of
 from lanesum_control.model import HostPort, SwitchJob
 from lanesum_control.p4info import P4InfoNames
+from lanesum_control.protobufs import p4runtime_pb2
 from lanesum_control.switch import DELETE, INSERT, MEMBER, MODIFY, P4RuntimeSwitch
 
 _GROUP = "multicast group"

@@ -14,13 +14,11 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Self
 
-from google.rpc import code_pb2
-from p4.v1 import p4runtime_pb2
-
 from lanesum.errors import ConfigurationError
 from lanesum.rpc import tls
 from lanesum_control.errors import NotPrimaryError, SwitchUnreachableError
 from lanesum_control.event_loop import listening
+from lanesum_control.protobufs import code_pb2, p4runtime_pb2
 
 grpc = tls.import_grpc()
 #: Statuses of a call that had no answer.

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from p4.v1 import p4runtime_pb2
-
 from lanesum_control.capabilities import (
     ADMIT,
     COMBINE,
@@ -36,6 +34,7 @@ from lanesum_control.model import (
 )
 from lanesum_control.p4info import EntryRead, Lpm, P4InfoNames
 from lanesum_control.pipelines import CompiledPipeline
+from lanesum_control.protobufs import p4runtime_pb2
 from lanesum_control.tofino.chips import pipe_of
 from lanesum_control.tofino.recirculation import recirculation_ports
 
@@ -316,9 +315,9 @@ class P4RuntimeSwitch:
         counts: dict[str, int] = {}
         tables = filter(self._names.has_table, DECISION_TABLES)
         wanted = [p4runtime_pb2.Entity(table_entry=self._names.wildcard(table)) for table in tables]
-        for action, packets in self.connection.read_packets(wanted):
-            name = self._names.action_name(action).rpartition(".")[2]
-            counts[name] = counts.get(name, 0) + packets
+        for entry in (entity.table_entry for entity in self.connection.read(wanted)):
+            name = self._names.action_name(entry.action.action.action_id).rpartition(".")[2]
+            counts[name] = counts.get(name, 0) + entry.counter_data.packet_count
         for name in _COUNTED_TWICE:
             counts[name] = counts.get(name, 0) - counts.get(_TAKE_OVER, 0)
         return counts

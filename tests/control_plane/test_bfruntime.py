@@ -11,7 +11,6 @@ from pathlib import Path
 
 import grpc
 import pytest
-from p4.v1 import p4runtime_pb2
 
 from lanesum.errors import ConfigurationError
 from lanesum_control.bfruntime import messages
@@ -30,6 +29,7 @@ from lanesum_control.model import HostPort, Member, SwitchJob
 from lanesum_control.monitor import Monitor
 from lanesum_control.network import Network
 from lanesum_control.pipelines import bmv2_pipeline, tofino_pipeline
+from lanesum_control.protobufs import p4runtime_pb2
 from lanesum_control.protocols import check_address
 from lanesum_control.switch import DELETE, INSERT
 from lanesum_control.topology import load

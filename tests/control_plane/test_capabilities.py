@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from google.protobuf import text_format
-from p4.config.v1 import p4info_pb2
 
 from lanesum import codecs
 from lanesum.protocol import LaneOp
@@ -21,6 +20,7 @@ from lanesum_control.controller import JobRequest
 from lanesum_control.errors import AdmissionError, NotOfferedError
 from lanesum_control.model import HostPort, Member, Role, SwitchJob
 from lanesum_control.pipelines import bmv2_pipeline, tofino_pipeline
+from lanesum_control.protobufs import p4info_pb2
 from lanesum_control.store import Store
 from lanesum_control.tofino.profiles import PROFILES, TofinoProfile
 from tests.control_plane.control_fakes import Site, request, what

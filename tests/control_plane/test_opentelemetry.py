@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 import threading
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.protobuf.json_format import MessageToDict
 
 from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.rpc import controller as rpc
@@ -27,7 +27,8 @@ from tests.control_plane.control_fakes import Site, request
 from tests.docs.names import tracked_files
 from tests.paths import ROOT
 
-pytest.importorskip("opentelemetry.exporter.otlp.json.http")
+pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 BEGIN_US = 1_790_000_000_000_000
 
@@ -44,11 +45,12 @@ class Collector:
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                body = self.rfile.read(int(self.headers["Content-Length"]))
                 collector.paths.append(self.path)
                 collector.headers.append({name.lower(): value for name, value in self.headers.items()})
                 if collector.status == 200:
-                    collector.resource_spans += body["resourceSpans"]
+                    message = ExportTraceServiceRequest.FromString(body)
+                    collector.resource_spans += MessageToDict(message)["resourceSpans"]
                 self.send_response(collector.status)
                 self.end_headers()
 
@@ -169,7 +171,7 @@ def test_other_protocol_is_refused(monkeypatch: pytest.MonkeyPatch, name: str) -
 
 
 def test_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.json.http.trace_exporter", None)
+    monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
     with pytest.raises(MissingToolError, match="Traces need OpenTelemetry, which is not installed: "):
         CallSpans()
 

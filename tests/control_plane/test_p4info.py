@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 from google.protobuf import text_format
-from p4.config.v1 import p4info_pb2
-from p4.v1 import p4runtime_pb2
 
 from lanesum.protocol.spec import BUILT_ACCUMULATOR_WORDS
 from lanesum_control.errors import PipelineError
 from lanesum_control.pipelines import bmv2_pipeline
+from lanesum_control.protobufs import p4info_pb2, p4runtime_pb2
 from lanesum_control.switch import CONGESTION, STATION
 
 

@@ -15,7 +15,6 @@ from unittest.mock import AsyncMock
 
 import grpc
 import pytest
-from p4.v1 import p4runtime_pb2
 
 from lanesum_control.client import SwitchConnection
 from lanesum_control.controller import Controller
@@ -26,6 +25,7 @@ from lanesum_control.model import Member, Station, SwitchJob
 from lanesum_control.monitor import Monitor
 from lanesum_control.network import Network
 from lanesum_control.pipelines import bmv2_pipeline
+from lanesum_control.protobufs import p4runtime_pb2
 from lanesum_control.session import Session
 from lanesum_control.store import Store
 from lanesum_control.switch import (

@@ -13,7 +13,6 @@ from typing import Any
 
 import grpc
 import pytest
-from p4.v1 import p4runtime_pb2
 
 from lanesum.errors import ConfigurationError
 from lanesum_control.client import SwitchConnection
@@ -32,6 +31,7 @@ from lanesum_control.model import SwitchJob
 from lanesum_control.network import Network
 from lanesum_control.p4info import Lpm
 from lanesum_control.pipelines import bmv2_pipeline
+from lanesum_control.protobufs import p4runtime_pb2
 from lanesum_control.session import P4RuntimeSession
 from lanesum_control.switch import (
     ARP,
@@ -94,7 +94,7 @@ def test_decisions_of_all_tables_are_one_read(address: str, monkeypatch: pytest.
         assert {"aggregate", "accept", "claim", "forwarded"} < counts.keys() and set(counts.values()) == {0}
         assert len(reads) == 1 and reads[0] > 5
         monkeypatch.setattr(connection, "read_answers", lambda _wanted: [b"\x0a\x05ab"])
-        with pytest.raises(SwitchUnreachableError, match="answered a read of counters with no message: field 1 ends 3"):
+        with pytest.raises(SwitchUnreachableError, match="answered with no ReadResponse: "):
             switch.decisions()
 
 

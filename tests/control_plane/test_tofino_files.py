@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 from google.protobuf import text_format
-from p4.config.v1 import p4info_pb2
 
 from lanesum_control.capabilities import COMBINE, CPU_PORT, ICMP, MEMBER
 from lanesum_control.manifest import MANIFEST, source_files
 from lanesum_control.pipelines import TOFINO_BUILD_FOLDER, bmv2_pipeline, tofino_pipeline
+from lanesum_control.protobufs import p4info_pb2
 from lanesum_control.resources import checkout_root
 from lanesum_control.switch import BOUND, DECISION_TABLES, HOST_TABLES, JOB_TABLES
 from lanesum_control.tofino import build as tofinobuild

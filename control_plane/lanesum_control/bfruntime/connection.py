@@ -7,8 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from p4.v1 import p4runtime_pb2
-
 from lanesum.errors import ConfigurationError
 from lanesum.rpc.tls import import_grpc
 from lanesum_control.bfruntime import messages
@@ -23,6 +21,7 @@ from lanesum_control.errors import PipelineError, SwitchUnreachableError, Switch
 from lanesum_control.event_loop import run
 from lanesum_control.p4info import P4InfoNames
 from lanesum_control.pipelines import CompiledPipeline
+from lanesum_control.protobufs import p4runtime_pb2
 from lanesum_control.session import GONE
 from lanesum_control.tofino.device_config import Compiled
 
@@ -201,11 +200,6 @@ class BfRuntimeConnection(SwitchConnection):
             if entry.table_id not in own and not entry.is_default_entry:
                 yield p4runtime_pb2.Entity(table_entry=to_p4runtime(self._known_program, entry))
         yield from self._engine_here.groups(entries)
-
-    def read_packets(self, entities: Iterable[p4runtime_pb2.Entity]) -> Iterator[tuple[int, int]]:
-        """Yield what P4Runtime's ``read_packets`` yields. Raises SwitchUnreachableError, PipelineError."""
-        for entry in (entity.table_entry for entity in self.read(entities)):
-            yield entry.action.action.action_id, entry.counter_data.packet_count
 
     def _read_tables(self, tables: Iterable[int]) -> list[Any]:
         answer = self._read([messages.TableEntry(table_id=table) for table in tables])

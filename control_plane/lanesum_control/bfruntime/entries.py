@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from p4.v1 import p4runtime_pb2
-
 from lanesum_control.bfruntime import messages
 from lanesum_control.bfruntime.description import COUNTED_BYTES, COUNTED_PACKETS, PRIORITY, Description, Field, Table
 from lanesum_control.errors import PipelineError
 from lanesum_control.p4info import P4InfoNames
+from lanesum_control.protobufs import p4runtime_pb2
 
 
 def check_numbers(names: P4InfoNames, program: Description) -> None:

@@ -12,12 +12,11 @@ import asyncio
 from collections import deque
 from typing import Any
 
-from google.rpc import code_pb2
-
 from lanesum.errors import ConfigurationError
 from lanesum.rpc.tls import import_grpc
 from lanesum_control.bfruntime import messages
 from lanesum_control.errors import NotPrimaryError, SwitchUnreachableError
+from lanesum_control.protobufs import code_pb2
 from lanesum_control.session import GONE, Session
 
 grpc = import_grpc()

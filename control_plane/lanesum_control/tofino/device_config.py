@@ -11,13 +11,14 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import resources
+
+from google.protobuf.message import DecodeError
 
 from lanesum.errors import ConfigurationError
-from lanesum_control.wire_format import BYTES, fields, varint
+from lanesum_control.protobufs.source import message_classes
 
-# Fields of BfPipelineConfig, and of its Profile.
-_P4_NAME, _BFRT, _PROFILES = 1, 2, 3
-_PROFILE_NAME, _CONTEXT, _BINARY, _PIPE_SCOPE = 1, 2, 3, 4
+_BfPipelineConfig = message_classes(resources.files(__package__).joinpath("bf.proto"))("BfPipelineConfig")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +43,10 @@ class Compiled:
 
     def for_stratum(self) -> bytes:
         """Return the serialized ``BfPipelineConfig``."""
-        profile = (
-            _field(_PROFILE_NAME, self.pipeline.encode())
-            + _field(_CONTEXT, self.context)
-            + _field(_BINARY, self.binary)
-            + _field(_PIPE_SCOPE, b"".join(map(_varint, self.pipes)))
-        )
-        return _field(_P4_NAME, self.name.encode()) + _field(_BFRT, self.bfrt) + _field(_PROFILES, profile)
+        config = _BfPipelineConfig(p4_name=self.name, bfruntime_info=self.bfrt)
+        config.profiles.add(profile_name=self.pipeline, context=self.context, binary=self.binary, pipe_scope=self.pipes)
+        serialized: bytes = config.SerializeToString()
+        return serialized
 
     def for_pi(self) -> bytes:
         """Return the format of PI; lengths are 32-bit little-endian."""
@@ -89,49 +87,20 @@ def _unpack_pi(data: bytes) -> Compiled:
 
 def _unpack_stratum(data: bytes) -> Compiled:
     """Unpack Stratum's format. Raises ValueError, also for several pipelines."""
-    texts = {_P4_NAME: b"", _BFRT: b""}
-    profiles = []
-    for number, value in fields(data):
-        if number == _PROFILES and isinstance(value, bytes):
-            profiles.append(value)
-        elif number in texts and isinstance(value, bytes):
-            texts[number] = value
-    if len(profiles) != 1:
-        raise ValueError(f"{len(profiles)} pipelines")
-    parts = {_PROFILE_NAME: b"", _CONTEXT: b"", _BINARY: b""}
-    pipes: list[int] = []
-    for number, value in fields(profiles[0]):
-        if number == _PIPE_SCOPE:
-            pipes += [value] if isinstance(value, int) else _varints(value)
-        elif number in parts and isinstance(value, bytes):
-            parts[number] = value
-    if not (texts[_BFRT] and parts[_CONTEXT] and parts[_BINARY]):
+    try:
+        config = _BfPipelineConfig.FromString(data)
+    except DecodeError as error:
+        raise ValueError(str(error)) from error
+    if len(config.profiles) != 1:
+        raise ValueError(f"{len(config.profiles)} pipelines")
+    profile = config.profiles[0]
+    if not (config.bfruntime_info and profile.context and profile.binary):
         raise ValueError("lacks a part")
     return Compiled(
-        texts[_P4_NAME].decode(),
-        texts[_BFRT],
-        parts[_CONTEXT],
-        parts[_BINARY],
-        tuple(pipes),
-        parts[_PROFILE_NAME].decode(),
+        config.p4_name,
+        config.bfruntime_info,
+        profile.context,
+        profile.binary,
+        tuple(profile.pipe_scope),
+        profile.profile_name,
     )
-
-
-def _varints(data: bytes) -> list[int]:
-    values, at = [], 0
-    while at < len(data):
-        value, at = varint(data, at)
-        values.append(value)
-    return values
-
-
-def _field(number: int, data: bytes) -> bytes:
-    return _varint(number << 3 | BYTES) + _varint(len(data)) + data
-
-
-def _varint(value: int) -> bytes:
-    encoded = bytearray()
-    while value > 0x7F:
-        encoded.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*encoded, value])

@@ -18,11 +18,11 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import grpc
-from google.rpc import code_pb2
-from p4.v1 import p4runtime_pb2 as p4rt
-from p4.v1 import p4runtime_pb2_grpc
 
 from lanesum_control.client import key_of
+from lanesum_control.protobufs import code_pb2
+from lanesum_control.protobufs import p4runtime_pb2 as p4rt
+from lanesum_control.protobufs.p4.v1 import p4runtime_pb2_grpc
 
 LISTENING = "listening"
 

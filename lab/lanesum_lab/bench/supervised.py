@@ -18,11 +18,11 @@ from typing import Any
 
 import grpc
 import yaml
-from p4.v1 import p4runtime_pb2 as p4rt
-from p4.v1 import p4runtime_pb2_grpc
 
 from lanesum.rpc import controller as rpc
 from lanesum_control.client import DEFAULT_DEVICE_ID, DEFAULT_ELECTION_ID
+from lanesum_control.protobufs import p4runtime_pb2 as p4rt
+from lanesum_control.protobufs.p4.v1 import p4runtime_pb2_grpc
 from lanesum_control.remote_server import RemoteServer, ServerError
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.fake_switches import LISTENING

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import grpc
-from google.rpc import code_pb2, status_pb2
-from p4.v1 import p4runtime_pb2 as p4rt
 
+from lanesum_control.protobufs import code_pb2, status_pb2
+from lanesum_control.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.api import SwitchError
 
 OK: int = code_pb2.OK

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import grpc
 import pytest
-from p4.v1 import p4runtime_pb2 as p4rt
+
+from lanesum_control.protobufs import p4runtime_pb2 as p4rt
 
 from .client import OK, Client, Outcome, Program, exact
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from p4.v1 import p4runtime_pb2 as p4rt
 
+from lanesum_control.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.p4runtime.served import Pipeline
 from lanesum_switch.p4runtime.status import StatusError
 from lanesum_switch.p4runtime.write import write_entity

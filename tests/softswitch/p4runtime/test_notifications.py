@@ -8,7 +8,8 @@ import time
 from typing import Any
 
 import pytest
-from p4.v1 import p4runtime_pb2 as p4rt
+
+from lanesum_control.protobufs import p4runtime_pb2 as p4rt
 
 from .client import Client, Program, Stream, exact
 from .packets import DIGEST, packet_out, request

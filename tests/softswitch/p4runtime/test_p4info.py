@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from p4.config.v1 import p4info_pb2
 
+from lanesum_control.protobufs import p4info_pb2
 from lanesum_switch.p4runtime.p4info import build_index
 from lanesum_switch.p4runtime.status import StatusError
 

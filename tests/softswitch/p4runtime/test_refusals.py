@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from google.rpc import status_pb2
-from p4.v1 import p4runtime_pb2 as p4rt
 
+from lanesum_control.protobufs import p4runtime_pb2 as p4rt
+from lanesum_control.protobufs import status_pb2
 from lanesum_switch.api import InvalidArgumentError, SwitchError, TableFullError, UnsupportedProgramError
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import profiles

@@ -13,10 +13,10 @@ from typing import Any
 
 import grpc
 import pytest
-from p4.v1 import p4runtime_pb2 as p4rt
 
 from lanesum.errors import ConfigurationError
 from lanesum.rpc.caller import Caller
+from lanesum_control.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.p4runtime import P4RuntimeServer
 from lanesum_switch.p4runtime.arbitration import MAX_QUEUED, Connection

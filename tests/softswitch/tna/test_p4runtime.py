@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from p4.v1 import p4runtime_pb2
 
 from lanesum_control.client import SwitchConnection
 from lanesum_control.errors import PipelineError, SwitchWriteError
 from lanesum_control.pipelines import CompiledPipeline
+from lanesum_control.protobufs import p4runtime_pb2
 from lanesum_switch.p4runtime import P4RuntimeServer
 from lanesum_switch.tna.switch import TofinoSwitch
 
