@@ -56,7 +56,7 @@ SANITIZE_SECONDS ?= 30
 FUZZ_SECONDS ?= 600
 FUZZ_SEED ?= 1
 
-.PHONY: help run test test-quick test-code lint format setup docs p4 tofino tofino-try tofino-model generate soak bench native-sanitize audit \
+.PHONY: help run test test-all test-rest lint format setup docs p4 tofino tofino-try tofino-model generate soak bench native-sanitize audit \
 	install-service fuzz hold fuzz-programs fuzz-files fuzz-grpc fuzz-udp model clean
 
 help: ## list the targets
@@ -65,13 +65,13 @@ help: ## list the targets
 run: $(READY_TO_RUN) ## train 4 workers through the P4 program (TOPOLOGY= SWITCH= WORKERS= CODEC= EPOCHS= QUORUM= FAULTS= SEED= RATE= OUT=)
 	@$(BIN)/lanesum run $(RUN_OPTIONS)
 
-test: $(READY_TO_TEST) lint test-code ## run lint, types and all tests (TEST_PROCESSES=)
-
-test-quick: $(READY_TO_TEST) lint ## run lint, types and short tests: no trainings, measurements, sanitizers, soaks, random searches
+test: $(READY_TO_TEST) lint ## run lint, types and the tests that guard the product (TEST_PROCESSES=)
 	$(BIN)/python -m pytest -n $(TEST_PROCESSES) -m "not long"
 
-test-code: $(READY_TO_TEST)
-	$(BIN)/python -m pytest -n $(TEST_PROCESSES)
+test-all: test test-rest ## also run soaks, random searches, trainings, other profiles, sanitizers and tests of benchmarks
+
+test-rest: $(READY_TO_TEST)
+	$(BIN)/python -m pytest -n $(TEST_PROCESSES) -m long
 
 lint: $(READY_TO_TEST) ## check lint rules, format, style of text and names, import directions and types
 	$(BIN)/ruff check --quiet --output-format concise .

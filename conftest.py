@@ -50,6 +50,8 @@ FIRST = (
     "tests/lab/bench/test_bench_rounds.py",
     "tests/lab/simulator/test_mutants.py",
 )
+# Folders whose tests are all long: benchmarks' own tests, trainings and frameworks.
+LONG = ("tests/lab/bench/", "tests/lab/lgc/", "tests/lab/train/")
 # Files whose tests share no fixture: each of their tests may run in any process.
 INDEPENDENT = (
     "tests/lab/run/test_run.py",
@@ -59,10 +61,10 @@ INDEPENDENT = (
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    missing = [path for path in FIRST + INDEPENDENT if not list(ROOT.glob(f"{path.rstrip('/')}*"))]
+    missing = [path for path in FIRST + LONG + INDEPENDENT if not list(ROOT.glob(f"{path.rstrip('/')}*"))]
     if missing:
         raise pytest.UsageError(
-            f"conftest.py names missing files: {', '.join(missing)}. Correct FIRST and INDEPENDENT."
+            f"conftest.py names missing files: {', '.join(missing)}. Correct FIRST, LONG and INDEPENDENT."
         )
     # A shell that runs tests in the background makes them, and their child processes, ignore Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -140,7 +142,12 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.nodeid.startswith(LONG):
+            item.add_marker(pytest.mark.long)
+
     def rank(item: pytest.Item) -> int:
         return next((rank for rank, start in enumerate(FIRST) if item.nodeid.startswith(start)), len(FIRST))
 

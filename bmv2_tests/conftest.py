@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 from lanesum.protocol import LaneOp
+from lanesum_control.tofino.profiles import PROFILES
 from lanesum_switch.tna.switch import TofinoSwitch
 
 from .chip_model import MODEL_PROFILES
@@ -21,10 +22,12 @@ from .target import Target
 from .targets import RECORDS, REFERENCE, TARGETS, open_target
 from .tree import RACKS, Tree
 
-# The first profile of Tofino's program runs the whole suite. The others differ from it only in how they parse, widen
-# and sum words; for them the rest of the suite is long. On the chip's model a packet takes about 10 ms.
+# The first profile of Tofino's program runs the whole suite in `make test`. The others differ from it only in how they
+# parse, widen and sum words, and are long; one with several passes runs the tests of passes, too. On the chip's model
+# a packet takes about 10 ms.
 _OTHER_PROFILES = [name for name, record in RECORDS.items() if record.device is TofinoSwitch][1:]
-_SHORT_FOR_OTHER_PROFILES = ("test_lane_operations.py", "test_aggregation.py")
+_SEVERAL_PASSES = next(profile.name for profile in PROFILES if profile.passes > 1)
+_ABOUT_PASSES = ("test_passes.py", "test_pipe_recirculation.py")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -36,10 +39,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.long)
             # The first test of a profile compiles it, which takes minutes; the model has a limit of its own.
             item.add_marker(pytest.mark.timeout(0))
-        elif (
-            not values.isdisjoint(_OTHER_PROFILES)
-            and not {"running_star", "running_tree"}.isdisjoint(params)
-            and item.path.name not in _SHORT_FOR_OTHER_PROFILES
+        elif not values.isdisjoint(_OTHER_PROFILES) and not (
+            _SEVERAL_PASSES in values and item.path.name in _ABOUT_PASSES
         ):
             item.add_marker(pytest.mark.long)
 

@@ -271,6 +271,7 @@ def truncations(target: Target, size: int) -> st.SearchStrategy[int]:
     return st.sampled_from([length for length in lengths if not any(length in span for span in completed)])
 
 
+@pytest.mark.long
 @pytest.mark.offered("one_pass")
 def test_random_corruption_gives_the_frames_of_the_reference(star: Star) -> None:
     """Any header bytes, right and wrong checksums (``Star.exchange`` compares the frames)."""

@@ -80,6 +80,7 @@ def test_codec_recipe_class_passes_conformance_test() -> None:
     run_with_module("codec", "tests/host/codecs/test_conformance.py", "-k", "coarse")
 
 
+@pytest.mark.long
 def test_switch_target_recipe_passes_conformance_tests() -> None:
     files = ("tests/lab/targets/test_targets.py", "bmv2_tests/test_lane_operations.py")
     run_with_module("switch-target", *files, "-k", "embedded-w128")

@@ -12,6 +12,7 @@ import pytest
 from tests.fuzz.running import MAX_GROWTH_MIB, mutated, run
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("module", "count", "kinds"),
     [

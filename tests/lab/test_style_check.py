@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -119,9 +118,3 @@ def test_main_given_folder_checks_only_tracked_files_below(tmp_path: Path, capsy
         patch.chdir(tmp_path)
         assert main(["a"]) == 1
     assert capsys.readouterr().out == "a/wrong.md:1: 'under way': say in flight\n"
-
-
-def test_repository_has_no_problem() -> None:
-    command = [sys.executable, "-m", "lanesum_lab.style_check"]
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stdout

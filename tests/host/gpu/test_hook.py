@@ -61,6 +61,7 @@ def hooked(codec: str, on_device: bool) -> tuple[list[bytes], dict[str, bytes], 
     return means, {key: one.numpy().tobytes() for key, one in memory.items()}, others
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("codec", ["thc", "sketch"])
 @pytest.mark.parametrize("native", ["off", "auto"])
 def test_hook_on_device_has_bits_of_host(codec: str, native: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,6 +46,7 @@ def vectors(number: int, size: int, density: float, block: int, scale: float) ->
 ROUNDS = [(0.02, 1.0), (0.02, 1.0), (0.02, 2.0), (0.02, 1e4), (0.06, 1.0), (1.8, 1.0), (1.8, 1.0), (0.0, 1.0)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "block", "size"), [(Sketch, 1, 5003), (Sketch, 8, 20001), (Union, 16, 9999), (Auto, None, 5000)]
 )

@@ -107,6 +107,7 @@ def test_scattered_floats_equal_reference(seed: int, size: int, block: int, expo
     np.testing.assert_array_equal(words(values), expected.view(np.uint32))
 
 
+@pytest.mark.long
 @settings(max_examples=8, deadline=None)
 @given(seeds, st.integers(0, 600), st.sampled_from([1, 4, 1024]), st.sampled_from([0, 4, 8]), st.booleans())
 def test_sketch_insertion_and_peeling_equal_reference(

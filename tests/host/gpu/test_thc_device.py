@@ -42,6 +42,7 @@ def on_device(vectors: list[np.ndarray]) -> list[Any]:
     return [torch.from_numpy(vector) for vector in vectors]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", PACKINGS)
 @pytest.mark.parametrize(("block", "size"), [(4096, 4096 + 100), (64, 129), (32, 33), (128, 33)])
 def test_every_packing_and_tail_equals_host(width: Packing, block: int, size: int) -> None:
@@ -54,6 +55,7 @@ def test_every_packing_and_tail_equals_host(width: Packing, block: int, size: in
     check_alike(found, expected)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("workers", [1, 8, 12])
 def test_every_grid_beside_workers_without_device_equals_host(workers: int) -> None:
     codec = THC(workers=workers, block=256)
@@ -63,6 +65,7 @@ def test_every_grid_beside_workers_without_device_equals_host(workers: int) -> N
     check_alike(simulate(codec, mixed, seed=workers, keep_residual=True), expected)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("block", [8192, 1 << 14])
 def test_large_blocks_equal_host(block: int) -> None:
     codec = THC(workers=2, block=block)
@@ -78,6 +81,7 @@ def test_blocks_too_large_for_kernels_use_host() -> None:
     assert isinstance(found.results[1].values, torch.Tensor)
 
 
+@pytest.mark.long
 @settings(max_examples=6, deadline=None)
 @given(st.sampled_from(PACKINGS), st.sampled_from([32, 64, 128]), three_vectors(140), simulation_options)
 def test_any_values_and_quorums_equal_host(
@@ -101,6 +105,7 @@ def test_error_feedback_inside_kernels_equals_host() -> None:
         assert mine.traits.accepts_device_tensors
 
 
+@pytest.mark.long
 def test_widths_with_error_feedback_equal_host() -> None:
     codec = codecs.get("thc", workers=2, error=0.02, block=256)
     vectors = [sample(800, worker) * np.exp(np.arange(800) // 256).astype(np.float32) for worker in range(2)]
@@ -115,6 +120,7 @@ def test_widths_with_error_feedback_equal_host() -> None:
         assert memory is not None and kept is not None and memory.tobytes() == kept.tobytes()
 
 
+@pytest.mark.long
 def test_rounds_in_pieces_equal_host(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device_thc, "_PIECE", 256)
     codec = THC(workers=1, block=128)

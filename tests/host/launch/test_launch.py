@@ -144,7 +144,6 @@ def wait_for_line(process: subprocess.Popen[str], text: str) -> str:
     raise AssertionError(f"no line with {text!r} in:\n{read}")
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("switch", ["none", "embedded"])
 def test_launch_trains_and_says_who_summed(start: Callable[..., Any], script: Path, switch: str) -> None:
     process = start("--nproc", 2, "--switch", switch, "--codec", "fixed", script, "one", "--nproc", "9")
@@ -203,12 +202,11 @@ def test_launch_script_without_lanesum_is_warned(start: Callable[..., Any], tmp_
     assert "Add lanesum.torch.attach(model)" in output
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "option", "status", "said"),
     [
-        ("script", "--raise", 1, "ValueError: no such value"),
-        ("numpy_script", "--exit", 7, "It ended with exit code 7."),
+        pytest.param("script", "--raise", 1, "ValueError: no such value", marks=pytest.mark.long),
+        pytest.param("numpy_script", "--exit", 7, "It ended with exit code 7.", marks=pytest.mark.long),
         ("numpy_script", "--kill", 137, "It was ended by SIGKILL."),
     ],
 )
@@ -221,10 +219,13 @@ def test_launch_names_first_failure(
     assert said in output.partition("lanesum: rank 1 failed first:\n")[2]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("number", "kind"),
-    [(signal.SIGINT, "script"), (signal.SIGTERM, "numpy_script"), (signal.SIGKILL, "numpy_script")],
+    [
+        (signal.SIGINT, "script"),
+        pytest.param(signal.SIGTERM, "numpy_script", marks=pytest.mark.long),
+        pytest.param(signal.SIGKILL, "numpy_script", marks=pytest.mark.long),
+    ],
 )
 def test_launch_ended_by_signal_leaves_nothing(
     start: Callable[..., Any], request: pytest.FixtureRequest, number: int, kind: str

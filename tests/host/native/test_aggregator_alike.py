@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -168,6 +169,7 @@ def test_both_servers_give_the_same_answers(native: ModuleType, seed: int, event
     run_both(native, seed, events, invalid)
 
 
+@pytest.mark.long
 def test_traffic_reaches_every_decision_and_refusal(native: ModuleType) -> None:
     counted: collections.Counter[str] = collections.Counter()
     for seed in range(40):

@@ -126,6 +126,7 @@ def make(native: ModuleType | None, to: JobTicket) -> tuple[Any, Any, Any]:
     return rounds, NativeWorkerLoop(to, rounds, sockets, "on"), sockets
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("compiled", [False, True], ids=["python", "native"])
 @pytest.mark.parametrize(
     ("slots", "accumulator_words", "packets", "earlier", "slack"),
@@ -188,6 +189,7 @@ def contribute(
     assert server.handle(sender, Packet(header, payload).pack()) is not None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("compiled", [False, True], ids=["python", "native"])
 @pytest.mark.parametrize("on_switches", [False, True])
 @pytest.mark.parametrize(("slots", "accumulator_words"), [(64, 360), (256, 32)])

@@ -233,12 +233,14 @@ def run_both(seed: int, steps: int, damage: float) -> BothSequences:
     return both
 
 
+@pytest.mark.long
 @settings(max_examples=150)
 @given(seed=st.integers(0, 2**32), steps=st.integers(1, 200), damage=st.sampled_from((0.0, 0.02, 0.3)))
 def test_implementations_behave_alike(native: ModuleType, seed: int, steps: int, damage: float) -> None:
     run_both(seed, steps, damage)
 
 
+@pytest.mark.long
 def test_random_steps_cover_all_events(native: ModuleType) -> None:
     """A comparison proves nothing about events that never happen."""
     total, done = TransportStats(), collections.Counter[str]()

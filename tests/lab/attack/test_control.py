@@ -141,6 +141,7 @@ VALID = {"name": "x", "workers": ["w3", "w4"], "slots": 8, "codec": None}
 REQUESTS = st.dictionaries(st.sampled_from(FIELDS), VALUES, min_size=1, max_size=3).map(lambda odd: {**VALID, **odd})
 
 
+@pytest.mark.long
 def test_services_random_messages_change_no_job(site: Site) -> None:
     """Any JSON for any method. A request that happens to be valid is carried out, and can be taken back."""
 

@@ -189,6 +189,7 @@ def how_much(star: Star) -> tuple[int, int]:
     return (16, 12) if star.target.num_schedules > 10 else (6, 4)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("quorum", [0, 2])
 def test_attacked_job_receives_the_same_packets(star: Star, quorum: int) -> None:
     """Attacks with known refusals, from all positions, increment exactly their counters."""
@@ -212,6 +213,7 @@ def test_attacked_job_receives_the_same_packets(star: Star, quorum: int) -> None
         assert set(intruder.sent) == {*ANY_PORT, *MEMBER_OF_ANOTHER_JOB, *FORMER_MEMBER} - {*FUZZ}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("quorum", [0, 2])
 def test_attacked_job_with_loss_receives_the_same_packets(star: Star, quorum: int) -> None:
     """Cover retransmissions, pending answers, replays and bypasses; both runs lose the same packets."""
@@ -232,6 +234,7 @@ def test_attacked_job_with_loss_receives_the_same_packets(star: Star, quorum: in
     assert sum(worker.rounds.stats.retransmissions for worker in world.workers) > number
 
 
+@pytest.mark.long
 @pytest.mark.offered("one_pass")
 def test_fuzz_of_frames_changes_no_register(star: Star) -> None:
     """A random frame increments some counter, but none of the honest job."""
@@ -255,6 +258,7 @@ def test_fuzz_of_frames_changes_no_register(star: Star) -> None:
     assert sum(world.aggregator.refused.values()) == world.attack_at_server
 
 
+@pytest.mark.long
 def test_busy_other_job_keeps_to_its_slots(star: Star) -> None:
     """A member of another job claims its own slots with every packet."""
     number, burst = how_much(star)
@@ -282,6 +286,7 @@ def test_busy_other_job_keeps_to_its_slots(star: Star) -> None:
     assert {slot for (slot, _), *_ in scene.registers() if slot >= SLOTS} <= set(range(SLOTS, SLOTS + 2))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("loss", [0.0, 0.1])
 def test_shared_pool_under_attack_costs_time_only(star: Star, loss: float) -> None:
     """The honest job may fall back to the server, but its sums are exact and its entries stay within the lease."""
@@ -356,6 +361,7 @@ STRIKES = st.lists(
 )
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=25)
 @given(strikes=STRIKES, seed=st.integers(0, 5), quorum=st.sampled_from([0, 2]))
 def test_random_schedule_of_attacks_changes_no_packet(

@@ -14,8 +14,6 @@ from lanesum_lab import veth
 from lanesum_lab.bench import switch as bench
 from lanesum_lab.targets import bmv2
 
-pytestmark = pytest.mark.long
-
 
 def test_figures_and_what_was_left_out() -> None:
     result = bench.run(ops=[LaneOp.ADD32, LaneOp.TABLE8], chunks=40, repeats=2, accumulator_words=64)

@@ -33,9 +33,6 @@ from lanesum_lab.bench.workers import Wire as WireBytes
 from lanesum_lab.codec_simulation import simulate
 from lanesum_lab.veth import obstacle
 
-pytestmark = pytest.mark.long
-
-
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
 needs_namespaces = pytest.mark.skipif(bool(obstacle()), reason=obstacle() or "-")
 COMMAND = [sys.executable, "-m", "lanesum.cli", "bench", "allreduce", "--quick", "--json"]

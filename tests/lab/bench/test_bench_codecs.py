@@ -24,9 +24,6 @@ from lanesum_lab.bench import codec, comparison, learning, nmse, pictures, two_t
 from lanesum_lab.codec_simulation import simulate
 from tests.command_line import invoke
 
-pytestmark = pytest.mark.long
-
-
 has_torch = importlib.util.find_spec("torch") is not None
 
 

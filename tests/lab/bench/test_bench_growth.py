@@ -15,8 +15,6 @@ from lanesum_lab.bench import growth
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.cli.bench import main
 
-pytestmark = pytest.mark.long
-
 
 def test_worker_and_server_do_not_grow() -> None:
     result = growth.run(dataclasses.replace(growth.QUICK, seconds=20.0))

@@ -24,9 +24,6 @@ from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.rounds import KnownRounds, RoundsTask, RoundsWorker
 from lanesum_lab.run.plan import mininet_obstacle
 
-pytestmark = pytest.mark.long
-
-
 needs_mininet = pytest.mark.skipif(bool(mininet_obstacle()), reason=f"Mininet: {mininet_obstacle()}")
 
 

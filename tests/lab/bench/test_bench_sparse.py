@@ -18,8 +18,6 @@ from lanesum_lab.bench.reducer import ALL_GATHER
 from lanesum_lab.bench.vectors import Sparse, sparse_vector
 from lanesum_lab.veth import obstacle
 
-pytestmark = pytest.mark.long
-
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
 @pytest.mark.skipif(bool(obstacle()), reason=obstacle() or "-")

@@ -6,12 +6,9 @@ from __future__ import annotations
 
 import dataclasses
 
-import pytest
-
 from lanesum_lab.bench import supervision
 
 
-@pytest.mark.long
 def test_every_damage_with_an_event_is_repaired() -> None:
     result = supervision.run(dataclasses.replace(supervision.QUICK, switches=(2,), limit_s=30.0, damages=_FAST))
     assert [one["whole"] for one in result["repairs"]] == [True] * len(_FAST)

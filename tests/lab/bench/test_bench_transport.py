@@ -19,8 +19,6 @@ from lanesum_lab.bench import server as server_bench
 from lanesum_lab.bench.datagrams import IPERF3
 from lanesum_lab.veth import obstacle
 
-pytestmark = pytest.mark.long
-
 
 def bench(*arguments: str) -> dict[str, Any]:
     command = [sys.executable, "-m", "lanesum.cli", "bench", *arguments, "--quick", "--json"]

@@ -202,7 +202,6 @@ def test_switch_has_one_rate(tmp_path: Path) -> None:
         pass
 
 
-@pytest.mark.long
 @needs_torch
 @needs_namespaces
 def test_trainings_behind_limited_links(tmp_path: Path) -> None:
@@ -216,7 +215,6 @@ def test_trainings_behind_limited_links(tmp_path: Path) -> None:
     assert len(list((tmp_path / "runs").glob("digits-hub-20-*-1.json"))) == len(by)
 
 
-@pytest.mark.long
 @needs_torch
 @needs_mininet
 def test_trainings_through_the_switch(tmp_path: Path) -> None:

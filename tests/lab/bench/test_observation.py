@@ -49,7 +49,6 @@ def test_share_of_a_core_is_time_by_interval() -> None:
     assert first == ("read of top", "2 s", "of the job", "0.200% (0.200% to 0.200%)")
 
 
-@pytest.mark.long
 def test_run_observes_a_job_in_each_way() -> None:
     result = observation.run(dataclasses.replace(observation.QUICK, sizes=(2000,), block_s=0.4))
     ways = (READ, SCRAPED, TRACED, USUAL, COUNTED)

@@ -10,8 +10,6 @@ import pytest
 
 from lanesum_lab.bench import tenants
 
-pytestmark = pytest.mark.long
-
 
 @pytest.mark.parametrize(("limited", "apart"), [(True, False), (False, True)])
 def test_tenant_beside_flood_admits_and_sums(limited: bool, apart: bool) -> None:

@@ -23,7 +23,6 @@ from lanesum_lab.lgc import Phase
 from lanesum_lab.lgc.selection import Layout
 
 pytestmark = [
-    pytest.mark.long,
     pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed."),
 ]
 

@@ -18,8 +18,6 @@ import pytest
 
 from tests.lab.run.trainings import command, interfaces, needs_bmv2, needs_mininet, path_without_bmv2, start, train
 
-pytestmark = pytest.mark.long
-
 
 def test_loopback_with_two_workers_and_fixed_point(tmp_path: Path) -> None:
     report = train(tmp_path, "--topology", "loopback", "--workers", "2", "--codec", "fixed")
@@ -30,6 +28,7 @@ def test_loopback_with_two_workers_and_fixed_point(tmp_path: Path) -> None:
     assert counts["contribute"] == 0
 
 
+@pytest.mark.long
 def test_without_a_switch_the_server_sums(tmp_path: Path) -> None:
     report = train(tmp_path, "--switch", "none", "--workers", "3")
     assert (report["target"], report["workers"]) == ("aggregation server, no switch, on loopback", 3)
@@ -37,6 +36,7 @@ def test_without_a_switch_the_server_sums(tmp_path: Path) -> None:
     assert counts["claim"] == counts["contribute"] == counts["contribute_and_complete"] > 0
 
 
+@pytest.mark.long
 def test_tofino_program_sums_a_training(tmp_path: Path) -> None:
     """THC works without lookup tables on the chip. The conformance suite covers the other profiles."""
     report = train(tmp_path, "--topology", "loopback", "--switch", "tofino2-w256", "--workers", "2")
@@ -46,6 +46,7 @@ def test_tofino_program_sums_a_training(tmp_path: Path) -> None:
     assert counts["refuse_op"] == counts["route_other_size"] == 0, "nothing was left to the server"
 
 
+@pytest.mark.long
 def test_four_workers_reach_the_uncompressed_accuracy(tmp_path: Path) -> None:
     """Run the job of ``make run``: 4-bit THC, ten epochs."""
     report = train(tmp_path, "--topology", "loopback", "--epochs", "10")
@@ -59,6 +60,7 @@ def test_four_workers_reach_the_uncompressed_accuracy(tmp_path: Path) -> None:
     assert once * report["bytes_up"] < report["bytes_fp32"] / 5
 
 
+@pytest.mark.long
 @needs_mininet
 @needs_bmv2
 def test_mininet_with_bmv2(tmp_path: Path) -> None:
@@ -66,6 +68,7 @@ def test_mininet_with_bmv2(tmp_path: Path) -> None:
     assert report["target"] == "simple_switch_grpc (BMv2) on mininet"
 
 
+@pytest.mark.long
 @needs_mininet
 def test_mininet_limits_the_links_of_both_trainings(tmp_path: Path) -> None:
     """20 Mbit/s, where HTB's default quantum has a warning."""
@@ -117,6 +120,7 @@ def first_test(process: subprocess.Popen[str]) -> list[psutil.Process]:
     raise AssertionError(f"no training: {''.join(seen)}")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "runner", ["loopback", pytest.param("mininet", marks=needs_mininet)], ids=["loopback", "mininet"]
 )
@@ -134,6 +138,7 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path: Path, runner: str) -> None:
     assert not (tmp_path / "report.json").exists()
 
 
+@pytest.mark.long
 def test_killed_supervisor_leaves_no_process(tmp_path: Path) -> None:
     with training(tmp_path, "loopback") as (process, descendants):
         process.kill()
@@ -141,6 +146,7 @@ def test_killed_supervisor_leaves_no_process(tmp_path: Path) -> None:
         assert not alive
 
 
+@pytest.mark.long
 def test_ended_switch_fails_the_run_with_its_log(tmp_path: Path) -> None:
     with training(tmp_path, "loopback") as (process, descendants):
         (switch,) = [child for child in descendants if "lanesum.cli switch" in " ".join(child.cmdline())]

@@ -19,6 +19,7 @@ SEEDS = range(7_000_000, 7_000_200)
 CHIP = Parts(switch=targets.get("tofino1-w32"))
 
 
+@pytest.mark.long
 def test_every_promise_is_kept() -> None:
     """Conflicts, quorums and late workers among them, at which the programs differ."""
     differing = 0
@@ -33,6 +34,7 @@ def test_every_promise_is_kept() -> None:
     assert all(decisions[name] for name in ("collide", "pass_late", "ascend_again", "report_pending"))
 
 
+@pytest.mark.long
 def test_ghost_of_the_chip_finds_the_differences(monkeypatch: pytest.MonkeyPatch) -> None:
     """Decisions of the one, held against the other's, are noticed."""
 

@@ -26,9 +26,6 @@ from lanesum_lab.train.task import DigitsNet, DigitsTask, load_digits
 from lanesum_lab.train.traffic import Traffic
 from tests.host.torch.ranks import LOCALHOST, Ranks, free_ports, served_job
 
-pytestmark = pytest.mark.long
-
-
 KEYS = """
     target topology workers codec steps loss_first loss_last accuracy accuracy_uncompressed sums_checked sums_wrong
     packets bytes_up bytes_down bytes_fp32 retransmissions wall_s detail

@@ -96,7 +96,6 @@ def test_unknown_job_is_refused_with_the_known_ones() -> None:
         jobs.find("word")
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", jobs.JOBS)
 def test_job_trains_through_lanesum_with_equal_replicas(ranks: Ranks, tmp_path: Path, name: str) -> None:
     arguments = [name, "--steps=2", "--batch=4", f"--limit={SMALL[name]}"]
@@ -106,20 +105,17 @@ def test_job_trains_through_lanesum_with_equal_replicas(ranks: Ranks, tmp_path: 
     assert through[0]["transport"]["packets_sent"] > 0  # type: ignore[index]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("by", ["gloo", "gloo-fp16", "gloo-powersgd", "two-shot-8", "two-shot-4"])
 def test_peer_trains_with_equal_replicas(ranks: Ranks, tmp_path: Path, by: str) -> None:
     records = train(ranks, tmp_path, "bytes", f"--by={by}", "--steps=4", "--batch=2", "--limit=40000")
     assert records[0]["weights_sha256"] == records[1]["weights_sha256"]
 
 
-@pytest.mark.long
 def test_workers_without_communication_differ(ranks: Ranks, tmp_path: Path) -> None:
     records = train(ranks, tmp_path, "digits", "--by=alone", "--steps=2", "--batch=4", "--limit=64")
     assert records[0]["weights_sha256"] != records[1]["weights_sha256"]
 
 
-@pytest.mark.long
 def test_resumed_training_equals_the_uninterrupted_one(ranks: Ranks, tmp_path: Path) -> None:
     arguments = ["digits", "--by=gloo", "--steps=7", "--batch=8", "--limit=64", "--checkpoint-every=2"]
     whole = train(ranks, tmp_path / "whole", *arguments)
@@ -133,7 +129,6 @@ def test_resumed_training_equals_the_uninterrupted_one(ranks: Ranks, tmp_path: P
         assert [test["loss"] for test in one["tests"]] == [test["loss"] for test in other["tests"]]  # type: ignore[attr-defined]
 
 
-@pytest.mark.long
 def test_resumed_training_restores_error_feedback(ranks: Ranks, tmp_path: Path) -> None:
     arguments = ["digits", "--steps=4", "--batch=8", "--limit=64", "--checkpoint-every=2"]
     train(ranks, tmp_path, *arguments, codec="thc")
@@ -147,7 +142,6 @@ def test_resumed_training_restores_error_feedback(ranks: Ranks, tmp_path: Path) 
     assert resumed[0]["weights_sha256"] == resumed[1]["weights_sha256"]
 
 
-@pytest.mark.long
 def test_checkpoint_of_other_settings_is_refused(ranks: Ranks, tmp_path: Path) -> None:
     arguments = ["digits", "--by=gloo", "--batch=8", "--limit=64", "--checkpoint-every=2"]
     train(ranks, tmp_path, *arguments, "--steps=2")
@@ -182,7 +176,6 @@ def test_two_shot_with_other_bits_is_refused() -> None:
         TwoShot(3)
 
 
-@pytest.mark.long
 def test_train_command_trains_resumes_and_names_wrong_options(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -24,8 +24,6 @@ from lanesum_lab.train.sum_check import SumCheckError
 from tests.host.torch.ranks import Ranks
 from tests.lab.train.test_sum_check import WORDS, own_words
 
-pytestmark = pytest.mark.long
-
 
 def observed(rank: int, op: LaneOp, wrong_words: int) -> ObservedRound:
     """A round of two workers; ``wrong_words`` words are wrong on rank 1 only."""

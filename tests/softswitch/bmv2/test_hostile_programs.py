@@ -49,6 +49,7 @@ def load_and_run(text: bytes) -> None:
     switch.process(1, bytes(range(200)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", SMALL, ids=lambda path: path.stem)
 def test_payload_at_every_place_does_not_reach_source(path: Path, tmp_path: Path) -> None:
     marker = tmp_path / "executed"
@@ -71,6 +72,7 @@ def test_payload_at_every_place_does_not_reach_source(path: Path, tmp_path: Path
     assert not marker.exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", SMALL, ids=lambda path: path.stem)
 def test_missing_key_of_every_kind_raises_or_loads(path: Path) -> None:
     text = path.read_text()

@@ -52,6 +52,7 @@ def growth_mib(path: Path, kind: str) -> tuple[int, str]:
     return int(grown), outcome
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["bmv2-w128.json", "tofino/tofino2-w256.printed.p4", "tofino/tofino2-w64.printed.p4"])
 def test_largest_shipped_programs_fit_the_limit(name: str) -> None:
     grown, outcome = growth_mib(BUILD / name, "tna" if name.endswith("p4") else "bmv2")
@@ -116,6 +117,7 @@ def many_words() -> bytes:
     return b"{ " * (MAX_WORDS + 1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("make", "kind"),
     [

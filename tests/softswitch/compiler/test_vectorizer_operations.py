@@ -109,6 +109,7 @@ def test_short_packet_is_a_parser_error(vectorize: bool) -> None:
     assert switch.counts.program_errors == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("vectorize", [False, True])
 @settings(max_examples=40, deadline=None)
 @given(

@@ -44,6 +44,7 @@ def test_metadata_without_field_set_by_switch_is_refused(field: str) -> None:
         TofinoSwitch().load(text.replace(f" {field};", " renamed;").encode())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["sum", "externs", "twice"])
 def test_mutants_of_text_load_or_raise_typed_error(name: str) -> None:
     text, rng = printed(name), random.Random(name)
