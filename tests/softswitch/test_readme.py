@@ -33,12 +33,11 @@ def test_readme_switch_command_serves_p4runtime(tmp_path: Path) -> None:
     socket = tmp_path / "p4runtime.sock"
     command = [sys.executable, "-m", "lanesum.cli", "switch", "--loopback", "--topology", "star4"]
     with subprocess.Popen([*command, "--p4runtime", f"unix:{socket}"]) as switch:
-        deadline = time.monotonic() + 30
-        while not socket.exists() and switch.poll() is None and time.monotonic() < deadline:
+        while not socket.exists() and switch.poll() is None:
             time.sleep(0.05)
         assert socket.is_socket()
         switch.terminate()
-        assert switch.wait(30) == 128 + signal.SIGTERM
+        assert switch.wait(120) == 128 + signal.SIGTERM
 
 
 @pytest.mark.parametrize("name", lanesum_switch.__all__)

@@ -30,7 +30,7 @@ class MemoryPort:
         self._waiting.append(frame)
         os.eventfd_write(self._event, 1)
 
-    def wait_sent(self, count: int, timeout_s: float = 5.0) -> list[bytes]:
+    def wait_sent(self, count: int, timeout_s: float = 120.0) -> list[bytes]:
         """Wait for ``count`` sent frames and return all frames sent so far. Raises TimeoutError."""
         with self._arrived:
             if not self._arrived.wait_for(lambda: len(self.sent) >= count, timeout_s):

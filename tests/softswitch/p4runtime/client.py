@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 from collections.abc import Iterable
@@ -145,10 +146,10 @@ class Stream:
         update.election_id.high = high
         self.send(arbitration=update)
 
-    def get(self, timeout: float = 5.0) -> Any:
+    def get(self, timeout: float = 120.0) -> Any:
         return self.messages.get(timeout=timeout)
 
-    def role(self, timeout: float = 5.0) -> tuple[str, int]:
+    def role(self, timeout: float = 120.0) -> tuple[str, int]:
         """Return the next message, which must be arbitration: the name of its status and the primary's election id."""
         message = self.get(timeout)
         assert message.WhichOneof("update") == "arbitration", message
@@ -162,15 +163,23 @@ class Stream:
             return True
         return False
 
+    def until_silent(self, seconds: float) -> list[Any]:
+        """Return the messages until none comes for so long. The test's time limit ends it."""
+        found: list[Any] = []
+        with contextlib.suppress(queue.Empty):
+            while True:
+                found.append(self.messages.get(timeout=seconds))
+        return found
+
     def close(self) -> None:
         """Half-close and wait for the server to end the call."""
         self._requests.put(None)
-        self._thread.join(timeout=5)
+        self._thread.join(timeout=120)
 
     def cancel(self) -> None:
         self._call.cancel()
         self._requests.put(None)
-        self._thread.join(timeout=5)
+        self._thread.join(timeout=120)
 
 
 class Client:
@@ -213,7 +222,7 @@ class Client:
         """Return the config, or the Outcome."""
         request = p4rt.GetForwardingPipelineConfigRequest(device_id=self.device_id, response_type=response_type)
         try:
-            return self.stub.GetForwardingPipelineConfig(request, timeout=20).config
+            return self.stub.GetForwardingPipelineConfig(request, timeout=120).config
         except grpc.RpcError as error:
             return outcome(error)
 
@@ -224,7 +233,7 @@ class Client:
             update = request.updates.add(type=kind)
             update.entity.CopyFrom(entity)
         try:
-            self.stub.Write(request, timeout=20)
+            self.stub.Write(request, timeout=120)
         except grpc.RpcError as error:
             return outcome(error)
         return OK
@@ -253,7 +262,7 @@ class Client:
             request.entities.add().CopyFrom(entity)
         found: list[Any] = []
         try:
-            for response in self.stub.Read(request, timeout=20):
+            for response in self.stub.Read(request, timeout=120):
                 found.extend(response.entities)
         except grpc.RpcError as error:
             return found, outcome(error).code

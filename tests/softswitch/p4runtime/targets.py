@@ -60,7 +60,7 @@ def _running_bmv2() -> Iterator[str]:
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(command, stdout=log, stderr=log)
         try:
-            deadline = time.monotonic() + 10
+            deadline = time.monotonic() + 120
             while not accepts(host, port):
                 if process.poll() is not None or time.monotonic() > deadline:
                     log.seek(0)

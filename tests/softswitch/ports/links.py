@@ -31,7 +31,7 @@ def free_address(host: str = "127.0.0.1") -> tuple[str, int]:
 def wait_frames(port: Port, count: int) -> list[bytes]:
     """Poll a port as the runner does; return its frames."""
     frames: list[bytes] = []
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 120
     while len(frames) < count and time.monotonic() < deadline:
         select.select([port], [], [], 0.1)
         frames += port.receive_batch()

@@ -23,7 +23,7 @@ def test_server_receives_from_each_workers_address() -> None:
     port = ServerPort(ServerPortConfig((server,), (backend,), b"\6" * 6, b"\4" * 6, workers, checksums=True))
     real = open_udp_socket(backend)
     real.setblocking(True)
-    real.settimeout(10)
+    real.settimeout(120)
 
     def frame(source: tuple[str, int], payload: bytes, to: tuple[str, int] = server) -> bytes:
         return UdpFrame(b"\4" * 6, b"\6" * 6, ipv4_int(source[0]), ipv4_int(to[0]), source[1], to[1], payload).pack(
@@ -57,7 +57,7 @@ def test_server_receives_from_each_workers_address() -> None:
     assert port.receive_batch() == []
     real = open_udp_socket(backend)
     real.setblocking(True)
-    real.settimeout(10)
+    real.settimeout(120)
     port.send(good)
     port.send(good)
     assert real.recv(100) == b"x"
