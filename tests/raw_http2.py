@@ -66,7 +66,7 @@ class RawPeer:
     def send(self, data: bytes) -> None:
         self._socket.sendall(data)
 
-    def next_frame(self, *kinds: int, timeout_s: float = 60.0) -> tuple[int, int, int, bytes] | None:
+    def next_frame(self, *kinds: int, timeout_s: float = 200.0) -> tuple[int, int, int, bytes] | None:
         """Return kind, flags, stream and payload of the next frame, of one of ``kinds`` if there are any.
 
         None once the server has closed. Raises TimeoutError.
@@ -89,7 +89,7 @@ class RawPeer:
             if not kinds or found[0] in kinds:
                 return found
 
-    def status(self, stream: int | None = None, timeout_s: float = 60.0) -> int | None:
+    def status(self, stream: int | None = None, timeout_s: float = 200.0) -> int | None:
         """Return the status with which the server ends a call, or any call; None if it closes the connection."""
         name = b"grpc-status"
         while (found := self.next_frame(HEADERS, timeout_s=timeout_s)) is not None:
@@ -99,7 +99,7 @@ class RawPeer:
                 return int(payload[at + 1 : at + 1 + payload[at]])
         return None
 
-    def is_closed(self, timeout_s: float = 60.0) -> bool:
+    def is_closed(self, timeout_s: float = 200.0) -> bool:
         """Return True if the server closes the connection in time."""
         with contextlib.suppress(TimeoutError):
             deadline = time.monotonic() + timeout_s

@@ -43,7 +43,7 @@ def both(codec: str, work: Callable[[Session, bool], Any]) -> list[Any]:
 
     def one(ticket: Any) -> None:
         try:
-            with Session(ticket, codec=labelled_codec(codec, 2), deadline_s=20.0) as session:
+            with Session(ticket, codec=labelled_codec(codec, 2), deadline_s=200.0) as session:
                 outcomes[ticket.worker] = work(session, ticket.worker == 0)
         except BaseException as error:  # handed to the test
             outcomes[ticket.worker] = error
@@ -119,7 +119,7 @@ def test_busy_gpu_delays_neither_hook_nor_other_reductions(gpu: torch.device) ->
     """Neither the hook nor ``all_reduce_async`` waits, nor does an all-reduce of the host in flight."""
     if gpu.type != "cuda":
         pytest.skip("needs a GPU that can be kept busy")
-    with served_job(1, "thc") as (ticket,), Session(ticket, codec="thc", deadline_s=20.0) as session:
+    with served_job(1, "thc") as (ticket,), Session(ticket, codec="thc", deadline_s=200.0) as session:
         state = lanesum.torch.State(session)
         warm = FakeBucket(torch.ones(9000, device=gpu), parameters(9000))
         lanesum.torch.hook(state, warm).wait()
@@ -132,7 +132,7 @@ def test_busy_gpu_delays_neither_hook_nor_other_reductions(gpu: torch.device) ->
         assert not early.query(), "the hook waited"
         torch.testing.assert_close(late.wait(), torch.full_like(gradient, 2.0), rtol=0.3, atol=0.3)
         state.close()
-    with served_job(1, "fixed") as (ticket,), Session(ticket, codec="fixed", deadline_s=20.0) as session:
+    with served_job(1, "fixed") as (ticket,), Session(ticket, codec="fixed", deadline_s=200.0) as session:
         session.all_reduce(torch.ones(7000, device=gpu))  # the first pinned memory may wait for the device
         host = session.all_reduce_async(np.ones(5000, np.float32))
         torch.cuda._sleep(4_000_000_000)

@@ -189,6 +189,6 @@ def test_signal_ends_a_server_without_traceback(sent: signal.Signals, status: in
         ready = rf"lanesum is ready: server at {address}, for controllers at {address}\n"
         assert re.fullmatch(ready, running.stdout.readline())
         running.send_signal(sent)
-        _, errors = running.communicate(timeout=60)
+        _, errors = running.communicate(timeout=250)
     assert running.returncode == status
     assert "Traceback" not in errors and said in errors

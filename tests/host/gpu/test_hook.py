@@ -34,7 +34,7 @@ def hooked(codec: str, on_device: bool) -> tuple[list[bytes], dict[str, bytes], 
     others: list[bytes] = []
 
     def plain(ticket: Any) -> None:
-        with Session(ticket, codec=ErrorFeedback(get(codec, workers=2)), deadline_s=20.0) as session:
+        with Session(ticket, codec=ErrorFeedback(get(codec, workers=2)), deadline_s=200.0) as session:
             for step in range(len(BUCKETS)):
                 others.append(session.all_reduce(gradient(1, step), average=True, name=f"bucket {step}").tobytes())
 
@@ -45,7 +45,7 @@ def hooked(codec: str, on_device: bool) -> tuple[list[bytes], dict[str, bytes], 
             patch.delenv(staging.VARIABLE)
         thread = threading.Thread(target=plain, args=(second,))
         thread.start()
-        with lanesum.torch.State(Session(first, codec=codec, deadline_s=20.0), error_feedback=True) as state:
+        with lanesum.torch.State(Session(first, codec=codec, deadline_s=200.0), error_feedback=True) as state:
             shown = parameters(5000, 300, 1)
             futures = []
             for step, sizes in enumerate(BUCKETS):

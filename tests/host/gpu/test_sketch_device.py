@@ -84,7 +84,7 @@ def test_sessions_with_and_without_device_have_same_sums(
 
     def work(ticket: Any) -> None:
         try:
-            with Session(ticket, codec=ErrorFeedback(Sketch(workers=2, block=8)), deadline_s=20.0) as session:
+            with Session(ticket, codec=ErrorFeedback(Sketch(workers=2, block=8)), deadline_s=200.0) as session:
                 pending = []
                 for number, (density, scale) in enumerate(rounds):
                     x: Any = vectors(number, size, density, 8, scale)[ticket.worker]

@@ -29,6 +29,7 @@ from lanesum.transport import JobTicket
 from lanesum.transport.errors import AggregationTimeoutError, SessionClosedError
 from lanesum.transport.native_rounds import NativeRoundSequence
 from lanesum_lab.baselines.thc_paper.codec import PaperTHC
+from tests.waiting import with_longer_deadlines
 
 LOCALHOST = "127.0.0.1"
 SIZE = 20_000  # values of five pieces
@@ -178,24 +179,28 @@ def test_pieces_are_encoded_and_decoded_once_in_order() -> None:
 
 
 def test_silent_worker_ends_round_with_its_number() -> None:
-    tickets = [ticket(worker, 2) for worker in range(2)]
-    with AggregationServer((LOCALHOST, 0)) as server:
-        server.admit(ServerJob.from_tickets(tickets))
-        one = JobTicket(**{**_fields(tickets[0]), "servers": (server.address,)})
-        with Session(one, codec=codec("fixed", 2), deadline_s=0.3) as session:
-            words = np.arange(SIZE, dtype=np.uint32)
-            pieces = RoundPieces(
-                lambda _: None, lambda *_: pytest.fail("nothing to decode"), [9_000, SIZE], LaneOp.ADD32.shape
-            )
-            transport = session._transport
-            with pytest.raises(AggregationTimeoutError) as caught:
-                round_ = transport.begin_round(LaneOp.ADD32, words, pieces)
-                while round_.encoding:
-                    transport.encode(round_)
-                transport.wait([round_])
-            assert caught.value.missing == (1,)
-            with pytest.raises(SessionClosedError):
-                session.all_reduce(np.ones(4, np.float32))
+
+    def attempt(deadline_s: float) -> None:
+        tickets = [ticket(worker, 2) for worker in range(2)]
+        with AggregationServer((LOCALHOST, 0)) as server:
+            server.admit(ServerJob.from_tickets(tickets))
+            one = JobTicket(**{**_fields(tickets[0]), "servers": (server.address,)})
+            with Session(one, codec=codec("fixed", 2), deadline_s=deadline_s) as session:
+                words = np.arange(SIZE, dtype=np.uint32)
+                pieces = RoundPieces(
+                    lambda _: None, lambda *_: pytest.fail("nothing to decode"), [9_000, SIZE], LaneOp.ADD32.shape
+                )
+                transport = session._transport
+                with pytest.raises(AggregationTimeoutError) as caught:
+                    round_ = transport.begin_round(LaneOp.ADD32, words, pieces)
+                    while round_.encoding:
+                        transport.encode(round_)
+                    transport.wait([round_])
+                assert caught.value.missing == (1,)
+                with pytest.raises(SessionClosedError):
+                    session.all_reduce(np.ones(4, np.float32))
+
+    with_longer_deadlines(attempt)
 
 
 def test_quorum_supports_no_pieces() -> None:

@@ -9,10 +9,10 @@ import gc
 import queue
 import stat
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
@@ -29,7 +29,7 @@ from tests.waiting import wait_until
 SERVICE = "test.Service"
 PATH = f"/{SERVICE}/Echo".encode()
 CODES = grpc.StatusCode
-WAIT_S = 60.0
+WAIT_S = 200.0
 
 
 class Counting:
@@ -124,9 +124,14 @@ class Site:
         return Stream(self.address, SERVICE, method, message)
 
 
+def patient(**limits: Any) -> Limits:
+    """Return limits that end no call, and no connection, of a busy machine; ``limits`` are other ones."""
+    return Limits(**{"message_s": WAIT_S, "handshake_s": WAIT_S, "idle_s": WAIT_S, **limits})
+
+
 @contextlib.contextmanager
 def running(limits: Limits | None = None, **more: Any) -> Iterator[Site]:
-    site = Site(limits, **more)
+    site = Site(limits or patient(), **more)
     with site.service:
         try:
             yield site
@@ -160,7 +165,7 @@ def test_calls_without_message_block_no_others() -> None:
 
 
 def test_stream_calls_the_service_over_its_own_connection() -> None:
-    with running(Limits(connections=1)) as site:
+    with running(patient(connections=1)) as site:
         with site.stream("Open") as stream:
             wait_until(lambda: site.opened)
             assert stream.call("Echo", {"a": 1}, WAIT_S) == {"a": 1}
@@ -173,7 +178,7 @@ def test_stream_calls_the_service_over_its_own_connection() -> None:
 
 
 def test_call_without_a_message_ends_in_time() -> None:
-    with running(Limits(message_s=0.2)) as site, peers(site.address, 2) as silent:
+    with running(patient(message_s=0.2)) as site, peers(site.address, 2) as silent:
         assert [peer.status() for peer in silent] == [CODES.DEADLINE_EXCEEDED.value[0]] * 2
         part = frame(DATA, 0, 1, b"\0\0\0\0\x02{")  # one byte of a message of two
         with peers(site.address, 1, headers(PATH) + part) as slow:
@@ -193,7 +198,7 @@ def test_message_that_is_no_json_is_refused() -> None:
 
 
 def test_call_beyond_the_silent_ones_ends_the_oldest() -> None:
-    with running(Limits(silent=3)) as site, peers(site.address, 1) as (peer,):
+    with running(patient(silent=3)) as site, peers(site.address, 1) as (peer,):
         for stream in (3, 5, 7, 9):
             peer.send(headers(PATH, stream))
         for oldest in (1, 3):
@@ -204,7 +209,7 @@ def test_call_beyond_the_silent_ones_ends_the_oldest() -> None:
 
 
 def test_call_beyond_the_waiting_ones_is_refused() -> None:
-    limits = Limits(waiting=3, threads_of_caller=1)
+    limits = patient(waiting=3, threads_of_caller=1)
     with running(limits) as site, peers(site.address, 1, b"") as (peer,):
         for stream in (1, 3, 5, 7):
             peer.send(headers(f"/{SERVICE}/Wait".encode(), stream) + message(b"{}", stream))
@@ -224,18 +229,23 @@ def test_slow_methods_leave_threads_to_the_others() -> None:
         assert [one.result(WAIT_S) for one in slow] == [{"waited": True}] * 12
 
 
-def test_calls_above_the_rate_are_delayed() -> None:
-    with running(Limits(rate=50.0, burst=5)) as site, grpc.insecure_channel(site.address) as channel:
+def test_calls_above_the_rate_are_delayed(monkeypatch: pytest.MonkeyPatch) -> None:
+    delays: list[float] = []
+
+    async def sleep(delay_s: float) -> None:
+        delays.append(delay_s)
+
+    monkeypatch.setattr("lanesum.rpc.limits.time", SimpleNamespace(monotonic=lambda: 1024.0))
+    monkeypatch.setattr("asyncio.sleep", sleep)
+    with running(patient(rate=64.0, burst=4)) as site, grpc.insecure_channel(site.address) as channel:
         method = channel.unary_unary(f"/{SERVICE}/Echo")
-        method(b"{}", wait_for_ready=True)
-        begin = time.monotonic()
-        for _ in range(15):
-            assert method(b"{}") == b"{}"
-        assert time.monotonic() - begin > 0.15
+        for _ in range(14):
+            assert method(b"{}", wait_for_ready=True) == b"{}"
+    assert delays == [number / 64 for number in range(1, 11)]
 
 
 def test_streams_need_no_threads_and_are_counted() -> None:
-    with running(Limits(streams_of_caller=40)) as site, contextlib.ExitStack() as stack:
+    with running(patient(streams_of_caller=40)) as site, contextlib.ExitStack() as stack:
         before = threading.active_count()
         channel = stack.enter_context(grpc.insecure_channel(site.address))
         method = channel.unary_stream(f"/{SERVICE}/Open")
@@ -263,7 +273,7 @@ def test_stream_has_all_messages_and_is_closed() -> None:
 
 def test_stream_that_ends_during_waiting_close_is_closed() -> None:
     """The end of the call once cancelled that wait, and the stream stayed open at its handler for ever."""
-    with running(Limits(threads_of_caller=1)) as site, ThreadPoolExecutor(2) as threads:
+    with running(patient(threads_of_caller=1)) as site, ThreadPoolExecutor(2) as threads:
         stream = site.stream("Held")
         reading = threads.submit(next, iter(stream))
         wait_until(lambda: site.opened)
@@ -313,13 +323,13 @@ def test_method_name_with_invalid_text_is_refused_alone() -> None:
 def test_answer_that_is_not_taken_is_dropped() -> None:
     """The peer allows the server no byte of the answer."""
     large = headers(f"/{SERVICE}/Large".encode()) + message(b'{"length": 1000000}')
-    with running(Limits(message_s=0.2)) as site, peers(site.address, 1, large, window=0) as deaf:
+    with running(patient(message_s=0.2)) as site, peers(site.address, 1, large, window=0) as deaf:
         assert deaf[0].next_frame(RST_STREAM) is not None
         assert site.call(a=1) == {"a": 1}
 
 
 def test_connections_are_limited_and_end_when_idle() -> None:
-    limits = Limits(connections=4, handshake_s=0.3, idle_s=0.3)
+    limits = patient(connections=4, handshake_s=0.3, idle_s=0.3)
     with running(limits) as site:
         with peers(site.address, 4, b"") as idle, RawPeer(site.address) as refused:
             assert refused.is_closed()
@@ -331,14 +341,16 @@ def test_connections_are_limited_and_end_when_idle() -> None:
 
 def test_one_host_leaves_connections_to_others() -> None:
     """It has all connections but two; those with a call, and as many others as its share, stay open."""
-    limits = Limits(connections=16)
+    limits = patient(connections=16)
     with running(limits) as site, contextlib.ExitStack() as stack:
         busy = stack.enter_context(RawPeer(site.address, source="127.0.0.2"))
         busy.send(headers(PATH))
+        wait_until(lambda: site.service._calls)
         others = [stack.enter_context(RawPeer(site.address, source="127.0.0.2")) for _ in range(13)]
-        while (closed := sum(peer.is_closed(timeout_s=0.05) for peer in others)) < 9:
+        while sum(peer.is_closed(timeout_s=0.05) for peer in others) < 9:
             pass  # the test's time limit ends it
-        assert closed == sum(peer.is_closed(timeout_s=0.05) for peer in others) == 9
+        # The age of connections that several processors accept is not exact: the busy one may be among the last four.
+        assert sum(peer.is_closed(timeout_s=0.05) for peer in others) in (9, 10)
         busy.send(message(b"{}"))
         assert busy.status() == CODES.OK.value[0]
         for _ in range(3):
@@ -442,7 +454,7 @@ def test_malformed_address_is_refused(address: str) -> None:
 
 def test_ended_calls_are_freed_without_a_garbage_collection() -> None:
     """gRPC counts calls that are still in memory as open, and refuses new ones beyond the bound of streams."""
-    few = Limits(streams_of_caller=4, waiting=4)
+    few = patient(streams_of_caller=4, waiting=4)
     service = JsonService("127.0.0.1:0", SERVICE, {"Echo": lambda message, _caller: message}, owner="test", limits=few)
     gc.collect()
     gc.disable()

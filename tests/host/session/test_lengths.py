@@ -17,6 +17,7 @@ from lanesum.server import AggregationServer, ServerJob
 from lanesum.session import ObservedRound, Session
 from lanesum.transport.errors import MismatchError
 from tests.host.session.workers import LOCALHOST, run_workers, tickets_for
+from tests.waiting import with_longer_deadlines
 
 pytestmark = pytest.mark.usefixtures("implementation")
 
@@ -82,20 +83,23 @@ def test_lengths_that_differ_raise_with_every_codec(name: str, before: int, size
     """Also with codecs that have reduced vectors of each length before, and with error feedback around them."""
     workers = len(sizes)
     table = codecs.get(name, workers=workers).code_table
-    with AggregationServer((LOCALHOST, 0)) as server:
-        tickets = tickets_for(server, workers, code_table=None if table is None else table.tobytes())
-        server.aggregator.admit(ServerJob.from_tickets(tickets))
 
-        def work(session: Session) -> np.ndarray:
-            codec = codecs.get(name, workers=workers)
-            wrapped = codec if codec.traits.keeps_error_feedback or before else ErrorFeedback(codec)
-            session.codec = session.resolve_codec(wrapped)
-            for size in sizes * before:
-                assert session.all_reduce(np.ones(size, np.float32), name="t").size == size
-            return session.all_reduce(np.ones(sizes[session.ticket.worker], np.float32), name="t")
+    def work(session: Session) -> np.ndarray:
+        codec = codecs.get(name, workers=workers)
+        wrapped = codec if codec.traits.keeps_error_feedback or before else ErrorFeedback(codec)
+        session.codec = session.resolve_codec(wrapped)
+        for size in sizes * before:
+            assert session.all_reduce(np.ones(size, np.float32), name="t").size == size
+        return session.all_reduce(np.ones(sizes[session.ticket.worker], np.float32), name="t")
 
-        outcomes = run_workers(tickets, work, errors=True, codec="fixed", deadline_s=2.0)
-    assert all(isinstance(outcome, LanesumError) for outcome in outcomes), outcomes
-    # Codecs with records of earlier vectors may find the difference themselves.
-    told = MismatchError if not before else (MismatchError, CodecError)
-    assert any(isinstance(outcome, told) for outcome in outcomes), outcomes
+    def attempt(deadline_s: float) -> None:
+        with AggregationServer((LOCALHOST, 0)) as server:
+            tickets = tickets_for(server, workers, code_table=None if table is None else table.tobytes())
+            server.aggregator.admit(ServerJob.from_tickets(tickets))
+            outcomes = run_workers(tickets, work, errors=True, codec="fixed", deadline_s=2 * deadline_s)
+        assert all(isinstance(outcome, LanesumError) for outcome in outcomes), outcomes
+        # Codecs with records of earlier vectors may find the difference themselves.
+        told = MismatchError if not before else (MismatchError, CodecError)
+        assert any(isinstance(outcome, told) for outcome in outcomes), outcomes
+
+    with_longer_deadlines(attempt)

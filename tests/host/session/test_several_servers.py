@@ -21,6 +21,7 @@ from lanesum.session import Session
 from lanesum.transport import JobTicket
 from lanesum.transport.errors import AggregationTimeoutError, MismatchError
 from tests.host.session.workers import LOCALHOST, free_udp_ports, random_loss, run_workers
+from tests.waiting import with_longer_deadlines
 
 pytestmark = pytest.mark.usefixtures("implementation")
 
@@ -78,7 +79,7 @@ def test_sums_over_servers_are_exact_with_disjoint_slots(
         generator = np.random.default_rng(session.ticket.worker)
         sizes = (1, 1000, 64 * 40, 3)
         sums = [session.all_reduce(generator.integers(-100, 100, n).astype(np.float32)) for n in sizes]
-        assert session.leave()
+        assert session.leave(deadline_s=200.0)
         return [one.tobytes() for one in sums]
 
     results = run_workers(site.tickets(3), work, codec="fixed")
@@ -117,7 +118,7 @@ def test_restart_of_one_server_keeps_sums_exact(stack: contextlib.ExitStack) -> 
                 site.servers[1] = stack.enter_context(AggregationServer(dead.address))
                 site.servers[1].admit(ServerJob.from_tickets(tickets))
             last = session.all_reduce(np.full(900, number, np.float32))
-        assert session.leave()
+        assert session.leave(deadline_s=200.0)
         return last.tobytes()
 
     for result in run_workers(tickets, work, codec="fixed"):
@@ -126,38 +127,44 @@ def test_restart_of_one_server_keeps_sums_exact(stack: contextlib.ExitStack) -> 
 
 
 def test_timeout_names_absent_server(stack: contextlib.ExitStack) -> None:
-    site = Site(2, stack)
-    tickets = site.tickets(2)
-    site.servers[1].close()
-    outcomes = run_workers(
-        tickets,
-        lambda session: session.all_reduce(np.ones(900, np.float32)),
-        codec="fixed",
-        deadline_s=1.5,
-        errors=True,
-    )
-    for outcome in outcomes:
-        assert isinstance(outcome, AggregationTimeoutError)
-        assert site.servers[1].address[0] in str(outcome) and f":{site.servers[1].address[1]}" in str(outcome)
+    def attempt(deadline_s: float) -> None:
+        site = Site(2, stack)
+        tickets = site.tickets(2)
+        site.servers[1].close()
+        outcomes = run_workers(
+            tickets,
+            lambda session: session.all_reduce(np.ones(900, np.float32)),
+            codec="fixed",
+            deadline_s=deadline_s,
+            errors=True,
+        )
+        for outcome in outcomes:
+            assert isinstance(outcome, AggregationTimeoutError)
+            assert site.servers[1].address[0] in str(outcome) and f":{site.servers[1].address[1]}" in str(outcome)
+
+    with_longer_deadlines(attempt)
 
 
 @pytest.mark.parametrize("wrong", ["other order", "one missing"])
 def test_timeout_with_different_server_lists_names_them(stack: contextlib.ExitStack, wrong: str) -> None:
-    site = Site(2, stack)
-    one, other = site.tickets(2)
-    servers = one.servers[::-1] if wrong == "other order" else one.servers[:1]
-    outcomes = run_workers(
-        [one, dataclasses.replace(other, servers=servers)],
-        lambda session: session.all_reduce(np.ones(900, np.float32)),
-        codec="fixed",
-        deadline_s=1.5,
-        errors=True,
-    )
-    for outcome, ticket in zip(outcomes, (one, dataclasses.replace(other, servers=servers)), strict=True):
-        assert isinstance(outcome, AggregationTimeoutError)
-        if len(ticket.servers) > 1:
-            assert f"the same servers in the same order; this one has {ticket.server_names}" in str(outcome)
-    assert any("still missing: worker" in str(outcome) for outcome in outcomes)
+    def attempt(deadline_s: float) -> None:
+        site = Site(2, stack)
+        one, other = site.tickets(2)
+        servers = one.servers[::-1] if wrong == "other order" else one.servers[:1]
+        outcomes = run_workers(
+            [one, dataclasses.replace(other, servers=servers)],
+            lambda session: session.all_reduce(np.ones(900, np.float32)),
+            codec="fixed",
+            deadline_s=deadline_s,
+            errors=True,
+        )
+        for outcome, ticket in zip(outcomes, (one, dataclasses.replace(other, servers=servers)), strict=True):
+            assert isinstance(outcome, AggregationTimeoutError)
+            if len(ticket.servers) > 1:
+                assert f"the same servers in the same order; this one has {ticket.server_names}" in str(outcome)
+        assert any("still missing: worker" in str(outcome) for outcome in outcomes)
+
+    with_longer_deadlines(attempt)
 
 
 def test_mismatch_at_one_server_raises_on_all_workers(stack: contextlib.ExitStack) -> None:

@@ -26,7 +26,7 @@ def run(tickets: list[JobTicket], works: list[Work], codec: Callable[[], Any]) -
 
     def one(number: int) -> None:
         try:
-            with Session(tickets[number], codec=codec(), deadline_s=10.0) as session:
+            with Session(tickets[number], codec=codec(), deadline_s=200.0) as session:
                 outcomes[number] = works[number](session)
         except BaseException as error:  # handed to the test
             outcomes[number] = error

@@ -125,7 +125,7 @@ def _serve(end: Connection, rank: int, size: int, port: int) -> None:
         MASTER_ADDR=LOCALHOST, MASTER_PORT=str(port), RANK=str(rank), WORLD_SIZE=str(size), GLOO_SOCKET_IFNAME="lo"
     )
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=60))
+    dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=250))
     with contextlib.suppress(EOFError):
         while True:
             work, arguments = end.recv()

@@ -69,7 +69,7 @@ def test_parameter_names_that_would_collide_are_kept() -> None:
 
 @pytest.fixture
 def session() -> Iterator[Session]:
-    with served_job(1, "thc") as (ticket,), Session(ticket, codec="thc", deadline_s=2.0) as session:
+    with served_job(1, "thc") as (ticket,), Session(ticket, codec="thc", deadline_s=200.0) as session:
         yield session
 
 

@@ -224,9 +224,11 @@ def test_subgroup_without_job_uses_gloo_and_warns(four_ranks: Ranks) -> None:
 
 def typed_failure(rank: int, variables: dict[str, str]) -> list[str]:
     with environment(variables):
-        group = lanesum_group(pg_options={"deadline_s": 1.0, "busy_s": 1.0})
+        group = lanesum_group()
         net = DistributedDataParallel(nn.Linear(4, 4), process_group=group)
         dist.all_reduce(torch.ones(1), group=group)
+        transport = group.state.session._transport
+        transport._deadline_s = transport._busy_s = 5.0
         texts = []
         try:
             if rank != 3:

@@ -27,7 +27,7 @@ from tests.host.torch.test_ddp_hook import small_net
 
 
 def state_with(ticket: JobTicket, codec: Any, **options: Any) -> lanesum.torch.State:
-    return lanesum.torch.State(Session(ticket, codec=codec, deadline_s=10.0), **options)
+    return lanesum.torch.State(Session(ticket, codec=codec, deadline_s=200.0), **options)
 
 
 @pytest.mark.parametrize("kind", ["fixed", "kernels"])

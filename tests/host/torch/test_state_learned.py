@@ -25,7 +25,7 @@ OPTIONS: dict[str, Any] = {"density": 0.05, "warm_up": 1, "training": 3, "passes
 
 @pytest.fixture
 def session() -> Iterator[Session]:
-    with served_job(1, "fixed") as (ticket,), Session(ticket, codec="fixed", deadline_s=5.0) as session:
+    with served_job(1, "fixed") as (ticket,), Session(ticket, codec="fixed", deadline_s=200.0) as session:
         yield session
 
 

@@ -20,7 +20,7 @@ from tests.host.torch.ranks import served_job
 
 @pytest.fixture
 def session() -> Iterator[Session]:
-    with served_job(1, "fixed") as (ticket,), Session(ticket, codec="fixed", deadline_s=2.0) as session:
+    with served_job(1, "fixed") as (ticket,), Session(ticket, codec="fixed", deadline_s=200.0) as session:
         yield session
 
 

@@ -29,7 +29,7 @@ def addresses(servers: list[socket.socket]) -> list[Address]:
     return [server.getsockname() for server in servers]
 
 
-def take(sockets: ServerSockets, seconds: float = 10.0) -> bytes:
+def take(sockets: ServerSockets, seconds: float = 200.0) -> bytes:
     """Return the next datagram; wait for it at the descriptors, as a transport does."""
     poll = select.poll()
     for descriptor in sockets.filenos():

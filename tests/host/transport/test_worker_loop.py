@@ -40,7 +40,7 @@ def descriptors_stay() -> Iterator[None]:
     before = descriptors()
     yield
     gc.collect()
-    left, until = descriptors() - before, time.monotonic() + 10
+    left, until = descriptors() - before, time.monotonic() + 120
     while left and time.monotonic() < until:
         time.sleep(0.05)
         left &= descriptors()
