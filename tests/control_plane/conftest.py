@@ -20,6 +20,13 @@ from tests.control_plane import postgresql_server
 from tests.control_plane.control_fakes import Site
 
 
+@pytest.fixture(autouse=True)
+def patient_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for a switch on a busy machine."""
+    monkeypatch.setattr("lanesum_control.session._ARBITRATION_S", 120.0)
+    monkeypatch.setattr("lanesum_control.bfruntime.session._BIND_S", 120.0)
+
+
 @pytest.fixture
 def site() -> Site:
     return Site()

@@ -128,7 +128,7 @@ def controlling(star: Topology, switch: RemoteSwitch, words: int) -> Iterator[Si
     """Run the server and the controller of a site whose switch runs."""
     with AggregationServer(star.server_backend("server", loopback=True)) as server:
         controller = Controller(
-            Network.of(star, loopback=True), server, {"s1": switch}, accumulator_words=words, connect_timeout_s=5.0
+            Network.of(star, loopback=True), server, {"s1": switch}, accumulator_words=words, connect_timeout_s=120.0
         )
         yield Site(controller, server, words)
         controller.close()

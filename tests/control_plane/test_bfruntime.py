@@ -258,7 +258,7 @@ def test_restarted_agent_is_repaired_by_the_monitor(process: Process) -> None:
     network = Network.of(load("star4"), loopback=False)
     remote = process.remote()
     controller = Controller(
-        network, FakeServer(), {"s1": remote}, accumulator_words=PIPELINE.accumulator_words, connect_timeout_s=5.0
+        network, FakeServer(), {"s1": remote}, accumulator_words=PIPELINE.accumulator_words, connect_timeout_s=120.0
     )
     controller.admit(request())
     groups = dict(process.device.multicast_groups)
@@ -293,7 +293,7 @@ def test_link_that_changes_is_an_event(process: Process) -> None:
         FakeServer(),
         {"s1": process.remote()},
         accumulator_words=PIPELINE.accumulator_words,
-        connect_timeout_s=5.0,
+        connect_timeout_s=120.0,
     )
     with Monitor(controller):
         wait_until(lambda: any(text.startswith("connected") for text in what(controller, "s1")))

@@ -25,7 +25,7 @@ from lanesum_control.network import Network
 from lanesum_control.service import ControllerService
 from lanesum_control.topology import load
 from tests.control_plane.control_fakes import FakeClock, what
-from tests.waiting import wait_until
+from tests.waiting import wait_until, with_longer_deadlines
 
 # Every worker takes part in one all-reduce; then worker 1 does as the test says, and the others begin a second one.
 WORKER = """
@@ -46,7 +46,7 @@ try:
     total = session.all_reduce(np.ones(3000, np.float32))
     print(json.dumps({"sum": float(total[0])}), flush=True)
 except Exception as error:
-    print(json.dumps({"type": type(error).__name__, "text": str(error), "when": time.time()}), flush=True)
+    print(json.dumps({"type": type(error).__name__, "text": str(error)}), flush=True)
     if worker == 1:
         raise
 session.close()
@@ -98,17 +98,16 @@ class Workers(contextlib.ExitStack):
         self.callback(process.kill)
         return process
 
-    def release(self) -> float:
-        """Let worker 1 act; return the time."""
+    def release(self) -> None:
+        """Let worker 1 act."""
         stdin = self.processes[1].stdin
         assert stdin is not None
         stdin.write("\n")
         stdin.flush()
-        return time.time()
 
     def outcome(self, worker: int) -> dict[str, Any]:
         """Return what a worker says about its second all-reduce."""
-        output, errors = self.processes[worker].communicate(timeout=60)
+        output, errors = self.processes[worker].communicate(timeout=250)
         assert output, errors
         read: dict[str, Any] = json.loads(output)
         return read
@@ -124,30 +123,31 @@ def test_session_that_begins_has_its_stream(controller: Controller, address: str
     [
         ("raise ValueError('the loss is NaN')", "Worker 1 (w2) of job 'a' has failed: ValueError: the loss is NaN."),
         ("sys.exit(3)", "Worker 1 (w2) of job 'a' has left: its process has ended."),
-        ("session.close(); time.sleep(30)", "Worker 1 (w2) of job 'a' has left: it has closed its session."),
+        ("session.close(); sys.stdin.readline()", "Worker 1 (w2) of job 'a' has left: it has closed its session."),
         ("os.kill(os.getpid(), 9)", "Worker 1 (w2) of job 'a' is lost: its process has ended without a report"),
         ("session.all_reduce('text')", "Worker 1 (w2) of job 'a' has failed: ConfigurationError: all_reduce takes"),
     ],
 )
 def test_failed_worker_ends_all_others_with_its_cause(address: str, deed: str, says: str) -> None:
-    with Workers(address, deed) as workers:
-        released = workers.release()
+    with Workers(address, deed, deadline_s=3600.0) as workers:
+        workers.release()
         outcomes = [workers.outcome(worker) for worker in (0, 2)]
     for outcome in outcomes:
         assert outcome["type"] == "WorkerGoneError"
         assert says in outcome["text"]
-        print("seconds", outcome["when"] - released)
-        assert outcome["when"] - released < 20, "the deadline is 30 s"
 
 
 def test_busy_worker_is_awaited_beyond_deadline(address: str) -> None:
-    with Workers(address, "time.sleep(3)", deadline_s=0.5) as workers:
-        workers.release()
-        assert [workers.outcome(worker) for worker in range(3)] == [{"sum": 3.0}] * 3
+    def attempt(deadline_s: float) -> None:
+        with Workers(address, f"time.sleep({3 * deadline_s})", deadline_s / 2) as workers:
+            workers.release()
+            assert [workers.outcome(worker) for worker in range(3)] == [{"sum": 3.0}] * 3
+
+    with_longer_deadlines(attempt)
 
 
 def test_worker_without_stream_is_awaited_until_deadline(address: str) -> None:
-    deed = "session._keep_alive._report = print; session._keep_alive.abandon(); time.sleep(2)"
+    deed = "session._keep_alive._report = print; session._keep_alive.abandon(); sys.stdin.readline()"
     with Workers(address, deed, deadline_s=0.5) as workers:
         workers.release()
         assert workers.outcome(0)["type"] in ("AggregationTimeoutError", "WorkerGoneError")
@@ -155,8 +155,8 @@ def test_worker_without_stream_is_awaited_until_deadline(address: str) -> None:
 
 def test_fork_that_closes_its_session_ends_nothing(address: str) -> None:
     """gRPC would wait forever in the child for a thread that only the parent has."""
-    child = "if not os.fork(): import signal; signal.alarm(10); session.close(); os._exit(0)"
-    with Workers(address, f"{child}\nassert os.wait()[1] == 0", deadline_s=30) as workers:
+    child = "if not os.fork(): import signal; signal.alarm(120); session.close(); os._exit(0)"
+    with Workers(address, f"{child}\nassert os.wait()[1] == 0", deadline_s=120) as workers:
         workers.release()
         assert [workers.outcome(worker) for worker in range(3)] == [{"sum": 3.0}] * 3
 
@@ -198,7 +198,7 @@ def test_restart_of_the_controller_service_disturbs_no_session(controller: Contr
 def test_second_run_is_refused_or_supersedes_first(controller: Controller, address: str) -> None:
     with Workers(address, "raise SystemExit") as workers:
         second = workers.start(0)
-        assert second.wait(60) != 0
+        assert second.wait(120) != 0
         assert second.stderr is not None
         assert "Worker 0 (w1) of job 'a' lives: process" in second.stderr.read()
         with pytest.raises(rpc.ControllerError, match=r"'a' is admitted already. 3 of its workers live: w1 \(process"):
@@ -215,7 +215,7 @@ def test_job_without_workers_is_admitted_again(controller: Controller, address: 
     with Workers(address, "raise SystemExit") as workers:
         workers.release()
         for process in workers.processes:
-            process.wait(60)
+            process.wait(120)
     rpc.call(address, rpc.ADMIT, {"name": "a", "workers": ["w1"]})
     assert "removed: all of its workers are gone, and it is admitted again" in what(controller, "a")
 

@@ -72,7 +72,7 @@ def read(samples: Samples) -> dict[str, float]:
 
 def text(address: str, context: ssl.SSLContext | None = None) -> str:
     scheme = "http" if context is None else "https"
-    with urllib.request.urlopen(f"{scheme}://{address}/metrics", timeout=60, context=context) as answer:
+    with urllib.request.urlopen(f"{scheme}://{address}/metrics", timeout=200, context=context) as answer:
         assert answer.headers["Content-Type"].startswith("text/plain")
         return str(answer.read(), "utf-8")
 
@@ -80,6 +80,13 @@ def text(address: str, context: ssl.SSLContext | None = None) -> str:
 @pytest.fixture(autouse=True)
 def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("no_proxy", "*")
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no connection end because the machine is busy."""
+    monkeypatch.setattr(endpoint_module, "CONNECTION_S", 200.0)
+    monkeypatch.setattr(endpoint_module._Request, "timeout", 200.0)
 
 
 # Names.
@@ -251,7 +258,7 @@ def test_endpoint_serves_samples_at_one_path() -> None:
         assert 'lanesum_test{part="a"} 1.0\nlanesum_test{part="b\\"\\n"} 1.0\n' in found
         assert "# TYPE lanesum_test gauge" in found
         with pytest.raises(urllib.error.HTTPError, match="404"):
-            urllib.request.urlopen(f"http://{endpoint.address}/", timeout=60)
+            urllib.request.urlopen(f"http://{endpoint.address}/", timeout=200)
         taken = endpoint.address
         with pytest.raises(ConfigurationError, match=rf"cannot be served at {taken}: Address already in use"):
             MetricsEndpoint(samples_of(), taken)
@@ -286,8 +293,8 @@ def test_endpoint_that_others_reach_needs_tls_or_insecure(capsys: pytest.Capture
 def test_endpoint_closes_connections_past_bound_of_host() -> None:
     with MetricsEndpoint(samples_of("a"), "127.0.0.1:0") as endpoint:
         host, _, port = endpoint.address.rpartition(":")
-        silent = [socket.create_connection((host, int(port)), 60) for _ in range(MAX_CONNECTIONS_OF_HOST)]
-        with socket.create_connection((host, int(port)), 60) as refused:
+        silent = [socket.create_connection((host, int(port)), 200) for _ in range(MAX_CONNECTIONS_OF_HOST)]
+        with socket.create_connection((host, int(port)), 200) as refused:
             assert refused.recv(1) == b""
         for one in silent:
             one.close()
@@ -317,7 +324,7 @@ def test_endpoint_ends_a_slow_connection(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(endpoint_module, "CONNECTION_S", 0.05)
     with MetricsEndpoint(samples_of("a"), "127.0.0.1:0") as endpoint:
         host, _, port = endpoint.address.rpartition(":")
-        with socket.create_connection((host, int(port)), 60) as slow:
+        with socket.create_connection((host, int(port)), 200) as slow:
             slow.sendall(b"GET /metrics HTTP/1.0\r\n")
             with contextlib.suppress(ConnectionResetError):  # if the line was not read
                 assert slow.recv(1) == b""
@@ -440,7 +447,7 @@ def query(process: subprocess.Popen[bytes], address: str, expression: str) -> li
     while True:
         assert process.poll() is None, "prometheus ended"
         try:
-            with urllib.request.urlopen(url, timeout=10) as answer:
+            with urllib.request.urlopen(url, timeout=200) as answer:
                 found = json.load(answer)["data"]["result"]
         except OSError:
             found = []

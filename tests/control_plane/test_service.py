@@ -35,6 +35,7 @@ from lanesum_control.controller import Controller
 from lanesum_control.service import ControllerService
 from tests.command_line import invoke
 from tests.control_plane.control_fakes import Site, request
+from tests.waiting import with_longer_deadlines
 
 
 @pytest.fixture
@@ -131,13 +132,17 @@ def test_call_of_busy_controller_says_it_was_reached(site: Site, address: str, m
     go_on, admit = threading.Event(), site.server.admit
 
     def slow(job: ServerJob) -> None:
-        assert go_on.wait(60)
+        assert go_on.wait(250)
         admit(job)
 
     monkeypatch.setattr(site.server, "admit", slow)
     message = {"name": "a", "workers": ["w1"], "slots": 8}
-    with pytest.raises(rpc.UnreachableError, match=r"was reached, but Admit got no answer.*lanesum job list"):
-        rpc.call(address, rpc.ADMIT, message, 2.0, connect_s=1.9)
+
+    def attempt(deadline_s: float) -> None:
+        with pytest.raises(rpc.UnreachableError, match=r"was reached, but Admit got no answer.*lanesum job list"):
+            rpc.call(address, rpc.ADMIT, message, 2 * deadline_s, connect_s=1.9 * deadline_s)
+
+    with_longer_deadlines(attempt)
     assert rpc.call(address, rpc.JOBS, {})["jobs"] == []
     go_on.set()
     while not rpc.call(address, rpc.JOBS, {})["jobs"]:  # the test's time limit ends it

@@ -176,7 +176,7 @@ def test_answers_that_are_no_messages_lose_switch(tmp_path: Path) -> None:
     server = grpc.server(ThreadPoolExecutor(2), handlers=[liar])
     server.add_insecure_port(address)
     server.start()
-    opened = P4RuntimeSession.open(address, 1, (0, 1), timeout_s=5.0, changed=changed.set)
+    opened = P4RuntimeSession.open(address, 1, (0, 1), timeout_s=120.0, changed=changed.set)
     with SwitchConnection.of(run(opened)) as connection:
         for call in (lambda: connection.runs(bmv2_pipeline()), lambda: connection.read([p4runtime_pb2.Entity()])):
             with pytest.raises(SwitchUnreachableError, match=r"answered with no \w+Response: \w+"):

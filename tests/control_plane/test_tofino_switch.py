@@ -234,7 +234,9 @@ def test_restarted_agent_gets_parts_of_all_pipes(protocol: Protocol, tmp_path: P
 @over_both
 def test_workers_in_two_pipes_are_summed_by_chip(process: Process) -> None:
     switch = RemoteSwitch(process.address, PIPELINE)
-    controller = Controller(network(w3=130), FakeServer(), {"s1": switch}, accumulator_words=32, connect_timeout_s=5.0)
+    controller = Controller(
+        network(w3=130), FakeServer(), {"s1": switch}, accumulator_words=32, connect_timeout_s=120.0
+    )
     apart = controller.admit(JobRequest("apart", ("w1", "w2", "w3"), slots=8))
     (mine,) = apart.switch_jobs.values()
     assert (mine.combining_pipe, apart.left_out) == (0, {})
@@ -251,7 +253,9 @@ def test_workers_in_two_pipes_are_summed_by_chip(process: Process) -> None:
 def test_workers_in_uncombinable_pipes_are_summed_by_server(process: Process) -> None:
     """As with programs without table combine. With a quorum the server would have to sum the pipes' sums."""
     switch = RemoteSwitch(process.address, PIPELINE, recirculation=[])
-    controller = Controller(network(w3=130), FakeServer(), {"s1": switch}, accumulator_words=32, connect_timeout_s=5.0)
+    controller = Controller(
+        network(w3=130), FakeServer(), {"s1": switch}, accumulator_words=32, connect_timeout_s=120.0
+    )
     here = controller.admit(JobRequest("here", ("w1", "w2"), slots=8))
     apart = controller.admit(JobRequest("apart", ("w2", "w4", "w3"), slots=8))
     some = controller.admit(JobRequest("some", ("w3", "w4"), slots=8, quorum=1))
@@ -319,7 +323,7 @@ def test_pipe_without_recirculation_gets_no_multi_pass_packets(process: Process)
 
 def test_workers_without_recirculation_port_are_summed_by_server(process: Process) -> None:
     switch = RemoteSwitch(process.address, WIDE, recirculation=[134])
-    controller = Controller(network(), FakeServer(), {"s1": switch}, accumulator_words=256, connect_timeout_s=5.0)
+    controller = Controller(network(), FakeServer(), {"s1": switch}, accumulator_words=256, connect_timeout_s=120.0)
     still = controller.admit(JobRequest("still", ("w1", "w2"), slots=8))
     assert still.switch_jobs == {}
     assert "no recirculation port" in still.left_out["s1"]

@@ -28,7 +28,7 @@ class Changes:
 
     def until(self, holds: Callable[[], bool]) -> None:
         while not holds():
-            assert self._news.wait(30)
+            assert self._news.wait(120)
             self._news.clear()
 
 
@@ -76,7 +76,7 @@ def test_calls_during_open_stream_use_no_new_connection(tmp_path: Path, monkeypa
         with service._term_lock, pytest.raises(json_grpc.NoAnswerError, match=r"Status at .* has taken 0.1 s so far"):
             watched._exchange(STATUS, {})
         assert opened == [STATUS]
-        watched._timeout_s = 30
+        watched._timeout_s = 120
         RemoteServer(address, term=4).status()
         with pytest.raises(ServerError, match="A controller of term 4 has taken over from that of term 3"):
             watched.status()
