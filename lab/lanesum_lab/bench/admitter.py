@@ -16,6 +16,7 @@ from lanesum.rpc import controller as rpc
 from lanesum_lab.bench.agents import serve
 
 _LOWEST_PRIORITY = 19
+_ANSWER_S = 250.0  # of a call at the lowest priority
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class Admitter:
         time.sleep(pause_s)
         begin = time.monotonic()
         try:
-            rpc.call(self._controller, rpc.ADMIT, self._message)
+            rpc.call(self._controller, rpc.ADMIT, self._message, _ANSWER_S)
         except rpc.ControllerError as error:
             return error.what
         return begin, time.monotonic()

@@ -120,7 +120,7 @@ def test_killed_worker_is_named_by_the_other_worker(tmp_path: Path) -> None:
         "rules: [{kind: drop, where: w2, direction: up, epoch: 5}]\n"
         "processes: [{kind: kill, process: w2, after: {where: w2, direction: up, epoch: 5}}]\n"
     )
-    result = start(tmp_path, "--topology", "loopback", "--workers", "2", "--faults", str(plan), "--deadline", "8")
+    result = start(tmp_path, "--topology", "loopback", "--workers", "2", "--faults", str(plan), "--deadline", "200")
     assert result.returncode == 1
     output = " ".join((result.stdout + result.stderr).split())
     assert "After w2 had been killed as planned" in output

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import select
 import socket
-import time
 from pathlib import Path
 
 import pytest
@@ -62,9 +61,8 @@ def test_ports_of_all_switches_at_once(tmp_path: Path) -> None:
         }
         assert sorted(path.name for path in (tmp_path / "counts").iterdir()) == ["s2-s0.counts", "w1.counts"]
         ports["s1"][5].send(b"up")
-        deadline = time.monotonic() + 10
         frames: list[bytes] = []
-        while not frames and time.monotonic() < deadline:
+        while not frames:  # the test's time limit ends it
             select.select([ports["s0"][1]], [], [], 0.1)
             frames = ports["s0"][1].receive_batch()
         assert frames == [b"up"]
