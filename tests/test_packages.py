@@ -238,7 +238,7 @@ def running_server(bare: Path, control: str) -> Iterator[None]:
         yield
     finally:
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=120)
 
 
 def test_host_library_alone_joins_reduces_and_serves(bare: Path, tmp_path: Path) -> None:
@@ -246,7 +246,7 @@ def test_host_library_alone_joins_reduces_and_serves(bare: Path, tmp_path: Path)
     with running_server(bare, control):
         network = Network.of(load("star4"), loopback=True)
         network = dataclasses.replace(network, servers=(("127.19.0.97", 19541),))
-        controller = Controller(network, [RemoteServer(control)], connect_timeout_s=30.0)
+        controller = Controller(network, [RemoteServer(control)], connect_timeout_s=120.0)
         try:
             controller.admit(JobRequest("train", ("w1", "w2"), codec="fixed"))
             with ControllerService(controller, "127.0.0.1:0") as service:
@@ -255,7 +255,7 @@ def test_host_library_alone_joins_reduces_and_serves(bare: Path, tmp_path: Path)
                     subprocess.Popen(isolated(bare, WORKER, address, str(worker)), stdout=subprocess.PIPE, cwd=bare)
                     for worker in range(2)
                 ]
-                sums = [float(worker.communicate(timeout=60)[0]) for worker in workers]
+                sums = [float(worker.communicate(timeout=250)[0]) for worker in workers]
         finally:
             controller.close()
     np.testing.assert_allclose(sums, 5000 * (1.5 + 2.5), rtol=1e-6)

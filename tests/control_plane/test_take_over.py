@@ -35,6 +35,11 @@ WORKERS, SIZE = 3, 200
 # The second one if the switch sees the end of the leader's session only after another one begins.
 SAME_ENTRIES = {"s1: connected: no differences", "s1: mastership won back: no differences"}
 PAUSE_S = 0.1  # between rounds, which cost processor time
+# The command line of ``lanesum``, with a longer lease: a busy machine may stop a leader for several seconds.
+PATIENT = (
+    "import sys; from lanesum.cli.app import main; from lanesum_control.leadership import Leadership; "
+    "Leadership.__init__.__kwdefaults__['lease_s'] = 20.0; sys.exit(main())"
+)
 
 
 class Parts:
@@ -52,7 +57,7 @@ class Parts:
     @contextlib.contextmanager
     def controller(self, name: str) -> Iterator[subprocess.Popen[str]]:
         """Start a controller, which is a standby first."""
-        command = [sys.executable, "-m", "lanesum.cli", "controller", f"--topology={self.topology}", "--loopback"]
+        command = [sys.executable, "-c", PATIENT, "controller", f"--topology={self.topology}", "--loopback"]
         command += [*self._program, self._switch, f"--server=unix:{self._folder}/server"]
         command += [f"--listen=unix:{self._folder}/{name}", f"--state={self._url.url}"]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -154,11 +159,10 @@ class Workers:
 
 def freeze_leader(database: PostgresqlUrl, leader: subprocess.Popen[str], workers: Workers) -> None:
     """Freeze the leader of term 2, lead in its place, and check that it ends when it continues."""
-    before, begin = rows(database), time.monotonic()
+    before = rows(database)
     leader.send_signal(signal.SIGSTOP)
     with Leadership(database, "the test") as third:
         assert third.wait() == 3
-        print(f"leadership after {time.monotonic() - begin:.2f} s")
         workers.go_on()
         leader.send_signal(signal.SIGCONT)
         _, errors = leader.communicate()
@@ -178,10 +182,8 @@ def test_standby_takes_over_from_killed_and_frozen_leader(
                 workers.go_on()
                 before, tags = rows(database), parts.tags()
 
-                begin = time.monotonic()
                 first.kill()
                 assert parts.tags() == tags
-                print(f"take-over after {time.monotonic() - begin:.2f} s")
                 workers.go_on()
                 assert rows(database) == before
                 while SAME_ENTRIES.isdisjoint(events := parts.events()):

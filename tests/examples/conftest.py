@@ -58,6 +58,6 @@ def start_program(command: list[str], variables: Mapping[str, str]) -> subproces
 
 
 def output_of(process: subprocess.Popen[str]) -> str:
-    output, _ = process.communicate(timeout=120)
+    output, _ = process.communicate(timeout=250)
     assert process.returncode == 0, output
     return output

@@ -116,6 +116,6 @@ def test_slurm_batch_file_trains_on_two_nodes(site: Site, tmp_path: Path) -> Non
 
 def test_slurm_batch_file_without_controller_says_so() -> None:
     process = start_program(["bash", "examples/slurm.sbatch"], {"LANESUM_CONTROLLER": ""})
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=250)
     assert process.returncode != 0
     assert "LANESUM_CONTROLLER: set it to HOST:PORT of the controller" in output

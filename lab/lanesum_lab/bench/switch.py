@@ -37,7 +37,7 @@ from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
 
 WINDOW_CHUNKS = 16  # BMv2 queues 64 packets per port; the job's 64 slots would allow more
-_RESULT_TIMEOUT_S = 10.0
+_RESULT_TIMEOUT_S = 120.0
 _TOPOLOGY = "star4"
 _FRAME_BYTES = 65536
 _PEER = "BMv2 on veth"

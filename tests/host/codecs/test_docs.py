@@ -57,7 +57,7 @@ def test_codec_of_the_recipe_passes_the_conformance_test(tmp_path: Path) -> None
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=250,
     )
     assert done.returncode == 0, done.stdout
     passed = re.search(r"(\d+) passed", done.stdout)

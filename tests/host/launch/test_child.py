@@ -14,7 +14,7 @@ from lanesum.launch import child
 
 def run(parent: int, *command: str) -> subprocess.CompletedProcess[str]:
     words = [sys.executable, "-ES", child.__file__, str(int(signal.SIGKILL)), str(parent), *command]
-    return subprocess.run(words, capture_output=True, text=True, timeout=60)
+    return subprocess.run(words, capture_output=True, text=True, timeout=250)
 
 
 def test_child_becomes_command() -> None:

@@ -45,7 +45,7 @@ class Sockets:
         self.sockets = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(workers)]
         for sock in self.sockets:
             sock.bind((LOCALHOST, 0))
-            sock.settimeout(30)
+            sock.settimeout(200)
         members = {sock.getsockname(): MemberIndex(worker, 0, worker) for worker, sock in enumerate(self.sockets)}
         self.job: ServerJob = served(members, **fields)
         self.workers = Workers(self.job)  # builds packets and checks sums; the server has its own aggregator

@@ -304,7 +304,7 @@ def run_script(backend: str, variables: dict[str, str]) -> tuple[float, float]:
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--master-addr=127.0.0.1"]
     command += [f"--master-port={free_ports(1, socket.SOCK_STREAM)[0]}", str(_SCRIPT), backend]
     own = {**os.environ, **variables, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, env=own, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, env=own, capture_output=True, text=True, timeout=250)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "replicas agree: True" in done.stdout
     first, last = re.findall(r"loss (\S+) in the first step, (\S+) in the last one", done.stdout)[0]

@@ -36,7 +36,7 @@ pytestmark = pytest.mark.skipif(bool(obstacle()), reason=obstacle() or "namespac
 
 DEVICE_ID = 1
 OWN_IP, UNKNOWN = "10.19.0.254", "192.0.2.1"
-TIMEOUT_S = 30
+TIMEOUT_S = 120
 # The last one: no limit of messages, which all namespaces of a machine share.
 SETTINGS = {"ip_forward": "1", "conf/all/send_redirects": "0", "icmp_ratemask": "0"}
 TOPOLOGY = Topology.model_validate(

@@ -303,7 +303,7 @@ def test_bits_are_equal_across_threads_vectors_and_implementations(environment: 
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=250,
     )
     assert done.stdout.strip() == _digest()
 

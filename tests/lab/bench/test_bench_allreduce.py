@@ -122,7 +122,7 @@ def test_interrupt_leaves_no_process() -> None:
         started |= set(psutil.Process(process.pid).children(recursive=True))
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=120)
+    _, said = process.communicate(timeout=250)
     assert process.returncode == 130, said.decode()
     assert b"Traceback" not in said
     assert not namespaces(process.pid)

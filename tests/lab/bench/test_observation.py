@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from lanesum_lab.bench import observation
+from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.observation import COUNTED, READ, SCRAPED, TRACED, USUAL
 from lanesum_lab.bench.observed_site import Block
 
@@ -50,7 +51,13 @@ def test_share_of_a_core_is_time_by_interval() -> None:
 
 
 def test_run_observes_a_job_in_each_way() -> None:
-    result = observation.run(dataclasses.replace(observation.QUICK, sizes=(2000,), block_s=0.4))
+    for is_last in (False, False, True):
+        try:
+            result = observation.run(dataclasses.replace(observation.QUICK, sizes=(2000,), block_s=0.4))
+            break
+        except (BenchError, OSError):  # on a busy machine an endpoint or a trace may take longer than its limit
+            if is_last:
+                raise
     ways = (READ, SCRAPED, TRACED, USUAL, COUNTED)
     assert [(one["values"], one["by"], one["pairs"]) for one in result["figures"]] == [
         (2000, way, pairs) for way, pairs in zip(ways, (1, 1, 1, 3, 3), strict=True)

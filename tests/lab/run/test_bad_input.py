@@ -29,7 +29,7 @@ from lanesum_lab.run.plan import make_plan
 def lanesum(*arguments: str) -> subprocess.CompletedProcess[str]:
     """In a process of its own."""
     command = [sys.executable, "-m", "lanesum.cli", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=250, check=False)
 
 
 Call = Callable[..., "subprocess.CompletedProcess[str]"]

@@ -41,7 +41,7 @@ def torchrun(workers: int, *arguments: str) -> subprocess.CompletedProcess[str]:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=250,
     )
 
 
@@ -100,7 +100,7 @@ def test_missing_ticket_is_one_line_and_not_0(tmp_path: Path) -> None:
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=250,
     )
     assert ended.returncode == 2
     assert "There is no ticket /nowhere/0.json" in ended.stderr and "Traceback" not in ended.stderr

@@ -41,7 +41,7 @@ def run(code: str, folder: Path) -> tuple[int, str, str]:
     command = [sys.executable, "-W", "ignore", "-c", code]
     # The sitecustomize.py of the tests changes the end of a process, too.
     usual = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    done = subprocess.run(command, cwd=folder, env=usual, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=folder, env=usual, capture_output=True, text=True, timeout=250)
     return done.returncode, done.stdout, done.stderr
 
 

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import datetime
+
 import numpy as np
 import pytest
 import torch.distributed as dist
@@ -81,7 +83,8 @@ def test_sum_check_with_other_rank_count_is_refused(ranks: Ranks) -> None:
 
 
 def lonely(rank: int) -> str:
-    check = SumCheck(workers=2, timeout_s=1.0)
+    check = SumCheck(workers=2)
+    dist.distributed_c10d._set_pg_timeout(datetime.timedelta(seconds=1.0), check._group)
     if rank == 1:
         return ""
     words = np.zeros(8, np.uint32)
