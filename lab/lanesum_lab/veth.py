@@ -27,6 +27,7 @@ _ETH_P_ALL = 3
 _SOL_PACKET, _PACKET_IGNORE_OUTGOING = 263, 23
 _RECEIVE_BUFFER_BYTES = 8 << 20
 _GRACE_S = 10.0
+_LINK_UP_S = 120.0
 
 
 def obstacle() -> str:
@@ -95,12 +96,12 @@ def wait_for_links(names: Sequence[str], namespace: str | None = None) -> None:
     Raises TimeoutError where one does not come up.
     """
     where = [] if namespace is None else ["-n", namespace]
-    deadline = time.monotonic() + _GRACE_S
+    deadline = time.monotonic() + _LINK_UP_S
     for name in names:
         # Unlike the file in /sys, this asks under the lock under which the kernel activates the link.
         while '"operstate":"UP"' not in _run("ip", *where, "-j", "link", "show", "dev", name):
             if time.monotonic() > deadline:
-                raise TimeoutError(f"The link {name} is not up after {_GRACE_S:g} s.")
+                raise TimeoutError(f"The link {name} is not up after {_LINK_UP_S:g} s.")
             time.sleep(0.01)
 
 

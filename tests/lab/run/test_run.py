@@ -22,8 +22,10 @@ def test_loopback_with_two_workers_and_fixed_point(tmp_path: Path) -> None:
     report = train(tmp_path, "--topology", "loopback", "--workers", "2", "--codec", "fixed")
     assert (report["target"], report["workers"], report["codec"]) == ("embedded switch on loopback", 2, "fixed")
     counts = report["detail"]["switch_packets"]
-    # Every chunk is claimed once and completed once, also after retransmissions.
-    assert counts["claim"] == counts["contribute_and_complete"] > 0
+    # Every chunk is claimed once and completed once, also after retransmissions. On a busy machine, some of those that
+    # a switch has claimed are completed by the server.
+    assert counts["claim"] >= counts["contribute_and_complete"] > 0
+    assert counts["claim"] == counts["contribute_and_complete"] or report["detail"]["completed"]["server"] > 0
     assert counts["contribute"] == 0
 
 
