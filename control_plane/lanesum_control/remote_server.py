@@ -12,7 +12,7 @@ from lanesum.rpc import json_grpc
 from lanesum.server.jobs import ServerJob, ServerStatus
 from lanesum.server.service import ADMIT, REMOVE, SERVICE, STATUS
 
-DEFAULT_TIMEOUT_S = 5.0
+DEFAULT_TIMEOUT_S = 15.0  # as for a switch: a server on a busy host can stand still for seconds
 
 
 class ServerError(LanesumError):
