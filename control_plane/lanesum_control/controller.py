@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any
 
 from lanesum.errors import ConfigurationError
-from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
 from lanesum.rpc.caller import UNAUTHENTICATED, Caller, Role
 from lanesum.transport.ticket import JobTicket
 from lanesum_control.admitted import AdmittedJob
@@ -43,7 +42,8 @@ class Controller:
             number them by it.
         switches: controlled switches by name; other switches of the network only route.
         store: persistent state with the events; in memory if None.
-        accumulator_words: words per packet of the switches' program.
+        accumulator_words: words per packet of the switches' program. Without switches the default is the size that
+            the jobs of the store have, or else fills an Ethernet frame.
         events: log of all events of switches, servers and jobs, in ``store``.
         clock: monotonic seconds, for leases.
         connect_timeout_s: time to wait for every switch; an unreachable switch is used once it returns.
@@ -64,7 +64,7 @@ class Controller:
         switches: Mapping[str, ManagedSwitch] | None = None,
         *,
         store: Store | None = None,
-        accumulator_words: int = DEFAULT_ACCUMULATOR_WORDS,
+        accumulator_words: int | None = None,
         events: EventLog | None = None,
         clock: Callable[[], float] = time.monotonic,
         connect_timeout_s: float = 0.0,

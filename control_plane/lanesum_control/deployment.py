@@ -21,6 +21,7 @@ from typing import Any
 
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import carried_by
+from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, FULL_ACCUMULATOR_WORDS
 from lanesum.rpc.caller import UNAUTHENTICATED, Caller
 from lanesum.rpc.limits import MAX_STREAMS
 from lanesum.server import ServerJob
@@ -54,6 +55,14 @@ _TAKE_OVER_GRACE_S = 30.0
 _WORDS = "accumulator_words"
 
 
+def _packet_words(store: Store, switched: bool) -> int:
+    """Return the default words per packet. A controller that loses its switches does not interrupt its jobs."""
+    if switched:
+        return DEFAULT_ACCUMULATOR_WORDS
+    before = store.meta(_WORDS) if store.jobs() else None
+    return FULL_ACCUMULATOR_WORDS if before is None else before
+
+
 class Deployment:
     """Desired state, and what servers and switches have of it.
 
@@ -64,7 +73,7 @@ class Deployment:
         servers: aggregation servers, as many as the network names.
         switches: controlled switches by name.
         store: persistent state.
-        accumulator_words: words per packet of the switches' program.
+        accumulator_words: words per packet; None for the default of ``Controller``.
         events: log of all events of switches, servers and jobs.
         clock: monotonic seconds, for leases.
         quota: quota of every tenant.
@@ -83,14 +92,14 @@ class Deployment:
         servers: Sequence[ControlledServer],
         switches: Mapping[str, ManagedSwitch],
         store: Store,
-        accumulator_words: int,
+        accumulator_words: int | None,
         events: EventLog,
         clock: Callable[[], float],
         quota: TenantQuota,
     ) -> None:
         self._network = network
         self._store = store
-        self._words = accumulator_words
+        self._words = _packet_words(store, bool(switches)) if accumulator_words is None else accumulator_words
         self._events = events
         self.quota = quota
         self._links = ServerLinks(servers, events)
@@ -182,6 +191,7 @@ class Deployment:
 
         Raises AdmissionError, UnservedError; then nothing of the job remains.
         """
+        request = request.with_slots(switched=bool(self.switches))
         if limited:
             self._check_tenant(caller.name, request)
         request = self._with_port(request.with_ops(self._words))

@@ -25,7 +25,9 @@ from lanesum_control.model import SwitchJob
 from lanesum_control.network import Network
 from lanesum_control.planning import Wanted
 
-DEFAULT_SLOTS = 64  # the default window: BMv2 queues that many packets per egress port
+# Packets in flight of a job that names none. BMv2 queues 64 packets per egress port.
+DEFAULT_SLOTS = 64
+DEFAULT_SLOTS_WITHOUT_SWITCH = 512
 DEFAULT_LEASE_S = 120.0
 
 
@@ -36,7 +38,7 @@ class JobRequest:
     Attributes:
         name: name of the job, unique among admitted jobs.
         workers: names of hosts, one worker each; the order defines the workers' numbers.
-        slots: maximum packets in flight, and demand at every switch.
+        slots: maximum packets in flight, and demand at every switch; None for the default of the path.
         codec: name of a codec whose code table is installed; None for jobs without TABLE8.
         ops: permitted lane operations; None for all that fit the packets. TABLE8 requires a code table.
         udp_port: source port of the workers; None for one that no other job of their hosts uses.
@@ -51,7 +53,7 @@ class JobRequest:
 
     name: str
     workers: tuple[str, ...]
-    slots: int = DEFAULT_SLOTS
+    slots: int | None = None
     codec: str | None = "thc"
     ops: tuple[LaneOp, ...] | None = None
     udp_port: int | None = None
@@ -64,11 +66,16 @@ class JobRequest:
     worker_token: str = ""
 
     @property
+    def in_flight(self) -> int:
+        """Maximum packets in flight."""
+        return DEFAULT_SLOTS if self.slots is None else self.slots
+
+    @property
     def guaranteed(self) -> int:
         """Guaranteed slots at every switch of the job."""
         if self.best_effort:
             return 0
-        return self.slots if self.quota is None else self.quota
+        return self.in_flight if self.quota is None else self.quota
 
     @property
     def port(self) -> int:
@@ -106,8 +113,8 @@ class JobRequest:
         if not re.fullmatch("([0-9a-f]{64})?", self.worker_token):
             raise AdmissionError(f"Job {self.name!r}: worker_token is no SHA-256 in hexadecimal digits.")
         limits = {
-            "slots": (self.slots, 1, MAX_SLOTS),
-            "quota": (self.guaranteed, 0, self.slots),
+            "slots": (self.in_flight, 1, MAX_SLOTS),
+            "quota": (self.guaranteed, 0, self.in_flight),
             "quorum": (self.quorum, 0, len(self.workers)),
             "lease_s": (self.lease_s, 0, float("inf")),
             "udp_port": (self.port, 1, 0xFFFF),
@@ -116,6 +123,11 @@ class JobRequest:
         for name, (value, low, high) in limits.items():
             if not low <= value <= high:
                 raise AdmissionError(f"Job {self.name!r}: {name} = {value} is not between {low} and {high}.")
+
+    def with_slots(self, *, switched: bool) -> JobRequest:
+        """Return the request with a number of slots; ``switched``: a switch may take part in the job."""
+        default = DEFAULT_SLOTS if switched else DEFAULT_SLOTS_WITHOUT_SWITCH
+        return self if self.slots is not None else dataclasses.replace(self, slots=default)
 
     def with_ops(self, accumulator_words: int) -> JobRequest:
         """Return the request with all permitted operations named."""
@@ -204,7 +216,7 @@ class Incarnation:
     def of(cls, request: JobRequest, servers: tuple[Address, ...], looks_up: bool) -> Incarnation:
         """Return a new incarnation."""
         seed = secrets.randbits(64) if request.seed is None else request.seed
-        return cls(secrets.randbits(32), secrets.randbits(32), seed, request.slots, servers, looks_up)
+        return cls(secrets.randbits(32), secrets.randbits(32), seed, request.in_flight, servers, looks_up)
 
     @property
     def differing(self) -> bool:
@@ -265,7 +277,7 @@ class Job:
             hosts=self.request.workers,
             quorum=self.request.threshold,
             udp_port=self.request.port,
-            slots=min(self.request.slots, self.incarnation.slots),  # more slots are of no use
+            slots=min(self.request.in_flight, self.incarnation.slots),  # more slots are of no use
             quota=min(self.request.guaranteed, self.incarnation.slots),
             priority=self.request.priority,
             order=self.order,

@@ -97,7 +97,7 @@ def check_tenant(quota: TenantQuota, tenant: str, jobs: Collection[JobRequest], 
             f"{STREAMS_PER_WORKER} for each worker; its quota is {limit}.",
             "Remove a job, or use fewer workers.",
         )
-    packets = sum(job.slots * len(job.workers) for job in jobs)
+    packets = sum(job.in_flight * len(job.workers) for job in jobs)
     if packets > quota.packets:
         raise AdmissionError(
             f"The jobs of tenant {tenant!r} would have {packets} packets in flight, slots times workers; its quota is "

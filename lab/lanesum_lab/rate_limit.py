@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import subprocess
 
-MTU = 1500
-_ETHERNET_BYTES = 14
+from lanesum.protocol.spec import ETHERNET_BYTES
+from lanesum.protocol.spec import ETHERNET_MTU as MTU
+
 _DEVICE = "lo"  # of the new namespace in which ``obstacle`` tries
 
 
@@ -29,7 +30,7 @@ def htb_rate(interface: str, rate_mbit: float, *, overhead: int = 0, burst: int 
     """
     return (
         f"class replace dev {interface} parent 1: classid 1:1 htb rate {rate_mbit:g}mbit "
-        f"quantum {MTU + _ETHERNET_BYTES} overhead {overhead}{'' if burst is None else f' burst {burst}'}"
+        f"quantum {MTU + ETHERNET_BYTES} overhead {overhead}{'' if burst is None else f' burst {burst}'}"
     )
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from lanesum.errors import ConfigurationError
+from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
 from lanesum.server import MemberIndex, ServerJob
 from lanesum.server.service import serve
 from lanesum_control.controlled_server import ServerLinks, UnservedError
@@ -167,9 +168,9 @@ def test_server_accepts_aggregates_after_controller_starts_with_switches(tmp_pat
     site, without = Site("tree2x2"), Site("tree2x2", controlled=())
     without.servers = site.servers
     told = []
-    for one in (without, site, without):
+    for one, options in ((without, {"accumulator_words": DEFAULT_ACCUMULATOR_WORDS}), (site, {}), (without, {})):
         with Store(tmp_path / "state") as store:
-            controller = one.start(store=store)
+            controller = one.start(store=store, **options)
             if not controller.present():
                 controller.admit(request())
             told.append(

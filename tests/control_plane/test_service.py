@@ -380,7 +380,8 @@ def test_job_list_prints_markup_in_names_unchanged(address: str, controller: Con
             "With state in PostgreSQL, --election-id is at most 2^63 - 1",
         ),
         (["--election-id", "0"], "--election-id '0' is no number from 1 to 2^128 - 1"),
-        (["--words", "7"], "No BMv2 program for 7 words per packet"),
+        (["--words", "7", "--switch", "s0=127.0.0.1:9"], "No BMv2 program for 7 words per packet"),
+        (["--words", "1"], "Invalid value for '--words'"),
         (["--state", "/nonexistent/state"], "Cannot use the state file /nonexistent/state"),
     ],
 )

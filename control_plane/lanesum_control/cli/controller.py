@@ -16,7 +16,7 @@ import typer
 from lanesum import logs
 from lanesum.cli.signals import READY, raise_file_limit, serve_until_signal
 from lanesum.errors import ConfigurationError
-from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
+from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, FULL_ACCUMULATOR_WORDS, MAX_WORDS
 from lanesum.server.service import DEFAULT_CONTROL
 from lanesum_control.cli.options import DEFAULT_CONTROLLER, Insecure, LogFormat, Loopback, Metrics, Tls, Topology
 from lanesum_control.cli.typer_main import typer_main
@@ -63,8 +63,11 @@ def controller(
     words: Annotated[
         int | None,
         typer.Option(
+            min=2,
+            max=MAX_WORDS,
             help=f"Accumulator words per packet: which build of the program. By default {DEFAULT_ACCUMULATOR_WORDS}; "
-            "a profile of --tofino has its own number."
+            f"without --switch {FULL_ACCUMULATOR_WORDS}, which fill an Ethernet frame. A profile of --tofino has its "
+            "own number.",
         ),
     ] = None,
     mark_above: Annotated[
@@ -167,8 +170,9 @@ def controller(
     network = load(topology)
     if tofino is None and (device_config is not None or recirculation):
         raise ConfigurationError("--device-config and --recirculation are for --tofino.", "Name a profile with it.")
+    addresses = _switch_addresses(network.switches(), switch or [])
     if tofino is None:
-        pipeline = bmv2_pipeline(DEFAULT_ACCUMULATOR_WORDS if words is None else words)
+        pipeline = bmv2_pipeline(DEFAULT_ACCUMULATOR_WORDS if words is None or not addresses else words)
     else:
         pipeline = tofino_pipeline(tofino, device_config)
         if words not in (None, pipeline.accumulator_words):
@@ -177,7 +181,6 @@ def controller(
             )
     elected = _election_id(election_id)
     settings = None if ports is None else PortSettings.parse(ports)
-    addresses = _switch_addresses(network.switches(), switch or [])
     place = None if state is None else state_at(state, insecure=insecure)
     shared = place if isinstance(place, PostgresqlUrl) else None
     if log_format is not None:
@@ -230,7 +233,7 @@ def controller(
                 for name, address in addresses.items()
             },
             store=store,
-            accumulator_words=pipeline.accumulator_words,
+            accumulator_words=pipeline.accumulator_words if addresses else words,
             events=EventLog(store, listener=_print_event if log_format is None else log_event),
             connect_timeout_s=DEFAULT_CONNECT_TIMEOUT_S if shared is None else 0.0,
             quota=TenantQuota(tenant_share, tenant_jobs, tenant_admissions, tenant_packets),

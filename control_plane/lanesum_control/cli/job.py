@@ -25,6 +25,7 @@ from lanesum_control.cli import top
 from lanesum_control.cli.console import console
 from lanesum_control.cli.options import DEFAULT_CONTROLLER, Controller
 from lanesum_control.cli.typer_main import typer_main
+from lanesum_control.jobs import DEFAULT_SLOTS, DEFAULT_SLOTS_WITHOUT_SWITCH
 from lanesum_control.private_files import write_private
 
 app = typer.Typer(help="Admit, list and remove jobs at a running controller.", no_args_is_help=True)
@@ -48,7 +49,13 @@ def admit(
     workers: Annotated[str, typer.Option(help="Hosts, separated by commas; the order is the workers' numbers.")],
     controller: Controller = DEFAULT_CONTROLLER,
     codec: Annotated[str, typer.Option(help="Codec whose code table the switches get.")] = "thc",
-    slots: Annotated[int, typer.Option(help="Packets in flight, at most.")] = 64,
+    slots: Annotated[
+        int | None,
+        typer.Option(
+            help=f"Packets in flight, at most. By default {DEFAULT_SLOTS}, or {DEFAULT_SLOTS_WITHOUT_SWITCH} if the "
+            "controller has no switch."
+        ),
+    ] = None,
     quota: Annotated[
         int | None, typer.Option(help="Slots guaranteed at every switch; by default all of --slots.")
     ] = None,
@@ -157,7 +164,7 @@ def list_jobs(controller: Controller = DEFAULT_CONTROLLER, as_json: Json = False
     if as_json:
         _print(jobs)
         return
-    table = Table("name", "job", "owner", "admitted", "workers", "switch", "slots", "as")
+    table = Table("name", "job", "owner", "admitted", "workers", "words", "switch", "slots", "as")
     for job in jobs:
         rows = [
             (switch, f"{at['slot_base']}..{at['slot_base'] + at['slots'] - 1}", _level(at))
@@ -165,7 +172,14 @@ def list_jobs(controller: Controller = DEFAULT_CONTROLLER, as_json: Json = False
             if switch not in job["moved"]
         ]
         rows += [(switch, "-", f"left out since {one['since']}: {one['why']}") for switch, one in job["moved"].items()]
-        first = (job["name"], str(job["job"]), job["owner"] or "-", job["admitted"] or "-", ", ".join(job["workers"]))
+        first = (
+            job["name"],
+            str(job["job"]),
+            job["owner"] or "-",
+            job["admitted"] or "-",
+            ", ".join(job["workers"]),
+            str(job["words"]),
+        )
         for number, row in enumerate(rows or [("", "", "")]):
             cells = (*([""] * len(first) if number else first), *row)
             table.add_row(*map(Text, cells))  # names that tenants choose may contain markup

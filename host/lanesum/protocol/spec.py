@@ -90,3 +90,7 @@ FRAME_OVERHEAD_BYTES = ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES + HEADER_BYTES
 
 _MAX_UDP_PAYLOAD_BYTES = 65507  # IPv4's 65,535 less its own header and UDP's
 MAX_WORDS = (_MAX_UDP_PAYLOAD_BYTES - HEADER_BYTES) // WORD_BYTES
+
+# Accumulator words of a job without a switch: a result fills an Ethernet frame. Multiples of 8 fill vector registers.
+ETHERNET_MTU = 1500
+FULL_ACCUMULATOR_WORDS = (ETHERNET_MTU - IPV4_BYTES - UDP_BYTES - HEADER_BYTES) // WORD_BYTES // 8 * 8

@@ -28,7 +28,7 @@ from lanesum.session.phases import Phases
 from lanesum.session.scheduler import AllReduceScheduler
 from lanesum.transport import JobTicket, TransportStats, UdpTransport
 from lanesum.transport.congestion import CongestionControl
-from lanesum.transport.constants import DEFAULT_DEADLINE_S, DEFAULT_WINDOW, LEAVE_DEADLINE_S
+from lanesum.transport.constants import DEFAULT_DEADLINE_S, LEAVE_DEADLINE_S
 from lanesum.transport.sockets import WrapSocket
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Session(Closing):
     Args:
         ticket: from the controller (``lanesum.join.join``); valid for one session.
         codec: name or codec object, for calls of ``all_reduce`` that name none. The default sums exactly up to float32.
-        window: maximum number of packets in flight.
+        window: maximum number of packets in flight; None for the job's slots, or what the kernel's buffers hold.
         congestion: congestion control below that maximum: ``"aimd"``, ``"fixed"`` or a ``CongestionControl``.
         pacing: spread the packets of a window over a round trip instead of sending them at once.
         deadline_s: longest time without progress before AggregationTimeoutError, in seconds.
@@ -68,7 +68,7 @@ class Session(Closing):
         ticket: JobTicket,
         *,
         codec: str | Codec = "fixed",
-        window: int = DEFAULT_WINDOW,
+        window: int | None = None,
         congestion: str | CongestionControl = "aimd",
         pacing: bool = False,
         deadline_s: float = DEFAULT_DEADLINE_S,

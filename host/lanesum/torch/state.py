@@ -39,7 +39,7 @@ from lanesum.torch.stats import HookStats, open_range, warn_unused
 from lanesum.torch.tensor_all_reduce import TensorAllReduce
 from lanesum.transport import JobTicket
 from lanesum.transport.congestion import CongestionControl
-from lanesum.transport.constants import DEFAULT_DEADLINE_S, DEFAULT_WINDOW
+from lanesum.transport.constants import DEFAULT_DEADLINE_S
 from lanesum.transport.errors import SessionClosedError
 
 _WRITE_S = 1.0
@@ -126,7 +126,7 @@ class State(Closing):
         codec: str | Codec | None = None,
         error_feedback: bool | None = None,
         model: torch.nn.Module | None = None,
-        window: int = DEFAULT_WINDOW,
+        window: int | None = None,
         congestion: str | CongestionControl = "aimd",
         pacing: bool = False,
         deadline_s: float = DEFAULT_DEADLINE_S,

@@ -32,11 +32,17 @@ def result_bytes(ticket: JobTicket) -> int:
 
 def buffer_bytes(ticket: JobTicket, window: int) -> int:
     """Return the socket buffer, as the kernel counts, that holds a window of the job's results."""
-    return min(window, ticket.slots) * (2 * result_bytes(ticket) + _BOOKKEEPING_BYTES)
+    return min(window, ticket.slots) * _packet_bytes(ticket)
 
 
-def check_path(ticket: JobTicket, descriptors: list[int], window: int) -> None:
-    """Check the path MTU to every server, and the buffers of the sockets.
+def _packet_bytes(ticket: JobTicket) -> int:
+    return 2 * result_bytes(ticket) + _BOOKKEEPING_BYTES
+
+
+def check_path(ticket: JobTicket, descriptors: list[int], window: int | None) -> int:
+    """Check the path MTU to every server, and the buffers of the sockets; return the window.
+
+    ``window`` in packets; None for the job's slots, or fewer if the kernel's buffers do not hold as many packets.
 
     Raises ConfigurationError if packets of the job would be fragmented on their way to a server, or if the kernel
     grants buffers that do not hold a window of them. Loopback is a path as any other; its 65,535 bytes hold the largest
@@ -44,10 +50,13 @@ def check_path(ticket: JobTicket, descriptors: list[int], window: int) -> None:
     """
     for server in ticket.servers:
         _check_mtu(ticket, server)
+    most = ticket.slots
     for descriptor in descriptors:
         with socket.fromfd(descriptor, socket.AF_INET, socket.SOCK_DGRAM) as sock:
             for option, setting in _BUFFERS:
-                _check_buffer(sock, option, setting, ticket, window)
+                held = _held_packets(sock, option, setting, ticket, window)
+                most = min(most, held)
+    return most if window is None else window
 
 
 def path_mtu(host: str, server: Address) -> int:
@@ -71,18 +80,22 @@ def _check_mtu(ticket: JobTicket, server: Address) -> None:
         )
 
 
-def _check_buffer(sock: socket.socket, option: int, setting: str, ticket: JobTicket, window: int) -> None:
-    needed = buffer_bytes(ticket, window)
+def _held_packets(sock: socket.socket, option: int, setting: str, ticket: JobTicket, window: int | None) -> int:
+    """Ask for a buffer of a whole window; return the number of packets that the buffer holds."""
+    packets = ticket.slots if window is None else min(window, ticket.slots)
+    needed = buffer_bytes(ticket, packets)
     if sock.getsockopt(socket.SOL_SOCKET, option) >= needed:
-        return
+        return packets
     # The kernel doubles the request, to have room for its bookkeeping.
     request = -(-needed // 2)
     sock.setsockopt(socket.SOL_SOCKET, option, min(request, _MAX_BUFFER_REQUEST))
     granted = sock.getsockopt(socket.SOL_SOCKET, option)
-    if granted < needed:
+    held = granted // _packet_bytes(ticket)
+    if held < (1 if window is None else packets):
         raise ConfigurationError(
-            f"Worker {ticket.worker} of job {ticket.job}: {min(window, ticket.slots):,} packets of "
+            f"Worker {ticket.worker} of job {ticket.job}: {packets:,} packets of "
             f"{result_bytes(ticket):,} bytes need a socket buffer of {needed:,} bytes, and the kernel grants "
             f"{granted:,} bytes.",
             f"Run `sysctl -w {setting}={request}` as root, or choose a smaller window or smaller accumulator_words.",
         )
+    return min(held, packets)

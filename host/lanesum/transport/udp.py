@@ -19,7 +19,7 @@ from lanesum.aggregation.pieces import RoundPieces
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.transport.congestion import CongestionControl
-from lanesum.transport.constants import DEFAULT_DEADLINE_S, DEFAULT_WINDOW, LEAVE_DEADLINE_S
+from lanesum.transport.constants import DEFAULT_DEADLINE_S, LEAVE_DEADLINE_S
 from lanesum.transport.errors import (
     AggregationTimeoutError,
     MismatchError,
@@ -118,7 +118,8 @@ class UdpTransport:
 
     Args:
         ticket: the worker's place in the job.
-        window: congestion window, in packets, at most (never more than the job's slots).
+        window: congestion window, in packets, at most (never more than the job's slots); None for the job's slots, or
+            fewer if the kernel's socket buffers do not hold as many packets.
         congestion: see ``RoundSequence``; a congestion control object selects the Python implementation.
         pacing: see ``RoundSequence``.
         deadline_s: a round without any progress for this long raises AggregationTimeoutError.
@@ -137,18 +138,17 @@ class UdpTransport:
         self,
         ticket: JobTicket,
         *,
-        window: int = DEFAULT_WINDOW,
+        window: int | None = None,
         congestion: str | CongestionControl = "aimd",
         pacing: bool = False,
         deadline_s: float = DEFAULT_DEADLINE_S,
         offload: Offload = "auto",
         wrap_socket: WrapSocket | None = None,
     ) -> None:
-        if window < 1 or not deadline_s > 0:  # NaN would never pass
+        if (window is not None and window < 1) or not deadline_s > 0:  # NaN would never pass
             raise ConfigurationError(f"window = {window}, deadline_s = {deadline_s}: both must be positive.")
         self.ticket = ticket
         check_offload(offload)
-        self._rounds = make_round_sequence(ticket, window=window, congestion=congestion, pacing=pacing)
         self._deadline_s = deadline_s
         self._process = os.getpid()
         self._usable = True
@@ -165,7 +165,8 @@ class UdpTransport:
                 "Check that the address belongs to this host and that no other process uses the port.",
             ) from error
         try:
-            check_path(ticket, self._sockets.filenos(), window)
+            window = check_path(ticket, self._sockets.filenos(), window)
+            self._rounds = make_round_sequence(ticket, window=window, congestion=congestion, pacing=pacing)
             _use(ticket)
             self._loop = self._make_loop(offload, wrapped=wrap_socket is not None)
         except Exception:

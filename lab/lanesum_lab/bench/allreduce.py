@@ -25,12 +25,12 @@ from lanesum._internal.native import availability
 from lanesum._internal.offload import Offload, check_offload
 from lanesum.errors import ConfigurationError
 from lanesum.launch.supervisor import Supervisor
-from lanesum.protocol.spec import WORD_BYTES
+from lanesum.protocol.spec import FULL_ACCUMULATOR_WORDS, WORD_BYTES
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.figures import spread, text
 from lanesum_lab.bench.links import HUB, MTU, limited_links
 from lanesum_lab.bench.machine import machine
-from lanesum_lab.bench.places import FULL_ACCUMULATOR_WORDS, Links, Loopback, Place, worker_nodes
+from lanesum_lab.bench.places import Links, Loopback, Place, worker_nodes
 from lanesum_lab.bench.reducer import GLOO, TWO_SHOTS, Reduction, labelled_codec
 from lanesum_lab.bench.vectors import MODELS, record
 from lanesum_lab.bench.workers import Job, Measured, Workers

@@ -16,10 +16,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lanesum.protocol.spec import FULL_ACCUMULATOR_WORDS
 from lanesum_lab.bench.machine import machine
 from lanesum_lab.bench.pinger import ALL_REDUCE, ROUND, Pings
 from lanesum_lab.bench.pingers import Pingers, implementations, pingers
-from lanesum_lab.bench.places import FULL_ACCUMULATOR_WORDS, Loopback
+from lanesum_lab.bench.places import Loopback
 
 COLUMNS = ("by", "process", "after warming up, MiB", "at the end, MiB", "grown, KiB", "all-reduces")
 _MIB = 1 << 20

@@ -16,18 +16,13 @@ from typing import Protocol
 from lanesum._internal.udp_socket import Address
 from lanesum.codecs.base import Codec
 from lanesum.protocol.lanes import carried_by
-from lanesum.protocol.spec import HEADER_BYTES, IPV4_BYTES, UDP_BYTES, UDP_PORT, WORD_BYTES
+from lanesum.protocol.spec import UDP_PORT
 from lanesum.transport import JobTicket
 from lanesum_lab.bench.errors import BenchError
-from lanesum_lab.bench.links import HUB, INTERFACE, MTU, LimitedLinks, Wire
+from lanesum_lab.bench.links import HUB, INTERFACE, LimitedLinks, Wire
 
 _FIRST_PORT = 20_000  # first port of workers; one more for every job
 _BLOCKS = range(64, 192)  # second byte of loopback addresses
-# Multiples of 8 fill vector registers and cache lines.
-_STEP_WORDS = 8
-FULL_ACCUMULATOR_WORDS = (
-    (MTU - IPV4_BYTES - UDP_BYTES - HEADER_BYTES) // WORD_BYTES // _STEP_WORDS * _STEP_WORDS
-)  # a result fills the MTU
 
 
 class Place(Protocol):

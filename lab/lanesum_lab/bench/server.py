@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from lanesum.protocol.spec import HEADER_BYTES, WORD_BYTES
+from lanesum.protocol.spec import FULL_ACCUMULATOR_WORDS, HEADER_BYTES, WORD_BYTES
 from lanesum_lab.bench import datagrams, lanes
 from lanesum_lab.bench.figures import spread, text
 from lanesum_lab.bench.machine import machine
 from lanesum_lab.bench.pinger import ROUND
 from lanesum_lab.bench.pingers import Pingers, implementations, pingers
-from lanesum_lab.bench.places import FULL_ACCUMULATOR_WORDS, Loopback
+from lanesum_lab.bench.places import Loopback
 
 LANE_COLUMNS = ("operation", "by", "lanes added, GB/s", "copied, GB/s", "added to copied")
 COLUMNS = ("datagrams by", "Gbit/s per core", "1,000 datagrams/s per core", "to iperf3", "Gbit/s in all")

@@ -16,14 +16,14 @@ from typing import Protocol
 
 from lanesum.errors import ConfigurationError
 from lanesum.launch.supervisor import Supervisor
-from lanesum.protocol.spec import UDP_PORT
+from lanesum.protocol.spec import FULL_ACCUMULATOR_WORDS, UDP_PORT
 from lanesum.server.jobs import ServerJob
 from lanesum_control.topology import load
 from lanesum_lab.bench.agents import Agents
 from lanesum_lab.bench.fleet import Fleet
 from lanesum_lab.bench.fleets import TOPOLOGY, mininet_fleet
 from lanesum_lab.bench.links import HUB, Wire, limited_links
-from lanesum_lab.bench.places import FULL_ACCUMULATOR_WORDS, Links, Loopback, Place, make_tickets, worker_nodes
+from lanesum_lab.bench.places import Links, Loopback, Place, make_tickets, worker_nodes
 from lanesum_lab.bench.process import command
 from lanesum_lab.bench.trainer import Setup, Trained, Training
 from lanesum_lab.run.mininet_net import MininetNetwork

@@ -68,6 +68,17 @@ def test_check_path_raises_buffer_of_large_window() -> None:
             assert sock.getsockopt(socket.SOL_SOCKET, option) >= buffer_bytes(one, window)
 
 
+def test_check_path_default_window_is_held_by_buffers() -> None:
+    for accumulator_words, slots in ((64, 8), (2048, MAX_SLOTS)):
+        one = ticket(accumulator_words=accumulator_words, slots=slots)
+        with contextlib.closing(open_udp_socket(one.local, peer=SERVER)) as sock:
+            window = check_path(one, [sock.fileno()], None)
+            held = min(sock.getsockopt(socket.SOL_SOCKET, option) for option in (socket.SO_RCVBUF, socket.SO_SNDBUF))
+        assert 1 <= window <= slots
+        assert buffer_bytes(one, window) <= held
+        assert window == slots or buffer_bytes(one, window + 1) > held
+
+
 def test_refused_transport_releases_port_and_ticket() -> None:
     with contextlib.closing(open_udp_socket(("127.0.0.1", 0))) as probe:
         local = probe.getsockname()

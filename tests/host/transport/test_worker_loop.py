@@ -80,7 +80,7 @@ def test_offload_option_controls_super_packets(offload: Any, gso: bool) -> None:
 
 def test_window_or_deadline_of_zero_raises() -> None:
     for options in ({"window": 0}, {"deadline_s": 0.0}, {"deadline_s": float("nan")}):
-        with pytest.raises(ConfigurationError, match=r"window = \d+, deadline_s = .*: both must be positive"):
+        with pytest.raises(ConfigurationError, match=r"window = .*, deadline_s = .*: both must be positive"):
             UdpTransport(tickets((HOST, 9), 1)[0], **options)  # type: ignore[arg-type]
 
 

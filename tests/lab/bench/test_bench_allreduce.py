@@ -21,11 +21,11 @@ import pytest
 from lanesum.codecs import get
 from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.protocol import LaneOp
-from lanesum.protocol.spec import WORD_BYTES
+from lanesum.protocol.spec import FULL_ACCUMULATOR_WORDS, WORD_BYTES
 from lanesum_lab.bench import allreduce, pictures, vectors
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.links import HUB, limited_links
-from lanesum_lab.bench.places import FULL_ACCUMULATOR_WORDS, Loopback, make_tickets
+from lanesum_lab.bench.places import Loopback, make_tickets
 from lanesum_lab.bench.reducer import GLOO, TWO_SHOTS, Reduced, Reduction, labelled_codec
 from lanesum_lab.bench.timed import Phases, TimedCodec
 from lanesum_lab.bench.workers import Measured
