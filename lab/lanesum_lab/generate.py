@@ -142,7 +142,9 @@ def cpp_spec() -> str:
     lines += [f"inline constexpr std::uint32_t VERSION = {spec.VERSION};"]
     lines += [f"inline constexpr std::uint16_t UDP_PORT = {spec.UDP_PORT};"]
     sizes = ("MAX_WORKERS", "MAX_RACKS", "MAX_SLOTS", "MAX_WORDS", "HEADER_BYTES", "WORD_BYTES", "CODE_TABLE_ENTRIES")
+    codes = ("OPENING", "NONCE_WORDS")
     lines += [f"inline constexpr std::size_t {name} = {getattr(spec, name)};" for name in sizes]
+    lines += [f"inline constexpr std::uint32_t {name} = {getattr(spec, name)};" for name in codes]
     lines += ["", "enum Kind : std::uint32_t {"]
     lines += [f"    KIND_{kind.name} = {kind.value}," for kind in spec.Kind]
     lines += ["};", "", "enum Flag : std::uint32_t {"]
@@ -224,9 +226,11 @@ def _markdown_table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> s
 
 def header_table() -> str:
     """Return the field table of docs/protocol.md."""
+    # The page has a table of kinds. The comment in P4 has what a switch has to know of ``spare``.
+    of_hosts = {"spare": f"{spec.OPENING} in the opening of a session, else 0; switches ignore it"}
     rows, offset = [], 0
     for field in spec.HEADER:
-        meaning = field.meaning.removesuffix(", by kind of packet")  # the page has a table of kinds
+        meaning = of_hosts.get(field.name, field.meaning.removesuffix(", by kind of packet"))
         rows.append((str(offset // 8), str(offset % 8), str(field.bits), f"`{field.name}`", meaning))
         offset += field.bits
     return _markdown_table(("byte", "bit", "bits", "field", "meaning"), rows)

@@ -19,6 +19,10 @@ MAX_RACKS = 32  # width of the rack bitmap
 MAX_SLOTS = 1 << 15  # the header's slot field has 15 bits
 CODE_TABLE_ENTRIES = 16  # a code has 4 bits
 
+# Value of ``spare`` in contributions to the opening of a session. Switches ignore the field.
+OPENING = 1
+NONCE_WORDS = 2  # words of each worker's random number in the opening
+
 # Accumulator words in one packet. A P4 program is compiled for one value; the controller gives it to each job.
 DEFAULT_ACCUMULATOR_WORDS = 64
 BUILT_ACCUMULATOR_WORDS = (32, 64, 128)

@@ -11,7 +11,7 @@ from lanesum._internal.udp_socket import Address
 from lanesum.aggregation.combine import expand
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header, Packet
-from lanesum.protocol.spec import Flag
+from lanesum.protocol.spec import NONCE_WORDS, OPENING, Flag
 from lanesum.server import answers
 from lanesum.server.jobs import MemberIndex, ServerJob
 from lanesum.server.journal import Journal
@@ -61,7 +61,8 @@ class ServedJob:
     def __init__(self, job: ServerJob, journal_folder: Path | None) -> None:
         self.job = job
         self._members = MemberTable(job)
-        self._slots = ServerSlotTable(job.threshold)
+        self._slots = ServerSlotTable(job.threshold, len(job.members))
+        self._opening_chunks = -(-NONCE_WORDS * len(job.members) // job.accumulator_words)
         self._journal: Journal | None = None
         self._results: QuorumResultCache | None = None
         if job.has_quorum and journal_folder is not None:
@@ -91,7 +92,7 @@ class ServedJob:
         if member is None:
             raise RefusedError(Refusal.MEMBER)
         workers = self._check(header, member)
-        if self._results is not None:
+        if self._results is not None and header.spare != OPENING:
             answer = self._answer_from_cache(self._results, header, member, workers)
             if answer is not None:
                 return answer
@@ -114,7 +115,7 @@ class ServedJob:
             if entry.result is None:
                 entry.conflict = conflict
             return decision, self._to(self._members.all_workers, conflict)
-        if decision is ServerDecision.DROP_LATE and self._results is not None:
+        if decision is ServerDecision.DROP_LATE and self._results is not None and header.spare != OPENING:
             return self._gone(header, member, workers)
         return decision, []
 
@@ -125,13 +126,16 @@ class ServedJob:
             raise RefusedError(Refusal.TAG)
         if header.slot >= job.slots:
             raise RefusedError(Refusal.SLOT)
-        if header.op not in job.ops:
+        opening = header.spare == OPENING
+        if opening and header.chunk >= self._opening_chunks:
+            raise RefusedError(Refusal.SLOT)
+        if header.op != LaneOp.OR if opening else header.op not in job.ops:
             raise RefusedError(Refusal.OPERATION)
         if not header.flags & Flag.UPPER:
             if header.words != LaneOp(header.op).shape.uplink_words(job.accumulator_words):
                 raise RefusedError(Refusal.SIZE)
             return 1 << member.worker
-        if not job.on_switches:
+        if not job.on_switches or opening:
             raise RefusedError(Refusal.FORGED)
         if header.words != job.accumulator_words:
             raise RefusedError(Refusal.SIZE)
@@ -159,7 +163,7 @@ class ServedJob:
     def _complete(self, header: Header, entry: ServerEntry) -> bytes:
         sums = entry.partial_sums
         result = answers.result(self._members, header, entry.owner, sums.workers, sums.total(), entry.flags)
-        if self._results is not None:
+        if self._results is not None and header.spare != OPENING:
             try:
                 self._results.record(entry.owner, result)
             except OSError as error:

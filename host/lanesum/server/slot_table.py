@@ -1,6 +1,10 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Entries by slot and shadow set, as in a switch; but an entry holds partial sums, which it can merge later."""
+"""Entries by slot and shadow set, as in a switch; but an entry holds partial sums, which it can merge later.
+
+The opening of a session has entries of its own, which are kept as long as the job: a later session under the same tag
+gets the first one's result, and so finds that its tickets were used.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from lanesum.aggregation.combine import Words
 from lanesum.aggregation.slots import ChunkOrder, Owner, order_of
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header
+from lanesum.protocol.spec import OPENING
 from lanesum.server.partial_sums import Acceptance, PartialSums
 
 
@@ -31,7 +36,7 @@ class ServerDecision(enum.Enum):
 
 @dataclass(slots=True)
 class ServerEntry:
-    """One shadow set of one slot.
+    """One shadow set of one slot, or one chunk of the opening.
 
     Attributes:
         owner: the chunk that the entry belongs to.
@@ -54,18 +59,21 @@ class ServerEntry:
 
 
 class ServerSlotTable:
-    """Entries of one job, created on first use: at most two for each of its slots.
+    """Entries of one job, created on first use: at most two for each of its slots, and those of the opening.
 
     Args:
         threshold: number of workers that completes a chunk.
+        workers: number of workers that completes a chunk of the opening: all.
     """
 
-    def __init__(self, threshold: int) -> None:
+    def __init__(self, threshold: int, workers: int) -> None:
         self._threshold = threshold
+        self._workers = workers
+        self._openings: dict[int, ServerEntry] = {}
         self._entries: dict[tuple[int, int], ServerEntry] = {}
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._entries) + len(self._openings)
 
     def contribute(
         self, header: Header, workers: int, words: Words, *, flags: int = 0, single_workers: bool = False
@@ -73,7 +81,7 @@ class ServerSlotTable:
         """Count one contribution of a member.
 
         Args:
-            header: header of the packet; its slot and shadow set select the entry.
+            header: header of the packet; its slot and shadow set select the entry, in the opening its chunk.
             workers: set of workers that ``words`` are the sum of.
             words: accumulator words, uint32.
             flags: flags that the result repeats.
@@ -83,13 +91,18 @@ class ServerSlotTable:
             The decision and the entry. After a decision that completes the chunk, the caller builds the result and
             calls ``ServerEntry.complete``; until then, every further contribution completes the chunk again.
         """
-        key = header.slot, header.shadow
-        entry = self._entries.get(key)
+        threshold, entry = self._threshold, self._entries.get((header.slot, header.shadow))
+        if header.spare == OPENING:
+            threshold, entry = self._workers, self._openings.get(header.chunk)
         order = order_of(header, entry.owner if entry is not None else None)
         if entry is None or order is ChunkOrder.NEWER:
             owner = Owner(header.op, header.job, header.tag, header.epoch, header.chunk, header.racks)
             partial_sums = PartialSums(LaneOp(header.op), single_workers=single_workers)
-            entry = self._entries[key] = ServerEntry(owner, partial_sums)
+            entry = ServerEntry(owner, partial_sums)
+            if header.spare == OPENING:
+                self._openings[header.chunk] = entry
+            else:
+                self._entries[header.slot, header.shadow] = entry
         elif order is ChunkOrder.OLDER:
             return ServerDecision.DROP_LATE, entry  # INV-3
         elif order is not ChunkOrder.SAME or entry.conflict is not None:
@@ -98,7 +111,7 @@ class ServerSlotTable:
             return ServerDecision.REPLAY, entry
         entry.flags |= flags
         acceptance = entry.partial_sums.add(workers, words)
-        if entry.partial_sums.workers.bit_count() >= self._threshold:
+        if entry.partial_sums.workers.bit_count() >= threshold:
             claims = order is ChunkOrder.NEWER
             return ServerDecision.CLAIM_AND_COMPLETE if claims else ServerDecision.CONTRIBUTE_AND_COMPLETE, entry
         if order is ChunkOrder.NEWER:

@@ -19,7 +19,7 @@ from lanesum._internal.udp_socket import Address
 from lanesum.aggregation.combine import expand
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header, Packet
-from lanesum.protocol.spec import HEADER, HEADER_BYTES, Flag
+from lanesum.protocol.spec import HEADER, HEADER_BYTES, NONCE_WORDS, OPENING, Flag
 from lanesum.server import Aggregator, MemberIndex, ServerDecision, ServerJob
 from lanesum.server.member_table import MemberTable
 from lanesum.server.native_aggregator import NativeAggregator
@@ -82,6 +82,9 @@ class Traffic:
         generator = np.random.default_rng((self._key, position))
         op = LaneOp(generator.choice(np.array(job.ops)))
         round_words = 40
+        chunk, spare = position, rng.choice((0, 0, 0, 2, OPENING))
+        if spare == OPENING:
+            chunk, op = position % (1 + NONCE_WORDS * len(members.addresses) // WORDS), LaneOp.OR
         if rng.random() < self._invalid:
             op, round_words = rng.choice(list(LaneOp)), rng.choice((40, 44))
         words = generator.integers(0, EPOCHS, (len(members.addresses), op.shape.uplink_words(WORDS)), np.uint32)
@@ -100,7 +103,7 @@ class Traffic:
             reduce: Any = {LaneOp.OR: np.bitwise_or, LaneOp.MAX: np.maximum}.get(op, np.add)
             payload, flags = reduce.reduce(rows, dtype=np.uint32), flags | Flag.UPPER
         header = Header(
-            flags=flags, job=job.job, tag=job.tag, epoch=epoch, chunk=position, op=op, workers=named,
+            flags=flags, job=job.job, tag=job.tag, epoch=epoch, chunk=chunk, op=op, spare=spare, workers=named,
             slot=position % job.slots, shadow=position // job.slots % 2, racks=round_words,
             fan_in_workers=worker, fan_in_racks=fan_in_racks,
         )  # fmt: skip

@@ -324,7 +324,7 @@ def test_result_does_not_depend_on_last_packet() -> None:
     assert result.header == dataclasses.replace(
         Header(), kind=Kind.RESULT, flags=PARTIAL, job=7, tag=0xC0FFEE, workers=0b111, fan_in_workers=4, words=8
     )
-    assert workers.send(3, spare=1, flags=Flag.ECN)[3].pack() == result.pack()
+    assert workers.send(3, spare=2, flags=Flag.ECN)[3].pack() == result.pack()
 
 
 def test_journal_files_are_closed(tmp_path: Path) -> None:

@@ -17,6 +17,8 @@ inline constexpr std::size_t MAX_WORDS = 16368;
 inline constexpr std::size_t HEADER_BYTES = 32;
 inline constexpr std::size_t WORD_BYTES = 4;
 inline constexpr std::size_t CODE_TABLE_ENTRIES = 16;
+inline constexpr std::uint32_t OPENING = 1;
+inline constexpr std::uint32_t NONCE_WORDS = 2;
 
 enum Kind : std::uint32_t {
     KIND_CONTRIBUTION = 1,

@@ -40,7 +40,11 @@ std::variant<Refusal, std::uint32_t, WorkerSet> ServedJob::check(const Header &h
     if (header.slot >= job_.slots) {
         return Refusal::SLOT;
     }
-    if (!job_.allows(header.op)) {
+    const bool opening = header.spare == OPENING;
+    if (opening && header.chunk >= slots_.opening_chunks()) {
+        return Refusal::SLOT;
+    }
+    if (opening ? header.op != static_cast<std::uint32_t>(LaneOp::OR) : !job_.allows(header.op)) {
         return Refusal::OPERATION;
     }
     if ((header.flags & FLAG_UPPER) == 0) {
@@ -49,7 +53,7 @@ std::variant<Refusal, std::uint32_t, WorkerSet> ServedJob::check(const Header &h
         }
         return sender.worker;
     }
-    if (!on_switches) {
+    if (!on_switches || opening) {
         return Refusal::FORGED;
     }
     if (header.words != job_.accumulator_words) {
@@ -79,7 +83,7 @@ Outcome ServedJob::contribute(const sockaddr_in &sender, const Header &header, c
     }
     const std::uint32_t flags = (header.flags & KEPT_FLAGS) | (congested ? FLAG_ECN : 0u);
     const Payload words{payload, (header.flags & FLAG_UPPER) != 0, job_.codes()};
-    const std::lock_guard guard(slots_.stripe(header.slot).lock);
+    const std::lock_guard guard(slots_.stripe_of(header).lock);
     if (const std::uint32_t *worker = std::get_if<std::uint32_t>(&checked)) {
         return answer(header, index, *worker, words, flags, on_switches, answers);
     }
@@ -94,7 +98,7 @@ ServerDecision ServedJob::answer(const Header &header, const MemberIndex &sender
     switch (decision) {
         case ServerDecision::CLAIM_AND_COMPLETE:
         case ServerDecision::CONTRIBUTE_AND_COMPLETE:
-            entry.partial_sums.merge_all(slots_.stripe(header.slot).pool);
+            entry.partial_sums.merge_all(slots_.stripe_of(header).pool);
             entry.result = headers_.result(header, entry.owner, entry.flags);
             answer_all(packed(*entry.result, entry.partial_sums.total(), answers), answers);
             break;

@@ -20,14 +20,19 @@ ChunkOrder order_of(const Header &header, const Owner &owner) {
 }
 
 ServerSlotTable::ServerSlotTable(std::uint32_t slots, std::uint32_t workers, std::size_t accumulator_words)
-    : workers_(workers), accumulator_words_(accumulator_words), entries_(std::size_t{slots} * 2) {}
+    : slots_(slots),
+      workers_(workers),
+      accumulator_words_(accumulator_words),
+      entries_(std::size_t{slots} * 2 + (NONCE_WORDS * workers + accumulator_words - 1) / accumulator_words) {}
 
 template <typename Workers>
 std::pair<ServerDecision, ServerEntry *> ServerSlotTable::contribute(const Header &header, const Workers &workers,
                                                                      const Payload &payload, std::uint32_t flags,
                                                                      bool single_workers) {
-    std::unique_ptr<ServerEntry> &found = entries_[header.slot * 2 + header.shadow];
-    PartialSumPool &pool = stripe(header.slot).pool;
+    const bool opening = header.spare == OPENING;
+    std::unique_ptr<ServerEntry> &found =
+        entries_[opening ? slots_ * 2 + header.chunk : header.slot * 2 + header.shadow];
+    PartialSumPool &pool = stripe_of(header).pool;
     const ChunkOrder order = found == nullptr ? ChunkOrder::NEWER : order_of(header, found->owner);
     if (order == ChunkOrder::NEWER) {
         if (found == nullptr) {

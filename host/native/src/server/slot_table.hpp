@@ -55,10 +55,10 @@ struct ServerEntry {
     std::optional<Header> conflict;  ///< set once workers disagree about the chunk, which then has no result
 };
 
-/// Entries of one job, created on first use: at most two for each slot.
+/// Entries of one job, created on first use: at most two for each slot, and one for each chunk of the opening.
 ///
-/// A stripe is a lock for every STRIPES-th slot with the free partial sums of its entries. Callers lock the stripe of a
-/// slot before they use its entries, and keep it locked until they are done with them.
+/// A stripe is a lock for every STRIPES-th slot with the free partial sums of its entries; chunks of the opening count
+/// as slots. Callers lock the stripe of a packet before they use its entry, and keep it locked until they are done.
 class ServerSlotTable {
 public:
     ServerSlotTable(std::uint32_t slots, std::uint32_t workers, std::size_t accumulator_words);
@@ -66,6 +66,10 @@ public:
     struct Stripe;
 
     Stripe &stripe(std::uint32_t slot) { return stripes_[slot % STRIPES]; }
+    Stripe &stripe_of(const Header &header) { return stripe(header.spare == OPENING ? header.chunk : header.slot); }
+
+    /// Return the number of chunks of the opening.
+    std::uint32_t opening_chunks() const { return static_cast<std::uint32_t>(entries_.size()) - 2 * slots_; }
 
     /// Count one contribution. ``workers`` is a worker's number or a set.
     /// Throws std::bad_alloc; the contribution is lost then, as if the network had dropped it.
@@ -79,7 +83,7 @@ public:
         return entries_[slot * 2 + shadow].get();
     }
 
-    std::uint32_t slots() const { return static_cast<std::uint32_t>(entries_.size() / 2); }
+    std::uint32_t slots() const { return slots_; }
 
     struct alignas(64) Stripe {  // a cache line of its own: no false sharing between threads
         std::mutex lock;
@@ -89,9 +93,10 @@ public:
 private:
     static constexpr std::uint32_t STRIPES = 64;  // several times the number of threads: waiting is rare
 
+    std::uint32_t slots_;
     std::uint32_t workers_;
     std::size_t accumulator_words_;
-    std::vector<std::unique_ptr<ServerEntry>> entries_;  // by slot, then shadow set
+    std::vector<std::unique_ptr<ServerEntry>> entries_;  // by slot, then shadow set; then those of the opening by chunk
     std::array<Stripe, STRIPES> stripes_;
 };
 
