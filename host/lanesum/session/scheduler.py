@@ -197,6 +197,8 @@ class AllReduceScheduler:
             return False
         # Some may be complete since the last step, by the transport's background thread: then the wait takes no time.
         flights = [one.flight for all_reduce in self._queue for one in all_reduce.started if one.result is None]
+        if (opening := self._transport.opening) is not None:
+            flights.append(opening)
         assert flights  # else nothing but the deadline would end the wait
         with self.phases.network:
             self._transport.wait(flights)
@@ -207,7 +209,15 @@ class AllReduceScheduler:
 
         Returns False if only packets can bring more work; without ``may_wait``, packets or a device.
         """
-        return self._decode() or self._start() or self._encode() or self._begin_next(may_wait)
+        return self._open() or self._decode() or self._start() or self._encode() or self._begin_next(may_wait)
+
+    def _open(self) -> bool:
+        """Open the session once its opening is complete; rounds may start then."""
+        opening = self._transport.opening
+        if opening is None or not opening.complete:
+            return False
+        self._transport.open()
+        return True
 
     def _decode(self) -> bool:
         for all_reduce in self._queue:
@@ -292,7 +302,7 @@ class AllReduceScheduler:
 
     def _start_all(self) -> None:
         """Begin and start what a submission allows without a wait."""
-        while self._start() or self._begin_next(may_wait=False):
+        while self._open() or self._start() or self._begin_next(may_wait=False):
             pass
         self._transport.poll()
 

@@ -56,6 +56,9 @@ class Session(Closing):
         offload: ``"auto"``, ``"on"`` or ``"off"``: UDP segmentation offload, see ``UdpTransport``.
         wrap_socket: for tests, see ``UdpTransport``.
 
+    A session opens in the background, and its first all-reduce waits until all workers have opened theirs, also in a
+    job with a quorum.
+
     All workers of a job must call ``all_reduce`` and ``all_reduce_async`` in the same order with arrays of the same
     size. A session is not safe for concurrent calls from several threads.
 
@@ -191,6 +194,7 @@ class Session(Closing):
             AggregationTimeoutError: no progress until the deadline; names the missing workers where known.
             MismatchError: another worker reduces an array of another size, or with another codec.
             ResultGoneError: with a quorum, this worker is late and the result was evicted.
+            UsedTicketError: an earlier process has used the ticket; in the first all-reduce.
             SessionClosedError: the session is closed or failed earlier.
         """
         self.phases.step = self._num_all_reduces

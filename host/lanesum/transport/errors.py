@@ -33,6 +33,10 @@ class SessionClosedError(TransportError):
     """The session was closed, or an earlier all-reduce failed and left its rounds out of step with the job."""
 
 
+class UsedTicketError(SessionClosedError):
+    """The ticket was used before, in this process or in another one. It is valid for one session."""
+
+
 class WorkerGoneError(TransportError):
     """Another worker has failed, died or left, so the job cannot go on. The controller has reported it.
 
@@ -90,11 +94,26 @@ class MismatchError(TransportError):
         self.expected = expected
 
 
+def round_number(ticket: JobTicket, epoch: int) -> int:
+    """Return the number of a round in its session, from 0; the ticket has the epoch of the first one."""
+    return (epoch - ticket.epoch) % (1 << 32)
+
+
+def used_ticket_error(ticket: JobTicket) -> UsedTicketError:
+    """Return the error of a worker whose ticket was used before."""
+    return UsedTicketError(
+        f"The ticket of worker {ticket.worker} of job {ticket.job} was used already: a ticket is valid for one "
+        "session, and after a restart all workers need new ones.",
+        "Join the job again (lanesum.join.join, or lanesum job ticket). Without a controller, make tickets with a new "
+        "tag for all workers, and admit the job with them.",
+    )
+
+
 def gone_error(ticket: JobTicket, header: Header) -> ResultGoneError:
     """Return the error that a pending answer with GONE means for the ticket's worker."""
     return ResultGoneError(
-        f"Job {ticket.job}, round {header.epoch}: worker {ticket.worker} is too late; the quorum continued without it, "
-        "and the server has evicted the result.",
+        f"Job {ticket.job}, round {round_number(ticket, header.epoch)}: worker {ticket.worker} is too late; the quorum "
+        "continued without it, and the server has evicted the result.",
         "Join the job again, with the state of an up-to-date worker.",
     )
 
@@ -108,8 +127,9 @@ def mismatch_error(ticket: JobTicket, header: Header, own: RoundSize | None) -> 
     worker = candidates[0] if len(candidates) == 1 else None
     who = f"worker {' or '.join(map(str, candidates))}" if candidates else "another rack"
     mine = f"; worker {ticket.worker} itself has {own}" if own is not None else ""
+    number = round_number(ticket, header.epoch)
     return MismatchError(
-        f"Job {ticket.job}, round {header.epoch}: {who} brought {brought}, others {expected}{mine}.",
+        f"Job {ticket.job}, round {number}: {who} brought {brought}, others {expected}{mine}.",
         "All workers must reduce tensors of the same sizes, with the same codec, in the same order.",
         worker,
         brought,
@@ -118,19 +138,20 @@ def mismatch_error(ticket: JobTicket, header: Header, own: RoundSize | None) -> 
 
 
 def timeout_error(
-    ticket: JobTicket, epoch: int, deadline_s: float, *, missing: tuple[int, ...], refused: bool, answered: bool
+    ticket: JobTicket, epoch: int | None, deadline_s: float, *, missing: tuple[int, ...], refused: bool, answered: bool
 ) -> AggregationTimeoutError:
     """Return the error of a round that made no progress until the deadline.
 
     Args:
         ticket: of the worker that waited.
-        epoch: number of the round.
+        epoch: epoch of the round; None for the opening of the session.
         deadline_s: the deadline.
         missing: workers that the aggregation point reported missing.
         refused: results arrived and were refused.
         answered: any answer of the round arrived.
     """
-    what = f"Job {ticket.job}, round {epoch}: no progress for {deadline_s:g} s at worker {ticket.worker}"
+    round_ = "opening of the session" if epoch is None else f"round {round_number(ticket, epoch)}"
+    what = f"Job {ticket.job}, {round_}: no progress for {deadline_s:g} s at worker {ticket.worker}"
     same_servers = ""
     if len(ticket.servers) > 1:
         same_servers = f" All workers need the same servers in the same order; this one has {ticket.server_names}."

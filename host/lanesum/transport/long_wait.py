@@ -7,6 +7,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 
+from lanesum.transport.errors import round_number
 from lanesum.transport.native_worker_loop import WorkerLoop
 from lanesum.transport.stats import TransportStats
 from lanesum.transport.ticket import JobTicket
@@ -29,7 +30,7 @@ def run_and_log(
 
     Args:
         loop, targets, deadline_s: as for ``PythonWorkerLoop.run``, whose result is returned.
-        ticket: names the worker.
+        ticket: names the worker, and has the epoch of the first round.
         stats: returns the counts of the rounds.
     """
     if loop.run(targets, min(deadline_s, LOG_WAIT_S)):
@@ -61,6 +62,6 @@ def _log(targets: Sequence[Target], ticket: JobTicket) -> None:
         ticket.worker,
         ticket.job,
         LOG_WAIT_S,
-        state.epoch,
+        round_number(ticket, state.epoch),
         whom,
     )

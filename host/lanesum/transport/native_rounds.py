@@ -8,6 +8,7 @@ The module is imported without the extension too; only objects need it.
 from __future__ import annotations
 
 import collections
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -121,6 +122,7 @@ class NativeRoundSequence:
         congestion: ``"aimd"`` or ``"fixed"``.
 
     Attributes:
+        ticket: see ``RoundSequence``.
         core: the rounds in the native extension.
 
     Raises ConfigurationError for an unknown congestion control, ImportError without the native extension.
@@ -149,12 +151,12 @@ class NativeRoundSequence:
         )
         self._outcome = _core.ReceiveOutcome
         self._link = self.core.link
-        self._ticket = ticket
+        self.ticket = ticket
         self._rounds: collections.deque[NativeRoundState] = collections.deque()
 
     @property
     def stats(self) -> TransportStats:
-        """Counts since the beginning; a copy, which any thread may ask for."""
+        """Counts as of ``RoundSequence``; a copy, which any thread may ask for."""
         return TransportStats(**self.core.stats(), latency=LatencyHistogram(self.core.latency()))
 
     @property
@@ -172,7 +174,9 @@ class NativeRoundSequence:
         """See ``RoundSequence.can_start``."""
         return self.core.can_start
 
-    def start(self, op: LaneOp, words: NDArray[np.uint32], *, withheld: bool = False) -> NativeRoundState:
+    def start(
+        self, op: LaneOp, words: NDArray[np.uint32], *, opening: bool = False, withheld: bool = False
+    ) -> NativeRoundState:
         """Start the next round; see ``RoundSequence.start``. ``words`` must not change until the round is retired.
 
         ``withheld``: the words are still being encoded. None is sent before ``NativeRoundState.release``; all have to
@@ -180,15 +184,21 @@ class NativeRoundSequence:
         """
         assert self.can_start
         words = as_sent(words)
-        core = self.core.start(op, words)
+        core = self.core.start(op, words, opening)
         if withheld:
             core.withhold()
         return self.adopt(core, op, words)
 
     def adopt(self, core: _core.RoundState, op: LaneOp, words: NDArray[np.uint32]) -> NativeRoundState:
         """Return the round that the native extension has started as ``core``, with ``words`` that are ``as_sent``."""
-        self._rounds.append(NativeRoundState(core, RoundSize(op, words.size), words, self._ticket.accumulator_words))
+        self._rounds.append(NativeRoundState(core, RoundSize(op, words.size), words, self.ticket.accumulator_words))
         return self._rounds[-1]
+
+    def continue_at(self, epoch: int) -> None:
+        """See ``RoundSequence.continue_at``."""
+        assert not self._rounds
+        self.core.continue_at(epoch)
+        self.ticket = dataclasses.replace(self.ticket, epoch=epoch)
 
     def finish(self, round_: Any) -> None:
         """See ``RoundSequence.finish``."""
@@ -217,9 +227,9 @@ class NativeRoundSequence:
         """Return the error that a datagram means with which the native extension ended the session."""
         header = Header.unpack(datagram)
         if header.kind == Kind.PENDING:
-            return gone_error(self._ticket, header)
+            return gone_error(self.ticket, header)
         sizes = (round_.size for round_ in self._rounds if round_.epoch == header.epoch)
-        return mismatch_error(self._ticket, header, next(sizes, None))
+        return mismatch_error(self.ticket, header, next(sizes, None))
 
     def final_datagrams(self) -> list[memoryview]:
         """See ``RoundSequence.final_datagrams``."""

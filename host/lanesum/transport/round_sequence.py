@@ -8,6 +8,7 @@ in virtual time, and works with every kind of socket.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, NoReturn
 
 import numpy as np
@@ -26,6 +27,7 @@ from lanesum.transport.recovery import LossDetector
 from lanesum.transport.retransmit_buffer import RetransmitBuffer
 from lanesum.transport.round_state import RoundState
 from lanesum.transport.slot_scheduler import SlotScheduler
+from lanesum.transport.stats import TransportStats
 from lanesum.transport.ticket import JobTicket
 
 # As plain integers: see ``membership``.
@@ -42,7 +44,8 @@ class RoundSequence:
         pacing: spread the packets of a window over a round trip.
 
     Attributes:
-        stats: counts since the beginning.
+        ticket: as given, with the epoch of the first round after the opening.
+        stats: counts since the beginning, or since the opening.
 
     Raises ConfigurationError for an unknown congestion control.
     """
@@ -59,7 +62,7 @@ class RoundSequence:
         control = congestion_control(congestion, self._max_window) if isinstance(congestion, str) else congestion
         self._link = Link(ticket, Membership(ticket), control, Pacer() if pacing else None)
         self.stats = self._link.stats
-        self._ticket = ticket
+        self.ticket = ticket
         self._scheduler = SlotScheduler(self._link)
         self._recovery = LossDetector(self._link)
         self._retransmit_buffer = RetransmitBuffer(self._link)
@@ -76,21 +79,36 @@ class RoundSequence:
     def position(self) -> int:
         """Running position, modulo ``2 * slots``, at which that round begins."""
         rounds = self._scheduler.rounds
-        return (rounds[0].begin if rounds else self._scheduler.end) % (2 * self._ticket.slots)
+        return (rounds[0].begin if rounds else self._scheduler.end) % (2 * self.ticket.slots)
 
     @property
     def can_start(self) -> bool:
         """One more round may start. With a quorum, whose slots are in step, one is in flight at a time."""
-        return len(self._scheduler.rounds) < (1 if self._ticket.quorum else MAX_ROUNDS_IN_FLIGHT)
+        return len(self._scheduler.rounds) < (1 if self.ticket.quorum else MAX_ROUNDS_IN_FLIGHT)
 
-    def start(self, op: LaneOp, words: NDArray[np.uint32]) -> RoundState:
-        """Start the next round, of uint32 uplink ``words``; only when ``can_start``."""
+    def start(self, op: LaneOp, words: NDArray[np.uint32], *, opening: bool = False) -> RoundState:
+        """Start the next round, of uint32 uplink ``words``; only when ``can_start``.
+
+        ``opening``: it opens the session. Its packets bypass the switches.
+        """
         assert self.can_start
-        round_ = RoundState(self._link, op, words, epoch=self._next_epoch, begin=self._scheduler.end)
+        begin = self._scheduler.end
+        round_ = RoundState(self._link, op, words, epoch=self._next_epoch, begin=begin, opening=opening)
         self._scheduler.begin(round_)
         self._retransmit_buffer.begin(round_.epoch, round_.batch)
         self._next_epoch = (self._next_epoch + 1) % (1 << 32)
         return round_
+
+    def continue_at(self, epoch: int) -> None:
+        """Set the number of the next round, the first one after the opening.
+
+        Only while no round is in flight. Of ``stats``, only the foreign packets remain.
+        """
+        assert not self._scheduler.rounds
+        foreign = self.stats.foreign_packets
+        self.stats = self._link.stats = TransportStats(foreign_packets=foreign, packets_received=foreign)
+        self._next_epoch = epoch
+        self.ticket = dataclasses.replace(self.ticket, epoch=epoch)
 
     def finish(self, round_: Any) -> None:
         """Count and retire a complete round that ``start`` has returned, whose result the caller has.
@@ -133,7 +151,7 @@ class RoundSequence:
         while (taken := self._scheduler.take_next(room)) is not None:
             round_, position = taken
             chunk, batch = position - round_.begin, round_.batch
-            bypass = link.slot_backoff.bypasses(position % self._ticket.slots)
+            bypass = round_.opening or link.slot_backoff.bypasses(position % self.ticket.slots)
             self._recovery.on_packet_sent(position, round_, now, bypass=bypass)
             if bypass:
                 batch.set_flags(chunk, Flag.BYPASS)
@@ -194,7 +212,7 @@ class RoundSequence:
         stats.bytes_received += len(datagram)
         if len(datagram) >= HEADER_BYTES:
             header = Header.unpack(datagram)
-            if (header.version, header.job, header.tag) == (VERSION, self._ticket.job, self._ticket.tag):
+            if (header.version, header.job, header.tag) == (VERSION, self.ticket.job, self.ticket.tag):
                 self._link.unanswered_probes = 0
                 round_ = self._in_flight(header.epoch)
                 if header.kind == Kind.RESULT and round_ is not None:
@@ -237,7 +255,7 @@ class RoundSequence:
         stats.partial_results += bool(header.flags & _PARTIAL)
         stats.server_results += bool(header.flags & _BYPASS)
         self._scheduler.on_result(position)
-        link.slot_backoff.on_result(position % self._ticket.slots, collided)
+        link.slot_backoff.on_result(position % self.ticket.slots, collided)
         self._recovery.on_ack_received(position, now, marked=marked)
         return True
 
@@ -253,8 +271,8 @@ class RoundSequence:
         if round_ is not None and not round_.is_done(header.chunk):
             if not header.flags & Flag.GONE:
                 self._recovery.on_pending_received(round_.begin + header.chunk, header, now)
-            elif self._ticket.quorum:
-                raise gone_error(self._ticket, header)
+            elif self.ticket.quorum:
+                raise gone_error(self.ticket, header)
         elif not self._link.membership.has_own(header) and not header.flags & Flag.GONE:
             bypass = bool(header.flags & Flag.BYPASS)
             self._retransmit_buffer.request(header.epoch, header.chunk, bypass=bypass, now=now)
@@ -272,9 +290,9 @@ class RoundSequence:
         self.stats.conflicts += 1
         if own is None:
             self._final_datagrams = []
-            raise mismatch_error(self._ticket, header, None)
+            raise mismatch_error(self.ticket, header, None)
         self._final_datagrams = self._for_server(own, header.chunk)
-        raise mismatch_error(self._ticket, header, own.size)
+        raise mismatch_error(self.ticket, header, own.size)
 
     def _for_server(self, round_: RoundState, chunk: int) -> list[memoryview]:
         """Return the chunk's contribution, bypassing the switches, if it is in flight."""

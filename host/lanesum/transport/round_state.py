@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import ChunkBatch, Header
-from lanesum.protocol.spec import HEADER_BYTES, WORD_BYTES
+from lanesum.protocol.spec import HEADER_BYTES, OPENING, WORD_BYTES
 from lanesum.transport.errors import RoundSize
 from lanesum.transport.link import Link
 from lanesum.transport.membership import Arrived, Bitmaps
@@ -25,18 +25,22 @@ class RoundState:
             still has one packet: no worker finishes it before all workers have begun it.
         epoch: number of the round in the job.
         begin: running position of the round's first chunk, counted since the session began.
+        opening: the round opens the session.
 
     Attributes:
         chunks: packets of the round.
         epoch: as given.
         begin, end: positions of the first chunk, and after the last one.
         size: operation and uplink words, the same at all workers.
+        opening: as given.
         batch: the packets.
         refused_results: results of the round with unexpected contributors or of another length.
         retired: the caller has the result of the round.
     """
 
-    def __init__(self, link: Link, op: LaneOp, words: NDArray[np.uint32], *, epoch: int, begin: int) -> None:
+    def __init__(
+        self, link: Link, op: LaneOp, words: NDArray[np.uint32], *, epoch: int, begin: int, opening: bool = False
+    ) -> None:
         ticket = link.ticket
         shape = op.shape
         packet_words = shape.uplink_words(ticket.accumulator_words)
@@ -45,6 +49,7 @@ class RoundState:
         self.begin = begin
         self.end = begin + self.chunks
         self.size = RoundSize(op, words.size)
+        self.opening = opening
         self.refused_results = 0
         self.retired = False
         padded = np.zeros((self.chunks, packet_words), np.uint32)
@@ -54,6 +59,7 @@ class RoundState:
             tag=ticket.tag,
             epoch=epoch,
             op=op,
+            spare=OPENING if opening else 0,
             workers=1 << ticket.place[1],
             racks=words.size,
             fan_in_workers=ticket.worker & 0xFF,

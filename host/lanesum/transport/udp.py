@@ -27,10 +27,12 @@ from lanesum.transport.errors import (
     SessionClosedError,
     TransportError,
     timeout_error,
+    used_ticket_error,
 )
 from lanesum.transport.long_wait import run_and_log
 from lanesum.transport.native_rounds import AnyRoundState, NativeRoundSequence, NativeRoundState, make_round_sequence
 from lanesum.transport.native_worker_loop import NativeWorkerLoop, WorkerLoop
+from lanesum.transport.opening import OPENING_OP, Opening
 from lanesum.transport.path_check import check_path
 from lanesum.transport.round_in_flight import RoundInFlight
 from lanesum.transport.service_thread import ServiceThread
@@ -39,22 +41,18 @@ from lanesum.transport.stats import TransportStats
 from lanesum.transport.ticket import JobTicket
 from lanesum.transport.worker_loop import PythonWorkerLoop, closed_in_round
 
-# Tickets that this process has used, by servers, job, tag and worker. Rounds of a second session with the same ticket
-# would have the numbers of the first one's, and the aggregation point might answer with results that it still holds.
+# Tickets that this process has used, by servers, job, tag and worker. A second session of another process is found in
+# the opening; here it is found before anything is sent.
 _used: set[tuple[tuple[Address, ...], int, int, int]] = set()
 _used_lock = threading.Lock()
 
 
 def _use(ticket: JobTicket) -> None:
-    """Mark a ticket as used. Raises SessionClosedError if it was used before."""
+    """Mark a ticket as used. Raises UsedTicketError if it was used before."""
     key = (ticket.servers, ticket.job, ticket.tag, ticket.worker)
     with _used_lock:
         if key in _used:
-            raise SessionClosedError(
-                f"The ticket of worker {ticket.worker} of job {ticket.job} was used already: a ticket is valid for one "
-                "session.",
-                "Join the job again for a new one.",
-            )
+            raise used_ticket_error(ticket)
         _used.add(key)
 
 
@@ -116,6 +114,9 @@ class _Exclusive:
 class UdpTransport:
     """A worker's end of a job: runs rounds, one after another or a few at a time, and returns their sums.
 
+    The first round is the opening, which needs all workers, also in a job with a quorum. It begins with the transport,
+    in the background. ``begin_round``, ``exchange`` and ``gather`` wait for it.
+
     Args:
         ticket: the worker's place in the job.
         window: congestion window, in packets, at most (never more than the job's slots); None for the job's slots, or
@@ -130,8 +131,8 @@ class UdpTransport:
             extension uses no wrapped sockets.
 
     Raises ConfigurationError if the local address is not this host's or its port is in use, if packets of the job would
-    be fragmented on their way, or if the kernel's socket buffers do not hold a window of them; SessionClosedError if
-    the ticket was used before.
+    be fragmented on their way, or if the kernel's socket buffers do not hold a window of them; UsedTicketError if
+    this process has used the ticket before.
     """
 
     def __init__(
@@ -175,6 +176,9 @@ class UdpTransport:
         self._failure: LanesumError | None = None  # raised between calls, for the next one
         self._interruption: LanesumError | None = None  # raised instead of a timeout
         self._peers: Peers | None = None
+        self._opening = Opening(ticket)
+        # The opening until it is complete.
+        self._opening_round: AnyRoundState | None = self._rounds.start(OPENING_OP, self._opening.words, opening=True)
         self._busy_s = self._waited_s = 0.0
         self._lock = threading.Lock()
         self._service_thread = ServiceThread(self._lock, self._service)
@@ -196,7 +200,7 @@ class UdpTransport:
 
     @property
     def stats(self) -> TransportStats:
-        """Counts since the transport was opened; a snapshot."""
+        """Counts since the session is open, or of its opening; a snapshot."""
         stats = self._rounds.stats.copy()
         stats.wait_us = round(self._waited_s * 1e6)
         return stats
@@ -210,15 +214,16 @@ class UdpTransport:
         """Run one round from beginning to end.
 
         It is one call of the native extension if no other round is in flight and nothing goes wrong, and so the fastest
-        way for a small round. Arguments and errors: see ``begin_round``. Raises AggregationTimeoutError after the
-        deadline without progress; the transport is unusable then, because the other workers may have the result.
+        way for a small round. Arguments and errors: see ``begin_round``. After an AggregationTimeoutError the transport
+        is unusable, because the other workers may have the result.
         """
+        self._check_round(op, words)
+        self.open()
         if self._in_flight or not isinstance(self._loop, NativeWorkerLoop):
             state = self.begin_round(op, words).state
             with _Exclusive(self):
                 self._loop.send()
         else:
-            self._check_round(op, words)
             with _Exclusive(self):
                 begun = time.monotonic()
                 in_time, done = self._loop.exchange(op, words, self._deadline_s)
@@ -245,6 +250,7 @@ class UdpTransport:
         loop, ticket = self._loop, self.ticket
         if self._in_flight or not isinstance(loop, NativeWorkerLoop) or ticket.quorum or LaneOp.ADD32 not in ticket.ops:
             return None
+        self.open()
         with _Exclusive(self):
             begun = time.monotonic()
             gathered = loop.gather(vector, ticket.worker, ticket.workers, divisor, self._deadline_s)
@@ -270,15 +276,47 @@ class UdpTransport:
 
     @property
     def can_begin(self) -> bool:
-        """One more round may begin; with a quorum one is in flight at a time."""
-        return self._rounds.can_start
+        """One more round may begin: the session is open, and with a quorum no other one is in flight."""
+        return self._opening_round is None and self._rounds.can_start
+
+    @property
+    def opening(self) -> RoundInFlight | None:
+        """The opening, to ``wait`` for; None once the session is open."""
+        return None if self._opening_round is None else RoundInFlight(self._opening_round, None)
+
+    def open(self) -> None:
+        """Wait until the session is open.
+
+        Raises UsedTicketError if another process has used the ticket, and the errors of ``wait``.
+        """
+        if (opening := self.opening) is None:
+            return
+        with _Exclusive(self):
+            self._loop.send()
+        woken = False
+        while not opening.complete:
+            self.wait([opening])
+            woken = woken or not opening.complete
+        with _Exclusive(self):
+            self._finish_opening()
+        if woken:
+            self.wake()  # that was meant for the next wait
+
+    def _finish_opening(self) -> None:
+        """Continue at the epoch of this session. Raises UsedTicketError."""
+        assert self._opening_round is not None
+        opening, self._opening_round = self._opening_round, None
+        self._rounds.finish(opening)
+        self._rounds.continue_at(self._opening.first_epoch(opening.result()))
+        self._waited_s = 0.0
 
     def begin_round(self, op: LaneOp, words: NDArray[np.uint32], pieces: RoundPieces | None = None) -> RoundInFlight:
         """Begin the next round, which the next call of any method below sends; only where ``can_begin``.
 
         All workers of a job begin the same rounds in the same order. Several may be in flight at the same time, if all
         pieces of each are encoded (``encode``) before the next one begins. Each is finished (``finish``), in any order.
-        Between calls a service thread keeps packets moving, less quickly than ``wait``.
+        Between calls a service thread keeps packets moving, less quickly than ``wait``. The first call waits until the
+        session is open, unless ``can_begin``.
 
         Args:
             op: lane operation.
@@ -291,8 +329,10 @@ class UdpTransport:
             ResultGoneError: a quorum continued without this worker too long ago.
             SessionClosedError: closed, or unusable after an earlier failure.
             TransportError: the operation is not one of the job's, or the words are not whole groups of it.
+            UsedTicketError, AggregationTimeoutError: see ``open``.
         """
         self._check_round(op, words)
+        self.open()
         with _Exclusive(self):
             if pieces is None:
                 state: AnyRoundState = self._rounds.start(op, words)
@@ -360,7 +400,7 @@ class UdpTransport:
         """Run the loop until one of the rounds is ready or complete; return False after the deadline."""
         targets = [one.target for one in rounds]
         begun = time.monotonic()
-        in_time = run_and_log(self._loop, targets, self._deadline_s, self.ticket, lambda: self._rounds.stats)
+        in_time = run_and_log(self._loop, targets, self._deadline_s, self._rounds.ticket, lambda: self._rounds.stats)
         self._waited_s += time.monotonic() - begun
         return in_time
 
@@ -390,7 +430,8 @@ class UdpTransport:
         A last round of no words: each worker that takes part in it has all results of the rounds before. Until it is
         complete, this worker retransmits what others still lack: for at most ``deadline_s`` after the last request, and
         never longer than the session's own deadline. Returns False if the round was not complete by then, or if the
-        session had ended before. Raises MismatchError if another worker begins a round of its own instead.
+        session had ended before. Raises MismatchError if another worker begins a round of its own instead, and
+        UsedTicketError.
         """
         try:
             if self._process != os.getpid():
@@ -401,17 +442,27 @@ class UdpTransport:
                 if not self._usable or self._in_flight:
                     return False
                 self._usable = False
+                if self._opening_round is not None:
+                    if not self._run_to_leave(self._opening_round, deadline_s):
+                        return False
+                    self._finish_opening()
                 state = self._rounds.start(self.ticket.ops[0], np.zeros(0, np.uint32))
                 self._loop.send()
-                while not state.complete:
-                    if not self._loop.run([(state, state.chunks)], min(deadline_s, self._deadline_s), self._deadline_s):
-                        return False
+                if not self._run_to_leave(state, deadline_s):
+                    return False
                 self._finish(state)
             return True
         except (AggregationTimeoutError, ResultGoneError):
             return False
         finally:
             self.close()
+
+    def _run_to_leave(self, state: AnyRoundState, deadline_s: float) -> bool:
+        """Run the loop until the round is complete; return False after the deadlines of ``leave``."""
+        while not state.complete:
+            if not self._loop.run([(state, state.chunks)], min(deadline_s, self._deadline_s), self._deadline_s):
+                return False
+        return True
 
     def _service(self) -> None:
         """Answer other workers and continue rounds in flight, between calls; the next call raises the errors."""
@@ -427,8 +478,8 @@ class UdpTransport:
 
     def _timeout_error(self, state: AnyRoundState) -> LanesumError:
         return self._interruption or timeout_error(
-            self.ticket,
-            state.epoch,
+            self._rounds.ticket,
+            None if state is self._opening_round else state.epoch,
             self._deadline_s,
             missing=state.missing_workers(),
             refused=state.refused_results > 0,

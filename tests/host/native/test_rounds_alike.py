@@ -79,11 +79,15 @@ class BothSequences:
         self._in_flight = rng.choice((1, 1, 2, 3, MAX_ROUNDS_IN_FLIGHT))
         self._in_flight_rounds: list[tuple[RoundState, NativeRoundState]] = []
         self._sent: dict[tuple[int, int], None] = {}  # epochs and chunks, in the order of sending
+        self._opening: RoundState | None = None
+        if rng.random() < 0.5:
+            self._start(opening=True)
 
     def step(self) -> None:
         """Run one random step."""
         rng = self._rng
-        if len(self._in_flight_rounds) < self._in_flight and self._python.can_start and rng.random() < 0.5:
+        may_start = self._opening is None and len(self._in_flight_rounds) < self._in_flight
+        if may_start and self._python.can_start and rng.random() < 0.5:
             self._start()
         for one in [one for one in self._in_flight_rounds if one[0].complete and rng.random() < 0.5]:
             self._finish(*one)
@@ -98,12 +102,14 @@ class BothSequences:
     def stats(self) -> TransportStats:
         return self._native.stats
 
-    def _start(self) -> None:
+    def _start(self, *, opening: bool = False) -> None:
         rng = self._rng
-        op = rng.choice(self.ticket.ops)
+        op = LaneOp.OR if opening else rng.choice(self.ticket.ops)
         groups = rng.choice((0, 1, 7, 64, 500)) // op.shape.uplink_words_per_group
         words = np.frombuffer(rng.randbytes(4 * groups * op.shape.uplink_words_per_group), np.uint32)
-        python, native = self._python.start(op, words), self._native.start(op, words)
+        python = self._python.start(op, words, opening=opening)
+        native = self._native.start(op, words, opening=opening)
+        self._opening = python if opening else None
         assert (native.chunks, native.epoch, native.size) == (python.chunks, python.epoch, python.size)
         self._in_flight_rounds.append((python, native))
         self.done[f"{len(self._in_flight_rounds)} in flight"] += 1
@@ -115,7 +121,14 @@ class BothSequences:
         # Between rounds too, when a transport asks for them.
         self._compare_results(python, native)
         self._in_flight_rounds.remove((python, native))
-        self.done["rounds"] += 1
+        if python is not self._opening:
+            self.done["rounds"] += 1
+        else:
+            self._opening = None
+            epoch = python.epoch + self._rng.choice((1, self._rng.getrandbits(32)))
+            self._python.continue_at(epoch % (1 << 32))
+            self._native.continue_at(epoch % (1 << 32))
+            self.done["openings"] += 1
 
     def _due(self) -> None:
         expected = [bytes(datagram) for datagram in self._python.due(self.now)]
@@ -250,6 +263,7 @@ def test_random_steps_cover_all_events(native: ModuleType) -> None:
         done += both.done
     assert all(count > 0 for count in total.counts().values()), total
     assert total.latency.count > 60
+    assert done["openings"] > 10
     assert total.rounds == done["rounds"] > 60
     for outcome in ("True", "False", "MismatchError", "ResultGoneError"):
         assert sum(count for name, count in done.items() if outcome in name) > 5, done

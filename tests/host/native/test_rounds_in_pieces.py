@@ -206,8 +206,9 @@ def test_silent_worker_ends_round_with_its_number() -> None:
 def test_quorum_supports_no_pieces() -> None:
     with AggregationServer((LOCALHOST, 0)) as server:
         one = ticket(0, 2, quorum=1, servers=(server.address,))
-        server.admit(ServerJob.from_tickets([one, ticket(1, 2, quorum=1)]))
-        with Session(one, codec=codec("thc-uniform", 2)) as session:
+        other = ticket(1, 2, quorum=1, servers=(server.address,))
+        server.admit(ServerJob.from_tickets([one, other]))
+        with Session(one, codec=codec("thc-uniform", 2)) as session, Session(other):
             assert not session._transport.supports_pieces
             vector = np.random.default_rng(0).standard_normal(SIZE).astype(np.float32)
             error = np.square(session.all_reduce(vector) - vector).sum() / np.square(vector).sum()

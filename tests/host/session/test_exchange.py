@@ -89,9 +89,13 @@ def test_wake_during_exchange_changes_nothing(server: AggregationServer) -> None
 @pytest.mark.parametrize("deadline_s", [0.01, 0.12])
 def test_exchange_without_progress_raises_after_deadline(server: AggregationServer, deadline_s: float) -> None:
     """Deadlines shorter and longer than the interval at which the native extension checks for signals."""
-    ticket, _ = admitted(server, 2)
-    with closing(UdpTransport(ticket, deadline_s=deadline_s)) as transport:
-        with pytest.raises(AggregationTimeoutError, match=f"round 0: no progress for {deadline_s:g} s"):
+    transport, other = (UdpTransport(ticket) for ticket in admitted(server, 2))
+    with closing(transport), closing(other), ThreadPoolExecutor(1) as pool:
+        theirs = pool.submit(in_one_call, other, np.ones(3, np.uint32))
+        in_one_call(transport, np.ones(3, np.uint32))
+        theirs.result()
+        transport._deadline_s = deadline_s
+        with pytest.raises(AggregationTimeoutError, match=f"round 1: no progress for {deadline_s:g} s"):
             in_one_call(transport, np.ones(3, np.uint32))
         with pytest.raises(SessionClosedError):
             in_one_call(transport, np.ones(3, np.uint32))

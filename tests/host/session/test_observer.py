@@ -4,11 +4,14 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
 from lanesum.codecs import THC, Result
 from lanesum.protocol import Header, Kind
+from lanesum.protocol.spec import OPENING
 from lanesum.server import AggregationServer, ServerJob
 from lanesum.session import ObservedRound, Session
 from lanesum.session.observer import make_aggregate
@@ -28,12 +31,20 @@ def test_quorum_omits_late_worker_and_keeps_its_residual() -> None:
             server.aggregator.admit(ServerJob.from_tickets(tickets))
             rounds: list[ObservedRound] = []
 
-            def work(session: Session) -> Result:
-                handle = session.all_reduce_async(vectors[session.ticket.worker], average=True, keep_residual=True)
-                return handle.codec_result()
+            done = threading.Barrier(3)
 
-            early = run_workers(tickets[:2], work, codec=codec)
-            (late,) = run_workers(tickets[2:], work, codec=codec, observer=rounds.append)
+            def work(session: Session, done: threading.Barrier = done, rounds: list[ObservedRound] = rounds) -> Result:
+                is_late = session.ticket.worker == 2
+                if is_late:
+                    session._scheduler._observer = rounds.append
+                    done.wait(30)
+                handle = session.all_reduce_async(vectors[session.ticket.worker], average=True, keep_residual=True)
+                result = handle.codec_result()
+                if not is_late:
+                    done.wait(30)
+                return result
+
+            *early, late = run_workers(tickets, work, codec=codec)
             for result in (*early, late):
                 np.testing.assert_allclose(result.values, (vectors[0] + vectors[1]) / 2, atol=tolerance)
                 assert result.values.tobytes() == late.values.tobytes()
@@ -68,7 +79,8 @@ def test_quorum_divides_each_word_by_its_contributors() -> None:
         def lost(header: Header) -> bool:
             """Lose odd packets of worker 0 and even ones of worker 2 until their results are decided."""
             late = (header.epoch, header.chunk) in decided
-            return (header.fan_in_workers, header.chunk % 2) in ((0, 1), (2, 0)) and not late
+            planned = (header.fan_in_workers, header.chunk % 2) in ((0, 1), (2, 0))
+            return planned and not late and header.spare != OPENING
 
         results = run_workers(tickets, work, codec="fixed", wrap_socket=lambda sock: LossySocket(sock, 0, 0.0, lost))
     values = rounds[-1]

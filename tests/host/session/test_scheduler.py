@@ -79,6 +79,7 @@ def test_submit_starts_rounds_before_earlier_ones_end(server: AggregationServer)
         if session.ticket.worker == 1:
             begun.wait()
             return [session.all_reduce(vector) for vector in vectors(1)[:3]]
+        session._transport.open()
         pending = [session.all_reduce_async(vector) for vector in vectors(0)[:3]]
         # No result can have arrived: the other worker has not begun.
         in_flight.append(session._transport._in_flight)

@@ -49,6 +49,7 @@ class Transport:
     """Records all rounds that were begun, in order."""
 
     can_begin = True
+    opening = None
     ticket = types.SimpleNamespace(quorum=0, accumulator_words=360, workers=1, worker=0, job=1)
 
     def __init__(self) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import dataclasses
+import threading
 from collections.abc import Iterator
 
 import numpy as np
@@ -97,12 +98,18 @@ def test_quorum_at_several_servers_gives_late_worker_sums(stack: contextlib.Exit
     site = Site(2, stack)
     tickets = site.tickets(3, quorum=2)
 
+    decided = threading.Barrier(3)
+
     def work(session: Session) -> list[bytes]:
-        rounds = [session.all_reduce(np.full(900, number + session.ticket.worker, np.float32)) for number in range(4)]
+        worker = session.ticket.worker
+        if worker == 2:
+            decided.wait(30)
+        rounds = [session.all_reduce(np.full(900, number + worker, np.float32)) for number in range(4)]
+        if worker != 2:
+            decided.wait(30)
         return [one.tobytes() for one in rounds]
 
-    first = run_workers(tickets[:2], work, codec="fixed")
-    (late,) = run_workers(tickets[2:], work, codec="fixed")
+    *first, late = run_workers(tickets, work, codec="fixed")
     assert late == first[0] == first[1]
 
 

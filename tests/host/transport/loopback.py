@@ -46,8 +46,9 @@ def admitted(server: AggregationServer, workers: int, **fields: Any) -> list[Job
     return made
 
 
-def wait_until_sending(transport: UdpTransport) -> None:
-    while transport.stats.packets_sent == 0:
+def wait_until_sending(transport: UdpTransport, packets: int = 1) -> None:
+    """Wait for that number of packets; the first one opens the session."""
+    while transport.stats.packets_sent < packets:
         time.sleep(0.001)
 
 

@@ -28,7 +28,14 @@ from lanesum.transport.errors import SessionClosedError, TransportError
 from lanesum.transport.native_worker_loop import NativeWorkerLoop
 from lanesum.transport.worker_loop import PythonWorkerLoop
 from lanesum_lab.veth import obstacle
-from tests.host.transport.loopback import FOREVER_S, HOST, interrupted_when_sending, tickets, wait_until_sending
+from tests.host.transport.loopback import (
+    FOREVER_S,
+    HOST,
+    admitted,
+    interrupted_when_sending,
+    tickets,
+    wait_until_sending,
+)
 
 pytestmark = pytest.mark.usefixtures("implementation")
 
@@ -113,8 +120,6 @@ def test_signal_ends_waiting_round_and_releases_port() -> None:
 
 
 def test_close_ends_round_of_another_thread() -> None:
-    ticket = tickets((HOST, 9), 2)[0]
-    transport = UdpTransport(ticket, deadline_s=FOREVER_S)
     outcomes: list[BaseException] = []
 
     def work() -> None:
@@ -123,24 +128,29 @@ def test_close_ends_round_of_another_thread() -> None:
         except SessionClosedError as error:
             outcomes.append(error)
 
-    thread = threading.Thread(target=work)
-    thread.start()
-    wait_until_sending(transport)
-    transport.close()
-    transport.close()
-    thread.join()
+    with AggregationServer((HOST, 0)) as server:
+        transport, other = (UdpTransport(ticket, deadline_s=FOREVER_S) for ticket in admitted(server, 2))
+        thread = threading.Thread(target=work)
+        thread.start()
+        wait_until_sending(transport, packets=transport.ticket.slots)
+        transport.close()
+        transport.close()
+        thread.join()
+        other.close()
     assert "while a round of it was in flight" in str(outcomes[0])
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        sock.bind(ticket.local)
+        sock.bind(transport.ticket.local)
 
 
 def test_close_between_calls_of_round_names_round() -> None:
-    transport = UdpTransport(tickets((HOST, 9), 2)[0])
-    round_ = transport.begin_round(LaneOp.ADD32, WORDS)
-    transport.close()
-    transport.close()
-    with pytest.raises(SessionClosedError, match="while a round of it was in flight"):
-        transport.wait([round_])
+    with AggregationServer((HOST, 0)) as server:
+        transport, other = map(UdpTransport, admitted(server, 2))
+        round_ = transport.begin_round(LaneOp.ADD32, WORDS)
+        transport.close()
+        transport.close()
+        with pytest.raises(SessionClosedError, match="while a round of it was in flight"):
+            transport.wait([round_])
+        other.close()
 
 
 def test_closed_or_deleted_transport_leaves_no_descriptors() -> None:

@@ -178,10 +178,12 @@ void define_transport(nb::module_ &module) {
         .def("latency", &latency, "Returns the latency histogram, uint64 counts by bucket.")
         .def(
             "start",
-            [](RoundSequence &rounds, std::uint32_t op, const Uplink &words) {
-                return rounds.start(static_cast<LaneOp>(op), {words.data(), words.size()});
+            [](RoundSequence &rounds, std::uint32_t op, const Uplink &words, bool opening) {
+                return rounds.start(static_cast<LaneOp>(op), {words.data(), words.size()}, opening);
             },
-            nb::arg("op"), nb::arg("words"), "``words`` have to exist, unchanged, until ``finish``.")
+            nb::arg("op"), nb::arg("words"), nb::arg("opening") = false,
+            "``words`` have to exist, unchanged, until ``finish``.")
+        .def("continue_at", &RoundSequence::continue_at, nb::arg("epoch"))
         .def_prop_ro("can_start", &RoundSequence::can_start)
         .def("finish", &RoundSequence::finish, nb::arg("round"))
         .def(

@@ -15,6 +15,7 @@ public:
         return *this;
     }
     Counter &operator++() { return *this += 1; }
+    void reset() { value_.store(0, std::memory_order_relaxed); }
     operator std::uint64_t() const { return value_.load(std::memory_order_relaxed); }
 
 private:

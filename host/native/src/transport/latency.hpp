@@ -23,6 +23,8 @@ public:
         ++counts_[(static_cast<std::size_t>(shift) << LATENCY_SUB_BUCKET_BITS) + (nanoseconds >> shift)];
     }
 
+    void reset() { std::ranges::for_each(counts_, &Counter::reset); }
+
     /// Copies the counts, for another thread.
     std::array<std::uint64_t, LATENCY_BUCKETS> counts() const {
         std::array<std::uint64_t, LATENCY_BUCKETS> numbers;

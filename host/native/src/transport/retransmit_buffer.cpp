@@ -27,9 +27,13 @@ void RetransmitBuffer::end() {
 }
 
 RetransmitBuffer::RoundPackets *RetransmitBuffer::find(std::uint32_t epoch) {
-    // Epochs are consecutive, and wrap.
-    const std::uint32_t index = rounds_.empty() ? 0 : epoch - rounds_.front().epoch;
-    return index < rounds_.size() ? &rounds_[index] : nullptr;
+    if (rounds_.empty()) {
+        return nullptr;
+    }
+    // Epochs are consecutive, and wrap. But the opening of the session, which may be the first one, is apart.
+    const std::uint32_t behind = rounds_.back().epoch - epoch;
+    RoundPackets &found = behind < rounds_.size() ? rounds_[rounds_.size() - 1 - behind] : rounds_.front();
+    return found.epoch == epoch ? &found : nullptr;
 }
 
 void RetransmitBuffer::request(std::uint32_t epoch, std::uint32_t chunk, bool bypass, double now) {

@@ -27,13 +27,22 @@ std::uint64_t RoundSequence::position() const {
     return begin % (std::uint64_t{2} * link_->ticket.slots);
 }
 
-std::shared_ptr<RoundState> RoundSequence::start(LaneOp op, std::span<const std::uint32_t> words) {
+std::shared_ptr<RoundState> RoundSequence::start(LaneOp op, std::span<const std::uint32_t> words, bool opening) {
     assert(can_start());
-    auto round = std::make_shared<RoundState>(link_, op, words, next_epoch_, scheduler_.end());
+    auto round = std::make_shared<RoundState>(link_, op, words, next_epoch_, scheduler_.end(), opening);
     scheduler_.begin(round);
     retransmit_buffer_.begin(next_epoch_, round->batch());
     ++next_epoch_;
     return round;
+}
+
+void RoundSequence::continue_at(std::uint32_t epoch) {
+    assert(scheduler_.rounds().empty());
+    next_epoch_ = epoch;
+    const std::uint64_t foreign = link_->stats.foreign_packets;
+    link_->stats.reset();
+    link_->stats.foreign_packets += foreign;
+    link_->stats.packets_received += foreign;
 }
 
 void RoundSequence::finish(RoundState &round) {
@@ -78,7 +87,7 @@ void RoundSequence::send_first(double now) {
          next = scheduler_.take_next(--left)) {
         const ChunkBatch &batch = *next.round->batch();
         const auto chunk = static_cast<std::uint32_t>(next.position - next.round->begin());
-        const bool bypass = link.slot_backoff.bypasses(scheduler_.slot(next.position));
+        const bool bypass = next.round->opening() || link.slot_backoff.bypasses(scheduler_.slot(next.position));
         recovery_.on_packet_sent(next.position, *next.round, now, bypass);
         link.count_sent(batch.packet_bytes(), false, bypass);
         if (link.pacer) {

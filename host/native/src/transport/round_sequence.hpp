@@ -37,7 +37,11 @@ public:
 
     /// Starts the next round; only when ``can_start``. ``words``, in the machine's byte order, have to stay in place,
     /// unchanged, until ``finish`` of this round, or until no method of this object is called any more.
-    std::shared_ptr<RoundState> start(LaneOp op, std::span<const std::uint32_t> words);
+    /// @param opening the round opens the session; its packets bypass the switches.
+    std::shared_ptr<RoundState> start(LaneOp op, std::span<const std::uint32_t> words, bool opening = false);
+
+    /// Sets the number of the next round; only while no round is in flight. Of ``stats``, only foreign packets remain.
+    void continue_at(std::uint32_t epoch);
 
     /// Counts and retires a complete round, whose result the caller has.
     void finish(RoundState &round);

@@ -14,12 +14,13 @@ std::uint32_t chunks_of(std::size_t words, std::size_t packet_words) {
 }  // namespace
 
 RoundState::RoundState(std::shared_ptr<Link> link, LaneOp op, std::span<const std::uint32_t> words, std::uint32_t epoch,
-                       std::uint64_t begin)
+                       std::uint64_t begin, bool opening)
     : link_(std::move(link)),
       chunks_(chunks_of(words.size(), uplink_words(op, link_->ticket.accumulator_words))),
       epoch_(epoch),
       begin_(begin),
       size_{op, words.size()},
+      opening_(opening),
       result_words_(result_words(op, words.size())),
       accumulator_words_(link_->ticket.accumulator_words),
       racks_(link_->membership.members().size()),
@@ -34,6 +35,7 @@ RoundState::RoundState(std::shared_ptr<Link> link, LaneOp op, std::span<const st
     header.tag = ticket.tag;
     header.epoch = epoch;
     header.op = static_cast<std::uint32_t>(op);
+    header.spare = opening ? OPENING : 0;
     header.workers = std::uint32_t{1} << ticket.place().bit;
     header.racks = static_cast<std::uint32_t>(words.size());
     header.fan_in_workers = ticket.worker & 0xFF;

@@ -33,14 +33,16 @@ public:
 
     /// @param words have to stay in place, unchanged, until ``retire``.
     /// @param begin running position of the first chunk, counted since the session began.
+    /// @param opening the round opens the session.
     RoundState(std::shared_ptr<Link> link, LaneOp op, std::span<const std::uint32_t> words, std::uint32_t epoch,
-               std::uint64_t begin);
+               std::uint64_t begin, bool opening = false);
 
     std::uint32_t chunks() const { return chunks_; }
     std::uint32_t epoch() const { return epoch_; }
     std::uint64_t begin() const { return begin_; }
     std::uint64_t end() const { return begin_ + chunks_; }
     const RoundSize &size() const { return size_; }
+    bool opening() const { return opening_; }
     const std::shared_ptr<ChunkBatch> &batch() const { return batch_; }
     std::uint64_t refused_results() const { return refused_results_; }
     void count_refused() { ++refused_results_; }
@@ -83,6 +85,7 @@ private:
     std::uint32_t epoch_;
     std::uint64_t begin_;
     RoundSize size_;
+    bool opening_;
     std::uint64_t refused_results_ = 0;
     std::shared_ptr<ChunkBatch> batch_;
     std::size_t result_words_;

@@ -17,6 +17,14 @@ struct TransportStats {
 #undef LANESUM_COUNTER
     LatencyHistogram latency;  // of chunks, from first transmission to result
 
+    /// Sets all counts to 0.
+    void reset() {
+#define LANESUM_RESET(name) name.reset();
+        LANESUM_TRANSPORT_COUNTERS(LANESUM_RESET)
+#undef LANESUM_RESET
+        latency.reset();
+    }
+
     /// Calls ``visit(name, value)`` for each counter, without ``latency``.
     template <typename Visit>
     void each(Visit visit) const {
