@@ -9,7 +9,7 @@ import numpy as np
 from lanesum.aggregation.combine import Words
 from lanesum.aggregation.slots import Owner
 from lanesum.protocol.packet import Header, Packet
-from lanesum.protocol.spec import HEADER_BYTES, Flag, Kind
+from lanesum.protocol.spec import HEADER_BYTES, OPENING, Flag, Kind
 from lanesum.server.jobs import MemberIndex
 from lanesum.server.member_table import MemberTable
 
@@ -25,6 +25,7 @@ def _header(kind: Kind, flags: int, asked: Header, owner: Owner) -> Header:
         shadow=asked.shadow,
         slot=asked.slot,
         op=owner.op,
+        spare=OPENING if asked.spare == OPENING else 0,
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from lanesum.protocol.packet import HEADER_DTYPE
-from lanesum.protocol.spec import ETHERNET_BYTES, HEADER_BYTES, IPV4_BYTES, UDP_BYTES, UDP_PORT, VERSION, Kind
+from lanesum.protocol.spec import ETHERNET_BYTES, HEADER_BYTES, IPV4_BYTES, OPENING, UDP_BYTES, UDP_PORT, VERSION, Kind
 from lanesum_switch.faults.counters import FaultCounters
 from lanesum_switch.faults.plan import DOWN, UP, Direction, FaultPlan, FaultRule, PacketMatch
 from lanesum_switch.frames import ETHERTYPE_IPV4, PROTOCOL_UDP
@@ -31,7 +31,7 @@ def _field(name: str) -> slice:
     return slice(start, start + kind.itemsize)
 
 
-_EPOCH, _CHUNK = _field("epoch"), _field("chunk")
+_EPOCH, _CHUNK, _SPARE = _field("epoch"), _field("chunk"), _field("spare")
 _INCARNATION = slice(_field("job").start, _field("tag").stop)
 
 
@@ -178,6 +178,8 @@ class FaultInjector:
             return False
         if match.epoch is None:
             return True
+        if packet[_SPARE][0] == OPENING:
+            return False  # the rounds are counted from the one after it
         epoch = int.from_bytes(packet[_EPOCH], "big")
         first = self._first_epoch.setdefault(packet[_INCARNATION], epoch)
         return (epoch - first) & 0xFFFFFFFF == match.epoch

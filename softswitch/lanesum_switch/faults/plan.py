@@ -69,7 +69,8 @@ class PacketMatch(yaml_model.FileModel):
         default="any", description="any: every lanesum packet; other: every packet that is not lanesum's"
     )
     epoch: Annotated[int, Field(ge=0)] | None = Field(
-        default=None, description="only packets of this round of the job; the first round on the link is 0"
+        default=None,
+        description="only packets of this round of the job; the first round on the link, after the opening, is 0",
     )
     chunk: Annotated[int, Field(ge=0)] | None = Field(default=None, description="only packets of this chunk")
 

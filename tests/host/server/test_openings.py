@@ -24,7 +24,7 @@ def test_opening_needs_all_workers_and_stays(quorum: int) -> None:
     workers = Workers(served(flat(3), quorum=quorum, slots=1, ops=(LaneOp.ADD32,)))
     assert workers.send(0, **FIELDS) == workers.send(1, **FIELDS) == {}
     opened = workers.send(2, **FIELDS)
-    assert len(opened) == 3 and opened[0].header.workers == ALL
+    assert len(opened) == 3 and (opened[0].header.workers, opened[0].header.spare) == (ALL, OPENING)
     assert opened[0].payload.tolist() == workers.total(ALL, op=LaneOp.OR).tolist()
     for epoch in range(1, 20):
         for worker in range(3):

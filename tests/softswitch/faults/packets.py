@@ -13,9 +13,9 @@ from lanesum_switch.frames import UdpFrame, internet_checksum, ipv4_int
 WORKER, SERVER = ipv4_int("127.19.0.1"), ipv4_int("127.19.0.100")
 
 
-def datagram(kind: Kind = Kind.CONTRIBUTION, *, epoch: int = 5, chunk: int = 0, tag: int = 7) -> bytes:
+def datagram(kind: Kind = Kind.CONTRIBUTION, *, epoch: int = 5, chunk: int = 0, tag: int = 7, spare: int = 0) -> bytes:
     """Return a lanesum packet of four words."""
-    return Header(kind=kind, job=1, tag=tag, epoch=epoch, chunk=chunk, words=4).pack() + bytes(range(16))
+    return Header(kind=kind, job=1, tag=tag, epoch=epoch, chunk=chunk, spare=spare, words=4).pack() + bytes(range(16))
 
 
 def frame(payload: bytes | None = None, *, checksum: bool = True, port: int = UDP_PORT) -> bytes:

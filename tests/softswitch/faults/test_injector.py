@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lanesum.protocol.spec import Kind
+from lanesum.protocol.spec import OPENING, Kind
 from lanesum_switch.faults import FaultCounters, FaultInjector, FaultPlan
 from lanesum_switch.faults.counters import RuleCounts
 from lanesum_switch.frames import UdpFrame, internet_checksum
@@ -81,10 +81,12 @@ def test_nth_drops_exactly_these_packets() -> None:
 
 
 def test_epoch_and_chunk_select_one_packet() -> None:
-    """Round 0 of a rule is the first round on the link, whatever the job's first epoch is."""
+    """Round 0 of a rule is the first round on the link after the opening, whatever the job's first epoch is."""
     one = injector("{kind: drop, epoch: 1, chunk: 2}")
     first = 0xFFFFFFFF
     lost = []
+    for epoch in (first, 70):
+        assert one.apply("up", frame(datagram(epoch=epoch, chunk=2, spare=OPENING)), 0.0)
     for round_ in range(3):
         for chunk in range(4):
             packet = frame(datagram(epoch=(first + round_) & 0xFFFFFFFF, chunk=chunk))

@@ -35,6 +35,7 @@ Header AnswerHeaders::header(Kind kind, std::uint32_t flags, const Header &asked
     header.shadow = asked.shadow;
     header.slot = asked.slot;
     header.op = owner.op;
+    header.spare = asked.spare == OPENING ? OPENING : 0;
     return header;
 }
 
