@@ -50,13 +50,12 @@ def check_path(ticket: JobTicket, descriptors: list[int], window: int | None) ->
     """
     for server in ticket.servers:
         _check_mtu(ticket, server)
-    most = ticket.slots
+    held = ticket.slots
     for descriptor in descriptors:
         with socket.fromfd(descriptor, socket.AF_INET, socket.SOCK_DGRAM) as sock:
             for option, setting in _BUFFERS:
-                held = _held_packets(sock, option, setting, ticket, window)
-                most = min(most, held)
-    return most if window is None else window
+                held = min(held, _held_packets(sock, option, setting, ticket, window))
+    return held if window is None else window
 
 
 def path_mtu(host: str, server: Address) -> int:
