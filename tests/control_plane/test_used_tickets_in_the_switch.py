@@ -45,7 +45,7 @@ def assert_summed_by_switch(site: Site, tickets: list[JobTicket], life: int) -> 
     assert sums_of_switch(site) > before
 
 
-def test_used_tickets_are_refused_and_new_ones_are_exact(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_used_tickets_are_refused_new_ones_are_exact(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     site.controller.admit(JobRequest("used", HOSTS, slots=SLOTS))
     tickets = joined(site, "used")
     assert_summed_by_switch(site, tickets, 1)

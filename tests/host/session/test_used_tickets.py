@@ -127,7 +127,7 @@ def test_quorum_continues_without_a_worker_that_has_opened(server: AggregationSe
         assert one.tobytes() == other.tobytes() == third.tobytes()
 
 
-def test_restarted_rank_is_refused_and_the_other_names_it(
+def test_restarted_rank_is_refused_and_named_by_other(
     server: AggregationServer, another_process: AnotherProcess
 ) -> None:
     tickets = tickets_for(server, 2, slots=64)
@@ -146,7 +146,7 @@ def test_restarted_rank_is_refused_and_the_other_names_it(
             survivor.all_reduce(vector(1, 1, 2))
 
 
-def test_rank_that_died_before_the_others_came_is_missed(
+def test_rank_that_died_before_others_came_is_missed(
     server: AggregationServer, another_process: AnotherProcess
 ) -> None:
     """The number of the dead process is in the opening, so its successor is refused, and the other rank misses it."""
