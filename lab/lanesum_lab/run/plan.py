@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import math
 import os
 import shutil
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,7 +100,17 @@ def mininet_obstacle() -> str:
         return f"{', '.join(missing)} is not installed (apt install mininet iproute2)"
     if mininet_path() is None:
         return "the Python package of Mininet is not installed (apt install mininet)"
-    return veth.obstacle()
+    return veth.obstacle() or _host_obstacle()
+
+
+@functools.cache
+def _host_obstacle() -> str:
+    """Start a process as Mininet starts its hosts, for whose shells it would wait forever if none can start."""
+    probe = subprocess.run(["mnexec", "-n", "true"], capture_output=True, text=True, check=False)
+    if probe.returncode == 0:
+        return ""
+    reason = probe.stderr.strip().splitlines()[-1:] or ["no reason given"]
+    return f"Mininet cannot start a host here ({reason[0]})"
 
 
 def mininet_path() -> Path | None:

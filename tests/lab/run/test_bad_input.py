@@ -171,6 +171,23 @@ def test_mininet_without_root_or_tools(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "mnexec, ip is not installed (apt install mininet iproute2)" in message
 
 
+def test_mininet_where_no_host_can_start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """In a chroot, mnexec cannot change the mounts of its new namespace, and ends."""
+    (tmp_path / "mnexec").write_text("#!/bin/sh\necho 'remount: Invalid argument' >&2\nexit 1\n")
+    (tmp_path / "mnexec").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(plan_module, "MININET_PROGRAMS", ("mnexec",))
+    monkeypatch.setattr(plan_module, "mininet_path", lambda: tmp_path)
+    monkeypatch.setattr(plan_module.veth, "obstacle", lambda: "")
+    plan_module._host_obstacle.cache_clear()
+    try:
+        message = obstacle_of(monkeypatch, lambda _: None)
+    finally:
+        plan_module._host_obstacle.cache_clear()
+    assert "Mininet cannot start a host here (remount: Invalid argument)" in message
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
