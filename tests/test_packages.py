@@ -8,10 +8,13 @@ import contextlib
 import dataclasses
 import email
 import importlib.util
+import os
 import re
 import shutil
 import subprocess
 import sys
+import sysconfig
+import venv
 import zipfile
 from collections.abc import Iterator
 from configparser import ConfigParser
@@ -40,6 +43,9 @@ PROJECTS = {
     "lanesum-lab": "lab",
 }
 MAX_HOST_LINES = 20_000
+# Packages of other projects that share an environment with lanesum. Lower bounds keep the resolver from trying years of
+# releases before it reports a conflict.
+NEIGHBOURS = ("onnx>=1.23", "torchft>=0.2", "opentelemetry-exporter-otlp>=1.45")
 # Packages that pip installs with lanesum.
 _HOST_PACKAGES = ("numpy", "numpy.libs", "grpc", "typing_extensions.py")
 
@@ -259,3 +265,88 @@ def test_host_library_alone_joins_reduces_and_serves(bare: Path, tmp_path: Path)
         finally:
             controller.close()
     np.testing.assert_allclose(sums, 5000 * (1.5 + 2.5), rtol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def index() -> list[str]:
+    """Command line of pip in the network of the machine; skip if pip finds no package index there.
+
+    Parallel test processes have network namespaces without a network, but the process that started them has not.
+    """
+    parent = f"--net=/proc/{os.getppid()}/ns/net"
+    prefix = ["nsenter", parent] if "PYTEST_XDIST_WORKER" in os.environ else []
+    pip = [*prefix, sys.executable, "-m", "pip", "--disable-pip-version-check"]
+    probe = [*pip, "--retries", "0", "--timeout", "15", "index", "versions", "opentelemetry-exporter-otlp"]
+    answer = subprocess.run(probe, capture_output=True, text=True)
+    if answer.returncode != 0:
+        pytest.skip(f"no package index: {answer.stderr.strip().splitlines()[-1]}")
+    return pip
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A virtual environment over the installed packages.
+
+    An installed version does not bind the resolver, which may choose every other one. It saves the download of PyTorch.
+    """
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder, with_pip=False)
+    places = {"base": str(folder), "platbase": str(folder)}
+    installed = sysconfig.get_path("purelib")
+    over = Path(sysconfig.get_path("purelib", "venv", places)) / "installed.pth"
+    over.write_text(f"import site; site.addsitedir({installed!r})\n")
+    return folder
+
+
+def install(index: list[str], environment: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [*index, "--python", str(environment), "install", "--only-binary", ":all:", *arguments]
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def test_packages_install_beside_packages_of_other_projects(
+    wheels: dict[str, Path], index: list[str], environment: Path
+) -> None:
+    """Versions that suit all four packages suit each of them alone."""
+    answer = install(index, environment, "--dry-run", *map(str, wheels.values()), *NEIGHBOURS)
+    assert answer.returncode == 0, answer.stdout
+
+
+def test_resolver_reports_a_controller_that_pins_an_old_protobuf(
+    wheels: dict[str, Path], index: list[str], environment: Path, tmp_path: Path
+) -> None:
+    """The test above can fail, with the words of pip."""
+    wheel = wheels["lanesum-control"]
+    with zipfile.ZipFile(wheel) as source, zipfile.ZipFile(tmp_path / wheel.name, "w") as target:
+        for name in source.namelist():
+            content = source.read(name)
+            if name.endswith(".dist-info/METADATA"):
+                content, changed = re.subn(rb"(?m)^Requires-Dist: protobuf.*$", b"Requires-Dist: protobuf<4", content)
+                assert changed == 1
+            target.writestr(name, content)
+    pinned = str(tmp_path / wheel.name)
+    answer = install(index, environment, "--dry-run", str(wheels["lanesum"]), pinned, *NEIGHBOURS)
+    assert answer.returncode != 0
+    assert "lanesum-control 0.1.0 depends on protobuf<4" in answer.stdout, answer.stdout
+
+
+@pytest.fixture(scope="module")
+def shared(index: list[str], environment: Path) -> Path:
+    """The virtual environment after an installation of packages of other projects."""
+    wanted = [one for one in NEIGHBOURS if not one.startswith("torchft")]
+    answer = install(index, environment, *wanted, "googleapis-common-protos")
+    assert answer.returncode == 0, answer.stdout
+    return environment
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["lanesum first", "lanesum last"])
+def test_controller_and_packages_of_other_projects_share_a_process(shared: Path, order: int) -> None:
+    """Generated modules register messages in one pool, which refuses a second definition of a name."""
+    modules = [
+        "lanesum_control.client",
+        "google.rpc.status_pb2",
+        "onnx",
+        "opentelemetry.exporter.otlp.proto.grpc.trace_exporter",
+    ]
+    code = "\n".join(f"import {module}" for module in modules[::order])
+    answer = subprocess.run([shared / "bin" / "python", "-c", code], capture_output=True, text=True)
+    assert answer.returncode == 0, answer.stderr
