@@ -92,7 +92,7 @@ def assert_refused(result: subprocess.CompletedProcess[str], *says: str) -> None
         (("switch", "--interface", "\u00b2@lo"), ("expected port@name",)),
         (("switch", "--interface", "1@nosuchlink0"), ("nosuchlink0",)),
         (("switch", "--loopback", "--program", "/nonexistent.json"), ("Cannot read the program /nonexistent.json",)),
-        (("controller", "--words", "48"), ("No BMv2 program for 48 words", "32, 64, 128")),
+        (("controller", "--words", "48", "--switch", "127.0.0.1:1"), ("No BMv2 program for 48 words", "32, 64, 128")),
         (
             ("controller", "--tofino", "tofino1-w33"),
             ("no Tofino profile 'tofino1-w33'", "tofino1-w32, tofino1-w256, tofino2-w64, tofino2-w256"),

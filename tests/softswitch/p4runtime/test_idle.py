@@ -8,8 +8,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from p4.v1 import p4runtime_pb2 as p4rt
 
+from lanesum_control.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.p4runtime import idle
 from lanesum_switch.p4runtime.pipeline import PipelineManager
 from lanesum_switch.p4runtime.scheduler import Scheduler

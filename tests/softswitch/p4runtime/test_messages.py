@@ -140,6 +140,11 @@ WRITES: list[tuple[str, int, Build]] = [
         keyed("exact_table", *KEY, priority=5),
     ),
     (
+        "IngressImpl.ternary_table has ternary, range or optional fields: the priority must not be 0",
+        INSERT,
+        keyed("ternary_table", ternary(1, b"\x03", b"\x03")),
+    ),
+    (
         "The default entry of IngressImpl.exact_table has match fields: leave them out",
         MODIFY,
         default("exact_table", match=KEY),
