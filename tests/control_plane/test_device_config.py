@@ -45,9 +45,7 @@ def pipeline_config() -> Any:
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     descriptor = pool.FindMessageTypeByName("stratum.hal.barefoot.BfPipelineConfig")
-    if hasattr(message_factory, "GetMessageClass"):
-        return message_factory.GetMessageClass(descriptor)()
-    return message_factory.MessageFactory(pool).GetPrototype(descriptor)()
+    return message_factory.GetMessageClass(descriptor)()
 
 
 def test_stratums_format_is_its_message() -> None:

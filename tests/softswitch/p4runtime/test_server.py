@@ -304,7 +304,7 @@ def test_push_invalid_device_config_is_refused(client: Client, small: Program) -
 
 
 def nested(depth: int) -> bytes:
-    """Return a WriteRequest with P4Data within P4Data; Python's own parser of protobuf recurses."""
+    """Return a WriteRequest with P4Data within P4Data, more deeply than protobuf allows."""
 
     def field(number: int, content: bytes) -> bytes:
         size, out = len(content), bytearray([number << 3 | 2])
