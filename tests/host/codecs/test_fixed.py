@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from lanesum import codecs
-from lanesum.codecs import CodecContext, CodecError, FixedPoint
+from lanesum.codecs import Aggregate, CodecContext, CodecError, FixedPoint
+from lanesum.codecs.base import uniform_contributors
 from lanesum.codecs.kernels import reference
 from lanesum.codecs.kernels.dispatch import kernels
 from lanesum.codecs.kernels.interface import BlockUnits
@@ -171,6 +172,12 @@ def test_sum_and_quorum_count_the_contributors_only() -> None:
     np.testing.assert_allclose(total.values, vectors[0] + vectors[2] + vectors[3], rtol=1e-5, atol=1e-7)
     assert (total.results[1].residual == vectors[1]).all()
     assert total.results[0].residual is not None and np.abs(total.results[0].residual).max() < 1e-8
+
+
+def test_uniform_contributors_of_different_counts_is_none() -> None:
+    words = np.zeros(3, np.uint32)
+    assert uniform_contributors(Aggregate(words, np.array([2, 2, 2]))) == 2
+    assert uniform_contributors(Aggregate(words, np.array([2, 2, 3]))) is None
 
 
 def test_worker_missing_from_the_scale_round_saturates() -> None:

@@ -296,6 +296,19 @@ def test_different_histories_are_refused() -> None:
         simulate(job, vectors, tensor="t", round=2)
 
 
+def test_different_plans_are_refused_at_each_worker() -> None:
+    """The check of one worker is the largest: the complements tell it of the other one."""
+    steps = [
+        Union(workers=2).all_reduce(np.ones(size, np.float32), CodecContext(workers=2, worker=worker))
+        for worker, size in enumerate((3000, 3001))
+    ]
+    rounds = [next(one).rounds for one in steps]
+    scale = np.maximum(rounds[0][0].words, rounds[1][0].words)
+    for one, (_, index) in zip(steps, rounds, strict=True):
+        with pytest.raises(CodecError, match="have different histories"):
+            one.send((Aggregate(scale, 2), Aggregate(index.words, 2)))
+
+
 def test_aggregate_of_an_infinite_magnitude_is_refused() -> None:
     steps = Union(workers=1).all_reduce(np.ones(3000, np.float32), CodecContext(workers=1, worker=0))
     scale, index = next(steps).rounds

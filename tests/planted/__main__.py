@@ -1,0 +1,110 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Plant each known bug once, and list which tests catch it: ``python -m tests.planted calls|run|report``.
+
+- ``calls`` runs all tests of ``make test`` once, and records the functions that each of them calls.
+- ``run`` plants the bugs in a copy of the working tree. Bugs that were caught are left out, so that it can be continued.
+- ``report`` writes docs/planted-bugs.md from the results, and the present marks of tests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.planted import planting, report
+from tests.planted.catalogue import BUGS, MUTANTS, ROOT, SIMULATOR
+from tests.planted.recording import OUTPUT
+
+FOLDER = ROOT / "out" / "planted"
+CALLS = FOLDER / "calls.jsonl"
+_TREE = FOLDER / "tree"
+_TESTS = ("tests", "bmv2_tests")
+
+
+def _environment(tree: Path, **more: str) -> dict[str, str]:
+    packages = (tree / name for name in ("host", "control_plane", "softswitch", "lab"))
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, packages)), **more}
+
+
+def _pytest(tree: Path, plugin: str, *arguments: str, **environment: str) -> int:
+    command = [sys.executable, "-m", "pytest", "-n", "0", "-q", "-p", "no:cacheprovider", "-p", plugin, *arguments]
+    return subprocess.run(command, cwd=tree, env=_environment(tree, **environment)).returncode
+
+
+def record_calls(tests: Sequence[str]) -> None:
+    """Record the calls of the tests of ``make test``."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    CALLS.unlink(missing_ok=True)
+    _pytest(ROOT, "tests.planted.calls", "-m", "not long", *tests, **{OUTPUT: str(CALLS)})
+
+
+def _copy_tree() -> None:
+    shutil.rmtree(_TREE, ignore_errors=True)
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    for name in subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0"):
+        source = ROOT / name
+        if name and (source.is_symlink() or source.exists()):
+            (_TREE / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, _TREE / name, follow_symlinks=False)
+
+
+def run(names: Sequence[str], tests: Sequence[str]) -> None:
+    """Plant bugs, and add their results to the file of results."""
+    _copy_tree()
+    settings, output = FOLDER / "settings.json", FOLDER / "new.jsonl"
+    report.add(report.read_lines(output))  # of a run that was interrupted
+    output.unlink(missing_ok=True)
+
+    def start(bugs: Sequence[str], paths: Sequence[str], **more: str | list[str]) -> None:
+        settings.write_text(json.dumps({"calls": str(CALLS), "output": str(output), "bugs": bugs, **more}))
+        _pytest(_TREE, "tests.planted.running", *paths, LANESUM_PLANTED=str(settings))
+
+    try:
+        start(names, tests)
+        found = report.read_lines(output)
+        for bug in BUGS:
+            if (result := found.get(bug.name)) is not None and result.get("again"):
+                source = (ROOT / bug.file).read_text()
+                with planting.in_file(bug, _TREE):
+                    start([bug.name], result["files"], source=source)
+        start([], tests, control=report.catching(report.read_lines(output)))
+    finally:
+        report.add(report.read_lines(output))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one of the commands."""
+    parser = argparse.ArgumentParser(prog="python -m tests.planted", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("command", choices=("calls", "run", "report"))
+    parser.add_argument("--only", action="append", metavar="TEXT", help="only bugs with this text in their name")
+    parser.add_argument("--area", action="append", help="only bugs of this area")
+    parser.add_argument("--tests", nargs="+", default=_TESTS, metavar="PATH", help="only tests below these paths")
+    parser.add_argument("--again", action="store_true", help="also bugs that were caught")
+    options = parser.parse_args(arguments)
+    if options.command == "calls":
+        record_calls(options.tests)
+    elif options.command == "run":
+        areas = [(bug.name, bug.area) for bug in BUGS] + [(mutant.name, SIMULATOR) for mutant in MUTANTS]
+        known = {} if options.again else report.results()
+        names = [
+            name
+            for name, area in areas
+            if not known.get(name)
+            and (options.only is None or any(text in name for text in options.only))
+            and (options.area is None or area in options.area)
+        ]
+        run(names, options.tests)
+    else:
+        report.write()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,235 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Pytest plugin that plants bugs one by one, and runs the tests that can catch each in a fork of this process.
+
+``python -m tests.planted run`` starts it in a copy of the working tree. All tests are collected once. A bug outside
+functions needs modules that are imported after it was planted: ``again`` lists such bugs, and the caller starts this
+plugin for each of them with the bug in the file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import select
+import signal
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+from conftest import enter_network_namespace
+from tests.lab.simulator.mutants import Mutant
+from tests.planted import planting
+from tests.planted.bug import Bug
+from tests.planted.catalogue import BUGS, MUTANTS, ROOT, SIMULATOR_TEST, mutated_function
+from tests.planted.selection import Calls, enclosing, key
+
+SETTINGS = "LANESUM_PLANTED"
+MAX_FILES = 3  # catching test files of a bug, after which no more are run
+_MAX_TESTS = 2  # catching tests of one file
+_TRIED_TESTS = 30  # tests of one file that pass, after which the next file is run
+_SPECIFIC_S, _THOROUGH_S = 6.0, 40.0  # cost of the tests that are run for a bug: at first, and if none catches it
+_SILENT_S = 45.0  # a fork that reports nothing for this time is ended
+_FORK_S = 90.0  # time of a fork, after which it begins no other test
+_MIN_TIMEOUT_S = 15.0
+_SLOW_S = 3.0  # a failing test of this duration is the only one of its file
+_MAX_AGAIN = 12  # test files of a bug that are collected in a process of their own
+
+
+def plan(calls: Calls, known: Iterable[str], bug: Bug | Mutant, source: str) -> dict[str, list[str]]:
+    """Return the tests to run for a bug, by file, in order. ``source``: of the bug's file without the bug."""
+    known = list(known)
+    if isinstance(bug, Mutant):
+        code = mutated_function(bug).__code__
+        file = str(Path(code.co_filename).relative_to(ROOT))
+        tests = list(calls.of_function(f"{file}:{code.co_firstlineno}", known))
+        return calls.ordered((test for test in tests if test.partition("::")[0] != SIMULATOR_TEST), file)
+    functions = enclosing(source, bug.line_in(source))
+    names = [key(bug.file, one) for one in functions[-1:]]
+    tests = list(calls.of_function(names[0], known)) if names else []
+    return calls.ordered(tests or calls.of_module(bug.file, known), bug.file)
+
+
+class Runner:
+    """Loop over the bugs of the settings: results go to a file, one JSON object in a line."""
+
+    def __init__(self, session: pytest.Session, options: Mapping[str, Any]) -> None:
+        self._session = session
+        self._options = options
+        self._items = {item.nodeid: item for item in session.items}
+        self._calls = Calls.read(Path(options["calls"]))
+        self._output = Path(options["output"])
+        self._functions = planting.functions_of_process()
+
+    def run(self) -> None:
+        """Plant all bugs that are asked for."""
+        with contextlib.suppress(OSError):
+            enter_network_namespace()
+        if "control" in self._options:
+            self._control(self._options["control"])
+            return
+        wanted = set(self._options["bugs"])
+        for bug in (*BUGS, *MUTANTS):
+            if bug.name in wanted:
+                begun = time.monotonic()
+                result = self._plant(bug)
+                result["seconds"] = round(time.monotonic() - begun, 1)
+                with self._output.open("a") as file:
+                    file.write(json.dumps(result) + "\n")
+
+    def _control(self, tests: Iterable[str]) -> None:
+        """Run tests without a bug; those that fail are no proof."""
+        files: dict[str, list[str]] = defaultdict(list)
+        for test in tests:
+            if test in self._items:
+                files[test.partition("::")[0]].append(test)
+        result: dict[str, Any] = {"bug": "", "caught": {}}
+        done: set[str] = set()
+        while len(done) < sum(map(len, files.values())):
+            before = len(done)
+            self._fork(files, lambda: True, math.inf, result, done)
+            done |= {f"{file}::{test}" for file, found in result["caught"].items() for test in found}
+            if len(done) == before:
+                break
+        with self._output.open("a") as file:
+            file.write(json.dumps(result) + "\n")
+
+    def _plant(self, bug: Bug | Mutant) -> dict[str, Any]:
+        if isinstance(bug, Mutant):
+            return self._results(bug, "", lambda: _plant_mutant(bug))
+        if "source" in self._options:
+            return self._results(bug, self._options["source"], lambda: True)
+        source = (ROOT / bug.file).read_text()
+        return self._results(bug, source, lambda: planting.in_process(bug, source, ROOT, self._functions))
+
+    def _results(self, bug: Bug | Mutant, source: str, plant: Callable[[], bool]) -> dict[str, Any]:
+        files = plan(self._calls, self._items, bug, source)
+        reach = sum(map(len, files.values()))
+        result: dict[str, Any] = {"bug": bug.name, "reach": reach, "files": [*files][:_MAX_AGAIN], "caught": {}}
+        passed: set[str] = set()
+        in_file = isinstance(bug, Bug) and "source" not in self._options
+        with planting.in_file(bug, ROOT) if in_file and isinstance(bug, Bug) else contextlib.nullcontext():
+            for budget in (_SPECIFIC_S, _THOROUGH_S):
+                self._fork(files, plant, budget, result, passed)
+                if result["caught"] or result.get("again") or len(passed) == reach:
+                    break
+        result["run"] = len(passed)
+        if not result.get("again"):
+            del result["files"]
+        return result
+
+    def _fork(
+        self,
+        files: Mapping[str, list[str]],
+        plant: Callable[[], bool],
+        budget: float,
+        result: dict[str, Any],
+        passed: set[str],
+    ) -> None:
+        reading, writing = os.pipe()
+        sys.stdout.flush()
+        child = os.fork()
+        if child == 0:
+            os.setsid()
+            os.close(reading)
+            with contextlib.suppress(BaseException), os.fdopen(writing, "w", buffering=1) as pipe:
+                self._in_fork(files, plant, budget, passed, pipe.write)
+            os._exit(0)
+        os.close(writing)
+        current, caught = "", result["caught"]
+        for line in _lines(reading):
+            kind, _, test = line.partition(" ")
+            if kind == "begin":
+                current = test
+            elif kind == "passed":
+                current = ""
+                passed.add(test)
+            elif kind == "failed":
+                current = ""
+                caught.setdefault(test.partition("::")[0], []).append(test.partition("::")[2])
+            elif kind == "again":
+                result["again"] = True
+        os.close(reading)
+        if current:  # it hangs, or has ended the process
+            caught.setdefault(current.partition("::")[0], []).append(current.partition("::")[2])
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+    def _in_fork(
+        self,
+        files: Mapping[str, list[str]],
+        plant: Callable[[], bool],
+        budget: float,
+        passed: set[str],
+        tell: Callable[[str], object],
+    ) -> None:
+        if not plant():
+            tell("again \n")
+            return
+        left, caught, begun, limited = budget, 0, time.monotonic(), budget < math.inf
+        for tests in files.values():
+            failed = tried = 0
+            for number, test in enumerate(tests):
+                cost = self._calls.cost[test]
+                if test in passed:
+                    continue
+                if (
+                    cost > left
+                    or (limited and failed >= _MAX_TESTS)
+                    or (tried >= _TRIED_TESTS and budget == _SPECIFIC_S)
+                ):
+                    break
+                if limited and time.monotonic() - begun > _FORK_S:
+                    return
+                left -= cost
+                tried += 1
+                tell(f"begin {test}\n")
+                following = self._items[tests[number + 1]] if number + 1 < len(tests) else None
+                one_begun = time.monotonic()
+                if self._passes(self._items[test], following, max(_MIN_TIMEOUT_S, 10 * cost)):
+                    tell(f"passed {test}\n")
+                else:
+                    failed += 1 if time.monotonic() - one_begun < _SLOW_S else _MAX_TESTS
+                    tell(f"failed {test}\n")
+            caught += failed > 0
+            if limited and caught >= MAX_FILES:
+                return
+
+    def _passes(self, item: pytest.Item, following: pytest.Item | None, timeout_s: float) -> bool:
+        """Run one test with its fixtures; return False if any stage fails."""
+        with contextlib.suppress(Exception):  # fixtures of another file, after which not all of its tests have run
+            self._session._setupstate.teardown_exact(item)
+        item.add_marker(pytest.mark.timeout(timeout_s, method="signal"), append=False)
+        failures = self._session.testsfailed
+        item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
+        return self._session.testsfailed == failures
+
+
+def _lines(reading: int) -> Iterable[str]:
+    """Yield the lines of a pipe until its end, or until nothing arrives for a time."""
+    data = b""
+    while select.select([reading], [], [], _SILENT_S)[0] and (more := os.read(reading, 1 << 16)):
+        *lines, data = (data + more).split(b"\n")
+        yield from (line.decode() for line in lines)
+
+
+def _plant_mutant(mutant: Mutant) -> bool:
+    mutant.plant(pytest.MonkeyPatch())
+    return True
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> bool:
+    settings.register_profile("planted", deadline=None, database=None, derandomize=True)
+    settings.load_profile("planted")
+    Runner(session, json.loads(Path(os.environ[SETTINGS]).read_text())).run()
+    return True

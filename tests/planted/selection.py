@@ -1,0 +1,108 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Choice of the tests that can catch a bug: those that call the function which contains it."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+_DEFAULT_S = 0.05
+
+
+def enclosing(source: str, line: int) -> list[Function]:
+    """Return the functions around a line, the outermost first."""
+    found: list[Function] = []
+    nodes: Iterable[ast.AST] = ast.parse(source).body
+    while nodes:
+        inner: list[ast.AST] = []
+        for node in nodes:
+            if isinstance(node, ast.stmt | ast.ExceptHandler) and first_line(node) <= line <= (node.end_lineno or 0):
+                if isinstance(node, Function):
+                    found.append(node)
+                inner = list(ast.iter_child_nodes(node))
+                break
+        nodes = inner
+    return found
+
+
+def first_line(node: ast.stmt | ast.ExceptHandler) -> int:
+    """Return the first line of a statement, with its decorators."""
+    decorators = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(one.lineno for one in decorators)])
+
+
+def key(file: str, function: Function) -> str:
+    """Return a function as in the recorded calls."""
+    return f"{file}:{first_line(function)}"
+
+
+@dataclass(slots=True)
+class Calls:
+    """Recorded calls.
+
+    Attributes:
+        tests: tests that call each function.
+        files: test files that call it for all of their tests: in set-up, or in a child process.
+        cost: seconds of each test.
+        breadth: number of functions that a test calls.
+    """
+
+    tests: dict[str, set[str]]
+    files: dict[str, set[str]]
+    cost: dict[str, float]
+    breadth: dict[str, int]
+
+    @classmethod
+    def read(cls, path: Path) -> Calls:
+        """Read the output of :mod:`tests.planted.calls`."""
+        calls = cls(defaultdict(set), defaultdict(set), defaultdict(lambda: _DEFAULT_S), defaultdict(int))
+        for line in path.open():
+            test, stage, names, *cost = json.loads(line)
+            if not test:
+                continue
+            for name in names:
+                calls.tests[name].add(test)
+                if stage != "call":
+                    calls.files[name].add(test.partition("::")[0])
+            if stage == "call":
+                calls.breadth[test] += len(names)
+            if cost:
+                calls.cost[test] = cost[0]
+        return calls
+
+    def of_function(self, name: str, known: Iterable[str]) -> Iterator[str]:
+        """Yield the known tests that call a function, or that may use its effect."""
+        tests, files = self.tests.get(name, set()), self.files.get(name, set())
+        for test in known:
+            if test in tests or test.partition("::")[0] in files:
+                yield test
+
+    def of_module(self, file: str, known: Iterable[str]) -> list[str]:
+        """Return the known tests that call any function of a module."""
+        names = [name for name in self.tests if name.partition(":")[0] == file]
+        found = set().union(*(self.tests[name] for name in names)) if names else set()
+        return [test for test in known if test in found]
+
+    def ordered(self, tests: Iterable[str], file: str) -> dict[str, list[str]]:
+        """Return tests by test file: those named like the module first, and specific tests before broad ones."""
+        stem = Path(file).stem
+        by_file: dict[str, list[str]] = defaultdict(list)
+        for test in tests:
+            by_file[test.partition("::")[0]].append(test)
+        for found in by_file.values():
+            found.sort(key=lambda test: (self.cost[test] > 1, self.breadth[test], self.cost[test]))
+        order = sorted(
+            by_file,
+            key=lambda path: (
+                stem not in path,
+                self.cost[by_file[path][0]] > 1,
+                self.breadth[by_file[path][0]],
+            ),
+        )
+        return {path: by_file[path] for path in order}
