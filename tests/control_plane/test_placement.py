@@ -93,7 +93,7 @@ def test_with_a_quorum_the_server_decides() -> None:
     assert (one.role, one.threshold, one.uplink) == (Role.ASCEND | Role.QUORUM, 3, None)
     placement = placed(ALL_WORKERS, quorum=3)
     assert roles(placement) == {"s1": Role.ASCEND | Role.QUORUM, "s2": Role.ASCEND | Role.QUORUM}
-    assert [one.threshold for one in placement.assignments] == [0, 0]
+    assert [(one.threshold, one.uplink) for one in placement.assignments] == [(0, None), (0, None)]
     assert placement.left_out == {"s0": "with a quorum the server decides"}
 
 

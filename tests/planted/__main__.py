@@ -3,7 +3,7 @@
 """Plant each known bug once, and list which tests catch it: ``python -m tests.planted calls|run|report``.
 
 - ``calls`` runs all tests of ``make test`` once, and records the functions that each of them calls.
-- ``run`` plants the bugs in a copy of the working tree. Bugs that were caught are left out, so that it can be continued.
+- ``run`` plants the bugs in a copy of the working tree, except those that were caught, so that it can be continued.
 - ``report`` writes docs/planted-bugs.md from the results, and the present marks of tests.
 """
 
@@ -15,6 +15,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from tests.planted.recording import OUTPUT
 
 FOLDER = ROOT / "out" / "planted"
 CALLS = FOLDER / "calls.jsonl"
+_NEW = FOLDER / "new.jsonl"
 _TREE = FOLDER / "tree"
 _TESTS = ("tests", "bmv2_tests")
 
@@ -58,16 +60,17 @@ def _copy_tree() -> None:
 def run(names: Sequence[str], tests: Sequence[str]) -> None:
     """Plant bugs, and add their results to the file of results."""
     _copy_tree()
-    settings, output = FOLDER / "settings.json", FOLDER / "new.jsonl"
-    report.add(report.read_lines(output))  # of a run that was interrupted
-    output.unlink(missing_ok=True)
+    settings, output = FOLDER / "settings.json", _NEW
 
-    def start(bugs: Sequence[str], paths: Sequence[str], **more: str | list[str]) -> None:
+    def start(bugs: Sequence[str], paths: Sequence[str], **more: str | bool | list[str]) -> None:
         settings.write_text(json.dumps({"calls": str(CALLS), "output": str(output), "bugs": bugs, **more}))
         _pytest(_TREE, "tests.planted.running", *paths, LANESUM_PLANTED=str(settings))
 
     try:
         start(names, tests)
+        found = report.read_lines(output)
+        left = [name for name, result in found.items() if not result["caught"] and not result.get("again")]
+        start(left, tests, thorough=True)
         found = report.read_lines(output)
         for bug in BUGS:
             if (result := found.get(bug.name)) is not None and result.get("again"):
@@ -77,6 +80,18 @@ def run(names: Sequence[str], tests: Sequence[str]) -> None:
         start([], tests, control=report.catching(report.read_lines(output)))
     finally:
         report.add(report.read_lines(output))
+
+
+def _by_turns(names: Sequence[str]) -> list[str]:
+    """Return the names so that the first bug of each file precedes the second of any."""
+    files = {bug.name: bug.file for bug in BUGS}
+    turns: Counter[str] = Counter()
+    order = {}
+    for name in names:
+        file = files.get(name, SIMULATOR)
+        turns[file] += 1
+        order[name] = turns[file] if file != SIMULATOR else len(names)
+    return sorted(names, key=order.__getitem__)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -91,6 +106,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.command == "calls":
         record_calls(options.tests)
     elif options.command == "run":
+        report.add(report.read_lines(_NEW))  # of a run that was interrupted
+        _NEW.unlink(missing_ok=True)
         areas = [(bug.name, bug.area) for bug in BUGS] + [(mutant.name, SIMULATOR) for mutant in MUTANTS]
         known = {} if options.again else report.results()
         names = [
@@ -100,7 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             and (options.only is None or any(text in name for text in options.only))
             and (options.area is None or area in options.area)
         ]
-        run(names, options.tests)
+        run(_by_turns(names), options.tests)
     else:
         report.write()
     return 0

@@ -291,7 +291,11 @@ THC = (
         f"{_HOST}/codecs/thc/reference.py",
         ("a block of zeros gets codes", "found *= scale != 0", "pass"),
         ("the short block is taken for a whole one", "places[-1] < full", "places[-1] <= full"),
-        ("a digit never reaches its base", "(base + 1) ** per_word > 2**32", "(base + 1) ** per_word >= 2**32"),
+        (
+            "a digit is one larger than a word holds",
+            "(base + 1) ** per_word > 2**32",
+            "base**per_word > 2**32",
+        ),
     ),
 )
 

@@ -35,11 +35,12 @@ from tests.planted.selection import Calls, enclosing, key
 SETTINGS = "LANESUM_PLANTED"
 MAX_FILES = 3  # catching test files of a bug, after which no more are run
 _MAX_TESTS = 2  # catching tests of one file
-_TRIED_TESTS = 30  # tests of one file that pass, after which the next file is run
-_SPECIFIC_S, _THOROUGH_S = 6.0, 40.0  # cost of the tests that are run for a bug: at first, and if none catches it
+_TRIED_TESTS = (20, 5)  # tests of the first file, and of each other one, that are run at first
+_FURTHER_S = 1.5  # time for further tests once one has caught the bug
+_SPECIFIC_S, _THOROUGH_S = 5.0, 40.0  # cost of the tests that are run for a bug: at first, and if none catches it
 _SILENT_S = 45.0  # a fork that reports nothing for this time is ended
 _FORK_S = 90.0  # time of a fork, after which it begins no other test
-_MIN_TIMEOUT_S = 15.0
+_MIN_TIMEOUT_S = 12.0
 _SLOW_S = 3.0  # a failing test of this duration is the only one of its file
 _MAX_AGAIN = 12  # test files of a bug that are collected in a process of their own
 
@@ -51,11 +52,11 @@ def plan(calls: Calls, known: Iterable[str], bug: Bug | Mutant, source: str) -> 
         code = mutated_function(bug).__code__
         file = str(Path(code.co_filename).relative_to(ROOT))
         tests = list(calls.of_function(f"{file}:{code.co_firstlineno}", known))
-        return calls.ordered((test for test in tests if test.partition("::")[0] != SIMULATOR_TEST), file)
+        return calls.ordered((test for test in tests if test.partition("::")[0] != SIMULATOR_TEST), file, bug.name)
     functions = enclosing(source, bug.line_in(source))
     names = [key(bug.file, one) for one in functions[-1:]]
     tests = list(calls.of_function(names[0], known)) if names else []
-    return calls.ordered(tests or calls.of_module(bug.file, known), bug.file)
+    return calls.ordered(tests or calls.of_module(bug.file, known), bug.file, bug.name)
 
 
 class Runner:
@@ -76,14 +77,13 @@ class Runner:
         if "control" in self._options:
             self._control(self._options["control"])
             return
-        wanted = set(self._options["bugs"])
-        for bug in (*BUGS, *MUTANTS):
-            if bug.name in wanted:
-                begun = time.monotonic()
-                result = self._plant(bug)
-                result["seconds"] = round(time.monotonic() - begun, 1)
-                with self._output.open("a") as file:
-                    file.write(json.dumps(result) + "\n")
+        bugs = {bug.name: bug for bug in (*BUGS, *MUTANTS)}
+        for bug in [bugs[name] for name in self._options["bugs"]]:
+            begun = time.monotonic()
+            result = self._plant(bug)
+            result["seconds"] = round(time.monotonic() - begun, 1)
+            with self._output.open("a") as file:
+                file.write(json.dumps(result) + "\n")
 
     def _control(self, tests: Iterable[str]) -> None:
         """Run tests without a bug; those that fail are no proof."""
@@ -117,10 +117,8 @@ class Runner:
         passed: set[str] = set()
         in_file = isinstance(bug, Bug) and "source" not in self._options
         with planting.in_file(bug, ROOT) if in_file and isinstance(bug, Bug) else contextlib.nullcontext():
-            for budget in (_SPECIFIC_S, _THOROUGH_S):
-                self._fork(files, plant, budget, result, passed)
-                if result["caught"] or result.get("again") or len(passed) == reach:
-                    break
+            budget = _THOROUGH_S if self._options.get("thorough") else _SPECIFIC_S
+            self._fork(files, plant, budget, result, passed)
         result["run"] = len(passed)
         if not result.get("again"):
             del result["files"]
@@ -175,20 +173,18 @@ class Runner:
         if not plant():
             tell("again \n")
             return
-        left, caught, begun, limited = budget, 0, time.monotonic(), budget < math.inf
-        for tests in files.values():
+        limited = budget < math.inf
+        left, caught, end = budget, 0, time.monotonic() + (_FORK_S if limited else math.inf)
+        for position, tests in enumerate(files.values()):
             failed = tried = 0
+            max_tried = _TRIED_TESTS[position > 0] if budget == _SPECIFIC_S else math.inf
             for number, test in enumerate(tests):
                 cost = self._calls.cost[test]
                 if test in passed:
                     continue
-                if (
-                    cost > left
-                    or (limited and failed >= _MAX_TESTS)
-                    or (tried >= _TRIED_TESTS and budget == _SPECIFIC_S)
-                ):
+                if cost > left or (limited and failed >= _MAX_TESTS) or tried >= max_tried:
                     break
-                if limited and time.monotonic() - begun > _FORK_S:
+                if time.monotonic() > end:
                     return
                 left -= cost
                 tried += 1
@@ -200,6 +196,8 @@ class Runner:
                 else:
                     failed += 1 if time.monotonic() - one_begun < _SLOW_S else _MAX_TESTS
                     tell(f"failed {test}\n")
+                    if limited:
+                        end = min(end, time.monotonic() + _FURTHER_S)
             caught += failed > 0
             if limited and caught >= MAX_FILES:
                 return

@@ -128,7 +128,11 @@ TRANSPORT = (
             "(header.version, header.job, header.tag) == (VERSION, self._ticket.job, self._ticket.tag)",
             "(header.job, header.tag) == (self._ticket.job, self._ticket.tag)",
         ),
-        ("epochs do not wrap", "self._next_epoch = (self._next_epoch + 1) % (1 << 32)", "self._next_epoch += 1"),
+        (
+            "epochs of a worker do not wrap",
+            "self._next_epoch = (self._next_epoch + 1) % (1 << 32)",
+            "self._next_epoch += 1",
+        ),
         ("a forged answer ends a session without a quorum", "elif self._ticket.quorum:", "else:"),
         (
             "a conflict with a payload is believed",

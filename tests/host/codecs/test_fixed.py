@@ -15,6 +15,7 @@ from hypothesis.extra import numpy as hnp
 from lanesum import codecs
 from lanesum.codecs import Aggregate, CodecContext, CodecError, FixedPoint
 from lanesum.codecs.base import uniform_contributors
+from lanesum.codecs.gathered import gathered_shape, summed
 from lanesum.codecs.kernels import reference
 from lanesum.codecs.kernels.dispatch import kernels
 from lanesum.codecs.kernels.interface import BlockUnits
@@ -124,6 +125,12 @@ def test_power_of_two_units_sum_whole_numbers_exactly(workers: int) -> None:
     assert all(not np.any(result.residual) for result in run.results)
 
 
+def test_power_of_two_is_its_own_unit() -> None:
+    codec = FixedPoint(workers=2, block=1, power_of_two=True)
+    run = simulate(codec, [np.ones(1, np.float32)] * 2)
+    assert run.aggregates[-1].tolist() == [2 * codec.peak]
+
+
 def test_powers_of_two_end_where_float32_does() -> None:
     x = np.array([0, DENORMAL, 1, 1.5, 2.0**126, FLOAT32_MAX], np.float32)
     run = simulate(FixedPoint(workers=2, block=1, power_of_two=True), [x, x])
@@ -172,6 +179,12 @@ def test_sum_and_quorum_count_the_contributors_only() -> None:
     np.testing.assert_allclose(total.values, vectors[0] + vectors[2] + vectors[3], rtol=1e-5, atol=1e-7)
     assert (total.results[1].residual == vectors[1]).all()
     assert total.results[0].residual is not None and np.abs(total.results[0].residual).max() < 1e-8
+
+
+def test_gathered_values_of_some_workers_are_refused() -> None:
+    context, words = CodecContext(workers=3, worker=0), np.zeros(6, np.uint32)
+    with pytest.raises(CodecError, match="Some of the 3 workers are not in a sum"):
+        summed(Aggregate(words, np.full(6, 2)), gathered_shape(2, 3), context)
 
 
 def test_uniform_contributors_of_different_counts_is_none() -> None:

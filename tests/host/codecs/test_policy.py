@@ -390,6 +390,11 @@ def test_mismatched_state_is_refused() -> None:
         Rule("fixed", max_density=2.0)
 
 
+def test_rule_fits_both_limits_of_its_size() -> None:
+    rule = Rule("fixed", min_size=2, max_size=3)
+    assert [rule.fits("x", size) for size in (1, 2, 3, 4)] == [False, True, True, False]
+
+
 def test_descriptions_tell_policies_apart() -> None:
     lines = {
         Policy(workers=2, **options).describe()

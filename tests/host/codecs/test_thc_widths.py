@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from lanesum import codecs
-from lanesum.codecs import THC, CodecError, ErrorFeedback, UnencodableError
-from lanesum.codecs.thc import WidthTHC
+from lanesum.codecs import THC, CodecContext, CodecError, ErrorFeedback, UnencodableError
+from lanesum.codecs.thc import WidthTHC, widths
+from lanesum.codecs.thc.backend import HostBackend
 from lanesum.codecs.thc.codec import DigitTHC
 from lanesum.codecs.thc.reference import digit_base
 from lanesum.errors import ConfigurationError
@@ -187,6 +188,19 @@ def test_workers_with_other_budgets_have_other_rounds() -> None:
     assert job[0].describe() == codecs.get("thc", workers=2, budget=2.0).describe()
     with pytest.raises(CodecError, match="rounds differ"):
         run(job, structured(2))
+
+
+def test_blocks_of_different_widths_have_different_dithers(monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds: list[int] = []
+
+    class Recorded(HostBackend):
+        def __init__(self, coder: Any, vector: Any, context: CodecContext, *others: Any) -> None:
+            seeds.append(context.seed)
+            super().__init__(coder, vector, context, *others)
+
+    monkeypatch.setattr(widths, "HostBackend", Recorded)
+    run([WidthTHC(workers=1, budget=4)], structured(1))
+    assert len(set(seeds)) == len(seeds) > 1
 
 
 @pytest.mark.parametrize("per_word", range(3, 17))
