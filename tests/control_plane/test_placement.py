@@ -88,6 +88,14 @@ def test_worker_at_upper_switch_is_own_rack() -> None:
     ]  # fmt: skip
 
 
+def test_job_without_addresses_may_use_all_hosts() -> None:
+    network = Network.of(load("star4"), loopback=True)
+    assert sorted(network.hosts_of(["127.0.0.1"] * 4, {"w1"})) == sorted(network.workers)
+    assert network.hosts_of(["127.0.0.1"] * 3, {network.workers[0]}) == network.workers[1:]
+    with pytest.raises(AdmissionError, match="The job has 5 workers, the controller's topology 4"):
+        network.hosts_of(["127.0.0.1"] * 5, ())
+
+
 def test_with_a_quorum_the_server_decides() -> None:
     (one,) = placed(ALL_WORKERS, STAR, quorum=3).assignments
     assert (one.role, one.threshold, one.uplink) == (Role.ASCEND | Role.QUORUM, 3, None)

@@ -19,7 +19,7 @@ from lanesum_control.jobs import Taken
 from lanesum_control.model import SwitchJob
 from lanesum_control.pipelines import bmv2_pipeline
 from lanesum_control.placement import Assignment
-from lanesum_control.quotas import SLOTS, TenantQuota, needs
+from lanesum_control.quotas import SLOTS, AdmissionRate, TenantQuota, needs
 from lanesum_control.switch import P4RuntimeSwitch
 from tests.control_plane.control_fakes import Site, request, what
 
@@ -45,6 +45,20 @@ def started(
 
 def best_effort(name: str, **fields: Any) -> JobRequest:
     return request(name, best_effort=True, slots=64, codec="fixed", **fields)
+
+
+def test_idle_tenant_saves_admissions_of_one_minute() -> None:
+    now = [0.0]
+    rate = AdmissionRate(2, lambda: now[0])
+    rate.take("blue")
+    now[0] = 3600.0
+    rate.take("blue")
+    rate.take("blue")
+    with pytest.raises(AdmissionError, match="Tenant 'blue' has used its 2 admissions per minute"):
+        rate.take("blue")
+    now[0] += 29.0
+    with pytest.raises(AdmissionError, match=r"Try again in 1\.0 s"):
+        rate.take("blue")
 
 
 def test_tenant_cannot_fill_a_table_of_a_switch() -> None:

@@ -258,7 +258,6 @@ P4RUNTIME = (
         "p4runtime",
         f"{_SWITCH}/p4runtime/digests.py",
         ("unacknowledged digests are sent again", "if sample in self._cache:", "if False:"),
-        ("an old timer sends a new list", "if generation == self._generation and", "if"),
         ("a timer of a sent list stays", "            self._engine_timer.cancel()\n", ""),
         (
             "a list without an acknowledgement is kept for ever",
@@ -389,15 +388,6 @@ PORTS = (
         ),
         ("joined packets lose the VLAN tag", "+ tag * is_tagged +", "+"),
         ("a truncated packet is split", " or size > len(rest):", ":"),
-    ),
-    *bugs(
-        "ports",
-        f"{_SWITCH}/ports/memory.py",
-        (
-            "a full batch clears the event",
-            "        if not self._waiting:\n            with contextlib",
-            "        if True:\n            with contextlib",
-        ),
     ),
     *bugs(
         "ports",

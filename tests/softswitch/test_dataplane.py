@@ -5,11 +5,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from lanesum_control.pipelines import bmv2_pipeline
-from lanesum_switch.api import ActionCall, InvalidArgumentError, Match, NotFoundError, SwitchError, TableEntry
+from lanesum_switch.api import (
+    ActionCall,
+    InvalidArgumentError,
+    Match,
+    NotFoundError,
+    PacketOut,
+    SwitchError,
+    TableEntry,
+)
 from lanesum_switch.dataplane import EmbeddedSwitch
 
 ETHERNET = bytes(12) + b"\x08\x00"
@@ -52,6 +61,23 @@ def test_queue_depth_of_egress_port_marks_from_threshold(depth: int | None, mark
     assert port == 5
     assert (frame[15] & 3 == 3) is marked
     assert asked == ([] if depth is None else [5])
+
+
+def test_failed_pass_sends_nothing_and_leaves_no_effects() -> None:
+    """A later pass of a packet fails: its copies do not leave, and its effects are not those of the next packet."""
+    switch = EmbeddedSwitch()
+
+    def run(port: int, frame: bytes, out: list[PacketOut], effects: list[Any], origin: object) -> None:
+        if origin is not None:
+            raise ZeroDivisionError
+        out.append(PacketOut(port, frame))
+        if frame:
+            effects.extend([(1, b"", "recirculated")] * 2)
+
+    switch._run = run
+    assert switch.process(1, b"x") == []
+    assert [one.frame for one in switch.process(1, b"")] == [b""]
+    assert (switch.counts.program_errors, switch.counts.dropped) == (1, 1)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import numpy as np
 
 from lanesum.aggregation.slots import Owner
 from lanesum.protocol import Header, Kind, Packet
+from lanesum.protocol.spec import WORD_BYTES
 from lanesum.server.jobs import MAX_KEPT_RESULTS, MemberIndex, ServerJob
 from lanesum.server.journal import Journal
 from lanesum.server.member_table import MemberTable
@@ -38,6 +39,21 @@ def test_horizon_of_results_out_of_order_survives_restart(tmp_path: Path) -> Non
     journal, cache = open_cache(tmp_path)
     assert cache.is_evicted(Header(chunk=4)) and cache.is_evicted(Header(chunk=5))
     assert not cache.is_evicted(Header(chunk=6))
+    journal.close()
+
+
+def test_record_with_a_damaged_word_is_not_read(tmp_path: Path) -> None:
+    journal, cache = open_cache(tmp_path)
+    for chunk in (1, 2):
+        record(cache, chunk)
+    journal.close()
+    (path,) = tmp_path.glob("*.journal")
+    record_bytes = path.stat().st_size // (journal.result_capacity + 1)
+    with path.open("r+b") as file:
+        file.seek(record_bytes - 2 * WORD_BYTES - 1)  # the first sum; a bitmap of each rack has room behind both
+        file.write(b"\x01")
+    journal, cache = open_cache(tmp_path)
+    assert cache.find(Header(chunk=1)) is None and cache.find(Header(chunk=2)) is not None
     journal.close()
 
 

@@ -16,7 +16,7 @@ from lanesum.aggregation.slots import ChunkOrder, Owner, order_of
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import HEADER_DTYPE, Header, Packet
-from lanesum.protocol.spec import HEADER, HEADER_BYTES, Flag, Kind
+from lanesum.protocol.spec import HEADER, HEADER_BYTES, MAX_RACKS, MAX_WORDS, Flag, Kind
 from lanesum.server import MemberIndex, ServerJob
 from lanesum.server.aggregator import Refusal
 from lanesum.server.native_aggregator import NativeAggregator
@@ -225,6 +225,7 @@ BAD_JOBS: list[tuple[dict[str, Any], str]] = [
     ({"quorum": 4}, "quorum = 4"),
     ({"kept_results": 0}, "kept_results = 0"),
     ({"accumulator_words": 1}, "accumulator_words = 1"),
+    ({"accumulator_words": MAX_WORDS - MAX_RACKS + 1}, "accumulator_words = 16337: expected 2 to 16336"),
     (
         {"accumulator_words": 5, "ops": (LaneOp.EXPAND8,)},
         r"EXPAND8 sums whole groups of 2 words, which do not fill packets of 5",

@@ -36,6 +36,13 @@ def test_injector_without_rules_passes_every_packet() -> None:
     assert injector().apply("up", b"anything", 3.5) == [(3.5, b"anything")]
 
 
+def test_packet_behind_a_delayed_one_waits_for_it() -> None:
+    one, data = injector("{kind: delay, delay_ms: 100, nth: 1}"), frame(datagram(chunk=0))
+    assert one.apply("up", data, 0.0) == [(0.1, data)]
+    assert one.apply("up", data, 0.01) == [(0.1, data)]
+    assert one.apply("up", data, 0.2) == [(0.2, data)]
+
+
 RULES = (
     "{kind: drop, probability: 0.2}",
     "{kind: duplicate, probability: 0.2, delay_ms: 3, copies: 2}",

@@ -9,6 +9,9 @@ import pytest
 
 from lanesum_control.protobufs import p4runtime_pb2 as p4rt
 
+from lanesum_switch.p4runtime.arbitration import Arbitration, Connection
+from lanesum_switch.p4runtime.status import StatusError
+
 from .client import OK, Client, Outcome, Program, exact
 
 BIG = 1 << 64
@@ -175,3 +178,16 @@ def test_roles_are_ignored(client: Client) -> None:
 
 def test_capabilities(fresh: Client) -> None:
     assert fresh.stub.Capabilities(p4rt.CapabilitiesRequest()).p4runtime_api_version == "1.3.0"
+
+
+def test_backup_learns_that_the_primary_asked_for_its_id() -> None:
+    arbitration, primary, backup = Arbitration(1), Connection(), Connection()
+    arbitration.add(backup, 1)
+    arbitration.add(primary, 2)
+    while backup.take() is not None:
+        pass
+    with pytest.raises(StatusError, match="Another controller has election id 1"):
+        arbitration.update(primary, 1)
+    assert arbitration.is_primary(backup) and not arbitration.is_primary(primary)
+    news = backup.take()
+    assert news is not None and news.arbitration.status.message == "You are primary"

@@ -29,6 +29,22 @@ def test_cancelled_tasks_leave_memory_before_their_time() -> None:
     assert not any(task.cancelled for task in kept)
 
 
+def test_failing_task_ends_neither_itself_nor_others() -> None:
+    scheduler, runs = Scheduler(), list[int]()
+    twice = threading.Event()
+
+    def fail() -> None:
+        runs.append(1)
+        if len(runs) == 2:
+            twice.set()
+        raise ValueError
+
+    scheduler.start()
+    scheduler.every(0.001, fail)
+    assert twice.wait(30)
+    scheduler.stop()
+
+
 def test_full_digest_lists_leave_no_timers() -> None:
     """The timer of a list that was sent because it was full may be hours away, and packets fill lists."""
     scheduler, sent = Scheduler(), list[p4rt.StreamMessageResponse]()

@@ -56,6 +56,7 @@ def test_selection_by_port_and_job() -> None:
     assert Selection(job=3).packets(mine) == [mine]
     assert Selection(job=3).packets(other) == []
     assert Selection(ports=(5,)).packets(mine) == []
+    assert Selection(ports=(40000,)).packets(mine) == [mine]
     assert Selection(ports=(5, 6)).packets(frame(payload(3), 6)) == [frame(payload(3), 6)]
 
 

@@ -42,9 +42,9 @@ def test_meter_colors_by_rate(switch: EmbeddedSwitch, clock: Clock) -> None:
     meter = switch.meters["I.limit"]
     assert ask(switch, 6, 2)[0] == 0
     meter.write(2, MeterRates(cir=1, cburst=1, pir=2, pburst=2))
-    assert [ask(switch, 6, 2)[0] for _ in range(3)] == [0, 1, 2]
-    clock.now += SECOND
-    assert [ask(switch, 6, 2)[0] for _ in range(3)] == [0, 1, 2]
+    for idle_s in (0, 1, 5):  # a burst size limits the tokens of a longer time
+        clock.now += idle_s * SECOND
+        assert [ask(switch, 6, 2)[0] for _ in range(3)] == [0, 1, 2]
     assert meter.read(2) == MeterRates(1, 1, 2, 2)
     with pytest.raises(NotFoundError, match=rf"Meter I\.limit has no cell -1: its size is {meter.size}"):
         meter.read(-1)
@@ -70,3 +70,5 @@ def test_register_bank_wrong_cell_or_value_raises() -> None:
         with pytest.raises(InvalidArgumentError, match=f"{value} does not fit register high, which has 16 bits"):
             bank.write("high", 3, value)
     assert (bank.read("low", 3), bank.read("high", 3)) == (0xFFFF, 0)
+    bank.write("low", 3, 0x0F0F)
+    assert (bank.read("low", 3), bank.read("high", 3)) == (0x0F0F, 0)

@@ -139,6 +139,15 @@ def test_idle_timeout_is_reported_once_per_period(switch: EmbeddedSwitch, clock:
     assert list(switch.expire_idle(clock.now)) == []
 
 
+def test_changed_entry_is_not_idle(switch: EmbeddedSwitch, clock: Clock) -> None:
+    table = switch.tables["I.timed_table"]
+    table.insert(TableEntry((Match(1),), answer(1), idle_timeout_ns=SECOND))
+    clock.now = SECOND * 3 // 4
+    table.modify(TableEntry((Match(1),), answer(2), idle_timeout_ns=SECOND))
+    clock.now = SECOND * 3 // 2
+    assert list(switch.expire_idle(clock.now)) == []
+
+
 def test_invalid_program_keeps_previous_one(switch: EmbeddedSwitch) -> None:
     switch.tables["I.exact_table"].insert(TableEntry((Match(1), Match(2)), answer(3)))
     with pytest.raises(InvalidArgumentError):
