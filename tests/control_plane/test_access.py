@@ -21,7 +21,7 @@ from lanesum.keep_alive import KeepAlive
 from lanesum.rpc import controller as rpc
 from lanesum.rpc.caller import UNAUTHENTICATED, Caller, Role
 from lanesum_control import tokens
-from lanesum_control.access import UNKNOWN, Access
+from lanesum_control.access import UNKNOWN, Access, sees
 from lanesum_control.controller import Controller
 from lanesum_control.service import ControllerService
 from lanesum_control.store import Store
@@ -354,3 +354,17 @@ def test_refused_calls_are_events_with_caller_and_source(
     ]
     assert all(event.source.startswith("ipv4:127.0.0.1") for event in refused)
     assert not any("no-such-token" in event.line() for event in controller.events.since())
+
+
+def test_caller_without_a_name_sees_no_job() -> None:
+    for role in (Role.TENANT, Role.WORKER):
+        assert not sees(Caller("", role), "", "")
+    assert sees(Caller("blue", Role.TENANT), "job", "blue") and not sees(Caller("blue", Role.TENANT), "blue", "red")
+    assert sees(Caller("job", Role.WORKER), "job", "blue") and not sees(Caller("blue", Role.WORKER), "job", "blue")
+
+
+def test_caller_with_two_lines_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "tokens"
+    path.write_text("".join(f"blue tenant {tokens.token_hash(token)}\n" for token in "ab"))
+    with pytest.raises(ConfigurationError, match="line 2 names a caller a second time"):
+        tokens.read(path)

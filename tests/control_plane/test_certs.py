@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import datetime
 import importlib
 import stat
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
@@ -120,3 +122,9 @@ def test_commands_make_an_authority_and_issue(tmp_path: Path) -> None:
     assert issued.exit_code == 0 and issued.output.strip() == f"{folder}/alice"
     refused = invoke(["certs", "issue", str(tmp_path), "alice", "--role", "tenant"])
     assert refused.exit_code == 2 and "Make one (lanesum certs init)" in refused.output
+
+
+def test_certificate_is_valid_where_a_clock_is_behind(certs: ModuleType, tmp_path: Path) -> None:
+    folder = certs.Authority.create(tmp_path).issue("operator", Role.OPERATOR)
+    certificate = x509.load_pem_x509_certificate((folder / "tls.crt").read_bytes())
+    assert certificate.not_valid_before_utc < datetime.datetime.now(datetime.UTC) - datetime.timedelta(minutes=4)

@@ -327,7 +327,6 @@ ACCESS = (
             "stamp = stat.st_mtime_ns, stat.st_ino, stat.st_size",
             "stamp = int(stat.st_mtime), 0, 0",
         ),
-        ("a refused token file removes all callers", 'what = "names a caller', 'found.clear(); what = "names a caller'),
     ),
     *bugs(
         "access",
