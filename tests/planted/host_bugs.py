@@ -37,7 +37,7 @@ SESSION = (
             "if False:",
         ),
         (
-            "later all-reduces overtake one with rounds left",
+            "later all-reduces begin before one with rounds left",
             "            if not all_reduce.all_rounds_started:\n                return False\n",
             "",
         ),

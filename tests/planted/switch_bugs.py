@@ -257,7 +257,7 @@ P4RUNTIME = (
     *bugs(
         "p4runtime",
         f"{_SWITCH}/p4runtime/digests.py",
-        ("unacknowledged digests are sent again", "if sample in self._cache:", "if False:"),
+        ("unacknowledged digests are retransmitted", "if sample in self._cache:", "if False:"),
         ("a timer of a sent list stays", "            self._engine_timer.cancel()\n", ""),
         (
             "a list without an acknowledgement is kept for ever",
@@ -414,7 +414,7 @@ PORTS = (
         ),
         ("damage leaves a byte as it was", "changed[at] ^= 1 + rng.below(255)", "changed[at] ^= rng.below(256)"),
         (
-            "delayed packets overtake each other",
+            "delayed packets arrive out of order",
             "            self._in_order_from[direction] = start\n",
             "            pass\n",
         ),
