@@ -41,7 +41,7 @@ def test_watch_without_news_has_no_answer() -> None:
     assert one.poll() == {"state": "ready", "asked": True}
 
 
-def test_end_of_a_stream_of_an_earlier_incarnation_is_no_sign_of_life(site: Site) -> None:
+def test_stream_of_earlier_incarnation_is_no_sign_of_life(site: Site) -> None:
     controller = site.start()
     controller.admit(request(lease_s=10.0))
     ticket = controller.join("a", 0, Taken("one", "here"))
@@ -54,7 +54,7 @@ def test_end_of_a_stream_of_an_earlier_incarnation_is_no_sign_of_life(site: Site
     assert controller.jobs() == []
 
 
-def test_living_worker_is_not_replaced_before_the_start(site: Site) -> None:
+def test_living_worker_is_not_replaced_before_start(site: Site) -> None:
     controller = site.start()
     controller.admit(request())
     ticket = controller.join("a", 0, Taken("one", "here"))

@@ -42,15 +42,14 @@ def add(found: Mapping[str, Mapping[str, Any]]) -> None:
 
     The result without a bug has the tests that fail anyway: they caught nothing.
     """
-    known: dict[str, Any] = results()
+    new = {name: result["caught"] for name, result in found.items() if not result.get("again")}
     fail_anyway = set(catching({"": found[""]})) if "" in found else set()
-    for name, result in found.items():
-        if not result.get("again"):
-            kept = {
-                file: [test for test in tests if f"{file}::{test}" not in fail_anyway]
-                for file, tests in result["caught"].items()
-            }
-            known[name] = {file: tests for file, tests in kept.items() if tests}
+    known: dict[str, dict[str, list[str]]] = {}
+    for name, caught in {**results(), **new}.items():
+        kept = {
+            file: [test for test in tests if f"{file}::{test}" not in fail_anyway] for file, tests in caught.items()
+        }
+        known[name] = {file: tests for file, tests in kept.items() if tests}
     names = [bug.name for bug in (*BUGS, *MUTANTS) if bug.name in known]
     lines = (json.dumps({"bug": name, "caught": known[name]}, ensure_ascii=False) for name in names)
     RESULTS.write_text("".join(f"{line}\n" for line in lines))
@@ -89,8 +88,8 @@ def write() -> None:
             in_long[SIMULATOR_TEST] = 1
         where = _SHORT if in_short else _LONG if in_long else _NONE if name in found else _NOT_RUN
         totals[area][where] += 1
-        by = ", ".join(f"{path.removeprefix('tests/')} {count}" for path, count in (in_short or in_long).items())
-        module = file.partition("/")[2].removeprefix("lanesum_") if file else "see the catalogue"
+        by = ", ".join(f"{Path(path).stem} {count}" for path, count in [*(in_short or in_long).items()][:2])
+        module = Path(file).stem if file else "see the simulator"
         rows[area].append(f"| {name} | {module} | {by} | {where} |")
     DOCUMENT.write_text(_text(rows, totals))
 
@@ -135,7 +134,7 @@ every bug must stay caught by another one.
 `tests/planted/` has the catalogue. Each bug replaces one piece of text in one source file. The mutants of the
 [simulator](simulator.md#planted-bugs) are planted too; `tests/lab/simulator/test_mutants.py` catches all of them.
 
-```sh
+```text
 python -m tests.planted calls    # record which functions each test of make test calls
 python -m tests.planted run      # plant each bug that was not caught yet (--only TEXT, --area AREA, --tests PATH)
 python -m tests.planted report   # write this page for the present split of the tests
