@@ -311,7 +311,7 @@ def test_packages_install_beside_packages_of_other_projects(
     assert answer.returncode == 0, answer.stdout
 
 
-def test_resolver_reports_a_controller_that_pins_an_old_protobuf(
+def test_resolver_reports_controller_pinning_old_protobuf(
     wheels: dict[str, Path], index: list[str], environment: Path, tmp_path: Path
 ) -> None:
     """The test above can fail, with the words of pip."""
@@ -339,7 +339,7 @@ def shared(index: list[str], environment: Path) -> Path:
 
 
 @pytest.mark.parametrize("order", [1, -1], ids=["lanesum first", "lanesum last"])
-def test_controller_and_packages_of_other_projects_share_a_process(shared: Path, order: int) -> None:
+def test_controller_and_other_projects_share_a_process(shared: Path, order: int) -> None:
     """Generated modules register messages in one pool, which refuses a second definition of a name."""
     modules = [
         "lanesum_control.client",

@@ -41,7 +41,7 @@ def test_watch_without_news_has_no_answer() -> None:
     assert one.poll() == {"state": "ready", "asked": True}
 
 
-def test_stream_of_earlier_incarnation_is_no_sign_of_life(site: Site) -> None:
+def test_stream_of_earlier_incarnation_is_not_alive(site: Site) -> None:
     controller = site.start()
     controller.admit(request(lease_s=10.0))
     ticket = controller.join("a", 0, Taken("one", "here"))

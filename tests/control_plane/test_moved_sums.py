@@ -15,7 +15,7 @@ from lanesum_control.pipelines import CompiledPipeline
 from lanesum_control.store import Store
 
 
-def test_sums_are_back_only_at_a_switch_that_sums() -> None:
+def test_sums_are_back_only_at_summing_switch() -> None:
     events = EventLog(Store())
     moved, jobs = MovedSums(events), {"a": SimpleNamespace(number=1)}
 

@@ -371,7 +371,7 @@ ADMISSION = (
         ("a token hash has a suffix", 're.fullmatch("([0-9a-f]{64})?"', 're.match("([0-9a-f]{64})?"'),
         (
             "a quota exceeds the slots of its job",
-            '"quota": (self.guaranteed, 0, self.slots),',
+            '"quota": (self.guaranteed, 0, self.in_flight),',
             '"quota": (self.guaranteed, 0, MAX_SLOTS),',
         ),
         ("a job has a name that cannot be printed", "if not self.name.isprintable():", "if False:"),

@@ -30,7 +30,7 @@ def test_enclosing_functions_are_outermost_first() -> None:
     assert enclosing(_SOURCE, 1) == []
 
 
-def test_calls_select_tests_by_function_and_order_specific_ones_first(tmp_path: Path) -> None:
+def test_calls_select_tests_by_function_specific_first(tmp_path: Path) -> None:
     rows = [
         ["tests/test_all.py::test_everything", "call", ["window.py:5", "a.py:1", "b.py:1"], 0.1],
         ["tests/test_all.py::test_slow", "call", ["window.py:5"], 2.0],

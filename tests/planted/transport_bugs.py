@@ -125,15 +125,15 @@ TRANSPORT = (
         f"{_HOST}/transport/round_sequence.py",
         (
             "results of another version are accepted",
-            "(header.version, header.job, header.tag) == (VERSION, self._ticket.job, self._ticket.tag)",
-            "(header.job, header.tag) == (self._ticket.job, self._ticket.tag)",
+            "(header.version, header.job, header.tag) == (VERSION, self.ticket.job, self.ticket.tag)",
+            "(header.job, header.tag) == (self.ticket.job, self.ticket.tag)",
         ),
         (
             "epochs of a worker do not wrap",
             "self._next_epoch = (self._next_epoch + 1) % (1 << 32)",
             "self._next_epoch += 1",
         ),
-        ("a forged answer ends a session without a quorum", "elif self._ticket.quorum:", "else:"),
+        ("a forged answer ends a session without a quorum", "elif self.ticket.quorum:", "else:"),
         (
             "a conflict with a payload is believed",
             "if header.kind == Kind.CONFLICT and len(datagram) == HEADER_BYTES:",

@@ -8,7 +8,6 @@ import grpc
 import pytest
 
 from lanesum_control.protobufs import p4runtime_pb2 as p4rt
-
 from lanesum_switch.p4runtime.arbitration import Arbitration, Connection
 from lanesum_switch.p4runtime.status import StatusError
 
@@ -180,7 +179,7 @@ def test_capabilities(fresh: Client) -> None:
     assert fresh.stub.Capabilities(p4rt.CapabilitiesRequest()).p4runtime_api_version == "1.3.0"
 
 
-def test_backup_learns_that_the_primary_asked_for_its_id() -> None:
+def test_backup_learns_that_primary_has_its_id() -> None:
     arbitration, primary, backup = Arbitration(1), Connection(), Connection()
     arbitration.add(backup, 1)
     arbitration.add(primary, 2)
