@@ -95,7 +95,7 @@ def test_tensors_not_dense_or_not_floats_are_refused(tensor: torch.Tensor, says:
         for call in (session.all_reduce, session.all_reduce_async):
             with pytest.raises(ConfigurationError, match=says):
                 call(tensor)
-        assert session.stats.packets_sent == 0
+        assert session.stats.rounds == 0
         assert session.all_reduce(np.ones(3, np.float32)).tolist() == [1, 1, 1], "the session continues"
 
 

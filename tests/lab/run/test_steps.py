@@ -17,6 +17,7 @@ from lanesum_lab.run.commands import Scratch
 from lanesum_lab.run.plan import RunPlan, make_plan
 from lanesum_lab.run.supervisor import RunSupervisor
 from lanesum_switch.faults.topology_names import CONTROLLER
+from tests.waiting import wait_until
 
 
 @pytest.fixture
@@ -50,6 +51,7 @@ def test_admit_with_ended_process_fails_at_once(tmp_path: Path, plan: RunPlan) -
 def test_wait_ready_without_the_line_shows_the_log(tmp_path: Path) -> None:
     with RunSupervisor(tmp_path / "logs") as supervisor:
         child = supervisor.start("controller", ["sh", "-c", "echo still connecting; exec sleep 60"])
+        wait_until(lambda: "still connecting" in (tmp_path / "logs" / "controller.log").read_text())
         with pytest.raises(ProcessFailedError, match=r"not ready after 0\.5 s.*\n.*still connecting"):
             supervisor.wait_ready(child, 0.5)
 
