@@ -66,9 +66,10 @@ class Access:
             return
         who = described(caller)
         takes_over = caller.role is Role.WORKER and bool(message.get("take_over"))
-        if method not in _CALLS[caller.role] or takes_over:
+        of_all_jobs = method in _OF_ALL_JOBS and "job" not in message
+        if method not in _CALLS[caller.role] or takes_over or (of_all_jobs and caller.name == ""):
             raise tls.AccessError(f"{who} may not call {method}.", "Call with the token of an operator or tenant.")
-        if method in _OF_ALL_JOBS and "job" not in message:
+        if of_all_jobs:
             return
         if method in _BY_NUMBER:
             about = message.get("job")

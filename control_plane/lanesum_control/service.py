@@ -16,7 +16,7 @@ from lanesum.rpc.caller import Caller, Role
 from lanesum.rpc.calls import RefusedError
 from lanesum.rpc.json_grpc import STANDBY
 from lanesum.rpc.serving import Handler, JsonService, Messages
-from lanesum.rpc.tls import import_grpc
+from lanesum.rpc.tls import AccessError, import_grpc
 from lanesum_control.access import Access, sees
 from lanesum_control.admitted import AdmittedJob
 from lanesum_control.controller import Controller
@@ -178,6 +178,10 @@ class ControllerService(Serving):
                     job = _job_of(method, message)
                     whom = job if isinstance(job, str) else CONTROLLER
                     controller.events.add(whom, f"refused: {method}: {error.what}", caller)
+                if isinstance(error, AccessError):
+                    codes = import_grpc().StatusCode
+                    code = codes.PERMISSION_DENIED if caller.name else codes.UNAUTHENTICATED
+                    raise RefusedError(code, str(error)) from error
                 raise
 
         if (spans := self._spans) is None or method not in (rpc.JOIN, *rpc.CHANGES):

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import grpc
 import pytest
 
 from lanesum import environment
@@ -19,6 +20,7 @@ from lanesum.errors import ConfigurationError
 from lanesum.join import join
 from lanesum.keep_alive import KeepAlive
 from lanesum.rpc import controller as rpc
+from lanesum.rpc import tls
 from lanesum.rpc.caller import UNAUTHENTICATED, Caller, Role
 from lanesum_control import tokens
 from lanesum_control.access import UNKNOWN, Access, sees
@@ -165,11 +167,32 @@ def test_caller_without_valid_token_has_no_rights(address: str, files: Path, act
     admit(address, files, "a", "w1")
     tokens.write_token(files / "wrong", tokens.new_token())
     act_as(name)
-    assert rpc.call(address, rpc.JOBS, {}) == {"jobs": []}
-    with pytest.raises(rpc.ControllerError, match=r"A caller without a token, or with one that is unknown .* may not"):
-        rpc.call(address, rpc.ADMIT, {"name": "b", "workers": ["w2"]})
+    for method in sorted(TENANT_CALLS | {rpc.JOBS, rpc.LIVE}):
+        message = {"name": "b", "workers": ["w2"]} if method == rpc.ADMIT else {}
+        with pytest.raises(rpc.ControllerError, match=r"without a token, or with one that is unknown .* may not"):
+            rpc.call(address, method, message)
     with pytest.raises(rpc.ControllerError, match="has no job 'a'"):
         join(controller=address, job="a", worker=0)
+
+
+@pytest.mark.parametrize("command", [["job", "list"], ["job", "list", "--json"], ["top", "--once"], ["job", "events"]])
+def test_command_with_withdrawn_token_fails(address: str, files: Path, act_as: Any, command: list[str]) -> None:
+    act_as("alice")
+    assert invoke([*command, "--controller", address]).exit_code == 0
+    tokens.remove(files / "tokens", "alice")
+    done = invoke([*command, "--controller", address])
+    assert done.exit_code == 1 and "with one that is unknown" in done.output
+
+
+@pytest.mark.parametrize(("name", "code"), [("wrong", "UNAUTHENTICATED"), ("alice", "PERMISSION_DENIED")])
+def test_refused_access_has_its_status_code(address: str, files: Path, act_as: Any, name: str, code: str) -> None:
+    tokens.write_token(files / "wrong", tokens.new_token())
+    act_as(name)
+    with grpc.insecure_channel(address) as channel:
+        method = channel.unary_unary(f"/{rpc.SERVICE}/{rpc.COUNTERS}")
+        with pytest.raises(grpc.RpcError) as refused:
+            method(b"{}", metadata=tls.metadata(address), wait_for_ready=True, timeout=60)
+    assert refused.value.code() is grpc.StatusCode[code]
 
 
 def test_every_method_has_a_role() -> None:
