@@ -158,8 +158,8 @@ def mininet_network(
     log_module.lg.ch.setStream(log)
     net = net_module.Mininet(switch=ProgrammedSwitch, controller=None, autoSetMacs=False)
     try:
-        for switch in topology.switches():
-            net.addSwitch(switch)
+        for number, switch in enumerate(topology.switches(), start=1):
+            net.addSwitch(switch, dpid=f"{number:x}")  # else Mininet needs a number in the name
         for name in topology.hosts():
             node = topology.nodes[name]
             net.addHost(name, ip=f"{node.ip}/24", mac=node.mac_text)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -15,6 +16,7 @@ from lanesum.errors import MissingToolError
 from lanesum_control.topology import load
 from lanesum_lab.run import mininet_net
 from lanesum_lab.run.mininet_net import MininetNetwork, NetworkError
+from tests.lab.run.trainings import needs_mininet
 
 
 class RefusingNetwork:
@@ -42,6 +44,40 @@ def test_mininet_that_is_not_installed_is_an_error(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(mininet_net, "mininet_path", lambda: None)
     with pytest.raises(MissingToolError, match=r"The Python package of Mininet is not installed\. Run: apt install"):
         mininet_net._import_mininet()
+
+
+def test_mininet_switch_has_id_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    ids: dict[str, str] = {}
+
+    class RecordingMininet:
+        """Network that takes switches, and no host."""
+
+        def __init__(self, **_options: Any) -> None: ...
+
+        def addSwitch(self, name: str, dpid: str) -> None:
+            ids[name] = dpid
+
+        def addHost(self, name: str, **_options: Any) -> None:
+            raise OSError(f"no namespace for {name}")
+
+    log = SimpleNamespace(lg=SimpleNamespace(ch=SimpleNamespace(setStream=lambda _log: None)))
+    modules = (SimpleNamespace(Mininet=RecordingMininet), SimpleNamespace(Switch=object), SimpleNamespace(), log)
+    monkeypatch.setattr(mininet_net, "_import_mininet", lambda: modules)
+    with (
+        pytest.raises(NetworkError, match=r"Mininet could not build twojobs: no namespace for a1\. Clean up"),
+        mininet_net.mininet_network(load("twojobs")),
+    ):
+        pass
+    assert ids.keys() == {"spine", "rack1", "rack2"}
+    assert sorted(int(one, 16) for one in ids.values()) == [1, 2, 3]
+
+
+@needs_mininet
+def test_mininet_starts_switch_without_digit_in_name() -> None:
+    with mininet_net.mininet_network(load("twojobs")) as network:
+        links = subprocess.run(network.command("spine", ["ip", "-o", "link"]), capture_output=True, text=True)
+        assert set(network.switch_interfaces("spine")) == {1, 2, 5, 8}
+        assert all(f" {interface}@" in links.stdout for interface in network.switch_interfaces("spine").values())
 
 
 def test_relay_that_cannot_be_inserted_is_an_error() -> None:
