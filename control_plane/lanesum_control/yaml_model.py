@@ -80,6 +80,7 @@ def parse(
         root = yaml.compose(text, Loader=yaml.SafeLoader)
         if root is not None and _num_values(root, {}) > _MAX_VALUES:
             raise ValueError(f"with its aliases it has more than {_MAX_VALUES} values")
+        duplicate = _duplicate_key(root)
         data = yaml.safe_load(text)
     except yaml.MarkedYAMLError as problem:
         line = problem.problem_mark.line + 1 if problem.problem_mark else 1
@@ -89,6 +90,12 @@ def parse(
         raise error(f"{source}: invalid YAML: {reason}.") from problem
     if root is None:
         raise error(f"{source}:1: the file is empty.")
+    if duplicate is not None:
+        first, second = (key.start_mark.line + 1 for key in duplicate)
+        raise error(
+            f"{source}:{second}: duplicate key {duplicate[1].value!r}, which line {first} has already.",
+            "Remove or rename one of the two.",
+        )
     try:
         return model.model_validate(data, context=context)
     except ValidationError as problem:
@@ -114,6 +121,30 @@ def _num_values(node: yaml.Node, known: dict[int, int]) -> int:
         children = [one for pair in items for one in pair] if isinstance(node, yaml.MappingNode) else items
         known[id(node)] = 1 + sum(_num_values(child, known) for child in children)
     return known[id(node)]
+
+
+def _duplicate_key(root: yaml.Node | None) -> tuple[yaml.Node, yaml.Node] | None:
+    """Return the first key that its mapping has already, after that one; None if all mappings have different keys.
+
+    PyYAML would use the last of the values without an error (YAML 1.2.2, section 3.2.1.3).
+    """
+    found, visited = [], set()
+    todo = [] if root is None else [root]
+    while todo:
+        node = todo.pop()
+        if id(node) in visited:  # an alias
+            continue
+        visited.add(id(node))
+        if isinstance(node, yaml.MappingNode):
+            keys: dict[tuple[str, str], yaml.Node] = {}
+            for key, value in node.value:
+                todo += (key, value)
+                if isinstance(key, yaml.ScalarNode):
+                    first = keys.setdefault((key.tag, key.value), key)
+                    found += [] if first is key else [(first, key)]
+        elif isinstance(node, yaml.SequenceNode):
+            todo += node.value
+    return min(found, key=lambda keys: int(keys[1].start_mark.index), default=None)
 
 
 def _line(node: yaml.Node, location: tuple[int | str, ...]) -> int:

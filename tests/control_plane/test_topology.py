@@ -180,6 +180,24 @@ def check_line(text: str, old: str, new: str, says: str) -> None:
         assert line == line_of(broken, new.split("\n")[0]), str(caught.value)
 
 
+@pytest.mark.parametrize("key", ["w2", "'w2'", '"\\x772"'], ids=["plain", "quoted", "escaped"])
+def test_duplicate_key_is_refused_with_its_line(key: str) -> None:
+    old = "  server: {kind: server"
+    broken = STAR4.replace(old, f"  {key}: {{kind: worker, ip: 10.19.0.9}}\n  {key}: {{}}\n{old}", 1)
+    first, second = line_of(broken, "w2: {kind: worker, ip: 10.19.0.2"), line_of(broken, "10.19.0.9")
+    with pytest.raises(TopologyError) as caught:
+        parse(broken, "x.yaml")
+    assert str(caught.value) == (
+        f"x.yaml:{second}: duplicate key 'w2', which line {first} has already. Remove or rename one of the two."
+    )
+
+
+def test_key_that_overrides_a_merged_one_is_accepted() -> None:
+    merged = STAR4.replace("w1: {kind", "w1: &w {kind").replace("w2: {kind: worker, ", "w2: {<<: *w, ")
+    assert merged.count("*w") == 1
+    assert parse(merged, "x.yaml") == load("star4")
+
+
 def test_missing_and_empty_files(tmp_path: Path) -> None:
     with pytest.raises(TopologyError, match=r"the topology 'nowhere'.*star4"):
         load("nowhere")

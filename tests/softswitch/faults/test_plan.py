@@ -60,6 +60,8 @@ processes:
     [
         ("", "p:1: the file is empty"),
         ("rules: [", "p:1: "),
+        ("rules:\n  - {kind: drop}\nseed: 1\nrules: []", "p:4: duplicate key 'rules', which line 1 has already."),
+        ("rules:\n  - {kind: drop, nth: 1,\n     nth: 2}", "p:3: duplicate key 'nth', which line 2 has already."),
         ("rules:\n  - {kind: vanish}", "p:2: rules.0.kind: Input should be 'drop', 'duplicate'"),
         ("rules:\n  - {kind: drop}\n  - {kind: drop, probability: 2}", "p:3: rules.1.probability:"),
         ("rules:\n  - {kind: drop, nth: 0}", "p:2: rules.0.nth"),
