@@ -142,6 +142,9 @@ class _StateWriter:
     def _select(self, goto: Goto) -> None:
         state = self.state
         if not state.keys or not state.transitions:
+            for expr, _ in state.keys:
+                if isinstance(expr, ir.Lookahead):
+                    self._lookahead(expr)  # its check alone: the value is not used
             self._leave(goto, state.default)
             return
         keys = []
@@ -259,8 +262,9 @@ class _StateWriter:
             self.at = None
 
     def _lookahead(self, expr: ir.Lookahead) -> Value:
-        """Return the bits of a lookahead; where the packet is too short, the bits that are there."""
+        """Write the check that the packet has the bits of a lookahead; return them."""
         first, end = expr.offset // 8, (expr.offset + expr.bits + 7) // 8
+        self._need(str(end))
         start = f"offset + {first}" if self.at is None else str(self.at + first)
         stop = f"offset + {end}" if self.at is None else str(self.at + end)
         shift = end * 8 - expr.offset - expr.bits
@@ -279,9 +283,6 @@ class _StateWriter:
             source = self.layout.field_local(value.header, value.name)
             self._line(f"{self.layout.field_local(target.header, target.name)} = {source}")
             return
-        for part in ir.walk(value):
-            if isinstance(part, ir.Lookahead):
-                self._need(str((part.offset + part.bits + 7) // 8))
         self._line(self.layout.store(target, self.context.expressions.value(value, self.scope)))
 
     def _verify(self, condition: ir.Expr, error: ir.Expr) -> None:

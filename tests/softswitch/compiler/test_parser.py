@@ -7,10 +7,12 @@ The program prepends (error, seen, note) to every packet.
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from lanesum_switch.dataplane import EmbeddedSwitch
-from tests.softswitch.conftest import Load
+from tests.softswitch.conftest import PROGRAMS, Load
 
 TOO_SHORT, STACK_FULL, BAD_MAGIC, HEADER_TOO_SHORT = 1, 2, 3, 4
 
@@ -88,6 +90,33 @@ def test_verify_advance_masks_and_value_sets(switch: EmbeddedSwitch) -> None:
 def test_packet_shorter_than_first_header_is_too_short(switch: EmbeddedSwitch) -> None:
     (out,) = switch.process(0, b"\x4c")
     assert out.frame == bytes([TOO_SHORT, 0, 0, 0, 0x4C])
+
+
+@pytest.mark.parametrize("selects", [True, False], ids=["select", "default-alone"])
+@pytest.mark.parametrize(("command", "labels"), [(3, ""), (1, label(7, 1))], ids=["constant-offset", "after-loop"])
+def test_select_by_lookahead_needs_its_bits(selects: bool, command: int, labels: str) -> None:
+    """P4_16 specification, section 12.8.3; BMv2, ``ParseState::find_next_state``."""
+    program = json.loads((PROGRAMS / "parsing.json").read_text())
+    states = {state["name"]: state for state in program["parsers"][0]["parse_states"]}
+    states["labels"]["transitions"][1]["next_state"] = "either"
+    short = {"type": "hexstr", "value": "0x000102", "mask": None, "next_state": "short"}
+    accept = {"type": "default", "value": None, "mask": None, "next_state": None}
+    states["either"] |= {
+        "parser_ops": [],
+        "transition_key": [{"type": "lookahead", "value": [4, 20]}],
+        "transitions": [short, accept] if selects else [accept],
+    }
+    switch = EmbeddedSwitch()
+    switch.load(json.dumps(program).encode())
+    seen = LABELS if labels else 0
+    matched = seen | SHORT if selects else seen
+
+    assert send(switch, command, labels + "f00102aa") == (0, matched, 0, labels + "f00102aa")
+    assert send(switch, command, labels + "f00103") == (0, seen, 0, labels + "f00103")
+    assert switch.counts.parser_errors == 0
+    for rest in ("", "f0", "f001", "0000"):
+        assert send(switch, command, labels + rest) == (TOO_SHORT, seen, 0, labels + rest)
+    assert switch.counts.parser_errors == 4
 
 
 def test_parser_loop_without_extract_ends(load: Load) -> None:
