@@ -20,10 +20,10 @@ class Poll:
     at_s: float
     answer: Mapping[str, Any]
 
-    def reports(self) -> dict[tuple[int, str], Mapping[str, Any]]:
-        """Return the last reports by tag of the job and host."""
+    def reports(self) -> dict[tuple[str, str], Mapping[str, Any]]:
+        """Return the last reports by incarnation of the job and host."""
         return {
-            (job["tag"], one["host"]): one["report"]
+            (job["incarnation"], one["host"]): one["report"]
             for job in self.answer["jobs"]
             for one in job["figures"]
             if one["report"] is not None
@@ -33,7 +33,7 @@ class Poll:
         """Return True if every live worker has a report, at least ``apart_s`` after that of ``since``."""
         now, before = self.reports(), {} if since is None else since.reports()
         live = [
-            (job["tag"], one["host"])
+            (job["incarnation"], one["host"])
             for job in self.answer["jobs"]
             for one in job["figures"]
             if one["state"] == "alive"
@@ -58,8 +58,10 @@ def view(before: Poll | None, after: Poll) -> dict[str, Any]:
     }
 
 
-def _job(job: Mapping[str, Any], known: Mapping[tuple[int, str], Mapping[str, Any]]) -> dict[str, Any]:
-    workers = [_worker(one, known.get((job["tag"], one["host"])), job["result_bytes"]) for one in job["figures"]]
+def _job(job: Mapping[str, Any], known: Mapping[tuple[str, str], Mapping[str, Any]]) -> dict[str, Any]:
+    workers = [
+        _worker(one, known.get((job["incarnation"], one["host"])), job["result_bytes"]) for one in job["figures"]
+    ]
     stragglers = set(_stragglers({one["host"]: one["wait_share"] for one in workers if one["wait_share"] is not None}))
     for one in workers:
         one["straggler"] = one["host"] in stragglers

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import secrets
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -45,7 +47,7 @@ def job_message(admitted: AdmittedJob) -> dict[str, Any]:
 
     ``placement``: slots and role of every switch with a part in the job, and the pipe of a chip that combines the sums
     of other pipes; ``left_out``: reasons why others have none; ``moved``: switches whose sums the server computes, left
-    out or lost, with the date and the kind of the reason.
+    out or lost, with the date and the kind of the reason. The tag is a secret of the workers, whose tickets have it.
     """
     request = admitted.request
     first = admitted.tickets[0]
@@ -62,7 +64,6 @@ def job_message(admitted: AdmittedJob) -> dict[str, Any]:
         "quorum": request.quorum,
         "lease_s": request.lease_s,
         "servers": [f"{ip}:{port}" for ip, port in first.servers],
-        "tag": first.tag,
         "ops": [op.name for op in first.ops],
         "placement": {
             switch: {
@@ -110,6 +111,7 @@ class ControllerService(Serving):
     ) -> None:
         self._leading, self._leader = controller, leader
         self._spans = spans
+        self._key = secrets.token_bytes(32)
         self._access = Access(self.present) if access is None else access
         handlers: dict[str, Handler] = {
             rpc.JOIN: self._join,
@@ -289,6 +291,7 @@ class ControllerService(Serving):
             "jobs": [
                 {
                     **job_message(job),
+                    "incarnation": self._incarnation(job),
                     "result_bytes": job.result_bytes,
                     "figures": [one.to_message() for one in figures[job.number]],
                 }
@@ -298,6 +301,11 @@ class ControllerService(Serving):
         if "job" not in message and caller.role is Role.OPERATOR:
             answer["counters"] = self._controller.counters()
         return answer
+
+    def _incarnation(self, job: AdmittedJob) -> str:
+        """Return an identifier of an incarnation that does not disclose its tag; it is of this process."""
+        ticket = job.tickets[0]
+        return hashlib.blake2b(f"{ticket.job} {ticket.tag}".encode(), key=self._key, digest_size=8).hexdigest()
 
     def _trace(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         """Begin a trace of ``job`` for ``seconds``; return the workers that live.

@@ -160,7 +160,14 @@ def figures(host: str, at_s: float, state: str = "alive", **counts: int) -> dict
 
 
 def answer(*workers: dict[str, Any], **more: Any) -> dict[str, Any]:
-    job = {"name": "a", "owner": "", "tag": 7, "placement": {"s1": {"slots": 8}}, "moved": {}, "result_bytes": 256}
+    job = {
+        "name": "a",
+        "owner": "",
+        "incarnation": "7",
+        "placement": {"s1": {"slots": 8}},
+        "moved": {},
+        "result_bytes": 256,
+    }
     return {"jobs": [{**job, "figures": list(workers)}], **more}
 
 
@@ -186,7 +193,7 @@ def test_view_of_two_reports_has_their_rates() -> None:
 def test_view_without_two_reports_has_no_rates() -> None:
     now = answer(figures("w1", 1.0, chunks=5))
     other = answer(figures("w1", 0.5, chunks=5))
-    other["jobs"][0]["tag"] = 8
+    other["jobs"][0]["incarnation"] = "8"
     for before in (None, Poll(10.0, now), Poll(10.0, other), Poll(10.0, {"jobs": []})):
         (job,) = view(before, Poll(12.0, now))["jobs"]
         assert job["workers"][0]["packets_per_s"] is None and job["goodput_bytes_per_s"] is None

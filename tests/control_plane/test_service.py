@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import itertools
 import json
 import re
+import secrets
 import socket
 import threading
 import time
@@ -70,6 +72,12 @@ def listed(address: str) -> dict[str, Any]:
     (job,) = rpc.call(address, rpc.JOBS, {})["jobs"]
     assert isinstance(job, dict)
     return job
+
+
+def incarnation(address: str) -> str:
+    """Return the identifier of the only job's incarnation."""
+    (job,) = rpc.call(address, rpc.LIVE, {})["jobs"]
+    return str(job["incarnation"])
 
 
 def test_admit_join_list_and_remove(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,12 +253,25 @@ def test_workers_of_other_versions_are_told_of_both(address: str, job: str, othe
         join(controller=address, job=job, worker=0, description="thc", wait=True)
 
 
+def test_answers_about_jobs_withhold_the_tag(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = itertools.count(1)
+    monkeypatch.setattr(secrets, "randbits", lambda bits: (1 << bits) - next(drawn))
+    admitted = invoke(["job", "admit", "a", "--workers", "w1,w2", "--controller", address])
+    assert str(join(controller=address, job="a", worker=0).tag).startswith("42949672")
+    shown = invoke(["job", "list", "--json", "--controller", address])
+    (job,) = json.loads(shown.output)
+    assert {**job, "joined": [], "admitted": None} == {**json.loads(admitted.output), "admitted": None}
+    calls = ((rpc.LIVE, {}), (rpc.RESIZE, {"slots": 4}), (rpc.LEAVE, {"worker": "w2"}), (rpc.EXTEND, {"host": "w2"}))
+    answers = [json.dumps(rpc.call(address, method, {"job": "a", **message})) for method, message in calls]
+    assert not [one for one in (shown.output, *answers) if '"tag"' in one or "42949672" in one]
+
+
 def test_waiting_ends(address: str, job: str) -> None:
     with pytest.raises(NotReadyError, match=r"Workers at w3 have not joined job 1 within 0\.1 s"):
         join(controller=address, job=job, worker=0, wait=True, wait_s=0.1)
-    tag = listed(address)["tag"]
+    before = incarnation(address)
     waiting, outcome = in_thread(lambda: join(controller=address, job=job, worker=0, wait=True))
-    while listed(address)["tag"] == tag or not listed(address)["joined"]:
+    while incarnation(address) == before or not listed(address)["joined"]:
         time.sleep(0.01)
     rpc.call(address, rpc.REMOVE, {"job": job})
     waiting.join()

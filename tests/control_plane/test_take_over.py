@@ -73,8 +73,8 @@ class Parts:
         """Call the controller that leads, once there is one."""
         return rpc.call(self.addresses, method, message, 120.0)
 
-    def tags(self) -> dict[str, int]:
-        return {job["name"]: job["tag"] for job in self.call(rpc.JOBS, {})["jobs"]}
+    def numbers(self) -> dict[str, int]:
+        return {job["name"]: job["job"] for job in self.call(rpc.JOBS, {})["jobs"]}
 
     def events(self) -> list[str]:
         return [f"{event['whom']}: {event['what']}" for event in self.call(rpc.EVENTS, {"since": 0})["events"]]
@@ -175,15 +175,15 @@ def test_standby_takes_over_from_killed_and_frozen_leader(
     parts: Parts, database: PostgresqlUrl, protocol: Protocol
 ) -> None:
     with parts.controller("first") as first:
-        assert parts.tags() == {}
+        assert parts.numbers() == {}
         with parts.controller("second") as second:
             parts.admit()
             with Workers(parts.addresses) as workers:
                 workers.go_on()
-                before, tags = rows(database), parts.tags()
+                before, numbers = rows(database), parts.numbers()
 
                 first.kill()
-                assert parts.tags() == tags
+                assert parts.numbers() == numbers
                 workers.go_on()
                 assert rows(database) == before
                 while SAME_ENTRIES.isdisjoint(events := parts.events()):

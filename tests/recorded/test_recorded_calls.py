@@ -16,13 +16,15 @@ from lanesum_control.service import ControllerService
 from tests.control_plane.control_fakes import Site
 from tests.recorded.record import CALLS_VERSION, FOLDER
 
+# Earlier builds named the tag of a job, a secret of its workers, in answers about jobs.
+WITHHELD = "tag"
 CALLS = json.loads((FOLDER / f"calls-{CALLS_VERSION}.json").read_text())["calls"]
 
 
 def shape(value: object, pattern: object) -> object:
     """Return the parts of ``value`` that ``pattern`` has, with types in place of scalars; more fields are no change."""
     if isinstance(value, dict) and isinstance(pattern, dict):
-        return {key: shape(value[key], one) for key, one in pattern.items() if key in value}
+        return {key: shape(value[key], one) for key, one in pattern.items() if key in value and key != WITHHELD}
     if isinstance(value, list) and isinstance(pattern, list) and pattern:
         return [shape(value[0], pattern[0])] if value else []
     return type(value).__name__
