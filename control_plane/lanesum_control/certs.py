@@ -22,7 +22,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from lanesum.errors import ConfigurationError
 from lanesum.rpc.caller import Role
-from lanesum.rpc.tls import AUTHORITY, CERTIFICATE, KEY, identity_uri
+from lanesum.rpc.tls import AUTHORITY, CERTIFICATE, KEY, check_key_mode, identity_uri
 from lanesum_control.private_files import make_private_folder, write_private
 
 AUTHORITY_FOLDER = "ca"
@@ -56,6 +56,7 @@ class Authority:
             self._text = (own / AUTHORITY).read_bytes()
             self._certificate = x509.load_pem_x509_certificate(self._text)
             key = serialization.load_pem_private_key((own / "ca.key").read_bytes(), None)
+            check_key_mode(own / "ca.key")
         except OSError as error:
             raise ConfigurationError(
                 f"There is no certificate authority in {folder}: {error.strerror}: {error.filename}.",

@@ -71,6 +71,13 @@ def test_second_authority_in_a_folder_is_refused(certs: ModuleType, tmp_path: Pa
     assert (tmp_path / "ca" / "ca.key").read_bytes() == before
 
 
+def test_authority_key_of_all_users_is_refused(certs: ModuleType, tmp_path: Path) -> None:
+    certs.init(tmp_path)
+    (tmp_path / "ca" / "ca.key").chmod(0o644)
+    with pytest.raises(ConfigurationError, match=r"All users of this host .*ca\.key: its mode is 0644\. Run: chmod"):
+        certs.Authority(tmp_path)
+
+
 @pytest.mark.parametrize("name", ["", "ca", "../x", "a/b", "a b", ".x", "a" * 64, "é"])
 def test_issue_with_invalid_name_is_refused(certs: ModuleType, tmp_path: Path, name: str) -> None:
     authority = certs.Authority.create(tmp_path)

@@ -278,6 +278,29 @@ def test_folder_with_a_broken_file_is_refused(folder: Path, tmp_path: Path, lack
         tls.server_credentials(tmp_path / "own")
 
 
+@pytest.mark.parametrize("mode", [0o644, 0o604, 0o606, 0o601])
+def test_private_key_of_all_users_is_refused(
+    folder: Path, tmp_path: Path, controller_at: Start, act_as: ActAs, mode: int
+) -> None:
+    own = tmp_path / "my keys"
+    shutil.copytree(folder / "operator", own)
+    (own / "tls.key").chmod(mode)
+    address = controller_at(folder / "controller")
+    act_as(own)
+    command = ["job", "list", "--controller", address]
+    refused = invoke(command)
+    said = " ".join(refused.output.split())
+    assert refused.exit_code == 2
+    assert f"All users of this host can access the private key {own}/tls.key: its mode is {mode:04o}." in said
+    subprocess.run(said.partition("Run: ")[2], shell=True, check=True)
+    assert invoke(command).exit_code == 0
+    (own / "tls.key").chmod(0o640)
+    assert invoke(command).exit_code == 0
+    with pytest.raises(ConfigurationError, match="can access the private key"):
+        (own / "tls.key").chmod(mode)
+        tls.server_credentials(own)
+
+
 def test_token_never_leaves_the_host_unencrypted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     token = tokens.new_token()
     tokens.write_token(tmp_path / "token", token)

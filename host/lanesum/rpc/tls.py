@@ -12,8 +12,10 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
+import shlex
 import socket
 import ssl
+import stat
 import sys
 import time
 from collections.abc import Mapping
@@ -285,6 +287,8 @@ def _read(folder: Path) -> tuple[bytes | None, bytes | None, bytes | None]:
         authority, certificate, key = (
             path.read_bytes() if (path := folder / name).exists() else None for name in (AUTHORITY, CERTIFICATE, KEY)
         )
+        if key is not None:
+            check_key_mode(folder / KEY)
     except OSError as error:
         raise ConfigurationError(
             f"Cannot read the certificates in {folder}: {error.strerror}.", "Make them (lanesum certs init)."
@@ -292,6 +296,16 @@ def _read(folder: Path) -> tuple[bytes | None, bytes | None, bytes | None]:
     if (certificate is None) != (key is None):
         raise ConfigurationError(f"{folder} has only one of {CERTIFICATE} and {KEY}.", "It needs both, or none.")
     return authority, certificate, key
+
+
+def check_key_mode(path: Path) -> None:
+    """Check that only owner and group can access a private key. Raises ConfigurationError; OSError without the file."""
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if mode & stat.S_IRWXO:
+        raise ConfigurationError(
+            f"All users of this host can access the private key {path}: its mode is {mode:04o}.",
+            f"Run: chmod o-rwx {shlex.quote(str(path))}",
+        )
 
 
 def _context(folder: Path | None, protocol: Any) -> ssl.SSLContext:
