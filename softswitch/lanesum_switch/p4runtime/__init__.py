@@ -10,6 +10,8 @@ messages differ. Intended differences:
   optimized away. A program that the embedded switch cannot run is UNIMPLEMENTED.
 - A push clears the multicast groups and clone sessions. In BMv2 their replicas stay in the replication engine,
   invisible to P4Runtime, and join those of a later group with the same id: delete them before a push there.
+- An empty byte string for a match field, an action parameter or packet metadata is refused with INVALID_ARGUMENT, as
+  the specification asks (section 8.4). BMv2 reads it as zero.
 - A refused update changes nothing. BMv2 keeps half of a meter whose committed rate exceeds its peak rate, an entry
   whose direct meter it refused, and the references of an indirect entry that found its table full.
 - The rates of a deleted entry's direct meter are deleted. BMv2 gives them to the next entry that gets its handle.

@@ -10,12 +10,14 @@ from lanesum_switch.p4runtime.status import UNIMPLEMENTED, StatusError, invalid
 def decode(data: bytes, bits: int) -> int:
     """Return the value of a byte string for a field of ``bits`` bits.
 
-    Accepts any length, shorter and longer than the field (and the empty string, as zero), if the value fits: PI accepts
-    canonical and padded strings alike.
+    Accepts any length from one byte, shorter and longer than the field, if the value fits: PI accepts canonical and
+    padded strings alike.
 
     Raises:
-        StatusError: INVALID_ARGUMENT if the value does not fit.
+        StatusError: INVALID_ARGUMENT for the empty string, and if the value does not fit.
     """
+    if not data:
+        raise invalid(f"The byte string of a field of {bits} bits is empty: give at least 1 byte")
     value = int.from_bytes(data, "big")
     if value.bit_length() > bits:
         raise invalid(f"The byte string 0x{data.hex()} does not fit in {bits} bits")
@@ -40,8 +42,7 @@ def decode_port(data: bytes) -> int:
 
     Raises:
         StatusError: INVALID_ARGUMENT for the empty string, zero and negative signed 32 bit numbers, UNIMPLEMENTED for
-        more
-            than four bytes. Zero is a valid port on the wire, but not in PI.
+            more than four bytes. Zero is a valid port on the wire, but not in PI.
     """
     if not data:
         raise invalid("The port of a replica is an empty byte string: give 1 to 4 bytes")

@@ -86,6 +86,11 @@ WRITES: list[tuple[str, int, Build]] = [
     # actions
     ("Action IngressImpl.set_choice has 1 parameters, not 0", INSERT, lambda p: exact_entry(p, p.action("set_choice"))),
     ("Action IngressImpl.set_choice has no parameter with id 9, only [1]", INSERT, wrong_parameter),
+    (
+        "The byte string of a field of 16 bits is empty: give at least 1 byte",
+        INSERT,
+        lambda p: exact_entry(p, p.action("set_choice", b"")),
+    ),
     # keys
     ("IngressImpl.lpm_table has 1 match fields, not 2", INSERT, keyed("lpm_table", *KEY)),
     (

@@ -49,6 +49,15 @@ def test_malformed_packets_are_dropped(primary: Stream) -> None:
     assert primary.silent()
 
 
+def test_empty_metadata_is_refused(primary: Stream, target: str) -> None:
+    """P4Runtime specification, section 8.4. BMv2 reads it as zero."""
+    primary.send(packet=packet_out(request(ECHO), tag=b""))
+    if target == BMV2:
+        assert [a.tag for a in answers(primary, 1)] == [b"\0"]
+    else:
+        assert primary.silent()
+
+
 def test_only_the_primary_sends_and_receives(client: Client, primary: Stream) -> None:
     backup = client.stream()
     payload = request(ECHO)

@@ -24,6 +24,7 @@ from .client import (
     optional,
     ternary,
 )
+from .targets import BMV2
 
 
 def entry_of(entity: Any) -> Any:
@@ -50,7 +51,7 @@ def test_exact_entry_round_trip(client: Client, everything: Program) -> None:
     assert client.read_ok(everything.entry("exact_table")) == [read]
 
 
-@pytest.mark.parametrize("value", [b"\x05", b"\x00\x05", b"\x00\x00\x00\x05", b"", b"\x00", b"\xff\xff"])
+@pytest.mark.parametrize("value", [b"\x05", b"\x00\x05", b"\x00\x00\x00\x05", b"\x00", b"\xff\xff"])
 def test_byte_strings_of_any_length_are_accepted(client: Client, everything: Program, value: bytes) -> None:
     entity = everything.entry(
         "exact_table", [exact(1, value), exact(2, b"\x01")], everything.action("set_choice", value)
@@ -60,6 +61,30 @@ def test_byte_strings_of_any_length_are_accepted(client: Client, everything: Pro
     canonical = value.lstrip(b"\0") or b"\0"
     assert entry_of(read).match[0].exact.value == canonical
     assert entry_of(read).action.action.params[0].value == canonical
+
+
+CHOICE = ("set_choice", b"\x01")
+
+
+@pytest.mark.parametrize(
+    ("table", "match", "action", "priority"),
+    [
+        ("exact_table", [exact(1, b""), exact(2, b"\x01")], CHOICE, 0),
+        ("exact_table", [exact(1, b"\x01"), exact(2, b"\x01")], ("set_choice", b""), 0),
+        ("lpm_table", [lpm(1, b"", 8)], ("nothing",), 0),
+        ("ternary_table", [ternary(1, b"", b"\xff")], CHOICE, 1),
+        ("range_table", [between(1, b"", b"\x07")], CHOICE, 1),
+        ("optional_table", [optional(1, b"")], CHOICE, 1),
+    ],
+    ids=["exact", "parameter", "lpm", "ternary", "range", "optional"],
+)
+def test_empty_byte_string_is_refused(
+    client: Client, everything: Program, target: str, table: str, match: list[Any], action: Any, priority: int
+) -> None:
+    """P4Runtime specification, section 8.4. BMv2 reads it as zero."""
+    entity = everything.entry(table, match, everything.action(*action), priority=priority)
+    assert client.insert(entity) == ("OK" if target == BMV2 else "INVALID_ARGUMENT")
+    assert len(client.read_ok(everything.entry(table))) == (target == BMV2)
 
 
 @pytest.mark.parametrize("value", [b"\x01\x00\x00", b"\xff\xff\xff"])
