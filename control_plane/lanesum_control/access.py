@@ -32,7 +32,7 @@ class Access:
 
     Args:
         jobs: returns the admitted jobs, without a lock.
-        tokens: operators and tenants by token; None for none.
+        tokens: operators and tenants by token; with None, an unknown token is as good as none.
         closed: callers without token and certificate have no rights.
     """
 
@@ -58,7 +58,7 @@ class Access:
         for job in self._jobs():
             if job.request.worker_token == digest:
                 return Caller(job.request.name, Role.WORKER)
-        return (self._tokens and self._tokens.caller(token)) or self._other
+        return self._other if self._tokens is None else self._tokens.caller(token) or UNKNOWN
 
     def check(self, caller: Caller, method: str, message: Mapping[str, Any]) -> None:
         """Check that a caller may make a call. Raises AccessError."""

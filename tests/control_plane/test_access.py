@@ -211,6 +211,13 @@ def test_every_method_has_a_role() -> None:
                 assert method in calls
 
 
+def test_unknown_token_gives_no_rights_on_sockets(files: Path) -> None:
+    known, metadata = tokens.TokenFile(files / "tokens"), {tls.AUTHORIZATION: f"{tls.BEARER}{tokens.new_token()}"}
+    assert Access(list, known).authenticate(metadata, {}) == UNKNOWN
+    assert Access(list, known).authenticate({}, {}) == UNAUTHENTICATED
+    assert Access(list).authenticate(metadata, {}) == UNAUTHENTICATED, "the token may be of another controller"
+
+
 @pytest.mark.parametrize(
     ("closed", "uri", "expected"),
     [
