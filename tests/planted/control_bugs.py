@@ -314,8 +314,8 @@ ACCESS = (
         ("calls by number are not checked", "if method in _BY_NUMBER:", "if False:"),
         (
             "a filter by job shows all jobs",
-            'if method in _OF_ALL_JOBS and "job" not in message:',
-            "if method in _OF_ALL_JOBS:",
+            'of_all_jobs = method in _OF_ALL_JOBS and "job" not in message',
+            "of_all_jobs = method in _OF_ALL_JOBS",
         ),
     ),
     *bugs(
