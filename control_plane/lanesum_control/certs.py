@@ -20,10 +20,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from lanesum._internal.output_file import make_private_folder, write_file
 from lanesum.errors import ConfigurationError
 from lanesum.rpc.caller import Role
 from lanesum.rpc.tls import AUTHORITY, CERTIFICATE, KEY, check_key_mode, identity_uri
-from lanesum_control.private_files import make_private_folder, write_private
 
 AUTHORITY_FOLDER = "ca"
 AUTHORITY_DAYS = 3650
@@ -93,8 +93,8 @@ class Authority:
         )
         make_private_folder(folder)
         make_private_folder(own)
-        write_private(own / "ca.key", _key_text(key))
-        write_private(own / AUTHORITY, certificate.public_bytes(serialization.Encoding.PEM))
+        write_file(own / "ca.key", _key_text(key), private=True)
+        write_file(own / AUTHORITY, certificate.public_bytes(serialization.Encoding.PEM), private=True)
         return cls(folder)
 
     def issue(
@@ -140,9 +140,9 @@ class Authority:
         )
         folder = self._folder / name
         make_private_folder(folder)
-        write_private(folder / AUTHORITY, self._text)
-        write_private(folder / KEY, _key_text(key))
-        write_private(folder / CERTIFICATE, certificate.public_bytes(serialization.Encoding.PEM))
+        write_file(folder / AUTHORITY, self._text, private=True)
+        write_file(folder / KEY, _key_text(key), private=True)
+        write_file(folder / CERTIFICATE, certificate.public_bytes(serialization.Encoding.PEM), private=True)
         return folder
 
 

@@ -11,6 +11,8 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from lanesum._internal.output_file import open_private
+from lanesum.errors import ConfigurationError
 from lanesum_control.database import Row
 from lanesum_control.errors import StoreError
 from lanesum_control.state_schema import prepare, verify, verify_types, version_of
@@ -110,19 +112,21 @@ class SqliteDatabase:
 
 def _locked(path: Path) -> int:
     """Create the file if there is none, make it private, and return the open file that is its lock."""
-    lock = -1
-    try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-        path.chmod(0o600)
-        lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        os.close(lock)
-        raise StoreError(
-            f"Cannot use the state file {path}: it is locked.", "Another controller has it open: stop that one."
-        ) from error
-    except OSError as error:
-        raise StoreError(
-            f"Cannot use the state file {path}: {error.strerror}.", "Check folder and permissions."
-        ) from error
+    with contextlib.ExitStack() as on_error:
+        try:
+            lock = open_private(Path(f"{path}.lock"))
+            on_error.callback(os.close, lock)
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.close(open_private(path))
+        except BlockingIOError as error:
+            raise StoreError(
+                f"Cannot use the state file {path}: it is locked.", "Another controller has it open: stop that one."
+            ) from error
+        except OSError as error:
+            raise StoreError(
+                f"Cannot use the state file {path}: {error.strerror}.", "Check folder and permissions."
+            ) from error
+        except ConfigurationError as error:
+            raise StoreError(f"Cannot use the state file {path}. {error.what}", error.next_step) from error
+        on_error.pop_all()
     return lock

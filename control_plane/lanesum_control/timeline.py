@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from lanesum._internal.output_file import write_file
 from lanesum.errors import ConfigurationError
 
 ROUND = "lanesum::round"
@@ -100,14 +101,7 @@ def read(path: Path) -> dict[str, Any]:
 
 def write(path: Path, found: Mapping[str, Any]) -> None:
     """Write a timeline; an earlier file is replaced only by a complete one. Raises ConfigurationError."""
-    new = path.with_name(f"{path.name}.new") if path.is_file() else path
-    try:
-        new.write_text(json.dumps(found))
-        new.replace(path)
-    except OSError as error:
-        if new != path:
-            new.unlink(missing_ok=True)
-        raise ConfigurationError(f"Cannot write {path}: {error.strerror}.", "Give another file.") from error
+    write_file(path, json.dumps(found))
 
 
 def read_timeline(path: Path) -> dict[str, Any]:

@@ -16,9 +16,9 @@ import sys
 import threading
 from pathlib import Path
 
+from lanesum._internal.output_file import OutputFile, write_file
 from lanesum.errors import ConfigurationError
 from lanesum.rpc.caller import Caller, Role
-from lanesum_control.private_files import write_private
 
 _HEADING = "# Callers of the controller: name, role, SHA-256 of the token. lanesum token writes this file.\n"
 _LINE = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,62}) (operator|tenant) ([0-9a-f]{64})")
@@ -36,7 +36,20 @@ def token_hash(token: str) -> str:
 
 def write_token(path: Path, token: str) -> None:
     """Write a token for LANESUM_TOKEN_FILE, which only its owner may read. Raises ConfigurationError."""
-    write_private(path, token.encode() + b"\n")
+    with token_output(path, token) as output:
+        output.commit()
+
+
+def token_output(path: Path, token: str) -> OutputFile:
+    """Return the written file of a token, which takes its place on ``commit``. Raises ConfigurationError."""
+    output = OutputFile(path, private=True)
+    try:
+        output.write(token.encode() + b"\n")
+        output.sync()
+    except BaseException:
+        output.close()
+        raise
+    return output
 
 
 class TokenFile:
@@ -132,7 +145,7 @@ def _existing(path: Path) -> dict[str, tuple[Role, str]]:
 
 def _write(path: Path, callers: dict[str, tuple[Role, str]]) -> None:
     lines = "".join(f"{name} {role} {digest}\n" for name, (role, digest) in sorted(callers.items()))
-    write_private(path, (_HEADING + lines).encode())
+    write_file(path, _HEADING + lines, private=True)
 
 
 def _unreadable(path: Path, error: OSError) -> ConfigurationError:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from lanesum._internal.output_file import write_file
 from lanesum.errors import ConfigurationError
 from lanesum_control import timeline
 from lanesum_lab.svg import DARK, GREY, head, line, text
@@ -184,7 +185,7 @@ def main(arguments: Sequence[str]) -> int:
     found = excerpt(timeline.read_timeline(Path(trace)), int(step), how)
     steps(found)
     events = ",\n".join(json.dumps(event) for event in found.pop("traceEvents"))
-    Path(out).write_text(f'{json.dumps(found)[:-1]}, "traceEvents": [\n{events}\n]}}\n')
+    write_file(Path(out), f'{json.dumps(found)[:-1]}, "traceEvents": [\n{events}\n]}}\n')
     return 0
 
 

@@ -294,7 +294,7 @@ def test_refused_admission_leaves_the_earlier_token(address: str, files: Path, a
     refused = invoke([*command, "--worker-token", str(files / "a-workers")])
     assert refused.exit_code == 1 and "is admitted already" in refused.output
     assert (files / "a-workers").read_bytes() == before
-    assert not list(files.glob("*.new"))
+    assert not list(files.glob("*.new")) and not list(files.glob(".*.new"))
 
 
 def test_token_commands_add_list_and_remove(tmp_path: Path) -> None:
@@ -314,6 +314,24 @@ def test_token_commands_add_list_and_remove(tmp_path: Path) -> None:
     )
     assert invoke(["token", "remove", file, "alice"]).exit_code == 0
     assert "has no caller 'alice'" in invoke(["token", "remove", file, "alice"]).output
+
+
+def test_token_add_never_replaces_device_or_link(tmp_path: Path) -> None:
+    one, other = os.openpty()
+    device = os.ttyname(other)
+    (tmp_path / "link").symlink_to("elsewhere")
+    file = tmp_path / "tokens"
+    for out, why in (
+        (device, f"Cannot write {device}: it is a device"),
+        (str(tmp_path / "link"), "is a symbolic link to"),
+        (str(file), "is the token file itself. Give another"),
+    ):
+        refused = invoke(["token", "add", str(file), "alice", "--out", out])
+        assert refused.exit_code == 2 and why in " ".join(refused.output.split())
+    assert stat.S_ISCHR(Path(device).stat().st_mode)
+    assert [path.name for path in tmp_path.iterdir()] == ["link"], "no caller was added"
+    os.close(one)
+    os.close(other)
 
 
 def test_tenant_reads_the_events_of_its_jobs_alone(address: str, files: Path, act_as: Any) -> None:

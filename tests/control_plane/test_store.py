@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import sqlite3
+import stat
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -176,6 +178,18 @@ def test_second_controller_is_told(tmp_path: Path) -> None:
         pytest.raises(StoreError, match=r"Cannot use the state file .*: it is locked\. Another controller has it open"),
     ):
         Store(tmp_path / "state.db")
+
+
+def test_state_at_link_or_pipe_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").touch(0o644)
+    (tmp_path / "link").symlink_to("elsewhere")
+    (tmp_path / "file.lock").symlink_to("elsewhere")
+    os.mkfifo(tmp_path / "pipe")
+    for name, why in (("link", "is a symbolic link"), ("file", "is a symbolic link"), ("pipe", "is a named pipe")):
+        with pytest.raises(StoreError, match=rf"Cannot use the state file .*/{name}\. Cannot write .*{why}"):
+            Store(tmp_path / name)
+    assert stat.S_IMODE((tmp_path / "elsewhere").stat().st_mode) == 0o644
+    assert not (tmp_path / "file").exists()
 
 
 def test_change_that_fails_changes_nothing(open_store: Callable[[], AbstractContextManager[Store]]) -> None:

@@ -393,7 +393,7 @@ def test_builder_errors_name_the_topology(tmp_path: Path) -> None:
     build.worker("w1", at="s1")
     build.server("server", at="s1")
     build.controller("ctl", at="s1", ip="10.7.0.9")
-    with pytest.raises(TopologyError, match=r"Cannot write the topology .*: Is a directory"):
+    with pytest.raises(ConfigurationError, match=r"Cannot write .*: it is a folder\. Give the path of a regular file"):
         build.write(tmp_path)
     build.worker("w2", at="nowhere", ip="10.7.0.300")
     with pytest.raises(TopologyError, match=r"Topology lab: nodes\.w2\.ip: .*IPv4 address"):

@@ -18,6 +18,7 @@ import typer
 from rich.table import Column, Table
 from rich.text import Text
 
+from lanesum._internal.output_file import write_file
 from lanesum.errors import ConfigurationError
 from lanesum.rpc import controller as rpc
 from lanesum_control import opentelemetry, timeline, tokens, traces
@@ -26,7 +27,6 @@ from lanesum_control.cli.console import console
 from lanesum_control.cli.options import DEFAULT_CONTROLLER, Controller
 from lanesum_control.cli.typer_main import typer_main
 from lanesum_control.jobs import DEFAULT_SLOTS, DEFAULT_SLOTS_WITHOUT_SWITCH
-from lanesum_control.private_files import write_private
 
 app = typer.Typer(help="Admit, list and remove jobs at a running controller.", no_args_is_help=True)
 
@@ -102,13 +102,9 @@ def admit(
     token = tokens.new_token()
     message["worker_token"] = tokens.token_hash(token)
     # An earlier job may use the file until this one is admitted.
-    new = worker_token.with_name(f"{worker_token.name}.new")
-    tokens.write_token(new, token)
-    try:
+    with tokens.token_output(worker_token, token) as output:
         _print(_call(controller, rpc.ADMIT, message))
-        new.replace(worker_token)
-    finally:
-        new.unlink(missing_ok=True)
+        output.commit()
 
 
 @app.command()
@@ -247,7 +243,7 @@ def ticket(
     if out is None:
         typer.echo(text)
     else:
-        write_private(out, f"{text}\n".encode())
+        write_file(out, f"{text}\n", private=True)
 
 
 @app.command()

@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from lanesum.errors import ConfigurationError
 from lanesum.rpc.caller import Role
 from lanesum_control import tokens
 from lanesum_control.cli.typer_main import typer_main
@@ -29,15 +31,13 @@ def add(
     ] = Role.TENANT,
 ) -> None:
     """Give a caller a token, in place of any earlier one. The controller reads the file again."""
+    if os.path.realpath(out) == os.path.realpath(file):
+        raise ConfigurationError(f"--out {out} is the token file itself.", "Give another file for the token.")
     token = tokens.new_token()
     # The earlier token is void once the new one can be used.
-    new = out.with_name(f"{out.name}.new")
-    tokens.write_token(new, token)
-    try:
+    with tokens.token_output(out, token) as output:
         tokens.add(file, name, role, token)
-        new.replace(out)
-    finally:
-        new.unlink(missing_ok=True)
+        output.commit()
 
 
 @app.command()

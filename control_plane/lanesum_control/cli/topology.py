@@ -11,7 +11,7 @@ import typer
 from rich import box
 from rich.table import Table
 
-from lanesum.errors import ConfigurationError
+from lanesum._internal.output_file import write_file
 from lanesum.rpc import controller as rpc
 from lanesum_control.cli.console import console
 from lanesum_control.cli.typer_main import typer_main
@@ -79,10 +79,7 @@ def draw(
 
 
 def _write(out: Path, text: str) -> None:
-    try:
-        out.write_text(text)
-    except OSError as error:
-        raise ConfigurationError(f"Cannot write {out}: {error.strerror}.", "Give another file.") from error
+    write_file(out, text)
     typer.echo(f"wrote {out}")
 
 

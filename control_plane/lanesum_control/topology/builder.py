@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from lanesum._internal.output_file import write_file
 from lanesum_control.topology.files import TopologyError
 from lanesum_control.topology.model import MAX_PORT, Topology
 from lanesum_control.yaml_model import problems_of
@@ -86,12 +87,9 @@ class TopologyBuilder:
             raise TopologyError(f"Topology {self._name}: {problems}.") from error
 
     def write(self, path: str | Path) -> Topology:
-        """Write the topology as a file for ``load``, and return it. Raises TopologyError."""
+        """Write the topology as a file for ``load``, and return it. Raises ConfigurationError."""
         found = self.topology()
-        try:
-            Path(path).write_text(found.to_yaml())
-        except OSError as error:
-            raise TopologyError(f"Cannot write the topology {path}: {error.strerror}.") from error
+        write_file(Path(path), found.to_yaml())
         return found
 
     def _host(self, name: str, kind: str, at: str, ip: str | None, mac: str | None) -> None:

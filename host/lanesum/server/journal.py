@@ -19,6 +19,7 @@ import struct
 import zlib
 from pathlib import Path
 
+from lanesum._internal.output_file import open_private
 from lanesum.aggregation.slots import Owner
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.packet import Packet, PacketError
@@ -67,7 +68,7 @@ class Journal:
         path = folder / _file_name(job.job, job.tag)
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._file = open_private(path)
         except OSError as error:
             raise _unusable(path, error) from error
         try:

@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from lanesum._internal.output_file import write_file
 from lanesum.codecs.registry import DEFAULT_CODEC
 from lanesum.errors import MissingToolError
 from lanesum_lab.bench.allreduce import case_name, method_name
@@ -64,7 +66,12 @@ def _figure(
         yield list(axes.flat[:panels])
         figure.text(0.01, 0.005, _on(result["machine"]), fontsize=8, color="#555555")
         figure.tight_layout(rect=(0, 0.03 / rows, 1, 0.98))
-        figure.savefig(path, dpi=110, metadata={_COMMENT: fingerprint(result)})
+        drawn = io.BytesIO()
+        figure.savefig(drawn, dpi=110, format="png", metadata={_COMMENT: fingerprint(result)})
+        if isinstance(path, Path):
+            write_file(path, drawn.getvalue())
+        else:
+            path.write(drawn.getvalue())
         plt.close(figure)
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from lanesum._internal.native import availability
+from lanesum._internal.output_file import write_file
 from lanesum.errors import ConfigurationError
 from lanesum_lab.bench.devices import require_torch
 from lanesum_lab.bench.errors import BenchError
@@ -229,9 +229,7 @@ class _Cache:
         """Save a record."""
         self._folder.mkdir(parents=True, exist_ok=True)
         path = self._path(seed, rate, by)
-        partial = path.with_suffix(".partial")
-        partial.write_text(json.dumps({"identity": self._identity, "record": record}))
-        os.replace(partial, path)
+        write_file(path, json.dumps({"identity": self._identity, "record": record}))
 
 
 def time_to(tests: Sequence[dict[str, float]], target: float) -> float | None:

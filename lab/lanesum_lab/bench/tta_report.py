@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from lanesum._internal.output_file import write_file
 from lanesum_lab.bench import pictures, tta
 from lanesum_lab.bench.links import HUB
 from lanesum_lab.bench.stages import LOOPBACK, SWITCH
@@ -49,7 +50,8 @@ def write(result: dict[str, Any], path: Path) -> None:
     image = base64.b64encode(drawn.getvalue()).decode()
     first = "".join(f"<li>{html.escape(line)}</li>" for line in tta.winners(result))
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(
+    write_file(
+        path,
         f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>Time to accuracy</title><style>{_STYLE}</style></head><body>
 <h1>Time to accuracy: {html.escape(result["job"])}</h1>
@@ -62,7 +64,7 @@ def write(result: dict[str, Any], path: Path) -> None:
 <h2>Parts of a step</h2>
 {_table(tta.BREAKDOWN_COLUMNS, tta.breakdown_rows(result))}
 </body></html>
-"""
+""",
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 
 from lanesum import environment
+from lanesum._internal.output_file import write_file
 from lanesum_lab.run import loopback, mininet
 from lanesum_lab.run.plan import TOPOLOGY, RunPlan
 from lanesum_lab.run.supervisor import RunSupervisor
@@ -25,7 +26,7 @@ def start(plan: RunPlan) -> Report:
         os.environ.pop(name, None)
     plan.out.mkdir(parents=True, exist_ok=True)
     if plan.topology_source == str(plan.out / TOPOLOGY):
-        (plan.out / TOPOLOGY).write_text(plan.topology.to_yaml())
+        write_file(plan.out / TOPOLOGY, plan.topology.to_yaml())
     for name in _STALE:  # no report of an earlier run after a failed one
         (plan.out / name).unlink(missing_ok=True)
     with RunSupervisor(plan.out / "logs") as supervisor:

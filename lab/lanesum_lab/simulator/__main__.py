@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from lanesum._internal.output_file import write_file
 from lanesum.errors import LanesumError
 from lanesum_lab import targets
 from lanesum_lab.simulator.parts import Parts
@@ -114,7 +115,7 @@ def _failure(seed: int, options: argparse.Namespace, parts: Parts) -> dict[str, 
     violation = run(minimal, parts=parts).violation
     if options.save is not None:
         options.save.parent.mkdir(parents=True, exist_ok=True)
-        options.save.write_text(minimal.to_json(indent=2) + "\n")
+        write_file(options.save, minimal.to_json(indent=2) + "\n")
     if not options.json:
         print(f"Seed {seed} violates an invariant: {violation}")
         chosen = f" --switch {parts.switch.name}" + " --native" * parts.native_workers

@@ -9,7 +9,6 @@ have.
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from lanesum._internal.output_file import OutputFile
 from lanesum.errors import ConfigurationError
 from lanesum_lab.train.curve import Curve, Evaluation
 
@@ -54,9 +54,9 @@ class Checkpoints:
         """Write a checkpoint and delete old ones."""
         self._folder.mkdir(parents=True, exist_ok=True)
         content = {name: one.state_dict() for name, one in stateful.items()}
-        path, partial = self._path(step), self._path(step).with_suffix(".partial")
-        torch.save({**content, "identity": self._identity, "curve": dataclasses.asdict(curve)}, partial)
-        os.replace(partial, path)
+        with OutputFile(self._path(step)) as output:
+            torch.save({**content, "identity": self._identity, "curve": dataclasses.asdict(curve)}, output.file)
+            output.commit()
         for old in self._steps()[:-_KEPT]:
             self._path(old).unlink()
 

@@ -23,6 +23,7 @@ import numpy as np
 import torch.distributed as dist
 
 import lanesum.torch
+from lanesum._internal.output_file import write_file
 from lanesum.join import take_ticket
 from lanesum.session import Session
 from lanesum.transport.constants import DEFAULT_DEADLINE_S
@@ -121,7 +122,7 @@ def run_rank(options: argparse.Namespace) -> RankRecord:
         )
     described = asdict(record)
     described["stats"]["transport"] = record.stats.transport.figures()
-    (options.out / f"rank-{rank}.json").write_text(json.dumps(described, indent=2) + "\n")
+    write_file(options.out / f"rank-{rank}.json", json.dumps(described, indent=2) + "\n")
     return record
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from lanesum._internal.output_file import OutputFile
 from lanesum_lab.train.report import Report
 
 # Palette of Okabe and Ito: distinguishable in grey and for colour-blind readers.
@@ -35,7 +36,9 @@ def plot(report: Report, path: Path) -> None:
         _accuracy(accuracy, report)
         _bytes(sent, report)
         figure.tight_layout(rect=(0, 0, 1, 0.97))
-        figure.savefig(path, dpi=110)
+        with OutputFile(path) as output:
+            figure.savefig(output.file, dpi=110, format="png")
+            output.commit()
         plt.close(figure)
 
 

@@ -19,6 +19,7 @@ from typing import Any
 import torch.distributed as dist
 
 import lanesum.torch
+from lanesum._internal.output_file import write_file
 from lanesum.errors import ConfigurationError
 from lanesum.join import take_ticket
 from lanesum.session import Session
@@ -107,7 +108,7 @@ def run_rank(options: argparse.Namespace) -> Curve:
             stats = state.stats.transport.figures()
             state.leave()
     record = {**identity, "rank": rank, **dataclasses.asdict(curve), "transport": stats}
-    (options.out / f"rank-{rank}.json").write_text(json.dumps(record, indent=2) + "\n")
+    write_file(options.out / f"rank-{rank}.json", json.dumps(record, indent=2) + "\n")
     return curve
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from rich.table import Table
 
+from lanesum._internal.output_file import write_file
 from lanesum.errors import ConfigurationError
 
 _COMPLETE = ("claim_and_complete", "contribute_and_complete")
@@ -117,7 +118,7 @@ class Report:
 
     def write(self, path: Path) -> None:
         """Write the JSON file."""
-        path.write_text(json.dumps(asdict(self), indent=2) + "\n")
+        write_file(path, json.dumps(asdict(self), indent=2) + "\n")
 
     @classmethod
     def read(cls, path: Path) -> Report:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from lanesum._internal.closing import Closing
+from lanesum._internal.output_file import OutputFile
 from lanesum.errors import ConfigurationError
 from lanesum_switch.ports.port import Port, backlog_of
 
@@ -37,7 +38,7 @@ class PcapWriter(Closing):
     """Capture file of Ethernet frames. Thread-safe.
 
     Args:
-        path: file that is overwritten; ``-`` for standard output.
+        path: file that is replaced at once, and grows; ``-`` for standard output.
         max_frames: bound of the file; later frames are dropped.
 
     Its methods raise ConfigurationError if the file cannot be written.
@@ -48,10 +49,13 @@ class PcapWriter(Closing):
         self._lock = threading.Lock()
         self._room = max_frames
         with self._errors():
-            self._file: BinaryIO = sys.stdout.buffer if str(path) == "-" else path.open("wb")
+            self._output = None if str(path) == "-" else OutputFile(path)
+            self._file: BinaryIO = sys.stdout.buffer if self._output is None else self._output.file
             header = (_MAGIC_NANOSECONDS, *_VERSION, 0, 0, _MAX_FRAME_BYTES, _LINKTYPE_ETHERNET)
             self._file.write(_FILE_HEADER.pack(*header))
             self._file.flush()
+            if self._output is not None:
+                self._output.commit()  # programs may read the capture while it grows
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
@@ -80,10 +84,10 @@ class PcapWriter(Closing):
     def close(self) -> None:
         """Close the file; idempotent."""
         with self._lock, self._errors():
-            if self._file is sys.stdout.buffer:
+            if self._output is None:
                 self._file.flush()
             else:
-                self._file.close()
+                self._output.close()
 
 
 class CapturedPort:

@@ -7,8 +7,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from lanesum.aggregation.slots import Owner
+from lanesum.errors import ConfigurationError
 from lanesum.protocol import Header, Kind, Packet
 from lanesum.protocol.spec import WORD_BYTES
 from lanesum.server.jobs import MAX_KEPT_RESULTS, MemberIndex, ServerJob
@@ -55,6 +57,15 @@ def test_record_with_a_damaged_word_is_not_read(tmp_path: Path) -> None:
     journal, cache = open_cache(tmp_path)
     assert cache.find(Header(chunk=1)) is None and cache.find(Header(chunk=2)) is not None
     journal.close()
+
+
+def test_journal_at_link_is_refused(tmp_path: Path) -> None:
+    open_cache(tmp_path)[0].close()
+    (path,) = tmp_path.glob("*.journal")
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to("elsewhere")
+    with pytest.raises(ConfigurationError, match=r"Cannot write .*\.journal: it is a symbolic link to .*elsewhere"):
+        open_cache(tmp_path)
 
 
 def test_journal_larger_than_any_job_is_begun_anew(tmp_path: Path) -> None:

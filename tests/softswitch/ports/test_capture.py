@@ -93,7 +93,7 @@ def test_writer_keeps_times_and_bound(tmp_path: Path) -> None:
 
 
 def test_writer_unwritable_file_raises(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"Cannot write the capture file .*: Is a directory\."):
+    with pytest.raises(ConfigurationError, match=r"Cannot write .*: it is a folder\."):
         PcapWriter(tmp_path)
 
 
