@@ -9,18 +9,24 @@ hash needs no salt.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
+import os
 import re
 import secrets
 import sys
 import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
-from lanesum._internal.output_file import OutputFile, write_file
+from lanesum._internal.output_file import OutputFile, open_private, write_file
 from lanesum.errors import ConfigurationError
 from lanesum.rpc.caller import Caller, Role
 
 _HEADING = "# Callers of the controller: name, role, SHA-256 of the token. lanesum token writes this file.\n"
+_LOCK_S = 10.0  # a change takes milliseconds
+_LOCK_POLL_S = 0.02
 _LINE = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,62}) (operator|tenant) ([0-9a-f]{64})")
 
 
@@ -117,21 +123,58 @@ def add(path: Path, name: str, role: Role, token: str | None = None) -> str:
             "Use letters, digits, '.', '_' and '-' in the name, and the role operator or tenant; a job has its own "
             "token for its workers (lanesum job admit --worker-token).",
         )
-    _write(path, {**_existing(path), name: (role, token_hash(token))})
+    with _locked(path):
+        _write(path, {**_existing(path), name: (role, token_hash(token))})
     return token
 
 
 def remove(path: Path, name: str) -> None:
     """Remove a caller, whose token is void from then on. Raises ConfigurationError."""
-    callers = _existing(path)
-    if callers.pop(name, None) is None:
-        raise ConfigurationError(f"{path} has no caller {name!r}; it has {', '.join(sorted(callers)) or 'none'}.")
-    _write(path, callers)
+    with _locked(path):
+        callers = _existing(path)
+        if callers.pop(name, None) is None:
+            raise ConfigurationError(f"{path} has no caller {name!r}; it has {', '.join(sorted(callers)) or 'none'}.")
+        _write(path, callers)
 
 
 def roles(path: Path) -> dict[str, Role]:
     """Return the role of every caller of a token file. Raises ConfigurationError."""
     return {name: role for name, (role, _) in _existing(path).items()}
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Keep other processes from changing a token file. Its lock is ``FILE.lock``, which stays: the file is replaced.
+
+    Raises ConfigurationError.
+    """
+    lock = Path(f"{path}.lock")
+    try:
+        opened = open_private(lock)
+    except OSError as error:
+        raise ConfigurationError(
+            f"Cannot lock the token file {path}: {error.strerror}.", "Give a file in a folder that you may write to."
+        ) from error
+    try:
+        limit = time.monotonic() + _LOCK_S
+        while not _try_lock(opened):
+            if time.monotonic() >= limit:
+                raise ConfigurationError(
+                    f"Cannot change the token file {path}: another process holds {lock} for {_LOCK_S:g} s.",
+                    "End that process (fuser names it), and repeat the command.",
+                )
+            time.sleep(_LOCK_POLL_S)
+        yield
+    finally:
+        os.close(opened)
+
+
+def _try_lock(opened: int) -> bool:
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _existing(path: Path) -> dict[str, tuple[Role, str]]:

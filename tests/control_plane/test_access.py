@@ -4,8 +4,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import stat
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,6 +33,7 @@ from lanesum_control.store import Store
 from tests.command_line import invoke
 from tests.control_plane.control_fakes import Site
 
+PROCESSES, CHANGES = 6, 15
 OPERATOR_CALLS = {rpc.COUNTERS, rpc.EXAMINE}
 TENANT_CALLS = {rpc.ADMIT, rpc.REMOVE, rpc.RESIZE, rpc.LEAVE, rpc.EXTEND, rpc.EVENTS, rpc.TRACE}
 WORKER_CALLS = {rpc.JOIN, rpc.READY, rpc.KEEPALIVE, rpc.WATCH, rpc.REPORT, rpc.JOBS, rpc.LIVE}
@@ -268,6 +272,57 @@ def test_token_of_invalid_name_is_refused(tmp_path: Path, name: str) -> None:
         tokens.add(tmp_path / "tokens", name, Role.TENANT)
 
 
+_CHANGE_CALLERS = """
+import pathlib, sys
+from lanesum.rpc.caller import Role
+from lanesum_control import tokens
+
+path, process, changes = pathlib.Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(changes):
+    tokens.add(path, f"new-{process}-{number}", Role.TENANT)
+    tokens.remove(path, f"old-{process}-{number}")
+"""
+
+
+def test_token_changes_at_once_lose_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "tokens"
+    for process in range(PROCESSES):
+        for number in range(CHANGES):
+            tokens.add(path, f"old-{process}-{number}", Role.TENANT)
+    command = [sys.executable, "-c", _CHANGE_CALLERS, str(path)]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with contextlib.ExitStack() as running:
+        changing = [
+            running.enter_context(subprocess.Popen([*command, str(one), str(CHANGES)], **pipes))
+            for one in range(PROCESSES)
+        ]
+        assert [process.stdout.readline() for process in changing] == ["ready\n"] * PROCESSES
+        for process in changing:
+            process.stdin.write("start\n")
+            process.stdin.flush()
+        assert [process.wait() for process in changing] == [0] * PROCESSES
+    assert tokens.roles(path).keys() == {f"new-{one}-{number}" for one in range(PROCESSES) for number in range(CHANGES)}
+    assert {path.name for path in tmp_path.iterdir()} == {"tokens", "tokens.lock"}
+
+
+def test_token_change_while_locked_names_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "tokens"
+    tokens.add(path, "alice", Role.TENANT)
+    before = path.read_bytes()
+    monkeypatch.setattr(tokens, "_LOCK_S", 0.1)
+    with (tmp_path / "tokens.lock").open() as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        for change in (lambda: tokens.add(path, "bob", Role.TENANT), lambda: tokens.remove(path, "alice")):
+            with pytest.raises(ConfigurationError, match=r"another process holds .*tokens\.lock for 0\.1 s\. End that"):
+                change()
+    assert path.read_bytes() == before
+    tokens.remove(path, "alice")
+    with pytest.raises(ConfigurationError, match=r"Cannot lock the token file .*/none/tokens: No such file"):
+        tokens.add(tmp_path / "none" / "tokens", "alice", Role.TENANT)
+
+
 def test_secrets_have_private_files_and_stored_hashes(tmp_path: Path, files: Path) -> None:
     state = tmp_path / "state.db"
     state.touch(0o644)
@@ -307,7 +362,7 @@ def test_token_commands_add_list_and_remove(tmp_path: Path) -> None:
     lost = invoke(["token", "add", file, "alice", "--out", str(tmp_path / "none" / "alice")])
     assert lost.exit_code == 2 and "Cannot write" in lost.output
     assert (tmp_path / "tokens").read_text() == before, "the earlier token is still valid"
-    assert {path.name for path in tmp_path.iterdir()} == {"tokens", "alice"}
+    assert {path.name for path in tmp_path.iterdir()} == {"tokens", "tokens.lock", "alice"}
     assert (
         "cannot be the worker"
         in invoke(["token", "add", file, "x", "--role", "worker", "--out", str(tmp_path / "x")]).output
