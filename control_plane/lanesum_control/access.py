@@ -60,6 +60,10 @@ class Access:
                 return Caller(job.request.name, Role.WORKER)
         return self._other if self._tokens is None else self._tokens.caller(token) or UNKNOWN
 
+    def is_revoked(self, caller: Caller) -> bool:
+        """Return True if the caller's token was removed from the token file, or replaced. May block."""
+        return caller.token_hash != "" and self._tokens is not None and not self._tokens.has(caller)
+
     def check(self, caller: Caller, method: str, message: Mapping[str, Any]) -> None:
         """Check that a caller may make a call. Raises AccessError."""
         if caller.role is Role.OPERATOR:

@@ -141,6 +141,7 @@ class ControllerService(Serving):
             slow=(rpc.JOIN, *rpc.CHANGES),
             credentials=credentials,
             authenticate=self._access.authenticate,
+            is_revoked=self._access.is_revoked,
         )
         self.address, self.port = self._service.address, self._service.port
         if controller is None:

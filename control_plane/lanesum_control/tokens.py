@@ -74,6 +74,14 @@ class TokenFile:
 
     def caller(self, token: str) -> Caller | None:
         """Return the caller of a token; None for an unknown one."""
+        return self._present().get(token_hash(token))
+
+    def has(self, caller: Caller) -> bool:
+        """Return True if the token of a caller that ``caller`` returned is still valid."""
+        found = self._present().get(caller.token_hash)
+        return found is not None and (found.name, found.role) == (caller.name, caller.role)
+
+    def _present(self) -> dict[str, Caller]:
         with self._lock:
             try:
                 self._update()
@@ -82,14 +90,16 @@ class TokenFile:
                     if str(error) != self._problem:
                         print(f"lanesum: {error} The earlier callers stay.", file=sys.stderr, flush=True)
                 self._problem = str(error)
-            return self._callers.get(token_hash(token))
+            return self._callers
 
     def _update(self) -> None:
         try:
             stat = self._path.stat()
             stamp = stat.st_mtime_ns, stat.st_ino, stat.st_size
             if stamp != self._read_at:
-                self._callers = {digest: Caller(name, role) for name, (role, digest) in read(self._path).items()}
+                self._callers = {
+                    digest: Caller(name, role, token_hash=digest) for name, (role, digest) in read(self._path).items()
+                }
                 self._read_at = stamp
         except OSError as error:
             raise _unreadable(self._path, error) from error

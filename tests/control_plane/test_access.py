@@ -21,10 +21,11 @@ import pytest
 from lanesum import environment
 from lanesum.errors import ConfigurationError
 from lanesum.join import join
-from lanesum.keep_alive import KeepAlive
+from lanesum.keep_alive import KeepAlive, claimant
 from lanesum.rpc import controller as rpc
 from lanesum.rpc import tls
 from lanesum.rpc.caller import UNAUTHENTICATED, Caller, Role
+from lanesum.rpc.json_grpc import RefusedCallError, Stream
 from lanesum_control import tokens
 from lanesum_control.access import UNKNOWN, Access, sees
 from lanesum_control.controller import Controller
@@ -387,6 +388,37 @@ def test_token_add_never_replaces_device_or_link(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["link"], "no caller was added"
     os.close(one)
     os.close(other)
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_watch_ends_once_its_token_is_withdrawn(address: str, files: Path, act_as: Any, replaced: bool) -> None:
+    watches = {}
+    for name, owner, token, host in (
+        ("a", "alice", "alice", "w1"),
+        ("b", "bob", "bob", "w2"),
+        ("c", "bob", "c-workers", "w3"),
+    ):
+        act_as(owner)
+        admit(address, files, name, host)
+        act_as(token)
+        ticket = join(controller=address, job=name, worker=0)
+        message = {"job": ticket.job, "tag": ticket.tag, "worker": 0, "claimant": claimant()}
+        watches[token] = Stream(address, rpc.SERVICE, rpc.WATCH, message)
+    answers = {token: iter(watch) for token, watch in watches.items()}
+    for answer in answers.values():
+        assert next(answer)["state"] == "ready"
+    if replaced:
+        tokens.add(files / "tokens", "alice", Role.TENANT)
+    else:
+        tokens.remove(files / "tokens", "alice")
+    with pytest.raises(RefusedCallError, match="The token of this caller was withdrawn"):
+        while True:
+            next(answers["alice"])
+    act_as("root")
+    rpc.call(address, rpc.REMOVE, {"job": "b"})
+    rpc.call(address, rpc.REMOVE, {"job": "c"})
+    for token in ("bob", "c-workers"):  # their streams went on until the end of the job
+        assert list(answers[token])[-1]["state"] == "removed"
 
 
 def test_tenant_reads_the_events_of_its_jobs_alone(address: str, files: Path, act_as: Any) -> None:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 class Role(enum.StrEnum):
@@ -21,11 +21,13 @@ class Caller:
     """Caller of a service.
 
     ``name`` is that of its token or certificate, empty where the service asks for none; ``source`` is its address.
+    ``token_hash`` is the hash of its token; empty for a caller without one that can be withdrawn.
     """
 
     name: str = ""
     role: Role = Role.OPERATOR
     source: str = ""
+    token_hash: str = field(default="", compare=False, repr=False)
 
 
 #: The process itself, and every peer of a service that asks for no identity.

@@ -47,13 +47,15 @@ class Call:
         metadata: metadata of the request.
         ended: resolved when the call has ended; its event has True for a call that the peer ended.
         evicted: the call has made room for a newer one.
+        revoked: the caller's token was withdrawn.
     """
 
     def __init__(self, event: Any, limits: Limits, shares: Shares, pools: dict[bool, ThreadPoolExecutor]) -> None:
         self._call, self._limits, self._shares, self._pools = event.call, limits, shares, pools
         self._share: Share | None = None
         self._opened = self._received = self._streams = False
-        self.evicted = False
+        self.evicted = self.revoked = False
+        self._task: asyncio.Task[None] | None = None
         self.metadata: dict[str, Any] = dict(event.invocation_metadata)
         self.caller: Caller = replace(UNAUTHENTICATED, source=unquote(event.call.peer().decode(errors="replace")))
         self.ended = self._start(cygrpc().ReceiveCloseOnServerOperation(0))
@@ -77,9 +79,15 @@ class Call:
             assert isinstance(oldest, Call)
             oldest.evicted = True
             share.silent.pop(oldest).cancel()
-        share.silent[self] = task
+        share.silent[self] = self._task = task
         if (delay_s := share.delay_s()) > 0:
             await asyncio.sleep(delay_s)
+
+    def revoke(self) -> None:
+        """End the call if it is a stream, or waits for its message. Others are in work, and complete."""
+        if self._task is not None and not self.revoked and (self._streams or not self._received):
+            self.revoked = True
+            self._task.cancel()
 
     def leave(self) -> None:
         """Release all places."""

@@ -32,7 +32,7 @@ from lanesum.rpc.tls import import_grpc
 
 logger = logging.getLogger(__name__)
 
-_ROOM_S = 1.0  # between two looks at the number of connections
+_LOOK_S = 1.0  # between two looks at the connections and at withdrawn tokens
 _SERVING, _NOT_SERVING, _SERVICE_UNKNOWN = b"\x08\x01", b"\x08\x02", b"\x08\x03"  # grpc.health.v1.HealthCheckResponse
 
 #: Takes a call; returns its answer, unless it has sent all. Runs in the event loop, so it must not block.
@@ -52,6 +52,7 @@ class GrpcServer(Serving):
         limits: bounds.
         credentials: ``grpc.ServerCredentials`` for TLS; None for plain text.
         authenticate: identifies callers; without it, every caller may call everything.
+        is_revoked: returns True for a caller whose token was withdrawn since; its streams end. Called in a thread.
 
     Attributes:
         address: the address, with the port that was selected.
@@ -71,12 +72,13 @@ class GrpcServer(Serving):
         limits: Limits | None = None,
         credentials: Any = None,
         authenticate: Authenticate | None = None,
+        is_revoked: Callable[[Caller], bool] | None = None,
     ) -> None:
         limits = limits or Limits()
         files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         self.limits = limits = replace(limits, connections=max(1, min(limits.connections, files - files // 8)))
         self._codes = import_grpc().StatusCode
-        self._authenticate = authenticate
+        self._authenticate, self._is_revoked = authenticate, is_revoked
         self._handlers = {name.encode(): handler for name, handler in handlers.items()}
         self._open = {b"/grpc.health.v1.Health/Check": self._check, b"/grpc.health.v1.Health/Watch": self._watch}
         self._healthy = {_health_request(name.split("/")[1]) for name in handlers} | {b""}
@@ -126,7 +128,7 @@ class GrpcServer(Serving):
     def start(self) -> None:
         """Start to serve, in background threads."""
         self._server.start()
-        targets = {"calls": self._loop.run_forever, "events": self._poll, "connections": self._make_room}
+        targets = {"calls": self._loop.run_forever, "events": self._poll, "connections": self._look_after_calls}
         for name, target in targets.items():
             self._threads.append(threading.Thread(target=target, name=f"lanesum-{name}", daemon=True))
             self._threads[-1].start()
@@ -161,9 +163,13 @@ class GrpcServer(Serving):
             self._loop.call_soon_threadsafe(event.tag, event)
             del event  # a reference to the last event would keep its call
 
-    def _make_room(self) -> None:
-        while not self._ending.wait(_ROOM_S):
-            busy = {call.caller.source for call in tuple(self._calls)}
+    def _look_after_calls(self) -> None:
+        while not self._ending.wait(_LOOK_S):
+            calls = tuple(self._calls)
+            for call in calls:
+                if self._is_revoked is not None and self._is_revoked(call.caller):
+                    self._loop.call_soon_threadsafe(call.revoke)
+            busy = {call.caller.source for call in calls}
             if closed := make_room(self.port, self.limits, busy):
                 logger.warning("Closed %d connections of hosts with more than their share", closed)
 
@@ -191,6 +197,8 @@ class GrpcServer(Serving):
             if call.evicted:
                 text = f"This caller has {self.limits.silent} newer calls that wait for their message."
                 await call.finish(self._codes.RESOURCE_EXHAUSTED, text)
+            elif call.revoked:
+                await call.finish(self._codes.UNAUTHENTICATED, "The token of this caller was withdrawn.")
         except RefusedError as error:
             await call.finish(error.code, str(error), error.metadata)
         except Exception:

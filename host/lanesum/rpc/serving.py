@@ -49,7 +49,7 @@ class JsonService(GrpcServer):
     """gRPC server with one handler for each method of a service. Handlers run in several threads.
 
     Args:
-        address, owner, limits, credentials, authenticate: see ``GrpcServer``.
+        address, owner, limits, credentials, authenticate, is_revoked: see ``GrpcServer``.
         service: full name of the service.
         handlers: handlers by method name.
         streams: handlers of methods that answer with several messages.
@@ -72,12 +72,21 @@ class JsonService(GrpcServer):
         limits: Limits | None = None,
         credentials: Any = None,
         authenticate: Authenticate | None = None,
+        is_revoked: Callable[[Caller], bool] | None = None,
     ) -> None:
         bounds = max_bytes or {}
         methods = {name: _method(handler, name in slow, bounds.get(name)) for name, handler in handlers.items()}
         methods |= {name: _stream_method(handler, bounds.get(name)) for name, handler in (streams or {}).items()}
         paths = {f"/{service}/{name}": method for name, method in methods.items()}
-        super().__init__(address, paths, owner=owner, limits=limits, credentials=credentials, authenticate=authenticate)
+        super().__init__(
+            address,
+            paths,
+            owner=owner,
+            limits=limits,
+            credentials=credentials,
+            authenticate=authenticate,
+            is_revoked=is_revoked,
+        )
 
 
 def _method(handler: Handler, slow: bool, max_bytes: int | None) -> CallHandler:

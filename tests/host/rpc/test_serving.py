@@ -436,6 +436,34 @@ def test_authenticate_names_the_caller() -> None:
         assert channel.unary_unary("/grpc.health.v1.Health/Check")(b"") == b"\x08\x01"
 
 
+def test_revoked_caller_loses_streams_and_silent_calls() -> None:
+    withdrawn: set[str] = set()
+    known = {
+        "authenticate": lambda metadata, _: Caller(metadata["name"]),
+        "is_revoked": lambda one: one.name in withdrawn,
+    }
+    with running(**known) as site, grpc.insecure_channel(site.address) as channel, ThreadPoolExecutor(1) as threads:
+        stream, unary = channel.unary_stream(f"/{SERVICE}/Open"), channel.unary_unary(f"/{SERVICE}/Wait")
+        opened = {}
+        for name in ("eve", "bob"):
+            opened[name] = stream(b"{}", metadata=(("name", name),))
+            assert next(opened[name]) == encode({"number": 1})
+        in_work = threads.submit(unary, b"{}", metadata=(("name", "eve"),))
+        assert site.arrived.wait(WAIT_S)
+        with peers(site.address, 1, headers(PATH, more=((b"name", b"eve"),))) as silent:
+            wait_until(lambda: len(site.service._calls) == 4)
+            withdrawn.add("eve")
+            with pytest.raises(grpc.RpcError, match=r"The token of this caller was withdrawn") as ended:
+                next(opened["eve"])
+            assert code_of(ended) == CODES.UNAUTHENTICATED
+            assert silent[0].status() == CODES.UNAUTHENTICATED.value[0]
+        assert site.opened[0].closed.wait(WAIT_S)
+        assert not site.opened[1].closed.is_set() and opened["bob"].is_active()
+        site.release.set()
+        assert in_work.result(WAIT_S) == encode({"waited": True})
+        opened["bob"].cancel()
+
+
 def test_socket_file_is_private_and_of_one_server(tmp_path: Path) -> None:
     address = f"unix:{tmp_path}/service.sock"
     with running(address=address) as site:
