@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import sys
 import time
@@ -35,7 +36,8 @@ class Event:
         time: seconds since 1970.
         whom: a switch, a server, a job, or ``controller``.
         what: the event, one line.
-        actor: name of the caller that caused it; empty for the controller itself and for callers without identity.
+        actor: ``Caller.label`` of the caller that caused it; empty for the controller itself and for callers without
+            identity.
         source: address of that caller; empty for the controller itself.
     """
 
@@ -97,9 +99,9 @@ class EventLog:
         Otherwise it does not wait for the disk. If it cannot be stored, for example on a full disk, it is only logged,
         because a repair must go on.
         """
-        now, whom, what, actor, source = self._clock(), *map(one_line, (whom, what, by.name, by.source))
+        now, whom, what, actor, source = self._clock(), *map(one_line, (whom, what, by.label, by.source))
         # A caller without identity has a new port for every call.
-        party = actor or source.rpartition(":")[0]
+        party = _identity(by) if by.name else source.rpartition(":")[0]
         try:
             number = self._store.add_event(now, whom, what, actor, source, party)
         except StoreError as error:
@@ -132,6 +134,12 @@ class EventLog:
 
     def _events(self, condition: str, *values: object) -> list[Event]:
         return [Event(*row) for row in self._store.events(condition, values)]
+
+
+def _identity(caller: Caller) -> str:
+    """Return text of bounded length that no other role and name have. Names of jobs, and so of workers, may be long."""
+    identity = f"{caller.role} {caller.name}"  # no role has a space
+    return hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _of(jobs: Sequence[str] | None) -> str:

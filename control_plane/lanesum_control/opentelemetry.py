@@ -146,7 +146,7 @@ class CallSpans(Closing):
         attributes = {
             "rpc.method": method,
             "lanesum.job": rpc.one_line(job),
-            "lanesum.caller": caller.name,
+            "lanesum.caller": caller.label,
             "client.address": caller.source,
         }
         span: AbstractContextManager[object] = self._tracer.start_as_current_span(

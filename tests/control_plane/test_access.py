@@ -470,6 +470,20 @@ def test_tenant_reads_no_events_of_removed_namesake(
     ]
 
 
+def test_worker_of_job_root_is_not_root(address: str, controller: Controller, files: Path, act_as: Any) -> None:
+    act_as("bob")
+    admit(address, files, "root", "w1")
+    act_as("root-workers")
+    with pytest.raises(rpc.ControllerError, match="A worker of job 'root' may not call"):
+        rpc.call(address, rpc.REMOVE, {"job": "root"})
+    join(controller=address, job="root", worker=0)
+    assert [event.actor for event in controller.events.since() if event.whom == "root"] == [
+        "bob",
+        "worker of root",
+        "worker of root",
+    ]
+
+
 def test_refused_calls_are_events_with_caller_and_source(
     address: str, controller: Controller, files: Path, act_as: Any
 ) -> None:

@@ -118,6 +118,22 @@ def test_events_of_one_caller_do_not_displace_others(monkeypatch: pytest.MonkeyP
         assert log.latest(1)[0].number == 502
 
 
+def test_events_of_namesake_worker_displace_no_tenant(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once a tenant could call a job as another tenant, and its workers acted as that one in the audit log."""
+    monkeypatch.setattr(store, "MAX_EVENTS", 50)
+    monkeypatch.setattr(store, "_EVICT_EVERY", 5)
+    with Store() as state:
+        log = EventLog(state)
+        for _ in range(10):
+            log.add("a", "admitted", BLUE)
+        for role in (Role.WORKER, Role.OPERATOR):
+            for _ in range(200):
+                log.add("blue", "refused", Caller(BLUE.name, role, BLUE.source))
+        kept = log.since()
+        assert [event.number for event in kept][:10] == list(range(1, 11))
+        assert {event.actor for event in kept} == {"blue", "worker of blue"}
+
+
 def test_event_with_text_of_peer_is_printable_line() -> None:
     with Store() as state:
         log = EventLog(state)

@@ -29,6 +29,11 @@ class Caller:
     source: str = ""
     token_hash: str = field(default="", compare=False, repr=False)
 
+    @property
+    def label(self) -> str:
+        """Name in logs and events. A worker has the name of its job, which may also be that of a tenant or operator."""
+        return f"worker of {self.name}" if self.name and self.role is Role.WORKER else self.name
+
 
 #: The process itself, and every peer of a service that asks for no identity.
 UNAUTHENTICATED = Caller()

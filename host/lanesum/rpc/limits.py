@@ -93,11 +93,11 @@ class Shares:
     def __init__(self, limits: Limits) -> None:
         self.streams = 0
         self._limits = limits
-        self._shares: dict[tuple[str, str], Share] = {}
+        self._shares: dict[tuple[str, str, str], Share] = {}
 
     def of(self, caller: Caller) -> Share:
         """Return the share of a caller."""
-        key = caller.name, host_of(caller.source)
+        key = caller.role, caller.name, host_of(caller.source)
         if key not in self._shares:
             if len(self._shares) >= _MAX_IDLE_SHARES:
                 self._shares = {key: share for key, share in self._shares.items() if share.calls}

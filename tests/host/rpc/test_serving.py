@@ -436,6 +436,23 @@ def test_authenticate_names_the_caller() -> None:
         assert channel.unary_unary("/grpc.health.v1.Health/Check")(b"") == b"\x08\x01"
 
 
+def test_callers_of_one_name_have_own_shares() -> None:
+    def authenticate(metadata: Mapping[str, Any], _: object) -> Caller:
+        return Caller("root", Role(metadata["role"]))
+
+    limits = patient(streams_of_caller=1)
+    with running(limits, authenticate=authenticate) as site, grpc.insecure_channel(site.address) as channel:
+        stream = channel.unary_stream(f"/{SERVICE}/Open")
+        opened = []
+        for role in Role:
+            opened.append(stream(b"{}", metadata=(("role", role),)))
+            assert next(opened[-1]) == encode({"number": 1})
+        with pytest.raises(grpc.RpcError, match="All 1 streams of this caller are in use"):
+            next(stream(b"{}", metadata=(("role", Role.WORKER),)))
+        for one in opened:
+            one.cancel()
+
+
 def test_revoked_caller_loses_streams_and_silent_calls() -> None:
     withdrawn: set[str] = set()
     known = {
