@@ -40,6 +40,7 @@ from lanesum_control.jobs import Incarnation, Job, JobRequest
 from lanesum_control.managed import ManagedSwitch
 from lanesum_control.model import SwitchJob
 from lanesum_control.moved_sums import MovedSums
+from lanesum_control.names import folded, look_alike
 from lanesum_control.network import Network
 from lanesum_control.planning import Plan
 from lanesum_control.quotas import TenantQuota, check_tenant
@@ -289,9 +290,20 @@ class Deployment:
         """Check that events tell a new job from all other jobs and parts. Raises AdmissionError."""
         if " ".join(name.split()) != name:
             raise AdmissionError(f"Job name {name!r} has spaces in a row or at an end.", "Choose another name.")
-        if name in {CONTROLLER, *self._network.switches, *self.servers}:
+        if not folded(name):
+            raise AdmissionError(f"Job name {name!r} has no visible character.", "Choose another name.")
+        parts = {CONTROLLER, *self._network.switches, *self.servers}
+        if name in parts:
             raise AdmissionError(
                 f"Job name {name!r} is that of a switch, a server or the controller.", "Choose another name."
+            )
+        with self.lock:
+            jobs = [*self.jobs]
+        if look_alike(name, (*parts, *jobs)) is not None:  # which may be of another tenant
+            raise AdmissionError(
+                f"Job name {name!r} looks like that of another job or part: they differ in case, width or invisible "
+                "characters.",
+                "Choose another name.",
             )
 
     def _check_tenant(self, tenant: str, request: JobRequest) -> None:

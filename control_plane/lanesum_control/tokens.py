@@ -23,6 +23,7 @@ from pathlib import Path
 from lanesum._internal.output_file import OutputFile, open_private, write_file
 from lanesum.errors import ConfigurationError
 from lanesum.rpc.caller import Caller, Role
+from lanesum_control.names import look_alike
 
 _HEADING = "# Callers of the controller: name, role, SHA-256 of the token. lanesum token writes this file.\n"
 _LOCK_S = 10.0  # a change takes milliseconds
@@ -134,7 +135,12 @@ def add(path: Path, name: str, role: Role, token: str | None = None) -> str:
             "token for its workers (lanesum job admit --worker-token).",
         )
     with _locked(path):
-        _write(path, {**_existing(path), name: (role, token_hash(token))})
+        callers = _existing(path)
+        if (other := look_alike(name, callers)) is not None:
+            raise ConfigurationError(
+                f"{name!r} looks like the caller {other!r} of {path}.", f"Use that name, or remove {other!r} first."
+            )
+        _write(path, {**callers, name: (role, token_hash(token))})
     return token
 
 

@@ -443,6 +443,39 @@ def test_job_name_exposing_other_events_is_refused(address: str, files: Path, ac
     assert rpc.call(address, rpc.EVENTS, {})["events"] == []
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["Train", "\uff54rain", "tra\u3164in", "tr\u034fain", "train\ufe0f", "\U0001d42drain", "S1", "\uff23ONTROLLER"],
+)
+def test_job_name_like_another_one_is_refused(address: str, files: Path, act_as: Any, name: str) -> None:
+    act_as("alice")
+    admit(address, files, "train", "w1")
+    act_as("bob")
+    with pytest.raises(rpc.ControllerError, match="looks like that of another job or part") as caught:
+        rpc.call(address, rpc.ADMIT, {"name": name, "workers": ["w2"], "slots": 4})
+    assert "'train'" not in str(caught.value)
+    for fine in ("train2", "trän", "s"):
+        rpc.call(address, rpc.ADMIT, {"name": fine, "workers": ["w2"], "slots": 1})
+        rpc.call(address, rpc.REMOVE, {"job": fine})
+    act_as("alice")
+    rpc.call(address, rpc.ADMIT, {"name": "train", "workers": ["w1"], "slots": 4, "take_over": True})
+
+
+def test_job_name_without_visible_character_is_refused(address: str, act_as: Any) -> None:
+    act_as("bob")
+    with pytest.raises(rpc.ControllerError, match="has no visible character"):
+        rpc.call(address, rpc.ADMIT, {"name": "\u3164", "workers": ["w2"], "slots": 4})
+
+
+def test_token_name_like_another_one_is_refused(files: Path) -> None:
+    before = (files / "tokens").read_bytes()
+    with pytest.raises(ConfigurationError, match=r"'Alice' looks like the caller 'alice' of .*tokens\. Use that name"):
+        tokens.add(files / "tokens", "Alice", Role.OPERATOR)
+    assert (files / "tokens").read_bytes() == before
+    tokens.remove(files / "tokens", "alice")
+    tokens.add(files / "tokens", "Alice", Role.OPERATOR)
+
+
 def test_tenant_reads_no_events_of_similarly_named_job(address: str, act_as: Any) -> None:
     for who, host, name in (("bob", "w2", "n" * rpc.MAX_TEXT), ("alice", "w1", "n" * (rpc.MAX_TEXT + 1))):
         act_as(who)
