@@ -115,7 +115,8 @@ class LanesumProcessGroup(dist.ProcessGroup):
             state = self._joined()
             if state is None:
                 return self._others.allreduce(tensors, opts)
-            tensor = tensor.detach()
+            if not tensor.is_sparse:  # a detached sparse tensor would get the sum alone
+                tensor = tensor.detach()
             return AllReduceWork(tensor, state.all_reduce(tensor, average=average))
         except LanesumError as error:
             # DDP calls this from C++, where an exception would lose its type.
@@ -172,7 +173,8 @@ class AllReduceWork(dist.distributed_c10d.Work):
         """Write the result to the tensor, unless it is there."""
         summed = future.value()
         if summed is not self._tensor:
-            self._tensor.copy_(summed)
+            with torch.no_grad():
+                self._tensor.copy_(summed)
         return [self._tensor]
 
     def wait(self, timeout: timedelta | None = None) -> bool:

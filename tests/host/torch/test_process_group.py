@@ -105,6 +105,31 @@ def other_collectives(rank: int, variables: dict[str, str]) -> None:
         dist.destroy_process_group(group)
 
 
+def sparse_sums(rank: int, variables: dict[str, str], backend: str) -> list[torch.Tensor]:
+    def rows() -> torch.Tensor:
+        return torch.sparse_coo_tensor([[rank, 5, 5]], [[1.0, 2.0], [rank, 3.0], [0.5, 1.0]], (7, 2), check_invariants=True)
+
+    with environment(variables):
+        group = dist.new_group(backend=backend)
+        summed = rows()
+        dist.all_reduce(summed, group=group)
+        later = rows()
+        work = dist.all_reduce(later, group=group, async_op=True)
+        work.get_future().wait()
+        dist.destroy_process_group(group)
+    return [tensor.coalesce().to_dense() for tensor in (summed, later)]
+
+
+def test_sparse_sum_is_written_as_by_gloo(four_ranks: Ranks) -> None:
+    expected = torch.zeros(7, 2)
+    expected[:RANKS] = torch.tensor([1.0, 2.0])
+    expected[5] = torch.tensor([8.0, 16.0])
+    for backend in ("gloo", "lanesum"):
+        with controlled(RANKS) as (_, variables):
+            for tensors in four_ranks.run(sparse_sums, list(range(RANKS)), variables, backend):
+                assert all(torch.equal(tensor, expected) for tensor in tensors), backend
+
+
 def many_gathers(rank: int, variables: dict[str, str]) -> int:
     with environment(variables):
         group = lanesum_group()
