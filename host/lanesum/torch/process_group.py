@@ -22,6 +22,7 @@ from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.join import NotReadyError
 from lanesum.torch.collectives import EXACT, job_of
 from lanesum.torch.state import State, raise_after_backward
+from lanesum.torch.tensor_all_reduce import write
 
 BACKEND = "lanesum"
 MIN_PYTORCH = "2.9"
@@ -173,8 +174,7 @@ class AllReduceWork(dist.distributed_c10d.Work):
         """Write the result to the tensor, unless it is there."""
         summed = future.value()
         if summed is not self._tensor:
-            with torch.no_grad():
-                self._tensor.copy_(summed)
+            write(summed, self._tensor)
         return [self._tensor]
 
     def wait(self, timeout: timedelta | None = None) -> bool:

@@ -165,7 +165,7 @@ class TensorAllReduce:
             return self._rows.tensor(values, not_finite=result.not_finite).to(self._tensor.dtype)
         values = values.view(self._tensor.shape)
         # DDP accepts another tensor than the buffer, which saves a copy on a device.
-        return values if self.staged and values.dtype == self._tensor.dtype else self._tensor.copy_(values)
+        return values if self.staged and values.dtype == self._tensor.dtype else write(values, self._tensor)
 
     def _fail(self, error: Exception) -> None:
         # The first failure is the cause. Later ones, and those after close(), follow from it.
@@ -179,6 +179,15 @@ class TensorAllReduce:
             self.done.set()
         with contextlib.suppress(Exception):  # the other ranks may be gone
             self._share(torch.zeros(self._tensor.numel(), device=self._tensor.device), self._state.error)
+
+
+def write(values: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:
+    """Copy ``values`` to ``tensor`` and return it, in any thread: a tensor of inference mode may be written only there.
+
+    Autograd does not record it, as with the collectives of other backends.
+    """
+    with torch.inference_mode(tensor.is_inference()), torch.no_grad():
+        return tensor.copy_(values)
 
 
 class SparseRows:

@@ -22,6 +22,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.torch_version import TorchVersion
 
+import lanesum.torch
 from lanesum.errors import ConfigurationError
 from lanesum.join import NotReadyError
 from lanesum.torch import process_group
@@ -128,6 +129,37 @@ def test_sparse_sum_is_written_as_by_gloo(four_ranks: Ranks) -> None:
         with controlled(RANKS) as (_, variables):
             for tensors in four_ranks.run(sparse_sums, list(range(RANKS)), variables, backend):
                 assert all(torch.equal(tensor, expected) for tensor in tensors), backend
+
+
+def inference_sums(rank: int, variables: dict[str, str], backend: str) -> None:
+    def total(tensor: torch.Tensor) -> list[float]:
+        dist.all_reduce(tensor, group=group)
+        return tensor.to_dense().tolist()
+
+    own = [1.0, float(rank)]
+    with environment(variables):
+        group = dist.new_group(backend=backend)
+        net = DistributedDataParallel(nn.Linear(2, 1), process_group=group)
+        before = torch.tensor(own)
+        with torch.inference_mode():
+            made = torch.tensor(own)
+            for tensor in (made.clone(), made.bfloat16(), made.to_sparse(), before):
+                assert total(tensor) == [4, 6]
+            if backend == "lanesum":
+                assert lanesum.torch.all_reduce(made, group).tolist() == [4, 6]
+            work = dist.all_reduce(made, group=group, async_op=True)
+        assert work.get_future().wait()[0].tolist() == [4, 6]
+        work.wait()
+        assert total(made) == [16, 24]
+        net(torch.ones(1, 2) * rank).sum().backward()
+        assert net.module.weight.grad.tolist() == [[1.5, 1.5]]
+        dist.destroy_process_group(group)
+
+
+@pytest.mark.parametrize("backend", ["gloo", "lanesum"])
+def test_sum_in_inference_mode_keeps_training_possible(four_ranks: Ranks, backend: str) -> None:
+    with controlled(RANKS) as (_, variables):
+        four_ranks.run(inference_sums, list(range(RANKS)), variables, backend)
 
 
 def many_gathers(rank: int, variables: dict[str, str]) -> int:
