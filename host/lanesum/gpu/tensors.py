@@ -31,7 +31,7 @@ def flat(tensor: torch.Tensor) -> torch.Tensor:
             "all_reduce takes tensors with values; this one is on the meta device.",
             "Move the model to a device with to_empty() and initialize it before the all-reduce.",
         )
-    return tensor.detach().to(torch.float32).contiguous().view(-1)
+    return tensor.detach().resolve_neg().to(torch.float32).contiguous().view(-1)
 
 
 def adds_error_feedback(codec: Codec, tensor: torch.Tensor) -> bool:

@@ -36,7 +36,7 @@ from lanesum.torch.hierarchy import Follower, HostGroup
 from lanesum.torch.parameters import NUMBERED, parameter_names
 from lanesum.torch.path_choice import PathChoice
 from lanesum.torch.stats import HookStats, open_range, warn_unused
-from lanesum.torch.tensor_all_reduce import TensorAllReduce
+from lanesum.torch.tensor_all_reduce import TensorAllReduce, check_tensor
 from lanesum.transport import JobTicket
 from lanesum.transport.congestion import CongestionControl
 from lanesum.transport.constants import DEFAULT_DEADLINE_S
@@ -256,16 +256,12 @@ class State(Closing):
             parts: parameters of the tensor. With them and the state's codec, error feedback is added.
 
         Raises:
-            ConfigurationError: the tensor is neither dense nor COO, or not floating-point.
+            ConfigurationError: see :func:`lanesum.torch.tensor_all_reduce.check_tensor`.
             LanesumError: the error of an earlier tensor.
         """
         if self.error is not None:
             raise self.error
-        if not tensor.is_floating_point():
-            raise ConfigurationError(
-                f"lanesum sums floating-point tensors; {name or 'this tensor'} has {tensor.dtype}.",
-                "Convert integers to float32, and keep complex parameters as real ones: torch.view_as_real.",
-            )
+        check_tensor(tensor, name)
         if tensor.is_sparse and self.host is not None:
             raise ConfigurationError(
                 f"Ranks of one host cannot add up sparse tensors such as {name or 'this one'} before lanesum does.",

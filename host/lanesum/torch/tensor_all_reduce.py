@@ -16,6 +16,7 @@ import torch
 
 from lanesum.codecs.base import Codec, Part, Result
 from lanesum.codecs.sparse.rows import RowUnion
+from lanesum.errors import ConfigurationError
 from lanesum.gpu.staging import Staging, needs_staging, staging_for
 from lanesum.gpu.tensors import adds_error_feedback
 from lanesum.session import AllReduceHandle
@@ -23,6 +24,38 @@ from lanesum.torch.error_feedback import ErrorFeedbackState
 
 if TYPE_CHECKING:
     from lanesum.torch.state import State
+
+
+def check_tensor(tensor: torch.Tensor, name: str) -> None:
+    """Check that a tensor can be summed in place; it changes nothing, so later tensors can still be summed.
+
+    Raises:
+        ConfigurationError: the tensor is not floating-point, neither dense nor COO, or on the meta device. Or its
+            elements share memory (``expand``).
+    """
+    name = name or "this tensor"
+    if not tensor.is_floating_point():
+        raise ConfigurationError(
+            f"lanesum sums floating-point tensors; {name} has {tensor.dtype}.",
+            "Convert integers to float32, and keep complex parameters as real ones: torch.view_as_real.",
+        )
+    if tensor.layout not in (torch.strided, torch.sparse_coo):
+        raise ConfigurationError(
+            f"lanesum sums dense and COO tensors; {name} has {tensor.layout}.",
+            "Convert it: to_dense() or to_sparse_coo().",
+        )
+    if tensor.is_meta:
+        raise ConfigurationError(
+            f"lanesum sums tensors with values; {name} is on the meta device.", "Move it to a device with to_empty()."
+        )
+    if tensor.layout is torch.strided and any(
+        size > 1 and stride == 0 for size, stride in zip(tensor.shape, tensor.stride(), strict=True)
+    ):
+        raise ConfigurationError(
+            f"lanesum writes the sum to the tensor, but elements of {name} share memory: its strides are "
+            f"{tensor.stride()}.",
+            "Pass a copy without expanded dimensions: contiguous().",
+        )
 
 
 class TensorAllReduce:
@@ -96,7 +129,7 @@ class TensorAllReduce:
         codec, feedback = self._codec, self._feedback
         self._staging.wait_event(self._computed, self._tensor)
         # The tensor is not used before the future is complete, so a float32 one is not copied.
-        vector, added = self._tensor.detach().to(torch.float32), None
+        vector, added = self._tensor.detach().resolve_neg().to(torch.float32), None
         if vector.is_sparse:
             self._rows = SparseRows(vector, self._state.session.ticket.workers)
             vector, codec = self._rows.values, self._rows.codec

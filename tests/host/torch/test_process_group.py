@@ -162,6 +162,81 @@ def test_sum_in_inference_mode_keeps_training_possible(four_ranks: Ranks, backen
         four_ranks.run(inference_sums, list(range(RANKS)), variables, backend)
 
 
+def kinds_of_tensors(rank: int, variables: dict[str, str], backend: str) -> list[Any]:
+    """Return the results of all-reduces, and the error of an integer mean; each is followed by further ones."""
+    own = rank + 1
+    results: list[Any] = []
+    with environment(variables):
+        group = dist.new_group(backend=backend)
+        for op in (dist.ReduceOp.SUM, dist.ReduceOp.AVG):
+            for tensor in (
+                torch.tensor(1.0 * own),
+                torch.zeros(0, 3),
+                torch.tensor([1 + 2j, own * 1j]),
+                torch.tensor([1 + 2j], dtype=torch.complex128),
+                torch.arange(6.0).view(2, 3).t() * own,
+                torch.ones(2, requires_grad=op == dist.ReduceOp.SUM),
+                torch.tensor([2, own]),
+            ):
+                try:
+                    dist.all_reduce(tensor, op, group=group)
+                    results.append(tensor.tolist())
+                except RuntimeError as error:
+                    results.append(str(error))
+        dist.destroy_process_group(group)
+    return results
+
+
+def test_tensors_of_all_kinds_sum_as_by_gloo(four_ranks: Ranks) -> None:
+    results = []
+    for backend in ("gloo", "lanesum"):
+        with controlled(RANKS) as (_, variables):
+            results.append(four_ranks.run(kinds_of_tensors, list(range(RANKS)), variables, backend))
+    assert results[0] == results[1]
+    assert results[0][0][:3] == [10, [], [4 + 8j, 10j]]
+
+
+def refused_tensors(rank: int, variables: dict[str, str]) -> list[str]:
+    texts = []
+    with environment(variables):
+        group = lanesum_group()
+        for tensor in (
+            torch.ones(1).expand(3),
+            torch.eye(3).to_sparse_csr(),
+            torch.ones(2, 1).expand(2, 3),
+        ):
+            before = tensor.to_dense().tolist()
+            try:
+                dist.all_reduce(tensor, group=group)
+            except ConfigurationError as error:
+                texts.append(str(error))
+            assert tensor.to_dense().tolist() == before
+            later = torch.ones(3)
+            dist.all_reduce(later, group=group)
+            assert later.tolist() == [4, 4, 4]
+            assert lanesum.torch.all_reduce(torch.ones(1).expand(3), group).tolist() == [4, 4, 4]
+        negated = torch.tensor([1.0 + rank * 1j]).conj().imag  # a strided view; gloo sums other elements
+        assert negated.is_neg()
+        dist.all_reduce(negated, group=group)
+        assert negated.tolist() == [-6]
+        try:
+            lanesum.torch.all_reduce(torch.ones(2, device="meta"), group)
+        except ConfigurationError as error:
+            texts.append(str(error))
+        dist.destroy_process_group(group)
+    return texts
+
+
+def test_refused_tensor_is_named_and_harmless(four_ranks: Ranks) -> None:
+    with controlled(RANKS) as (_, variables):
+        for texts in four_ranks.run(refused_tensors, list(range(RANKS)), variables):
+            vector, csr, matrix, meta = texts
+            assert "elements of this tensor share memory: its strides are (0,)" in vector
+            assert "lanesum sums dense and COO tensors; this tensor has torch.sparse_csr" in csr
+            assert "its strides are (1, 0)" in matrix
+            assert "lanesum sums tensors with values; this tensor is on the meta device" in meta
+
+
 def many_gathers(rank: int, variables: dict[str, str]) -> int:
     with environment(variables):
         group = lanesum_group()
