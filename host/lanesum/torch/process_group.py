@@ -136,7 +136,7 @@ class LanesumProcessGroup(dist.ProcessGroup):
 
     def _joined(self) -> State | None:
         """Return the membership in the group's job, joined on the first call. None if a sub-group has no job."""
-        if self._state is None:
+        if self._state is None or self._state.closed:
             self._state = State.joined(self)
         if self._state is None:
             options = {"codec": os.environ.get(environment.CODEC) or EXACT, **self._options}

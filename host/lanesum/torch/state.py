@@ -36,11 +36,10 @@ from lanesum.torch.hierarchy import Follower, HostGroup
 from lanesum.torch.parameters import NUMBERED, parameter_names
 from lanesum.torch.path_choice import PathChoice
 from lanesum.torch.stats import HookStats, open_range, warn_unused
-from lanesum.torch.tensor_all_reduce import TensorAllReduce, check_tensor
+from lanesum.torch.tensor_all_reduce import TensorAllReduce, check_tensor, closed_error, refusal
 from lanesum.transport import JobTicket
 from lanesum.transport.congestion import CongestionControl
 from lanesum.transport.constants import DEFAULT_DEADLINE_S
-from lanesum.transport.errors import SessionClosedError
 
 _WRITE_S = 1.0
 
@@ -65,11 +64,13 @@ class State(Closing):
 
     Attributes:
         error: the exception of the first bucket that failed, or None.
+        closed: ``close`` was called; the process group can join a job again.
         error_feedback: the residuals, or None where error feedback is off.
 
     One thread averages the buckets in the order of DDP, a few at a time, while backward computes the next ones. After a
-    failure, ``backward()`` and every later bucket raise ``error``. The workers are out of step then and must join the
-    job again. DDP needs a new wrapper, too, because it refuses the next forward after an incomplete backward.
+    failure, ``backward()`` raises ``error``, and every later bucket an error of the same type that contains it. The
+    workers are out of step then and must join the job again. DDP needs a new wrapper, too, because it refuses the next
+    forward after an incomplete backward.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class State(Closing):
         self._after_leave: Callable[[], None] | None = None
         self.codec: Codec = session.codec if codec is None else session.resolve_codec(codec)
         self.error: Exception | None = None
+        self.closed = False
         own = self.codec.traits.keeps_error_feedback
         if own and error_feedback is not None:
             raise ConfigurationError(
@@ -211,7 +213,7 @@ class State(Closing):
     def joined(group: dist.ProcessGroup) -> State | None:
         """Return the open state that ``join`` has made for ``group``, if there is one."""
         state = _joined.get(group)
-        return None if state is None or isinstance(state.error, SessionClosedError) else state
+        return None if state is None or state.closed else state
 
     @property
     def stats(self) -> HookStats:
@@ -257,10 +259,11 @@ class State(Closing):
 
         Raises:
             ConfigurationError: see :func:`lanesum.torch.tensor_all_reduce.check_tensor`.
-            LanesumError: the error of an earlier tensor.
+            SessionClosedError: the state is closed.
+            LanesumError: an earlier tensor has failed; of the type of its error.
         """
         if self.error is not None:
-            raise self.error
+            raise refusal(name, self.error, closed=self.closed) from self.error
         check_tensor(tensor, name)
         if tensor.is_sparse and self.host is not None:
             raise ConfigurationError(
@@ -357,9 +360,10 @@ class State(Closing):
 
     def close(self) -> None:
         """End the thread and the session; idempotent. A later backward raises SessionClosedError."""
+        self.closed = True
         if self.error is None:
             self._warn_unused()
-            self.error = SessionClosedError("This State is closed.", "Make a new State and register it again.")
+            self.error = closed_error()
         self.session.close()
         self._thread.stop()
         self._write_stats()

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import math
 import threading
 import time
@@ -16,11 +17,12 @@ import torch
 
 from lanesum.codecs.base import Codec, Part, Result
 from lanesum.codecs.sparse.rows import RowUnion
-from lanesum.errors import ConfigurationError
+from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.gpu.staging import Staging, needs_staging, staging_for
 from lanesum.gpu.tensors import adds_error_feedback
 from lanesum.session import AllReduceHandle
 from lanesum.torch.error_feedback import ErrorFeedbackState
+from lanesum.transport.errors import SessionClosedError
 
 if TYPE_CHECKING:
     from lanesum.torch.state import State
@@ -56,6 +58,25 @@ def check_tensor(tensor: torch.Tensor, name: str) -> None:
             f"{tensor.stride()}.",
             "Pass a copy without expanded dimensions: contiguous().",
         )
+
+
+def closed_error() -> SessionClosedError:
+    """Return the error of a tensor that comes after ``State.close``."""
+    return SessionClosedError("This State is closed.", "Make a new State and register it again.")
+
+
+def refusal(name: str, error: Exception, *, closed: bool) -> Exception:
+    """Return the error of a tensor that comes after the ``error`` of an earlier one; after ``close`` if ``closed``."""
+    if closed:
+        return closed_error()
+    cause = str(error) if isinstance(error, LanesumError) else f"{type(error).__name__}: {error}."
+    what = f"lanesum did not sum {name or 'this tensor'}, because an earlier all-reduce has failed: {cause}"
+    next_step = "Close the State on all ranks and join again."
+    if not isinstance(error, LanesumError):
+        return SessionClosedError(what, next_step)
+    refused = copy.copy(error)  # with its attributes, such as the missing workers
+    LanesumError.__init__(refused, what, next_step)
+    return refused
 
 
 class TensorAllReduce:

@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.torch_version import TorchVersion
 
 import lanesum.torch
-from lanesum.errors import ConfigurationError
+from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.join import NotReadyError
 from lanesum.torch import process_group
 from lanesum.torch.process_group import LanesumProcessGroup
@@ -235,6 +236,54 @@ def test_refused_tensor_is_named_and_harmless(four_ranks: Ranks) -> None:
             assert "lanesum sums dense and COO tensors; this tensor has torch.sparse_csr" in csr
             assert "its strides are (1, 0)" in matrix
             assert "lanesum sums tensors with values; this tensor is on the meta device" in meta
+
+
+def sums_after_failure(rank: int, variables: dict[str, str]) -> list[str]:
+    texts = []
+
+    def fail(call: Callable[[], object]) -> None:
+        with pytest.raises(LanesumError) as failed:
+            call()
+        texts.append(f"{failed.type.__name__}: {failed.value}")
+
+    def works(size: int) -> None:
+        tensor = torch.ones(size)
+        dist.all_reduce(tensor, group=group)
+        assert torch.equal(tensor, torch.full((size,), 4.0))
+        assert torch.equal(lanesum.torch.all_reduce(torch.ones(size), group), tensor)
+
+    with environment(variables):
+        group = lanesum_group()
+        work = dist.all_reduce(torch.ones(3), group=group, async_op=True)
+        future = work.get_future()
+        future.add_done_callback(lambda _: 1 / 0)
+        with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+            future.then(lambda _: 1 / 0).wait()
+        works(3)
+        fail(lambda: dist.all_reduce(torch.ones(4 if rank == 2 else 3), group=group))
+        fail(lambda: dist.all_reduce(torch.ones(5), group=group))
+        fail(lambda: lanesum.torch.all_reduce(torch.ones(5), group))
+        state = group.state
+        dist.barrier()
+        state.close()
+        fail(lambda: state.all_reduce(torch.ones(5)).wait())
+        works(6)
+        assert group.state is not state
+        group.state.leave()
+        works(7)
+        dist.destroy_process_group(group)
+    return texts
+
+
+def test_errors_after_failure_and_close_are_current(four_ranks: Ranks) -> None:
+    """Exceptions of callbacks end nothing; after a failure, all ranks close the state and join again."""
+    with controlled(RANKS) as (_, variables):
+        for texts in four_ranks.run(sums_after_failure, list(range(RANKS)), variables):
+            first, second, third, closed = texts
+            assert first.startswith("MismatchError: Job ")
+            later = "MismatchError: lanesum did not sum this tensor, because an earlier all-reduce has failed: Job "
+            assert second.startswith(later) and second == third
+            assert closed == "SessionClosedError: This State is closed. Make a new State and register it again."
 
 
 def many_gathers(rank: int, variables: dict[str, str]) -> int:

@@ -146,6 +146,21 @@ def test_leave_after_failure_closes(strict_session: Session) -> None:
     assert not state.leave()
 
 
+def test_buckets_after_foreign_exception_name_it(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise MemoryError("no memory")
+
+    with lanesum.torch.State(session) as state:
+        monkeypatch.setattr(session, "all_reduce_async", fail)
+        with pytest.raises(MemoryError):
+            state.all_reduce(torch.ones(3)).wait()
+        with pytest.raises(
+            SessionClosedError, match=r"an earlier all-reduce has failed: MemoryError: no memory\. Close the State"
+        ):
+            state.all_reduce(torch.ones(3))
+        assert isinstance(state.error, MemoryError)
+
+
 def test_empty_bucket_sends_nothing_and_sparse_its_rows(session: Session) -> None:
     with lanesum.torch.State(session) as state:
         assert average(state, FakeBucket(torch.zeros(0))).numel() == 0
