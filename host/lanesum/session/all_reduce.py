@@ -58,6 +58,7 @@ class AllReduce:
         names: names of the vector and of its parameters.
         ready: event that is complete once the vector is computed; None for a vector that exists already.
         staging: the device of the result; None for the host.
+        description: of the vector, compared between the workers; empty for none.
         result: the codec's result, once the all-reduce has succeeded.
         error: the exception, once it has failed.
         cause: the error of a vector that is not finite, in whose place zeros are sent.
@@ -78,6 +79,7 @@ class AllReduce:
     names: tuple[str, ...]
     ready: Event | None = None
     staging: Staging | None = None
+    description: str = ""
     result: Result | None = None
     error: BaseException | None = None
     cause: UnencodableError | None = None

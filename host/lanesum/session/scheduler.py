@@ -263,7 +263,12 @@ class AllReduceScheduler:
         if all_reduce.lengths_sent:
             return round_.words, None
         words, lengths = append_lengths(
-            all_reduce.codec, all_reduce.size, round_, self._ticket, not_finite=all_reduce.context.not_finite
+            all_reduce.codec,
+            all_reduce.size,
+            round_,
+            self._ticket,
+            not_finite=all_reduce.context.not_finite,
+            description=all_reduce.description,
         )
         all_reduce.lengths_sent = lengths is not None
         return words, lengths

@@ -228,6 +228,7 @@ class Session(Closing):
         keep_residual: bool = False,
         parts: Sequence[Part] = (),
         error_feedback: torch.Tensor | None = None,
+        description: str = "",
     ) -> AllReduceHandle[V]:
         """Begin an all-reduce, and return its handle before it is done.
 
@@ -246,8 +247,11 @@ class Session(Closing):
             keep_residual: compute the residual for ``AllReduceHandle.codec_result``.
             parts: the parameters that the array consists of, in order; for error messages and policies.
             error_feedback: added to the array first; only for codecs and tensors for which the codec does so.
+            description: of the array, such as its data type; a difference between workers is a MismatchError, as for
+                lengths. Empty for none, on all workers.
         """
         all_reduce = self._make_all_reduce(array, codec, average, name, keep_residual, parts, error_feedback)
+        all_reduce.description = description
         self._scheduler.submit(all_reduce)
         return AllReduceHandle(self._scheduler, all_reduce, np.shape(array))
 

@@ -111,7 +111,7 @@ class State(Closing):
         self._run_folder = RunFolder.of_environment() if host is None or host.leads else None
         if self._run_folder is not None:
             atexit.register(lambda kept: None if (state := kept()) is None else state._write_stats(), weakref.ref(self))
-        self._num_steps = self._num_buckets = self._num_elements = 0
+        self._num_steps = self._num_buckets = self._num_elements = self._num_calls = 0
         # Also at the end of a process that does not close the state.
         self._warn_unused = weakref.finalize(self, warn_unused, session.ticket.worker, session.ticket.job)
         if host is not None and not host.leads:
@@ -264,6 +264,8 @@ class State(Closing):
         """
         if self.error is not None:
             raise refusal(name, self.error, closed=self.closed) from self.error
+        # Refused tensors count, too: the workers would be out of step if only one of them had such a tensor.
+        self._num_calls += 1
         check_tensor(tensor, name)
         if tensor.is_sparse and self.host is not None:
             raise ConfigurationError(
@@ -280,7 +282,7 @@ class State(Closing):
         if feedback is not None:
             feedback.check_sizes(parts)
         chosen = self.codec if codec is None else self.session.resolve_codec(codec)
-        one = TensorAllReduce(self, tensor, future, chosen, average, name, parts, feedback)
+        one = TensorAllReduce(self, tensor, future, chosen, average, name, parts, feedback, self._num_calls)
         # This thread must not wait for a device that still computes the gradient.
         self._thread.submit(one.begin, after=one.wait_for_gradient if one.staged else None)
 

@@ -83,7 +83,7 @@ class TensorAllReduce:
     """All-reduce of a tensor: begun in the communication thread, then completed in any case.
 
     Work on a device is launched in the stream of ``lanesum.gpu.staging``. Arguments are those of
-    :meth:`lanesum.torch.State.all_reduce`, and the ``feedback`` to add.
+    :meth:`lanesum.torch.State.all_reduce`, the ``feedback`` to add, and the ``number`` of the call.
 
     Attributes:
         done: set once the future is complete.
@@ -100,6 +100,7 @@ class TensorAllReduce:
         name: str,
         parts: Sequence[Part],
         feedback: ErrorFeedbackState | None,
+        number: int,
     ) -> None:
         self.done = threading.Event()
         self.staged = needs_staging(tensor.device)
@@ -111,6 +112,8 @@ class TensorAllReduce:
         self._name = name
         self._parts = parts
         self._feedback = feedback
+        kind = f"{'AVG' if average else 'SUM'} of {tensor.dtype} with shape {tuple(tensor.shape)}"
+        self._description = f"{kind} in call {number}"
         self._staging = staging_for(tensor.device) if self.staged else Staging(tensor.device)
         self._computed = self._staging.record_event()
         self._rows: SparseRows | None = None
@@ -168,6 +171,7 @@ class TensorAllReduce:
             keep_residual=feedback is not None,
             parts=() if self._rows is not None else self._parts,
             error_feedback=added,
+            description=self._description,
         )
 
     def wait(self) -> bool:

@@ -103,3 +103,26 @@ def test_lengths_that_differ_raise_with_every_codec(name: str, before: int, size
         assert any(isinstance(outcome, told) for outcome in outcomes), outcomes
 
     with_longer_deadlines(attempt)
+
+
+@pytest.mark.parametrize("size", [3, 5000])
+@pytest.mark.parametrize("name", ["fixed", "thc"])
+def test_descriptions_are_compared_without_further_rounds(name: str, size: int) -> None:
+    table = codecs.get(name, workers=2).code_table
+
+    def work(session: Session) -> tuple[list[int], str]:
+        rounds = [session.stats.rounds]
+        for description in ("", "SUM of float32"):
+            session.all_reduce_async(np.ones(size, np.float32), description=description).result()
+            rounds.append(session.stats.rounds)
+        with pytest.raises(MismatchError) as failed:
+            session.all_reduce_async(np.ones(size, np.float32), description=f"{session.ticket.worker}").result()
+        return np.diff(rounds).tolist(), str(failed.value)
+
+    with AggregationServer((LOCALHOST, 0)) as server:
+        tickets = tickets_for(server, 2, code_table=None if table is None else table.tobytes())
+        server.aggregator.admit(ServerJob.from_tickets(tickets))
+        outcomes = run_workers(tickets, work, codec=name)
+    for worker, (rounds, text) in enumerate(outcomes):
+        assert len(set(rounds)) == 1, rounds
+        assert f"different tensors of {size:,} values; worker {worker} itself has {worker}." in text

@@ -28,6 +28,7 @@ from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.join import NotReadyError
 from lanesum.torch import process_group
 from lanesum.torch.process_group import LanesumProcessGroup
+from lanesum.transport.errors import MismatchError
 from lanesum_control.controller import JobRequest
 from tests.host.torch.controllers import controlled, environment
 from tests.host.torch.ranks import Ranks, free_ports
@@ -109,7 +110,9 @@ def other_collectives(rank: int, variables: dict[str, str]) -> None:
 
 def sparse_sums(rank: int, variables: dict[str, str], backend: str) -> list[torch.Tensor]:
     def rows() -> torch.Tensor:
-        return torch.sparse_coo_tensor([[rank, 5, 5]], [[1.0, 2.0], [rank, 3.0], [0.5, 1.0]], (7, 2), check_invariants=True)
+        return torch.sparse_coo_tensor(
+            [[rank, 5, 5]], [[1.0, 2.0], [rank, 3.0], [0.5, 1.0]], (7, 2), check_invariants=True
+        )
 
     with environment(variables):
         group = dist.new_group(backend=backend)
@@ -158,7 +161,7 @@ def inference_sums(rank: int, variables: dict[str, str], backend: str) -> None:
 
 
 @pytest.mark.parametrize("backend", ["gloo", "lanesum"])
-def test_sum_in_inference_mode_keeps_training_possible(four_ranks: Ranks, backend: str) -> None:
+def test_sum_in_inference_mode_keeps_training(four_ranks: Ranks, backend: str) -> None:
     with controlled(RANKS) as (_, variables):
         four_ranks.run(inference_sums, list(range(RANKS)), variables, backend)
 
@@ -188,7 +191,7 @@ def kinds_of_tensors(rank: int, variables: dict[str, str], backend: str) -> list
     return results
 
 
-def test_tensors_of_all_kinds_sum_as_by_gloo(four_ranks: Ranks) -> None:
+def test_kinds_of_tensors_sum_as_by_gloo(four_ranks: Ranks) -> None:
     results = []
     for backend in ("gloo", "lanesum"):
         with controlled(RANKS) as (_, variables):
@@ -284,6 +287,53 @@ def test_errors_after_failure_and_close_are_current(four_ranks: Ranks) -> None:
             later = "MismatchError: lanesum did not sum this tensor, because an earlier all-reduce has failed: Job "
             assert second.startswith(later) and second == third
             assert closed == "SessionClosedError: This State is closed. Make a new State and register it again."
+
+
+def mismatched(rank: int, variables: dict[str, str], kind: str) -> str:
+    """Let rank 2 reduce another tensor than the others, of as many values."""
+    odd = rank == 2
+    with environment(variables):
+        group = lanesum_group()
+        dist.all_reduce(torch.ones(3), group=group)
+        size = 40_000 if kind.startswith("large") else 6
+        tensor, op = torch.ones(size), dist.ReduceOp.SUM
+        if odd and kind.endswith("operation"):
+            op = dist.ReduceOp.AVG
+        elif odd and kind.endswith("type"):
+            tensor = tensor.half()
+        elif kind.endswith("shape"):
+            tensor = tensor.view(*(2, -1) if odd else (-1, 2))
+        elif odd:
+            with pytest.raises(ConfigurationError, match=r"torch\.int32"):
+                lanesum.torch.all_reduce(tensor.int(), group)
+        try:
+            dist.all_reduce(tensor, op, group=group)
+        except MismatchError as error:
+            return str(error)
+        finally:
+            dist.barrier()
+            group.state.close()
+            dist.destroy_process_group(group)
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "odd"),
+    [
+        ("operation", "AVG of torch.float32 with shape (6,) in call 2"),
+        ("type", "SUM of torch.float16 with shape (6,) in call 2"),
+        ("shape", "SUM of torch.float32 with shape (2, 3) in call 2"),
+        ("number of calls", "SUM of torch.float32 with shape (6,) in call 3"),
+        ("large operation", "AVG of torch.float32 with shape (40000,) in call 2"),
+        ("large type", "SUM of torch.float16 with shape (40000,) in call 2"),
+    ],
+)
+def test_different_tensors_of_equal_size_raise_everywhere(four_ranks: Ranks, kind: str, odd: str) -> None:
+    with controlled(RANKS) as (_, variables):
+        texts = four_ranks.run(mismatched, list(range(RANKS)), variables, kind)
+    for rank, text in enumerate(texts):
+        assert "the workers reduce different tensors of " in text
+        assert (odd in text) == (rank == 2) and f"worker {rank} itself has " in text
 
 
 def many_gathers(rank: int, variables: dict[str, str]) -> int:
