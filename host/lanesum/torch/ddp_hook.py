@@ -17,6 +17,7 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.nn.parallel import DistributedDataParallel
 
 from lanesum.errors import ConfigurationError
+from lanesum.torch.copied_state import CopiedState
 from lanesum.torch.state import State
 
 
@@ -87,8 +88,9 @@ def _checked(model: torch.nn.Module) -> DistributedDataParallel:
             f"attach takes a DistributedDataParallel, not {type(model).__name__}.",
             "Wrap the model: torch.nn.parallel.DistributedDataParallel(model).",
         )
-    if model._comm_hooks:
-        other = model._comm_hooks[0][0]
+    # A copy of a model has the hooks of the model in this list, but not in its reducer.
+    if others := [one for one, state in model._comm_hooks if not isinstance(state, CopiedState)]:
+        other = others[0]
         raise _refused(f"it has {other.__module__}.{other.__qualname__}")
     if not any(parameter.requires_grad for parameter in model.parameters()):
         raise ConfigurationError(

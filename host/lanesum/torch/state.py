@@ -31,6 +31,7 @@ from lanesum.session.session import DEFAULT_BUSY_S, NonFinite
 from lanesum.torch import checkpoint
 from lanesum.torch.admission import admitted_job, release
 from lanesum.torch.communication_thread import CommunicationThread
+from lanesum.torch.copied_state import CopiedState
 from lanesum.torch.error_feedback import ErrorFeedbackState
 from lanesum.torch.hierarchy import Follower, HostGroup
 from lanesum.torch.parameters import NUMBERED, parameter_names
@@ -214,6 +215,10 @@ class State(Closing):
         """Return the open state that ``join`` has made for ``group``, if there is one."""
         state = _joined.get(group)
         return None if state is None or state.closed else state
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return a stand-in for copies and files of a model; see :class:`lanesum.torch.copied_state.CopiedState`."""
+        return CopiedState, ()
 
     @property
     def stats(self) -> HookStats:

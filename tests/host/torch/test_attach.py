@@ -5,8 +5,11 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import dataclasses
+import io
 import os
+import pickle
 import socket
 import warnings
 from collections.abc import Iterator, Mapping
@@ -67,6 +70,41 @@ def gradient(model: DistributedDataParallel, rank: int) -> torch.Tensor:
     weight = model.module.weight.grad
     assert weight is not None
     return weight.clone()
+
+
+def loaded(model: DistributedDataParallel) -> DistributedDataParallel:
+    stored = io.BytesIO()
+    torch.save(model, stored)
+    stored.seek(0)
+    return torch.load(stored, weights_only=False)
+
+
+def copies(variables: dict[str, str], with_lanesum: bool) -> list[float]:
+    """Return means of gradients of 1 + rank: of copies of a model, and of the model itself."""
+    means = []
+    with environment(variables):
+        rank, model = int(os.environ["RANK"]), wrapped()
+        state = lanesum.torch.attach(model, codec="fixed", deadline_s=200.0) if with_lanesum else None
+        for made in (copy.deepcopy(model), pickle.loads(pickle.dumps(model)), loaded(model)):
+            assert all(torch.equal(*pair) for pair in zip(made.parameters(), model.parameters(), strict=True))
+            means.append(gradient(made, rank).mean().item())
+        means.append(gradient(model, rank).mean().item())
+        if state is not None:
+            assert state.stats.buckets == 1, "the process group averages the copies"
+            with pytest.raises(ConfigurationError, match=r"State\.submit is not available: this State was copied"):
+                lanesum.torch.hook(copy.copy(state), None)
+            state.leave()
+            state = lanesum.torch.attach(made, codec="fixed", deadline_s=200.0)
+            assert gradient(made, rank).mean() == 1.5 and state.stats.buckets == 1
+            state.leave()
+    return means
+
+
+def test_copies_of_model_train_as_with_gloo(ranks: Ranks, site: Site) -> None:
+    variables = {"LANESUM_CONTROLLER": site.address}
+    for with_lanesum in (False, True):
+        own = [variables | RUN | {"RANK": str(rank)} for rank in range(2)]
+        assert ranks.run(copies, own, with_lanesum) == [[1.5] * 4] * 2
 
 
 def train(variables: dict[str, str], options: dict[str, object]) -> tuple[str, float, tuple[int, int]]:
