@@ -48,7 +48,7 @@ def check_tensor(tensor: torch.Tensor, name: str) -> None:
         )
     if tensor.is_meta:
         raise ConfigurationError(
-            f"lanesum sums tensors with values; {name} is on the meta device.", "Move it to a device with to_empty()."
+            f"lanesum cannot sum {name}, because its device is meta.", "Move it to a device with to_empty()."
         )
     if tensor.layout is torch.strided and any(
         size > 1 and stride == 0 for size, stride in zip(tensor.shape, tensor.stride(), strict=True)

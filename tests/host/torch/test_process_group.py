@@ -238,7 +238,7 @@ def test_refused_tensor_is_named_and_harmless(four_ranks: Ranks) -> None:
             assert "elements of this tensor share memory: its strides are (0,)" in vector
             assert "lanesum sums dense and COO tensors; this tensor has torch.sparse_csr" in csr
             assert "its strides are (1, 0)" in matrix
-            assert "lanesum sums tensors with values; this tensor is on the meta device" in meta
+            assert "lanesum cannot sum this tensor, because its device is meta" in meta
 
 
 def sums_after_failure(rank: int, variables: dict[str, str]) -> list[str]:
