@@ -172,7 +172,7 @@ TORCH = (
     *bugs(
         "torch",
         f"{_HOST}/torch/ddp_hook.py",
-        ("a second hook is attached", "if model._comm_hooks:", "if False:"),
+        ("a second hook is attached", "for one, state in model._comm_hooks if", "for one, state in [] if"),
     ),
     *bugs(
         "torch",
