@@ -255,5 +255,6 @@ def test_hook_nan_on_one_worker_skips_both_steps(ranks: Ranks, codec: str) -> No
 def test_not_a_number_raises_on_both_if_configured(ranks: Ranks) -> None:
     with served_job(2, "thc") as tickets:
         (_, _, told), (_, _, poisoned) = ranks.run(poisoned_steps, tickets, "thc", "raise")
-    assert poisoned.startswith("NotFiniteError: Cannot encode tensor '4.bias': element 0 is nan")
+    # DDP may show the error of a later bucket, which quotes the first one.
+    assert poisoned.startswith("NotFiniteError:") and "Cannot encode tensor '4.bias': element 0 is nan" in poisoned
     assert told.startswith("NotFiniteError:") and "a vector of worker 1 is not finite" in told
