@@ -56,13 +56,25 @@ class ControllerMachine(RuleBasedStateMachine):
         self.folder.cleanup()
 
     def check_unchanged(self, before: Sequence[AdmittedJob], after: Sequence[AdmittedJob]) -> None:
-        """Check that a refused change left the jobs as they were; it may have noticed that a switch is lost."""
-        for old, new in zip(before, after, strict=True):
+        """Check that a refused change left the jobs as they were; it may have noticed that a switch is lost.
+
+        A change with a quota displaces jobs without one. A switch whose table is full refuses both the change and the
+        return of those jobs, whose sums the server computes then.
+        """
+        pairs = list(zip(before, after, strict=True))
+        new_moves = [
+            (switch, new.moved[switch].why.cause) for old, new in pairs for switch in new.moved.keys() - old.moved
+        ]
+        refusing = {switch for switch, cause in new_moves if cause is Cause.REFUSED}
+        assert all(self.site.switches[switch].full for switch in refusing)
+        for old, new in pairs:
+            if refusing:
+                new = dataclasses.replace(new, switch_jobs=old.switch_jobs, left_out=old.left_out)
             assert dataclasses.replace(new, moved=old.moved) == old
-            assert {switch: new.moved.get(switch) for switch in old.moved} == old.moved
-            for switch in new.moved.keys() - old.moved.keys():
-                fake = self.site.switches[switch]
-                assert new.moved[switch].why.cause is Cause.LOST and (fake.away or not fake.connected)
+            assert refusing or {switch: new.moved.get(switch) for switch in old.moved} == old.moved
+        for switch, cause in new_moves:
+            fake = self.site.switches[switch]
+            assert refusing or (cause is Cause.LOST and (fake.away or not fake.connected))
 
     def pick(self, number: int) -> str | None:
         jobs = self.controller.jobs()
@@ -202,5 +214,19 @@ def test_refused_admission_detects_lost_switch_and_changes_nothing() -> None:
         machine.admit(workers=("w1", "w2", "w3"), slots=2, share=1.0, priority=0, data=zero)
         (job,) = machine.controller.jobs()
         assert job.moved.keys() == {"s2"}
+    finally:
+        machine.teardown()
+
+
+def test_refused_admission_displaces_jobs_at_full_switch_alone() -> None:
+    machine = ControllerMachine()
+    try:
+        zero: Any = SimpleNamespace(draw=lambda _strategy: 0)
+        machine.admit(workers=("w1", "w2"), slots=SLOTS, share=0.0, priority=0, data=zero)
+        machine.table_fills_up(full=True, switch="s1")
+        machine.admit(workers=("w1", "w2"), slots=SLOTS, share=1.0, priority=0, data=zero)
+        (job,) = machine.controller.jobs()
+        assert {switch: one.why.cause for switch, one in job.moved.items()} == {"s1": Cause.REFUSED}
+        machine.promises()
     finally:
         machine.teardown()
