@@ -40,7 +40,7 @@ def controller(
     switch: Annotated[
         list[str] | None,
         typer.Option(
-            help="NAME=ADDRESS of a switch, repeatable; the address is host:port or unix:path of its P4Runtime server, "
+            help="NAME=ADDRESS of a switch, repeatable. The address is host:port or unix:path of its P4Runtime server, "
             "or bfruntime:host:port of an agent with BF Runtime. Only the address where the topology has one switch. "
             "Without any, the server sums everything."
         ),
@@ -56,8 +56,8 @@ def controller(
     state: Annotated[
         str | None,
         typer.Option(
-            help="File of jobs and events, or postgresql://USER@HOST/DATABASE of several controllers, of which one "
-            "leads and the others are its standbys; else in memory only."
+            help="File of jobs and events, or postgresql://USER@HOST/DATABASE. With a database one of several "
+            "controllers leads, and the others are its standbys. By default in memory only."
         ),
     ] = None,
     words: Annotated[

@@ -60,7 +60,7 @@ def admit(
         int | None, typer.Option(help="Slots guaranteed at every switch; by default all of --slots.")
     ] = None,
     priority: Annotated[int, typer.Option(help="Jobs of a higher priority get slots beyond their quota first.")] = 0,
-    quorum: Annotated[int, typer.Option(help="Contributions that complete a result; 0: those of all workers.")] = 0,
+    quorum: Annotated[int, typer.Option(help="Contributions that complete a result; 0: one of each worker.")] = 0,
     best_effort: Annotated[
         bool, typer.Option("--best-effort", help="Use only slots of the shared pool, together with other jobs.")
     ] = False,
@@ -316,7 +316,7 @@ def trace(
     timeline.write(out, timeline.timeline(name, found))
     typer.echo(f"{out}: {sum(len(one['spans']) for one in found)} spans of {len(found)} workers.")
     if otlp:
-        typer.echo(f"{opentelemetry.export(name, found)} spans sent, those of steps and workers included.")
+        typer.echo(f"{opentelemetry.export(name, found)} spans sent, with steps and workers included.")
 
 
 @app.command()

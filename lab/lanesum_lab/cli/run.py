@@ -32,13 +32,13 @@ def run(
     epochs: Annotated[int, typer.Option(help="Number of passes over the training data.")] = 10,
     servers: Annotated[
         int | None,
-        typer.Option(help="Number of aggregation servers, which share the slots; by default those of the topology."),
+        typer.Option(help="Number of aggregation servers, which share the slots; by default the topology's."),
     ] = None,
     on_workers: Annotated[
         bool,
         typer.Option("--servers-on-workers", help="Run the servers on workers' hosts; switches do not sum then."),
     ] = False,
-    quorum: Annotated[int, typer.Option(help="Contributions that complete a result; 0: those of all workers.")] = 0,
+    quorum: Annotated[int, typer.Option(help="Contributions that complete a result; 0: one of each worker.")] = 0,
     faults: Annotated[
         str | None, typer.Option(help="Fault plan: shipped one (everything-dies, lossy) or YAML file.")
     ] = None,

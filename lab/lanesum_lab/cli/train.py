@@ -23,7 +23,7 @@ def train(
     ] = "thc",
     workers: Annotated[int, typer.Option(min=1, help="Number of workers, each one a process.")] = 4,
     switch: Annotated[str, typer.Option(help="Switch for the packets of a codec: none, embedded or bmv2.")] = "none",
-    steps: Annotated[int | None, typer.Option(min=1, help="Optimizer steps; those of the job by default.")] = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="Optimizer steps; by default the job's.")] = None,
     batch: Annotated[int | None, typer.Option(min=1, help="Samples per worker and step.")] = None,
     lr: Annotated[float | None, typer.Option(help="Maximum learning rate.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of weights and data order.")] = 1,
