@@ -250,7 +250,7 @@ def quality_table(result: dict[str, Any]) -> str:
         for one in result["figures"]
     ]
     words = (
-        f"{result['workers']} workers train a {result['what']}; {result['steps']} steps of {result['batch']} samples "
+        f"{result['workers']} workers train a {result['what']}. A training has {result['steps']} steps of {result['batch']} samples "
         f"per worker. Medians over {len(result['seeds'])} seeds (smallest to largest). "
         f"Commit {', '.join(result['commits'])}."
     )
@@ -284,7 +284,7 @@ def _averaged(result: dict[str, Any]) -> str:
     left_out = "".join(f" Not measured: {name} ({why})." for name, why in result["left_out"].items())
     return (
         f"Means of {result['runs']} runs of {result['size']:,} coordinates, of recorded gradients of "
-        f"{max(1, result['runs'] // 2)}, {_machine(result)}.{left_out}"
+        f"{max(1, result['runs'] // 2)}. Measured {_machine(result)}.{left_out}"
     )
 
 

@@ -34,7 +34,7 @@ def conditions(result: dict[str, Any]) -> str:
     """Return the conditions of a result in words."""
     machine = result["machine"]
     return (
-        f"{result['workers']} workers train a {result['what']}; {result['steps']} steps of {result['batch']} samples "
+        f"{result['workers']} workers train a {result['what']}. A training has {result['steps']} steps of {result['batch']} samples "
         f"per worker, {len(result['seeds'])} seeds. {_TOPOLOGIES[result['case']]} The target is the final test loss of "
         f"float32 over gloo with the same seed, plus {100 * result['tolerance']:g} %. Tests are not timed. Medians "
         f"over the seeds (smallest to largest). All processes share a machine with {machine['cores']} cores "
