@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MAX_DOCS_COLUMNS = 120
+MAX_SENTENCE_WORDS = 25
 MAX_TEST_NAME_WORDS = 8
 
 
@@ -109,6 +110,10 @@ _LIST_ITEM = re.compile(r"^\s*(?:[-*]|\d+\.)\s")
 _LINK_TARGET = re.compile(r"(?<=\])\([^)]*\)|https?://\S+")
 # Titles of other works stand in quotation marks, and keep their words.
 _OTHERS_WORDS = re.compile(r"https?://\S+|(?<=\])\([^)]*\)|“[^”]*”")
+_CODE_SPAN = re.compile(r"`[^`]*`")
+# A full stop ends a sentence before a blank, also behind a closing quotation mark, bracket or emphasis.
+_ANY_SENTENCE = re.compile(r'\S(?:[^.!?]|[.!?](?![*"”)`\]]*(?:\s|$)))*(?:[.!?][*"”)`\]]*|\Z)')
+_PRONOUN = re.compile(r"\bthose\s+(?:of|that|which|who|whose|in|on|with|without|by|for|from|to|at)\b", re.IGNORECASE)
 _QUOTED_IN_DOCS = re.compile(r'"[A-Z][^"\n]*"')
 
 _PYTHON = (".py", ".pyi")
@@ -148,7 +153,7 @@ def check_text(path: str, text: str) -> list[Problem]:
     """Return the problems of one file; ``path`` is relative to the repository's root."""
     problems = [*_words(path, text), *_openings(path, text)]
     if path.endswith(".md"):
-        problems += _columns(path, text)
+        problems += [*_columns(path, text), *_sentences(path, text)]
     if path.endswith(_PYTHON):
         problems += _test_names(path, text)
     for line, name in _names(path, text):
@@ -188,6 +193,20 @@ def _columns(path: str, text: str) -> Iterator[Problem]:
         columns = len(_LINK_TARGET.sub("", line))
         if columns > MAX_DOCS_COLUMNS:
             yield Problem(path, number, f"{columns} columns, without targets of links; at most {MAX_DOCS_COLUMNS}")
+
+
+def _sentences(path: str, text: str) -> Iterator[Problem]:
+    """Yield long sentences of a page, and pronouns where a noun can stand."""
+    for block in _paragraphs(text):
+        plain = _LINK_TARGET.sub("", _CODE_SPAN.sub(lambda found: re.sub(r"[.!?:]", "-", found[0]), block.text))
+        for found in _ANY_SENTENCE.finditer(plain):
+            words = len(found[0].split())
+            if words > MAX_SENTENCE_WORDS:
+                line = block.line + _line(plain, found.start()) - 1
+                yield Problem(path, line, f"sentence of {words} words; at most {MAX_SENTENCE_WORDS}")
+        for found in _PRONOUN.finditer(plain):
+            line = block.line + _line(plain, found.start()) - 1
+            yield Problem(path, line, f"{' '.join(found[0].split())!r}: say the noun")
 
 
 def _openings(path: str, text: str) -> Iterator[Problem]:
