@@ -42,6 +42,9 @@ from lanesum_lab.generate import replace_generated
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 PAGE = "benchmarks/results/README.md"
+TRAINING_PAGE = "benchmarks/results/training.md"
+PARTS_PAGE = "benchmarks/results/parts.md"
+THC_PAGE = "docs/codec-thc.md"
 
 
 def switch_table(result: dict[str, Any]) -> str:
@@ -326,10 +329,10 @@ def _machine(result: dict[str, Any]) -> str:
 
 TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "switch figures": ("switch.json", "docs/switch.md", switch_table),
-    "loss figures": ("faults.json", PAGE, loss_table),
-    "sharing figures": ("faults.json", PAGE, sharing_table),
-    "tenant figures": ("tenants.json", PAGE, tenants_table),
-    "congestion figures": ("congestion.json", PAGE, congestion_table),
+    "loss figures": ("faults.json", PARTS_PAGE, loss_table),
+    "sharing figures": ("faults.json", PARTS_PAGE, sharing_table),
+    "tenant figures": ("tenants.json", PARTS_PAGE, tenants_table),
+    "congestion figures": ("congestion.json", PARTS_PAGE, congestion_table),
     "all-reduce figures": ("allreduce.json", PAGE, allreduce_table),
     "all-reduce summary": ("allreduce.json", "README.md", summary_table),
     "all-reduce by size": ("allreduce-sizes.json", PAGE, sweep_table),
@@ -337,26 +340,26 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "all-reduce at equal error": ("allreduce-transformer.json", PAGE, equal_error_table),
     "all-reduce at equal error, large": ("allreduce-large-transformer.json", PAGE, equal_error_table),
     "all-reduce at equal error, words": ("allreduce-word-transformer.json", PAGE, equal_error_table),
-    "server figures": ("server.json", PAGE, server_tables),
+    "server figures": ("server.json", PARTS_PAGE, server_tables),
     "observation figures": ("observation.json", "docs/metrics.md", observation_table),
-    "transport figures": ("transport.json", PAGE, transport_tables),
-    "error figures": ("nmse.json", "docs/codecs.md", nmse_table),
-    "widths figures": ("nmse-widths.json", "docs/codecs.md", widths_table),
-    "bounds of widths": ("nmse-widths.json", "docs/codecs.md", bounds_table),
-    "widths in training": ("learning-widths.json", "docs/codecs.md", training_table),
-    "widths in longer training": ("learning-long.json", "docs/codecs.md", training_table),
-    "bias figures": ("nmse.json", "docs/codecs.md", rounds_table),
-    "sparse figures": ("sparse.json", "docs/codecs.md", sparse_table),
+    "transport figures": ("transport.json", PARTS_PAGE, transport_tables),
+    "error figures": ("nmse.json", THC_PAGE, nmse_table),
+    "widths figures": ("nmse-widths.json", THC_PAGE, widths_table),
+    "bounds of widths": ("nmse-widths.json", THC_PAGE, bounds_table),
+    "widths in training": ("learning-widths.json", THC_PAGE, training_table),
+    "widths in longer training": ("learning-long.json", THC_PAGE, training_table),
+    "bias figures": ("nmse.json", THC_PAGE, rounds_table),
+    "sparse figures": ("sparse.json", "docs/codecs-sparse.md", sparse_table),
     "codec figures": ("codec.json", "docs/codecs.md", codec_table),
-    "codec comparison": ("codec-comparison.json", "docs/codecs.md", comparison_table),
+    "codec comparison": ("codec-comparison.json", "docs/codec-baselines.md", comparison_table),
     "learning figures": ("learning.json", "docs/lgc.md", learning_table),
-    "time to accuracy": ("tta.json", PAGE, tta_table),
+    "time to accuracy": ("tta.json", TRAINING_PAGE, tta_table),
     "time to accuracy summary": ("tta.json", "README.md", tta_summary_table),
-    "time to accuracy of sparse gradients": ("tta-sparse.json", PAGE, tta_table),
-    "time to accuracy through a switch": ("tta-switch.json", PAGE, tta_table),
-    "time to accuracy on loopback": ("tta-loopback.json", PAGE, tta_table),
-    "final loss on bytes": ("quality-bytes.json", PAGE, quality_table),
-    "final loss on words": ("quality-words.json", PAGE, quality_table),
+    "time to accuracy of sparse gradients": ("tta-sparse.json", TRAINING_PAGE, tta_table),
+    "time to accuracy through a switch": ("tta-switch.json", TRAINING_PAGE, tta_table),
+    "time to accuracy on loopback": ("tta-loopback.json", TRAINING_PAGE, tta_table),
+    "final loss on bytes": ("quality-bytes.json", TRAINING_PAGE, quality_table),
+    "final loss on words": ("quality-words.json", TRAINING_PAGE, quality_table),
 }
 # Pictures of the documents: the result that each shows, and the function that draws it.
 PICTURES: dict[str, tuple[str, Callable[[dict[str, Any], Path], None]]] = {

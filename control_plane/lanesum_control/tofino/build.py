@@ -245,7 +245,7 @@ def _refuse(refused: TofinoProfile, output: str) -> None:
 
 
 def build(root: Path, profiles: Sequence[TofinoProfile], binaries: Path | None, pipes: int = PIPES) -> None:
-    """Build ``profiles`` and rewrite the folder, the manifest and ``docs/tofino.md``; binaries go to ``binaries``.
+    """Build ``profiles`` and rewrite the folder, the manifest and ``docs/tofino-resources.md``; binaries go to ``binaries``.
 
     ``pipes``: number of pipes for the packed binaries.
     """

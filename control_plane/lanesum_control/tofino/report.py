@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of ``docs/tofino.md``: resources of the profiles, and the resulting rates.
+"""Tables of ``docs/tofino-resources.md``: resources of the profiles, and the resulting rates.
 
 Resources are from the assembler. Rates are arithmetic on packet sizes; no switch was measured.
 """
@@ -27,7 +27,7 @@ from lanesum_control.tofino.profiles import PROFILES, Chip, profile
 from lanesum_control.tofino.rates import WORKERS, rates, recirculated_bytes, recirculated_rate
 from lanesum_control.tofino.resources import REPORT, Resources, read_report
 
-PAGE = "docs/tofino.md"
+PAGE = "docs/tofino-resources.md"
 _NO_SUMS = tuple(op for op in LaneOp if op.shape.combine is not Combine.ADD)
 _TABLES_OF_A_STAGE = 16
 # Jobs that share a pipe's slots, and values of a model, in the planning tables.
@@ -201,6 +201,6 @@ def page_with(text: str, parts: dict[str, list[str]]) -> str:
 
 
 def write_page(root: Path) -> None:
-    """Rewrite the generated parts of ``docs/tofino.md``."""
+    """Rewrite the generated parts of ``docs/tofino-resources.md``."""
     page = root / PAGE
     page.write_text(page_with(page.read_text(), generated_parts(root)))

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Transport: rounds of packets over UDP, with congestion control over a job's slots.
 
-Vocabulary: docs/native.md, "The worker's transport".
+Vocabulary: docs/native-transport.md, "The worker's transport".
 """
 
 from lanesum.transport.round_sequence import RoundSequence

@@ -3,7 +3,7 @@
 """Fewest bits with which any code reaches an error on recorded gradients, from the energies of their blocks.
 
 Rotated coordinates of a block are modelled as independent normal values of the block's energy, and the errors of the
-workers as independent. ``docs/codecs.md`` has the derivation. Three bounds:
+workers as independent. ``docs/codec-thc.md`` has the derivation. Three bounds:
 
 - The rate-distortion function, by reverse water-filling over the blocks: of a worker's vector for the uplink, and of
   the mean for the downlink. Codes of single coordinates cannot reach it, because it requires long vectors.

@@ -37,7 +37,7 @@ class Parts:
 
     @property
     def chip(self) -> bool:
-        """Return True if switches decide as the Tofino program does (docs/tofino.md)."""
+        """Return True if switches decide as the Tofino program does (docs/tofino-design.md)."""
         return issubclass(self.switch.slot_table, TofinoSlotTable)
 
     def entries(self) -> SlotTable:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Slots of the program for Tofino, where its decisions differ from those of BMv2 (docs/tofino.md).
+"""Slots of the program for Tofino, where its decisions differ from those of BMv2 (docs/tofino-design.md).
 
 - An entry registers a worker before it decides about the contribution. Workers with a conflict on a chunk and workers
   that contribute to a complete entry are registered. They are neither in the sum nor in the contributor bitmaps.

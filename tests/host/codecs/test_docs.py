@@ -22,7 +22,8 @@ from lanesum_lab.baselines.thc_paper import PaperTHC
 from lanesum_lab.lgc import RingLGC, ServerLGC
 from tests.paths import ROOT
 
-TEXT = (ROOT / "docs" / "codecs.md").read_text(encoding="utf-8")
+PAGES = ("codecs", "codec-thc", "codecs-sparse", "codec-baselines")
+TEXT = "\n".join((ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8") for page in PAGES)
 
 
 def test_examples_run() -> None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""docs/protocol.md agrees with the code: generated blocks, worked example, table of states."""
+"""docs/protocol.md and docs/protocol-processing.md agree with the code: generated blocks, worked example, table of states."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from lanesum_switch.reference.slots import Decision, SlotTable
 from lanesum_switch.reference.switch import ReferenceSwitch
 
 ROOT = checkout_root() or Path()
-PAGE = (ROOT / "docs" / "protocol.md").read_text()
+PAGE = "\n".join((ROOT / "docs" / name).read_text() for name in ("protocol.md", "protocol-processing.md"))
 DUMP_LINE = re.compile(r"^([0-9a-f]{4})  ((?:[0-9a-f]{2} )*[0-9a-f]{2})(?:  +(\S.*))?$")
 
 
