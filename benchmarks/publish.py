@@ -253,8 +253,8 @@ def quality_table(result: dict[str, Any]) -> str:
         for one in result["figures"]
     ]
     words = (
-        f"{result['workers']} workers train a {result['what']}. A training has {result['steps']} steps of {result['batch']} samples "
-        f"per worker. Medians over {len(result['seeds'])} seeds (smallest to largest). "
+        f"{result['workers']} workers train a {result['what']}. A training has {result['steps']} steps of "
+        f"{result['batch']} samples per worker. Medians over {len(result['seeds'])} seeds (smallest to largest). "
         f"Commit {', '.join(result['commits'])}."
     )
     return "\n".join([*_markdown(("by", "final loss", "beside gloo, %"), rows), "", words])

@@ -124,7 +124,8 @@ def test_programs_with_random_schedules_send_the_same(beside: Beside, seed: int)
 def test_programs_with_several_jobs_send_the_same(beside: Beside, seed: int) -> None:
     """Jobs in all roles on overlapping slots: replays, collisions, leases, answers of upper switches, damage.
 
-    Where the programs differ by design (docs/tofino-design.md), ``test_random_packets`` compares this one with its own model.
+    Where the programs differ by design (docs/tofino-design.md), ``test_random_packets`` compares this one with its
+    own model.
     """
     for _ in beside.scope():
         traffic = Traffic(beside, random.Random(seed), agreeing=True)

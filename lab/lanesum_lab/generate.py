@@ -314,8 +314,19 @@ def replace_generated(text: str, name: str, body: str) -> str:
 
 
 @functools.cache
-def _commands() -> str:
-    return tree.page()
+def _commands(page: str) -> str:
+    """Return the reference of the commands that ``page`` has. The first page has all that no other page names."""
+    elsewhere = {name for names in COMMAND_PAGES.values() for name in names}
+    names = COMMAND_PAGES[page] or [name for name in tree.installed() if name not in elsewhere]
+    return tree.page(names)
+
+
+# Commands by page; commands.md has all others.
+COMMAND_PAGES: dict[str, tuple[str, ...]] = {
+    "commands.md": (),
+    "commands-job.md": ("job", "top"),
+    "commands-bench.md": ("bench",),
+}
 
 
 @functools.cache
@@ -340,6 +351,13 @@ def generated_files(root: Path) -> dict[Path, str]:
         page = replace_generated(page, name, make())
     style_page = root / "docs" / "style.md"
     commands_page = root / "docs" / "commands.md"
+    overview = replace_generated(commands_page.read_text(), "overview", tree.overview())
+    command_pages = {
+        root / "docs" / name: replace_generated(
+            overview if name == commands_page.name else (root / "docs" / name).read_text(), "commands", _commands(name)
+        )
+        for name in COMMAND_PAGES
+    }
     pictures = root / "docs" / "pictures"
     return {
         root / "p4src" / "shared" / "protocol.p4": p4_protocol(),
@@ -350,7 +368,7 @@ def generated_files(root: Path) -> dict[Path, str]:
         root / "wireshark" / "lanesum.lua": wireshark_lua(),
         protocol_page: page,
         style_page: replace_generated(style_page.read_text(), "glossary", glossary_table()),
-        commands_page: replace_generated(commands_page.read_text(), "commands", _commands()),
+        **command_pages,
         root / "deploy" / "lanesum.schema.json": _configuration_schema(),
         pictures / "slot.svg": slot_picture.svg(),
         pictures / "step.svg": step_picture.svg(timeline.read_timeline(pictures / "step.json")),

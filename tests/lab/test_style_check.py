@@ -53,7 +53,12 @@ WRONG = {
     "long sentence in an item": ("a.md", f"- A sum.\n- The\n  {'a ' * 24}end\n", 2, "sentence of 26 words"),
     "long sentence with full stops in code": ("a.md", f"See `a. b` and {'a ' * 22}.\n", 1, "sentence of 27 words"),
     "long sentence behind emphasis": ("a.md", f"**A sum.** The\n{'a ' * 24}end.\n", 1, "sentence of 26 words"),
-    "pronoun in place of a noun": ("a.md", "The slots of a rack, and\nThose of a switch.\n", 2, "'Those of': say the noun"),
+    "pronoun in place of a noun": (
+        "a.md",
+        "The slots of a rack, and\nThose of a switch.\n",
+        2,
+        "'Those of': say the noun",
+    ),
     "pronoun across lines": ("a.md", "The slots, and those\nthat are free.\n", 1, "'those that': say the noun"),
     "long name of a test": (
         "a.py",

@@ -17,7 +17,7 @@ import sys
 import textwrap
 import types
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -95,10 +95,15 @@ def commands(name: str) -> tuple[Command, ...]:
     return (Command((name,), parser.description or "", positional, tuple(one for one in found if one.flags)),)
 
 
-def page() -> str:
-    """Return the reference of all installed commands as Markdown."""
-    lines = ["```text", usage(), "```"]
-    for one in (one for name in installed() for one in commands(name)):
+def overview() -> str:
+    """Return the list of all installed commands as Markdown."""
+    return f"```text\n{usage()}\n```"
+
+
+def page(names: Iterable[str]) -> str:
+    """Return the reference of commands and their subcommands as Markdown."""
+    lines: list[str] = []
+    for one in (one for name in names for one in commands(name)):
         arguments = [part.name if part.required else f"[{part.name}]" for part in one.arguments]
         lines += ["", f"## `{' '.join(['lanesum', *one.words, *arguments])}`", "", one.summary]
         parts = [*one.arguments, *one.options]
@@ -111,7 +116,7 @@ def page() -> str:
                 break_long_words=False,
                 break_on_hyphens=False,
             )
-    return "\n".join(lines)
+    return "\n".join(lines[1:])
 
 
 def _described(part: Option) -> str:

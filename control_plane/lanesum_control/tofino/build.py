@@ -245,9 +245,9 @@ def _refuse(refused: TofinoProfile, output: str) -> None:
 
 
 def build(root: Path, profiles: Sequence[TofinoProfile], binaries: Path | None, pipes: int = PIPES) -> None:
-    """Build ``profiles`` and rewrite the folder, the manifest and ``docs/tofino-resources.md``; binaries go to ``binaries``.
+    """Build ``profiles`` and rewrite the folder, the manifest and ``docs/tofino-resources.md``.
 
-    ``pipes``: number of pipes for the packed binaries.
+    ``binaries``: folder for the binaries. ``pipes``: number of pipes for the packed binaries.
     """
     compiler, _ = tools()
     p4src = root / "p4src"

@@ -34,11 +34,11 @@ def conditions(result: dict[str, Any]) -> str:
     """Return the conditions of a result in words."""
     machine = result["machine"]
     return (
-        f"{result['workers']} workers train a {result['what']}. A training has {result['steps']} steps of {result['batch']} samples "
-        f"per worker, {len(result['seeds'])} seeds. {_TOPOLOGIES[result['case']]} The target is the final test loss of "
-        f"float32 over gloo with the same seed, plus {100 * result['tolerance']:g} %. Tests are not timed. Medians "
-        f"over the seeds (smallest to largest). All processes share a machine with {machine['cores']} cores "
-        f"({machine['processor']}). Commit {', '.join(result['commits'])}."
+        f"{result['workers']} workers train a {result['what']}. A training has {result['steps']} steps of "
+        f"{result['batch']} samples per worker, {len(result['seeds'])} seeds. {_TOPOLOGIES[result['case']]} The target "
+        f"is the final test loss of float32 over gloo with the same seed, plus {100 * result['tolerance']:g} %. Tests "
+        "are not timed. Medians over the seeds (smallest to largest). All processes share a machine with "
+        f"{machine['cores']} cores ({machine['processor']}). Commit {', '.join(result['commits'])}."
         + (f" {result['note']}" if result["note"] else "")
     )
 

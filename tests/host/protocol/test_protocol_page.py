@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""docs/protocol.md and docs/protocol-processing.md agree with the code: generated blocks, worked example, table of states."""
+"""The two pages of the protocol agree with the code: generated blocks, worked example, table of states."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ EDITS = {
     "host/native/src/protocol/spec.hpp": "FIELD(slot, 4, 16, 15, 0)",
     "wireshark/lanesum.lua": "local VERSION = 2\n",
     "host/native/src/transport/constants.hpp": "    COUNTER(collisions) \\\n",
-    "docs/commands.md": "`--quorum`",
+    "docs/commands.md": "`--mark-above`",
+    "docs/commands-job.md": "`--quorum`",
+    "docs/commands-bench.md": "`--rates`",
     "deploy/lanesum.schema.json": '"minimum": 0,',
     "docs/pictures/step.svg": 'width="0.5"',
 }
@@ -49,7 +51,8 @@ def test_generated_files_are_up_to_date() -> None:
     files = generate.generated_files(ROOT)
     assert {path.name for path in files} == {
         "protocol.p4", "repeat.p4", "lane_ops.p4", "spec.hpp", "constants.hpp", "lanesum.lua", "protocol.md",
-        "style.md", "commands.md", "lanesum.schema.json", "slot.svg", "step.svg",
+        "style.md", "commands.md", "commands-job.md", "commands-bench.md", "lanesum.schema.json", "slot.svg",
+        "step.svg",
     }  # fmt: skip
     for path, text in files.items():
         assert path.read_text() == text, f"{path.name} is out of date: run `make generate`"
