@@ -47,16 +47,14 @@ class AdmittedJob:
         return 4 * self.tickets[0].accumulator_words
 
     @classmethod
-    def of(
-        cls, job: Job, plan: Plan, network: Network, accumulator_words: int, moved: Mapping[str, Moved]
-    ) -> AdmittedJob:
+    def of(cls, job: Job, plan: Plan, tickets: tuple[JobTicket, ...], moved: Mapping[str, Moved]) -> AdmittedJob:
         """Return the snapshot of a job in a plan."""
         placement, wanted = plan.placements[job.number], job.wanted()
         return cls(
             request=job.request,
             number=job.number,
             owner=job.owner,
-            tickets=tickets(job, placement, network, accumulator_words),
+            tickets=tickets,
             joined=frozenset(job.incarnation.taken),
             switch_jobs={one.switch: plan.switch_job(wanted, one) for one in placement.assignments},
             left_out=placement.left_out,
@@ -64,7 +62,9 @@ class AdmittedJob:
         )
 
 
-def tickets(job: Job, placement: Placement, network: Network, accumulator_words: int) -> tuple[JobTicket, ...]:
+def tickets(
+    job: Job, placement: Placement, network: Network, accumulator_words: int, *, joined_packets: bool
+) -> tuple[JobTicket, ...]:
     """Return one ticket per worker of the present incarnation."""
     request, incarnation = job.request, job.incarnation
     shared = JobTicket(
@@ -82,6 +82,7 @@ def tickets(job: Job, placement: Placement, network: Network, accumulator_words:
         quorum=request.threshold,
         places=placement.places,
         codec=request.codec,
+        joined_packets=joined_packets,
     )
     return tuple(
         dataclasses.replace(shared, worker=worker, local=(network.address(name), request.port))

@@ -54,6 +54,7 @@ _TAG_DRAWS = 8
 # A worker with a stream to a controller that is frozen notices it after up to 20 s, and then finds the one that leads.
 _TAKE_OVER_GRACE_S = 30.0
 _WORDS = "accumulator_words"
+_JOINED = 1 << 32  # added to the checksum of members whose packets may be joined
 
 
 def _packet_words(store: Store, switched: bool) -> int:
@@ -150,14 +151,18 @@ class Deployment:
         """Begin new incarnations of jobs whose tickets are void because the topology has changed."""
         for job in list(self.jobs.values()):
             before, now = self._store.meta(members_of(job.number)), self._members(job, self._plan)
-            if before is None:  # an earlier version did not store it
-                self._store.set_meta(members_of(job.number), now)
-            elif before != now:
+            if before is not None and (before ^ now) % _JOINED:
                 self.restart(job, job.request, "its workers have other addresses or places than before")
+            elif before is not None and before > now:
+                self.restart(job, job.request, "its packets pass a switch now")
+            elif before != now:  # or an earlier version did not store it
+                self._store.set_meta(members_of(job.number), now)
 
     def _members(self, job: Job, planned: Plan) -> int:
-        """Return a checksum of addresses and places of the workers, by which packets name them."""
-        return zlib.crc32(repr([(ticket.local, ticket.place) for ticket in self.tickets(job, planned)]).encode())
+        """Return a checksum of addresses and places of the workers, by which packets name them, plus ``_JOINED``."""
+        tickets = self.tickets(job, planned)
+        named = zlib.crc32(repr([(ticket.local, ticket.place) for ticket in tickets]).encode())
+        return named + _JOINED * tickets[0].joined_packets
 
     def _check_hosts(self) -> None:
         """Check that the network has the hosts of all jobs. Raises ConfigurationError."""
@@ -464,12 +469,13 @@ class Deployment:
         """Return a snapshot of a job."""
         with self.lock:
             moved = self._moved.of(job.number)
-            return AdmittedJob.of(job, self._plan, self._network, self._words, moved)
+            return AdmittedJob.of(job, self._plan, self.tickets(job), moved)
 
     def tickets(self, job: Job, plan: Plan | None = None) -> tuple[JobTicket, ...]:
         """Return the tickets of the workers of a job; by default those of the present plan."""
         placement = (self._plan if plan is None else plan).placements[job.number]
-        return tickets(job, placement, self._network, self._words)
+        switches = self._network.on_path(job.request.workers).intersection(self.switches)
+        return tickets(job, placement, self._network, self._words, joined_packets=not switches)
 
     def examine(self) -> dict[str, Any]:
         """Return the state of all parts, see ``examination.examine``."""

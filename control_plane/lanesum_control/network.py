@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import collections
 import ipaddress
-from collections.abc import Collection, Mapping, Sequence
+import itertools
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lanesum._internal.udp_socket import Address
@@ -106,6 +107,18 @@ class Network:
                 "Start one process on each host.",
             )
         return tuple(names[ip] for ip in addresses)
+
+    def on_path(self, workers: Iterable[str]) -> set[str]:
+        """Return the switches between hosts with workers and the servers."""
+        links = {(one, port): other for one, port, other, _ in self.links}
+        links |= {(other, port): one for one, _, other, port in self.links}
+        first = {self.at[worker] for worker in workers}
+        passed = set(first)
+        for at, server in itertools.product(first, self.server_hosts):
+            while at != self.at[server]:
+                at = links[at, self.seen[at][server].port]
+                passed.add(at)
+        return passed
 
     def uplink(self, switch: str) -> int | None:
         """Return the uplink port of ``switch``; None if some server is not behind the upper switch."""

@@ -59,6 +59,23 @@ def test_no_switch_at_all() -> None:
     assert not site.server.jobs[admitted.number].on_switches
 
 
+@pytest.mark.parametrize(
+    ("topology", "controlled", "joined"),
+    [
+        ("star4", [], True),
+        ("star4", ["s1"], False),
+        ("tree2x2", ["s1"], False),
+        ("tree2x2", ["s0"], False),
+        ("tree2x2", ["s2"], True),
+    ],
+)
+def test_packets_are_joined_without_switch_on_path(topology: str, controlled: list[str], joined: bool) -> None:
+    site = Site(topology, controlled=controlled)
+    admitted = site.start().admit(request(workers=2))
+    assert {ticket.joined_packets for ticket in admitted.tickets} == {joined}
+    assert site.server.jobs[admitted.number].joined_packets == joined
+
+
 def test_quorum_goes_to_switch_server_and_tickets(controller: Controller, site: Site) -> None:
     admitted = controller.admit(request(quorum=3))
     assert admitted.switch_jobs["s1"].role == Role.ASCEND | Role.QUORUM

@@ -177,5 +177,6 @@ def test_server_accepts_aggregates_after_controller_starts_with_switches(tmp_pat
                 (site.server.jobs[1].on_switches, controller.job("a").tickets[0].tag, what(controller, "server"))
             )
     assert [sums for sums, _, _ in told] == [False, True, False]
-    assert len({tag for _, tag, _ in told}) == 1, "running rounds continue"
-    assert told[1][2][-1] == "connected: 1 jobs admitted again"
+    assert told[0][1] != told[1][1], "a switch would read joined packets"
+    assert told[1][1] == told[2][1], "running rounds continue"
+    assert told[2][2][-1] == "connected: 1 jobs admitted again"

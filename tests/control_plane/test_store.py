@@ -83,6 +83,22 @@ def test_new_incarnation_begins_where_the_topology_voids_tickets(
     assert [(at.rack, at.bit) for at in served.members.values()] == list(after.tickets[0].places)
 
 
+def test_switch_on_path_voids_tickets_with_joined_packets(tmp_path: Path) -> None:
+    tags = []
+    for controlled in ([], ["s1"], ["s1"], []):
+        site = Site(controlled=controlled)
+        with Store(tmp_path / "state.db") as store:
+            controller = site.start(store=store, accumulator_words=64)
+            if not tags:
+                controller.admit(request("a", slots=10))
+            (job,) = controller.jobs()
+            tags.append(job.tickets[0].tag)
+            told = [text for text in what(controller, "a") if text.startswith("new incarnation")]
+            assert told == ["new incarnation: its packets pass a switch now"] * (len(tags) > 1)
+            assert {ticket.joined_packets for ticket in job.tickets} == {not controlled}
+    assert tags[0] != tags[1] == tags[2] == tags[3]
+
+
 def test_removed_job_leaves_no_members_in_the_state() -> None:
     with Store() as store:
         controller = Site().start(store=store)

@@ -407,7 +407,7 @@ ADMISSION = (
             "if name in parts:",
             "if False:",
         ),
-        ("workers that a topology moved keep their tickets", "elif before != now:", "elif False:"),
+        ("workers that a topology moved keep their tickets", "(before ^ now) % _JOINED", "False"),
     ),
     *bugs(
         "admission",

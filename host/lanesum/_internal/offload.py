@@ -19,7 +19,7 @@ def check_offload(offload: str) -> None:
         raise ConfigurationError(f"Invalid offload {offload!r}: expected one of {', '.join(get_args(Offload))}.")
 
 
-def use_gso(native: ModuleType, descriptors: Iterable[int], offload: Offload) -> bool:
+def use_gso(native: ModuleType, descriptors: Iterable[int], offload: Offload, *, joined_packets: bool = False) -> bool:
     """Return True if packets may be sent as super-packets.
 
     With ``"auto"`` they may, unless the device of a socket could pass super-packets to a software switch, which has to
@@ -29,9 +29,10 @@ def use_gso(native: ModuleType, descriptors: Iterable[int], offload: Offload) ->
         native: the native module.
         descriptors: descriptors of bound sockets.
         offload: the user's choice.
+        joined_packets: no software switch is on the path of the packets, see ``JobTicket``.
     """
     if offload == "auto":
-        return all(native.probe_offload(descriptor)[0] for descriptor in descriptors)
+        return joined_packets or all(native.probe_offload(descriptor)[0] for descriptor in descriptors)
     return offload == "on"
 
 

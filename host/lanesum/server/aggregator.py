@@ -46,7 +46,8 @@ class Aggregator:
     def admit(self, job: ServerJob) -> None:
         """Serve ``job``; drop another incarnation with the same number, and remove its journal.
 
-        Admitting a served job again keeps its state; only ``on_switches`` and ``kept_results`` may differ.
+        Admitting a served job again keeps its state; only ``on_switches``, ``kept_results`` and ``joined_packets`` may
+        differ. The last one has an effect only in a new incarnation.
 
         Raises:
             ConfigurationError: something else differs under the same tag, or the journal cannot be used.
@@ -113,7 +114,8 @@ class Aggregator:
 
 def check_same_job(served: ServerJob, job: ServerJob) -> None:
     """Raise ConfigurationError if ``job`` differs from ``served`` in more than may change under one tag."""
-    if dataclasses.replace(job, on_switches=served.on_switches, kept_results=served.kept_results) != served:
+    same = {name: getattr(served, name) for name in ("on_switches", "kept_results", "joined_packets")}
+    if dataclasses.replace(job, **same) != served:
         raise ConfigurationError(
             f"The server has job {job.job} under its tag already, and it is not the same job.",
             "A job that changes gets a new tag.",

@@ -44,6 +44,7 @@ class ServerJob:
         quorum: number of workers that completes a result; 0 means all.
         on_switches: accept aggregates of switches.
         kept_results: results kept for late workers, with a quorum; see ``result_capacity``.
+        joined_packets: as in the workers' tickets.
 
     Raises:
         ConfigurationError: a value is out of range, or values contradict each other.
@@ -59,6 +60,7 @@ class ServerJob:
     quorum: int = 0
     on_switches: bool = False
     kept_results: int = DEFAULT_KEPT_RESULTS
+    joined_packets: bool = False
 
     def __post_init__(self) -> None:
         limits = {
@@ -129,6 +131,7 @@ class ServerJob:
             first.accumulator_words,
             first.quorum,
             on_switches,
+            joined_packets=first.joined_packets,
         )
 
     def to_json(self) -> str:
@@ -136,6 +139,8 @@ class ServerJob:
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         fields["members"] = [[*address, index.worker, index.rack, index.bit] for address, index in self.members.items()]
         fields["code_table"] = None if self.code_table is None else self.code_table.hex()
+        if not self.joined_packets:  # earlier builds refuse the field
+            del fields["joined_packets"]
         return json.dumps(fields)
 
     @classmethod
@@ -152,8 +157,8 @@ class ServerJob:
             fields["code_table"] = None if table is None else bytes.fromhex(table)
             for name in ("job", "tag", "slots", "accumulator_words", "quorum", "kept_results"):
                 _integer(fields[name])
-            if not isinstance(fields["on_switches"], bool):
-                raise TypeError("on_switches is neither true nor false")
+            if not isinstance(fields["on_switches"], bool) or not isinstance(fields.get("joined_packets", False), bool):
+                raise TypeError("on_switches or joined_packets is neither true nor false")
             return cls(**fields)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ConfigurationError(f"Not a job for the server: {error!r}.") from error

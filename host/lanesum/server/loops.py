@@ -127,7 +127,7 @@ class NativeServerLoop:
         sockets: see ``open_server_sockets``.
         aggregator: its native core handles jobs without a quorum; Python handles the others.
         lock: held while Python handles a datagram.
-        offload: use of UDP GSO and GRO, see ``use_gso``.
+        offload: use of UDP GSO and GRO, see ``use_gso``. With ``"auto"``, a job with joined packets permits it, too.
     """
 
     def __init__(
@@ -143,14 +143,16 @@ class NativeServerLoop:
         self._sockets = list(sockets)  # a reference keeps them open until the threads have ended
         descriptors = [sock.fileno() for sock in sockets]
         native = aggregator.native
-        gso = use_gso(native, descriptors[:1], offload)
+        join_all = use_gso(native, descriptors[:1], offload)
         handle = weakref.WeakMethod(self._handle)  # garbage collection cannot follow references in native objects
 
         def delegate(sender: Address, datagram: bytes, congested: bool) -> Datagrams:
             method = handle()
             return [] if method is None else method(sender, datagram, congested)
 
-        self._core = native.UdpServer(aggregator.core, descriptors, gso, use_gro(offload), max_spin_s(), delegate)
+        core = aggregator.core
+        may_join = offload != "off"
+        self._core = native.UdpServer(core, descriptors, may_join, join_all, use_gro(offload), max_spin_s(), delegate)
         # The threads acquire the GIL, so they have to end before the interpreter does.
         self._end = weakref.finalize(self, self._core.stop)
 

@@ -89,6 +89,7 @@ class NativeAggregator:
             accumulator_words=job.accumulator_words,
             two_levels=job.two_levels,
             on_switches=job.on_switches,
+            joined_packets=job.joined_packets,
         )
 
     def remove(self, job: int) -> None:

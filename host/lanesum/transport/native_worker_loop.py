@@ -55,8 +55,8 @@ class NativeWorkerLoop:
         self._ticket = ticket
         self._rounds = rounds
         descriptors = sockets.filenos()
-        gso, gro = use_gso(_core, descriptors, offload), use_gro(offload)
-        self._core = _core.WorkerLoop(rounds.core, descriptors, gso, gro, max_spin_s())
+        gso = use_gso(_core, descriptors, offload, joined_packets=ticket.joined_packets)
+        self._core = _core.WorkerLoop(rounds.core, descriptors, gso, use_gro(offload), max_spin_s())
         self._exit = exits = _core.LoopExit
         self._reached = exits.REACHED  # looked up once, for small rounds
         self._ends = (exits.REACHED, exits.WOKEN, exits.DEADLINE)

@@ -85,6 +85,7 @@ class JobTicket:
         places: (rack, bit) of every worker by its number; empty with one level, where a worker's bit is its number.
         codec: name of the codec for which the job was admitted; None if it has none.
         controller: ``host:port`` of the controller through which a session keeps the job alive; empty for none.
+        joined_packets: no software switch is on the path of the job's packets, so the kernel may take many as one.
     """
 
     job: int
@@ -103,6 +104,7 @@ class JobTicket:
     places: tuple[tuple[int, int], ...] = ()
     codec: str | None = None
     controller: str = ""
+    joined_packets: bool = False
 
     def __post_init__(self) -> None:
         limits = {
@@ -172,6 +174,8 @@ class JobTicket:
         """Return one line of JSON."""
         fields = dataclasses.asdict(self)
         fields["code_table"] = None if self.code_table is None else self.code_table.hex()
+        if not self.joined_packets:  # earlier builds refuse the field
+            del fields["joined_packets"]
         return json.dumps(fields)
 
     @classmethod
@@ -187,6 +191,8 @@ class JobTicket:
             fields["places"] = tuple((rack, bit) for rack, bit in fields["places"])
             if not isinstance(fields["codec"], str | None) or not isinstance(fields["controller"], str):
                 raise TypeError("codec or controller is no text")
+            if not isinstance(fields.get("joined_packets", False), bool):
+                raise TypeError("joined_packets is neither true nor false")
             return cls(**fields)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise ConfigurationError(

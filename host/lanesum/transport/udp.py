@@ -125,8 +125,9 @@ class UdpTransport:
         pacing: see ``RoundSequence``.
         deadline_s: a round without any progress for this long raises AggregationTimeoutError.
         offload: UDP GSO and GRO, with which the kernel takes many packets as one and splits them late: ``"on"``,
-            ``"off"``, or ``"auto"``: not through devices with a software switch behind them, which has to see every
-            packet. The Python implementation sends packets one by one with any value.
+            ``"off"``, or ``"auto"``: where the ticket says that no software switch is on the path, and else not
+            through devices that may have one behind them, because it has to see every packet. The Python implementation
+            sends packets one by one with any value.
         wrap_socket: for tests: takes each of the sockets, and returns the object to use in its place. The native
             extension uses no wrapped sockets.
 

@@ -47,7 +47,7 @@ class DatagramReceiver:
 class DatagramSender:
     gso: bool
     def __init__(self, fd: int, gso: bool) -> None: ...
-    def add(self, datagram: bytes, to: tuple[str, int] | None = None) -> None: ...
+    def add(self, datagram: bytes, to: tuple[str, int] | None = None, joined: bool = True) -> None: ...
     def flush(self) -> int: ...
 
 class Aggregator:
@@ -63,6 +63,7 @@ class Aggregator:
         accumulator_words: int,
         two_levels: bool,
         on_switches: bool,
+        joined_packets: bool,
     ) -> None: ...
     def delegate(self, job: int) -> None: ...
     def set_on_switches(self, job: int, on_switches: bool) -> None: ...
@@ -80,6 +81,7 @@ class UdpServer:
         aggregator: Aggregator,
         sockets: list[int],
         gso: bool,
+        join_all: bool,
         gro: bool,
         spin_s: float,
         delegate: Callable[[tuple[str, int], bytes, bool], list[tuple[tuple[str, int], bytes]]],

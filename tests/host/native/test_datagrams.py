@@ -24,6 +24,7 @@ HOST = "127.0.0.1"
 CONGESTED = 0x03
 ECN_CAPABLE = 0x02
 LARGEST = 65507
+UDP_GRO = 104  # linux/udp.h
 
 
 @pytest.fixture
@@ -144,6 +145,16 @@ def test_datagrams_reach_their_receivers(native: Any, gso: bool) -> None:
     finally:
         for sock in (*sockets, source):
             sock.close()
+
+
+def test_only_datagrams_that_may_be_joined_are(native: Any, pair: tuple[socket.socket, socket.socket]) -> None:
+    left, right = pair
+    right.setsockopt(socket.IPPROTO_UDP, UDP_GRO, 1)
+    sender = native.DatagramSender(left.fileno(), True)
+    for one, joined in zip(datagrams(*(100,) * 8), (True, True, False, False, True, False, True, True), strict=True):
+        sender.add(one, None, joined)
+    assert sender.flush() == 0
+    assert [len(right.recv(LARGEST)) for _ in range(6)] == [200, 100, 100, 100, 100, 200]
 
 
 @pytest.mark.parametrize("gro", [False, True])

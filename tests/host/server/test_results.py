@@ -210,7 +210,7 @@ def test_many_jobs_are_isolated() -> None:
 def test_admit_again_keeps_contributions() -> None:
     workers = Workers(served(flat(2)))
     workers.send(0)
-    changed = served(flat(2), on_switches=True)
+    changed = served(flat(2), on_switches=True, joined_packets=True)
     workers.aggregator.admit(changed)
     assert workers.aggregator.jobs == {7: changed}
     assert workers.check(workers.send(1, workers.aggregate(0b11))[0]) == 0b11

@@ -37,7 +37,7 @@ def running(tmp_path: Path) -> Iterator[Running]:
 
 def test_remote_server_admits_lists_and_removes_jobs(running: Running) -> None:
     server, remote = running
-    jobs = {7: served(racks(2, 1), quorum=2, on_switches=True), 8: served(flat(2), job=8)}
+    jobs = {7: served(racks(2, 1), quorum=2, on_switches=True), 8: served(flat(2), job=8, joined_packets=True)}
     for job in jobs.values():
         remote.admit(job)
         remote.admit(job)

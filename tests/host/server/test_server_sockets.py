@@ -26,7 +26,7 @@ from lanesum._internal.udp_socket import MAX_DATAGRAM_BYTES, Address
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.packet import Packet
 from lanesum.protocol.spec import Flag, Kind
-from lanesum.server import AggregationServer, MemberIndex, ServerJob
+from lanesum.server import AggregationServer, MemberIndex, ServerJob, loops
 from lanesum.server.loops import NativeServerLoop, Offload
 from lanesum.server.service import serve
 from lanesum_control.remote_server import RemoteServer
@@ -36,6 +36,7 @@ pytestmark = pytest.mark.usefixtures("implementation")
 
 LOCALHOST = "127.0.0.1"
 CHUNKS = 12
+UDP_SEGMENT, UDP_GRO = 103, 104  # linux/udp.h
 
 
 class Sockets:
@@ -269,13 +270,13 @@ def test_admit_and_remove_while_packets_arrive() -> None:
 @pytest.mark.parametrize("joinable", [True, False])
 @pytest.mark.parametrize("offload", ["auto", "on", "off"])
 def test_native_loop_uses_gso_unless_switch_possible(offload: Offload, joinable: bool) -> None:
-    requested: list[tuple[bool, bool]] = []
+    requested: list[tuple[bool, bool, bool]] = []
 
     class Core:
         def __init__(
-            self, _aggregator: object, _sockets: object, gso: bool, gro: bool, _spin_s: float, _delegate: object
+            self, _aggregator: object, _sockets: object, gso: bool, all_jobs: bool, gro: bool, *_others: object
         ) -> None:
-            requested.append((gso, gro))
+            requested.append((gso, all_jobs, gro))
 
         def stop(self) -> None: ...
 
@@ -283,7 +284,26 @@ def test_native_loop_uses_gso_unless_switch_possible(offload: Offload, joinable:
     aggregator: Any = types.SimpleNamespace(core=None, native=native)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         NativeServerLoop([sock], aggregator, threading.Lock(), offload).stop()
-    assert requested == [(offload == "on" or (offload == "auto" and joinable), offload != "off")]
+    on = offload != "off"
+    assert requested == [(on, offload == "on" or (offload == "auto" and joinable), on)]
+
+
+@pytest.mark.parametrize("joined", [True, False])
+def test_job_decides_if_answers_are_joined(joined: bool, implementation: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if implementation != "native":
+        return
+    monkeypatch.setattr(loops, "use_gso", lambda *_: False)  # as behind a veth
+    with AggregationServer((LOCALHOST, 0), threads=1) as server, sockets(1, slots=CHUNKS, joined_packets=joined) as job:
+        server.admit(job.job)
+        packets = [job.workers.packet(0, chunk) for chunk in range(CHUNKS)]
+        job.sockets[0].setsockopt(socket.IPPROTO_UDP, UDP_GRO, 1)
+        # One batch for the server.
+        segment = socket.IPPROTO_UDP, UDP_SEGMENT, len(packets[0]).to_bytes(2, sys.byteorder)
+        job.sockets[0].sendmsg([b"".join(packets)], [segment], 0, server.address)
+        got = [len(job.receive(0))]
+        while sum(got) < sum(map(len, packets)):  # results are as long as contributions
+            got.append(len(job.receive(0)))
+        assert len(got) == (1 if joined else CHUNKS)
 
 
 def test_unknown_offload_raises() -> None:

@@ -42,6 +42,7 @@ TICKET = JobTicket(job=1, tag=2, worker=0, workers=2, slots=8, places=((0, 0), (
         ("local", ["127.0.0.1"], "ticket"),
         ("codec", 5, "ticket"),
         ("controller", None, "ticket"),
+        ("joined_packets", 1, "ticket"),
         ("code_table", "x", "ticket"),
         ("code_table", "00", "Job ticket: code table of 1 bytes: expected 16 bytes"),
     ],

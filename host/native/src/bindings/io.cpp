@@ -65,9 +65,10 @@ struct KeepingSender {
 
     KeepingSender(int fd, bool gso) : sender(fd, gso) {}
 
-    void add(nb::bytes datagram, const std::optional<Address> &to) {
+    void add(nb::bytes datagram, const std::optional<Address> &to, bool joined) {
         const sockaddr_in receiver = to ? to_sockaddr(*to) : sockaddr_in{};
-        sender.add(to ? &receiver : nullptr, {static_cast<const std::byte *>(datagram.data()), datagram.size()});
+        const std::span bytes(static_cast<const std::byte *>(datagram.data()), datagram.size());
+        sender.add(to ? &receiver : nullptr, bytes, joined);
         queue.push_back(std::move(datagram));
     }
 
@@ -94,7 +95,7 @@ void define_io(nb::module_ &module) {
         .def_prop_ro("full", &io::Receiver::full);
     nb::class_<KeepingSender>(module, "DatagramSender")
         .def(nb::init<int, bool>(), nb::arg("fd"), nb::arg("gso"))
-        .def("add", &KeepingSender::add, nb::arg("datagram"), nb::arg("to") = nb::none())
+        .def("add", &KeepingSender::add, nb::arg("datagram"), nb::arg("to") = nb::none(), nb::arg("joined") = true)
         .def("flush", &KeepingSender::flush)
         .def_prop_ro("gso", [](const KeepingSender &one) { return one.sender.gso(); });
     module.def(

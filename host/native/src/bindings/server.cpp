@@ -62,7 +62,7 @@ void require(bool holds, const char *what) {
 /// Check the values that index memory here; ServerJob in Python has checked all others.
 void admit(BoundAggregator &self, std::uint32_t job, std::uint32_t tag, const std::vector<BoundMember> &members,
            std::uint32_t slots, const std::vector<std::uint32_t> &ops, const std::optional<nb::bytes> &code_table,
-           std::size_t accumulator_words, bool two_levels, bool on_switches) {
+           std::size_t accumulator_words, bool two_levels, bool on_switches, bool joined_packets) {
     require(!members.empty() && members.size() <= WorkerSet::MAX_SIZE, "too few or too many members");
     require(slots >= 1 && slots <= MAX_SLOTS, "too few or too many slots");
     require(accumulator_words >= 1 && accumulator_words <= MAX_WORDS, "too few or too many words");
@@ -73,6 +73,7 @@ void admit(BoundAggregator &self, std::uint32_t job, std::uint32_t tag, const st
     admitted.accumulator_words = accumulator_words;
     admitted.two_levels = two_levels;
     admitted.on_switches = on_switches;
+    admitted.joined_packets = joined_packets;
     for (const auto &[ip, port, worker, rack, bit] : members) {
         const std::optional<sockaddr_in> address = parsed(ip, port);
         require(address.has_value(), "no IPv4 address");
@@ -150,10 +151,10 @@ std::optional<std::tuple<std::uint32_t, std::uint32_t>> owner(const BoundAggrega
 /// UdpServer with a Python callable as delegate. Its threads acquire the GIL for that, so ``stop`` releases it.
 class BoundUdpServer {
 public:
-    BoundUdpServer(BoundAggregator &aggregator, const std::vector<int> &sockets, bool gso, bool gro, double spin_s,
-                   nb::callable delegate)
+    BoundUdpServer(BoundAggregator &aggregator, const std::vector<int> &sockets, bool gso, bool join_all, bool gro,
+                   double spin_s, nb::callable delegate)
         : delegate_(std::move(delegate)),
-          server_(sockets, aggregator.aggregator, gso, gro, spin_s,
+          server_(sockets, aggregator.aggregator, gso, join_all, gro, spin_s,
                   [this](const sockaddr_in &sender, std::span<const std::byte> datagram, bool congested,
                          Answers &answers) { call_delegate(sender, datagram, congested, answers); }) {}
 
@@ -190,7 +191,8 @@ void define_server(nb::module_ &module) {
     nb::class_<BoundAggregator>(module, "Aggregator", "Server state of all jobs without a quorum.")
         .def(nb::init<>())
         .def("admit", &admit, nb::arg("job"), nb::arg("tag"), nb::arg("members"), nb::arg("slots"), nb::arg("ops"),
-             nb::arg("code_table").none(), nb::arg("accumulator_words"), nb::arg("two_levels"), nb::arg("on_switches"))
+             nb::arg("code_table").none(), nb::arg("accumulator_words"), nb::arg("two_levels"), nb::arg("on_switches"),
+             nb::arg("joined_packets"))
         .def(
             "delegate", [](BoundAggregator &self, std::uint32_t job) { self.aggregator.delegate(job); }, nb::arg("job"))
         .def(
@@ -204,9 +206,9 @@ void define_server(nb::module_ &module) {
         .def("refused", &refused)
         .def("owner", &owner, nb::arg("job"), nb::arg("slot"), nb::arg("shadow"));
     nb::class_<BoundUdpServer>(module, "UdpServer", "Server threads on sockets that the caller owns.")
-        .def(nb::init<BoundAggregator &, const std::vector<int> &, bool, bool, double, nb::callable>(),
-             nb::arg("aggregator"), nb::arg("sockets"), nb::arg("gso"), nb::arg("gro"), nb::arg("spin_s"),
-             nb::arg("delegate"), nb::keep_alive<1, 2>())
+        .def(nb::init<BoundAggregator &, const std::vector<int> &, bool, bool, bool, double, nb::callable>(),
+             nb::arg("aggregator"), nb::arg("sockets"), nb::arg("gso"), nb::arg("join_all"), nb::arg("gro"),
+             nb::arg("spin_s"), nb::arg("delegate"), nb::keep_alive<1, 2>())
         .def("start", &BoundUdpServer::start)
         .def("stop", &BoundUdpServer::stop)
         .def("broken", &BoundUdpServer::broken);

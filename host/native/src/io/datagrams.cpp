@@ -110,9 +110,9 @@ void Receiver::split(const mmsghdr &message, const std::byte *buffer) {
 
 Sender::Sender(int fd, bool gso) : fd_(fd), gso_(gso) {}
 
-void Sender::add(const sockaddr_in *to, std::span<const std::byte> bytes) {
+void Sender::add(const sockaddr_in *to, std::span<const std::byte> bytes, bool joined) {
     // No address family means the socket's own peer.
-    queue_.push_back({to == nullptr ? sockaddr_in{} : *to, bytes});
+    queue_.push_back({to == nullptr ? sockaddr_in{} : *to, bytes, joined});
 }
 
 /// Returns the number of datagrams from ``first`` on that fit into one message: of equal size and receiver; the last
@@ -120,14 +120,14 @@ void Sender::add(const sockaddr_in *to, std::span<const std::byte> bytes) {
 std::size_t Sender::run_length(std::size_t first) const {
     const Datagram &head = queue_[first];
     const std::size_t size = head.bytes.size();
-    if (!gso_ || size == 0) {
+    if (!gso_ || !head.joined || size == 0) {
         return 1;
     }
     const std::size_t limit = std::min({queue_.size() - first, MAX_SEGMENTS, MAX_PAYLOAD_BYTES / size});
     std::size_t count = 1;
     while (count < limit) {
         const Datagram &next = queue_[first + count];
-        if (next.bytes.empty() || next.bytes.size() > size || !same(next.to, head.to)) {
+        if (!next.joined || next.bytes.empty() || next.bytes.size() > size || !same(next.to, head.to)) {
             break;
         }
         ++count;

@@ -99,6 +99,7 @@ bool handle(const Jobs &jobs, const sockaddr_in &sender, std::span<const std::by
         counters.count(Refusal::MEMBER);
         return true;
     }
+    answers.set_joined(found->second != nullptr && found->second->job().joined_packets);
     if (found->second == nullptr) {
         return false;
     }

@@ -22,13 +22,19 @@ public:
     struct Answer {
         sockaddr_in receiver;
         std::span<const std::byte> bytes;
+        bool joined;  ///< may be sent in one super-packet with others
     };
 
     /// Allocate space for a datagram; it is valid until ``clear``. Throws std::bad_alloc.
     std::span<std::byte> allocate(std::size_t bytes);
 
     void add(const Member &receiver, std::span<const std::byte> bytes) { add(receiver.address, bytes); }
-    void add(const sockaddr_in &receiver, std::span<const std::byte> bytes) { list_.push_back({receiver, bytes}); }
+    void add(const sockaddr_in &receiver, std::span<const std::byte> bytes) {
+        list_.push_back({receiver, bytes, joined_});
+    }
+
+    /// Say whether the answers that follow may be sent in super-packets.
+    void set_joined(bool joined) { joined_ = joined; }
 
     std::span<const Answer> list() const { return list_; }
 
@@ -45,6 +51,7 @@ private:
     std::vector<std::unique_ptr<std::byte[]>> blocks_;
     std::size_t block_ = 0;  // index of the block in use
     std::size_t used_ = 0;   // bytes used of it
+    bool joined_ = false;
 };
 
 /// Headers of the answers of one job.

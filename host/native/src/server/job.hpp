@@ -37,6 +37,7 @@ struct ServerJob {
     std::size_t accumulator_words = 0;
     bool two_levels = false;
     bool on_switches = false;
+    bool joined_packets = false;
 
     bool allows(std::uint32_t op) const { return op < LANE_OPS && (ops >> op & 1) != 0; }
 

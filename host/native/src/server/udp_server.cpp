@@ -31,10 +31,11 @@ constexpr int FAILED_PAUSE_MS = 100;
 UdpServer::ServerThread::ServerThread(int fd, Aggregator &aggregator, bool gso, bool gro, double spin_s)
     : fd(fd), receiver(fd, BATCH, gro), sender(fd, gso), busy_poll(spin_s), counters(aggregator.new_counters()) {}
 
-UdpServer::UdpServer(const std::vector<int> &sockets, Aggregator &aggregator, bool gso, bool gro, double spin_s,
-                     Delegate delegate)
+UdpServer::UdpServer(const std::vector<int> &sockets, Aggregator &aggregator, bool gso, bool join_all, bool gro,
+                     double spin_s, Delegate delegate)
     : aggregator_(aggregator),
       delegate_(std::move(delegate)),
+      join_all_(join_all),
       process_(getpid()),
       stop_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (stop_fd_ < 0) {
@@ -134,7 +135,7 @@ void UdpServer::handle_batch(ServerThread &self) {
 }
 
 // Answers are sorted by receiver and keep their order otherwise: GSO joins only neighbours.
-void UdpServer::send_answers(ServerThread &self) {
+void UdpServer::send_answers(ServerThread &self) const {
     try {
         const std::span<const Answers::Answer> list = self.answers.list();
         self.order.clear();
@@ -144,7 +145,7 @@ void UdpServer::send_answers(ServerThread &self) {
         std::sort(self.order.begin(), self.order.end());
         for (const std::uint64_t key : self.order) {
             const Answers::Answer &answer = list[key & ((std::uint64_t{1} << INDEX_BITS) - 1)];
-            self.sender.add(&answer.receiver, answer.bytes);
+            self.sender.add(&answer.receiver, answer.bytes, join_all_ || answer.joined);
         }
         // An answer that cannot be sent is lost like one that the network drops: its receiver retransmits.
         self.sender.flush();

@@ -30,11 +30,12 @@ public:
     /// @param sockets bound to one address (SO_REUSEPORT), non-blocking, with IP_RECVTOS. The caller owns them and keeps
     ///     them open until ``stop``.
     /// @param aggregator must outlive this object.
-    /// @param gso send answers as UDP GSO super-packets.
+    /// @param gso send answers of jobs with joined packets as UDP GSO super-packets.
+    /// @param join_all with ``gso``: those of all jobs.
     /// @param gro accept UDP GRO super-packets.
     /// @param spin_s limit of busy polling in seconds.
     /// @param delegate serves the delegated jobs of ``aggregator``.
-    UdpServer(const std::vector<int> &sockets, Aggregator &aggregator, bool gso, bool gro, double spin_s,
+    UdpServer(const std::vector<int> &sockets, Aggregator &aggregator, bool gso, bool join_all, bool gro, double spin_s,
               Delegate delegate);
     ~UdpServer();
     UdpServer(const UdpServer &) = delete;
@@ -66,10 +67,11 @@ private:
 
     void serve(ServerThread &self);
     void handle_batch(ServerThread &self);
-    static void send_answers(ServerThread &self);
+    void send_answers(ServerThread &self) const;
 
     Aggregator &aggregator_;
     Delegate delegate_;
+    bool join_all_;
     pid_t process_;
     int stop_fd_;  // readable once the threads have to end
     std::vector<std::unique_ptr<ServerThread>> threads_;
