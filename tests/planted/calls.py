@@ -3,8 +3,8 @@
 """Pytest plugin that records the functions of the product that each test calls.
 
 Run ``python -m pytest -p tests.planted.calls`` with LANESUM_CALLS set to an output file. Each line is a JSON list: the
-test, its stage, functions as ``file:line``, and the seconds of a call. Child processes append lines of their own, with
-stage ``child``.
+test, its stage, functions as ``file:name``, and the processor seconds of a call. Child processes append lines of their
+own, with stage ``child``.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from __future__ import annotations
 import os
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
-from tests.planted.recording import name_of, record, seen, start_in_child, write
+from tests.planted.recording import name_of, processor_s, record, seen, start_in_child, write
 
 _STARTING = str(Path(__file__).parent / "starting")
 
@@ -50,8 +49,8 @@ def pytest_runtest_setup(item: pytest.Item) -> object:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> object:
     sys.settrace(record)
-    begun = time.monotonic()
+    begun = processor_s()
     try:
         return (yield)
     finally:
-        _flush(item, "call", round(time.monotonic() - begun, 3))
+        _flush(item, "call", round(processor_s() - begun, 3))

@@ -35,7 +35,7 @@ def in_file(bug: Bug, root: Path) -> Iterator[None]:
 def outermost(bug: Bug, source: str) -> Function | None:
     """Return the outermost function that contains the bug; None for a bug outside functions, or in a default value."""
     line = bug.line_in(source)
-    functions = enclosing(source, line)
+    functions = [one for one in enclosing(source, line) if isinstance(one, Function)]
     return functions[0] if functions and line >= functions[0].body[0].lineno else None
 
 

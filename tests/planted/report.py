@@ -141,8 +141,9 @@ python -m tests.planted report   # write this page for the present split of the 
 ```
 
 For each bug, the tests that call the changed function run until three test files have caught it, or 5 seconds of tests
-have passed. If none has caught it, up to 20 seconds of tests run. Tests that share words with the bug's name run
-first, then tests that call the fewest functions. So the list is not complete: further tests may catch a bug too.
+have passed. If none has caught it, up to 20 seconds of tests run. The seconds are of processor time, so that a busy
+machine finds the same tests. Tests that share words with the bug's name run first, then tests that call the fewest
+functions. So the list is not complete: further tests may catch a bug too.
 `tests/planted/results.jsonl` has the names of the tests.
 
 | area | bugs | caught by `make test` | only by `make test-all` | by no test that ran | not run |

@@ -30,18 +30,19 @@ from tests.lab.simulator.mutants import Mutant
 from tests.planted import planting
 from tests.planted.bug import Bug
 from tests.planted.catalogue import BUGS, MUTANTS, ROOT, SIMULATOR_TEST, mutated_function
+from tests.planted.recording import processor_s
 from tests.planted.selection import Calls, enclosing, key
 
 SETTINGS = "LANESUM_PLANTED"
 MAX_FILES = 3  # catching test files of a bug, after which no more are run
 _MAX_TESTS = 2  # catching tests of one file
 _TRIED_TESTS = (20, 5)  # tests of the first file, and of each other one, that are run at first
-_FURTHER_S = 1.5  # time for further tests once one has caught the bug
-_SPECIFIC_S, _THOROUGH_S = 5.0, 20.0  # cost of the tests that are run for a bug: at first, and if none catches it
-_SILENT_S = 45.0  # a fork that reports nothing for this time is ended
-_FORK_S = 90.0  # time of a fork, after which it begins no other test
-_MIN_TIMEOUT_S = 12.0
-_SLOW_S = 3.0  # a failing test of this duration is the only one of its file
+# Processor time of the tests that are run for a bug: at first, if none catches it, and once one has caught it.
+_SPECIFIC_S, _THOROUGH_S, _FURTHER_S = 5.0, 20.0, 1.5
+_OVERHEAD_S = 0.01  # added to the processor time of a test, so that tests that only wait end too
+# Elapsed time, as a test that hangs takes no processor time: limits of a test, after which no further one is run, and
+# time without a report after which a fork is ended.
+_MIN_TIMEOUT_S, _MAX_TIMEOUT_S, _SILENT_S = 60.0, 120.0, 180.0
 _MAX_AGAIN = 12  # test files of a bug that are collected in a process of their own
 
 
@@ -51,11 +52,10 @@ def plan(calls: Calls, known: Iterable[str], bug: Bug | Mutant, source: str) -> 
     if isinstance(bug, Mutant):
         code = mutated_function(bug).__code__
         file = str(Path(code.co_filename).relative_to(ROOT))
-        tests = list(calls.of_function(f"{file}:{code.co_firstlineno}", known))
+        tests = list(calls.of_function(f"{file}:{code.co_qualname}", known))
         return calls.ordered((test for test in tests if test.partition("::")[0] != SIMULATOR_TEST), file, bug.name)
-    functions = enclosing(source, bug.line_in(source))
-    names = [key(bug.file, one) for one in functions[-1:]]
-    tests = list(calls.of_function(names[0], known)) if names else []
+    name = key(bug.file, enclosing(source, bug.line_in(source)))
+    tests = list(calls.of_function(name, known)) if name is not None else []
     return calls.ordered(tests or calls.of_module(bug.file, known), bug.file, bug.name)
 
 
@@ -174,30 +174,31 @@ class Runner:
             tell("again \n")
             return
         limited = budget < math.inf
-        left, caught, end = budget, 0, time.monotonic() + (_FORK_S if limited else math.inf)
+        left, caught = budget, 0
         for position, tests in enumerate(files.values()):
             failed = tried = 0
             max_tried = _TRIED_TESTS[position > 0] if budget == _SPECIFIC_S else math.inf
             for number, test in enumerate(tests):
-                cost = self._calls.cost[test]
                 if test in passed:
                     continue
-                if cost > left or (limited and failed >= _MAX_TESTS) or tried >= max_tried:
+                if (limited and failed >= _MAX_TESTS) or tried >= max_tried:
                     break
-                if time.monotonic() > end:
+                if left <= 0:
                     return
-                left -= cost
                 tried += 1
                 tell(f"begin {test}\n")
                 following = self._items[tests[number + 1]] if number + 1 < len(tests) else None
-                one_begun = time.monotonic()
-                if self._passes(self._items[test], following, max(_MIN_TIMEOUT_S, 10 * cost)):
+                timeout_s = min(max(_MIN_TIMEOUT_S, 10 * self._calls.cost[test]), _MAX_TIMEOUT_S)
+                begun, begun_s = time.monotonic(), processor_s()
+                if self._passes(self._items[test], following, timeout_s):
                     tell(f"passed {test}\n")
+                    left -= processor_s() - begun_s + _OVERHEAD_S
                 else:
-                    failed += 1 if time.monotonic() - one_begun < _SLOW_S else _MAX_TESTS
+                    failed += 1
                     tell(f"failed {test}\n")
-                    if limited:
-                        end = min(end, time.monotonic() + _FURTHER_S)
+                    left = min(left - (processor_s() - begun_s), _FURTHER_S) if limited else left
+                    if limited and time.monotonic() - begun > timeout_s:
+                        return
             caught += failed > 0
             if limited and caught >= MAX_FILES:
                 return

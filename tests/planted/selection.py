@@ -8,7 +8,7 @@ import ast
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,15 +16,15 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 _DEFAULT_S = 0.05
 
 
-def enclosing(source: str, line: int) -> list[Function]:
-    """Return the functions around a line, the outermost first."""
-    found: list[Function] = []
+def enclosing(source: str, line: int) -> list[Function | ast.ClassDef]:
+    """Return the functions and classes around a line, the outermost first."""
+    found: list[Function | ast.ClassDef] = []
     nodes: Iterable[ast.AST] = ast.parse(source).body
     while nodes:
         inner: list[ast.AST] = []
         for node in nodes:
             if isinstance(node, ast.stmt | ast.ExceptHandler) and first_line(node) <= line <= (node.end_lineno or 0):
-                if isinstance(node, Function):
+                if isinstance(node, Function | ast.ClassDef):
                     found.append(node)
                 inner = list(ast.iter_child_nodes(node))
                 break
@@ -38,9 +38,12 @@ def first_line(node: ast.stmt | ast.ExceptHandler) -> int:
     return min([node.lineno, *(one.lineno for one in decorators)])
 
 
-def key(file: str, function: Function) -> str:
-    """Return a function as in the recorded calls."""
-    return f"{file}:{first_line(function)}"
+def key(file: str, nodes: Sequence[Function | ast.ClassDef]) -> str | None:
+    """Return the innermost of the nodes as in the recorded calls; None if it is no function."""
+    if not nodes or isinstance(nodes[-1], ast.ClassDef):
+        return None
+    parts = [f"{one.name}.<locals>" if isinstance(one, Function) else one.name for one in nodes[:-1]]
+    return f"{file}:{'.'.join([*parts, nodes[-1].name])}"
 
 
 @dataclass(slots=True)
@@ -50,7 +53,7 @@ class Calls:
     Attributes:
         tests: tests that call each function.
         files: test files that call it for all of their tests: in set-up, or in a child process.
-        cost: seconds of each test.
+        cost: processor seconds of each test.
         breadth: number of functions that a test calls.
     """
 

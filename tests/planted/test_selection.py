@@ -23,26 +23,28 @@ class Window:
 """
 
 
-def test_enclosing_functions_are_outermost_first() -> None:
-    functions = enclosing(_SOURCE, 8)
-    assert [one.name for one in functions] == ["size", "half"]
-    assert key("window.py", functions[0]) == "window.py:5"  # Python counts from the decorator
+def test_enclosing_nodes_are_outermost_first() -> None:
+    nodes = enclosing(_SOURCE, 8)
+    assert [one.name for one in nodes] == ["Window", "size", "half"]
+    assert key("window.py", nodes) == "window.py:Window.size.<locals>.half"
+    assert key("window.py", nodes[:2]) == "window.py:Window.size"
+    assert key("window.py", nodes[:1]) is None
     assert enclosing(_SOURCE, 1) == []
 
 
 def test_calls_select_tests_by_function_specific_first(tmp_path: Path) -> None:
     rows = [
-        ["tests/test_all.py::test_everything", "call", ["window.py:5", "a.py:1", "b.py:1"], 0.1],
-        ["tests/test_all.py::test_slow", "call", ["window.py:5"], 2.0],
-        ["tests/test_all.py::test_other", "call", ["a.py:1"], 0.1],
-        ["tests/test_server.py::test_first", "setup", ["window.py:5"]],
-        ["tests/test_window.py::test_size", "call", ["window.py:5"], 0.1],
+        ["tests/test_all.py::test_everything", "call", ["window.py:Window.size", "a.py:first", "b.py:second"], 0.1],
+        ["tests/test_all.py::test_slow", "call", ["window.py:Window.size"], 2.0],
+        ["tests/test_all.py::test_other", "call", ["a.py:first"], 0.1],
+        ["tests/test_server.py::test_first", "setup", ["window.py:Window.size"]],
+        ["tests/test_window.py::test_size", "call", ["window.py:Window.size"], 0.1],
     ]
     path = tmp_path / "calls.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     calls = Calls.read(path)
     known = [str(row[0]) for row in rows] + ["tests/test_server.py::test_second"]
-    found = calls.ordered(calls.of_function("window.py:5", known), "window.py", "the size is wrong")
+    found = calls.ordered(calls.of_function("window.py:Window.size", known), "window.py", "the size is wrong")
     assert list(found) == ["tests/test_window.py", "tests/test_server.py", "tests/test_all.py"]
     assert found["tests/test_server.py"] == ["tests/test_server.py::test_first", "tests/test_server.py::test_second"]
     assert found["tests/test_all.py"] == ["tests/test_all.py::test_everything", "tests/test_all.py::test_slow"]
