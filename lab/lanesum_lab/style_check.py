@@ -15,9 +15,10 @@ import re
 import subprocess
 import sys
 import tokenize
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 MAX_DOCS_COLUMNS = 120
 MAX_SENTENCE_WORDS = 25
@@ -294,6 +295,23 @@ def _test_names(path: str, text: str) -> Iterator[Problem]:
                 yield Problem(path, node.lineno, f"{node.name}: name unit, condition and outcome")
 
 
+def misplaced_tests(paths: Iterable[str]) -> list[Problem]:
+    """Return the test files of the host whose names do not begin with a module of their package, or the package."""
+    names: dict[PurePosixPath, set[str]] = defaultdict(set)
+    for path in map(PurePosixPath, paths):
+        if path.is_relative_to("host/lanesum"):
+            names[path.parent] |= {path.stem, path.parent.name}
+            names[path.parent.parent].add(path.parent.name)
+    problems = []
+    for path in map(PurePosixPath, paths):
+        if path.match("test_*.py") and path.is_relative_to("tests/host") and path.parent.name != "native":
+            package = "host/lanesum" / path.parent.relative_to("tests/host")
+            name = f"{path.stem.removeprefix('test_')}_"
+            if not name.startswith(tuple(f"{module}_" for module in names[package])):
+                problems.append(Problem(str(path), 1, f"no module or package of {package} has this name"))
+    return problems
+
+
 def _names(path: str, text: str) -> Iterator[tuple[int, str]]:
     """Yield the names that a file defines; of C++, P4 and Promela the first use of each."""
     if path.endswith(_PYTHON):
@@ -332,13 +350,15 @@ def tracked_files(root: Path) -> list[str]:
 def main(arguments: Sequence[str]) -> int:
     """Print the problems of the given files or folders, or of the whole checkout; return 1 if there are any."""
     root = Path.cwd()
-    paths = [path for path in tracked_files(root) if not arguments or path.startswith(tuple(arguments))]
+    below = tuple(arguments) or ("",)
+    tracked = [path for path in tracked_files(root) if (root / path).exists()]
     problems = [
         problem
-        for path in paths
-        if (root / path).exists()
+        for path in tracked
+        if path.startswith(below)
         for problem in check_text(path, (root / path).read_text(encoding="utf-8"))
     ]
+    problems += [problem for problem in misplaced_tests(tracked) if problem.path.startswith(below)]
     for problem in problems:
         print(problem)
     return 1 if problems else 0

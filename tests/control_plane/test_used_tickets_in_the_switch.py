@@ -17,7 +17,7 @@ from lanesum_control.controller import JobRequest
 from lanesum_control.pipelines import bmv2_pipeline
 from lanesum_switch.dataplane import EmbeddedSwitch
 from tests.control_plane.sites import HOSTS, Site, running
-from tests.host.session.test_used_tickets import assert_exact, run
+from tests.host.session.test_session_used_tickets import assert_exact, run
 
 SLOTS = 8
 

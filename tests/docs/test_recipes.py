@@ -77,7 +77,7 @@ def run_with_module(name: str, *arguments: str) -> None:
 
 
 def test_codec_recipe_class_passes_conformance_test() -> None:
-    run_with_module("codec", "tests/host/codecs/test_conformance.py", "-k", "coarse")
+    run_with_module("codec", "tests/host/codecs/test_base_conformance.py", "-k", "coarse")
 
 
 @pytest.mark.long

@@ -14,7 +14,7 @@ from tests.paths import ROOT
 PAGE = ROOT / "docs" / "support.md"
 _TEST = re.compile(r"\[`(\w+)`\]\(\.\./(tests/[\w/]+\.py)\)")
 # Every test of these files is a row.
-FILES = ("tests/host/torch/test_support.py", "tests/examples/test_frameworks.py")
+FILES = ("tests/host/torch/test_ddp_hook_support.py", "tests/examples/test_frameworks.py")
 
 
 def rows() -> list[list[str]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lanesum_control.resources import checkout_root
-from lanesum_lab.style_check import GLOSSARY, check_text, main
+from lanesum_lab.style_check import GLOSSARY, check_text, main, misplaced_tests
 
 ROOT = checkout_root() or Path()
 
@@ -122,6 +122,19 @@ def test_glossary_replaced_words_match_their_patterns() -> None:
             words = [word.split(" (")[0] for word in term.instead_of.split(", ")]
             assert any(check_text("a.md", word) for word in words), term
         assert not check_text("a.md", term.say), term
+
+
+def test_misplaced_tests_names_files_without_module() -> None:
+    modules = ["host/lanesum/codecs/thc/grid.py", "host/lanesum/codecs/base.py"]
+    right = [
+        "codecs/test_base_rounds.py",
+        "codecs/test_thc.py",
+        "codecs/test_codecs_docs.py",
+        "codecs/thc/test_grid.py",
+    ]
+    wrong = ["codecs/test_grid.py", "codecs/test_basement.py", "codecs/thc/test_base.py", "rpc/test_rpc.py"]
+    found = misplaced_tests([*modules, *(f"tests/host/{path}" for path in (*right, *wrong))])
+    assert [problem.path for problem in found] == [f"tests/host/{path}" for path in wrong]
 
 
 def test_main_given_folder_checks_only_tracked_files_below(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

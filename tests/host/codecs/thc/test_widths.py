@@ -317,7 +317,7 @@ def _digest() -> str:
 
 
 def test_implementation_does_not_change_a_bit() -> None:
-    code = "from tests.host.codecs import test_thc_widths; print(test_thc_widths._digest())"
+    code = "from tests.host.codecs.thc import test_widths; print(test_widths._digest())"
     environment = {**os.environ, "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL", "LANESUM_NATIVE": "off"}
     command = [sys.executable, "-W", "ignore", "-c", code]
     found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment, check=True)

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
-from lanesum.gpu.staging import CudaStaging, Staging
+torch = pytest.importorskip("torch")
+from lanesum.gpu.staging import CudaStaging, Staging  # noqa: E402  needs torch
 
 Log = list[tuple[Any, ...]]
 
