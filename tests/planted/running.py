@@ -31,7 +31,7 @@ from tests.planted import planting
 from tests.planted.bug import Bug
 from tests.planted.catalogue import BUGS, MUTANTS, ROOT, SIMULATOR_TEST, mutated_function
 from tests.planted.recording import processor_s
-from tests.planted.selection import Calls, enclosing, key
+from tests.planted.selection import Calls, enclosing, key, of_mirrors
 
 SETTINGS = "LANESUM_PLANTED"
 MAX_FILES = 3  # catching test files of a bug, after which no more are run
@@ -56,7 +56,8 @@ def plan(calls: Calls, known: Iterable[str], bug: Bug | Mutant, source: str) -> 
         return calls.ordered((test for test in tests if test.partition("::")[0] != SIMULATOR_TEST), file, bug.name)
     name = key(bug.file, enclosing(source, bug.line_in(source)))
     tests = list(calls.of_function(name, known)) if name is not None else []
-    return calls.ordered(tests or calls.of_module(bug.file, known), bug.file, bug.name)
+    tests = tests or calls.of_module(bug.file, known)
+    return calls.ordered(dict.fromkeys([*tests, *of_mirrors(bug.file, known)]), bug.file, bug.name)
 
 
 class Runner:

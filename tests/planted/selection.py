@@ -46,6 +46,17 @@ def key(file: str, nodes: Sequence[Function | ast.ClassDef]) -> str | None:
     return f"{file}:{'.'.join([*parts, nodes[-1].name])}"
 
 
+def of_mirrors(file: str, known: Iterable[str]) -> list[str]:
+    """Return the known tests of files named like a module: calls in processes of a fixture are not recorded."""
+    path = Path(file)
+    return [
+        test
+        for test in known
+        for tests in [Path(test.partition("::")[0])]
+        if f"{tests.stem}_".startswith(f"test_{path.stem}_") and tests.parts[1:-1] == (path.parts[0], *path.parts[2:-1])
+    ]
+
+
 @dataclass(slots=True)
 class Calls:
     """Recorded calls.

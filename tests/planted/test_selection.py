@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 from tests.planted import report
-from tests.planted.selection import Calls, enclosing, key
+from tests.planted.selection import Calls, enclosing, key, of_mirrors
 
 _SOURCE = """\
 limit = 3
@@ -49,6 +49,13 @@ def test_calls_select_tests_by_function_specific_first(tmp_path: Path) -> None:
     assert found["tests/test_server.py"] == ["tests/test_server.py::test_first", "tests/test_server.py::test_second"]
     assert found["tests/test_all.py"] == ["tests/test_all.py::test_everything", "tests/test_all.py::test_slow"]
     assert set(calls.of_module("a.py", known)) == {known[0], known[2]}
+
+
+def test_mirrors_are_test_files_named_like_the_module() -> None:
+    right = ["tests/host/torch/test_state.py::test_a", "tests/host/torch/test_state_policy.py::test_b"]
+    wrong = ["tests/host/torch/test_stats.py::test_a", "tests/host/rpc/test_state.py::test_b"]
+    assert of_mirrors("host/lanesum/torch/state.py", [*right, *wrong]) == right
+    assert of_mirrors("control_plane/lanesum_control/jobs.py", ["tests/control_plane/test_jobs.py::test_a"])
 
 
 def test_split_counts_tests_of_both_targets() -> None:
