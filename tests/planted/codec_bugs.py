@@ -113,11 +113,6 @@ CODECS = (
         ),
         ("others are not told of NaN", "magnitudes[:] = INFINITY_BITS", "pass"),
         (
-            "NaN of another worker is overlooked",
-            "if (words == INFINITY_BITS).any():",
-            "if (words == INFINITY_BITS).all():",
-        ),
-        (
             "a late worker loses its values",
             "return residual if np.all(reply.included) else np.where(reply.included, residual, vector)",
             "return residual",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from lanesum import codecs
-from lanesum.codecs import Aggregate, CodecContext, CodecError, FixedPoint
+from lanesum.codecs import Aggregate, CodecContext, CodecError, FixedPoint, UnencodableError
 from lanesum.codecs.base import uniform_contributors
 from lanesum.codecs.gathered import gathered_shape, summed
 from lanesum.codecs.kernels import reference
@@ -96,6 +96,15 @@ def test_gather_is_bounded_and_absent_with_quorum() -> None:
     assert rounds(FixedPoint(workers=3, gathered=0), 1, complete=True) == [1, 1]
     # Workers with different limits would have different rounds.
     assert codec.describe() != FixedPoint(workers=3).describe()
+
+
+def test_gather_where_another_worker_is_not_finite_raises() -> None:
+    contexts = [CodecContext(workers=2, worker=own, complete=True, not_finite=own == 1, tensor="t") for own in range(2)]
+    steps = [FixedPoint(workers=2, gathered=20).all_reduce(np.zeros(10, np.float32), one) for one in contexts]
+    total = sum(next(one).words for one in steps)
+    for one in steps:
+        with pytest.raises(UnencodableError, match="'t' is not finite at some worker"):
+            one.send(Aggregate(total, 2))
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 7, 8, 17, 1000])

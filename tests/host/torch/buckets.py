@@ -19,6 +19,7 @@ class FakeBucket:
 
     tensor: torch.Tensor
     shown: list[torch.nn.Parameter] = field(default_factory=list)
+    last: bool = True
 
     def buffer(self) -> torch.Tensor:
         return self.tensor
@@ -30,7 +31,7 @@ class FakeBucket:
         return 0
 
     def is_last(self) -> bool:
-        return True
+        return self.last
 
 
 def parameters(*sizes: int) -> list[torch.nn.Parameter]:

@@ -173,11 +173,13 @@ def refusal(variables: dict[str, str], options: dict[str, object]) -> tuple[str,
 
 
 def test_attach_job_of_other_size_is_refused_everywhere(ranks: Ranks, site: Site) -> None:
-    site.controller.admit(JobRequest("own", ("w1", "w2", "w3")))
-    variables = {"LANESUM_CONTROLLER": site.address, "LANESUM_JOB": "own"}
-    for kind, message in ranks.run(refusal, [variables, variables], {"admit": True}):
-        assert kind == "ConfigurationError"
-        assert "Job 'own' has 3 workers, the process group 2 ranks. Remove the job" in message
+    for workers in (("w1", "w2", "w3"), ("w1",)):
+        job = f"of-{len(workers)}"
+        site.controller.admit(JobRequest(job, workers))
+        variables = {"LANESUM_CONTROLLER": site.address, "LANESUM_JOB": job}
+        for kind, message in ranks.run(refusal, [variables, variables], {"admit": True}):
+            assert kind == "ConfigurationError"
+            assert f"Job {job!r} has {len(workers)} workers, the process group 2 ranks. Remove the job" in message
 
 
 def test_attach_without_controller_fails_within_five_seconds(ranks: Ranks) -> None:

@@ -118,8 +118,8 @@ def test_state_without_leave_writes_counts_at_exit(
     registered: list[tuple[Any, ...]] = []
     monkeypatch.setattr(atexit, "register", lambda *call: registered.append(call))
     with lanesum.torch.State(session) as state:
-        for _ in range(3):
-            average(state, FakeBucket(torch.ones(64), parameters(64)))
+        for last in (True, False, True, True):  # three steps of one or two buckets
+            average(state, FakeBucket(torch.ones(64), parameters(64), last=last))
         ((write, *arguments),) = registered
         write(*arguments)
         assert [one["steps"] for one in RunFolder(tmp_path).stats()] == [3]
