@@ -88,13 +88,13 @@ format: $(READY_TO_TEST) ## format Python and C++
 setup: $(READY_TO_TEST) ## make the virtual environment and install everything into it
 
 p4: $(READY_TO_TEST) ## compile p4src for BMv2 into p4src/build (needs p4c-bm2-ss on PATH)
-	$(BIN)/python -m lanesum_control.p4build
+	$(BIN)/python -m lanesum_lab.builds.bmv2
 
 tofino: $(READY_TO_TEST) ## compile p4src for Tofino into p4src/build/tofino and out/tofino (needs p4c-barefoot and bfas on PATH; PIPES=)
-	$(BIN)/python -m lanesum_control.tofino.build --binaries out/tofino --pipes $(PIPES)
+	$(BIN)/python -m lanesum_lab.builds.tofino --binaries out/tofino --pipes $(PIPES)
 
 tofino-try: $(READY_TO_TEST) ## print the resources of a custom Tofino profile (CHIP=tofino1|tofino2 WORDS= SLOTS= PASSES=)
-	@$(BIN)/python -m lanesum_control.tofino.build --chip $(CHIP) --words $(WORDS) $(if $(SLOTS),--slots $(SLOTS)) --passes $(PASSES)
+	@$(BIN)/python -m lanesum_lab.builds.tofino --chip $(CHIP) --words $(WORDS) $(if $(SLOTS),--slots $(SLOTS)) --passes $(PASSES)
 
 tofino-model: $(READY_TO_TEST) ## compare random frames on the chip's model (needs the model's harness on PATH; MODEL_PROFILE= MODEL_FRAMES= MODEL_SEED=)
 	LANESUM_TOFINO_BINARIES=out/tofino $(BIN)/python -m bmv2_tests.chip_frames --profile $(MODEL_PROFILE) --frames $(MODEL_FRAMES) --seed $(MODEL_SEED)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from lanesum_control.tofino.build import ASSEMBLER, build_profile
-from lanesum_control.tofino.checks import COMPILER
+from lanesum_lab.builds.checks import COMPILER
+from lanesum_lab.builds.tofino import ASSEMBLER, build_profile
 from lanesum_switch.api import PacketOut
 
 from .chip_frames import Trio, compare, trio

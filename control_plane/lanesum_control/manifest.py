@@ -17,6 +17,7 @@ from pathlib import Path
 from lanesum.protocol.spec import BUILT_ACCUMULATOR_WORDS, DEFAULT_ACCUMULATOR_WORDS
 
 MANIFEST = "manifest.json"
+COMPILER = "p4c-bm2-ss"
 # Unused constants belong to the protocol: its P4 header lists all of them for every program.
 FLAGS = ("--std", "p4-16", "--Wdisable=unused")
 

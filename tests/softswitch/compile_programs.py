@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from lanesum_control.p4build import without_source_info
+from lanesum_lab.builds.bmv2 import without_source_info
 
 PROGRAMS = Path(__file__).parent / "programs"
 

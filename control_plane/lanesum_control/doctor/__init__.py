@@ -19,8 +19,7 @@ from lanesum.rpc import controller as rpc
 from lanesum_control import resources
 from lanesum_control.doctor import hops, job_reasons, machine, site
 from lanesum_control.live_view import Poll
-from lanesum_control.manifest import MANIFEST, sha256
-from lanesum_control.p4build import COMPILER
+from lanesum_control.manifest import COMPILER, MANIFEST, sha256
 
 
 def checks() -> Iterator[Finding]:

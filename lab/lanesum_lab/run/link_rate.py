@@ -12,7 +12,7 @@ import math
 
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import FRAME_OVERHEAD_BYTES, WORD_BYTES
-from lanesum_control.tofino.rates import WIRE_OVERHEAD
+from lanesum_lab.builds.rates import WIRE_OVERHEAD
 from lanesum_lab.targets import SwitchTarget
 
 __all__ = ["WIRE_OVERHEAD", "line_rate_mbit"]

@@ -8,7 +8,7 @@ import json
 import subprocess
 from pathlib import Path
 
-from lanesum_control.p4build import without_source_info
+from lanesum_lab.builds.bmv2 import without_source_info
 
 HERE = Path(__file__).parent
 

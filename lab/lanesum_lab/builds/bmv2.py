@@ -14,9 +14,7 @@ from typing import Any
 
 from lanesum.errors import LanesumError, MissingToolError
 from lanesum_control import resources
-from lanesum_control.manifest import BUILDS, FLAGS, Bmv2Build, version_of, write_manifest
-
-COMPILER = "p4c-bm2-ss"
+from lanesum_control.manifest import BUILDS, COMPILER, FLAGS, Bmv2Build, version_of, write_manifest
 
 
 class CompileError(LanesumError):

@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from lanesum_control.pipelines import TOFINO_BUILD_FOLDER
-from lanesum_control.tofino.parser_cycles import ParserCycles, parser_cycles
-from lanesum_control.tofino.performance import (
+from lanesum_control.tofino.profiles import PROFILES, profile
+from lanesum_control.tofino.resources import REPORT, Resources, read_report
+from lanesum_lab.builds.parser_cycles import ParserCycles, parser_cycles
+from lanesum_lab.builds.performance import (
     PERFORMANCE,
     Timing,
     read_parser_cycles,
@@ -21,8 +23,6 @@ from lanesum_control.tofino.performance import (
     timings,
     write_performance,
 )
-from lanesum_control.tofino.profiles import PROFILES, profile
-from lanesum_control.tofino.resources import REPORT, Resources, read_report
 from tests.paths import ROOT
 
 FOLDER = ROOT / TOFINO_BUILD_FOLDER

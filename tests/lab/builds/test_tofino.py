@@ -18,9 +18,22 @@ from lanesum.protocol.lanes import LaneOp
 from lanesum_control import pipelines
 from lanesum_control.manifest import MANIFEST, sha256
 from lanesum_control.pipelines import TOFINO_BUILD_FOLDER, tofino_pipeline
-from lanesum_control.tofino import build as tofinobuild
 from lanesum_control.tofino.bfrt import repeatable
-from lanesum_control.tofino.build import (
+from lanesum_control.tofino.profiles import PROFILES, TOFINO_1, TOFINO_2, TofinoProfile, nearest, profile
+from lanesum_control.tofino.resources import Resources, measure
+from lanesum_lab.builds import tofino as tofinobuild
+from lanesum_lab.builds.checks import (
+    COMPILER,
+    TofinoCompileError,
+    check_counted_entries,
+    check_overlays,
+    check_parser_errors,
+)
+from lanesum_lab.builds.parser_cycles import ParserCycles
+from lanesum_lab.builds.performance import PERFORMANCE, read_parser_cycles
+from lanesum_lab.builds.rates import RECIRCULATION_HEADER_BYTES, rates, recirculated_bytes
+from lanesum_lab.builds.report import page_with, recirculation_table, resource_table
+from lanesum_lab.builds.tofino import (
     ASSEMBLER,
     Built,
     DoesNotFitError,
@@ -30,19 +43,6 @@ from lanesum_control.tofino.build import (
     tools,
     warnings_to_heed,
 )
-from lanesum_control.tofino.checks import (
-    COMPILER,
-    TofinoCompileError,
-    check_counted_entries,
-    check_overlays,
-    check_parser_errors,
-)
-from lanesum_control.tofino.parser_cycles import ParserCycles
-from lanesum_control.tofino.performance import PERFORMANCE, read_parser_cycles
-from lanesum_control.tofino.profiles import PROFILES, TOFINO_1, TOFINO_2, TofinoProfile, nearest, profile
-from lanesum_control.tofino.rates import RECIRCULATION_HEADER_BYTES, rates, recirculated_bytes
-from lanesum_control.tofino.report import page_with, recirculation_table, resource_table
-from lanesum_control.tofino.resources import Resources, measure
 from tests.paths import ROOT
 
 

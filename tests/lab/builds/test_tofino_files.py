@@ -18,13 +18,13 @@ from lanesum_control.pipelines import TOFINO_BUILD_FOLDER, bmv2_pipeline, tofino
 from lanesum_control.protobufs import p4info_pb2
 from lanesum_control.resources import checkout_root
 from lanesum_control.switch import BOUND, DECISION_TABLES, HOST_TABLES, JOB_TABLES
-from lanesum_control.tofino import build as tofinobuild
-from lanesum_control.tofino.build import manifest_problems
 from lanesum_control.tofino.chips import pipe_of
 from lanesum_control.tofino.profiles import PROFILES
 from lanesum_control.tofino.recirculation import check_ports
-from lanesum_control.tofino.report import PAGE, generated_parts, page_with
 from lanesum_control.topology.files import parse
+from lanesum_lab.builds import tofino as tofinobuild
+from lanesum_lab.builds.report import PAGE, generated_parts, page_with
+from lanesum_lab.builds.tofino import manifest_problems
 
 ROOT = checkout_root() or Path()
 NAMES = [built.name for built in PROFILES]

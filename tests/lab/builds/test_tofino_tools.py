@@ -13,11 +13,11 @@ import pytest
 from lanesum_control.capabilities import Capabilities, slots_of
 from lanesum_control.p4info import P4InfoNames
 from lanesum_control.resources import checkout_root
-from lanesum_control.tofino.build import ASSEMBLER, DoesNotFitError, build_profile
-from lanesum_control.tofino.checks import COMPILER
-from lanesum_control.tofino.custom_profile import custom_profile
 from lanesum_control.tofino.device_config import Compiled
 from lanesum_control.tofino.resources import measure
+from lanesum_lab.builds.checks import COMPILER
+from lanesum_lab.builds.custom_profile import custom_profile
+from lanesum_lab.builds.tofino import ASSEMBLER, DoesNotFitError, build_profile
 from tests.softswitch.tna.conftest import PROGRAMS
 
 pytestmark = pytest.mark.long

@@ -16,16 +16,10 @@ from lanesum_control.capabilities import Capabilities
 from lanesum_control.manifest import MANIFEST
 from lanesum_control.p4info import P4InfoNames
 from lanesum_control.pipelines import TOFINO_BUILD_FOLDER
-from lanesum_control.tofino.performance import (
-    PERFORMANCE,
-    read_parser_cycles,
-    round_trip_table,
-    time_table,
-    timings,
-)
 from lanesum_control.tofino.profiles import PROFILES, Chip, profile
-from lanesum_control.tofino.rates import WORKERS, rates, recirculated_bytes, recirculated_rate
 from lanesum_control.tofino.resources import REPORT, Resources, read_report
+from lanesum_lab.builds.performance import PERFORMANCE, read_parser_cycles, round_trip_table, time_table, timings
+from lanesum_lab.builds.rates import WORKERS, rates, recirculated_bytes, recirculated_rate
 
 PAGE = "docs/tofino-resources.md"
 _NO_SUMS = tuple(op for op in LaneOp if op.shape.combine is not Combine.ADD)

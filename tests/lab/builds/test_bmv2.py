@@ -12,11 +12,20 @@ import pytest
 
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import BUILT_ACCUMULATOR_WORDS
-from lanesum_control.manifest import BUILDS, FLAGS, MANIFEST, Bmv2Build, manifest_problems, source_files, version_of
-from lanesum_control.p4build import COMPILER, CompileError, compile_build
+from lanesum_control.manifest import (
+    BUILDS,
+    COMPILER,
+    FLAGS,
+    MANIFEST,
+    Bmv2Build,
+    manifest_problems,
+    source_files,
+    version_of,
+)
 from lanesum_control.pipelines import bmv2_pipeline
 from lanesum_control.resources import checkout_root
 from lanesum_control.switch import STATION
+from lanesum_lab.builds.bmv2 import CompileError, compile_build
 
 P4SRC = (checkout_root() or Path()) / "p4src"
 COMMITTED = json.loads((P4SRC / "build" / MANIFEST).read_text())

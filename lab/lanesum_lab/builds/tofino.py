@@ -27,7 +27,12 @@ from lanesum_control import resources
 from lanesum_control.manifest import MANIFEST, digests, file_problems, source_files, version_of
 from lanesum_control.pipelines import TOFINO_BUILD_FOLDER
 from lanesum_control.tofino.bfrt import repeatable
-from lanesum_control.tofino.checks import (
+from lanesum_control.tofino.chips import PIPES
+from lanesum_control.tofino.device_config import Compiled
+from lanesum_control.tofino.profiles import CHIPS, PROFILES, SLOTS, TofinoProfile, nearest, profile
+from lanesum_control.tofino.reduce import reduce
+from lanesum_control.tofino.resources import REPORT, Resources, measure
+from lanesum_lab.builds.checks import (
     COMPILER,
     USE_A_NEWER_ONE,
     TofinoCompileError,
@@ -36,15 +41,10 @@ from lanesum_control.tofino.checks import (
     check_parser,
     check_parser_errors,
 )
-from lanesum_control.tofino.chips import PIPES
-from lanesum_control.tofino.custom_profile import custom_profile
-from lanesum_control.tofino.device_config import Compiled
-from lanesum_control.tofino.parser_cycles import ParserCycles, parser_cycles
-from lanesum_control.tofino.performance import PERFORMANCE, timings, write_performance
-from lanesum_control.tofino.profiles import CHIPS, PROFILES, SLOTS, TofinoProfile, nearest, profile
-from lanesum_control.tofino.reduce import reduce
-from lanesum_control.tofino.report import write_page
-from lanesum_control.tofino.resources import REPORT, Resources, measure
+from lanesum_lab.builds.custom_profile import custom_profile
+from lanesum_lab.builds.parser_cycles import ParserCycles, parser_cycles
+from lanesum_lab.builds.performance import PERFORMANCE, timings, write_performance
+from lanesum_lab.builds.report import write_page
 
 PROGRAM = "lanesum"
 ASSEMBLER = "bfas"
