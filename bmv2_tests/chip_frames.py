@@ -19,8 +19,8 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-from lanesum_control.model import HostPort, Role, Station, SwitchJob
-from lanesum_control.pipelines import tofino_pipeline
+from lanesum_fabric.program.pipelines import tofino_pipeline
+from lanesum_fabric.program.switch_job import HostPort, Role, Station, SwitchJob
 from lanesum_switch.reference.frame import parse
 from lanesum_switch.reference.switch import PortFrame
 from lanesum_switch.reference.tofino_slots import TofinoSlotTable

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from lanesum_control.client import SwitchConnection
-from lanesum_control.pipelines import CompiledPipeline, tofino_pipeline
 from lanesum_control.switch import P4RuntimeSwitch
-from lanesum_control.tofino.profiles import PROFILES, TofinoProfile
+from lanesum_fabric.program.pipelines import CompiledPipeline, tofino_pipeline
+from lanesum_fabric.tofino.profiles import PROFILES, TofinoProfile
 from lanesum_lab.builds.checks import COMPILER
 from lanesum_lab.builds.tofino import ASSEMBLER, build_profile
 from lanesum_lab.tofino_model.__main__ import BUILD_VARIABLE

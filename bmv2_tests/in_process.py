@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 
 from lanesum.protocol import LaneOp
 from lanesum_control.client import SwitchConnection
-from lanesum_control.controlled_switch import ControlledSwitch
-from lanesum_control.pipelines import CompiledPipeline
 from lanesum_control.switch import P4RuntimeSwitch
+from lanesum_fabric.program.controlled_switch import ControlledSwitch
+from lanesum_fabric.program.pipelines import CompiledPipeline
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
 from lanesum_switch.reference.slots import SlotTable

@@ -18,10 +18,10 @@ from pathlib import Path
 from lanesum.protocol import LaneOp
 from lanesum.protocol.spec import ETHERNET_BYTES
 from lanesum_control.client import SwitchConnection
-from lanesum_control.model import SWITCH_MAC, HostPort
-from lanesum_control.p4info import P4InfoNames
-from lanesum_control.pipelines import CompiledPipeline
 from lanesum_control.switch import P4RuntimeSwitch
+from lanesum_fabric.program.p4info import P4InfoNames
+from lanesum_fabric.program.pipelines import CompiledPipeline
+from lanesum_fabric.program.switch_job import SWITCH_MAC, HostPort
 from lanesum_lab.targets import SwitchProcess, SwitchTarget
 from lanesum_lab.veth import end, inside, raw_sockets, switch_interface, veth_namespace
 from lanesum_switch.frames import UdpFrame

@@ -20,7 +20,7 @@ import itertools
 from collections.abc import Sequence
 
 from lanesum.protocol import LaneOp
-from lanesum_control.model import DEFAULT_LEASE_TICKS, NO_ROLE, HostPort, Member, Role, SwitchJob
+from lanesum_fabric.program.switch_job import DEFAULT_LEASE_TICKS, NO_ROLE, HostPort, Member, Role, SwitchJob
 from lanesum_switch.frames import ipv4_int
 from lanesum_switch.reference.switch import PortFrame
 

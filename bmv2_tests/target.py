@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from lanesum.protocol import LaneOp
-from lanesum_control.controlled_switch import ControlledSwitch
+from lanesum_fabric.program.controlled_switch import ControlledSwitch
 from lanesum_switch.reference.slots import SlotTable
 from lanesum_switch.reference.switch import PortFrame
 

@@ -11,7 +11,7 @@ import pytest
 
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
-from lanesum_control.pipelines import bmv2_pipeline
+from lanesum_fabric.program.pipelines import bmv2_pipeline
 from lanesum_lab import targets
 from lanesum_lab.targets import SwitchTarget
 from lanesum_lab.veth import obstacle

@@ -8,7 +8,7 @@ import pytest
 
 from lanesum.protocol import Header, Kind, Packet
 from lanesum.protocol.spec import UDP_PORT, VERSION, Flag
-from lanesum_control.model import SWITCH_MAC
+from lanesum_fabric.program.switch_job import SWITCH_MAC
 from lanesum_switch.frames import UdpFrame
 
 from .star import NON_MEMBER, SERVER, Star, routed, worker_host

@@ -11,7 +11,7 @@ import pytest
 
 from lanesum.protocol import Header, Kind, LaneOp
 from lanesum.protocol.spec import Flag
-from lanesum_control.model import Role
+from lanesum_fabric.program.switch_job import Role
 from lanesum_switch.frames import internet_checksum
 
 from .oracle import aggregate

@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from lanesum.protocol import LaneOp
-from lanesum_control.model import SWITCH_MAC
+from lanesum_fabric.program.switch_job import SWITCH_MAC
 from lanesum_switch.frames import UdpFrame
 
 from .oracle import aggregate

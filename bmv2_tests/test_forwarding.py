@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from lanesum_control.model import SWITCH_MAC, HostPort
+from lanesum_fabric.program.switch_job import SWITCH_MAC, HostPort
 from lanesum_switch.frames import UdpFrame, internet_checksum, ipv4_int
 
 from .star import NON_MEMBER, SERVER, Star, routed, worker_host

@@ -18,7 +18,7 @@ import time
 
 import pytest
 
-from lanesum_control.model import BROADCAST_MAC, SWITCH_MAC, HostPort, Role, Station
+from lanesum_fabric.program.switch_job import BROADCAST_MAC, SWITCH_MAC, HostPort, Role, Station
 from lanesum_switch.frames import internet_checksum, ipv4_int
 
 from .star import NON_MEMBER, SERVER, Star, routed, worker_host

@@ -17,7 +17,7 @@ import struct
 import pytest
 
 from lanesum.protocol.lanes import LaneOp
-from lanesum_control.model import BROADCAST_MAC, SWITCH_MAC, HostPort, Role, Station
+from lanesum_fabric.program.switch_job import BROADCAST_MAC, SWITCH_MAC, HostPort, Role, Station
 from lanesum_switch.frames import UdpFrame, ipv4_int
 
 from .oracle import aggregate

@@ -9,9 +9,9 @@ import dataclasses
 import pytest
 
 from lanesum.protocol import LaneOp
-from lanesum_control.errors import SwitchWriteError
-from lanesum_control.model import Role
 from lanesum_control.switch import DESCEND, JOB_TABLES, LOOKUP, MEMBER, RECEIVER, P4RuntimeSwitch
+from lanesum_fabric.errors import SwitchWriteError
+from lanesum_fabric.program.switch_job import Role
 
 from .oracle import aggregate
 from .star import FIRST, SERVER, Place, Star, routed

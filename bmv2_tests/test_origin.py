@@ -15,7 +15,7 @@ import pytest
 
 from lanesum.protocol import Kind, LaneOp
 from lanesum.protocol.spec import Flag
-from lanesum_control.model import SWITCH_MAC, HostPort
+from lanesum_fabric.program.switch_job import SWITCH_MAC, HostPort
 from lanesum_switch.frames import UdpFrame
 
 from .oracle import aggregate

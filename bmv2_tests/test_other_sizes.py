@@ -11,7 +11,7 @@ import pytest
 
 from lanesum.protocol import LaneOp
 from lanesum.protocol.spec import FRAME_OVERHEAD_BYTES
-from lanesum_control.model import Role
+from lanesum_fabric.program.switch_job import Role
 
 from .oracle import aggregate, uplink_words
 from .schedule import Plan, Schedule

@@ -19,7 +19,7 @@ import pytest
 
 from lanesum.protocol import LaneOp, Packet
 from lanesum.protocol.spec import Flag
-from lanesum_control.model import Member, Role, SwitchJob
+from lanesum_fabric.program.switch_job import Member, Role, SwitchJob
 from lanesum_lab.tofino_model.chips import MODELS
 from lanesum_switch.frames import UdpFrame
 

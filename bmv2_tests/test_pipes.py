@@ -22,11 +22,11 @@ import pytest
 from lanesum.protocol import Kind, LaneOp, Packet
 from lanesum.protocol.spec import Flag
 from lanesum_control.client import SwitchConnection
-from lanesum_control.model import NO_ROLE, HostPort, Role, SwitchJob
 from lanesum_control.network import Network
 from lanesum_control.placement import place
 from lanesum_control.switch import P4RuntimeSwitch
-from lanesum_control.tofino.chips import PORTS_PER_PIPE, pipe_of
+from lanesum_fabric.program.switch_job import NO_ROLE, HostPort, Role, SwitchJob
+from lanesum_fabric.tofino.chips import PORTS_PER_PIPE, pipe_of
 from lanesum_lab.targets import SwitchTarget
 from lanesum_switch.frames import UdpFrame, ipv4_int
 from lanesum_switch.p4runtime import P4RuntimeServer

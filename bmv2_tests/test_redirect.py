@@ -19,7 +19,7 @@ from collections.abc import Iterator
 import pytest
 
 from lanesum.protocol import LaneOp
-from lanesum_control.model import BROADCAST_MAC, SWITCH_MAC, HostPort, Role
+from lanesum_fabric.program.switch_job import BROADCAST_MAC, SWITCH_MAC, HostPort, Role
 from lanesum_switch.frames import internet_checksum, ipv4_int
 
 from .oracle import aggregate

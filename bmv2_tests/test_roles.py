@@ -12,7 +12,7 @@ import pytest
 
 from lanesum.protocol import Header, LaneOp
 from lanesum.protocol.spec import Flag
-from lanesum_control.model import Role
+from lanesum_fabric.program.switch_job import Role
 from lanesum_switch.frames import UdpFrame
 
 from .oracle import aggregate

@@ -19,10 +19,10 @@ from collections.abc import Iterator
 import pytest
 
 from lanesum_control.client import SwitchConnection
-from lanesum_control.model import HostPort, SwitchJob
-from lanesum_control.pipelines import bmv2_pipeline
 from lanesum_control.switch import P4RuntimeSwitch
-from lanesum_control.tofino.profiles import PROFILES
+from lanesum_fabric.program.pipelines import bmv2_pipeline
+from lanesum_fabric.program.switch_job import HostPort, SwitchJob
+from lanesum_fabric.tofino.profiles import PROFILES
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
 from lanesum_switch.reference.switch import PortFrame

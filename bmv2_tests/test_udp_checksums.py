@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lanesum.protocol import LaneOp
 from lanesum.protocol.spec import Flag
-from lanesum_control.model import Role
+from lanesum_fabric.program.switch_job import Role
 from lanesum_switch.frames import internet_checksum
 
 from .oracle import Words, aggregate, uplink_words

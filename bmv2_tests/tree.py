@@ -26,7 +26,7 @@ import numpy as np
 
 from lanesum.protocol import Header, LaneOp, Packet
 from lanesum.protocol.spec import UDP_PORT
-from lanesum_control.model import SWITCH_MAC, HostPort, Member, Role, SwitchJob
+from lanesum_fabric.program.switch_job import SWITCH_MAC, HostPort, Member, Role, SwitchJob
 from lanesum_switch.frames import UdpFrame, ipv4_int
 from lanesum_switch.reference.switch import PortFrame
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from lanesum_control.model import HostPort, Station, SwitchJob
+from lanesum_fabric.program.switch_job import HostPort, Station, SwitchJob
 from lanesum_switch.reference.switch import PortFrame, ReferenceSwitch
 
 from .target import Clock, Target

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The four packages as wheels: what they hold and need, and the host library without the others."""
+"""The packages as wheels: what they hold and need, and the host library without the others."""
 
 from __future__ import annotations
 
@@ -28,16 +28,17 @@ from packaging.specifiers import SpecifierSet
 from lanesum.cli.app import COMMANDS, GROUP
 from lanesum_control.controller import Controller, JobRequest
 from lanesum_control.network import Network
-from lanesum_control.protobufs import p4runtime_pb2
 from lanesum_control.remote_server import RemoteServer
 from lanesum_control.service import ControllerService
-from lanesum_control.topology import load
+from lanesum_fabric.protobufs import p4runtime_pb2
+from lanesum_fabric.topology import load
 from tests.paths import ROOT
 
 pytestmark = pytest.mark.long
 
 PROJECTS = {
     "lanesum": "host",
+    "lanesum-fabric": "fabric",
     "lanesum-control": "control_plane",
     "lanesum-switch": "softswitch",
     "lanesum-lab": "lab",
@@ -121,9 +122,8 @@ def requirements(wheel: Path) -> list[Requirement]:
     [
         ("lanesum", {"numpy", "grpcio"}),
         (
-            "lanesum-control",
+            "lanesum-fabric",
             {
-                "cryptography",
                 "finsy",
                 "googleapis-common-protos",
                 "lanesum",
@@ -131,13 +131,15 @@ def requirements(wheel: Path) -> list[Requirement]:
                 "protobuf",
                 "pydantic",
                 "pyyaml",
-                "rich",
-                "shtab",
                 "typer",
             },
         ),
-        ("lanesum-switch", {"lanesum", "lanesum-control"}),
-        ("lanesum-lab", {"lanesum", "lanesum-control", "lanesum-switch", "matplotlib", "scikit-learn"}),
+        ("lanesum-control", {"cryptography", "lanesum", "lanesum-fabric", "pydantic", "rich", "shtab", "typer"}),
+        ("lanesum-switch", {"lanesum", "lanesum-fabric"}),
+        (
+            "lanesum-lab",
+            {"lanesum", "lanesum-fabric", "lanesum-control", "lanesum-switch", "matplotlib", "scikit-learn"},
+        ),
     ],
 )
 def test_requirements_of_wheel_have_no_pins(wheels: dict[str, Path], name: str, needs: set[str]) -> None:
@@ -150,22 +152,22 @@ def test_required_protobuf_loads_the_modules_of_p4runtime(wheels: dict[str, Path
     """Generated modules state the version of their compiler, below which protobuf refuses to load them."""
     stated = re.search(r"# Protobuf Python Version: (\S+)", Path(str(p4runtime_pb2.__file__)).read_text())
     assert stated is not None
-    (wanted,) = [one.specifier for one in requirements(wheels["lanesum-control"]) if one.name == "protobuf"]
+    (wanted,) = [one.specifier for one in requirements(wheels["lanesum-fabric"]) if one.name == "protobuf"]
     assert wanted == SpecifierSet(f">={stated[1]}")
 
 
 @pytest.mark.parametrize(
     "imports",
     [
-        "lanesum_control.protobufs, google.rpc.status_pb2, google.rpc.error_details_pb2",
-        "google.rpc.status_pb2, lanesum_control.protobufs",
-        "finsy, lanesum_control.protobufs",
-        "lanesum_control.protobufs, lanesum_switch.p4runtime, opentelemetry.exporter.otlp.proto.http.trace_exporter",
+        "lanesum_fabric.protobufs, google.rpc.status_pb2, google.rpc.error_details_pb2",
+        "google.rpc.status_pb2, lanesum_fabric.protobufs",
+        "finsy, lanesum_fabric.protobufs",
+        "lanesum_fabric.protobufs, lanesum_switch.p4runtime, opentelemetry.exporter.otlp.proto.http.trace_exporter",
     ],
 )
 def test_modules_of_p4runtime_load_beside_other_protobufs(imports: str) -> None:
     """A process has one definition of ``google/rpc/status.proto``; finsy and googleapis-common-protos both bring it."""
-    code = f"import {imports}; s = lanesum_control.protobufs.status_pb2.Status(code=5); print(s.code)"
+    code = f"import {imports}; s = lanesum_fabric.protobufs.status_pb2.Status(code=5); print(s.code)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == "5\n", done.stderr
 
@@ -180,16 +182,17 @@ def test_commands_of_wheels_match_command_table(wheels: dict[str, Path]) -> None
     for name, wheel in wheels.items():
         points = ConfigParser()
         points.read_string(read(wheel, "entry_points.txt"))
-        found.update(dict.fromkeys(points[GROUP], name))
+        if points.has_section(GROUP):
+            found.update(dict.fromkeys(points[GROUP], name))
     assert found == {command: known.distribution for command, known in COMMANDS.items()}
 
 
 @pytest.mark.parametrize(
     ("name", "folder", "package"),
     [
-        ("lanesum-control", "p4src/build", "lanesum_control"),
-        ("lanesum-control", "p4src/build/tofino", "lanesum_control"),
-        ("lanesum-control", "topologies", "lanesum_control"),
+        ("lanesum-fabric", "p4src/build", "lanesum_fabric"),
+        ("lanesum-fabric", "p4src/build/tofino", "lanesum_fabric"),
+        ("lanesum-fabric", "topologies", "lanesum_fabric"),
         ("lanesum-switch", "faults", "lanesum_switch"),
         ("lanesum-lab", "wireshark", "lanesum_lab"),
     ],
@@ -306,16 +309,16 @@ def install(index: list[str], environment: Path, *arguments: str) -> subprocess.
 def test_packages_install_beside_packages_of_other_projects(
     wheels: dict[str, Path], index: list[str], environment: Path
 ) -> None:
-    """Versions that suit all four packages suit each of them alone."""
+    """Versions that suit all packages suit each of them alone."""
     answer = install(index, environment, "--dry-run", *map(str, wheels.values()), *NEIGHBOURS)
     assert answer.returncode == 0, answer.stdout
 
 
-def test_resolver_reports_controller_pinning_old_protobuf(
+def test_resolver_reports_package_pinning_old_protobuf(
     wheels: dict[str, Path], index: list[str], environment: Path, tmp_path: Path
 ) -> None:
     """The test above can fail, with the words of pip."""
-    wheel = wheels["lanesum-control"]
+    wheel = wheels["lanesum-fabric"]
     with zipfile.ZipFile(wheel) as source, zipfile.ZipFile(tmp_path / wheel.name, "w") as target:
         for name in source.namelist():
             content = source.read(name)
@@ -326,7 +329,7 @@ def test_resolver_reports_controller_pinning_old_protobuf(
     pinned = str(tmp_path / wheel.name)
     answer = install(index, environment, "--dry-run", str(wheels["lanesum"]), pinned, *NEIGHBOURS)
     assert answer.returncode != 0
-    assert "lanesum-control 0.1.0 depends on protobuf<4" in answer.stdout, answer.stdout
+    assert "lanesum-fabric 0.1.0 depends on protobuf<4" in answer.stdout, answer.stdout
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from lanesum.transport.ticket import JobTicket
 from lanesum_control.jobs import Job, JobRequest
-from lanesum_control.model import SwitchJob
 from lanesum_control.moved_sums import Moved
 from lanesum_control.network import Network
 from lanesum_control.placement import Placement
 from lanesum_control.planning import Plan
+from lanesum_fabric.program.switch_job import SwitchJob
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,15 +15,15 @@ from google.protobuf.message import DecodeError
 
 from lanesum._internal.closing import Closing
 from lanesum.rpc.tls import import_grpc
-from lanesum_control.errors import PipelineError, SwitchUnreachableError, SwitchWriteError
+from lanesum_control.errors import SwitchUnreachableError
 from lanesum_control.event_loop import run
-from lanesum_control.p4info import P4InfoNames
-from lanesum_control.pipelines import CompiledPipeline
-from lanesum_control.protobufs import p4runtime_pb2, status_pb2
 from lanesum_control.session import GONE, P4RuntimeSession, Session
+from lanesum_fabric.errors import PipelineError, SwitchWriteError
+from lanesum_fabric.program.p4info import P4InfoNames
+from lanesum_fabric.program.pipelines import CompiledPipeline
+from lanesum_fabric.protobufs import p4runtime_pb2, status_pb2
 
 grpc = import_grpc()
-DEFAULT_DEVICE_ID = P4RuntimeSession.DEVICE_ID
 DEFAULT_ELECTION_ID = (0, 1)
 DEFAULT_CONNECT_TIMEOUT_S = 10.0
 # The errors of all updates of a request travel in gRPC metadata, which has a limit.

@@ -15,13 +15,7 @@ from lanesum_control.errors import AdmissionError
 from lanesum_control.events import EventLog
 from lanesum_control.remote_server import ServerError, ServerUnreachableError
 from lanesum_control.watched_server import WatchedServer
-
-SERVER = "server"
-
-
-def server_name(number: int) -> str:
-    """Return the name of a server in events, counters and fault plans: ``server``, ``server2``, ``server3`` ..."""
-    return f"{SERVER}{number + 1}" if number else SERVER
+from lanesum_fabric.topology.model import server_name
 
 
 class UnservedError(AdmissionError, ServerError):

@@ -28,17 +28,15 @@ from lanesum.server import ServerJob
 from lanesum.transport.ticket import JobTicket
 from lanesum_control.admitted import AdmittedJob, left_out_words, tickets
 from lanesum_control.allocation import Ranges
-from lanesum_control.capabilities import owner_word
-from lanesum_control.controlled_server import SERVER, ControlledServer, ServerLinks
+from lanesum_control.controlled_server import ControlledServer, ServerLinks
 from lanesum_control.counters import packet_counters
-from lanesum_control.errors import AdmissionError, ControlError, NotPrimaryError, StoreError
+from lanesum_control.errors import AdmissionError, NotPrimaryError, StoreError
 from lanesum_control.events import CONTROLLER, EventLog
 from lanesum_control.examination import examine
 from lanesum_control.fair_lock import FairLock
 from lanesum_control.fleet import Fleet
 from lanesum_control.jobs import Incarnation, Job, JobRequest
 from lanesum_control.managed import ManagedSwitch
-from lanesum_control.model import SwitchJob
 from lanesum_control.moved_sums import MovedSums
 from lanesum_control.names import folded, look_alike
 from lanesum_control.network import Network
@@ -49,6 +47,10 @@ from lanesum_control.store import Store, members_of
 from lanesum_control.switch_plans import SwitchPlans
 from lanesum_control.udp_ports import taken_ports, with_port
 from lanesum_control.workers import Workers
+from lanesum_fabric.errors import ControlError
+from lanesum_fabric.program.capabilities import owner_word
+from lanesum_fabric.program.switch_job import SwitchJob
+from lanesum_fabric.topology.model import SERVER
 
 _TAG_DRAWS = 8
 # A worker with a stream to a controller that is frozen notices it after up to 20 s, and then finds the one that leads.

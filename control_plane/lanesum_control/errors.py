@@ -4,11 +4,7 @@
 
 from __future__ import annotations
 
-from lanesum.errors import LanesumError
-
-
-class ControlError(LanesumError):
-    """Base class of the control plane's errors."""
+from lanesum_fabric.errors import ControlError
 
 
 class SwitchUnreachableError(ControlError):
@@ -17,18 +13,6 @@ class SwitchUnreachableError(ControlError):
 
 class NotPrimaryError(ControlError):
     """Another controller is primary at the switch."""
-
-
-class PipelineError(ControlError):
-    """The switch refused the program, or its P4Info does not match this controller."""
-
-
-class SwitchWriteError(ControlError):
-    """The switch refused one or more updates; the message names each of them."""
-
-
-class NotOfferedError(SwitchWriteError):
-    """A job requires operations that a switch's program lacks, or would be confused with another job there."""
 
 
 class AdmissionError(ControlError):

@@ -13,9 +13,9 @@ from lanesum.protocol.spec import HEADER_BYTES, IPV4_BYTES, UDP_BYTES, VERSION, 
 from lanesum_control.allocation import Ranges
 from lanesum_control.controlled_server import ServerLinks
 from lanesum_control.fleet import Fleet
-from lanesum_control.model import SwitchJob
 from lanesum_control.network import Network
 from lanesum_control.remote_server import ServerError
+from lanesum_fabric.program.switch_job import SwitchJob
 
 
 def examine(

@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 
 from lanesum.protocol.lanes import LaneOp
 from lanesum_control.allocation import SlotRange, steps
-from lanesum_control.capabilities import Capabilities
-from lanesum_control.controlled_switch import ControlledSwitch
-from lanesum_control.errors import ControlError, NotPrimaryError, SwitchUnreachableError, SwitchWriteError
+from lanesum_control.errors import NotPrimaryError, SwitchUnreachableError
 from lanesum_control.events import EventLog
 from lanesum_control.managed import ManagedSwitch
-from lanesum_control.model import Role, SwitchJob
 from lanesum_control.network import Network
+from lanesum_fabric.errors import ControlError, SwitchWriteError
+from lanesum_fabric.program.capabilities import Capabilities
+from lanesum_fabric.program.controlled_switch import ControlledSwitch
+from lanesum_fabric.program.switch_job import Role, SwitchJob
 
 Desired = Mapping[str, Mapping[int, SwitchJob]]  # switch -> job -> desired entry
 

@@ -21,9 +21,9 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp, carried_by, check_carried
 from lanesum.protocol.spec import MAX_SLOTS, UDP_PORT
 from lanesum_control.errors import AdmissionError
-from lanesum_control.model import SwitchJob
 from lanesum_control.network import Network
 from lanesum_control.planning import Wanted
+from lanesum_fabric.program.switch_job import SwitchJob
 
 # Packets in flight of a job that names none. BMv2 queues 64 packets per egress port.
 DEFAULT_SLOTS = 64

@@ -10,20 +10,20 @@ from typing import Protocol
 
 from lanesum.errors import ConfigurationError
 from lanesum_control.bfruntime.connection import BfRuntimeConnection
-from lanesum_control.bfruntime.ports import PortSettings
-from lanesum_control.capabilities import Capabilities
 from lanesum_control.client import DEFAULT_CONNECT_TIMEOUT_S, DEFAULT_ELECTION_ID, SwitchConnection
-from lanesum_control.controlled_switch import ControlledSwitch
 from lanesum_control.errors import SwitchUnreachableError
 from lanesum_control.event_loop import run
-from lanesum_control.model import PLAIN_STATION, HostPort, Station, SwitchJob
-from lanesum_control.pipelines import CompiledPipeline
 from lanesum_control.protocols import protocol_of
+from lanesum_control.recirculation import check_ports, recirculation_ports
 from lanesum_control.reconcile import differs, everything, reconcile
 from lanesum_control.session import Session
 from lanesum_control.session_search import SessionSearch
 from lanesum_control.switch import P4RuntimeSwitch
-from lanesum_control.tofino.recirculation import check_ports, recirculation_ports
+from lanesum_fabric.bfruntime.ports import PortSettings
+from lanesum_fabric.program.capabilities import Capabilities
+from lanesum_fabric.program.controlled_switch import ControlledSwitch
+from lanesum_fabric.program.pipelines import CompiledPipeline
+from lanesum_fabric.program.switch_job import PLAIN_STATION, HostPort, Station, SwitchJob
 
 
 class ManagedSwitch(Protocol):

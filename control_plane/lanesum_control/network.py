@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from lanesum._internal.udp_socket import Address
 from lanesum_control.errors import AdmissionError
-from lanesum_control.model import HostPort
-from lanesum_control.topology import Topology
+from lanesum_fabric.program.switch_job import HostPort
+from lanesum_fabric.topology import Topology
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from lanesum._internal.closing import Closing
 from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.rpc import controller as rpc
 from lanesum.rpc.caller import Caller
-from lanesum_control.errors import ControlError
+from lanesum_fabric.errors import ControlError
 
 _PROTOCOL = "http/protobuf"
 _BATCH = 512  # spans of one request

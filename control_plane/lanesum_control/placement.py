@@ -24,9 +24,9 @@ from dataclasses import dataclass, replace
 from lanesum.protocol.spec import MAX_RACKS, MAX_WORKERS
 from lanesum_control.errors import AdmissionError
 from lanesum_control.left_out import Cause, Reason
-from lanesum_control.model import NO_ROLE, Member, Role
 from lanesum_control.network import Network
-from lanesum_control.tofino.chips import pipe_of
+from lanesum_fabric.program.switch_job import NO_ROLE, Member, Role
+from lanesum_fabric.tofino.chips import pipe_of
 
 
 @dataclass(frozen=True, slots=True)

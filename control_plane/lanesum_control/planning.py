@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 
 from lanesum.protocol.lanes import LaneOp
 from lanesum_control.allocation import Claim, Ranges, SlotRange, allocate
-from lanesum_control.capabilities import EVERYTHING, Capabilities
 from lanesum_control.errors import QuotaError
 from lanesum_control.left_out import Cause, Reason
-from lanesum_control.model import Role, SwitchJob
 from lanesum_control.network import Network
 from lanesum_control.placement import Assignment, Placement, place
 from lanesum_control.quotas import DEFAULT_QUOTA, SLOTS, TenantQuota, Usage, needs
+from lanesum_fabric.program.capabilities import EVERYTHING, Capabilities
+from lanesum_fabric.program.switch_job import Role, SwitchJob
 
 Ops = Mapping[tuple[int, str], tuple[LaneOp, ...]]  # job and switch -> operations that it sums there
 

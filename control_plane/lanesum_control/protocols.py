@@ -7,7 +7,7 @@ from __future__ import annotations
 from lanesum.errors import ConfigurationError
 from lanesum_control.bfruntime.connection import BfRuntimeConnection, forwarding_config
 from lanesum_control.client import SwitchConnection
-from lanesum_control.pipelines import CompiledPipeline
+from lanesum_fabric.program.pipelines import CompiledPipeline
 
 #: In front of the address of a switch that is programmed over BF Runtime; without it, over P4Runtime.
 BF_RUNTIME = "bfruntime:"

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lanesum.errors import ConfigurationError
-from lanesum_control.capabilities import GROUPS
 from lanesum_control.errors import AdmissionError
 from lanesum_control.liveness import STREAMS_PER_WORKER
 from lanesum_control.placement import Assignment
+from lanesum_fabric.program.capabilities import GROUPS
 
 if TYPE_CHECKING:
     from lanesum_control.jobs import JobRequest  # jobs are planned with quotas

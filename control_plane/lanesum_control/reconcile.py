@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from lanesum_control.client import key_of
-from lanesum_control.model import HostPort, SwitchJob
-from lanesum_control.p4info import P4InfoNames
-from lanesum_control.protobufs import p4runtime_pb2
 from lanesum_control.switch import DELETE, INSERT, MEMBER, MODIFY, P4RuntimeSwitch
+from lanesum_fabric.program.p4info import P4InfoNames
+from lanesum_fabric.program.switch_job import HostPort, SwitchJob
+from lanesum_fabric.protobufs import p4runtime_pb2
 
 _GROUP = "multicast group"
 _Key = tuple[Any, ...]

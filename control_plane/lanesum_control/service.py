@@ -26,10 +26,10 @@ from lanesum_control.errors import AdmissionError
 from lanesum_control.events import CONTROLLER, MAX_ANSWERED, date
 from lanesum_control.jobs import Job, JobRequest, Taken
 from lanesum_control.liveness import Gone
-from lanesum_control.model import Role as SwitchRole
 from lanesum_control.opentelemetry import CallSpans
 from lanesum_control.traces import read_trace
 from lanesum_control.worker_reports import read_counts
+from lanesum_fabric.program.switch_job import Role as SwitchRole
 
 # Length of a text of a worker, which may describe a codec with many rules; number of workers in one question.
 _MAX_TEXT = 1 << 16

@@ -18,7 +18,8 @@ from lanesum.errors import ConfigurationError
 from lanesum.rpc import tls
 from lanesum_control.errors import NotPrimaryError, SwitchUnreachableError
 from lanesum_control.event_loop import listening
-from lanesum_control.protobufs import code_pb2, p4runtime_pb2
+from lanesum_fabric.program.controlled_switch import DEFAULT_DEVICE_ID
+from lanesum_fabric.protobufs import code_pb2, p4runtime_pb2
 
 grpc = tls.import_grpc()
 #: Statuses of a call that had no answer.
@@ -236,7 +237,7 @@ class P4RuntimeSession(Session):
 
     PROTOCOL = "P4Runtime"
     SERVICE = "p4.v1.P4Runtime"
-    DEVICE_ID = 1
+    DEVICE_ID = DEFAULT_DEVICE_ID
     _REQUEST = p4runtime_pb2.StreamMessageRequest
     _RESPONSE = p4runtime_pb2.StreamMessageResponse
 

@@ -8,9 +8,10 @@ import asyncio
 from collections.abc import Callable
 
 from lanesum.errors import LanesumError
-from lanesum_control.errors import ControlError, SwitchUnreachableError
+from lanesum_control.errors import SwitchUnreachableError
 from lanesum_control.event_loop import event_loop, run
 from lanesum_control.session import Session
+from lanesum_fabric.errors import ControlError
 
 # Pauses between two attempts. The first ones are short, for a switch that is only restarted.
 _SHORTEST_S, _LONGEST_S = 0.05, 0.25

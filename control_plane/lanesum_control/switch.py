@@ -6,7 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lanesum_control.capabilities import (
+from lanesum_control.client import SwitchConnection
+from lanesum_control.recirculation import recirculation_ports
+from lanesum_fabric.errors import NotOfferedError, SwitchWriteError
+from lanesum_fabric.program.capabilities import (
     ADMIT,
     COMBINE,
     CPU_PORT,
@@ -20,9 +23,9 @@ from lanesum_control.capabilities import (
     Capabilities,
     slots_of,
 )
-from lanesum_control.client import SwitchConnection
-from lanesum_control.errors import NotOfferedError, SwitchWriteError
-from lanesum_control.model import (
+from lanesum_fabric.program.p4info import EntryRead, Lpm, P4InfoNames
+from lanesum_fabric.program.pipelines import CompiledPipeline
+from lanesum_fabric.program.switch_job import (
     BROADCAST_MAC,
     FAULT_SCALE,
     NO_PORT,
@@ -32,11 +35,8 @@ from lanesum_control.model import (
     Station,
     SwitchJob,
 )
-from lanesum_control.p4info import EntryRead, Lpm, P4InfoNames
-from lanesum_control.pipelines import CompiledPipeline
-from lanesum_control.protobufs import p4runtime_pb2
-from lanesum_control.tofino.chips import pipe_of
-from lanesum_control.tofino.recirculation import recirculation_ports
+from lanesum_fabric.protobufs import p4runtime_pb2
+from lanesum_fabric.tofino.chips import pipe_of
 
 INSERT = p4runtime_pb2.Update.INSERT
 MODIFY = p4runtime_pb2.Update.MODIFY

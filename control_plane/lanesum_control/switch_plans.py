@@ -12,10 +12,10 @@ from lanesum_control.events import EventLog
 from lanesum_control.fleet import Fleet
 from lanesum_control.jobs import Job
 from lanesum_control.left_out import Cause, Reason
-from lanesum_control.model import SwitchJob
 from lanesum_control.network import Network
 from lanesum_control.planning import Plan, plan
 from lanesum_control.quotas import TenantQuota
+from lanesum_fabric.program.switch_job import SwitchJob
 
 
 class SwitchPlans:

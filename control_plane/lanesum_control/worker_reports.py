@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lanesum_control.errors import AdmissionError
-from lanesum_control.metrics.families import WORKER_COUNTS
+from lanesum_fabric.metrics.families import WORKER_COUNTS
 
 _MAX_COUNT = 1 << 63
 _MAX_NAMES = 64

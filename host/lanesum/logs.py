@@ -15,7 +15,7 @@ from lanesum.errors import ConfigurationError
 
 FORMATS = ("text", "json")
 #: Loggers of lanesum's packages.
-LOGGERS = ("lanesum", "lanesum_control", "lanesum_switch")
+LOGGERS = ("lanesum", "lanesum_fabric", "lanesum_control", "lanesum_switch")
 
 
 class LogFormatter(logging.Formatter):

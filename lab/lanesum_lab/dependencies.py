@@ -22,10 +22,10 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from lanesum_control.resources import checkout_root
+from lanesum_fabric.resources import checkout_root
 
 #: Packages that run in production, and those of a worker alone.
-PRODUCTION = ("lanesum", "lanesum-control", "lanesum-switch")
+PRODUCTION = ("lanesum", "lanesum-fabric", "lanesum-control", "lanesum-switch")
 WORKER = ("lanesum",)
 EVERYTHING = (*PRODUCTION, "lanesum-lab[dev]")
 

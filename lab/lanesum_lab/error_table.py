@@ -11,6 +11,7 @@ from pathlib import Path
 
 PACKAGES = (
     "host/lanesum",
+    "fabric/lanesum_fabric",
     "control_plane/lanesum_control",
     "softswitch/lanesum_switch",
     "lab/lanesum_lab",

@@ -19,7 +19,7 @@ from lanesum.protocol.lanes import Combine, LaneOp, LaneShape
 from lanesum.transport import TransportStats, constants
 from lanesum_control import timeline
 from lanesum_control.cli import configuration, tree
-from lanesum_control.yaml_model import schema_text
+from lanesum_fabric.yaml_model import schema_text
 from lanesum_lab import slot_picture, step_picture
 from lanesum_lab.dissector import wireshark_lua
 from lanesum_lab.style_check import GLOSSARY

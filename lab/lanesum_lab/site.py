@@ -29,7 +29,7 @@ API = (
     "lanesum.errors",
     "lanesum.server",
     "lanesum_control.controller",
-    "lanesum_control.topology",
+    "lanesum_fabric.topology",
     "lanesum_switch.api",
 )
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")

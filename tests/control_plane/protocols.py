@@ -13,7 +13,7 @@ from typing import Any
 from lanesum_control.bfruntime.connection import BfRuntimeConnection
 from lanesum_control.client import SwitchConnection
 from lanesum_control.managed import RemoteSwitch
-from lanesum_control.pipelines import CompiledPipeline, bmv2_pipeline, tofino_pipeline
+from lanesum_fabric.program.pipelines import CompiledPipeline, bmv2_pipeline, tofino_pipeline
 from lanesum_switch.bfruntime import BfRuntimeServer
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer

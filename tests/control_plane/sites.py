@@ -21,8 +21,8 @@ from lanesum.transport.constants import DEFAULT_DEADLINE_S
 from lanesum_control.controller import AdmittedJob, Controller
 from lanesum_control.managed import RemoteSwitch
 from lanesum_control.network import Network
-from lanesum_control.topology import Topology, available
-from lanesum_control.topology.files import parse
+from lanesum_fabric.topology import Topology, available
+from lanesum_fabric.topology.files import parse
 from lanesum_lab import codec_simulation as simulate
 from lanesum_switch.p4runtime import P4RuntimeServer
 from lanesum_switch.ports.runner import PortRunner

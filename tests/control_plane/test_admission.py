@@ -17,8 +17,8 @@ from lanesum.server import ServerJob
 from lanesum_control.controller import Controller
 from lanesum_control.errors import QuotaError
 from lanesum_control.jobs import Taken
-from lanesum_control.model import SwitchJob
 from lanesum_control.store import Store
+from lanesum_fabric.program.switch_job import SwitchJob
 from tests.control_plane.control_fakes import Site, request, what
 
 

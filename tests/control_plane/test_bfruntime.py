@@ -13,26 +13,27 @@ import grpc
 import pytest
 
 from lanesum.errors import ConfigurationError
-from lanesum_control.bfruntime import messages
 from lanesum_control.bfruntime.connection import BfRuntimeConnection, forwarding_config
-from lanesum_control.bfruntime.description import Description
 from lanesum_control.bfruntime.entries import to_p4runtime
 from lanesum_control.bfruntime.link_news import LinkNews
-from lanesum_control.bfruntime.ports import PortSettings, PortTable
 from lanesum_control.bfruntime.replication import ReplicationEngine
-from lanesum_control.capabilities import OWNER_REGISTER, owner_word
 from lanesum_control.controller import Controller
-from lanesum_control.errors import NotPrimaryError, PipelineError, SwitchUnreachableError, SwitchWriteError
+from lanesum_control.errors import NotPrimaryError, SwitchUnreachableError
 from lanesum_control.event_loop import run
 from lanesum_control.managed import RemoteSwitch
-from lanesum_control.model import HostPort, Member, SwitchJob
 from lanesum_control.monitor import Monitor
 from lanesum_control.network import Network
-from lanesum_control.pipelines import bmv2_pipeline, tofino_pipeline
-from lanesum_control.protobufs import p4runtime_pb2
 from lanesum_control.protocols import check_address
 from lanesum_control.switch import DELETE, INSERT
-from lanesum_control.topology import load
+from lanesum_fabric.bfruntime import messages
+from lanesum_fabric.bfruntime.description import Description
+from lanesum_fabric.bfruntime.ports import PortSettings, PortTable
+from lanesum_fabric.errors import PipelineError, SwitchWriteError
+from lanesum_fabric.program.capabilities import OWNER_REGISTER, owner_word
+from lanesum_fabric.program.pipelines import bmv2_pipeline, tofino_pipeline
+from lanesum_fabric.program.switch_job import HostPort, Member, SwitchJob
+from lanesum_fabric.protobufs import p4runtime_pb2
+from lanesum_fabric.topology import load
 from lanesum_switch.api import Replica
 from lanesum_switch.bfruntime.fixed_tables import DESCRIPTION
 from tests.control_plane.control_fakes import FakeClock, FakeServer, request, what

@@ -15,14 +15,15 @@ from google.protobuf import text_format
 from lanesum import codecs
 from lanesum.protocol import LaneOp
 from lanesum.protocol.spec import BUILT_ACCUMULATOR_WORDS
-from lanesum_control.capabilities import EVERYTHING, Capabilities, owner_word
 from lanesum_control.controller import JobRequest
-from lanesum_control.errors import AdmissionError, NotOfferedError
-from lanesum_control.model import HostPort, Member, Role, SwitchJob
-from lanesum_control.pipelines import bmv2_pipeline, tofino_pipeline
-from lanesum_control.protobufs import p4info_pb2
+from lanesum_control.errors import AdmissionError
 from lanesum_control.store import Store
-from lanesum_control.tofino.profiles import PROFILES, TofinoProfile
+from lanesum_fabric.errors import NotOfferedError
+from lanesum_fabric.program.capabilities import EVERYTHING, Capabilities, owner_word
+from lanesum_fabric.program.pipelines import bmv2_pipeline, tofino_pipeline
+from lanesum_fabric.program.switch_job import HostPort, Member, Role, SwitchJob
+from lanesum_fabric.protobufs import p4info_pb2
+from lanesum_fabric.tofino.profiles import PROFILES, TofinoProfile
 from tests.control_plane.control_fakes import Site, request, what
 
 ON_CHIP = {

@@ -12,9 +12,9 @@ import re
 import pytest
 from rich.table import Table
 
-from lanesum_control.capabilities import EVERYTHING
 from lanesum_control.cli.console import console
 from lanesum_control.service import ControllerService
+from lanesum_fabric.program.capabilities import EVERYTHING
 from tests.command_line import invoke
 from tests.control_plane.control_fakes import Site, request
 from tests.docs.names import tracked_files

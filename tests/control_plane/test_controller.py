@@ -13,10 +13,10 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol import LaneOp
 from lanesum_control.controller import Controller, JobRequest
 from lanesum_control.errors import AdmissionError, QuotaError, UnknownJobError
-from lanesum_control.model import SWITCH_MAC, HostPort, Role
 from lanesum_control.planning import NO_SLOTS
 from lanesum_control.remote_server import ServerError
 from lanesum_control.store import Store
+from lanesum_fabric.program.switch_job import SWITCH_MAC, HostPort, Role
 from tests.control_plane.control_fakes import Site, request, what
 
 

@@ -24,9 +24,9 @@ from lanesum_control.controller import JobRequest
 from lanesum_control.errors import AdmissionError
 from lanesum_control.jobs import Taken
 from lanesum_control.left_out import Cause
-from lanesum_control.model import Role
 from lanesum_control.remote_server import ServerError
 from lanesum_control.store import Store
+from lanesum_fabric.program.switch_job import Role
 from tests.control_plane.control_fakes import Site
 
 pytestmark = pytest.mark.long

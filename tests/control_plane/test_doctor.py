@@ -22,14 +22,15 @@ from lanesum.protocol import VERSION
 from lanesum.protocol.spec import BUILT_ACCUMULATOR_WORDS, ETHERNET_BYTES, FRAME_OVERHEAD_BYTES, WORD_BYTES
 from lanesum.server import AggregationServer
 from lanesum.server.served_job import Refusal
-from lanesum_control import doctor, resources
+from lanesum_control import doctor
 from lanesum_control.controller import Controller, JobRequest
 from lanesum_control.doctor import echo, hops, job_reasons, machine, site
 from lanesum_control.left_out import Cause
 from lanesum_control.managed import InProcessSwitch
 from lanesum_control.network import Network
 from lanesum_control.service import ControllerService
-from lanesum_control.topology import load
+from lanesum_fabric import resources
+from lanesum_fabric.topology import load
 from lanesum_switch.reference.switch import ReferenceSwitch
 from tests.command_line import invoke
 from tests.control_plane.control_fakes import Site, what
@@ -50,12 +51,12 @@ def test_checks_no_compiler_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_checks_missing_data_files_are_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> Path:
-        raise ConfigurationError(f"Missing {name}.", "Reinstall lanesum-control.")
+        raise ConfigurationError(f"Missing {name}.", "Reinstall lanesum-fabric.")
 
     monkeypatch.setattr(resources, "directory", missing)
     findings = list(doctor.checks())
     assert not usable(findings)
-    assert "Reinstall lanesum-control." in {finding.next_step for finding in findings}
+    assert "Reinstall lanesum-fabric." in {finding.next_step for finding in findings}
 
 
 def sysfs(folder: Path, files: dict[str, str]) -> Path:

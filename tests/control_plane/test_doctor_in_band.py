@@ -17,10 +17,10 @@ from lanesum_control.controlled_server import NoServer
 from lanesum_control.controller import Controller
 from lanesum_control.doctor import echo, hops, in_band
 from lanesum_control.managed import InProcessSwitch
-from lanesum_control.model import Station
 from lanesum_control.network import Network
-from lanesum_control.topology import available
-from lanesum_control.topology.files import parse
+from lanesum_fabric.program.switch_job import Station
+from lanesum_fabric.topology import available
+from lanesum_fabric.topology.files import parse
 from lanesum_switch.frames import internet_checksum, ipv4_int
 from lanesum_switch.reference.switch import ReferenceSwitch
 

@@ -23,7 +23,7 @@ from lanesum_control.controller import Controller, JobRequest
 from lanesum_control.monitor import Monitor
 from lanesum_control.network import Network
 from lanesum_control.service import ControllerService
-from lanesum_control.topology import load
+from lanesum_fabric.topology import load
 from tests.control_plane.control_fakes import FakeClock, what
 from tests.waiting import wait_until, with_longer_deadlines
 

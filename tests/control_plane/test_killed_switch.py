@@ -16,13 +16,13 @@ import pytest
 from lanesum import codecs
 from lanesum.cli.signals import READY
 from lanesum_control.bfruntime.connection import BfRuntimeConnection
-from lanesum_control.bfruntime.description import Description
-from lanesum_control.bfruntime.ports import PortSettings, PortTable
 from lanesum_control.controller import JobRequest
 from lanesum_control.managed import RemoteSwitch
 from lanesum_control.monitor import Monitor
 from lanesum_control.reconcile import everything
-from lanesum_control.topology.files import parse
+from lanesum_fabric.bfruntime.description import Description
+from lanesum_fabric.bfruntime.ports import PortSettings, PortTable
+from lanesum_fabric.topology.files import parse
 from lanesum_switch.bfruntime.fixed_tables import DESCRIPTION
 from lanesum_switch.faults.links import LinkFaults
 from lanesum_switch.faults.plan import FaultPlan

@@ -32,12 +32,13 @@ from lanesum.server.udp import AggregationServer
 from lanesum.transport.stats import TransportStats
 from lanesum_control.cli import controller as controller_command
 from lanesum_control.controller import Controller
-from lanesum_control.metrics import endpoint as endpoint_module
-from lanesum_control.metrics import exporters
-from lanesum_control.metrics.endpoint import MAX_CONNECTIONS_OF_HOST, MetricsEndpoint
-from lanesum_control.metrics.exporters import controller_samples, server_samples
-from lanesum_control.metrics.families import FAMILIES, MAX_LABEL_SETS, Family, Samples
+from lanesum_control.samples import controller_samples
 from lanesum_control.worker_reports import COUNTS
+from lanesum_fabric.metrics import endpoint as endpoint_module
+from lanesum_fabric.metrics import exporters
+from lanesum_fabric.metrics.endpoint import MAX_CONNECTIONS_OF_HOST, MetricsEndpoint
+from lanesum_fabric.metrics.exporters import server_samples
+from lanesum_fabric.metrics.families import FAMILIES, MAX_LABEL_SETS, Family, Samples
 from lanesum_switch.cli import switch as switch_command
 from lanesum_switch.cli.samples import switch_samples
 from lanesum_switch.dataplane import EmbeddedSwitch

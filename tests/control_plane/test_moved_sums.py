@@ -11,8 +11,8 @@ from typing import Any
 from lanesum_control.events import EventLog
 from lanesum_control.left_out import Cause, Reason
 from lanesum_control.moved_sums import MovedSums
-from lanesum_control.pipelines import CompiledPipeline
 from lanesum_control.store import Store
+from lanesum_fabric.program.pipelines import CompiledPipeline
 
 
 def test_sums_are_back_only_at_summing_switch() -> None:

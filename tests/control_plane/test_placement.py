@@ -9,10 +9,10 @@ import dataclasses
 import pytest
 
 from lanesum_control.errors import AdmissionError
-from lanesum_control.model import NO_ROLE, HostPort, Role
 from lanesum_control.network import Network
 from lanesum_control.placement import Placement, place
-from lanesum_control.topology import load
+from lanesum_fabric.program.switch_job import NO_ROLE, HostPort, Role
+from lanesum_fabric.topology import load
 from lanesum_switch.frames import ipv4_int
 
 STAR = Network.of(load("star4"), loopback=False)

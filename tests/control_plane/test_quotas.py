@@ -12,15 +12,15 @@ import pytest
 from lanesum.errors import ConfigurationError
 from lanesum.rpc.caller import Caller, Role
 from lanesum_control import quotas
-from lanesum_control.capabilities import GROUPS, JOB_TABLES
 from lanesum_control.controller import Controller, JobRequest
 from lanesum_control.errors import AdmissionError, QuotaError
 from lanesum_control.jobs import Taken
-from lanesum_control.model import SwitchJob
-from lanesum_control.pipelines import bmv2_pipeline
 from lanesum_control.placement import Assignment
 from lanesum_control.quotas import SLOTS, AdmissionRate, TenantQuota, needs
 from lanesum_control.switch import P4RuntimeSwitch
+from lanesum_fabric.program.capabilities import GROUPS, JOB_TABLES
+from lanesum_fabric.program.pipelines import bmv2_pipeline
+from lanesum_fabric.program.switch_job import SwitchJob
 from tests.control_plane.control_fakes import Site, request, what
 
 BLUE, RED = (Caller(name, Role.TENANT) for name in ("blue", "red"))

@@ -21,11 +21,8 @@ from lanesum_control.controller import Controller
 from lanesum_control.errors import NotPrimaryError, SwitchUnreachableError
 from lanesum_control.event_loop import run
 from lanesum_control.managed import RemoteSwitch
-from lanesum_control.model import Member, Station, SwitchJob
 from lanesum_control.monitor import Monitor
 from lanesum_control.network import Network
-from lanesum_control.pipelines import bmv2_pipeline
-from lanesum_control.protobufs import p4runtime_pb2
 from lanesum_control.session import Session
 from lanesum_control.store import Store
 from lanesum_control.switch import (
@@ -40,7 +37,10 @@ from lanesum_control.switch import (
     RECEIVER,
     STATION,
 )
-from lanesum_control.topology import load
+from lanesum_fabric.program.pipelines import bmv2_pipeline
+from lanesum_fabric.program.switch_job import Member, Station, SwitchJob
+from lanesum_fabric.protobufs import p4runtime_pb2
+from lanesum_fabric.topology import load
 from tests.control_plane.control_fakes import FakeServer, Site, request, what
 from tests.control_plane.protocols import P4RUNTIME, PROTOCOLS, Process, Protocol
 from tests.waiting import wait_until

@@ -18,7 +18,7 @@ from lanesum.session import Session
 from lanesum_control.controller import Controller
 from lanesum_control.network import Network
 from lanesum_control.service import ControllerService
-from lanesum_control.topology import load
+from lanesum_fabric.topology import load
 from tests.command_line import invoke
 
 

@@ -22,8 +22,8 @@ from lanesum_control.errors import StoreError
 from lanesum_control.jobs import Taken
 from lanesum_control.network import Network
 from lanesum_control.store import Store, members_of
-from lanesum_control.topology import available
-from lanesum_control.topology.files import parse
+from lanesum_fabric.topology import available
+from lanesum_fabric.topology.files import parse
 from tests.control_plane.control_fakes import Site, request, what
 
 

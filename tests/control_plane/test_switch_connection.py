@@ -18,20 +18,10 @@ from lanesum.errors import ConfigurationError
 from lanesum_control.client import SwitchConnection
 from lanesum_control.controlled_server import NoServer, ServerError
 from lanesum_control.controller import Controller, JobRequest
-from lanesum_control.errors import (
-    NotOfferedError,
-    NotPrimaryError,
-    PipelineError,
-    SwitchUnreachableError,
-    SwitchWriteError,
-)
+from lanesum_control.errors import NotPrimaryError, SwitchUnreachableError
 from lanesum_control.event_loop import run
 from lanesum_control.managed import InProcessSwitch
-from lanesum_control.model import SwitchJob
 from lanesum_control.network import Network
-from lanesum_control.p4info import Lpm
-from lanesum_control.pipelines import bmv2_pipeline
-from lanesum_control.protobufs import p4runtime_pb2
 from lanesum_control.session import P4RuntimeSession
 from lanesum_control.switch import (
     ARP,
@@ -43,7 +33,12 @@ from lanesum_control.switch import (
     RECEIVER,
     P4RuntimeSwitch,
 )
-from lanesum_control.topology import load
+from lanesum_fabric.errors import NotOfferedError, PipelineError, SwitchWriteError
+from lanesum_fabric.program.p4info import Lpm
+from lanesum_fabric.program.pipelines import bmv2_pipeline
+from lanesum_fabric.program.switch_job import SwitchJob
+from lanesum_fabric.protobufs import p4runtime_pb2
+from lanesum_fabric.topology import load
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
 

@@ -24,8 +24,8 @@ from lanesum.server.service import serve
 from lanesum.session import Session
 from lanesum_control.leadership import Leadership
 from lanesum_control.postgresql import PostgresqlUrl
-from lanesum_control.topology import available
-from lanesum_control.topology.files import parse
+from lanesum_fabric.topology import available
+from lanesum_fabric.topology.files import parse
 from lanesum_switch.ports.runner import PortRunner
 from lanesum_switch.ports.topology import loopback_ports
 from tests.control_plane.protocols import BF_RUNTIME, PROTOCOLS, Protocol

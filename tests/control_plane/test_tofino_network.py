@@ -12,7 +12,7 @@ import pytest
 from lanesum import codecs
 from lanesum.protocol import LaneOp
 from lanesum_control.controller import JobRequest
-from lanesum_control.pipelines import tofino_pipeline
+from lanesum_fabric.program.pipelines import tofino_pipeline
 from lanesum_switch.tna.switch import TofinoSwitch
 from tests.control_plane.sites import HOSTS, SIZE, Site, assert_exact, running
 

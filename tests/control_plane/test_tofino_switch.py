@@ -15,15 +15,15 @@ import pytest
 from lanesum.errors import ConfigurationError
 from lanesum.protocol import Header, LaneOp, Packet
 from lanesum.protocol.spec import UDP_PORT, Flag
-from lanesum_control.capabilities import CPU_PORT, OWNER_REGISTER, RECIRCULATION, owner_word
 from lanesum_control.controller import Controller, JobRequest
-from lanesum_control.errors import NotOfferedError, PipelineError
 from lanesum_control.managed import RemoteSwitch
-from lanesum_control.model import NO_ROLE, SWITCH_MAC, HostPort, Member, Role, SwitchJob
 from lanesum_control.network import Network
-from lanesum_control.pipelines import bmv2_pipeline, tofino_pipeline
 from lanesum_control.switch import DELETE
-from lanesum_control.topology import load
+from lanesum_fabric.errors import NotOfferedError, PipelineError
+from lanesum_fabric.program.capabilities import CPU_PORT, OWNER_REGISTER, RECIRCULATION, owner_word
+from lanesum_fabric.program.pipelines import bmv2_pipeline, tofino_pipeline
+from lanesum_fabric.program.switch_job import NO_ROLE, SWITCH_MAC, HostPort, Member, Role, SwitchJob
+from lanesum_fabric.topology import load
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.frames import UdpFrame
 from lanesum_switch.p4runtime import P4RuntimeServer

@@ -18,7 +18,7 @@ from lanesum.transport.errors import AggregationTimeoutError
 from lanesum_control.controller import Controller, JobRequest
 from lanesum_control.network import Network
 from lanesum_control.store import Store
-from lanesum_control.topology import load
+from lanesum_fabric.topology import load
 from tests.control_plane.control_fakes import Site
 
 

@@ -24,7 +24,7 @@ from lanesum.rpc import controller as rpc
 from lanesum.server.service import DEFAULT_CONTROL_PORT
 from lanesum_control.cli import configuration
 from lanesum_control.cli.tree import commands
-from lanesum_control.topology import load
+from lanesum_fabric.topology import load
 from tests.paths import ROOT
 
 DEPLOY = ROOT / "deploy"

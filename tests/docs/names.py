@@ -16,6 +16,7 @@ from tests.paths import ROOT
 PACKAGE_ROOTS = {
     "lanesum": "host",
     "lanesum_native": "host/native",
+    "lanesum_fabric": "fabric",
     "lanesum_control": "control_plane",
     "lanesum_switch": "softswitch",
     "lanesum_lab": "lab",

@@ -99,7 +99,7 @@ def test_names_of_code_exist(document: Path) -> None:
 def test_architecture_names_every_part() -> None:
     spans = inline_code(ROOT / "docs" / "architecture.md")
     walk = {found["path"].split("/")[0] for span in spans for found in _SOURCE.finditer(span) if found["symbol"]}
-    assert walk >= {"host", "p4src", "control_plane", "softswitch"}
+    assert walk >= {"host", "p4src", "fabric", "control_plane", "softswitch"}
 
 
 def test_readme_commands_are_make_targets() -> None:

@@ -14,7 +14,7 @@ from tests.paths import ROOT
 INVARIANTS = ("INV-1", "INV-2", "INV-3", "INV-4", "INV-5")
 KINDS = {
     "P4": r"p4src/(?!build/).*\.p4",
-    "Python": r"(host|control_plane|softswitch)/lanesum.*\.py",
+    "Python": r"(host|fabric|control_plane|softswitch)/lanesum.*\.py",
     "C++": r"host/native/src/.*\.(cpp|hpp|inl)",
     "models": r"models/.*\.pml",
     "tests": r"(bmv2_tests|tests/lab/simulator|tests/lab/attack)/.*\.py",

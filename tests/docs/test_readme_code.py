@@ -16,8 +16,8 @@ from lanesum.server import AggregationServer
 from lanesum_control.controller import Controller, JobRequest
 from lanesum_control.network import Network
 from lanesum_control.service import ControllerService
-from lanesum_control.topology import load
-from lanesum_control.topology.drawing import svg
+from lanesum_fabric.topology import load
+from lanesum_fabric.topology.drawing import svg
 from tests.paths import ROOT
 
 _PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)

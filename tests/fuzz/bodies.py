@@ -23,8 +23,8 @@ import grpc
 
 from lanesum.rpc import controller as rpc
 from lanesum.server import service as server_service
-from lanesum_control.bfruntime import messages as bfrt
-from lanesum_control.protobufs import p4runtime_pb2 as p4rt
+from lanesum_fabric.bfruntime import messages as bfrt
+from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.bfruntime import BfRuntimeServer
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer

@@ -28,19 +28,19 @@ from lanesum.server.journal import Journal
 from lanesum.server.member_table import MemberTable
 from lanesum.server.quorum_results import QuorumResultCache
 from lanesum.transport import JobTicket
-from lanesum_control import topology
 from lanesum_control.cli import configuration
 from lanesum_control.errors import StoreError
 from lanesum_control.network import Network
-from lanesum_control.pipelines import bmv2_pipeline, tofino_pipeline
 from lanesum_control.store import Store
-from lanesum_control.topology import containerlab, drawing
+from lanesum_fabric import topology
+from lanesum_fabric.program.pipelines import bmv2_pipeline, tofino_pipeline
+from lanesum_fabric.topology import containerlab, drawing
 from lanesum_switch.api import SwitchError
 from lanesum_switch.faults.plan import FaultPlan, available
 from lanesum_switch.tna.switch import TofinoSwitch
 from tests.control_plane.control_fakes import Site, request
-from tests.control_plane.test_device_config import compiled
-from tests.control_plane.test_topology import CONTAINERLAB
+from tests.fabric.tofino.test_device_config import compiled
+from tests.fabric.topology.test_topology import CONTAINERLAB
 from tests.fuzz.running import Budget, mutated, options, report
 from tests.host.server.test_journal import JOB, open_cache, record
 from tests.paths import ROOT

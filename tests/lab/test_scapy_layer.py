@@ -19,7 +19,7 @@ from scapy.packet import Raw
 
 from lanesum.protocol import Flag, Header, Kind, LaneOp, Packet
 from lanesum.protocol.spec import HEADER, UDP_PORT
-from lanesum_control.resources import checkout_root
+from lanesum_fabric.resources import checkout_root
 from lanesum_lab.scapy_layer import LanesumPacket
 from lanesum_switch.frames import UdpFrame, ipv4_int
 
@@ -93,7 +93,7 @@ def test_only_the_layer_imports_scapy() -> None:
     """scapy is GPL-2.0-only: only the tools import it."""
     root = checkout_root()
     assert root is not None
-    folders = ("host", "control_plane", "softswitch", "lab")
+    folders = ("host", "fabric", "control_plane", "softswitch", "lab")
     modules = [path for folder in folders for path in (root / folder).rglob("*.py")]
     importers = set()
     for path in modules:

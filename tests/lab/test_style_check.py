@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lanesum_control.resources import checkout_root
+from lanesum_fabric.resources import checkout_root
 from lanesum_lab.style_check import GLOSSARY, check_text, main, misplaced_tests
 
 ROOT = checkout_root() or Path()

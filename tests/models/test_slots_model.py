@@ -25,7 +25,7 @@ from lanesum.server import ServerDecision
 from lanesum.transport.round_sequence import RoundSequence
 from lanesum.transport.round_state import RoundState
 from lanesum.transport.ticket import JobTicket
-from lanesum_control.resources import checkout_root
+from lanesum_fabric.resources import checkout_root
 from lanesum_switch.reference.slots import Decision, SlotTable
 
 pytestmark = pytest.mark.long

@@ -31,7 +31,7 @@ _TESTS = ("tests", "bmv2_tests")
 
 
 def _environment(tree: Path, **more: str) -> dict[str, str]:
-    packages = (tree / name for name in ("host", "control_plane", "softswitch", "lab"))
+    packages = (tree / name for name in ("host", "fabric", "control_plane", "softswitch", "lab"))
     return {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, packages)), **more}
 
 

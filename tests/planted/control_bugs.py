@@ -60,7 +60,7 @@ PLACEMENT = (
     ),
     *bugs(
         "placement",
-        f"{_CONTROL}/capabilities.py",
+        "fabric/lanesum_fabric/program/capabilities.py",
         ("a job has the word of no owner", "if word == 0:", "if False:"),
         ("one multicast group too many", 'names.param_bits(ADMIT, "group")) - 1', 'names.param_bits(ADMIT, "group"))'),
         ("members of several pipes are summed in one", "if len(here) > 1:", "if len(here) > 2:"),
@@ -159,7 +159,7 @@ SWITCHES = (
     ),
     *bugs(
         "reconcile",
-        f"{_CONTROL}/pipelines.py",
+        "fabric/lanesum_fabric/program/pipelines.py",
         ("another P4Info has the same cookie", "self.program + self.p4info.encode()", "self.program"),
     ),
     *bugs(
@@ -466,7 +466,7 @@ ADMISSION = (
     ),
     *bugs(
         "metrics",
-        f"{_CONTROL}/metrics/families.py",
+        "fabric/lanesum_fabric/metrics/families.py",
         (
             "long labels with one beginning are one",
             "return label[: _MAX_LABEL - len(end)] + end",

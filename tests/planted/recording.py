@@ -13,7 +13,7 @@ from types import CodeType, FrameType
 
 ROOT = Path(__file__).parent.parent.parent
 OUTPUT = "LANESUM_CALLS"
-PACKAGES = tuple(str(ROOT / folder) + os.sep for folder in ("host", "control_plane", "softswitch"))
+PACKAGES = tuple(str(ROOT / folder) + os.sep for folder in ("host", "fabric", "control_plane", "softswitch"))
 seen: dict[int, CodeType] = {}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lanesum_control.pipelines import bmv2_pipeline
+from lanesum_fabric.program.pipelines import bmv2_pipeline
 from lanesum_switch.api import (
     ActionCall,
     InvalidArgumentError,

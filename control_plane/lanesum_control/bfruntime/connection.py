@@ -9,21 +9,22 @@ from typing import Any
 
 from lanesum.errors import ConfigurationError
 from lanesum.rpc.tls import import_grpc
-from lanesum_control.bfruntime import messages
-from lanesum_control.bfruntime.description import REGISTER, Description, Field, Table
 from lanesum_control.bfruntime.entries import check_numbers, to_bfruntime, to_p4runtime
 from lanesum_control.bfruntime.link_news import LinkNews
-from lanesum_control.bfruntime.ports import PortSettings, PortTable
 from lanesum_control.bfruntime.replication import ReplicationEngine
 from lanesum_control.bfruntime.session import PROGRAM, BfRuntimeSession
 from lanesum_control.client import PUSH_TIMEOUT_S, RPC_TIMEOUT_S, TOO_MANY_CALLS, SwitchConnection, update_errors
-from lanesum_control.errors import PipelineError, SwitchUnreachableError, SwitchWriteError
+from lanesum_control.errors import SwitchUnreachableError
 from lanesum_control.event_loop import run
-from lanesum_control.p4info import P4InfoNames
-from lanesum_control.pipelines import CompiledPipeline
-from lanesum_control.protobufs import p4runtime_pb2
 from lanesum_control.session import GONE
-from lanesum_control.tofino.device_config import Compiled
+from lanesum_fabric.bfruntime import messages
+from lanesum_fabric.bfruntime.description import REGISTER, Description, Field, Table
+from lanesum_fabric.bfruntime.ports import PortSettings, PortTable
+from lanesum_fabric.errors import PipelineError, SwitchWriteError
+from lanesum_fabric.program.p4info import P4InfoNames
+from lanesum_fabric.program.pipelines import CompiledPipeline
+from lanesum_fabric.protobufs import p4runtime_pb2
+from lanesum_fabric.tofino.device_config import Compiled
 
 grpc = import_grpc()
 _Set = messages.SetForwardingPipelineConfigRequest

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from lanesum_control.bfruntime import messages
-from lanesum_control.bfruntime.description import COUNTED_BYTES, COUNTED_PACKETS, PRIORITY, Description, Field, Table
-from lanesum_control.errors import PipelineError
-from lanesum_control.p4info import P4InfoNames
-from lanesum_control.protobufs import p4runtime_pb2
+from lanesum_fabric.bfruntime import messages
+from lanesum_fabric.bfruntime.description import COUNTED_BYTES, COUNTED_PACKETS, PRIORITY, Description, Field, Table
+from lanesum_fabric.errors import PipelineError
+from lanesum_fabric.program.p4info import P4InfoNames
+from lanesum_fabric.protobufs import p4runtime_pb2
 
 
 def check_numbers(names: P4InfoNames, program: Description) -> None:

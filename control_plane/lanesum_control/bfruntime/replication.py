@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from lanesum_control.bfruntime import messages
-from lanesum_control.bfruntime.description import Description, Field
-from lanesum_control.errors import SwitchWriteError
-from lanesum_control.protobufs import p4runtime_pb2
+from lanesum_fabric.bfruntime import messages
+from lanesum_fabric.bfruntime.description import Description, Field
+from lanesum_fabric.errors import SwitchWriteError
+from lanesum_fabric.protobufs import p4runtime_pb2
 
 GROUPS, NODES = "$pre.mgid", "$pre.node"
 _MAX_REPLICAS = 256

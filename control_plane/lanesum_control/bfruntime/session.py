@@ -14,10 +14,10 @@ from typing import Any
 
 from lanesum.errors import ConfigurationError
 from lanesum.rpc.tls import import_grpc
-from lanesum_control.bfruntime import messages
 from lanesum_control.errors import NotPrimaryError, SwitchUnreachableError
-from lanesum_control.protobufs import code_pb2
 from lanesum_control.session import GONE, Session
+from lanesum_fabric.bfruntime import messages
+from lanesum_fabric.protobufs import code_pb2
 
 grpc = import_grpc()
 #: Name of the program at the agent.

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from lanesum_control.cli.typer_main import typer_main
+from lanesum_fabric.cli.typer_main import typer_main
 
 app = typer.Typer(help="Check a configuration file, and print its schema.", no_args_is_help=True)
 
@@ -28,7 +28,7 @@ def schema() -> None:
     """Print the JSON schema of configuration files."""
     from lanesum_control.cli.configuration import model
     from lanesum_control.cli.tree import installed
-    from lanesum_control.yaml_model import schema_text
+    from lanesum_fabric.yaml_model import schema_text
 
     typer.echo(schema_text(model(installed())), nl=False)
 

@@ -18,10 +18,10 @@ from lanesum.cli.signals import READY, raise_file_limit, serve_until_signal
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, FULL_ACCUMULATOR_WORDS, MAX_WORDS
 from lanesum.server.service import DEFAULT_CONTROL
-from lanesum_control.cli.options import DEFAULT_CONTROLLER, Insecure, LogFormat, Loopback, Metrics, Tls, Topology
-from lanesum_control.cli.typer_main import typer_main
-from lanesum_control.model import DEFAULT_MARK_ABOVE
 from lanesum_control.quotas import DEFAULT_QUOTA, TenantQuota
+from lanesum_fabric.cli.options import DEFAULT_CONTROLLER, Insecure, LogFormat, Loopback, Metrics, Tls, Topology
+from lanesum_fabric.cli.typer_main import typer_main
+from lanesum_fabric.program.switch_job import DEFAULT_MARK_ABOVE
 
 if TYPE_CHECKING:
     from lanesum_control.events import Event
@@ -143,25 +143,25 @@ def controller(
         return
     from lanesum.rpc.tls import UNIX, credentials_for
     from lanesum_control.access import Access
-    from lanesum_control.bfruntime.ports import PortSettings
     from lanesum_control.client import DEFAULT_CONNECT_TIMEOUT_S
     from lanesum_control.controller import Controller
     from lanesum_control.events import EventLog, log_event
     from lanesum_control.leadership import Leadership
     from lanesum_control.managed import RemoteSwitch
-    from lanesum_control.metrics.endpoint import MetricsEndpoint
-    from lanesum_control.metrics.exporters import controller_samples
-    from lanesum_control.model import Station
     from lanesum_control.monitor import Monitor
     from lanesum_control.network import Network
     from lanesum_control.opentelemetry import CallSpans
-    from lanesum_control.pipelines import bmv2_pipeline, tofino_pipeline
     from lanesum_control.postgresql import PostgresqlDatabase, PostgresqlUrl, state_at
+    from lanesum_control.samples import controller_samples
     from lanesum_control.service import ControllerService
     from lanesum_control.store import Store
     from lanesum_control.tokens import TokenFile
-    from lanesum_control.topology import load
     from lanesum_control.watched_server import WatchedServer
+    from lanesum_fabric.bfruntime.ports import PortSettings
+    from lanesum_fabric.metrics.endpoint import MetricsEndpoint
+    from lanesum_fabric.program.pipelines import bmv2_pipeline, tofino_pipeline
+    from lanesum_fabric.program.switch_job import Station
+    from lanesum_fabric.topology import load
 
     known = None if tokens is None else TokenFile(tokens)
     mutual = tls is not None and client_certs

@@ -24,9 +24,9 @@ from lanesum.rpc import controller as rpc
 from lanesum_control import opentelemetry, timeline, tokens, traces
 from lanesum_control.cli import top
 from lanesum_control.cli.console import console
-from lanesum_control.cli.options import DEFAULT_CONTROLLER, Controller
-from lanesum_control.cli.typer_main import typer_main
 from lanesum_control.jobs import DEFAULT_SLOTS, DEFAULT_SLOTS_WITHOUT_SWITCH
+from lanesum_fabric.cli.options import DEFAULT_CONTROLLER, Controller
+from lanesum_fabric.cli.typer_main import typer_main
 
 app = typer.Typer(help="Admit, list and remove jobs at a running controller.", no_args_is_help=True)
 

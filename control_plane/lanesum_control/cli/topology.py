@@ -14,10 +14,10 @@ from rich.table import Table
 from lanesum._internal.output_file import write_file
 from lanesum.rpc import controller as rpc
 from lanesum_control.cli.console import console
-from lanesum_control.cli.typer_main import typer_main
+from lanesum_fabric.cli.typer_main import typer_main
 
 if TYPE_CHECKING:
-    from lanesum_control.topology import Topology
+    from lanesum_fabric.topology import Topology
 
 app = typer.Typer(help="Check, show and draw topology files.", no_args_is_help=True)
 
@@ -27,7 +27,7 @@ NameOrPath = Annotated[str, typer.Argument(help="Shipped topology or YAML file."
 @app.command()
 def check(name_or_path: NameOrPath) -> None:
     """Check a topology; errors name the line."""
-    from lanesum_control.topology import load
+    from lanesum_fabric.topology import load
 
     network = load(name_or_path)
     typer.echo(
@@ -38,7 +38,7 @@ def check(name_or_path: NameOrPath) -> None:
 @app.command()
 def show(name_or_path: NameOrPath = "star4") -> None:
     """Show the hosts, their addresses and ports, and the links between switches."""
-    from lanesum_control.topology import load
+    from lanesum_fabric.topology import load
 
     network = load(name_or_path)
     table = Table(box=box.SIMPLE, pad_edge=False, padding=(0, 1, 0, 0))  # narrow enough for 80 columns
@@ -63,8 +63,8 @@ def draw(
     ] = None,
 ) -> None:
     """Draw a topology: as a tree, or as an SVG picture."""
-    from lanesum_control.topology import load
-    from lanesum_control.topology.drawing import svg, terminal_tree
+    from lanesum_fabric.topology import load
+    from lanesum_fabric.topology.drawing import svg, terminal_tree
 
     network = load(name_or_path)
     notes = (
@@ -85,7 +85,7 @@ def _write(out: Path, text: str) -> None:
 
 def packet_notes(network: Topology, counters: dict[str, Any]) -> dict[str, str]:
     """Return a short text about the packets of every switch and server, from the controller's counters."""
-    from lanesum_control.controlled_server import server_name
+    from lanesum_fabric.topology.model import server_name
 
     notes = {}
     for switch, counts in counters["switches"].items():
@@ -104,7 +104,7 @@ def import_containerlab(
     out: Annotated[Path, typer.Option(help="Topology file, which is overwritten.")],
 ) -> None:
     """Convert a containerlab file: label lanesum of a node is its role, label lanesum-ip its address."""
-    from lanesum_control.topology import containerlab
+    from lanesum_fabric.topology import containerlab
 
     network = containerlab.load(file)
     _write(out, network.to_yaml())
@@ -113,8 +113,8 @@ def import_containerlab(
 @app.command()
 def schema() -> None:
     """Print the JSON schema of topology files."""
-    from lanesum_control.topology import Topology
-    from lanesum_control.yaml_model import schema_text
+    from lanesum_fabric.topology import Topology
+    from lanesum_fabric.yaml_model import schema_text
 
     typer.echo(schema_text(Topology), nl=False)
 

@@ -16,10 +16,10 @@ from lanesum import environment
 from lanesum.doctor.finding import Finding, note, ok, problem
 from lanesum.errors import LanesumError
 from lanesum.rpc import controller as rpc
-from lanesum_control import resources
 from lanesum_control.doctor import hops, job_reasons, machine, site
 from lanesum_control.live_view import Poll
-from lanesum_control.manifest import COMPILER, MANIFEST, sha256
+from lanesum_fabric import resources
+from lanesum_fabric.program.manifest import COMPILER, MANIFEST, sha256
 
 
 def checks() -> Iterator[Finding]:
@@ -41,10 +41,10 @@ def builds() -> Finding:
         manifest = json.loads((folder / MANIFEST).read_text())
         wrong = [name for name, digest in manifest["outputs"].items() if is_other(folder / name, digest)]
     except (LanesumError, OSError, ValueError) as error:
-        return problem("switch programs", f"Their manifest cannot be read: {error}", "Reinstall lanesum-control.")
+        return problem("switch programs", f"Their manifest cannot be read: {error}", "Reinstall lanesum-fabric.")
     if wrong:
         what = f"{', '.join(wrong)} is not the file that its manifest names: switches would get another program."
-        return problem("switch programs", what, "make p4, or reinstall lanesum-control.")
+        return problem("switch programs", what, "make p4, or reinstall lanesum-fabric.")
     return ok("switch programs", f"{len(manifest['outputs'])} files, as their manifest names them.")
 
 

@@ -14,7 +14,7 @@ from lanesum._internal.udp_socket import own_address
 from lanesum.doctor.finding import Finding, note, ok, problem
 from lanesum.transport.path_check import path_mtu
 from lanesum_control.doctor import echo, in_band
-from lanesum_control.model import SWITCH_MAC
+from lanesum_fabric.program.switch_job import SWITCH_MAC
 
 _ARP = Path("/proc/net/arp")
 _COMPLETE = 0x2  # linux/if_arp.h: ATF_COM

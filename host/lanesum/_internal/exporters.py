@@ -14,7 +14,5 @@ def exporter(name: str) -> Any:
     """Return the function of that name. Raises MissingToolError if its package is not installed."""
     found = importlib.metadata.entry_points(group="lanesum.metrics", name=name)
     if not found:
-        raise MissingToolError(
-            "Metrics need lanesum-control, which is not installed.", "pip install 'lanesum[metrics]'"
-        )
+        raise MissingToolError("Metrics need lanesum-fabric, which is not installed.", "pip install 'lanesum[metrics]'")
     return next(iter(found)).load()

@@ -33,7 +33,7 @@ def parser() -> ArgumentParser:
     )
     add = options.add_argument
     add("--listen", metavar="HOST:PORT", help="UDP address for workers' packets (default: that in the topology)")
-    add("--topology", default="star4", help="shipped topology or YAML file (default: star4; needs lanesum-control)")
+    add("--topology", default="star4", help="shipped topology or YAML file (default: star4; needs lanesum-fabric)")
     add("--host", help="host of the server in a topology that has several servers")
     add("--loopback", action="store_true", help="use the hosts' addresses below 127.0.0.0/8 in the topology")
     add("--behind-switch", action="store_true", help="with --loopback: listen at the next port: a switch has this one")
@@ -56,7 +56,7 @@ def main(argv: Sequence[str]) -> int:
 
     Raises:
         ConfigurationError: an address that cannot be used, or a topology without such a server.
-        MissingToolError: a topology is needed, and lanesum-control is not installed.
+        MissingToolError: a topology is needed, and lanesum-fabric is not installed.
     """
     options = parser().parse_args(argv)
     if options.listen is not None:
@@ -81,8 +81,8 @@ def _in_topology(topology: str, host: str | None, loopback: bool, behind_switch:
     found = importlib.metadata.entry_points(group=TOPOLOGY_GROUP)
     if not found:
         raise MissingToolError(
-            "Topologies need the package lanesum-control, which is not installed.",
-            f"Give --listen HOST:PORT (for example 0.0.0.0:{UDP_PORT}), or pip install lanesum-control.",
+            "Topologies need the package lanesum-fabric, which is not installed.",
+            f"Give --listen HOST:PORT (for example 0.0.0.0:{UDP_PORT}), or pip install lanesum-fabric.",
         )
     address: Address = next(iter(found)).load()(topology, host, loopback, behind_switch)
     return address

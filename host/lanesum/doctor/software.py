@@ -72,7 +72,8 @@ def lanes() -> Iterator[Finding]:
 _PACKAGES = (
     ("grpc", "grpcio", "controller and server control", "pip install grpcio."),
     ("torch", "torch", "DDP hook", "pip install 'lanesum[torch]'."),
-    ("lanesum_control", "lanesum-control", "controller and topologies", "pip install lanesum-control."),
+    ("lanesum_fabric", "lanesum-fabric", "topologies and metrics", "pip install lanesum-fabric."),
+    ("lanesum_control", "lanesum-control", "controller", "pip install lanesum-control."),
     ("lanesum_switch", "lanesum-switch", "embedded switch", "pip install lanesum-switch."),
     ("lanesum_lab", "lanesum-lab", "runs and benchmarks", "pip install lanesum-lab."),
 )

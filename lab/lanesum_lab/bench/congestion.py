@@ -24,8 +24,8 @@ import numpy as np
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, WORD_BYTES
 from lanesum.transport.constants import DEFAULT_WINDOW
-from lanesum_control.model import DEFAULT_MARK_ABOVE
-from lanesum_control.topology import load
+from lanesum_fabric.program.switch_job import DEFAULT_MARK_ABOVE
+from lanesum_fabric.topology import load
 from lanesum_lab.bench.agents import common
 from lanesum_lab.bench.background import BackgroundDone, BackgroundTask
 from lanesum_lab.bench.errors import BenchError

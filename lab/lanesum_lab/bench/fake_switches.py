@@ -20,9 +20,9 @@ from typing import Any
 import grpc
 
 from lanesum_control.client import key_of
-from lanesum_control.protobufs import code_pb2
-from lanesum_control.protobufs import p4runtime_pb2 as p4rt
-from lanesum_control.protobufs.p4.v1 import p4runtime_pb2_grpc
+from lanesum_fabric.protobufs import code_pb2
+from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
+from lanesum_fabric.protobufs.p4.v1 import p4runtime_pb2_grpc
 
 LISTENING = "listening"
 

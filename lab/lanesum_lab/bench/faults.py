@@ -18,7 +18,7 @@ from typing import Any
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, WORD_BYTES
 from lanesum.transport.constants import DEFAULT_WINDOW
-from lanesum_control.topology import load
+from lanesum_fabric.topology import load
 from lanesum_lab.bench import sharing
 from lanesum_lab.bench.figures import spread, text
 from lanesum_lab.bench.fleet import Fleet, JobDone

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lanesum._internal.udp_socket import Address
 from lanesum.launch.supervisor import Supervisor
-from lanesum_control.topology import Topology, load
+from lanesum_fabric.topology import Topology, load
 from lanesum_lab.bench.fleet import Fleet
 from lanesum_lab.bench.places import free_block
 from lanesum_lab.run.commands import Scratch

@@ -10,7 +10,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from lanesum_control.resources import checkout_root
+from lanesum_fabric.resources import checkout_root
 
 
 def machine() -> dict[str, str | int | None]:

@@ -25,7 +25,7 @@ from pathlib import Path
 from lanesum import environment
 from lanesum.launch.supervisor import Child, Supervisor, send_signal
 from lanesum.rpc import controller as rpc
-from lanesum_control.topology import load
+from lanesum_fabric.topology import load
 from lanesum_lab.bench import process
 from lanesum_lab.bench.agents import Agents
 from lanesum_lab.bench.cores import pinned, split_cores

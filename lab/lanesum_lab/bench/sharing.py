@@ -11,8 +11,8 @@ from typing import Any
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, WORD_BYTES
 from lanesum.transport.constants import DEFAULT_WINDOW
-from lanesum_control.pipelines import bmv2_pipeline
-from lanesum_control.topology import load
+from lanesum_fabric.program.pipelines import bmv2_pipeline
+from lanesum_fabric.topology import load
 from lanesum_lab.bench.agents import common
 from lanesum_lab.bench.figures import spread
 from lanesum_lab.bench.fleet import Fleet, JobDone

@@ -18,7 +18,7 @@ from lanesum.errors import ConfigurationError
 from lanesum.launch.supervisor import Supervisor
 from lanesum.protocol.spec import FULL_ACCUMULATOR_WORDS, UDP_PORT
 from lanesum.server.jobs import ServerJob
-from lanesum_control.topology import load
+from lanesum_fabric.topology import load
 from lanesum_lab.bench.agents import Agents
 from lanesum_lab.bench.fleet import Fleet
 from lanesum_lab.bench.fleets import TOPOLOGY, mininet_fleet

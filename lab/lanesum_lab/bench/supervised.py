@@ -20,17 +20,18 @@ import grpc
 import yaml
 
 from lanesum.rpc import controller as rpc
-from lanesum_control.client import DEFAULT_DEVICE_ID, DEFAULT_ELECTION_ID
-from lanesum_control.protobufs import p4runtime_pb2 as p4rt
-from lanesum_control.protobufs.p4.v1 import p4runtime_pb2_grpc
+from lanesum_control.client import DEFAULT_ELECTION_ID
 from lanesum_control.remote_server import RemoteServer, ServerError
+from lanesum_fabric.program.controlled_switch import DEFAULT_DEVICE_ID
+from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
+from lanesum_fabric.protobufs.p4.v1 import p4runtime_pb2_grpc
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.fake_switches import LISTENING
 from lanesum_lab.processor_time import processor_s
 from lanesum_lab.targets.embedded import lanesum_command
 
 VICTIM, OTHERS, SERVER, CONTROLLER = "s1", "other switches", "server", "controller"
-_PROJECTS = ("host", "control_plane", "softswitch", "lab")
+_PROJECTS = ("host", "fabric", "control_plane", "softswitch", "lab")
 _START_S = 300.0
 _LOOK_S = 0.002
 _HIGHER_ID = (1, 0)

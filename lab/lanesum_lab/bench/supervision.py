@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from lanesum_control.resources import checkout_root
+from lanesum_fabric.resources import checkout_root
 from lanesum_lab.bench.machine import machine
 from lanesum_lab.bench.supervised import Site
 

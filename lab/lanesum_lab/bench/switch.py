@@ -22,10 +22,11 @@ from pathlib import Path
 from typing import Any
 
 from lanesum.protocol import LaneOp
-from lanesum_control.client import DEFAULT_DEVICE_ID, SwitchConnection
-from lanesum_control.pipelines import bmv2_pipeline
+from lanesum_control.client import SwitchConnection
 from lanesum_control.switch import P4RuntimeSwitch
-from lanesum_control.topology import load
+from lanesum_fabric.program.controlled_switch import DEFAULT_DEVICE_ID
+from lanesum_fabric.program.pipelines import bmv2_pipeline
+from lanesum_fabric.topology import load
 from lanesum_lab import targets
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.machine import machine

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from lanesum.errors import LanesumError, MissingToolError
-from lanesum_control import resources
-from lanesum_control.manifest import BUILDS, COMPILER, FLAGS, Bmv2Build, version_of, write_manifest
+from lanesum_fabric import resources
+from lanesum_fabric.program.manifest import BUILDS, COMPILER, FLAGS, Bmv2Build, version_of, write_manifest
 
 
 class CompileError(LanesumError):

@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from lanesum.errors import LanesumError
-from lanesum_control.tofino.profiles import TofinoProfile
+from lanesum_fabric.tofino.profiles import TofinoProfile
 
 COMPILER = "p4c-barefoot"
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lanesum.errors import ConfigurationError
-from lanesum_control.tofino.profiles import CHIPS, PROFILES, SLOTS, TofinoProfile
+from lanesum_fabric.tofino.profiles import CHIPS, PROFILES, SLOTS, TofinoProfile
 
 _SOURCES = ("shared/repeat.p4", "tofino/sizes.p4")
 

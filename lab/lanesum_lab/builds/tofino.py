@@ -23,15 +23,14 @@ from pathlib import Path
 from typing import Any
 
 from lanesum.errors import ConfigurationError, LanesumError, MissingToolError
-from lanesum_control import resources
-from lanesum_control.manifest import MANIFEST, digests, file_problems, source_files, version_of
-from lanesum_control.pipelines import TOFINO_BUILD_FOLDER
-from lanesum_control.tofino.bfrt import repeatable
-from lanesum_control.tofino.chips import PIPES
-from lanesum_control.tofino.device_config import Compiled
-from lanesum_control.tofino.profiles import CHIPS, PROFILES, SLOTS, TofinoProfile, nearest, profile
-from lanesum_control.tofino.reduce import reduce
-from lanesum_control.tofino.resources import REPORT, Resources, measure
+from lanesum_fabric import resources
+from lanesum_fabric.program.manifest import MANIFEST, digests, file_problems, source_files, version_of
+from lanesum_fabric.program.pipelines import TOFINO_BUILD_FOLDER
+from lanesum_fabric.tofino.bfrt import repeatable
+from lanesum_fabric.tofino.chips import PIPES
+from lanesum_fabric.tofino.device_config import Compiled
+from lanesum_fabric.tofino.profiles import CHIPS, PROFILES, SLOTS, TofinoProfile, nearest, profile
+from lanesum_fabric.tofino.resources import REPORT, Resources, measure
 from lanesum_lab.builds.checks import (
     COMPILER,
     USE_A_NEWER_ONE,
@@ -45,6 +44,7 @@ from lanesum_lab.builds.custom_profile import custom_profile
 from lanesum_lab.builds.parser_cycles import ParserCycles, parser_cycles
 from lanesum_lab.builds.performance import PERFORMANCE, timings, write_performance
 from lanesum_lab.builds.report import write_page
+from lanesum_switch.tna.reduce import reduce
 
 PROGRAM = "lanesum"
 ASSEMBLER = "bfas"

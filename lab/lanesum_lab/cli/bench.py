@@ -18,7 +18,7 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
 from lanesum_control.cli.console import console
-from lanesum_control.cli.typer_main import typer_main
+from lanesum_fabric.cli.typer_main import typer_main
 from lanesum_lab.bench.errors import BenchError
 
 app = typer.Typer(help="Measure, side by side with a named peer.", no_args_is_help=True)

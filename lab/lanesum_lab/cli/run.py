@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from lanesum.errors import MissingToolError
 from lanesum_control.cli.console import console
-from lanesum_control.cli.typer_main import typer_main
+from lanesum_fabric.cli.typer_main import typer_main
 
 
 def run(

@@ -13,7 +13,7 @@ import typer
 from rich.table import Table
 
 from lanesum_control.cli.console import console
-from lanesum_control.cli.typer_main import typer_main
+from lanesum_fabric.cli.typer_main import typer_main
 
 
 def train(

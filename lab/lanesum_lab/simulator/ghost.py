@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lanesum_control.model import Role, SwitchJob
+from lanesum_fabric.program.switch_job import Role, SwitchJob
 from lanesum_lab.simulator.job import JobRun
 from lanesum_lab.simulator.violation import Invariant, Violation
 from lanesum_lab.simulator.wire import BYPASS, COLLISION, ECN, EPOCHS, PARTIAL, RETRANSMISSION, Seen

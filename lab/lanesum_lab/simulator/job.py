@@ -7,7 +7,7 @@ from __future__ import annotations
 import collections
 import struct
 
-from lanesum_control.model import Role
+from lanesum_fabric.program.switch_job import Role
 from lanesum_lab.simulator.layout import code_table
 from lanesum_lab.simulator.placement import Placement
 from lanesum_lab.simulator.scenario import SERVER, JobPlan

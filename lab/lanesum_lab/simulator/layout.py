@@ -8,7 +8,7 @@ import functools
 import struct
 
 from lanesum.protocol.spec import UDP_PORT
-from lanesum_control.model import SWITCH_MAC, HostPort
+from lanesum_fabric.program.switch_job import SWITCH_MAC, HostPort
 from lanesum_lab.simulator import kernel
 from lanesum_lab.simulator.kernel import Endpoint
 from lanesum_lab.simulator.scenario import (

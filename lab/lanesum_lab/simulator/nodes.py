@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from lanesum_control.model import SwitchJob
+from lanesum_fabric.program.switch_job import SwitchJob
 from lanesum_lab.simulator.layout import Address, Layout
 from lanesum_lab.simulator.parts import PYTHON, Parts
 from lanesum_lab.simulator.placement import Bases, Placement

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from lanesum.protocol.spec import UDP_PORT
-from lanesum_control.model import Role
+from lanesum_fabric.program.switch_job import Role
 from lanesum_lab.simulator import kernel
 from lanesum_lab.simulator.ghost import SwitchGhost
 from lanesum_lab.simulator.job import JobRun

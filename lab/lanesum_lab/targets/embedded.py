@@ -12,7 +12,7 @@ from lanesum_lab.targets import SwitchProcess, SwitchTarget, register
 from lanesum_switch.dataplane import EmbeddedSwitch
 
 if TYPE_CHECKING:
-    from lanesum_control.pipelines import CompiledPipeline
+    from lanesum_fabric.program.pipelines import CompiledPipeline
 
 
 def lanesum_command(*arguments: str) -> list[str]:
@@ -34,7 +34,7 @@ def command(process: SwitchProcess) -> list[str]:
 
 def pipeline(accumulator_words: int | None) -> CompiledPipeline:
     """Return the committed BMv2 build. Raises ConfigurationError for a size that is not built."""
-    from lanesum_control.pipelines import bmv2_pipeline
+    from lanesum_fabric.program.pipelines import bmv2_pipeline
 
     return bmv2_pipeline(DEFAULT_ACCUMULATOR_WORDS if accumulator_words is None else accumulator_words)
 

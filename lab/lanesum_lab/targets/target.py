@@ -16,7 +16,7 @@ from lanesum_switch.reference.slots import SlotTable
 
 if TYPE_CHECKING:
     # P4Info needs protobuf, which the simulator does without.
-    from lanesum_control.pipelines import CompiledPipeline
+    from lanesum_fabric.program.pipelines import CompiledPipeline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from lanesum.errors import ConfigurationError
-from lanesum_control.tofino.profiles import PROFILES, TofinoProfile
+from lanesum_fabric.tofino.profiles import PROFILES, TofinoProfile
 from lanesum_lab.targets import SwitchProcess, SwitchTarget, embedded, register
 from lanesum_switch.reference.tofino_slots import TofinoSlotTable
 from lanesum_switch.tna.switch import TofinoSwitch
 
 if TYPE_CHECKING:
-    from lanesum_control.pipelines import CompiledPipeline
+    from lanesum_fabric.program.pipelines import CompiledPipeline
 
 
 def command(process: SwitchProcess) -> list[str]:
@@ -26,7 +26,7 @@ def pipeline_of(profile: TofinoProfile) -> Callable[[int | None], CompiledPipeli
     """Return the function that returns the compiled profile, and refuses other sizes."""
 
     def pipeline(accumulator_words: int | None) -> CompiledPipeline:
-        from lanesum_control.pipelines import tofino_pipeline
+        from lanesum_fabric.program.pipelines import tofino_pipeline
 
         if accumulator_words not in (None, profile.accumulator_words):
             raise ConfigurationError(

@@ -14,10 +14,10 @@ from pathlib import Path
 
 from lanesum.cli.signals import serve_until_signal
 from lanesum.errors import ConfigurationError, LanesumError, MissingToolError
-from lanesum_control import resources
-from lanesum_control.client import DEFAULT_DEVICE_ID
-from lanesum_control.tofino.profiles import TofinoProfile, profile
-from lanesum_control.topology import load
+from lanesum_fabric import resources
+from lanesum_fabric.program.controlled_switch import DEFAULT_DEVICE_ID
+from lanesum_fabric.tofino.profiles import TofinoProfile, profile
+from lanesum_fabric.topology import load
 from lanesum_lab.tofino_model.chips import MODELS
 from lanesum_lab.tofino_model.switch import ModelSwitch
 from lanesum_switch.api import PacketOut

@@ -7,7 +7,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from lanesum_control.tofino import profiles
+from lanesum_fabric.tofino import profiles
 
 
 @dataclass(frozen=True, slots=True)

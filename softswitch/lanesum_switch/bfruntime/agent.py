@@ -10,10 +10,10 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
-from lanesum_control.bfruntime import messages
-from lanesum_control.bfruntime.description import MATCH_ACTION, REGISTER, Description, Field, Table
-from lanesum_control.errors import PipelineError
-from lanesum_control.tofino.chips import PIPES
+from lanesum_fabric.bfruntime import messages
+from lanesum_fabric.bfruntime.description import MATCH_ACTION, REGISTER, Description, Field, Table
+from lanesum_fabric.errors import PipelineError
+from lanesum_fabric.tofino.chips import PIPES
 from lanesum_switch.api import (
     AlreadyExistsError,
     NotFoundError,

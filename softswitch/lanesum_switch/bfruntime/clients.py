@@ -7,7 +7,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from lanesum_control.bfruntime import messages
+from lanesum_fabric.bfruntime import messages
 from lanesum_switch.p4runtime.arbitration import Connection
 from lanesum_switch.p4runtime.status import (
     ALREADY_EXISTS,

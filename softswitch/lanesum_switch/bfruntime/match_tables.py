@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from lanesum_control.bfruntime import messages
-from lanesum_control.bfruntime.description import (
+from lanesum_fabric.bfruntime import messages
+from lanesum_fabric.bfruntime.description import (
     COUNTED_BYTES,
     COUNTED_PACKETS,
     MATCH_ACTION,

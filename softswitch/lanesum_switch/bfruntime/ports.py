@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from lanesum_control.bfruntime import messages
-from lanesum_control.bfruntime.description import Description, Table
-from lanesum_control.bfruntime.ports import CORRECTIONS, PORTS, SPEEDS
-from lanesum_control.tofino.chips import PIPES, PORTS_PER_PIPE
+from lanesum_fabric.bfruntime import messages
+from lanesum_fabric.bfruntime.description import Description, Table
+from lanesum_fabric.bfruntime.ports import CORRECTIONS, PORTS, SPEEDS
+from lanesum_fabric.tofino.chips import PIPES, PORTS_PER_PIPE
 from lanesum_switch.api import AlreadyExistsError, NotFoundError
 from lanesum_switch.bfruntime.fixed_tables import DESCRIPTION
 from lanesum_switch.bfruntime.values import decode, entry_of, fields_by_id, only_key, wanted

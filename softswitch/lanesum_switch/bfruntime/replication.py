@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from lanesum_control.bfruntime import messages
-from lanesum_control.bfruntime.description import Table
+from lanesum_fabric.bfruntime import messages
+from lanesum_fabric.bfruntime.description import Table
 from lanesum_switch.api import AlreadyExistsError, NotFoundError, Replica, Switch, TableFullError
 from lanesum_switch.bfruntime.values import decode, entry_of, fields_by_id, only_key, wanted
 from lanesum_switch.p4runtime.status import UNIMPLEMENTED, StatusError, invalid

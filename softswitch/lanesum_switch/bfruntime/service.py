@@ -9,7 +9,7 @@ from typing import Any
 
 from lanesum.rpc.calls import Call
 from lanesum.rpc.grpc_server import CallHandler
-from lanesum_control.bfruntime import messages
+from lanesum_fabric.bfruntime import messages
 from lanesum_switch.bfruntime.agent import Agent
 from lanesum_switch.bfruntime.clients import Clients
 from lanesum_switch.bfruntime.ports import port_key

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from typing import Any
 
-from lanesum_control.bfruntime import messages
-from lanesum_control.bfruntime.description import Field, Table
+from lanesum_fabric.bfruntime import messages
+from lanesum_fabric.bfruntime.description import Field, Table
 from lanesum_switch.api import NotFoundError
 from lanesum_switch.p4runtime.status import invalid
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from lanesum_control.cli.typer_main import typer_main
+from lanesum_fabric.cli.typer_main import typer_main
 
 app = typer.Typer(help="Check fault plans for `lanesum run --faults`.", no_args_is_help=True)
 
@@ -21,7 +21,7 @@ def check(
     ] = None,
 ) -> None:
     """Check a fault plan; an error names its line."""
-    from lanesum_control.topology import load
+    from lanesum_fabric.topology import load
     from lanesum_switch.faults.plan import FaultPlan
     from lanesum_switch.faults.topology_names import names_in
 
@@ -33,7 +33,7 @@ def check(
 @app.command()
 def schema() -> None:
     """Print the JSON schema of fault plans."""
-    from lanesum_control.yaml_model import schema_text
+    from lanesum_fabric.yaml_model import schema_text
     from lanesum_switch.faults.plan import FaultPlan
 
     typer.echo(schema_text(FaultPlan), nl=False)

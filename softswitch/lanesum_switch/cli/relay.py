@@ -17,7 +17,7 @@ from types import FrameType
 from typing import NoReturn
 
 from lanesum.errors import LanesumError
-from lanesum_control.topology import load
+from lanesum_fabric.topology import load
 from lanesum_switch.api import PacketOut
 from lanesum_switch.faults.links import LinkFaults
 from lanesum_switch.faults.plan import FaultPlan

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from lanesum_control.metrics.families import SWITCH, Samples
+from lanesum_fabric.metrics.families import SWITCH, Samples
 from lanesum_switch.api import Switch
 
 

@@ -14,8 +14,8 @@ import typer
 from lanesum import logs
 from lanesum.cli.signals import raise_file_limit, serve_until_signal
 from lanesum.errors import ConfigurationError
-from lanesum_control.cli.options import Insecure, LogFormat, Loopback, Metrics, Tls, Topology
-from lanesum_control.cli.typer_main import typer_main
+from lanesum_fabric.cli.options import Insecure, LogFormat, Loopback, Metrics, Tls, Topology
+from lanesum_fabric.cli.typer_main import typer_main
 
 
 def switch(
@@ -53,9 +53,9 @@ def switch(
 ) -> None:
     """Run the embedded switch: it runs the JSON of p4c's BMv2 back end and serves P4Runtime."""
     from lanesum.rpc.tls import credentials_for, operators_only
-    from lanesum_control.client import DEFAULT_DEVICE_ID
-    from lanesum_control.metrics.endpoint import MetricsEndpoint
-    from lanesum_control.topology import load
+    from lanesum_fabric.metrics.endpoint import MetricsEndpoint
+    from lanesum_fabric.program.controlled_switch import DEFAULT_DEVICE_ID
+    from lanesum_fabric.topology import load
     from lanesum_switch.bfruntime import BfRuntimeServer
     from lanesum_switch.cli.samples import switch_samples
     from lanesum_switch.dataplane import EmbeddedSwitch

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field, StringConstraints, ValidationInfo, model_validator
 
 from lanesum.errors import ConfigurationError
-from lanesum_control import resources, yaml_model
+from lanesum_fabric import resources, yaml_model
 
 EVERYWHERE = "*"
 UP: Literal["up"] = "up"

@@ -7,8 +7,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lanesum.errors import ConfigurationError
-from lanesum_control.controlled_server import server_name
-from lanesum_control.topology import Topology
+from lanesum_fabric.topology import Topology
+from lanesum_fabric.topology.model import server_name
 from lanesum_switch.faults.plan import Names, canonical_link
 
 CONTROLLER = "controller"

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from lanesum_control.protobufs import p4runtime_pb2 as p4rt
+from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.p4runtime.status import ALREADY_EXISTS, INVALID_ARGUMENT, OK, StatusError
 
 # Maximum of queued messages for a client that does not read. Further packets and notifications are dropped, as by the

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from lanesum_control.protobufs import p4runtime_pb2 as p4rt
+from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.api import Digest
 from lanesum_switch.p4runtime.p4info import DigestInfo, P4InfoIndex
 from lanesum_switch.p4runtime.scheduler import Scheduler, Task

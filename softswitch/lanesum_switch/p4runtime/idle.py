@@ -9,7 +9,7 @@ from collections.abc import Callable
 from threading import RLock
 from typing import Any
 
-from lanesum_control.protobufs import p4runtime_pb2 as p4rt
+from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.api import TableEntry
 from lanesum_switch.p4runtime.matches import MatchKey, key_of, write_key
 from lanesum_switch.p4runtime.p4info import TableInfo

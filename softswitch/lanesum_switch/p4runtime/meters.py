@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lanesum_control.protobufs import p4runtime_pb2 as p4rt
+from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.api import MeterRates
 from lanesum_switch.p4runtime.cells import asked_cells, cell_index
 from lanesum_switch.p4runtime.program import Program

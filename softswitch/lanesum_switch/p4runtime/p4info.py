@@ -8,7 +8,7 @@ from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from lanesum_control.protobufs import p4info_pb2
+from lanesum_fabric.protobufs import p4info_pb2
 from lanesum_switch.api import MatchKind
 from lanesum_switch.p4runtime.status import UNKNOWN, StatusError
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from lanesum_control.protobufs import p4runtime_pb2 as p4rt
+from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.p4runtime.p4info import P4InfoIndex, Param
 from lanesum_switch.p4runtime.status import invalid
 from lanesum_switch.p4runtime.values import byte_count, decode, encode, mask

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from lanesum_control.protobufs import p4runtime_pb2 as p4rt
+from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.api import ActionCall, ActionProfile
 from lanesum_switch.p4runtime.actions import check_action_id, parse_action, write_action
 from lanesum_switch.p4runtime.entries import EntryStore

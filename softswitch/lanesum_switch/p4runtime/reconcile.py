@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lanesum_control.protobufs import p4runtime_pb2 as p4rt
+from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.p4runtime.read import read_entities
 from lanesum_switch.p4runtime.served import Pipeline
 from lanesum_switch.p4runtime.status import UNKNOWN, StatusError

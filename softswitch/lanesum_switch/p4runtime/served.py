@@ -8,7 +8,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from lanesum_control.protobufs import p4runtime_pb2 as p4rt
+from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.api import Switch
 from lanesum_switch.p4runtime.digests import DigestManager
 from lanesum_switch.p4runtime.idle import IdleMonitor

@@ -8,7 +8,7 @@ from typing import Any
 
 from lanesum.rpc.calls import Call
 from lanesum.rpc.grpc_server import CallHandler
-from lanesum_control.protobufs import p4runtime_pb2 as p4rt
+from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.p4runtime.arbitration import Connection, election_id
 from lanesum_switch.p4runtime.calls import MessageStream, parsed, refused, run_slowly, serve_stream, unary
 from lanesum_switch.p4runtime.devices import Device, Devices

@@ -10,8 +10,8 @@ from typing import Any
 
 import grpc
 
-from lanesum_control.protobufs import code_pb2, status_pb2
-from lanesum_control.protobufs import p4runtime_pb2 as p4rt
+from lanesum_fabric.protobufs import code_pb2, status_pb2
+from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.api import SwitchError
 
 OK: int = code_pb2.OK

@@ -11,8 +11,8 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from lanesum_control.protobufs import p4info_pb2
-from lanesum_control.protobufs import p4runtime_pb2 as p4rt
+from lanesum_fabric.protobufs import p4info_pb2
+from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.api import ActionCall, CounterValue, GroupRef, MemberRef, MeterRates, TableEntry, Target
 from lanesum_switch.p4runtime.actions import check_action_id, parse_action
 from lanesum_switch.p4runtime.counters import merge_counter

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lanesum_control.protobufs import p4runtime_pb2 as p4rt
+from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.p4runtime.counters import write_counter
 from lanesum_switch.p4runtime.direct import write_direct_counter, write_direct_meter
 from lanesum_switch.p4runtime.meters import write_meter

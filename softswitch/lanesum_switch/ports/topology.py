@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from lanesum._internal.udp_socket import Address
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import UDP_PORT
-from lanesum_control.model import SWITCH_MAC
-from lanesum_control.topology import Topology
+from lanesum_fabric.program.switch_job import SWITCH_MAC
+from lanesum_fabric.topology import Topology
 from lanesum_switch.faults.links import LinkFaults
 from lanesum_switch.faults.plan import DOWN, UP
 from lanesum_switch.faults.topology_names import switch_links

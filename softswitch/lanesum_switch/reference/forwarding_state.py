@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from lanesum_control.errors import SwitchWriteError
-from lanesum_control.model import FAULT_SCALE, HostPort, Member, Station, SwitchJob
+from lanesum_fabric.errors import SwitchWriteError
+from lanesum_fabric.program.switch_job import FAULT_SCALE, HostPort, Member, Station, SwitchJob
 
 MemberKey = tuple[int, int, int, int, int, bool]  # ingress port, source, source port, job, tag, aggregate
 

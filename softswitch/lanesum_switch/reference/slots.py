@@ -102,7 +102,7 @@ class SlotTable:
             code_table: 16 bytes, for operations with lookup.
             ecn: the packet met congestion: flag ECN, or a mark in its IPv4 header.
             now: time in ticks of 1,024 µs; only its lowest 16 bits count.
-            ascend: sums go on towards the server, see ``lanesum_control.model.Role``.
+            ascend: sums go on towards the server, see ``lanesum_fabric.program.switch_job.Role``.
             shared: the job shares its slots with other jobs.
             quorum: the job has a quorum.
             lease: ticks for which an open entry of another job is not overwritten.

@@ -25,9 +25,9 @@ from lanesum.protocol.spec import (
     Flag,
     Kind,
 )
-from lanesum_control.capabilities import Capabilities
-from lanesum_control.model import BROADCAST_MAC, FAULT_SCALE, SWITCH_MAC, HostPort, Role, SwitchJob
-from lanesum_control.tofino.chips import PIPES, pipe_of
+from lanesum_fabric.program.capabilities import Capabilities
+from lanesum_fabric.program.switch_job import BROADCAST_MAC, FAULT_SCALE, SWITCH_MAC, HostPort, Role, SwitchJob
+from lanesum_fabric.tofino.chips import PIPES, pipe_of
 from lanesum_switch.reference import answer, icmp
 from lanesum_switch.reference.forwarding_state import Admission, ForwardingState
 from lanesum_switch.reference.frame import ALL_OPS, VLAN_TYPES, Frame, Ipv4, Udp, amended, parse
@@ -96,7 +96,7 @@ def _microseconds_from_now() -> Callable[[], int]:
 
 
 class ReferenceSwitch(ForwardingState):
-    """A lanesum switch; implements ``lanesum_control.controlled_switch.ControlledSwitch``.
+    """A lanesum switch; implements ``lanesum_fabric.program.controlled_switch.ControlledSwitch``.
 
     Args:
         accumulator_words: accumulator words per packet; a P4 program is compiled for one value.

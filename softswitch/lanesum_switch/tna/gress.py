@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from lanesum_control.tofino.chips import Chip
+from lanesum_fabric.tofino.chips import Chip
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.tna import syntax as p4
 from lanesum_switch.tna.storage import Place, Storage

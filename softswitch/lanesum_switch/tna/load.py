@@ -8,7 +8,7 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lanesum_control.tofino.chips import TOFINO_1, TOFINO_2, Chip
+from lanesum_fabric.tofino.chips import TOFINO_1, TOFINO_2, Chip
 from lanesum_switch.api import InvalidArgumentError, UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.bmv2.limits import check_text

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
-from lanesum_control.tofino.chips import NO_MATCH
+from lanesum_fabric.tofino.chips import NO_MATCH
 from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.tna import syntax as p4

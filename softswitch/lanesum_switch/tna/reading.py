@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NoReturn, TypeVar
 
-from lanesum_control.tofino.lexer import P4SyntaxError, Token, number_of, tokens
 from lanesum_switch.api import InvalidArgumentError
 from lanesum_switch.bmv2.limits import MAX_BITS, MAX_NUMBER_BITS, MAX_STACK, MAX_WORDS
 from lanesum_switch.tna import syntax as p4
+from lanesum_switch.tna.lexer import P4SyntaxError, Token, number_of, tokens
 
 T = TypeVar("T")
 

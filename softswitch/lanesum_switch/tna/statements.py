@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-from lanesum_control.tofino.lexer import Token
 from lanesum_switch.tna import syntax as p4
+from lanesum_switch.tna.lexer import Token
 from lanesum_switch.tna.reading import Reader
 
 

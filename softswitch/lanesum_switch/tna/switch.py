@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from lanesum_control.tofino.chips import PIPES, pipe_of
+from lanesum_fabric.tofino.chips import PIPES, pipe_of
 from lanesum_switch.api import InvalidArgumentError, NotFoundError, PacketOut
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.tna.compile import CompiledHalf

@@ -17,7 +17,7 @@ from lanesum.cli import server
 from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.server.service import DEFAULT_CONTROL
 from lanesum_control.network import Network
-from lanesum_control.topology import load
+from lanesum_fabric.topology import load
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_main_without_control_package_names_the_alternatives(monkeypatch: pytest
     monkeypatch.setattr(importlib.metadata, "entry_points", lambda **_: [])
     with pytest.raises(
         MissingToolError,
-        match=r"Topologies need the package lanesum-control, .* Give --listen HOST:PORT .* pip install",
+        match=r"Topologies need the package lanesum-fabric, .* Give --listen HOST:PORT .* pip install",
     ):
         server.main([])
 

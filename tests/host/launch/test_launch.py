@@ -30,7 +30,7 @@ from lanesum_control import launch_parts as parts
 from lanesum_control.controller import Controller
 from lanesum_control.network import Network
 from lanesum_control.service import ControllerService
-from lanesum_control.topology import load
+from lanesum_fabric.topology import load
 from tests.command_line import invoke
 from tests.waiting import wait_until
 

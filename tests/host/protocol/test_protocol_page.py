@@ -13,8 +13,8 @@ import pytest
 
 from lanesum.protocol import Header, LaneOp, Packet
 from lanesum.protocol.spec import UDP_PORT
-from lanesum_control.model import SWITCH_MAC, HostPort, Member, SwitchJob
-from lanesum_control.resources import checkout_root
+from lanesum_fabric.program.switch_job import SWITCH_MAC, HostPort, Member, SwitchJob
+from lanesum_fabric.resources import checkout_root
 from lanesum_lab import generate
 from lanesum_switch.frames import UdpFrame, ipv4_int
 from lanesum_switch.reference.slots import Decision, SlotTable

@@ -13,7 +13,7 @@ from lanesum.server import AggregationServer
 from lanesum_control.controller import Controller, JobRequest
 from lanesum_control.network import Network
 from lanesum_control.service import ControllerService
-from lanesum_control.topology import load
+from lanesum_fabric.topology import load
 
 HOSTS = ("w1", "w2", "w3", "w4")
 

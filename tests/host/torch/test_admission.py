@@ -27,7 +27,7 @@ from lanesum.server import AggregationServer
 from lanesum_control.controller import Controller, JobRequest
 from lanesum_control.network import Network
 from lanesum_control.service import ControllerService
-from lanesum_control.topology import load
+from lanesum_fabric.topology import load
 from tests.host.torch.ranks import Ranks
 
 RUN = {"TORCHELASTIC_RUN_ID": "run7"}

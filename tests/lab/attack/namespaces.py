@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from lanesum_control.topology import Topology
+from lanesum_fabric.topology import Topology
 from lanesum_lab.run.offloads import offloads_off
 from lanesum_lab.veth import switch_interface
 

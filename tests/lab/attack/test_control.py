@@ -32,10 +32,10 @@ from lanesum_control.controller import Controller, JobRequest
 from lanesum_control.jobs import Taken
 from lanesum_control.managed import RemoteSwitch
 from lanesum_control.network import Network
-from lanesum_control.pipelines import bmv2_pipeline
 from lanesum_control.service import ControllerService
 from lanesum_control.switch import JOB_TABLES
-from lanesum_control.topology import load
+from lanesum_fabric.program.pipelines import bmv2_pipeline
+from lanesum_fabric.topology import load
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
 

@@ -20,9 +20,9 @@ from pathlib import Path
 import pytest
 
 from lanesum_control.client import SwitchConnection
-from lanesum_control.pipelines import tofino_pipeline
 from lanesum_control.switch import P4RuntimeSwitch
-from lanesum_control.topology import Topology
+from lanesum_fabric.program.pipelines import tofino_pipeline
+from lanesum_fabric.topology import Topology
 from lanesum_lab.veth import inside, obstacle, switch_interface, wait_for_links
 from lanesum_switch.frames import internet_checksum
 from lanesum_switch.p4runtime import P4RuntimeServer

@@ -28,7 +28,7 @@ from lanesum.transport.errors import MismatchError, SessionClosedError
 from lanesum_control.controller import Controller
 from lanesum_control.network import Network
 from lanesum_control.service import ControllerService
-from lanesum_control.topology import load
+from lanesum_fabric.topology import load
 from lanesum_lab.baselines.thc_paper.codec import PaperTHC
 
 pytestmark = pytest.mark.usefixtures("implementation")

@@ -35,10 +35,10 @@ from lanesum.transport import JobTicket
 from lanesum.transport.udp import UdpTransport
 from lanesum_control.controller import Controller, JobRequest
 from lanesum_control.managed import RemoteSwitch
-from lanesum_control.model import SWITCH_MAC
 from lanesum_control.network import Network
-from lanesum_control.pipelines import bmv2_pipeline
-from lanesum_control.topology import Topology, load
+from lanesum_fabric.program.pipelines import bmv2_pipeline
+from lanesum_fabric.program.switch_job import SWITCH_MAC
+from lanesum_fabric.topology import Topology, load
 from lanesum_lab.attack import flood
 from lanesum_lab.attack.attacker import Attacker, CapturedTraffic, Host
 from lanesum_lab.attack.flood import Order

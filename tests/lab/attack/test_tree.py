@@ -26,9 +26,9 @@ from lanesum.transport import JobTicket
 from lanesum_control.controlled_server import NoServer
 from lanesum_control.controller import AdmittedJob, Controller, JobRequest
 from lanesum_control.managed import InProcessSwitch
-from lanesum_control.model import HostPort
 from lanesum_control.network import Network
-from lanesum_control.topology import load
+from lanesum_fabric.program.switch_job import HostPort
+from lanesum_fabric.topology import load
 from lanesum_lab.attack import kinds as attack
 from lanesum_lab.attack.attacker import Attacker
 from lanesum_lab.attack.kinds import ANY_PORT, FORMER_MEMBER, MEMBER_OF_ANOTHER_JOB

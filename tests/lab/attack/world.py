@@ -28,7 +28,7 @@ from lanesum.protocol import LaneOp
 from lanesum.protocol.spec import ETHERNET_BYTES, IPV4_BYTES, UDP_PORT
 from lanesum.server import Aggregator, ServerJob
 from lanesum.transport import JobTicket, RoundSequence, RoundState
-from lanesum_control.model import SWITCH_MAC, HostPort
+from lanesum_fabric.program.switch_job import SWITCH_MAC, HostPort
 from lanesum_lab.attack.attacker import CapturedTraffic, Host
 from lanesum_switch.frames import UdpFrame, internet_checksum, ipv4_int, ipv4_text, udp_checksum
 from lanesum_switch.reference.switch import PortFrame

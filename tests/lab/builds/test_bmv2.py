@@ -12,7 +12,8 @@ import pytest
 
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import BUILT_ACCUMULATOR_WORDS
-from lanesum_control.manifest import (
+from lanesum_control.switch import STATION
+from lanesum_fabric.program.manifest import (
     BUILDS,
     COMPILER,
     FLAGS,
@@ -22,9 +23,8 @@ from lanesum_control.manifest import (
     source_files,
     version_of,
 )
-from lanesum_control.pipelines import bmv2_pipeline
-from lanesum_control.resources import checkout_root
-from lanesum_control.switch import STATION
+from lanesum_fabric.program.pipelines import bmv2_pipeline
+from lanesum_fabric.resources import checkout_root
 from lanesum_lab.builds.bmv2 import CompileError, compile_build
 
 P4SRC = (checkout_root() or Path()) / "p4src"
@@ -121,7 +121,7 @@ def test_bmv2_pipeline_with_faults_is_the_test_build() -> None:
 
 
 def test_bmv2_pipeline_without_its_build_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lanesum_control.pipelines.resources.directory", lambda *_: tmp_path)
+    monkeypatch.setattr("lanesum_fabric.program.pipelines.resources.directory", lambda *_: tmp_path)
     with pytest.raises(ConfigurationError, match=r"Missing BMv2 program .*\. Run lanesum from a checkout"):
         bmv2_pipeline()
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from lanesum_control.pipelines import TOFINO_BUILD_FOLDER
-from lanesum_control.tofino.profiles import PROFILES, profile
-from lanesum_control.tofino.resources import REPORT, Resources, read_report
+from lanesum_fabric.program.pipelines import TOFINO_BUILD_FOLDER
+from lanesum_fabric.tofino.profiles import PROFILES, profile
+from lanesum_fabric.tofino.resources import REPORT, Resources, read_report
 from lanesum_lab.builds.parser_cycles import ParserCycles, parser_cycles
 from lanesum_lab.builds.performance import (
     PERFORMANCE,

@@ -15,12 +15,12 @@ import pytest
 
 from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.protocol.lanes import LaneOp
-from lanesum_control import pipelines
-from lanesum_control.manifest import MANIFEST, sha256
-from lanesum_control.pipelines import TOFINO_BUILD_FOLDER, tofino_pipeline
-from lanesum_control.tofino.bfrt import repeatable
-from lanesum_control.tofino.profiles import PROFILES, TOFINO_1, TOFINO_2, TofinoProfile, nearest, profile
-from lanesum_control.tofino.resources import Resources, measure
+from lanesum_fabric.program import pipelines
+from lanesum_fabric.program.manifest import MANIFEST, sha256
+from lanesum_fabric.program.pipelines import TOFINO_BUILD_FOLDER, tofino_pipeline
+from lanesum_fabric.tofino.bfrt import repeatable
+from lanesum_fabric.tofino.profiles import PROFILES, TOFINO_1, TOFINO_2, TofinoProfile, nearest, profile
+from lanesum_fabric.tofino.resources import Resources, measure
 from lanesum_lab.builds import tofino as tofinobuild
 from lanesum_lab.builds.checks import (
     COMPILER,

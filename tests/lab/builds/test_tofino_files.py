@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 from google.protobuf import text_format
 
-from lanesum_control.capabilities import COMBINE, CPU_PORT, ICMP, MEMBER
-from lanesum_control.manifest import MANIFEST, source_files
-from lanesum_control.pipelines import TOFINO_BUILD_FOLDER, bmv2_pipeline, tofino_pipeline
-from lanesum_control.protobufs import p4info_pb2
-from lanesum_control.resources import checkout_root
+from lanesum_control.recirculation import check_ports
 from lanesum_control.switch import BOUND, DECISION_TABLES, HOST_TABLES, JOB_TABLES
-from lanesum_control.tofino.chips import pipe_of
-from lanesum_control.tofino.profiles import PROFILES
-from lanesum_control.tofino.recirculation import check_ports
-from lanesum_control.topology.files import parse
+from lanesum_fabric.program.capabilities import COMBINE, CPU_PORT, ICMP, MEMBER
+from lanesum_fabric.program.manifest import MANIFEST, source_files
+from lanesum_fabric.program.pipelines import TOFINO_BUILD_FOLDER, bmv2_pipeline, tofino_pipeline
+from lanesum_fabric.protobufs import p4info_pb2
+from lanesum_fabric.resources import checkout_root
+from lanesum_fabric.tofino.chips import pipe_of
+from lanesum_fabric.tofino.profiles import PROFILES
+from lanesum_fabric.topology.files import parse
 from lanesum_lab.builds import tofino as tofinobuild
 from lanesum_lab.builds.report import PAGE, generated_parts, page_with
 from lanesum_lab.builds.tofino import manifest_problems

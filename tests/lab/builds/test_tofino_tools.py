@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from lanesum_control.capabilities import Capabilities, slots_of
-from lanesum_control.p4info import P4InfoNames
-from lanesum_control.resources import checkout_root
-from lanesum_control.tofino.device_config import Compiled
-from lanesum_control.tofino.resources import measure
+from lanesum_fabric.program.capabilities import Capabilities, slots_of
+from lanesum_fabric.program.p4info import P4InfoNames
+from lanesum_fabric.resources import checkout_root
+from lanesum_fabric.tofino.device_config import Compiled
+from lanesum_fabric.tofino.resources import measure
 from lanesum_lab.builds.checks import COMPILER
 from lanesum_lab.builds.custom_profile import custom_profile
 from lanesum_lab.builds.tofino import ASSEMBLER, DoesNotFitError, build_profile

@@ -18,8 +18,8 @@ import pytest
 from lanesum import codecs
 from lanesum.cli import main
 from lanesum.errors import ConfigurationError
-from lanesum_control.topology import available
-from lanesum_control.topology.files import parse
+from lanesum_fabric.topology import available
+from lanesum_fabric.topology.files import parse
 from lanesum_lab import targets
 from lanesum_lab.run import plan as plan_module
 from lanesum_lab.run.mininet_net import mininet_network

@@ -13,7 +13,7 @@ import pytest
 
 from lanesum.cli import launch
 from lanesum.errors import MissingToolError
-from lanesum_control.topology import load
+from lanesum_fabric.topology import load
 from lanesum_lab.run import mininet_net
 from lanesum_lab.run.mininet_net import MininetNetwork, NetworkError
 from tests.lab.run.trainings import needs_mininet

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lanesum.errors import ConfigurationError
-from lanesum_control.topology.files import parse
+from lanesum_fabric.topology.files import parse
 from lanesum_lab.run.commands import Scratch, controller_command, server_command
 from lanesum_lab.run.plan import RunPlan, make_plan
 

@@ -12,8 +12,8 @@ import pytest
 
 from lanesum._internal.udp_socket import open_udp_socket
 from lanesum.errors import ConfigurationError
-from lanesum_control.topology import available, load
-from lanesum_control.topology.files import parse
+from lanesum_fabric.topology import available, load
+from lanesum_fabric.topology.files import parse
 from lanesum_switch.faults.links import LinkFaults
 from lanesum_switch.faults.plan import FaultPlan
 from lanesum_switch.faults.topology_names import names_in, switch_links

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from lanesum.protocol.lanes import LaneOp
-from lanesum_control.model import SwitchJob
+from lanesum_fabric.program.switch_job import SwitchJob
 from lanesum_lab.simulator import Invariant, Violation
 from lanesum_lab.simulator.ghost import SwitchGhost
 from lanesum_lab.simulator.job import JobRun

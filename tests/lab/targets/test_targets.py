@@ -11,7 +11,7 @@ import pytest
 
 from lanesum.doctor import Status
 from lanesum.errors import ConfigurationError
-from lanesum_control.tofino.profiles import PROFILES
+from lanesum_fabric.tofino.profiles import PROFILES
 from lanesum_lab import targets
 from lanesum_lab.targets import SwitchProcess, SwitchTarget
 

@@ -15,11 +15,11 @@ from typing import Any
 import grpc
 import pytest
 
-from lanesum_control.bfruntime import messages
 from lanesum_control.bfruntime.connection import forwarding_config
-from lanesum_control.bfruntime.description import Description
-from lanesum_control.pipelines import tofino_pipeline
-from lanesum_control.protobufs import status_pb2
+from lanesum_fabric.bfruntime import messages
+from lanesum_fabric.bfruntime.description import Description
+from lanesum_fabric.program.pipelines import tofino_pipeline
+from lanesum_fabric.protobufs import status_pb2
 from lanesum_switch.bfruntime import BfRuntimeServer
 from lanesum_switch.bfruntime.fixed_tables import DESCRIPTION
 from lanesum_switch.tna.switch import TofinoSwitch

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from lanesum_control.bfruntime import messages
+from lanesum_fabric.bfruntime import messages
 from lanesum_switch.bfruntime.agent import Agent
 from lanesum_switch.p4runtime.status import StatusError
 from lanesum_switch.tna.switch import TofinoSwitch

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from lanesum_control.bfruntime.description import Field
+from lanesum_fabric.bfruntime.description import Field
 from lanesum_switch.api import Match
 from lanesum_switch.bfruntime.match_tables import _match
 from lanesum_switch.p4runtime.status import StatusError

@@ -10,8 +10,8 @@ import tempfile
 import grpc
 import pytest
 
-from lanesum_control.bfruntime import messages
 from lanesum_control.bfruntime.connection import forwarding_config
+from lanesum_fabric.bfruntime import messages
 from lanesum_switch.bfruntime import BfRuntimeServer
 from lanesum_switch.tna.switch import TofinoSwitch
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import VERSION, Flag, Kind
-from lanesum_control.model import NO_ROLE, Role
+from lanesum_fabric.program.switch_job import NO_ROLE, Role
 from lanesum_switch.api import ActionCall, Match, Replica, TableEntry
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.runtime.hashes import csum16

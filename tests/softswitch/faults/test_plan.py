@@ -12,8 +12,8 @@ import jsonschema
 import pytest
 import yaml
 
-from lanesum_control import resources
-from lanesum_control.yaml_model import schema_text
+from lanesum_fabric import resources
+from lanesum_fabric.yaml_model import schema_text
 from lanesum_switch.faults.plan import FaultPlan, FaultPlanError, Names, available, same_link
 
 NAMES = Names(frozenset({"w1", "server", "s1-s0"}), frozenset({"s1", "w1", "server", "controller"}))

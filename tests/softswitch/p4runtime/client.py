@@ -15,9 +15,9 @@ from typing import Any
 import grpc
 from google.protobuf import text_format
 
-from lanesum_control.protobufs import code_pb2, p4info_pb2, status_pb2
-from lanesum_control.protobufs import p4runtime_pb2 as p4rt
-from lanesum_control.protobufs.p4.v1 import p4runtime_pb2_grpc
+from lanesum_fabric.protobufs import code_pb2, p4info_pb2, status_pb2
+from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
+from lanesum_fabric.protobufs.p4.v1 import p4runtime_pb2_grpc
 
 PROGRAMS = Path(__file__).parent / "programs"
 

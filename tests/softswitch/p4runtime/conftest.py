@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lanesum_control.protobufs import p4runtime_pb2 as p4rt
+from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.p4runtime.pipeline import PipelineManager
 from lanesum_switch.p4runtime.scheduler import Scheduler
 from lanesum_switch.p4runtime.served import Pipeline

@@ -7,7 +7,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from lanesum_control.protobufs import p4runtime_pb2 as p4rt
+from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 
 from .client import Program
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from lanesum_control.protobufs import p4runtime_pb2 as p4rt
+from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 
 ECHO, MULTICAST, CLONE, DIGEST, COUNT = range(5)
 BODY = b"a payload of forty bytes, of which none."

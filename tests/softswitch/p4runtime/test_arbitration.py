@@ -7,7 +7,7 @@ from __future__ import annotations
 import grpc
 import pytest
 
-from lanesum_control.protobufs import p4runtime_pb2 as p4rt
+from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.p4runtime.arbitration import Arbitration, Connection
 from lanesum_switch.p4runtime.status import StatusError
 

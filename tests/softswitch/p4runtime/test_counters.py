@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lanesum_control.protobufs import p4runtime_pb2 as p4rt
+from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 
 from .client import Client, Program, exact, ternary
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lanesum_control.protobufs import p4runtime_pb2 as p4rt
+from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.p4runtime import idle
 from lanesum_switch.p4runtime.pipeline import PipelineManager
 from lanesum_switch.p4runtime.scheduler import Scheduler

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lanesum_control.protobufs import p4runtime_pb2 as p4rt
+from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.p4runtime.served import Pipeline
 from lanesum_switch.p4runtime.status import StatusError
 from lanesum_switch.p4runtime.write import write_entity

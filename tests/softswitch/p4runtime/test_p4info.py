@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lanesum_control.protobufs import p4info_pb2
+from lanesum_fabric.protobufs import p4info_pb2
 from lanesum_switch.p4runtime.p4info import build_index
 from lanesum_switch.p4runtime.status import StatusError
 

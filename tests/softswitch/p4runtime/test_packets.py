@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from lanesum_control.protobufs import p4runtime_pb2 as p4rt
+from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 
 from .client import Client, Program, Stream, exact, lpm, ternary
 from .packets import CLONE, COUNT, ECHO, MULTICAST, Answer, answer, packet_out, request

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from google.protobuf import text_format
 
-from lanesum_control.protobufs import p4runtime_pb2 as p4rt
+from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from tests.paths import ROOT
 
 from .client import OK, Client, Outcome, Program, exact

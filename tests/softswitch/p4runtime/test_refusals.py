@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from lanesum_control.protobufs import p4runtime_pb2 as p4rt
-from lanesum_control.protobufs import status_pb2
+from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
+from lanesum_fabric.protobufs import status_pb2
 from lanesum_switch.api import InvalidArgumentError, SwitchError, TableFullError, UnsupportedProgramError
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import profiles

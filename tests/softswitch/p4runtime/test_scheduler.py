@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import threading
 
-from lanesum_control.protobufs import p4runtime_pb2 as p4rt
+from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.api import Digest
 from lanesum_switch.p4runtime.digests import DigestManager
 from lanesum_switch.p4runtime.p4info import DigestInfo, P4InfoIndex

@@ -16,7 +16,7 @@ import pytest
 
 from lanesum.errors import ConfigurationError
 from lanesum.rpc.caller import Caller
-from lanesum_control.protobufs import p4runtime_pb2 as p4rt
+from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.p4runtime import P4RuntimeServer
 from lanesum_switch.p4runtime.arbitration import MAX_QUEUED, Connection

@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 from lanesum.protocol import LaneOp
-from lanesum_control.errors import SwitchWriteError
-from lanesum_control.model import HostPort, Member, SwitchJob
+from lanesum_fabric.errors import SwitchWriteError
+from lanesum_fabric.program.switch_job import HostPort, Member, SwitchJob
 from lanesum_switch.reference.forwarding_state import ForwardingState
 
 HOSTS = tuple(HostPort(port, 0x0A130000 + port, bytes([2, 0, 0, 0, 0, port])) for port in (1, 2))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from lanesum_control.tofino.chips import TOFINO_1
+from lanesum_fabric.tofino.chips import TOFINO_1
 from lanesum_switch.api import (
     ActionCall,
     CloneSession,

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from lanesum_control.client import SwitchConnection
-from lanesum_control.errors import PipelineError, SwitchWriteError
-from lanesum_control.pipelines import CompiledPipeline
-from lanesum_control.protobufs import p4runtime_pb2
+from lanesum_fabric.errors import PipelineError, SwitchWriteError
+from lanesum_fabric.program.pipelines import CompiledPipeline
+from lanesum_fabric.protobufs import p4runtime_pb2
 from lanesum_switch.p4runtime import P4RuntimeServer
 from lanesum_switch.tna.switch import TofinoSwitch
 

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from lanesum_control.tofino.chips import TOFINO_1, TOFINO_2, Chip
+from lanesum_fabric.tofino.chips import TOFINO_1, TOFINO_2, Chip
 from lanesum_switch.api import NotFoundError, PacketOut, UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.tna import syntax as p4

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import pytest
 
-from lanesum_control.tofino.lexer import P4SyntaxError, number_of, tokens
-from lanesum_control.tofino.reduce import COMMENT, reduce
 from lanesum_switch.tna import syntax as p4
+from lanesum_switch.tna.lexer import P4SyntaxError, number_of, tokens
 from lanesum_switch.tna.parse import parse
 from lanesum_switch.tna.reading import Reader
+from lanesum_switch.tna.reduce import COMMENT, reduce
 
 from .conftest import printed
 

@@ -1,0 +1,182 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Capabilities of a switch, read from the P4Info of its program.
+
+One program exists in builds for several targets. Operations and features without a table or action in a build are left
+to the server; a switch forwards such packets like any others.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from lanesum.protocol.lanes import LaneOp
+from lanesum_fabric.errors import NotOfferedError
+from lanesum_fabric.program.switch_job import MAX_GROUP_OF_JOBS, Member, SwitchJob
+from lanesum_fabric.tofino.chips import PIPES, pipe_of
+
+if TYPE_CHECKING:
+    from lanesum_fabric.program.p4info import P4InfoNames
+
+OWNER_REGISTER = "IngressPipeline.slots.slot_owner"
+OWNER_WORD_TABLE = "IngressPipeline.slots.owner"
+RECIRCULATION = "IngressPipeline.slots.recirculation"
+CPU_PORT = "IngressPipeline.redirect.cpu_port"
+COMBINE = "IngressPipeline.combine.combine"
+MEMBER = "IngressPipeline.membership.member"
+ADMIT = "IngressPipeline.membership.admit"  # its action
+DESCEND = "IngressPipeline.descend.descend"
+LOOKUP = "IngressPipeline.lanes.lookup"
+ICMP = "IngressPipeline.icmp.icmp"
+RECEIVER = "EgressPipeline.receiver.receiver"
+JOB_TABLES = (MEMBER, DESCEND, LOOKUP, RECEIVER)  # by job; multicast groups besides
+GROUPS = "multicast groups"
+FAULT = "IngressPipeline.faults.fault"
+NEXT_PASS = "IngressPipeline.passes.next_pass"
+
+
+def slots_of(names: P4InfoNames) -> int:
+    """Return the slots of a program: its owner register has one cell per shadow set of each slot."""
+    return names.register_size(OWNER_REGISTER) // 2
+
+
+def owner_word(job: int, tag: int) -> int:
+    """Return the owner of an entry as one word: the CRC-32 of job and tag (P4 control ``Membership``)."""
+    return zlib.crc32(job.to_bytes(2, "big") + tag.to_bytes(4, "big"))
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """Capabilities of a switch.
+
+    Attributes:
+        ops: lane operations that its program sums.
+        owner_words: entries identify their owner by ``owner_word``, which must differ between jobs; 0 is no owner.
+        pipes: registers belong to one pipe of the chip: members of a job at several pipes require a combining one.
+        combining_pipes: pipes that can sum the partial sums of other pipes.
+        icmp: the program answers echo requests to the switch, and reports packets that it cannot route.
+        redirects: the program sends expired and unroutable packets to a CPU port, where there is one.
+        faults: the program drops packets on request; only its test build does.
+        one_pass: contributions take one pipeline pass: they are counted once, and verified before they have an effect.
+        recirculation_pipes: pipes that can recirculate, as contributions of several passes require; None if not
+            required.
+        sizes: entries by last name of each table of ``JOB_TABLES``, and of ``GROUPS``; not limited where missing.
+    """
+
+    ops: frozenset[LaneOp] = frozenset(LaneOp)
+    owner_words: bool = False
+    pipes: bool = False
+    combining_pipes: frozenset[int] = frozenset()
+    icmp: bool = True
+    redirects: bool = False
+    faults: bool = False
+    one_pass: bool = True
+    recirculation_pipes: frozenset[int] | None = None
+    sizes: Mapping[str, int] = field(default_factory=dict, compare=False)
+
+    @classmethod
+    def of(cls, names: P4InfoNames) -> Capabilities:
+        """Return the capabilities of a program. TABLE8 requires its table besides its action."""
+        actions = {name.rpartition(".")[2] for name in names.actions}
+        lookup = names.has_table(LOOKUP)
+        ops = {op for op in LaneOp if op.p4_action in actions and (lookup or not op.shape.lookup)}
+        return cls(
+            ops=frozenset(ops),
+            owner_words=names.has_table(OWNER_WORD_TABLE),
+            pipes=names.has_table(RECIRCULATION),
+            combining_pipes=frozenset(range(PIPES) if names.has_table(COMBINE) else ()),
+            icmp=names.has_table(ICMP),
+            redirects=names.has_table(CPU_PORT),
+            faults=names.has_table(FAULT),
+            one_pass=not names.has_table(NEXT_PASS),
+            sizes={
+                **{name.rpartition(".")[2]: names.table_size(name) for name in JOB_TABLES if names.has_table(name)},
+                GROUPS: (1 << names.param_bits(ADMIT, "group")) - 1,  # 0 is no group
+            },
+        )
+
+    def recirculating_at(self, ports: Iterable[int]) -> Capabilities:
+        """Return the capabilities of a switch that recirculates at ``ports``."""
+        pipes = frozenset(map(pipe_of, ports))
+        return replace(
+            self,
+            combining_pipes=self.combining_pipes & pipes,
+            recirculation_pipes=None if self.one_pass else pipes,
+        )
+
+    def of_these(self, ops: Iterable[LaneOp]) -> tuple[LaneOp, ...]:
+        """Return those of ``ops`` that are summed here, in the same order."""
+        return tuple(op for op in ops if op in self.ops)
+
+    def check(self, job: SwitchJob, others: Iterable[tuple[int, int]]) -> None:
+        """Check that a job fits beside jobs with the numbers and tags ``others``. Raises NotOfferedError."""
+        missing = [op.name for op in job.ops if op not in self.ops]
+        if missing:
+            raise NotOfferedError(
+                f"Job {job.job} may use {', '.join(missing)}, which the switch's program does not sum.",
+                "Leave the operation out of what it may use here: the server sums what no switch does.",
+            )
+        why = self.why_not_pipes(job.members, job.combining_pipe)
+        if why:
+            raise NotOfferedError(
+                f"Job {job.job}: {why}.",
+                "Connect them to one pipe that has a recirculation port, or let the server sum it.",
+            )
+        why = self.why_not_owner(job.job, job.tag, others)
+        if why:
+            raise NotOfferedError(f"Job {job.job}: {why}.", "Give the job another number or tag.")
+
+    def why_not_pipes(self, members: Sequence[Member], combining_pipe: int | None) -> str | None:
+        """Return the reason why members cannot share a job from their ports; None if they can."""
+        if combining_pipe is not None and combining_pipe not in self.combining_pipes:
+            return f"its members are at several pipes of the chip, and pipe {combining_pipe} cannot combine their sums"
+        if not self.pipes:
+            return None
+        pipes: set[int] = set()
+        for here in _pipes_that_sum_together(members, combining_pipe):
+            if len(here) > 1:
+                numbers = ", ".join(map(str, sorted(here)))
+                return f"its members are at pipes {numbers} of the chip, and a pipe sums alone"
+            pipes |= here
+        still = [] if self.recirculation_pipes is None else sorted(pipes - self.recirculation_pipes)
+        if still:
+            return f"its members are at pipe {still[0]} of the chip, which has no recirculation port"
+        return None
+
+    def why_not_group(self, group: int) -> str | None:
+        """Return the reason why a job cannot have this multicast group; None if it can."""
+        if not self.combining_pipes or group <= MAX_GROUP_OF_JOBS:
+            return None
+        return f"its multicast group {group} is above {MAX_GROUP_OF_JOBS}, the last one of jobs there"
+
+    def why_not_owner(self, job: int, tag: int, others: Iterable[tuple[int, int]]) -> str | None:
+        """Return the reason why entries of a job could be confused with those of ``others``; None if they cannot.
+
+        It names no tags, because callers of other jobs read it.
+        """
+        if not self.owner_words:
+            return None
+        word = owner_word(job, tag)
+        if word == 0:
+            return "the CRC-32 of its number and tag is 0, which means no owner"
+        for other, its_tag in others:
+            if (other, its_tag) != (job, tag) and owner_word(other, its_tag) == word:
+                return f"its number and tag have the CRC-32 of those of job {other}"
+        return None
+
+
+def _pipes_that_sum_together(members: Sequence[Member], combining_pipe: int | None) -> list[set[int]]:
+    """Return sets of pipes that have to be one pipe each: of all members, or of each rack and of all others."""
+    of_racks = [_pipes_of(member) for member in members if member.aggregate]
+    of_others = set().union(*(_pipes_of(member) for member in members if not member.aggregate))
+    return [of_others.union(*of_racks)] if combining_pipe is None else [*of_racks, of_others | {combining_pipe}]
+
+
+def _pipes_of(member: Member) -> set[int]:
+    return {pipe_of(host.port) for host in member.hosts}
+
+
+EVERYTHING = Capabilities()

@@ -1,0 +1,9 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Topologies: hosts, switches and links."""
+
+from lanesum_fabric.topology.builder import TopologyBuilder
+from lanesum_fabric.topology.files import TopologyError, available, load
+from lanesum_fabric.topology.model import Link, Node, Topology
+
+__all__ = ["Link", "Node", "Topology", "TopologyBuilder", "TopologyError", "available", "load"]

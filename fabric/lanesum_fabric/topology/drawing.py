@@ -1,0 +1,135 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures of topologies, for a terminal and as SVG.
+
+The middle switch is a bar. Servers and controller are above it, racks and single workers below it, so that no lines
+cross.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
+from xml.sax.saxutils import escape, quoteattr
+
+from rich.text import Text
+from rich.tree import Tree
+
+from lanesum_fabric.topology.model import Topology
+
+_End: TypeAlias = tuple[int, str, int | None]  # port of a switch, node there, port of that node if it is a switch
+_NO_NOTES: Mapping[str, str] = {}
+# Sizes in pixels: a box of a host or switch, gaps between boxes, and the length of a link.
+_WIDTH, _HEIGHT, _GAP, _LINK, _MARGIN = 190, 46, 16, 56, 20
+_INDENT = 26  # of hosts of a rack, for their links
+_COLORS = {"switch": "#dbe7f6", "worker": "#eef5e9", "server": "#fbeed5", "controller": "#efe6f5"}
+_STYLES = {"switch": "bold cyan", "worker": "green", "server": "yellow", "controller": "magenta"}
+
+
+def _below(topology: Topology, switch: str) -> Iterator[_End]:
+    """Yield (port, node, its own port) of all links of a switch that lead away from the middle, by port."""
+    ends: list[_End] = [(port, host, None) for host, port in topology.ports(switch).items()]
+    if switch == topology.middle:
+        for one, port, other, other_port in topology.links_between_switches():
+            ends.append((port, other, other_port) if one == switch else (other_port, one, port))
+    yield from sorted(ends, key=lambda end: end[0])
+
+
+def terminal_tree(topology: Topology, notes: Mapping[str, str] = _NO_NOTES) -> Tree:
+    """Return the topology as a tree of lines, from the middle switch; ``notes`` follow the nodes' names."""
+
+    def label(name: str, ports: str) -> Text:
+        node = topology.nodes[name]
+        text = Text.assemble((ports, "dim"), (name, _STYLES[node.kind]), f" {node.kind}")
+        text.append("" if node.ip is None else f" {node.ip}")
+        text.append("" if name not in topology.server_hosts() or node.kind == "server" else " and server")
+        return text.append(f"  {notes[name]}" if name in notes else "", "bold")
+
+    def add(branch: Tree, switch: str) -> Tree:
+        for port, name, own_port in _below(topology, switch):
+            child = branch.add(label(name, f"{port} ── " if own_port is None else f"{port} ── {own_port} "))
+            if own_port is not None:
+                add(child, name)
+        return branch
+
+    return add(Tree(label(topology.middle, "")), topology.middle)
+
+
+def svg(topology: Topology, notes: Mapping[str, str] = _NO_NOTES) -> str:
+    """Return the topology as an SVG picture; a note is a second line in the box of its node."""
+    above: list[_End] = []
+    columns: list[_End] = []
+    for port, name, own_port in _below(topology, topology.middle):
+        above_bar = topology.nodes[name].kind in ("server", "controller")
+        (above if above_bar else columns).append((port, name, own_port))
+    width = max(len(columns), len(above), 1) * (_WIDTH + _INDENT + _GAP) - _GAP
+    bar = _MARGIN + (_HEIGHT + _LINK if above else 0)
+    parts = [_box(topology, topology.middle, _MARGIN, bar, width, notes)]
+    for index, (port, name, _) in enumerate(above):
+        left = _left(index)
+        parts += [
+            _line([(left + _WIDTH / 2, bar), (left + _WIDTH / 2, _MARGIN + _HEIGHT)]),
+            _port(left + _WIDTH / 2 + 4, bar - 6, port),
+            _box(topology, name, left, _MARGIN, _WIDTH, notes),
+        ]
+    top = bar + _HEIGHT + _LINK
+    bottom = bar + _HEIGHT
+    for index, (port, name, own_port) in enumerate(columns):
+        left = _left(index)
+        middle = left + _WIDTH / 2
+        parts += [
+            _line([(middle, bar + _HEIGHT), (middle, top)]),
+            _port(middle + 4, bar + _HEIGHT + 14, port),
+            _box(topology, name, left, top, _WIDTH, notes),
+        ]
+        bottom = max(bottom, top + _HEIGHT)
+        if own_port is None:
+            continue
+        parts.append(_port(middle + 4, top - 5, own_port))
+        trunk = left + _INDENT / 2
+        for row, (host_port, host, _) in enumerate(_below(topology, name)):
+            at = top + (row + 1) * (_HEIGHT + _GAP) + _GAP
+            parts += [
+                _line([(trunk, top + _HEIGHT), (trunk, at + _HEIGHT / 2), (left + _INDENT + 12, at + _HEIGHT / 2)]),
+                _port(trunk + 4, at + _HEIGHT / 2 - 4, host_port),
+                _box(topology, host, left + _INDENT + 12, at, _WIDTH - 12, notes),
+            ]
+            bottom = max(bottom, at + _HEIGHT)
+    size = f'width="{width + 2 * _MARGIN:g}" height="{bottom + _MARGIN:g}"'
+    view = f'viewBox="0 0 {width + 2 * _MARGIN:g} {bottom + _MARGIN:g}"'
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" {size} {view} font-family="sans-serif" font-size="13">',
+            f"<title>{escape(topology.name)}</title>",
+            '<rect width="100%" height="100%" fill="white"/>',
+            *parts,
+            "</svg>",
+            "",
+        ]
+    )
+
+
+def _left(column: int) -> float:
+    return _MARGIN + column * (_WIDTH + _INDENT + _GAP)
+
+
+def _box(topology: Topology, name: str, left: float, top: float, width: float, notes: Mapping[str, str]) -> str:
+    node = topology.nodes[name]
+    kind = f"{node.kind}, server" if node.kind == "worker" and name in topology.server_hosts() else node.kind
+    second = notes.get(name, f"{kind} {node.ip}" if node.ip is not None else kind)
+    place = f'x="{left:g}" y="{top:g}" width="{width:g}" height="{_HEIGHT}"'
+    middle = left + width / 2
+    return (
+        f'<rect {place} rx="6" fill={quoteattr(_COLORS[node.kind])} stroke="#567"/>'
+        f'<text x="{middle:g}" y="{top + 19:g}" text-anchor="middle" font-weight="bold">{escape(name)}</text>'
+        f'<text x="{middle:g}" y="{top + 36:g}" text-anchor="middle" font-size="11">{escape(second)}</text>'
+    )
+
+
+def _line(points: list[tuple[float, float]]) -> str:
+    path = " ".join(f"{x:g},{y:g}" for x, y in points)
+    return f'<polyline points="{path}" fill="none" stroke="#567"/>'
+
+
+def _port(left: float, baseline: float, number: int) -> str:
+    return f'<text x="{left:g}" y="{baseline:g}" font-size="11" fill="#567">{number}</text>'
