@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from lanesum_control.client import SwitchConnection
-from lanesum_control.switch import P4RuntimeSwitch
+from lanesum_control.switches.client import SwitchConnection
+from lanesum_control.switches.switch import P4RuntimeSwitch
 from lanesum_fabric.program.pipelines import CompiledPipeline, tofino_pipeline
 from lanesum_fabric.tofino.profiles import PROFILES, TofinoProfile
 from lanesum_lab.builds.checks import COMPILER

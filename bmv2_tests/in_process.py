@@ -9,8 +9,8 @@ import tempfile
 from collections.abc import Iterator, Sequence
 
 from lanesum.protocol import LaneOp
-from lanesum_control.client import SwitchConnection
-from lanesum_control.switch import P4RuntimeSwitch
+from lanesum_control.switches.client import SwitchConnection
+from lanesum_control.switches.switch import P4RuntimeSwitch
 from lanesum_fabric.program.controlled_switch import ControlledSwitch
 from lanesum_fabric.program.pipelines import CompiledPipeline
 from lanesum_switch.dataplane import EmbeddedSwitch

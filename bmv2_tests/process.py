@@ -17,8 +17,8 @@ from pathlib import Path
 
 from lanesum.protocol import LaneOp
 from lanesum.protocol.spec import ETHERNET_BYTES
-from lanesum_control.client import SwitchConnection
-from lanesum_control.switch import P4RuntimeSwitch
+from lanesum_control.switches.client import SwitchConnection
+from lanesum_control.switches.switch import P4RuntimeSwitch
 from lanesum_fabric.program.p4info import P4InfoNames
 from lanesum_fabric.program.pipelines import CompiledPipeline
 from lanesum_fabric.program.switch_job import SWITCH_MAC, HostPort

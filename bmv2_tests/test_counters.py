@@ -10,7 +10,7 @@ import pytest
 
 from lanesum.protocol import LaneOp
 from lanesum.protocol.spec import Flag
-from lanesum_control.switch import MEMBER, RECEIVER, P4RuntimeSwitch
+from lanesum_control.switches.switch import MEMBER, RECEIVER, P4RuntimeSwitch
 from lanesum_fabric.program.switch_job import SWITCH_MAC
 from lanesum_switch.frames import UdpFrame
 

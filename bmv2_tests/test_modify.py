@@ -9,7 +9,7 @@ import dataclasses
 import pytest
 
 from lanesum.protocol import LaneOp
-from lanesum_control.switch import DESCEND, JOB_TABLES, LOOKUP, MEMBER, RECEIVER, P4RuntimeSwitch
+from lanesum_control.switches.switch import DESCEND, JOB_TABLES, LOOKUP, MEMBER, RECEIVER, P4RuntimeSwitch
 from lanesum_fabric.errors import SwitchWriteError
 from lanesum_fabric.program.switch_job import Role
 

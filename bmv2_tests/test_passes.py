@@ -23,8 +23,8 @@ import numpy as np
 import pytest
 
 from lanesum.protocol import Kind, LaneOp, Packet
-from lanesum_control.client import SwitchConnection
-from lanesum_control.switch import P4RuntimeSwitch
+from lanesum_control.switches.client import SwitchConnection
+from lanesum_control.switches.switch import P4RuntimeSwitch
 from lanesum_fabric.program.pipelines import tofino_pipeline
 from lanesum_fabric.program.switch_job import DEFAULT_LEASE_TICKS, NO_ROLE, Member, SwitchJob
 from lanesum_fabric.tofino.profiles import PROFILES as ALL_PROFILES

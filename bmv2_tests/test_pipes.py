@@ -21,10 +21,10 @@ import pytest
 
 from lanesum.protocol import Kind, LaneOp, Packet
 from lanesum.protocol.spec import Flag
-from lanesum_control.client import SwitchConnection
-from lanesum_control.network import Network
-from lanesum_control.placement import place
-from lanesum_control.switch import P4RuntimeSwitch
+from lanesum_control.planner.network import Network
+from lanesum_control.planner.placement import place
+from lanesum_control.switches.client import SwitchConnection
+from lanesum_control.switches.switch import P4RuntimeSwitch
 from lanesum_fabric.program.switch_job import NO_ROLE, HostPort, Role, SwitchJob
 from lanesum_fabric.tofino.chips import PORTS_PER_PIPE, pipe_of
 from lanesum_lab.targets import SwitchTarget

@@ -18,8 +18,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from lanesum_control.client import SwitchConnection
-from lanesum_control.switch import P4RuntimeSwitch
+from lanesum_control.switches.client import SwitchConnection
+from lanesum_control.switches.switch import P4RuntimeSwitch
 from lanesum_fabric.program.pipelines import bmv2_pipeline
 from lanesum_fabric.program.switch_job import HostPort, SwitchJob
 from lanesum_fabric.tofino.profiles import PROFILES

@@ -26,10 +26,10 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 from lanesum.cli.app import COMMANDS, GROUP
-from lanesum_control.controller import Controller, JobRequest
-from lanesum_control.network import Network
-from lanesum_control.remote_server import RemoteServer
-from lanesum_control.service import ControllerService
+from lanesum_control.controller.controller import Controller, JobRequest
+from lanesum_control.controller.service import ControllerService
+from lanesum_control.planner.network import Network
+from lanesum_control.servers.remote_server import RemoteServer
 from lanesum_fabric.protobufs import p4runtime_pb2
 from lanesum_fabric.topology import load
 from tests.paths import ROOT
@@ -173,7 +173,9 @@ def test_modules_of_p4runtime_load_beside_other_protobufs(imports: str) -> None:
 
 
 def test_controller_and_switch_do_not_import_finsys_client() -> None:
-    code = "import sys, lanesum_control.controller, lanesum_switch.p4runtime; sys.exit('finsy' in sys.modules)"
+    code = (
+        "import sys, lanesum_control.controller.controller, lanesum_switch.p4runtime; sys.exit('finsy' in sys.modules)"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
@@ -345,7 +347,7 @@ def shared(index: list[str], environment: Path) -> Path:
 def test_controller_and_other_projects_share_a_process(shared: Path, order: int) -> None:
     """Generated modules register messages in one pool, which refuses a second definition of a name."""
     modules = [
-        "lanesum_control.client",
+        "lanesum_control.switches.client",
         "google.rpc.status_pb2",
         "onnx",
         "opentelemetry.exporter.otlp.proto.grpc.trace_exporter",

@@ -17,8 +17,8 @@ from pathlib import Path
 from lanesum.protocol import spec
 from lanesum.protocol.lanes import Combine, LaneOp, LaneShape
 from lanesum.transport import TransportStats, constants
-from lanesum_control import timeline
 from lanesum_control.cli import configuration, tree
+from lanesum_control.observe import timeline
 from lanesum_fabric.yaml_model import schema_text
 from lanesum_lab import slot_picture, step_picture
 from lanesum_lab.dissector import wireshark_lua

@@ -28,7 +28,7 @@ API = (
     "lanesum.join",
     "lanesum.errors",
     "lanesum.server",
-    "lanesum_control.controller",
+    "lanesum_control.controller.controller",
     "lanesum_fabric.topology",
     "lanesum_switch.api",
 )

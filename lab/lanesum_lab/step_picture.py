@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from lanesum._internal.output_file import write_file
 from lanesum.errors import ConfigurationError
-from lanesum_control import timeline
+from lanesum_control.observe import timeline
 from lanesum_lab.svg import DARK, GREY, head, line, text
 
 #: Name, begin and end of a span, in microseconds.

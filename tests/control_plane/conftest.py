@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from lanesum_control.controller import Controller
-from lanesum_control.leadership import Leadership
-from lanesum_control.postgresql import PostgresqlDatabase, PostgresqlUrl
-from lanesum_control.service import ControllerService
-from lanesum_control.store import Store
+from lanesum_control.controller.controller import Controller
+from lanesum_control.controller.service import ControllerService
+from lanesum_control.state.leadership import Leadership
+from lanesum_control.state.postgresql import PostgresqlDatabase, PostgresqlUrl
+from lanesum_control.state.store import Store
 from tests.control_plane import postgresql_server
 from tests.control_plane.control_fakes import Site
 
@@ -23,8 +23,8 @@ from tests.control_plane.control_fakes import Site
 @pytest.fixture(autouse=True)
 def patient_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait for a switch on a busy machine."""
-    monkeypatch.setattr("lanesum_control.session._ARBITRATION_S", 120.0)
-    monkeypatch.setattr("lanesum_control.bfruntime.session._BIND_S", 120.0)
+    monkeypatch.setattr("lanesum_control.switches.session._ARBITRATION_S", 120.0)
+    monkeypatch.setattr("lanesum_control.switches.bfruntime.session._BIND_S", 120.0)
 
 
 @pytest.fixture

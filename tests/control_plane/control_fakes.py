@@ -11,10 +11,10 @@ from typing import Any
 
 from lanesum.server import ServerJob
 from lanesum.server.jobs import ServerStatus
-from lanesum_control.controller import Controller, JobRequest
+from lanesum_control.controller.controller import Controller, JobRequest
 from lanesum_control.errors import SwitchUnreachableError
-from lanesum_control.network import Network
-from lanesum_control.remote_server import ServerUnreachableError
+from lanesum_control.planner.network import Network
+from lanesum_control.servers.remote_server import ServerUnreachableError
 from lanesum_fabric.errors import SwitchWriteError
 from lanesum_fabric.program.capabilities import EVERYTHING
 from lanesum_fabric.program.switch_job import HostPort, Role, SwitchJob

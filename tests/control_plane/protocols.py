@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lanesum_control.bfruntime.connection import BfRuntimeConnection
-from lanesum_control.client import SwitchConnection
-from lanesum_control.managed import RemoteSwitch
+from lanesum_control.switches.bfruntime.connection import BfRuntimeConnection
+from lanesum_control.switches.client import SwitchConnection
+from lanesum_control.switches.managed import RemoteSwitch
 from lanesum_fabric.program.pipelines import CompiledPipeline, bmv2_pipeline, tofino_pipeline
 from lanesum_switch.bfruntime import BfRuntimeServer
 from lanesum_switch.dataplane import EmbeddedSwitch

@@ -18,9 +18,9 @@ from lanesum import codecs
 from lanesum.server import AggregationServer
 from lanesum.session import Session
 from lanesum.transport.constants import DEFAULT_DEADLINE_S
-from lanesum_control.controller import AdmittedJob, Controller
-from lanesum_control.managed import RemoteSwitch
-from lanesum_control.network import Network
+from lanesum_control.controller.controller import AdmittedJob, Controller
+from lanesum_control.planner.network import Network
+from lanesum_control.switches.managed import RemoteSwitch
 from lanesum_fabric.topology import Topology, available
 from lanesum_fabric.topology.files import parse
 from lanesum_lab import codec_simulation as simulate

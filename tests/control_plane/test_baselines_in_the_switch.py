@@ -14,7 +14,7 @@ import pytest
 
 from lanesum import codecs
 from lanesum.protocol import LaneOp
-from lanesum_control.controller import JobRequest
+from lanesum_control.controller.controller import JobRequest
 from lanesum_fabric.program.pipelines import bmv2_pipeline
 from lanesum_switch.dataplane import EmbeddedSwitch
 from tests.control_plane.sites import HOSTS, SIZE, Site, running, vector

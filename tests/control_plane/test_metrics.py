@@ -31,9 +31,9 @@ from lanesum.server.service import serve
 from lanesum.server.udp import AggregationServer
 from lanesum.transport.stats import TransportStats
 from lanesum_control.cli import controller as controller_command
-from lanesum_control.controller import Controller
-from lanesum_control.samples import controller_samples
-from lanesum_control.worker_reports import COUNTS
+from lanesum_control.controller.controller import Controller
+from lanesum_control.controller.samples import controller_samples
+from lanesum_control.jobs.worker_reports import COUNTS
 from lanesum_fabric.metrics import endpoint as endpoint_module
 from lanesum_fabric.metrics import exporters
 from lanesum_fabric.metrics.endpoint import MAX_CONNECTIONS_OF_HOST, MetricsEndpoint
@@ -332,7 +332,7 @@ def test_endpoint_ends_a_slow_connection(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_endpoint_with_tls_answers_operators_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lanesum_control import certs
+    from lanesum_control.security import certs
 
     monkeypatch.setenv("LANESUM_TLS", "")
     monkeypatch.setenv("GRPC_VERBOSITY", "ERROR")

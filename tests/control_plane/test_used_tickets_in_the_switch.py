@@ -13,7 +13,7 @@ import pytest
 from lanesum.transport import JobTicket, udp
 from lanesum.transport.errors import UsedTicketError
 from lanesum.transport.opening import Opening
-from lanesum_control.controller import JobRequest
+from lanesum_control.controller.controller import JobRequest
 from lanesum_fabric.program.pipelines import bmv2_pipeline
 from lanesum_switch.dataplane import EmbeddedSwitch
 from tests.control_plane.sites import HOSTS, Site, running

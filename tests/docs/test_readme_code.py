@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from lanesum.server import AggregationServer
-from lanesum_control.controller import Controller, JobRequest
-from lanesum_control.network import Network
-from lanesum_control.service import ControllerService
+from lanesum_control.controller.controller import Controller, JobRequest
+from lanesum_control.controller.service import ControllerService
+from lanesum_control.planner.network import Network
 from lanesum_fabric.topology import load
 from lanesum_fabric.topology.drawing import svg
 from tests.paths import ROOT

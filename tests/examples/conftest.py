@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from lanesum.server import AggregationServer
-from lanesum_control.controller import Controller, JobRequest
-from lanesum_control.network import Network
-from lanesum_control.service import ControllerService
+from lanesum_control.controller.controller import Controller, JobRequest
+from lanesum_control.controller.service import ControllerService
+from lanesum_control.planner.network import Network
 from lanesum_fabric.topology import load
 from tests.paths import ROOT
 

@@ -30,8 +30,8 @@ from lanesum.server.quorum_results import QuorumResultCache
 from lanesum.transport import JobTicket
 from lanesum_control.cli import configuration
 from lanesum_control.errors import StoreError
-from lanesum_control.network import Network
-from lanesum_control.store import Store
+from lanesum_control.planner.network import Network
+from lanesum_control.state.store import Store
 from lanesum_fabric import topology
 from lanesum_fabric.program.pipelines import bmv2_pipeline, tofino_pipeline
 from lanesum_fabric.topology import containerlab, drawing

@@ -14,8 +14,8 @@ import pytest
 from lanesum import logs
 from lanesum.errors import ConfigurationError
 from lanesum.rpc.caller import Caller, Role
-from lanesum_control.events import EventLog, log_event
-from lanesum_control.store import Store
+from lanesum_control.state.events import EventLog, log_event
+from lanesum_control.state.store import Store
 
 LOGGER = logging.getLogger("lanesum.test")
 

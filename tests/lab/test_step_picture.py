@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from lanesum.errors import ConfigurationError
-from lanesum_control import timeline
+from lanesum_control.observe import timeline
 from lanesum_lab import step_picture
-from tests.control_plane.test_trace import check_format
+from tests.control_plane.observe.test_trace import check_format
 from tests.paths import ROOT
 
 TRACE = ROOT / "docs" / "pictures" / "step.json"

@@ -11,7 +11,7 @@ _CONTROL = "control_plane/lanesum_control"
 PLACEMENT = (
     *bugs(
         "placement",
-        f"{_CONTROL}/placement.py",
+        f"{_CONTROL}/planner/placement.py",
         ("a rack's switch sums although it is not available", "elif rack.switch in unavailable:", "elif False:"),
         (
             "a single switch does not know of the quorum",
@@ -35,7 +35,7 @@ PLACEMENT = (
     ),
     *bugs(
         "placement",
-        f"{_CONTROL}/planning.py",
+        f"{_CONTROL}/planner/planning.py",
         ("the upper switch sums operations that no rack sums", "left &= set(done[assignment.switch])", "pass"),
         (
             "a shared slot range is used as an own one",
@@ -50,7 +50,7 @@ PLACEMENT = (
     ),
     *bugs(
         "placement",
-        f"{_CONTROL}/network.py",
+        f"{_CONTROL}/planner/network.py",
         (
             "the server beside the upper switch is bypassed",
             "return None if self.beside_upper else self.seen",
@@ -70,15 +70,8 @@ PLACEMENT = (
 QUOTAS = (
     *bugs(
         "quotas",
-        f"{_CONTROL}/quotas.py",
+        f"{_CONTROL}/planner/quotas.py",
         ("a share of 0 is accepted", "if not 0 < self.share <= 1:", "if not 0 <= self.share <= 1:"),
-        (
-            "admissions are saved beyond a minute",
-            "min(self._per_minute, left + (now - since) * rate)",
-            "left + (now - since) * rate",
-        ),
-        ("an admission is taken with a part of a token", "if left < 1:", "if left <= 0:"),
-        ("a tenant has one job too many", "if len(jobs) > quota.jobs:", "if len(jobs) > quota.jobs + 1:"),
         ("the last entry of a table is not used", "if used + count > size:", "if used + count >= size:"),
         ("a tenant fills a switch", "if tenant is not None and its + count > part:", "if False:"),
         (
@@ -86,11 +79,22 @@ QUOTAS = (
             '"receiver": hosts if by_pipe else len(assignment.members),',
             '"receiver": len(assignment.members),',
         ),
+    ),
+    *bugs(
+        "quotas",
+        f"{_CONTROL}/jobs/tenants.py",
+        (
+            "admissions are saved beyond a minute",
+            "min(self._per_minute, left + (now - since) * rate)",
+            "left + (now - since) * rate",
+        ),
+        ("an admission is taken with a part of a token", "if left < 1:", "if left <= 0:"),
+        ("a tenant has one job too many", "if len(jobs) > quota.jobs:", "if len(jobs) > quota.jobs + 1:"),
         ("streams of workers are not limited", "if streams > limit:", "if False:"),
     ),
     *bugs(
         "quotas",
-        f"{_CONTROL}/allocation.py",
+        f"{_CONTROL}/planner/allocation.py",
         (
             "adjacent ranges overlap",
             "self.base < other.end and other.base < self.end",
@@ -124,7 +128,7 @@ QUOTAS = (
 SWITCHES = (
     *bugs(
         "reconcile",
-        f"{_CONTROL}/reconcile.py",
+        f"{_CONTROL}/switches/reconcile.py",
         (
             "a changed multicast group stays",
             "again = [item for item in changed if item.kind in (MEMBER, _GROUP)]",
@@ -150,7 +154,7 @@ SWITCHES = (
     ),
     *bugs(
         "reconcile",
-        f"{_CONTROL}/moved_sums.py",
+        f"{_CONTROL}/controller/moved_sums.py",
         (
             "sums are back although no switch sums them",
             "(known.keys() - reasons.keys()) & summing",
@@ -164,7 +168,7 @@ SWITCHES = (
     ),
     *bugs(
         "reconcile",
-        f"{_CONTROL}/session.py",
+        f"{_CONTROL}/switches/session.py",
         (
             "a mastership that was lost meanwhile counts",
             "self.was_primary &= is_primary",
@@ -178,7 +182,7 @@ SWITCHES = (
     ),
     *bugs(
         "reconcile",
-        f"{_CONTROL}/managed.py",
+        f"{_CONTROL}/switches/managed.py",
         (
             "a restarted switch is taken for programmed",
             "        if not connection.runs(self._pipeline):\n            raise",
@@ -192,7 +196,7 @@ SWITCHES = (
     ),
     *bugs(
         "reconcile",
-        f"{_CONTROL}/controlled_server.py",
+        f"{_CONTROL}/servers/controlled_server.py",
         (
             "a server keeps the part of a job that it refused",
             "link.forget(job.job)  # a full disk",
@@ -206,7 +210,7 @@ SWITCHES = (
     ),
     *bugs(
         "reconcile",
-        f"{_CONTROL}/deployment.py",
+        f"{_CONTROL}/controller/deployment.py",
         ("a switch that returns is not asked again", "self._plans.forget(name)", "pass"),
     ),
 )
@@ -214,7 +218,7 @@ SWITCHES = (
 STORE = (
     *bugs(
         "store",
-        f"{_CONTROL}/store.py",
+        f"{_CONTROL}/state/store.py",
         ("a ticket of no worker is read", "if not 0 <= worker < len(jobs[number].request.workers):", "if worker < 0:"),
         (
             "the members of a removed job stay",
@@ -233,7 +237,7 @@ STORE = (
     ),
     *bugs(
         "store",
-        f"{_CONTROL}/state_schema.py",
+        f"{_CONTROL}/state/schema.py",
         (
             "a state of a later version is read",
             "if OLDEST_VERSION <= version <= SCHEMA_VERSION:",
@@ -257,13 +261,13 @@ STORE = (
     ),
     *bugs(
         "store",
-        f"{_CONTROL}/events.py",
+        f"{_CONTROL}/state/events.py",
         ("tenants see no admission", "number >= (SELECT first_event", "number > (SELECT first_event"),
         ("the latest events come first", 'LIMIT ?", *(of or ()), limit)[::-1]', 'LIMIT ?", *(of or ()), limit)'),
     ),
     *bugs(
         "standby",
-        f"{_CONTROL}/leadership.py",
+        f"{_CONTROL}/state/leadership.py",
         ("two leaders have one term", "greatest(term + 1, ?)", "greatest(term, ?)"),
         (
             "a lease is taken before its end",
@@ -278,7 +282,7 @@ STORE = (
     ),
     *bugs(
         "standby",
-        f"{_CONTROL}/postgresql.py",
+        f"{_CONTROL}/state/postgresql.py",
         (
             "a commit without an answer keeps the leadership",
             "isinstance(error, driver.PostgresConnectionError) or not",
@@ -290,7 +294,7 @@ STORE = (
 ACCESS = (
     *bugs(
         "access",
-        f"{_CONTROL}/access.py",
+        f"{_CONTROL}/security/access.py",
         (
             "a worker takes over the place of another run",
             "takes_over = caller.role is Role.WORKER and",
@@ -320,7 +324,7 @@ ACCESS = (
     ),
     *bugs(
         "access",
-        f"{_CONTROL}/tokens.py",
+        f"{_CONTROL}/security/tokens.py",
         ("the second line of a caller counts", "if match is None or match[1] in found:", "if match is None:"),
         (
             "a token file of the same second is not read again",
@@ -335,7 +339,7 @@ ACCESS = (
     ),
     *bugs(
         "access",
-        f"{_CONTROL}/certs.py",
+        f"{_CONTROL}/security/certs.py",
         (
             "every certificate is an authority",
             "x509.BasicConstraints(ca=False, path_length=None)",
@@ -362,7 +366,7 @@ ACCESS = (
 ADMISSION = (
     *bugs(
         "admission",
-        f"{_CONTROL}/jobs.py",
+        f"{_CONTROL}/jobs/records.py",
         ("a job names a host twice", "if len(set(self.workers)) != len(self.workers):", "if False:"),
         ("a token hash has a suffix", 're.fullmatch("([0-9a-f]{64})?"', 're.match("([0-9a-f]{64})?"'),
         (
@@ -384,7 +388,7 @@ ADMISSION = (
     ),
     *bugs(
         "admission",
-        f"{_CONTROL}/controller.py",
+        f"{_CONTROL}/controller/controller.py",
         (
             "a tenant takes the job of another one",
             "if caller.role is not Role.OPERATOR and caller.name != job.owner:",
@@ -401,7 +405,7 @@ ADMISSION = (
     ),
     *bugs(
         "admission",
-        f"{_CONTROL}/deployment.py",
+        f"{_CONTROL}/controller/deployment.py",
         (
             "a job has the name of a switch",
             "if name in parts:",
@@ -411,13 +415,13 @@ ADMISSION = (
     ),
     *bugs(
         "admission",
-        f"{_CONTROL}/service.py",
+        f"{_CONTROL}/controller/service.py",
         ("text has a NUL character", 'if "\\0" in str(value):', "if False:"),
         ("a time beyond 64 bits is asked for", " or abs(since_s) >= 1 << 63:", ":"),
     ),
     *bugs(
         "admission",
-        f"{_CONTROL}/joining.py",
+        f"{_CONTROL}/jobs/joining.py",
         (
             "a living worker is replaced before the start",
             "(silent_s > CLAIM_LAPSE_S and not alive)",
@@ -429,7 +433,7 @@ ADMISSION = (
     ),
     *bugs(
         "admission",
-        f"{_CONTROL}/liveness.py",
+        f"{_CONTROL}/jobs/liveness.py",
         ("a worker has one stream too few", "streams[:-STREAMS_PER_WORKER]", "streams[: 1 - STREAMS_PER_WORKER]"),
         (
             "a worker that failed lives again",
@@ -446,7 +450,7 @@ ADMISSION = (
     ),
     *bugs(
         "admission",
-        f"{_CONTROL}/workers.py",
+        f"{_CONTROL}/controller/workers.py",
         (
             "a stream of an earlier incarnation keeps a job",
             "is not None and job.incarnation.tag == watch.key[1]:",

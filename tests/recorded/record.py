@@ -27,10 +27,10 @@ from lanesum.rpc.caller import Caller, Role
 from lanesum.server import ServerJob
 from lanesum.server.native_aggregator import make_aggregator
 from lanesum.transport.ticket import JobTicket
-from lanesum_control.jobs import Taken
-from lanesum_control.service import ControllerService
-from lanesum_control.state_schema import SCHEMA_VERSION
-from lanesum_control.store import Store
+from lanesum_control.controller.service import ControllerService
+from lanesum_control.jobs.records import Taken
+from lanesum_control.state.schema import SCHEMA_VERSION
+from lanesum_control.state.store import Store
 from tests.command_line import invoke
 from tests.control_plane.control_fakes import Site, request
 from tests.host.server.contributions import Workers, flat, racks, served

@@ -12,7 +12,7 @@ import pytest
 from lanesum.rpc import controller as rpc
 from lanesum.rpc import json_grpc
 from lanesum.transport.ticket import JobTicket
-from lanesum_control.service import ControllerService
+from lanesum_control.controller.service import ControllerService
 from tests.control_plane.control_fakes import Site
 from tests.recorded.record import CALLS_VERSION, FOLDER
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from lanesum_control.backup import back_up, restore
 from lanesum_control.errors import SchemaError, StoreError
-from lanesum_control.events import EventLog
-from lanesum_control.state_schema import OLDEST_VERSION, SCHEMA_VERSION
-from lanesum_control.store import Store
+from lanesum_control.state.backup import back_up, restore
+from lanesum_control.state.events import EventLog
+from lanesum_control.state.schema import OLDEST_VERSION, SCHEMA_VERSION
+from lanesum_control.state.store import Store
 from tests.control_plane.control_fakes import Site
 from tests.recorded.record import FOLDER
 

@@ -22,7 +22,7 @@ Days = Annotated[int, typer.Option(min=1, help="Days until the certificates expi
 @app.command()
 def init(folder: Folder, host: Host = None, days: Days = 365) -> None:
     """Make an authority, and certificates for controller, server, switch, operator and worker."""
-    from lanesum_control import certs
+    from lanesum_control.security import certs
 
     for made in certs.init(folder, host or [], days):
         typer.echo(made)
@@ -37,7 +37,7 @@ def issue(
     days: Days = 365,
 ) -> None:
     """Issue a certificate, or renew it: services read theirs again."""
-    from lanesum_control.certs import Authority
+    from lanesum_control.security.certs import Authority
 
     typer.echo(Authority(folder).issue(name, role, hosts=host or [], days=days))
 

@@ -18,13 +18,13 @@ from lanesum.cli.signals import READY, raise_file_limit, serve_until_signal
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, FULL_ACCUMULATOR_WORDS, MAX_WORDS
 from lanesum.server.service import DEFAULT_CONTROL
-from lanesum_control.quotas import DEFAULT_QUOTA, TenantQuota
+from lanesum_control.planner.quotas import DEFAULT_QUOTA, TenantQuota
 from lanesum_fabric.cli.options import DEFAULT_CONTROLLER, Insecure, LogFormat, Loopback, Metrics, Tls, Topology
 from lanesum_fabric.cli.typer_main import typer_main
 from lanesum_fabric.program.switch_job import DEFAULT_MARK_ABOVE
 
 if TYPE_CHECKING:
-    from lanesum_control.events import Event
+    from lanesum_control.state.events import Event
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -142,21 +142,21 @@ def controller(
     if context.invoked_subcommand is not None:
         return
     from lanesum.rpc.tls import UNIX, credentials_for
-    from lanesum_control.access import Access
-    from lanesum_control.client import DEFAULT_CONNECT_TIMEOUT_S
-    from lanesum_control.controller import Controller
-    from lanesum_control.events import EventLog, log_event
-    from lanesum_control.leadership import Leadership
-    from lanesum_control.managed import RemoteSwitch
-    from lanesum_control.monitor import Monitor
-    from lanesum_control.network import Network
-    from lanesum_control.opentelemetry import CallSpans
-    from lanesum_control.postgresql import PostgresqlDatabase, PostgresqlUrl, state_at
-    from lanesum_control.samples import controller_samples
-    from lanesum_control.service import ControllerService
-    from lanesum_control.store import Store
-    from lanesum_control.tokens import TokenFile
-    from lanesum_control.watched_server import WatchedServer
+    from lanesum_control.controller.controller import Controller
+    from lanesum_control.controller.monitor import Monitor
+    from lanesum_control.controller.samples import controller_samples
+    from lanesum_control.controller.service import ControllerService
+    from lanesum_control.observe.opentelemetry import CallSpans
+    from lanesum_control.planner.network import Network
+    from lanesum_control.security.access import Access
+    from lanesum_control.security.tokens import TokenFile
+    from lanesum_control.servers.watched_server import WatchedServer
+    from lanesum_control.state.events import EventLog, log_event
+    from lanesum_control.state.leadership import Leadership
+    from lanesum_control.state.postgresql import PostgresqlDatabase, PostgresqlUrl, state_at
+    from lanesum_control.state.store import Store
+    from lanesum_control.switches.client import DEFAULT_CONNECT_TIMEOUT_S
+    from lanesum_control.switches.managed import RemoteSwitch
     from lanesum_fabric.bfruntime.ports import PortSettings
     from lanesum_fabric.metrics.endpoint import MetricsEndpoint
     from lanesum_fabric.program.pipelines import bmv2_pipeline, tofino_pipeline
@@ -260,8 +260,8 @@ def backup(
     insecure: InsecureDatabase = False,
 ) -> None:
     """Write a consistent copy of a controller's state, also while the controller runs."""
-    from lanesum_control.backup import back_up
-    from lanesum_control.postgresql import state_at
+    from lanesum_control.state.backup import back_up
+    from lanesum_control.state.postgresql import state_at
 
     back_up(state_at(state, insecure=insecure), out)
 
@@ -275,8 +275,8 @@ def restore(
     insecure: InsecureDatabase = False,
 ) -> None:
     """Write the state of a controller from a backup; every job begins a new incarnation."""
-    from lanesum_control.backup import restore as restore_state
-    from lanesum_control.postgresql import state_at
+    from lanesum_control.state.backup import restore as restore_state
+    from lanesum_control.state.postgresql import state_at
 
     count = restore_state(backup, state_at(state, insecure=insecure))
     typer.echo(f"{count} jobs restored to {state}")
@@ -329,7 +329,7 @@ def _server_addresses(options: list[str]) -> list[str]:
 
 def _switch_addresses(names: list[str], options: list[str]) -> dict[str, str]:
     """Return the address by switch. Raises ConfigurationError."""
-    from lanesum_control.protocols import check_address
+    from lanesum_control.switches.protocols import check_address
 
     addresses: dict[str, str] = {}
     for option in options:

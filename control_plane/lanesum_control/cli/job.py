@@ -21,10 +21,11 @@ from rich.text import Text
 from lanesum._internal.output_file import write_file
 from lanesum.errors import ConfigurationError
 from lanesum.rpc import controller as rpc
-from lanesum_control import opentelemetry, timeline, tokens, traces
 from lanesum_control.cli import top
 from lanesum_control.cli.console import console
-from lanesum_control.jobs import DEFAULT_SLOTS, DEFAULT_SLOTS_WITHOUT_SWITCH
+from lanesum_control.jobs.records import DEFAULT_SLOTS, DEFAULT_SLOTS_WITHOUT_SWITCH
+from lanesum_control.observe import opentelemetry, timeline, traces
+from lanesum_control.security import tokens
 from lanesum_fabric.cli.options import DEFAULT_CONTROLLER, Controller
 from lanesum_fabric.cli.typer_main import typer_main
 
@@ -195,7 +196,7 @@ def events(
     as_json: Json = False,
 ) -> None:
     """Print the events of switches, servers and jobs, with the callers that caused them."""
-    from lanesum_control.events import Event
+    from lanesum_control.state.events import Event
 
     found = _events(controller, {} if since is None else _since(since, time.time()))
     if as_json:

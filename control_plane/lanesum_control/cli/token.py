@@ -12,7 +12,7 @@ import typer
 
 from lanesum.errors import ConfigurationError
 from lanesum.rpc.caller import Role
-from lanesum_control import tokens
+from lanesum_control.security import tokens
 from lanesum_fabric.cli.typer_main import typer_main
 
 app = typer.Typer(help="Give and withdraw tokens of operators and tenants.", no_args_is_help=True)

@@ -17,7 +17,7 @@ from lanesum.doctor.finding import Finding, note, ok, problem
 from lanesum.errors import LanesumError
 from lanesum.rpc import controller as rpc
 from lanesum_control.doctor import hops, job_reasons, machine, site
-from lanesum_control.live_view import Poll
+from lanesum_control.observe.live_view import Poll
 from lanesum_fabric import resources
 from lanesum_fabric.program.manifest import COMPILER, MANIFEST, sha256
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import grpc
 
-from lanesum_control.client import key_of
+from lanesum_control.switches.client import key_of
 from lanesum_fabric.protobufs import code_pb2
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_fabric.protobufs.p4.v1 import p4runtime_pb2_grpc

@@ -67,7 +67,7 @@ class Measured:
 
 def measure(settings: Settings) -> dict[str, Measured]:
     """Return the times without TLS (``plain``) and with it (``mutual``)."""
-    from lanesum_control import certs
+    from lanesum_control.security import certs
 
     measured = {name: Measured([], []) for name in ("plain", "mutual")}
     with tempfile.TemporaryDirectory(prefix="lanesum-") as folder:

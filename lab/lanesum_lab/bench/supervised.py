@@ -20,8 +20,8 @@ import grpc
 import yaml
 
 from lanesum.rpc import controller as rpc
-from lanesum_control.client import DEFAULT_ELECTION_ID
-from lanesum_control.remote_server import RemoteServer, ServerError
+from lanesum_control.servers.remote_server import RemoteServer, ServerError
+from lanesum_control.switches.client import DEFAULT_ELECTION_ID
 from lanesum_fabric.program.controlled_switch import DEFAULT_DEVICE_ID
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_fabric.protobufs.p4.v1 import p4runtime_pb2_grpc

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from lanesum.protocol import LaneOp
-from lanesum_control.client import SwitchConnection
-from lanesum_control.switch import P4RuntimeSwitch
+from lanesum_control.switches.client import SwitchConnection
+from lanesum_control.switches.switch import P4RuntimeSwitch
 from lanesum_fabric.program.controlled_switch import DEFAULT_DEVICE_ID
 from lanesum_fabric.program.pipelines import bmv2_pipeline
 from lanesum_fabric.topology import load

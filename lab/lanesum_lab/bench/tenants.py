@@ -21,8 +21,8 @@ from lanesum import environment
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, WORD_BYTES
 from lanesum.rpc.caller import Role
-from lanesum_control import tokens
-from lanesum_control.quotas import DEFAULT_QUOTA
+from lanesum_control.planner.quotas import DEFAULT_QUOTA
+from lanesum_control.security import tokens
 from lanesum_lab.bench.admitter import AdmitDone, AdmitTask
 from lanesum_lab.bench.cores import pinned, split_cores
 from lanesum_lab.bench.errors import BenchError

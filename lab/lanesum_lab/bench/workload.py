@@ -11,10 +11,10 @@ import numpy as np
 
 from lanesum.protocol import ChunkBatch, Header, LaneOp
 from lanesum.protocol.spec import UDP_PORT
-from lanesum_control.controlled_server import NoServer
-from lanesum_control.controller import AdmittedJob, Controller, JobRequest
-from lanesum_control.managed import InProcessSwitch
-from lanesum_control.network import Network
+from lanesum_control.controller.controller import AdmittedJob, Controller, JobRequest
+from lanesum_control.planner.network import Network
+from lanesum_control.servers.controlled_server import NoServer
+from lanesum_control.switches.managed import InProcessSwitch
 from lanesum_fabric.program.controlled_switch import ControlledSwitch
 from lanesum_fabric.program.switch_job import SWITCH_MAC
 from lanesum_fabric.topology import Topology

@@ -11,8 +11,8 @@ from typing import Any
 
 from lanesum.rpc import controller as rpc
 from lanesum.server.jobs import ServerStatus
-from lanesum_control.controlled_server import packets_as_of_a_switch
-from lanesum_control.remote_server import ServerError
+from lanesum_control.servers.controlled_server import packets_as_of_a_switch
+from lanesum_control.servers.remote_server import ServerError
 from lanesum_switch.faults.topology_names import CONTROLLER
 
 FINAL_STATUS_TIMEOUT_S = 2.0  # a kill waits for no longer

@@ -19,7 +19,7 @@ from lanesum import codecs
 from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.transport.constants import DEFAULT_DEADLINE_S
 from lanesum_control.errors import AdmissionError
-from lanesum_control.jobs import DEFAULT_SLOTS
+from lanesum_control.jobs.records import DEFAULT_SLOTS
 from lanesum_fabric.topology import Topology, load
 from lanesum_lab import rate_limit, targets, veth
 from lanesum_lab.run.link_rate import line_rate_mbit

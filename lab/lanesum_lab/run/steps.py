@@ -11,7 +11,7 @@ from typing import Any
 
 from lanesum.launch.supervisor import Child
 from lanesum.rpc import controller as rpc
-from lanesum_control.remote_server import RemoteServer
+from lanesum_control.servers.remote_server import RemoteServer
 from lanesum_lab.run import commands
 from lanesum_lab.run.commands import Scratch
 from lanesum_lab.run.outcome import FINAL_STATUS_TIMEOUT_S, CounterTotals, Outcome

@@ -15,7 +15,7 @@ import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from lanesum.errors import ConfigurationError
-from lanesum_control.recirculation import check_ports, recirculation_ports
+from lanesum_control.switches.recirculation import check_ports, recirculation_ports
 from lanesum_fabric.errors import PipelineError
 from lanesum_fabric.program.pipelines import TOFINO_BUILD_FOLDER, tofino_pipeline
 from lanesum_fabric.resources import checkout_root

@@ -16,7 +16,7 @@ import pytest
 from lanesum.cli import server
 from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.server.service import DEFAULT_CONTROL
-from lanesum_control.network import Network
+from lanesum_control.planner.network import Network
 from lanesum_fabric.topology import load
 
 

@@ -27,9 +27,9 @@ from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.launch import launcher
 from lanesum.server import AggregationServer
 from lanesum_control import launch_parts as parts
-from lanesum_control.controller import Controller
-from lanesum_control.network import Network
-from lanesum_control.service import ControllerService
+from lanesum_control.controller.controller import Controller
+from lanesum_control.controller.service import ControllerService
+from lanesum_control.planner.network import Network
 from lanesum_fabric.topology import load
 from tests.command_line import invoke
 from tests.waiting import wait_until

@@ -19,7 +19,7 @@ from lanesum.rpc.serving import JsonService
 from lanesum.server import AggregationServer
 from lanesum.server.jobs import ServerJob, ServerStatus
 from lanesum.server.service import ADMIT, REMOVE, SERVICE, STATUS, ServerService, serve
-from lanesum_control.remote_server import RemoteServer, ServerError, ServerUnreachableError
+from lanesum_control.servers.remote_server import RemoteServer, ServerError, ServerUnreachableError
 from tests.host.server.contributions import Workers, flat, racks, served
 from tests.raw_http2 import RawPeer, headers
 

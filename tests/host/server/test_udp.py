@@ -29,7 +29,7 @@ from lanesum.protocol.spec import Flag, Kind
 from lanesum.server import AggregationServer, MemberIndex, ServerJob, loops
 from lanesum.server.loops import NativeServerLoop, Offload
 from lanesum.server.service import serve
-from lanesum_control.remote_server import RemoteServer
+from lanesum_control.servers.remote_server import RemoteServer
 from tests.host.server.contributions import Workers, served
 
 pytestmark = pytest.mark.usefixtures("implementation")

@@ -10,9 +10,9 @@ import os
 from collections.abc import Iterator, Mapping
 
 from lanesum.server import AggregationServer
-from lanesum_control.controller import Controller, JobRequest
-from lanesum_control.network import Network
-from lanesum_control.service import ControllerService
+from lanesum_control.controller.controller import Controller, JobRequest
+from lanesum_control.controller.service import ControllerService
+from lanesum_control.planner.network import Network
 from lanesum_fabric.topology import load
 
 HOSTS = ("w1", "w2", "w3", "w4")

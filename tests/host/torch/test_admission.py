@@ -24,9 +24,9 @@ import lanesum.torch
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.rpc import controller as rpc
 from lanesum.server import AggregationServer
-from lanesum_control.controller import Controller, JobRequest
-from lanesum_control.network import Network
-from lanesum_control.service import ControllerService
+from lanesum_control.controller.controller import Controller, JobRequest
+from lanesum_control.controller.service import ControllerService
+from lanesum_control.planner.network import Network
 from lanesum_fabric.topology import load
 from tests.host.torch.ranks import Ranks
 

@@ -29,7 +29,7 @@ from lanesum.join import NotReadyError
 from lanesum.torch import process_group
 from lanesum.torch.process_group import LanesumProcessGroup
 from lanesum.transport.errors import MismatchError
-from lanesum_control.controller import JobRequest
+from lanesum_control.controller.controller import JobRequest
 from tests.host.torch.controllers import controlled, environment
 from tests.host.torch.ranks import Ranks, free_ports
 from tests.paths import ROOT

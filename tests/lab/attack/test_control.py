@@ -28,12 +28,12 @@ from lanesum.rpc.limits import Limits
 from lanesum.server import AggregationServer
 from lanesum.server import service as server_service
 from lanesum.server.service import ServerService
-from lanesum_control.controller import Controller, JobRequest
-from lanesum_control.jobs import Taken
-from lanesum_control.managed import RemoteSwitch
-from lanesum_control.network import Network
-from lanesum_control.service import ControllerService
-from lanesum_control.switch import JOB_TABLES
+from lanesum_control.controller.controller import Controller, JobRequest
+from lanesum_control.controller.service import ControllerService
+from lanesum_control.jobs.records import Taken
+from lanesum_control.planner.network import Network
+from lanesum_control.switches.managed import RemoteSwitch
+from lanesum_control.switches.switch import JOB_TABLES
 from lanesum_fabric.program.pipelines import bmv2_pipeline
 from lanesum_fabric.topology import load
 from lanesum_switch.dataplane import EmbeddedSwitch

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 
-from lanesum_control.client import SwitchConnection
-from lanesum_control.switch import P4RuntimeSwitch
+from lanesum_control.switches.client import SwitchConnection
+from lanesum_control.switches.switch import P4RuntimeSwitch
 from lanesum_fabric.program.pipelines import tofino_pipeline
 from lanesum_fabric.topology import Topology
 from lanesum_lab.veth import inside, obstacle, switch_interface, wait_for_links

@@ -25,9 +25,9 @@ from lanesum.rpc import controller as rpc
 from lanesum.server import AggregationServer
 from lanesum.session import Session
 from lanesum.transport.errors import MismatchError, SessionClosedError
-from lanesum_control.controller import Controller
-from lanesum_control.network import Network
-from lanesum_control.service import ControllerService
+from lanesum_control.controller.controller import Controller
+from lanesum_control.controller.service import ControllerService
+from lanesum_control.planner.network import Network
 from lanesum_fabric.topology import load
 from lanesum_lab.baselines.thc_paper.codec import PaperTHC
 

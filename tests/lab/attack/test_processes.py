@@ -33,9 +33,9 @@ from lanesum.protocol.spec import UDP_PORT
 from lanesum.server import AggregationServer
 from lanesum.transport import JobTicket
 from lanesum.transport.udp import UdpTransport
-from lanesum_control.controller import Controller, JobRequest
-from lanesum_control.managed import RemoteSwitch
-from lanesum_control.network import Network
+from lanesum_control.controller.controller import Controller, JobRequest
+from lanesum_control.planner.network import Network
+from lanesum_control.switches.managed import RemoteSwitch
 from lanesum_fabric.program.pipelines import bmv2_pipeline
 from lanesum_fabric.program.switch_job import SWITCH_MAC
 from lanesum_fabric.topology import Topology, load

@@ -23,10 +23,10 @@ from bmv2_tests.target import Clock
 from lanesum.protocol import Header, LaneOp
 from lanesum.server import ServerJob
 from lanesum.transport import JobTicket
-from lanesum_control.controlled_server import NoServer
-from lanesum_control.controller import AdmittedJob, Controller, JobRequest
-from lanesum_control.managed import InProcessSwitch
-from lanesum_control.network import Network
+from lanesum_control.controller.controller import AdmittedJob, Controller, JobRequest
+from lanesum_control.planner.network import Network
+from lanesum_control.servers.controlled_server import NoServer
+from lanesum_control.switches.managed import InProcessSwitch
 from lanesum_fabric.program.switch_job import HostPort
 from lanesum_fabric.topology import load
 from lanesum_lab.attack import kinds as attack

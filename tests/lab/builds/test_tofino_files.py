@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from google.protobuf import text_format
 
-from lanesum_control.recirculation import check_ports
-from lanesum_control.switch import BOUND, DECISION_TABLES, HOST_TABLES, JOB_TABLES
+from lanesum_control.switches.recirculation import check_ports
+from lanesum_control.switches.switch import BOUND, DECISION_TABLES, HOST_TABLES, JOB_TABLES
 from lanesum_fabric.program.capabilities import COMBINE, CPU_PORT, ICMP, MEMBER
 from lanesum_fabric.program.manifest import MANIFEST, source_files
 from lanesum_fabric.program.pipelines import TOFINO_BUILD_FOLDER, bmv2_pipeline, tofino_pipeline

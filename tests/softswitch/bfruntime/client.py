@@ -15,7 +15,7 @@ from typing import Any
 import grpc
 import pytest
 
-from lanesum_control.bfruntime.connection import forwarding_config
+from lanesum_control.switches.bfruntime.connection import forwarding_config
 from lanesum_fabric.bfruntime import messages
 from lanesum_fabric.bfruntime.description import Description
 from lanesum_fabric.program.pipelines import tofino_pipeline

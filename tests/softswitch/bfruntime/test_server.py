@@ -11,7 +11,7 @@ from typing import Any
 import grpc
 import pytest
 
-from lanesum_control.bfruntime.connection import forwarding_config
+from lanesum_control.switches.bfruntime.connection import forwarding_config
 from lanesum_fabric.bfruntime import messages
 from lanesum_switch.bfruntime import agent
 from lanesum_switch.p4runtime.server import LIMITS

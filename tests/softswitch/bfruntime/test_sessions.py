@@ -10,7 +10,7 @@ import tempfile
 import grpc
 import pytest
 
-from lanesum_control.bfruntime.connection import forwarding_config
+from lanesum_control.switches.bfruntime.connection import forwarding_config
 from lanesum_fabric.bfruntime import messages
 from lanesum_switch.bfruntime import BfRuntimeServer
 from lanesum_switch.tna.switch import TofinoSwitch

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lanesum_control.client import SwitchConnection
+from lanesum_control.switches.client import SwitchConnection
 from lanesum_fabric.errors import PipelineError, SwitchWriteError
 from lanesum_fabric.program.pipelines import CompiledPipeline
 from lanesum_fabric.protobufs import p4runtime_pb2

@@ -1,0 +1,81 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""State of all parts of a controller, for ``lanesum doctor``."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from lanesum.protocol.spec import HEADER_BYTES, IPV4_BYTES, UDP_BYTES, VERSION, WORD_BYTES
+from lanesum_control.planner.allocation import Ranges
+from lanesum_control.planner.network import Network
+from lanesum_control.servers.controlled_server import ServerLinks
+from lanesum_control.servers.remote_server import ServerError
+from lanesum_control.switches.fleet import Fleet
+from lanesum_fabric.program.switch_job import SwitchJob
+
+
+def examine(
+    network: Network,
+    fleet: Fleet,
+    links: ServerLinks,
+    ranges: Ranges,
+    wanted: Mapping[str, Mapping[int, SwitchJob]],
+    words: int,
+) -> dict[str, Any]:
+    """Return versions, switches, servers and hosts. Slow, without side effects: needs no lock.
+
+    ``switches``: reason why each is lost, or None; its control address and program; its IPv4 address, or None; True if
+    its tables are as desired; its slots, and those that jobs do not share. ``servers``: error, or seconds of a call,
+    number of jobs, and refused and failed datagrams. ``addresses``: UDP address of each server. ``hosts``: IPv4
+    address, switch, port and MAC address. ``links``: switch, port, switch and port of each link between switches.
+    ``packet_bytes``: size of an IP packet of the switches' program.
+    """
+    switches = {}
+    capacity = fleet.capacity
+    for name, (address, program) in fleet.descriptions.items():
+        lost = fleet.down.get(name)
+        if lost is None and (defect := fleet.probe(name)) is not None:
+            lost = defect.what
+        switches[name] = {
+            "address": address,
+            "program": program,
+            "ip": network.own.get(name),
+            "lost": lost,
+            "tables_agree": lost is not None or fleet.agrees(name, wanted[name]),
+            "slots": capacity[name],
+            "used": sum(one.count for one in ranges.get(name, {}).values() if not one.shared),
+        }
+    hosts = {
+        host: {
+            "ip": network.address(host),
+            "switch": at,
+            "port": network.host(host).port,
+            "mac": network.host(host).mac.hex(":"),
+        }
+        for host, at in network.at.items()
+    }
+    return {
+        "version": importlib.metadata.version("lanesum-control"),
+        "protocol": VERSION,
+        "packet_bytes": IPV4_BYTES + UDP_BYTES + HEADER_BYTES + words * WORD_BYTES,
+        "switches": switches,
+        "servers": {name: _server(links, name) for name in links.names},
+        "addresses": {name: list(address) for name, address in zip(links.names, network.servers, strict=True)},
+        "hosts": hosts,
+        "links": [list(link) for link in network.links],
+    }
+
+
+def _server(links: ServerLinks, name: str) -> dict[str, Any]:
+    begin = time.perf_counter()
+    try:
+        status = links[name].look()
+    except ServerError as error:
+        return {"lost": error.what}
+    seconds = time.perf_counter() - begin
+    counts = {"jobs": len(status.jobs), "refused": status.refused, "broken": status.broken}
+    return {"lost": None, "call_s": seconds, **counts}

@@ -1,0 +1,397 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""The controller as a gRPC service with JSON messages; ``lanesum.rpc.controller`` has the names of the methods."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from lanesum._internal.closing import Serving
+from lanesum.errors import LanesumError
+from lanesum.protocol.spec import VERSION
+from lanesum.rpc import controller as rpc
+from lanesum.rpc.caller import Caller, Role
+from lanesum.rpc.calls import RefusedError
+from lanesum.rpc.json_grpc import STANDBY
+from lanesum.rpc.serving import Handler, JsonService, Messages
+from lanesum.rpc.tls import AccessError, import_grpc
+from lanesum_control.controller.admitted import AdmittedJob
+from lanesum_control.controller.controller import Controller
+from lanesum_control.errors import AdmissionError
+from lanesum_control.jobs.liveness import Gone
+from lanesum_control.jobs.records import Job, JobRequest, Taken
+from lanesum_control.jobs.worker_reports import read_counts
+from lanesum_control.observe.opentelemetry import CallSpans
+from lanesum_control.observe.traces import read_trace
+from lanesum_control.security.access import Access, sees
+from lanesum_control.state.events import CONTROLLER, MAX_ANSWERED, date
+from lanesum_fabric.program.switch_job import Role as SwitchRole
+
+# Length of a text of a worker, which may describe a codec with many rules; number of workers in one question.
+_MAX_TEXT = 1 << 16
+_MAX_ABOUT = 1024
+_FIRST_PROTOCOL = 2  # of workers that name no version
+
+# The others are frequent, and only of use with a ticket.
+_AUDITED = (rpc.JOIN, *rpc.CHANGES, rpc.JOBS, rpc.COUNTERS, rpc.EVENTS, rpc.LIVE, rpc.TRACE, rpc.EXAMINE)
+
+_Answer = TypeVar("_Answer")
+
+
+def job_message(admitted: AdmittedJob) -> dict[str, Any]:
+    """Return a job as JSON fields.
+
+    ``placement``: slots and role of every switch with a part in the job, and the pipe of a chip that combines the sums
+    of other pipes; ``left_out``: reasons why others have none; ``moved``: switches whose sums the server computes, left
+    out or lost, with the date and the kind of the reason. The tag is a secret of the workers, whose tickets have it.
+    """
+    request = admitted.request
+    first = admitted.tickets[0]
+    return {
+        "name": request.name,
+        "job": admitted.number,
+        "owner": admitted.owner,
+        "workers": list(request.workers),
+        "joined": [request.workers[worker] for worker in sorted(admitted.joined)],
+        "slots": request.in_flight,
+        "words": first.accumulator_words,
+        "quota": request.guaranteed,
+        "priority": request.priority,
+        "quorum": request.quorum,
+        "lease_s": request.lease_s,
+        "servers": [f"{ip}:{port}" for ip, port in first.servers],
+        "ops": [op.name for op in first.ops],
+        "placement": {
+            switch: {
+                "role": " ".join(str(role.name) for role in SwitchRole if role in job.role),
+                "slot_base": job.slot_base,
+                "slots": job.slot_count,
+                "shared": SwitchRole.SHARED in job.role,
+                "group": job.group,
+                "combining_pipe": job.combining_pipe,
+            }
+            for switch, job in admitted.switch_jobs.items()
+        },
+        "left_out": dict(admitted.left_out),
+        "moved": {
+            switch: {"since": date(one.since), "why": one.why, "cause": one.why.cause}
+            for switch, one in admitted.moved.items()
+        },
+    }
+
+
+class ControllerService(Serving):
+    """Serves ``controller`` at ``address`` (``host:port`` or ``unix:path``; port 0 selects one, see ``port``).
+
+    Args:
+        controller: the controller; None for a standby until ``lead``, which answers every call with the name of the
+            controller that leads.
+        address: address to listen at.
+        access: rights of callers; all may call everything if None.
+        credentials: for TLS; None for plain text.
+        leader: returns the name of the controller that leads, empty for none.
+        spans: records joins, and changes of jobs.
+
+    Raises ConfigurationError if the port is in use.
+    """
+
+    def __init__(
+        self,
+        controller: Controller | None,
+        address: str,
+        *,
+        access: Access | None = None,
+        credentials: Any = None,
+        leader: Callable[[], str] = str,
+        spans: CallSpans | None = None,
+    ) -> None:
+        self._leading, self._leader = controller, leader
+        self._spans = spans
+        self._key = secrets.token_bytes(32)
+        self._access = Access(self.present) if access is None else access
+        handlers: dict[str, Handler] = {
+            rpc.JOIN: self._join,
+            rpc.READY: self._state,
+            rpc.KEEPALIVE: self._state,
+            rpc.REPORT: self._report,
+            rpc.ADMIT: self._admit,
+            rpc.REMOVE: self._remove,
+            rpc.RESIZE: self._resize,
+            rpc.LEAVE: self._leave,
+            rpc.EXTEND: self._extend,
+            rpc.JOBS: self._jobs,
+            rpc.COUNTERS: self._counters,
+            rpc.EVENTS: self._events,
+            rpc.LIVE: self._live,
+            rpc.TRACE: self._trace,
+            rpc.EXAMINE: lambda _message, _caller: self._controller.examine(),
+        }
+        streams = {rpc.WATCH: self._watch}
+        self._service = JsonService(
+            address,
+            rpc.SERVICE,
+            {method: self._guarded(method, handler) for method, handler in handlers.items()},
+            owner="controller",
+            streams={method: self._guarded(method, handler) for method, handler in streams.items()},
+            # These may wait for the lock under which changes take turns: more threads would only wait for it.
+            slow=(rpc.JOIN, *rpc.CHANGES),
+            credentials=credentials,
+            authenticate=self._access.authenticate,
+            is_revoked=self._access.is_revoked,
+        )
+        self.address, self.port = self._service.address, self._service.port
+        if controller is None:
+            self._service.set_health(is_serving=False)
+
+    def lead(self, controller: Controller) -> None:
+        """Answer calls from now on."""
+        self._leading = controller
+        self._service.set_health(is_serving=True)
+
+    def present(self) -> list[Job]:
+        """Return the admitted jobs, see ``Controller.present``; none at a standby."""
+        return [] if self._leading is None else self._leading.present()
+
+    @property
+    def _controller(self) -> Controller:
+        """The controller. Raises RefusedError at a standby."""
+        if self._leading is None:
+            leader = self._leader()
+            raise RefusedError(
+                import_grpc().StatusCode.UNAVAILABLE,
+                f"It is a standby; {f'the controller {leader} leads' if leader else 'no controller leads now'}.",
+                (STANDBY,),
+            )
+        return self._leading
+
+    def _guarded(self, method: str, handler: Callable[..., _Answer]) -> Callable[..., _Answer]:
+        """Return ``handler`` for callers with access, with an event for every call of ``_AUDITED`` that is refused."""
+
+        def handle(message: dict[str, Any], caller: Caller, *more: Any) -> _Answer:
+            controller = self._controller
+            try:
+                self._access.check(caller, method, message)
+                return handler(message, caller, *more)
+            except LanesumError as error:
+                if method in _AUDITED:
+                    job = _job_of(method, message)
+                    whom = job if isinstance(job, str) else CONTROLLER
+                    controller.events.add(whom, f"refused: {method}: {error.what}", caller)
+                if isinstance(error, AccessError):
+                    codes = import_grpc().StatusCode
+                    code = codes.PERMISSION_DENIED if caller.name else codes.UNAUTHENTICATED
+                    raise RefusedError(code, str(error)) from error
+                raise
+
+        if (spans := self._spans) is None or method not in (rpc.JOIN, *rpc.CHANGES):
+            return handle
+
+        def handle_with_span(message: dict[str, Any], caller: Caller, *more: Any) -> _Answer:
+            with spans.open(method, _job_of(method, message), caller):
+                return handle(message, caller, *more)
+
+        return handle_with_span
+
+    def _join(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        """Join. ``worker``: number or host.
+
+        Optional: ``claimant``, ``origin``, ``description``, ``take_over``, ``protocol``.
+        """
+        protocol = message.get("protocol", _FIRST_PROTOCOL)
+        if protocol != VERSION:
+            raise AdmissionError(
+                f"The worker uses protocol version {protocol!r}, and the controller version {VERSION}.",
+                "Install the same version of lanesum at all hosts.",
+            )
+        claimant = _text(message, "claimant") or ""
+        origin = rpc.one_line(_text(message, "origin") or "an unknown process")
+        taken = Taken(claimant, origin, _text(message, "description"))
+        take_over = message.get("take_over") is True
+        ticket = self._controller.join(_name(message), _worker(message), taken, take_over=take_over, caller=caller)
+        return {"ticket": ticket.to_json(), "host": self._controller.job(_name(message)).request.workers[ticket.worker]}
+
+    def _state(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
+        """Return the state of ``worker`` with a ticket of ``job`` and ``tag``.
+
+        Optional: ``claimant``, ``description``, ``about``, ``counts``, ``trace``. With ``clock`` the answer has the
+        time, with which a worker compares its clock.
+        """
+        about = message.get("about") or []
+        if not isinstance(about, list) or len(about) > _MAX_ABOUT or not all(type(one) is int for one in about):
+            raise AdmissionError(f"about = {about!r} is no list of at most {_MAX_ABOUT} workers.")
+        claimant, description = _text(message, "claimant"), _text(message, "description")
+        counts = None if message.get("counts") is None else read_counts(message["counts"])
+        trace = None if message.get("trace") is None else read_trace(message["trace"])
+        state = self._controller.workers.state(*_ticket(message), claimant, description, about, counts, trace)
+        return {**state, "time_s": time.time()} if message.get("clock") is True else state
+
+    def _watch(self, message: dict[str, Any], _caller: Caller, wake: Callable[[], None]) -> Messages:
+        """Return the states of ``worker`` with a ticket of ``job`` and ``tag`` of ``claimant``, as they change."""
+        return self._controller.workers.watch(*_ticket(message), _text(message, "claimant") or "", wake)
+
+    def _report(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        """Store that ``worker`` of ``claimant`` fails or leaves: ``kind`` and ``cause``."""
+        kind = message.get("kind")
+        if kind not in (rpc.FAILED, rpc.LEFT):
+            raise AdmissionError(f"kind = {kind!r} is neither {rpc.FAILED!r} nor {rpc.LEFT!r}.")
+        gone = Gone(kind, rpc.one_line(message.get("cause")))
+        self._controller.workers.report(*_ticket(message), _text(message, "claimant") or "", gone, caller)
+        return {}
+
+    def _admit(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        """Admit a job of the other fields; ``take_over``: in the place of one of this name.
+
+        ``addresses``, those of the workers' processes, may take the place of ``workers``.
+        """
+        fields = dict(message)
+        take_over = fields.pop("take_over", False) is True
+        addresses = fields.pop("addresses", None)
+        if addresses is None:
+            request = JobRequest.from_message(fields)
+            return job_message(self._controller.admit(request, take_over=take_over, caller=caller))
+        if not isinstance(addresses, list) or not all(isinstance(one, str) for one in addresses):
+            raise AdmissionError(f"addresses = {addresses!r} is no list of IPv4 addresses.")
+        request = JobRequest.from_message({**fields, "workers": []})
+        return job_message(self._controller.admit_at(addresses, request, take_over=take_over, caller=caller))
+
+    def _remove(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        self._controller.remove(_name(message), caller=caller)
+        return {}
+
+    def _resize(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        return job_message(self._controller.resize(_name(message), _number(message, "slots"), caller))
+
+    def _leave(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        return job_message(self._controller.leave(_name(message), _worker(message), caller))
+
+    def _extend(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        return job_message(self._controller.extend(_name(message), str(message.get("host")), caller))
+
+    def _jobs(self, _message: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        """List the jobs; ``admitted`` is the date of admission, null if its event is no longer kept."""
+        dates = {name: date(seconds) for name, seconds in self._controller.events.admissions().items()}
+        jobs = [job for job in self._controller.jobs() if sees(caller, job.request.name, job.owner)]
+        return {"jobs": [{**job_message(job), "admitted": dates.get(job.request.name)} for job in jobs]}
+
+    def _live(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        """Return the figures of the workers of ``job``; without it of all jobs of the caller, and for operators the
+        counters.
+
+        The workers are asked for new counts, which a later call returns.
+        """
+        if "job" in message:
+            jobs = [self._controller.job(_name(message))]
+        else:
+            jobs = [job for job in self._controller.jobs() if sees(caller, job.request.name, job.owner)]
+        figures = self._controller.ask(jobs)
+        answer: dict[str, Any] = {
+            "jobs": [
+                {
+                    **job_message(job),
+                    "incarnation": self._incarnation(job),
+                    "result_bytes": job.result_bytes,
+                    "figures": [one.to_message() for one in figures[job.number]],
+                }
+                for job in jobs
+            ]
+        }
+        if "job" not in message and caller.role is Role.OPERATOR:
+            answer["counters"] = self._controller.counters()
+        return answer
+
+    def _incarnation(self, job: AdmittedJob) -> str:
+        """Return an identifier of an incarnation that does not disclose its tag; it is of this process."""
+        ticket = job.tickets[0]
+        return hashlib.blake2b(f"{ticket.job} {ticket.tag}".encode(), key=self._key, digest_size=8).hexdigest()
+
+    def _trace(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
+        """Begin a trace of ``job`` for ``seconds``; return the workers that live.
+
+        Without ``seconds`` return the workers that have reported; with ``end`` return the reports, and forget them.
+        """
+        job, workers = self._controller.job(_name(message)), self._controller.workers
+        if "seconds" in message:
+            seconds = message["seconds"]
+            if not isinstance(seconds, int | float) or isinstance(seconds, bool):
+                raise AdmissionError(f"seconds = {str(seconds)[:40]!r} is no number.")
+            return {"workers": workers.begin_trace(job, seconds)}
+        if message.get("end") is not True:
+            return {"workers": workers.traced(job)}
+        hosts, found = job.request.workers, sorted(workers.end_trace(job).items())
+        return {"traces": [{"worker": one, "host": hosts[one], **trace.to_message()} for one, trace in found]}
+
+    def _counters(self, _message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
+        return self._controller.counters()
+
+    def _events(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        """Return the first ``MAX_ANSWERED`` events after number ``since``, and not before the time ``since_s``.
+
+        Operators get all events, tenants those of their present jobs.
+
+        ``more`` is True if others follow. Without both fields, the answer has the last events.
+        """
+        log, of = self._controller.events, None
+        if caller.role is not Role.OPERATOR:
+            names = [(job.request.name, job.owner) for job in self._controller.present()]
+            # Events have the beginning of a longer name, which may be that of another job.
+            of = [name for name, owner in names if len(name) < rpc.MAX_TEXT and sees(caller, name, owner)]
+        if "since" not in message and "since_s" not in message:
+            return {"events": [event.to_message() for event in log.latest(of=of)], "more": False}
+        since_s = message.get("since_s", 0.0)
+        if not isinstance(since_s, int | float) or isinstance(since_s, bool) or abs(since_s) >= 1 << 63:
+            raise AdmissionError(f"since_s = {str(since_s)[:40]!r} is no time in seconds.")
+        since = _number(message, "since") if "since" in message else 0
+        if abs(since) >= 1 << 63:
+            raise AdmissionError(f"since = {since} is no number of an event.")
+        found = log.since(since, since_s=since_s, limit=MAX_ANSWERED + 1, of=of)
+        return {
+            "events": [event.to_message() for event in found[:MAX_ANSWERED]],
+            "more": len(found) > MAX_ANSWERED,
+        }
+
+    def start(self) -> None:
+        self._service.start()
+
+    def close(self) -> None:
+        """Stop serving; the jobs stay installed."""
+        self._service.close()
+
+
+def _job_of(method: str, message: dict[str, Any]) -> object:
+    """Return what a call names as its job, which may be anything."""
+    return message.get("name" if method == rpc.ADMIT else "job")
+
+
+def _name(message: dict[str, Any]) -> str:
+    return str(message.get("job"))
+
+
+def _ticket(message: dict[str, Any]) -> tuple[int, int, int]:
+    return _number(message, "job"), _number(message, "tag"), _number(message, "worker")
+
+
+def _text(message: dict[str, Any], name: str) -> str | None:
+    value = message.get(name)
+    if value is not None and len(str(value)) > _MAX_TEXT:
+        raise AdmissionError(f"{name} has {len(str(value))} characters, more than {_MAX_TEXT}.")
+    if "\0" in str(value):
+        raise AdmissionError(f"{name} = {str(value)[:40]!r} has a NUL character, which PostgreSQL cannot store.")
+    return None if value is None else str(value)
+
+
+def _number(message: dict[str, Any], name: str) -> int:
+    value = message.get(name)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise AdmissionError(f"{name} = {value!r} is no number.")
+    return value
+
+
+def _worker(message: dict[str, Any]) -> int | str:
+    worker = message.get("worker")
+    if not isinstance(worker, int | str) or isinstance(worker, bool):
+        raise AdmissionError(f"{worker!r} is no worker number, and no host.")
+    return worker

@@ -1,0 +1,304 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Workers of the admitted jobs: their tickets, the states that they read, and their signs of life."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any
+
+from lanesum.rpc import controller as rpc
+from lanesum.rpc.caller import UNAUTHENTICATED, Caller
+from lanesum_control.controller.admitted import AdmittedJob
+from lanesum_control.errors import AdmissionError
+from lanesum_control.jobs.joining import Claim, Verdict, judge, readiness, worker_number
+from lanesum_control.jobs.liveness import Gone, Liveness, Watch
+from lanesum_control.jobs.records import Job, Taken
+from lanesum_control.jobs.worker_reports import WorkerFigures, WorkerReport
+from lanesum_control.observe.traces import Traces, WorkerTrace
+from lanesum_control.state.events import EventLog
+from lanesum_control.state.store import Store
+
+_ASK_S = 0.5  # time between two questions for the counts of a job, at least
+_MAX_ENDED = 1000  # incarnations whose ends are explained to their workers
+
+
+class Workers:
+    """Workers of all jobs. Thread-safe, but for the methods that say otherwise.
+
+    Args:
+        lock: reentrant lock of the jobs; no call holds it for long.
+        jobs: returns the admitted jobs by name.
+        store: keeps the taken tickets.
+        events: log of tickets taken and workers gone.
+        clock: monotonic seconds.
+        grace_s: time from now in which no lease ends.
+
+    Attributes:
+        leases_changed: called when the next deadline is sooner than ``seconds_left`` returned.
+    """
+
+    def __init__(
+        self,
+        lock: AbstractContextManager[Any],
+        jobs: Callable[[], Mapping[str, Job]],
+        store: Store,
+        events: EventLog,
+        clock: Callable[[], float],
+        grace_s: float = 0.0,
+    ) -> None:
+        self._lock = lock
+        self._jobs = jobs
+        self._store = store
+        self._events = events
+        self._clock = clock
+        self._liveness = Liveness(clock)
+        self._job_seen = dict.fromkeys((job.number for job in jobs().values()), clock())
+        self._grace_end = clock() + grace_s
+        self._worker_seen: dict[tuple[int, int], float] = {}
+        self._reports: dict[tuple[int, int], dict[int, WorkerReport]] = {}  # by job and tag, and worker
+        self._traces = Traces(clock)
+        self._asked: dict[int, float] = {}  # time of the last question, by job
+        self._ended: dict[tuple[int, int], str] = {}  # why an incarnation, by job and tag, has ended
+        self.leases_changed: Callable[[], None] = lambda: None
+
+    # Tickets.
+
+    def judge(self, job: Job, worker: int | str, by: Taken, take_over: bool) -> tuple[Claim, Verdict, bool]:
+        """Return the claim of ``by``, its verdict, and True if the present claimant lives. Raises AdmissionError."""
+        with self._lock:
+            claim = Claim(worker_number(job, worker), by, take_over)
+            silent_s = self._clock() - self._worker_seen.get((job.number, claim.worker), self._job_seen[job.number])
+            key = (job.number, job.incarnation.tag, claim.worker)
+            alive, gone = self._liveness.is_alive(*key), self._liveness.is_gone(*key)
+            return claim, judge(job, claim, silent_s=silent_s, alive=alive, gone=gone), alive
+
+    def hand_out(self, job: Job, claim: Claim, caller: Caller) -> None:
+        """Store that a ticket is taken."""
+        with self._lock:
+            with self._store.transaction():
+                self._store.take(job.number, claim.worker, claim.taken)
+                what = f"ticket of worker {claim.worker} taken: {claim.taken.origin}"
+                self._events.add(job.request.name, what, caller)
+            job.incarnation.taken[claim.worker] = claim.taken
+            self._sign_of_life(job, claim.worker)
+
+    # States.
+
+    def state(
+        self,
+        number: int,
+        tag: int,
+        worker: int,
+        claimant: str | None = None,
+        description: str | None = None,
+        about: Sequence[int] = (),
+        counts: Mapping[str, int] | None = None,
+        trace: WorkerTrace | None = None,
+    ) -> dict[str, Any]:
+        """Return the state of an incarnation for one of its workers; see ``joining.readiness``. The call renews the
+        lease.
+
+        ``description``: description of the worker's codec; it may follow the join, once the ticket is there.
+        ``counts``: of ``worker_reports.read_counts``; ``trace``: of ``traces.read_trace``. Those of a void ticket are
+        ignored. The answer also has ``gone`` with the workers that have failed, died or left, ``why`` an incarnation
+        has ended, and ``alive`` if all workers of ``about`` have streams.
+        """
+        with self._lock:
+            job = self._numbered(number)
+            answer = readiness(job, tag=tag, worker=worker, claimant=claimant)
+            # A process with a void ticket must not extend the lease of the job.
+            if job is None or answer["state"] == "superseded":
+                why = self._ended.get((number, tag))
+                return answer if why is None else {**answer, "why": why}
+            self._sign_of_life(job, worker)
+            if counts is not None:
+                self._reports.setdefault((number, tag), {})[worker] = WorkerReport(self._clock(), counts)
+            if trace is not None:
+                self._traces.add((number, tag), worker, trace)
+            taken = job.incarnation.taken.get(worker)
+            if description is not None and taken is not None and taken.description != description:
+                taken = replace(taken, description=description)
+                self._store.take(number, worker, taken)
+                job.incarnation.taken[worker] = taken
+                answer = readiness(job, tag=tag, worker=worker, claimant=claimant)
+            gone = self._liveness.gone(number, tag)
+            if gone:
+                hosts = job.request.workers
+                answer["job"] = job.request.name
+                answer["gone"] = [
+                    {"worker": one, "host": hosts[one], "kind": found.kind, "cause": found.cause}
+                    for one, found in gone.items()
+                ]
+            if about:
+                answer["alive"] = all(self._liveness.is_alive(number, tag, one) for one in about)
+            return answer
+
+    def watch(
+        self, number: int, tag: int, worker: int, claimant: str, wake: Callable[[], None] = lambda: None
+    ) -> Watch:
+        """Return a stream of the states of an incarnation for one of its workers, which lives until its end.
+
+        ``wake`` is called when there may be a new state; it must not block.
+        """
+        with self._lock:
+            watch = Watch((number, tag, worker), lambda: self.state(number, tag, worker, claimant), wake, self._unwatch)
+            if self.state(number, tag, worker, claimant)["state"] not in rpc.OVER:
+                self._liveness.open(watch)
+            return watch
+
+    def _unwatch(self, watch: Watch) -> None:
+        with self._lock:
+            job = self._numbered(watch.key[0])
+            if self._liveness.close(watch) and job is not None and job.incarnation.tag == watch.key[1]:
+                self._sign_of_life(job, watch.key[2])
+                self.leases_changed()
+
+    def report(
+        self, number: int, tag: int, worker: int, claimant: str, gone: Gone, caller: Caller = UNAUTHENTICATED
+    ) -> None:
+        """Store that a worker fails or leaves, and tell the others. A process with a void ticket is ignored."""
+        with self._lock:
+            job = self._numbered(number)
+            if job is not None and readiness(job, tag=tag, worker=worker, claimant=claimant)["state"] not in rpc.OVER:
+                self._note_gone(job, worker, gone, caller)
+
+    def _note_gone(self, job: Job, worker: int, gone: Gone, caller: Caller = UNAUTHENTICATED) -> None:
+        if self._liveness.report(job.number, job.incarnation.tag, worker, gone):
+            cause = f": {gone.cause}" if gone.cause else ""
+            what = f"worker {worker} ({job.request.workers[worker]}) {gone.kind}{cause}"
+            self._events.add(job.request.name, what, caller)
+
+    def _numbered(self, number: int) -> Job | None:
+        return next((job for job in self._jobs().values() if job.number == number), None)
+
+    # Counts.
+
+    def ask(self, jobs: Iterable[int]) -> None:
+        """Ask the workers of these jobs for their counts, which arrive later; at most twice per second."""
+        with self._lock:
+            now, present = self._clock(), {job.number for job in self._jobs().values()}
+            due = {job for job in present.intersection(jobs) if now >= self._asked.get(job, -math.inf) + _ASK_S}
+            self._asked.update(dict.fromkeys(due, now))
+            self._liveness.ask(due, {"asked": True})
+
+    def begin_trace(self, job: AdmittedJob, seconds: float) -> list[int]:
+        """Ask the workers of a job for their spans of the next seconds; return those that live. Raises AdmissionError.
+
+        The spans arrive after that time.
+        """
+        with self._lock:
+            key = job.number, job.tickets[0].tag
+            alive = sorted(worker for number, tag, worker in self._liveness.alive() if (number, tag) == key)
+            if not alive:
+                raise AdmissionError(f"No worker of job {job.request.name} lives.", "Begin the trace while it runs.")
+            self._traces.begin(key, seconds)
+            self._liveness.ask({job.number}, {"trace_s": float(seconds)})
+            return alive
+
+    def traced(self, job: AdmittedJob) -> list[int]:
+        """Return the workers that have reported the spans of the last trace."""
+        with self._lock:
+            return self._traces.reported((job.number, job.tickets[0].tag))
+
+    def end_trace(self, job: AdmittedJob) -> Mapping[int, WorkerTrace]:
+        """Return the spans of the last trace by worker, and forget them."""
+        with self._lock:
+            return self._traces.end((job.number, job.tickets[0].tag))
+
+    def figures(self, jobs: Iterable[AdmittedJob]) -> dict[int, list[WorkerFigures]]:
+        """Return the state and the last counts of the workers by job, in the order of their numbers."""
+        with self._lock:
+            alive, now = self._liveness.alive(), self._clock()
+            return {job.number: self._figures_of(job, alive, now) for job in jobs}
+
+    def _figures_of(self, job: AdmittedJob, alive: Container[tuple[int, int, int]], now: float) -> list[WorkerFigures]:
+        key = job.number, job.tickets[0].tag
+        reports, gone = self._reports.get(key, {}), self._liveness.gone(*key)
+        figures = []
+        for worker, host in enumerate(job.request.workers):
+            state = "silent" if worker in job.joined else "awaited"
+            if (*key, worker) in alive:
+                state = "alive"
+            elif worker in gone:
+                state = gone[worker].kind
+            figures.append(WorkerFigures(host, state, reports.get(worker), now))
+        return figures
+
+    # Leases.
+
+    def expired(self) -> list[Job]:
+        """Report the workers that are lost, renew the leases of those that live, and return the jobs without any."""
+        with self._lock:
+            jobs = self._jobs()
+            present = {(job.number, job.incarnation.tag): job for job in jobs.values()}
+            for number, tag, worker in self._liveness.take_lost():
+                if (number, tag) in present:
+                    self._note_gone(present[number, tag], worker, Gone(rpc.LOST, ""))
+            for number, tag, worker in self._liveness.alive():
+                if (number, tag) in present:
+                    self._sign_of_life(present[number, tag], worker)
+            return [job for job in jobs.values() if self.is_expired(job)]
+
+    def is_expired(self, job: Job) -> bool:
+        """Return True if a job, which may be removed meanwhile, is there and its lease has ended."""
+        return job.number in self._job_seen and self._clock() > self._lease_end(job)
+
+    def seconds_left(self) -> float | None:
+        """Return the seconds until ``expired`` has something to do; None if no lease ends."""
+        with self._lock:
+            ends = [*self._liveness.deadlines(), *map(self._lease_end, self._jobs().values())]
+            return max(0.0, min(ends) - self._clock()) if min(ends, default=math.inf) < math.inf else None
+
+    def _lease_end(self, job: Job) -> float:
+        return max(self._grace_end, self._job_seen[job.number] + (job.request.lease_s or math.inf))
+
+    def _sign_of_life(self, job: Job, worker: int) -> None:
+        self._job_seen[job.number] = self._worker_seen[job.number, worker] = self._clock()
+
+    # Incarnations.
+
+    def begin(self, number: int) -> None:
+        """Begin the lease of an admitted job. The caller holds the lock."""
+        self._job_seen[number] = self._clock()
+
+    def begin_again(self, job: Job) -> None:
+        """Forget the signs of life of the workers of a job that is about to change. The caller holds the lock."""
+        for key in [key for key in self._worker_seen if key[0] == job.number]:
+            del self._worker_seen[key]
+
+    def end(self, job: Job, why: str) -> None:
+        """Explain the end of an incarnation to its workers. The caller holds the lock."""
+        self._reports.pop((job.number, job.incarnation.tag), None)
+        self._traces.end((job.number, job.incarnation.tag))
+        self._ended[job.number, job.incarnation.tag] = why
+        if len(self._ended) > _MAX_ENDED:
+            del self._ended[next(iter(self._ended))]
+        self._liveness.forget(job.number, job.incarnation.tag)
+
+    def forget(self, job: Job) -> None:
+        """Forget a removed job. The caller holds the lock."""
+        self._job_seen.pop(job.number, None)
+        self._asked.pop(job.number, None)
+        self.begin_again(job)
+
+    def alive(self, job: Job) -> list[int]:
+        """Return the workers of a job with an open stream."""
+        with self._lock:
+            tag, count = job.incarnation.tag, len(job.request.workers)
+            return [worker for worker in range(count) if self._liveness.is_alive(job.number, tag, worker)]
+
+    def jobs_alive(self) -> set[int]:
+        """Return the numbers of the jobs with a live worker; without a lock."""
+        return {job for job, _, _ in self._liveness.alive()}
+
+    def are_gone(self, job: Job) -> bool:
+        """Return True if all workers that took their tickets, one or more, are gone."""
+        with self._lock:
+            taken = job.incarnation.taken
+            return bool(taken) and all(
+                self._liveness.is_gone(job.number, job.incarnation.tag, worker) for worker in taken
+            )

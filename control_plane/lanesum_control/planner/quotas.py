@@ -1,0 +1,105 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Quotas of tenants, and the entries of a switch that jobs use. Nothing here depends on a switch or a store.
+
+A tenant is a caller with the role TENANT; the sum of its jobs is limited. Operators, and callers of a controller that
+asks for no identity, have no quota: only the switches limit them.
+"""
+
+from __future__ import annotations
+
+import collections
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lanesum.errors import ConfigurationError
+from lanesum_control.planner.placement import Assignment
+from lanesum_fabric.program.capabilities import GROUPS
+
+SLOTS = "guaranteed slots"
+
+
+@dataclass(frozen=True, slots=True)
+class TenantQuota:
+    """Quota of every tenant.
+
+    Attributes:
+        share: part of the guaranteed slots, table entries and multicast groups of every switch, and of the streams of
+            the controller, above 0 and at most 1.
+        jobs: admitted jobs.
+        admissions_per_minute: attempts to admit, resize or extend a job; this many may follow each other at once.
+        packets: packets in flight of all jobs, slots times workers of each, which need memory of the servers.
+    """
+
+    share: float = 0.5
+    jobs: int = 64
+    admissions_per_minute: int = 60
+    packets: int = 1 << 18
+
+    def __post_init__(self) -> None:
+        if not 0 < self.share <= 1:
+            raise ConfigurationError(f"The share of a tenant is {self.share:g}: expected a number above 0, at most 1.")
+        counts = {"jobs": self.jobs, "admissions per minute": self.admissions_per_minute, "packets": self.packets}
+        for name, value in counts.items():
+            if value < 1:
+                raise ConfigurationError(f"A tenant has {value} {name}: expected at least 1.")
+
+    def part(self, size: int) -> int:
+        """Return a tenant's part of ``size``, at least one."""
+        return max(1, math.floor(self.share * size))
+
+
+DEFAULT_QUOTA = TenantQuota()
+
+
+def needs(assignment: Assignment, *, looks_up: bool) -> dict[str, int]:
+    """Return the entries that a job needs at a switch, by table; see ``P4RuntimeSwitch.job_entities``."""
+    hosts = sum(len(member.hosts) for member in assignment.members)
+    by_pipe = assignment.combining_pipe is not None
+    other_pipes = [member for member in assignment.members if by_pipe and member.aggregate]
+    return {
+        "member": hosts + sum(len(member.hosts) for member in other_pipes),
+        "receiver": hosts if by_pipe else len(assignment.members),
+        "descend": int(assignment.uplink is not None),
+        "lookup": int(looks_up),
+        GROUPS: 1 + len(other_pipes),
+    }
+
+
+class Usage:
+    """Entries of one switch in use.
+
+    Args:
+        sizes: entries by table; tables without a size are not limited.
+        quota: quota of every tenant.
+    """
+
+    def __init__(self, sizes: Mapping[str, int], quota: TenantQuota) -> None:
+        self._sizes = sizes
+        self._quota = quota
+        self._used: collections.Counter[str] = collections.Counter()
+        self._of_tenants: collections.Counter[tuple[str, str]] = collections.Counter()
+
+    def why_not(self, needed: Mapping[str, int], tenant: str | None) -> str | None:
+        """Return the reason why a job does not fit beside the others; None if it does.
+
+        ``tenant``: owner of the job; None if it has no quota.
+        """
+        for kind, count in needed.items():
+            if count == 0 or kind not in self._sizes:
+                continue
+            size, used = self._sizes[kind], self._used[kind]
+            name = kind if kind in (SLOTS, GROUPS) else f"entries of table {kind}"
+            if used + count > size:
+                return f"other jobs use {used} of {size} {name}, and the job needs {count}"
+            part, its = self._quota.part(size), self._of_tenants[tenant or "", kind]
+            if tenant is not None and its + count > part:
+                return f"other jobs of tenant {tenant!r} use {its} of its {part} {name}, and the job needs {count}"
+        return None
+
+    def add(self, needed: Mapping[str, int], tenant: str | None) -> None:
+        """Count a job."""
+        self._used.update(needed)
+        if tenant is not None:
+            self._of_tenants.update({(tenant, kind): count for kind, count in needed.items()})

@@ -1,0 +1,3 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Persistent state in SQLite or PostgreSQL: jobs, events, leadership and backups."""

@@ -1,0 +1,288 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Switches as the controller manages them, through outages and repairs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Protocol
+
+from lanesum.errors import ConfigurationError
+from lanesum_control.errors import SwitchUnreachableError
+from lanesum_control.event_loop import run
+from lanesum_control.switches.bfruntime.connection import BfRuntimeConnection
+from lanesum_control.switches.client import DEFAULT_CONNECT_TIMEOUT_S, DEFAULT_ELECTION_ID, SwitchConnection
+from lanesum_control.switches.protocols import protocol_of
+from lanesum_control.switches.recirculation import check_ports, recirculation_ports
+from lanesum_control.switches.reconcile import differs, everything, reconcile
+from lanesum_control.switches.session import Session
+from lanesum_control.switches.session_search import SessionSearch
+from lanesum_control.switches.switch import P4RuntimeSwitch
+from lanesum_fabric.bfruntime.ports import PortSettings
+from lanesum_fabric.program.capabilities import Capabilities
+from lanesum_fabric.program.controlled_switch import ControlledSwitch
+from lanesum_fabric.program.pipelines import CompiledPipeline
+from lanesum_fabric.program.switch_job import PLAIN_STATION, HostPort, Station, SwitchJob
+
+
+class ManagedSwitch(Protocol):
+    """A switch and its connection.
+
+    ``device`` raises SwitchUnreachableError while there is no connection. So does every other method after an outage.
+    """
+
+    @property
+    def slots(self) -> int:
+        """Slots of the whole switch."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Capabilities of its program."""
+
+    @property
+    def description(self) -> tuple[str, str]:
+        """Address and program, in words."""
+
+    @property
+    def device(self) -> ControlledSwitch:
+        """The switch itself."""
+
+    def check_ports(self, used: Collection[int]) -> None:
+        """Check that hosts and switches can be attached to these ports. Raises ConfigurationError."""
+
+    def connect(self, timeout_s: float) -> list[str]:
+        """Take control; return the repairs in words.
+
+        Raises SwitchUnreachableError, NotPrimaryError, PipelineError.
+        """
+
+    def check(self) -> None:
+        """Check that it is there, is the one that ``connect`` found, and had no other primary since.
+
+        Raises SwitchUnreachableError, NotPrimaryError.
+        """
+
+    async def unchanged(self) -> bool:
+        """Return False if ``check`` may raise an error. In the event loop, where it costs less."""
+
+    def reconcile(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> list[str]:
+        """Make it hold exactly these jobs; return the differences in words."""
+
+    def agrees(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> bool:
+        """Return True if it holds exactly these jobs. Reads only; another thread may write meanwhile."""
+
+    def news(self) -> list[str]:
+        """Return the changes that the switch has reported since the last call, in words. One thread at a time."""
+
+    def watch(self, changed: Callable[[], None]) -> None:
+        """From now on call ``changed``, from any thread, when ``check``, ``connect`` or ``news`` has another outcome.
+
+        ``connect`` does not wait from then on.
+        """
+
+    def close(self) -> None:
+        """Disconnect; its entries remain."""
+
+
+class RemoteSwitch:
+    """Switch at ``address`` that runs ``pipeline``, see ``protocols``. Satisfies ``ManagedSwitch``.
+
+    ``mark_above``: the switch sets ECN on packets to a port while this many packets wait there. ``recirculation``:
+    recirculation ports of a chip; None for its default ones. ``station``: its own address and the class of its answers.
+    ``election_id``: (high, low) at the switch. ``ports``: settings of the ports in use, over BF Runtime only. Raises
+    ConfigurationError for any other port.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        pipeline: CompiledPipeline,
+        mark_above: int | None = None,
+        recirculation: Iterable[int] | None = None,
+        station: Station = PLAIN_STATION,
+        election_id: tuple[int, int] = DEFAULT_ELECTION_ID,
+        ports: PortSettings | None = None,
+    ) -> None:
+        self._election_id = election_id
+        self._kind, self.address = protocol_of(address, pipeline)
+        if ports is not None and not issubclass(self._kind, BfRuntimeConnection):
+            raise ConfigurationError(
+                f"P4Runtime does not configure the ports of the switch at {address}.",
+                "Configure them with the agent's tools, or give the address of an agent with BF Runtime.",
+            )
+        self._port_settings = ports
+        self._ports: frozenset[int] = frozenset()  # in use
+        self._recirculation = recirculation_ports(pipeline, recirculation)
+        self._mark_above = mark_above
+        self._station = station
+        self._pipeline = pipeline
+        self._connection: SwitchConnection | None = None
+        self._device: P4RuntimeSwitch | None = None
+        self._changed: Callable[[], None] | None = None
+        self._search: SessionSearch | None = None
+        self._agreed: object = None  # the state that the switch held at the last audit, and what it answered
+
+    @property
+    def slots(self) -> int:
+        return self._pipeline.slots
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self._pipeline.capabilities.recirculating_at(self._recirculation)
+
+    def check_ports(self, used: Collection[int]) -> None:
+        check_ports(self._pipeline, used)
+        self._ports = frozenset(used)
+
+    @property
+    def description(self) -> tuple[str, str]:
+        pipeline = self._pipeline
+        program = f"{pipeline.json_path.name} for {pipeline.target}, {pipeline.accumulator_words} words"
+        return self.address, f"{program}, build {pipeline.cookie:016x}"
+
+    @property
+    def device(self) -> P4RuntimeSwitch:
+        if self._device is None:
+            raise SwitchUnreachableError(f"The switch at {self.address} is not connected.", "Start it.")
+        return self._device
+
+    def connect(self, timeout_s: float = DEFAULT_CONNECT_TIMEOUT_S) -> list[str]:
+        """Connect; push the program only if the switch runs another one, so that running jobs are not disturbed.
+
+        Packets pass through that one until ``reconcile`` has written the entries, where the protocol can do so.
+        """
+        self._disconnect()
+        connection = self._kind.of(self._session(timeout_s))
+        try:
+            if connection.runs(self._pipeline):
+                names, done = connection.use_names(self._pipeline), []
+            else:
+                names, done = connection.begin_push(self._pipeline), ["program pushed"]
+            if self._port_settings is not None and isinstance(connection, BfRuntimeConnection):
+                count = connection.set_ports(self._ports, self._port_settings)
+                done += [f"{count} ports configured"] if count else []
+        except BaseException:
+            connection.close()
+            raise
+        self._connection, self._device = (
+            connection,
+            P4RuntimeSwitch(connection, names, self._recirculation, self._station),
+        )
+        return done
+
+    def _session(self, timeout_s: float) -> Session:
+        """Return a new session. Raises ControlError."""
+        kind = self._kind.SESSION
+        who = (self.address, kind.DEVICE_ID, self._election_id)
+        if self._changed is None:
+            return run(kind.open(*who, timeout_s=timeout_s, changed=self._tell))
+        if self._search is None:
+            self._search = SessionSearch(kind, *who, self._tell)
+        session, self._search = self._search.take(), None
+        return session
+
+    def watch(self, changed: Callable[[], None]) -> None:
+        self._changed = changed
+
+    def _tell(self) -> None:
+        if self._changed is not None:
+            self._changed()
+
+    def check(self) -> None:
+        connection = self._connection  # another thread may disconnect meanwhile
+        if connection is None:
+            raise SwitchUnreachableError(f"The switch at {self.address} is not connected.", "Start it.")
+        connection.check_primary()
+        if not connection.runs(self._pipeline):
+            raise SwitchUnreachableError(f"The switch at {self.address} has restarted without its program.")
+
+    async def unchanged(self) -> bool:
+        connection = self._connection
+        return connection is not None and await connection.unchanged()
+
+    def reconcile(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> list[str]:
+        device = self.device
+        done = reconcile(device, hosts, jobs, self._mark_above)
+        device.connection.end_push()
+        return done
+
+    def agrees(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> bool:
+        """Compare the answers of the switch with those of the last audit, and their contents only if they differ."""
+        device = self.device
+        answers = device.connection.read_answers(everything(device))
+        now = (list(hosts), list(jobs), hashlib.sha256(b"".join(answers)).digest())
+        if now != self._agreed and not differs(device, hosts, jobs, self._mark_above, answers):
+            self._agreed = now
+        return now == self._agreed
+
+    def news(self) -> list[str]:
+        connection = self._connection
+        return [] if connection is None else connection.news()
+
+    def close(self) -> None:
+        search, self._search = self._search, None
+        if search is not None:
+            search.close()
+        self._disconnect()
+
+    def _disconnect(self) -> None:
+        connection, self._connection, self._device = self._connection, None, None
+        if connection is not None:
+            connection.close()
+
+
+class InProcessSwitch:
+    """Switch in this process, without outages. Satisfies ``ManagedSwitch``."""
+
+    def __init__(self, device: ControlledSwitch) -> None:
+        self._device = device
+        self._hosts: list[HostPort] = []
+
+    @property
+    def slots(self) -> int:
+        return self._device.slots
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self._device.capabilities
+
+    def check_ports(self, used: Collection[int]) -> None:
+        return
+
+    @property
+    def description(self) -> tuple[str, str]:
+        return "in this process", type(self._device).__name__
+
+    @property
+    def device(self) -> ControlledSwitch:
+        return self._device
+
+    def connect(self, timeout_s: float) -> list[str]:
+        return []
+
+    def check(self) -> None:
+        return
+
+    async def unchanged(self) -> bool:
+        return True
+
+    def reconcile(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> list[str]:
+        """Apply the state without reading it back: no other client can change it."""
+        for host in hosts:
+            if host not in self._hosts:
+                self._device.add_host(host)
+                self._hosts.append(host)
+        return []
+
+    def agrees(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> bool:
+        return True
+
+    def news(self) -> list[str]:
+        return []
+
+    def watch(self, changed: Callable[[], None]) -> None:
+        return
+
+    def close(self) -> None:
+        return

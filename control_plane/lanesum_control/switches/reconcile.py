@@ -1,0 +1,136 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Reconciliation: read back the state of a switch, compare it with the desired state, and repair the difference.
+
+Covers only the tables of the controller and the multicast groups. Deletions precede insertions, and a changed
+membership is deleted before it is inserted: two jobs never own a range of slots at the same time.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lanesum_control.switches.client import key_of
+from lanesum_control.switches.switch import DELETE, INSERT, MEMBER, MODIFY, P4RuntimeSwitch
+from lanesum_fabric.program.p4info import P4InfoNames
+from lanesum_fabric.program.switch_job import HostPort, SwitchJob
+from lanesum_fabric.protobufs import p4runtime_pb2
+
+_GROUP = "multicast group"
+_Key = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """An entry of a switch in a comparable form."""
+
+    kind: str  # table, or _GROUP
+    key: _Key
+    value: Any
+    entity: p4runtime_pb2.Entity
+
+
+def reconcile(
+    switch: P4RuntimeSwitch, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob], mark_above: int | None = None
+) -> list[str]:
+    """Make ``switch`` hold exactly ``hosts`` and ``jobs``, and mark packets where ``mark_above`` or more wait.
+
+    They wait at ports of hosts, or on their way to the pipe that combines partial sums.
+
+    Returns the repairs in words; empty if there were none. Raises SwitchWriteError, SwitchUnreachableError, and
+    NotOfferedError before anything is written.
+    """
+    names = _names(switch)
+    switch.hold(jobs)
+    wanted = _wanted(switch, hosts, jobs, mark_above)
+    found = {item.key: item for item in _items(switch.connection.read(everything(switch)), names)}
+    unexpected = [item for key, item in found.items() if key not in wanted]
+    missing = [item for key, item in wanted.items() if key not in found]
+    changed = [item for key, item in wanted.items() if key in found and found[key].value != item.value]
+    again = [item for item in changed if item.kind in (MEMBER, _GROUP)]
+    in_place = [item for item in changed if item.kind not in (MEMBER, _GROUP)]
+    # Membership is deleted first and inserted last: no other entry is used without it.
+    leaving = sorted([*unexpected, *again], key=lambda item: item.kind != MEMBER)
+    for members in (True, False):
+        some = [item for item in leaving if (item.kind == MEMBER) is members]
+        switch.connection.write([(DELETE, key_of(item.entity)) for item in some])
+    switch.connection.write([(MODIFY, item.entity) for item in in_place])
+    for members in (False, True):
+        some = [item for item in (*missing, *again) if (item.kind == MEMBER) is members]
+        # Groups in a request of their own, before the tables that refer to them.
+        for groups in (True, False):
+            switch.connection.write([(INSERT, i.entity) for i in some if (i.kind == _GROUP) is groups])
+    repairs = [("deleted", unexpected), ("inserted", missing), ("corrected", changed)]
+    return [f"{len(items)} {what} ({_kinds(items)})" for what, items in repairs if items]
+
+
+def differs(
+    switch: P4RuntimeSwitch,
+    hosts: Sequence[HostPort],
+    jobs: Sequence[SwitchJob],
+    mark_above: int | None,
+    answers: Iterable[bytes],
+) -> bool:
+    """Return True if the answers to a read of ``everything`` are not what ``reconcile`` leaves."""
+    entities = (entity for answer in answers for entity in switch.connection.decode(answer))
+    found = {item.key: item.value for item in _items(entities, _names(switch))}
+    return found != {key: item.value for key, item in _wanted(switch, hosts, jobs, mark_above).items()}
+
+
+def everything(switch: P4RuntimeSwitch) -> list[p4runtime_pb2.Entity]:
+    """Return the request for all tables of the controller, and the multicast groups."""
+    groups = p4runtime_pb2.Entity()
+    groups.packet_replication_engine_entry.multicast_group_entry.SetInParent()
+    names = _names(switch)
+    tables = [p4runtime_pb2.Entity(table_entry=names.wildcard(table, counters=False)) for table in switch.tables]
+    return [groups, *tables]
+
+
+def _names(switch: P4RuntimeSwitch) -> P4InfoNames:
+    names = switch.connection.names
+    assert names is not None, "a connected switch has the names of its program"
+    return names
+
+
+def _wanted(
+    switch: P4RuntimeSwitch, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob], mark_above: int | None
+) -> dict[_Key, _Item]:
+    steps = [switch.own_entities(), *(switch.host_entities(host) for host in hosts)]
+    if mark_above is not None:
+        ports = {host.port for host in hosts}.union(switch.combining_ports)
+        steps += [[switch.mark_entity(port, mark_above)] for port in sorted(ports)]
+    steps += [step for job in jobs for step in switch.job_entities(job)]
+    return {item.key: item for step in steps for item in _items(step, _names(switch))}
+
+
+def _items(entities: Iterable[p4runtime_pb2.Entity], names: P4InfoNames) -> list[_Item]:
+    items = []
+    for entity in entities:
+        if entity.WhichOneof("entity") == "table_entry":
+            entry = entity.table_entry
+            if entry.is_default_action:
+                continue
+            kind = names.table_name(entry.table_id)
+            key = (kind, *sorted(_match(field) for field in entry.match))
+            action = entry.action.action
+            value = (action.action_id, *sorted((p.param_id, int.from_bytes(p.value, "big")) for p in action.params))
+            items.append(_Item(kind, key, value, entity))
+        else:
+            group = entity.packet_replication_engine_entry.multicast_group_entry
+            replicas = frozenset((replica.egress_port, replica.instance) for replica in group.replicas)
+            items.append(_Item(_GROUP, (_GROUP, group.multicast_group_id), replicas, entity))
+    return items
+
+
+def _match(field: Any) -> tuple[int, int, int]:
+    if field.WhichOneof("field_match_type") == "lpm":
+        return field.field_id, int.from_bytes(field.lpm.value, "big"), field.lpm.prefix_len
+    return field.field_id, int.from_bytes(field.exact.value, "big"), 0
+
+
+def _kinds(items: Iterable[_Item]) -> str:
+    counts = collections.Counter(item.kind.rpartition(".")[2] for item in items)
+    return ", ".join(f"{kind} {count}" for kind, count in sorted(counts.items()))

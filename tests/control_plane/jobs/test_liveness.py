@@ -1,0 +1,64 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Streams of workers: how many one has, and what a failure and an earlier incarnation mean for them."""
+
+from __future__ import annotations
+
+import pytest
+
+from lanesum.rpc import controller as rpc
+from lanesum_control.errors import AdmissionError
+from lanesum_control.jobs.liveness import STREAMS_PER_WORKER, Gone, Liveness, Watch
+from lanesum_control.jobs.records import Taken
+from tests.control_plane.control_fakes import Site, request
+
+KEY = (1, 2, 0)
+
+
+def stream(key: tuple[int, int, int] = KEY) -> Watch:
+    return Watch(key, lambda: {"state": "ready"}, lambda: None, lambda _: None)
+
+
+def test_worker_keeps_its_latest_streams() -> None:
+    liveness, streams = Liveness(lambda: 0.0), [stream() for _ in range(STREAMS_PER_WORKER + 1)]
+    for one in streams:
+        liveness.open(one)
+    assert [one.ended for one in streams] == [True] + [False] * STREAMS_PER_WORKER
+
+
+@pytest.mark.parametrize(("kind", "gone"), [(rpc.LOST, False), (rpc.FAILED, True), (rpc.LEFT, True)])
+def test_stream_brings_back_only_a_lost_worker(kind: str, gone: bool) -> None:
+    liveness = Liveness(lambda: 0.0)
+    assert liveness.report(*KEY, Gone(kind, ""))
+    liveness.open(stream())
+    assert liveness.is_gone(*KEY) is gone
+
+
+def test_watch_without_news_has_no_answer() -> None:
+    one = stream()
+    assert one.poll() == {"state": "ready"} and one.poll() is None
+    one.ask({"asked": True})
+    assert one.poll() == {"state": "ready", "asked": True}
+
+
+def test_stream_of_earlier_incarnation_is_not_alive(site: Site) -> None:
+    controller = site.start()
+    controller.admit(request(lease_s=10.0))
+    ticket = controller.join("a", 0, Taken("one", "here"))
+    watch = controller.workers.watch(ticket.job, ticket.tag, 0, "one")
+    assert controller.join("a", 0, Taken("one", "here")).tag != ticket.tag
+    site.clock.now += 9.0
+    watch.close()
+    site.clock.now += 2.0
+    controller.expire()
+    assert controller.jobs() == []
+
+
+def test_living_worker_is_not_replaced_before_start(site: Site) -> None:
+    controller = site.start()
+    controller.admit(request())
+    ticket = controller.join("a", 0, Taken("one", "here"))
+    controller.workers.watch(ticket.job, ticket.tag, 0, "one")
+    site.clock.now += 60.0
+    with pytest.raises(AdmissionError, match="was claimed twice"):
+        controller.join("a", 0, Taken("other", "there"))

@@ -1,0 +1,308 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Quotas of tenants, and guarantees that cannot be met because a table of a switch is full."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from lanesum.errors import ConfigurationError
+from lanesum.rpc.caller import Caller, Role
+from lanesum_control.controller.controller import Controller, JobRequest
+from lanesum_control.errors import AdmissionError, QuotaError
+from lanesum_control.jobs.records import Taken
+from lanesum_control.jobs.tenants import AdmissionRate
+from lanesum_control.planner import quotas
+from lanesum_control.planner.placement import Assignment
+from lanesum_control.planner.quotas import SLOTS, TenantQuota, needs
+from lanesum_control.switches.switch import P4RuntimeSwitch
+from lanesum_fabric.program.capabilities import GROUPS, JOB_TABLES
+from lanesum_fabric.program.pipelines import bmv2_pipeline
+from lanesum_fabric.program.switch_job import SwitchJob
+from tests.control_plane.control_fakes import Site, request, what
+
+BLUE, RED = (Caller(name, Role.TENANT) for name in ("blue", "red"))
+ANY_RATE = TenantQuota(jobs=1000, admissions_per_minute=1000)
+
+
+@pytest.fixture(autouse=True)
+def _many_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lanesum_control.controller.deployment.MAX_STREAMS", 1 << 20)
+
+
+def started(
+    topology: str = "star4", *, quota: TenantQuota = ANY_RATE, slots: int = 1024, **sizes: int
+) -> tuple[Controller, Site]:
+    """Return a controller whose switches have the tables of the committed build, but for ``sizes``."""
+    site = Site(topology, slots=slots)
+    built = bmv2_pipeline().capabilities
+    for switch in site.switches.values():
+        switch.capabilities = replace(built, sizes={**built.sizes, **sizes})
+    return site.start(quota=quota), site
+
+
+def best_effort(name: str, **fields: Any) -> JobRequest:
+    return request(name, best_effort=True, slots=64, codec="fixed", **fields)
+
+
+def test_idle_tenant_saves_admissions_of_one_minute() -> None:
+    now = [0.0]
+    rate = AdmissionRate(2, lambda: now[0])
+    rate.take("blue")
+    now[0] = 3600.0
+    rate.take("blue")
+    rate.take("blue")
+    with pytest.raises(AdmissionError, match="Tenant 'blue' has used its 2 admissions per minute"):
+        rate.take("blue")
+    now[0] += 29.0
+    with pytest.raises(AdmissionError, match=r"Try again in 1\.0 s"):
+        rate.take("blue")
+
+
+def test_tenant_cannot_fill_a_table_of_a_switch() -> None:
+    controller, site = started(receiver=40)
+    for number in range(12):
+        controller.admit(best_effort(f"blue{number}"), caller=BLUE)
+    assert set(site.switches["s1"].jobs) == set(range(1, 6))
+    assert controller.job("blue11").left_out == {
+        "s1": "other jobs of tenant 'blue' use 20 of its 20 entries of table receiver, and the job needs 4"
+    }
+    assert controller.admit(request("red"), caller=RED).left_out == {}
+    assert controller.admit(request("operator")).left_out == {}
+
+
+def test_best_effort_jobs_leave_full_table_to_guarantee() -> None:
+    controller, _ = started(receiver=40)
+    for number in range(12):
+        controller.admit(best_effort(f"a{number}"))
+    full = "other jobs use 40 of 40 entries of table receiver, and the job needs 4"
+    assert [controller.job(f"a{number}").left_out for number in (9, 10, 11)] == [{}, {"s1": full}, {"s1": full}]
+    assert controller.admit(request("guaranteed")).left_out == {}
+    assert controller.job("a9").left_out == {"s1": full}, "the youngest one had to go"
+    controller.remove("a0")
+    assert controller.job("a9").left_out == {}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "fields", "full"),
+    [
+        ({"receiver": 7}, {}, "s1: other jobs use 4 of 7 entries of table receiver, and the job needs 4"),
+        ({"member": 7}, {}, "s1: other jobs use 4 of 7 entries of table member, and the job needs 4"),
+        ({"lookup": 1}, {"codec": "thc"}, "s1: other jobs use 1 of 1 entries of table lookup, and the job needs 1"),
+        ({GROUPS: 1}, {}, "s1: other jobs use 1 of 1 multicast groups, and the job needs 1"),
+        ({}, {"slots": 600}, "s1: other jobs use 600 of 1024 guaranteed slots, and the job needs 600"),
+    ],
+)
+def test_guarantee_that_cannot_be_met_names_bottleneck(
+    sizes: dict[str, int], fields: dict[str, Any], full: str
+) -> None:
+    controller, site = started(**sizes)
+    controller.admit(request("first", **fields))
+    before = controller.jobs()
+    with pytest.raises(QuotaError) as caught:
+        controller.admit(request("second", **fields))
+    assert caught.value.what.endswith(f"slots cannot be met at {full}.")
+    assert controller.jobs() == before
+    assert set(site.switches["s1"].jobs) == set(site.server.jobs) == {1}
+    assert controller.admit(request("second", **{**fields, "best_effort": True})).left_out.keys() <= {"s1"}
+
+
+def test_job_beyond_code_tables_of_switch_is_refused() -> None:
+    """The committed program holds the code tables of 32 jobs."""
+    controller, site = started()
+    for number in range(32):
+        controller.admit(request(f"a{number}", workers=2, slots=8, codec="thc"))
+    with pytest.raises(QuotaError, match="s1: other jobs use 32 of 32 entries of table lookup, and the job needs 1"):
+        controller.admit(request("b", workers=2, slots=8, codec="thc"))
+    assert len(site.switches["s1"].jobs) == len(site.server.jobs) == 32
+    full = {"s1": "other jobs use 32 of 32 entries of table lookup, and the job needs 1"}
+    assert controller.admit(request("b", workers=2, slots=8, codec="thc", best_effort=True)).left_out == full
+    assert what(controller, "b") == [f"admitted as job 34; s1 is left out: {full['s1']}"]
+    assert controller.admit(request("c", workers=2, slots=8, codec="fixed")).left_out == {}
+
+
+def test_full_table_of_upper_jobs_is_named() -> None:
+    controller, _ = started("tree2x2", descend=1)
+    controller.admit(request("first"))
+    with pytest.raises(QuotaError, match="at s1: other jobs use 1 of 1 entries of table descend"):
+        controller.admit(request("second"))
+    assert controller.admit(JobRequest("one rack", ("w1", "w2"), slots=8)).left_out == {}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "fields", "full"),
+    [
+        ({"receiver": 15}, {}, "blue' use 4 of its 7 entries of table receiver"),
+        ({"member": 15}, {}, "blue' use 4 of its 7 entries of table member"),
+        ({"lookup": 3}, {"codec": "thc"}, "blue' use 1 of its 1 entries of table lookup"),
+        ({GROUPS: 3}, {}, "blue' use 1 of its 1 multicast groups"),
+        ({}, {"slots": 300}, "blue' use 300 of its 512 guaranteed slots"),
+    ],
+)
+def test_tenant_at_its_share_is_refused_other_admitted(
+    sizes: dict[str, int], fields: dict[str, Any], full: str
+) -> None:
+    controller, _ = started(**sizes)
+    controller.admit(request("first", **fields), caller=BLUE)
+    with pytest.raises(QuotaError, match=full):
+        controller.admit(request("second", **fields), caller=BLUE)
+    assert controller.admit(request("second", **fields), caller=RED).left_out == {}
+
+
+def test_share_holds_after_a_return_of_the_switch() -> None:
+    site = Site()
+    site.switches["s1"].capabilities = replace(bmv2_pipeline().capabilities, sizes={"receiver": 15})
+    controller = site.start(quota=ANY_RATE)
+    site.switches["s1"].away = True
+    controller.deployment.check_switch("s1")
+    for name in ("one", "two"):
+        controller.admit(request(name, slots=10), caller=BLUE)
+    site.switches["s1"].away = False
+    controller.deployment.check_switch("s1")
+    assert controller.job("one").left_out == {}
+    assert "tenant 'blue' use 4 of its 7" in controller.job("two").left_out["s1"]
+
+
+def test_resize_and_extension_beyond_a_share_change_nothing() -> None:
+    controller, site = started(receiver=7)
+    controller.admit(request("job", workers=3, slots=400), caller=BLUE)
+    held = dict(site.switches["s1"].jobs)
+    with pytest.raises(QuotaError, match="0 of its 256 guaranteed slots, and the job needs 400"):
+        controller.deployment.quota = TenantQuota(share=0.25)
+        controller.extend("job", "w4", BLUE)
+    controller.deployment.quota = ANY_RATE
+    with pytest.raises(QuotaError, match="entries of table receiver"):
+        controller.extend("job", "w4", BLUE)
+    assert site.switches["s1"].jobs == held
+    assert controller.job("job").request.workers == ("w1", "w2", "w3")
+
+
+def test_resize_of_older_job_spares_guarantee_of_younger() -> None:
+    controller, _ = started(slots=100)
+    controller.admit(request("older", slots=60))
+    controller.resize("older", 20)
+    controller.admit(request("younger", slots=60))
+    with pytest.raises(QuotaError, match="other jobs use 60 of 100 guaranteed slots, and the job needs 60"):
+        controller.resize("older", 60)
+    assert controller.job("younger").left_out == {}
+
+
+def test_session_after_session_needs_no_guarantee() -> None:
+    """A new incarnation of a job whose switch cannot meet its quota any more is no refusal."""
+    site = Site(slots=100)
+    controller = site.start()
+    controller.admit(request("one", slots=60))
+    site.switches["s1"].away = True
+    controller.deployment.check_switch("s1")
+    controller.admit(request("two", slots=60))
+    site.switches["s1"].away = False
+    controller.deployment.check_switch("s1")
+    assert "guaranteed slots" in controller.job("two").left_out["s1"]
+    before = controller.join("two", 0, Taken("p", "x"))
+    assert controller.join("two", 0, Taken("p", "x")).tag != before.tag
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"share": 0.0}, "The share of a tenant is 0: expected a number above 0, at most 1"),
+        ({"jobs": 0}, "A tenant has 0 jobs: expected at least 1"),
+    ],
+)
+def test_quota_of_nothing_is_refused(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        TenantQuota(**wrong)
+
+
+def test_admissions_per_minute_are_counted_by_tenant() -> None:
+    site = Site()
+    controller = site.start(quota=TenantQuota(admissions_per_minute=3))
+    for number in range(3):
+        controller.admit(request(f"blue{number}", slots=1), caller=BLUE)
+    with pytest.raises(AdmissionError, match=r"'blue' has used its 3 admissions per minute.*again in 20\.0 s"):
+        controller.admit(request("blue3", slots=1), caller=BLUE)
+    with pytest.raises(AdmissionError, match="3 admissions per minute"):
+        controller.resize("blue0", 2, BLUE)
+    controller.admit(request("red", slots=1), caller=RED)
+    site.clock.now += 20.5
+    controller.admit(request("blue3", slots=1), caller=BLUE)
+    with pytest.raises(AdmissionError, match="3 admissions per minute"):
+        controller.admit_at(["10.19.0.1"], request("blue4", slots=1), caller=BLUE)
+
+
+def test_tenant_job_quota_is_enforced_and_released() -> None:
+    controller, _ = started(quota=TenantQuota(jobs=2))
+    for name in ("a", "b"):
+        controller.admit(request(name, slots=1), caller=BLUE)
+    with pytest.raises(AdmissionError, match="'blue' has 2 jobs, its quota"):
+        controller.admit(request("c", slots=1), caller=BLUE)
+    controller.remove("a")
+    controller.admit(request("c", slots=1), caller=BLUE)
+    controller.admit(request("d", slots=1))
+
+
+def test_workers_of_tenant_have_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lanesum_control.controller.deployment.MAX_STREAMS", 20)
+    controller, _ = started()
+    controller.admit(request("a", workers=4, slots=1), caller=BLUE)
+    with pytest.raises(AdmissionError, match=r"5 workers of tenant 'blue' need 10 streams.*its quota is 9"):
+        controller.deployment.quota = TenantQuota(share=0.45)
+        controller.admit(request("b", workers=1, slots=1), caller=BLUE)
+    controller.admit(request("b", workers=4, slots=1), caller=RED)
+
+
+def test_packets_of_tenant_in_flight_are_limited() -> None:
+    controller, _ = started(quota=TenantQuota(packets=100))
+    controller.admit(best_effort("a", workers=1), caller=BLUE)
+    with pytest.raises(AdmissionError, match=r"'blue' would have 128 packets in flight.*its quota is 100"):
+        controller.admit(best_effort("b", workers=1), caller=BLUE)
+    with pytest.raises(AdmissionError, match="'blue' would have 101 packets"):
+        controller.resize("a", 101, BLUE)
+    controller.admit(best_effort("b", workers=1), caller=RED)
+
+
+def test_name_of_other_tenant_cannot_be_taken_over() -> None:
+    controller, _ = started()
+    admitted = controller.admit(request("a"), caller=BLUE)
+    with pytest.raises(AdmissionError, match="name 'a' is in use by another tenant"):
+        controller.admit(request("a"), take_over=True, caller=RED)
+    assert controller.job("a").number == admitted.number
+    assert controller.admit(request("a"), take_over=True).owner == "", "an operator may"
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"share": 0.0}, {"share": 1.5}, {"jobs": 0}, {"admissions_per_minute": 0}, {"packets": 0}]
+)
+def test_impossible_quota_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match="expected"):
+        TenantQuota(**wrong)
+
+
+def test_needs_are_the_entries_that_a_switch_writes() -> None:
+    site = Site("tree2x2")
+    controller = site.start()
+    controller.admit(request("a", codec="thc"))
+    controller.admit(request("b", codec="fixed", quorum=2))
+    names = bmv2_pipeline().names
+    tables = {names.wildcard(table, counters=False).table_id: table.rpartition(".")[2] for table in JOB_TABLES}
+    seen = set()
+    for switch in site.switches.values():
+        for job in switch.jobs.values():
+            written = dict.fromkeys(needs(_assignment(job), looks_up=False), 0)
+            for step in P4RuntimeSwitch(None, names).job_entities(job):  # type: ignore[arg-type]
+                for entity in step:
+                    written[tables.get(entity.table_entry.table_id, GROUPS)] += 1
+            assert needs(_assignment(job), looks_up=job.code_table is not None) == written
+            seen |= {kind for kind, count in written.items() if count}
+    assert seen == {*tables.values(), GROUPS}
+    assert bmv2_pipeline().capabilities.sizes == {
+        "member": 1024, "receiver": 1024, "descend": 32, "lookup": 32, GROUPS: 65535,
+    }  # fmt: skip
+    assert quotas.SLOTS == SLOTS
+
+
+def _assignment(job: SwitchJob) -> Assignment:
+    return Assignment("s", job.members, uplink=job.uplink, combining_pipe=job.combining_pipe)
