@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib.metadata
 import json
 import os
 import secrets
@@ -15,11 +14,10 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from lanesum import environment
-from lanesum.cli.app import entry_point
 from lanesum.codecs.registry import DEFAULT_CODEC
+from lanesum.launch import parts
 from lanesum.launch.nodes import Nodes
 from lanesum.launch.run_folder import RunFolder
 from lanesum.launch.status import Status
@@ -38,7 +36,6 @@ def launch(options: argparse.Namespace, nodes: Nodes) -> int:
     """Run the script of the options; return its exit status. Raises the exceptions of ``lanesum.cli.launch.main``."""
     own = options.controller is None
     if own:
-        parts = _parts()
         parts.check(options.switch or "none", nodes.nproc)
     with contextlib.ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lanesum-")))
@@ -79,12 +76,6 @@ def launch(options: argparse.Namespace, nodes: Nodes) -> int:
         status.close()
         _report(folder, status, code)
         return code
-
-
-def _parts() -> Any:
-    """Return the module that starts server, controller and switch on this machine. Raises MissingToolError."""
-    entry_point("controller")  # of the package that has the module
-    return next(iter(importlib.metadata.entry_points(group="lanesum.launch", name="parts"))).load()
 
 
 def _admit(options: argparse.Namespace, nodes: Nodes, controller: str, job: str) -> None:

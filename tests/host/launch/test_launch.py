@@ -24,9 +24,8 @@ from typing import Any
 import pytest
 
 from lanesum.errors import ConfigurationError, MissingToolError
-from lanesum.launch import launcher
+from lanesum.launch import parts
 from lanesum.server import AggregationServer
-from lanesum_control import launch_parts as parts
 from lanesum_control.controller.controller import Controller
 from lanesum_control.controller.service import ControllerService
 from lanesum_control.planner.network import Network
@@ -370,7 +369,7 @@ def test_launch_missing_script_is_refused() -> None:
 def test_launch_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: [])
     with pytest.raises(MissingToolError, match=r"'controller' is not installed: .* pip install lanesum-control"):
-        launcher._parts()
+        parts.check("none", 2)
 
 
 def test_block_is_for_one_launch() -> None:

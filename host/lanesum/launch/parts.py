@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Server, controller and switch of ``lanesum launch`` on one machine, on addresses of their own below 127.0.0.0/8.
 
-The launcher finds this module by the entry-point group ``lanesum.launch``.
+Each is a process of the command of its own package, so this module imports none of them.
 """
 
 from __future__ import annotations
