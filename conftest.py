@@ -75,6 +75,8 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(
             f"Tests bind the same addresses, so parallel processes require network namespaces: {obstacle()}. Use -n 0."
         )
+    # A choice by measured time would depend on the machine.
+    os.environ["LANESUM_STEP_ASIDE"] = "off"
     # Readline sets it for child processes; tables of the command line would be cut to it.
     os.environ.pop("COLUMNS", None)
     # Tests start hundreds of processes: each would compile all modules of this repository.

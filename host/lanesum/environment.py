@@ -33,6 +33,8 @@ NATIVE = "LANESUM_NATIVE"
 THREADS = "LANESUM_THREADS"
 #: Busy-poll limit, in microseconds.
 SPIN = "LANESUM_SPIN"
+#: ``on`` or ``off``: let the process group average steps where that is faster.
+STEP_ASIDE = "LANESUM_STEP_ASIDE"
 #: ``auto``, ``off`` or ``interpret``: codecs on the GPU.
 GPU = "LANESUM_GPU"
 

@@ -114,6 +114,14 @@ class ErrorFeedbackState:
         for part in parts:
             self._residuals[part.key] = _Residual(residual, part.start, part.stop)
 
+    def flush_to(self, bucket: torch.Tensor, parts: Sequence[Part]) -> None:
+        """Add the residuals of its ``parts`` to a ``bucket`` that is summed without a codec, and forget them."""
+        for part in parts:
+            residual = self._get(bucket, part)
+            if residual is not None:
+                bucket[part.start : part.stop] += residual.to(bucket.dtype)
+                del self._residuals[part.key]
+
     def norms(self) -> dict[str, float]:
         """Return the Euclidean norm of each parameter's residual."""
         return {key: float(torch.linalg.vector_norm(tensor)) for key, tensor in self.state_dict().items()}

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import statistics
 import time
 from collections.abc import Callable
@@ -12,6 +13,11 @@ from collections.abc import Callable
 import torch
 import torch.distributed as dist
 from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
+
+from lanesum import environment
+from lanesum.codecs.base import Codec
+from lanesum.errors import ConfigurationError
+from lanesum.transport import JobTicket
 
 logger = logging.getLogger(__name__)
 
@@ -21,6 +27,30 @@ WARM_UP_STEPS = 3
 MEASURED_STEPS = 3
 #: Steps from one measurement to the next.
 PERIOD_STEPS = 1000
+
+
+def may_step_aside(ticket: JobTicket, codec: Codec, group: dist.ProcessGroup, step_aside: bool | None) -> bool:
+    """Return True if ``group`` may average the steps of a job.
+
+    It may not with a quorum, nor instead of codecs that change gradients by earlier ones, nor if it is lanesum itself.
+
+    Args:
+        ticket: place of this rank in the job.
+        codec: codec of the job.
+        group: process group of the workers.
+        step_aside: choice of the caller; None for that of LANESUM_STEP_ASIDE.
+
+    Raises ConfigurationError for an unknown value of LANESUM_STEP_ASIDE.
+    """
+    if step_aside is None:
+        text = os.environ.get(environment.STEP_ASIDE, "on")
+        if text not in ("on", "off"):
+            raise ConfigurationError(f"Invalid {environment.STEP_ASIDE}={text!r}: expected on or off.")
+        step_aside = text == "on"
+    traits = codec.traits
+    uses_past = not traits.nearly_exact and (traits.keeps_error_feedback or traits.stateful)
+    complete = ticket.quorum in (0, ticket.workers)
+    return step_aside and complete and not uses_past and "lanesum" not in dist.get_backend_config(group)
 
 
 class PathChoice:
@@ -54,11 +84,15 @@ class PathChoice:
             return ""
         return f"{dist.get_backend(self._group) if self._chosen else 'lanesum'} is faster here"
 
-    def all_reduce(self, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor] | None:
-        """Average a bucket by the group, if this step is the group's; else return None."""
+    def is_of_group(self, bucket: dist.GradBucket) -> bool:
+        """Return True if the group averages this bucket; to be called for each one, in their order."""
         if bucket.index() == 0:
             self._begin_step(bucket.buffer().device)
-        return allreduce_hook(self._group, bucket) if self._by_group else None
+        return self._by_group
+
+    def all_reduce(self, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+        """Average a bucket by the group."""
+        return allreduce_hook(self._group, bucket)
 
     def _begin_step(self, device: torch.device) -> None:
         now, before = self._clock(), self._started
@@ -81,11 +115,13 @@ class PathChoice:
         by_lanesum, by_group = (total / dist.get_world_size(self._group)).tolist()
         before, self._chosen = self._chosen, by_group <= by_lanesum
         self._times = {False: [], True: []}
+        stepped_aside = self._chosen and dist.get_rank(self._group) == 0
         logger.log(
-            logging.DEBUG if before is self._chosen else logging.INFO,
-            "%s: a step takes %.1f ms by lanesum, %.1f ms by %s.",
+            logging.DEBUG if before is self._chosen else logging.WARNING if stepped_aside else logging.INFO,
+            "%s: a step takes %.1f ms by lanesum, %.1f ms by %s. %s=off keeps to lanesum.",
             self.summary,
             1000 * by_lanesum,
             1000 * by_group,
             dist.get_backend(self._group),
+            environment.STEP_ASIDE,
         )

@@ -35,7 +35,7 @@ from lanesum.torch.copied_state import CopiedState
 from lanesum.torch.error_feedback import ErrorFeedbackState
 from lanesum.torch.hierarchy import Follower, HostGroup
 from lanesum.torch.parameters import NUMBERED, parameter_names
-from lanesum.torch.path_choice import PathChoice
+from lanesum.torch.path_choice import PathChoice, may_step_aside
 from lanesum.torch.stats import HookStats, open_range, warn_unused
 from lanesum.torch.tensor_all_reduce import TensorAllReduce, check_tensor, closed_error, refusal
 from lanesum.transport import JobTicket
@@ -141,6 +141,7 @@ class State(Closing):
         group: dist.ProcessGroup | None = None,
         hierarchical: bool = False,
         local_group: dist.ProcessGroup | None = None,
+        step_aside: bool | None = None,
     ) -> State:
         """Join a job, wait for its other workers, and return a state for it.
 
@@ -148,9 +149,11 @@ class State(Closing):
         None, it reads the environment: LANESUM_CONTROLLER, LANESUM_JOB, RANK, or LANESUM_TICKET. If no job is named,
         one is admitted for the ranks of the process group; ``admit`` and its exceptions are those of
         :func:`lanesum.torch.admission.admitted_job`. A ``codec`` that is None is that of the job, else LANESUM_CODEC,
-        else ``thc``. With ``auto``, the process group of the ranks is the ``alternative``. ``window``, ``congestion``,
-        ``pacing``, ``deadline_s``, ``busy_s``, ``observer`` and ``non_finite`` are those of
-        :class:`lanesum.session.Session`, the rest of the constructor.
+        else ``thc``. ``window``, ``congestion``, ``pacing``, ``deadline_s``, ``busy_s``, ``observer`` and
+        ``non_finite`` are those of :class:`lanesum.session.Session`, the rest of the constructor.
+
+        The process group of the ranks is the ``alternative``, as :func:`lanesum.torch.path_choice.may_step_aside` says
+        for ``step_aside``; not with an observer, ``hierarchical`` or ``non_finite="raise"``. All ranks must agree.
 
         ``group`` has the ranks of the job, in the order of its workers; all ranks by default. With ``hierarchical`` the
         job has one worker for each host: the ranks that torchrun started on a host reduce to the first of them, through
@@ -190,10 +193,12 @@ class State(Closing):
                     observer=observer,
                     non_finite=non_finite,
                 )
+                watched = observer is not None or non_finite != "mean"
+                other = _alternative(session, of_ranks, step_aside) if ranked and host is None and not watched else None
                 if ticket.controller:
                     described, facts = session.describe(), {"torch": str(torch.__version__)}
+                    facts["step_aside"] = str(other is not None)
                     wait_for_others(ticket, ticket.controller, description=described, facts=facts, timeout_s=wait_s)
-                other = _alternative(session, of_ranks) if ranked and host is None else None
                 state = cls(session, error_feedback=error_feedback, model=model, host=host, alternative=other)
             except BaseException as error:
                 if opened is not None:
@@ -232,12 +237,12 @@ class State(Closing):
         """Start averaging ``bucket``; see :func:`lanesum.torch.hook`."""
         self.session.phases.step = self._num_steps
         self._num_steps += bucket.is_last()
-        if self._choice is not None and self.error is None:
-            averaged = self._choice.all_reduce(bucket)
-            if averaged is not None:
-                self._warn_unused.detach()
-                self._write_now_and_then()
-                return averaged
+        if self._choice is not None and self.error is None and self._choice.is_of_group(bucket):
+            self._warn_unused.detach()
+            self._write_now_and_then()
+            if self.error_feedback is not None:
+                self.error_feedback.flush_to(bucket.buffer(), self._parts(bucket.parameters()))
+            return self._choice.all_reduce(bucket)
         parts = self._parts(bucket.parameters())
         return self.all_reduce(bucket.buffer(), name=f"bucket {bucket.index()}", parts=parts)
 
@@ -418,12 +423,14 @@ def _check_group(ticket: JobTicket, group: dist.ProcessGroup | None) -> None:
         )
 
 
-def _alternative(session: Session, group: dist.ProcessGroup | None) -> dist.ProcessGroup | None:
-    """Return the process group of the ranks for the codec ``auto``, unless lanesum itself reduces there."""
-    if session.codec.name != "auto" or not dist.is_initialized():
+def _alternative(
+    session: Session, group: dist.ProcessGroup | None, step_aside: bool | None
+) -> dist.ProcessGroup | None:
+    """Return the process group of the ranks, if it may average steps."""
+    if not dist.is_initialized():
         return None
     group = cast(dist.ProcessGroup, dist.group.WORLD) if group is None else group
-    return None if "lanesum" in dist.get_backend_config(group) else group
+    return group if may_step_aside(session.ticket, session.codec, group, step_aside) else None
 
 
 def raise_after_backward(check: Callable[[], None]) -> None:

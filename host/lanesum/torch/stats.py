@@ -26,8 +26,8 @@ class HookStats:
         busy_s: seconds in which at least one bucket was in flight: encode, send, wait, decode.
         encode_s, network_s, decode_s: the shares of the phases in it, see :mod:`lanesum.session.phases`.
         transport: packets, bytes and retransmissions.
-        group_steps: number of steps that the process group averaged, with the codec ``auto``.
-        chosen: what ``auto`` has chosen between lanesum and the process group, in words; empty without a choice.
+        group_steps: number of steps that the process group averaged.
+        chosen: the choice between lanesum and the process group, in words; empty without one.
     """
 
     buckets: int

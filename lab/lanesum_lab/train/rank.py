@@ -115,7 +115,7 @@ def run_rank(options: argparse.Namespace) -> Curve:
 def _state(options: argparse.Namespace, workers: int, steps: int) -> lanesum.torch.State:
     codec = make_codec(options.by, workers=workers, steps=steps)
     if options.ticket is None:
-        return lanesum.torch.State.join(codec=codec)
+        return lanesum.torch.State.join(codec=codec, step_aside=False)
     ticket = take_ticket(Path(options.ticket.format(rank=dist.get_rank())))
     return lanesum.torch.State(Session(ticket, codec=codec))
 

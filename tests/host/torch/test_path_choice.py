@@ -7,7 +7,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import pytest
 import torch
@@ -16,11 +16,14 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 import lanesum.torch
+from lanesum.codecs import for_job
+from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.session import Session
 from lanesum.torch import path_choice
 from lanesum.torch.path_choice import MEASURED_STEPS, WARM_UP_STEPS, PathChoice
 from lanesum.transport import JobTicket
 from tests.host.torch.buckets import FakeBucket
+from tests.host.torch.controllers import controlled, environment
 from tests.host.torch.ranks import Ranks, served_job
 
 BEFORE_CHOICE = WARM_UP_STEPS + 2 * MEASURED_STEPS
@@ -43,7 +46,7 @@ class Steps:
             for index in range(2):
                 bucket = FakeBucket(torch.ones(4))
                 bucket.index = lambda index=index: index  # type: ignore[method-assign, misc]
-                ways.add(self.choice.all_reduce(cast(dist.GradBucket, bucket)) is not None)
+                ways.add(self.choice.is_of_group(cast(dist.GradBucket, bucket)))
             (by_group,) = ways
             self.now += self.by_group_s if by_group else self.by_lanesum_s
             taken.append(by_group)
@@ -74,8 +77,10 @@ def test_choice_takes_the_way_with_shorter_steps(
     name = "gloo" if by_group else "lanesum"
     assert some.choice.summary == f"{name} is faster here"
     assert (
-        f"{name} is faster here: a step takes 1000.0 ms by lanesum, {1000 * by_group_s:.1f} ms by gloo." in caplog.text
+        f"{name} is faster here: a step takes 1000.0 ms by lanesum, {1000 * by_group_s:.1f} ms by gloo. "
+        "LANESUM_STEP_ASIDE=off keeps to lanesum." in caplog.text
     )
+    assert [one.levelname for one in caplog.records] == ["WARNING" if by_group else "INFO"]
     assert some.choice.group_steps == MEASURED_STEPS + 20 * by_group
 
 
@@ -125,3 +130,79 @@ def test_ranks_agree_and_average_as_plain_ddp(ranks: Ranks) -> None:
     assert chosen == other != ""
     assert group_steps == MEASURED_STEPS + 3 * ("gloo" in chosen)
     assert buckets == BEFORE_CHOICE + 3 - group_steps
+
+
+@pytest.mark.parametrize(
+    ("codec", "workers", "quorum", "may"),
+    [
+        ("thc", 2, 0, True),
+        ("fixed", 2, 2, True),
+        ("auto", 2, 0, True),
+        ("policy", 2, 0, False),
+        ("thc", 3, 2, False),
+    ],
+)
+def test_group_replaces_codecs_without_past_and_quorum(
+    group: dist.ProcessGroup, codec: str, workers: int, quorum: int, may: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticket = JobTicket(job=1, tag=2, worker=0, workers=workers, slots=4, quorum=quorum)
+    made = for_job(codec, workers=workers, lookup=False)
+    monkeypatch.delenv("LANESUM_STEP_ASIDE")
+    assert path_choice.may_step_aside(ticket, made, group, None) == may
+    assert not path_choice.may_step_aside(ticket, made, group, False)
+    monkeypatch.setenv("LANESUM_STEP_ASIDE", "off")
+    assert path_choice.may_step_aside(ticket, made, group, True) == may
+    assert not path_choice.may_step_aside(ticket, made, group, None)
+    monkeypatch.setenv("LANESUM_STEP_ASIDE", "yes")
+    with pytest.raises(ConfigurationError, match="Invalid LANESUM_STEP_ASIDE='yes': expected on or off"):
+        path_choice.may_step_aside(ticket, made, group, None)
+
+
+def _error_feedback(ticket: JobTicket) -> tuple[bool, bool, bool]:
+    """Return whether there was error feedback before a step of the group, is after it, and was in the mean."""
+    with lanesum.torch.State(Session(ticket, codec="thc"), alternative=dist.group.WORLD) as state:
+        model = DistributedDataParallel(nn.Linear(64, 1, bias=False))
+        model.register_comm_hook(state, lanesum.torch.hook)
+        feedback, gradient = state.error_feedback, model.module.weight
+        assert feedback is not None
+        for _ in range(WARM_UP_STEPS + 1):
+            model(torch.linspace(0, 1, 64) * (1 + ticket.worker)).sum().backward()
+        gradient.grad = None
+        (before,) = feedback.state_dict().values()
+        dist.all_reduce(total := before.clone())
+        model(torch.zeros(64)).sum().backward()  # of the group
+        mean, left = cast(torch.Tensor, gradient.grad), feedback.state_dict()
+        state.leave()
+    return bool(before.any()), bool(left), torch.equal(mean.view(-1), total / 2)
+
+
+def test_step_of_group_delivers_error_feedback(ranks: Ranks) -> None:
+    with served_job(2, "thc") as tickets:
+        assert ranks.run(_error_feedback, tickets) == [(True, False, True)] * 2
+
+
+def _joined(rank: int, variables: dict[str, str], options: list[dict[str, Any]]) -> str:
+    """Join; return what the state says of its choice after it, or the exception."""
+    try:
+        with environment({**variables, "LANESUM_STEP_ASIDE": "on"}):
+            with lanesum.torch.State.join(wait_s=30.0, **options[rank]) as state:
+                model = DistributedDataParallel(nn.Linear(8, 2))
+                model.register_comm_hook(state, lanesum.torch.hook)
+                for _ in range(BEFORE_CHOICE + 1):
+                    model(torch.ones(8)).sum().backward()
+                state.leave()
+            return state.stats.chosen
+    except LanesumError as error:
+        return str(error)
+
+
+def test_joined_ranks_choose_unless_forbidden(ranks: Ranks) -> None:
+    with controlled(2) as (_, variables):
+        first, second = ranks.run(_joined, [0, 1], variables, [{}, {}])
+    assert first == second
+    assert first in ("gloo is faster here", "lanesum is faster here")
+    with controlled(2) as (_, variables):
+        assert ranks.run(_joined, [0, 1], variables, [{"step_aside": False}] * 2) == ["", ""]
+    with controlled(2) as (_, variables):
+        for told in ranks.run(_joined, [0, 1], variables, [{}, {"step_aside": False}]):
+            assert "step_aside is True at worker 0 (w1), but False at worker 1 (w2)" in told
