@@ -16,7 +16,7 @@ import typer
 from lanesum import logs
 from lanesum.cli.signals import READY, raise_file_limit, serve_until_signal
 from lanesum.errors import ConfigurationError
-from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, FULL_ACCUMULATOR_WORDS, MAX_WORDS
+from lanesum.protocol.spec import BUILT_ACCUMULATOR_WORDS, FULL_ACCUMULATOR_WORDS, MAX_WORDS
 from lanesum.server.service import DEFAULT_CONTROL
 from lanesum_control.planner.quotas import DEFAULT_QUOTA, TenantQuota
 from lanesum_fabric.cli.options import DEFAULT_CONTROLLER, Insecure, LogFormat, Loopback, Metrics, Tls, Topology
@@ -65,9 +65,9 @@ def controller(
         typer.Option(
             min=2,
             max=MAX_WORDS,
-            help=f"Accumulator words per packet: which build of the program. By default {DEFAULT_ACCUMULATOR_WORDS}; "
-            f"without --switch {FULL_ACCUMULATOR_WORDS}, which fill an Ethernet frame. A profile of --tofino has its "
-            "own number.",
+            help="Accumulator words per packet: which build of the program. By default the largest, "
+            f"{max(BUILT_ACCUMULATOR_WORDS)}; without --switch {FULL_ACCUMULATOR_WORDS}, which "
+            "fill an Ethernet frame. A profile of --tofino has its own number.",
         ),
     ] = None,
     mark_above: Annotated[
@@ -172,7 +172,7 @@ def controller(
         raise ConfigurationError("--device-config and --recirculation are for --tofino.", "Name a profile with it.")
     addresses = _switch_addresses(network.switches(), switch or [])
     if tofino is None:
-        pipeline = bmv2_pipeline(DEFAULT_ACCUMULATOR_WORDS if words is None or not addresses else words)
+        pipeline = bmv2_pipeline(max(BUILT_ACCUMULATOR_WORDS) if words is None or not addresses else words)
     else:
         pipeline = tofino_pipeline(tofino, device_config)
         if words not in (None, pipeline.accumulator_words):

@@ -84,7 +84,8 @@ def _admit(options: argparse.Namespace, nodes: Nodes, controller: str, job: str)
     message = {"name": job, "addresses": [rpc.address_towards(controller)] * nodes.nproc, "codec": codec}
     admitted = rpc.call(controller, rpc.ADMIT, {**message, "seed": options.seed}, connect_s=rpc.CONNECT_S)
     switches = ", ".join(admitted["placement"]) or "the server"
-    _say(f"job {job}: {nodes.nproc} workers, codec {codec}, summed by {switches}")
+    words = admitted["words"]
+    _say(f"job {job}: {nodes.nproc} workers, codec {codec}, packets of {words} words, summed by {switches}")
 
 
 def _remove(controller: str, job: str) -> None:

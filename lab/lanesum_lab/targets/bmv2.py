@@ -7,7 +7,7 @@ from __future__ import annotations
 import subprocess
 
 from lanesum_lab.targets import SwitchProcess, SwitchTarget, register
-from lanesum_lab.targets.embedded import pipeline
+from lanesum_lab.targets.embedded import CONTROLLER_OPTIONS, pipeline
 
 PROGRAM = "simple_switch_grpc"
 
@@ -37,5 +37,6 @@ BMV2 = register(
         on_loopback=False,
         injects_faults=False,
         packets_per_s=8_000,
+        controller_options=CONTROLLER_OPTIONS,
     )
 )

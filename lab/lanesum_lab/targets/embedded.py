@@ -39,6 +39,9 @@ def pipeline(accumulator_words: int | None) -> CompiledPipeline:
     return bmv2_pipeline(DEFAULT_ACCUMULATOR_WORDS if accumulator_words is None else accumulator_words)
 
 
+# The packets per second of a target are those of this size.
+CONTROLLER_OPTIONS = ("--words", str(DEFAULT_ACCUMULATOR_WORDS))
+
 EMBEDDED = register(
     SwitchTarget(
         name="embedded",
@@ -47,5 +50,6 @@ EMBEDDED = register(
         command=command,
         device=EmbeddedSwitch,
         packets_per_s=25_000,
+        controller_options=CONTROLLER_OPTIONS,
     )
 )

@@ -149,6 +149,8 @@ def test_launch_trains_and_says_who_summed(start: Callable[..., Any], script: Pa
     assert process.returncode == 0, output
     assert f"rank 1 of 2, arguments ['one', '--nproc', '9'], file {script}" in output
     assert output.count("codec fixed, mean 1.5") == 2
+    sized = "128 words, summed by s1" if switch == "embedded" else "360 words, summed by the server"
+    assert f"2 workers, codec fixed, packets of {sized}\n" in output
     summed = "switch 100%" if switch == "embedded" else "server 100%"
     assert re.search(rf"^lanesum: 3 steps, .* sent instead of .* retransmissions .*, summed by {summed}$", output, re.M)
 
