@@ -40,10 +40,11 @@ _PIECE = 1 << 22
 _SUM_UNROLL = 8
 #: Constants of the kernel that sums squares: parts of a program, and options of the compiler.
 SQUARE_SUMS = {"PARTS": 16, "num_warps": 4, "enable_fp_fusion": False}
-# Values of a block for each warp, and registers of each thread; a multiprocessor has 65,536. Encoding keeps the values
-# until it has computed the residual. Decoding takes fewer instructions with fewer warps.
-_ENCODING = (1024, 128)
-_DECODING = (2048, 160)
+# Values of a block for each warp, and registers of each thread, of which 255 is the hardware's limit. Fewer warps per
+# block exchange fewer values through shared memory, which limits both kernels. Encoding keeps the values until it has
+# computed the residual, so one warp per block of 4,096 would spill.
+_ENCODING = (2048, 255)
+_DECODING = (4096, 255)
 
 
 class _Kernel(Protocol):

@@ -47,7 +47,7 @@ def compiled(cases_of: str, cache: Path) -> list[dict[str, Any]]:
 
 
 def facts(case: Case) -> dict[str, Any]:
-    """Return size of machine code, registers of a thread, spilled bytes, and floating-point instructions of a kernel.
+    """Return machine code's size, registers of a thread, spilled and shared bytes, and floating-point instructions.
 
     Arrays are assumed to have the alignment of PyTorch's.
     """
@@ -66,6 +66,7 @@ def facts(case: Case) -> dict[str, Any]:
         **_resources(made.asm["cubin"], triton.knobs.nvidia.cuobjdump.path),
         "kernel": f"{case.name} for {case.capability}",
         "bytes": len(made.asm["cubin"]),
+        "shared": made.metadata.shared,
         "instructions": sorted(_instructions(made.asm["ptx"].splitlines())),
     }
 

@@ -26,6 +26,8 @@ def test_kernels_compile_without_spills_or_fused_rounding(
     for made in found:
         # Spills of a few words stay in the first-level cache. They cost less than half the number of warps would.
         assert made["bytes"] > 1000 and made["spilled"] <= 64, made
+        # One warp that decodes a block exchanges its values by shuffles; the block itself would need 16 KiB.
+        assert not made["kernel"].startswith("decode") or made["shared"] <= 1024, made
         for instruction in made["instructions"]:
             # Products and sums are rounded separately, quotients to nearest, and denormals are kept.
             assert (not instruction.startswith("fma") or instruction in explicit) and ".approx" not in instruction, made

@@ -73,6 +73,20 @@ def test_large_blocks_equal_host(block: int) -> None:
     check_alike(simulate(codec, on_device(vectors), keep_residual=True), simulate(codec, vectors, keep_residual=True))
 
 
+@pytest.mark.parametrize("hip", [None, "6.4"])
+def test_launches_of_every_block_fit_multiprocessor(hip: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.version, "hip", hip)
+    for block in (2**power for power in range(5, 15)):
+        launches = device_thc.Launches(THC(workers=4, block=block).coder)
+        for constants in (launches.encode, launches.decode):
+            # The hardware allots registers to threads by 8. Only NVIDIA's compiler takes their number.
+            registers = -(-constants.get("maxnreg", 0) // 8) * 8
+            assert constants["num_warps"] * 32 * registers <= 65536
+            assert ("maxnreg" in constants) == (hip is None)
+    usual = device_thc.Launches(THC(workers=4).coder)
+    assert (usual.encode["num_warps"], usual.decode["num_warps"]) == (2, 1)
+
+
 def test_blocks_too_large_for_kernels_use_host() -> None:
     codec = THC(workers=2, block=1 << 15)
     vectors = [sample(100, worker) for worker in range(2)]
