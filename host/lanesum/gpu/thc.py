@@ -3,9 +3,8 @@
 """``thc`` on a vector of a device: the same rounds and words as on the host, made by kernels.
 
 All kernels of a round, and the copies of their results, are launched at once. The communication thread then waits for
-one piece after the other. The residual is computed together with the codes, before they are sent. The host packs and
-unpacks the digits of words. It also computes two rare cases of a quorum: sums that lack some workers, and residuals of
-words that were left out.
+one piece after the other. The residual is computed together with the codes, before they are sent. The host computes two
+rare cases of a quorum: sums that lack some workers, and residuals of words that were left out.
 """
 
 from __future__ import annotations
@@ -25,9 +24,10 @@ from lanesum.codecs.kernels.philox import sign_words
 from lanesum.codecs.kernels.reference import SUM_BLOCK, SUM_LANES
 from lanesum.codecs.norms import checked_norms
 from lanesum.codecs.thc.backend import HostBackend
-from lanesum.codecs.thc.blocks import BlockCoder, Run, cut
+from lanesum.codecs.thc.blocks import BlockCoder, Run, cut, num_words
 from lanesum.codecs.thc.dither import dither_offset, dither_sum
 from lanesum.codecs.thc.grid import outer_levels
+from lanesum.codecs.thc.reference import digit_base
 from lanesum.gpu.availability import require
 from lanesum.gpu.staging import Event, staging_for, to_host
 from lanesum.gpu.tensors import with_error_feedback
@@ -36,6 +36,8 @@ from lanesum.gpu.tensors import with_error_feedback
 MAX_BLOCK = 1 << 14
 # Coordinates of a piece of a round. A launch takes tens of microseconds; a fast network sends half a piece meanwhile.
 _PIECE = 1 << 22
+# Words of digits that a program makes or reads.
+_DIGITS_TILE = 512
 # Steps that the kernel of square sums unrolls, see lanesum.codecs.kernels.reference.square_sums.
 _SUM_UNROLL = 8
 #: Constants of the kernel that sums squares: parts of a program, and options of the compiler.
@@ -161,21 +163,43 @@ class DeviceBackend:
         )
         summed = dither_sum(context.workers, coder.grid.granularity)
         self._dither_sum = (summed.multiplier, self._as_int32(summed.constant))
-        words = self.runs[-1].words(coder.op.shape.code_bits).stop
-        self._made = self._staging.empty_pinned(words, torch.int32)
-        self.codes = self._made.numpy().view(np.uint32)
-        if coder.per_word:
-            self.codes = np.empty(self.runs[-1].words(coder.code_bits).stop, np.uint32)
+        pinned = self._staging.empty_pinned(self.runs[-1].words(coder.code_bits).stop, torch.int32)
+        self.codes = pinned.numpy().view(np.uint32)
         self._encoded: list[Event] = []
         with self._staging.stream():
             parameters = self._staging.copy_to_device(np.concatenate(known))
             *own, self._scales, signs = parameters.split([one.size for one in known])
             self._own, self._signs = own, signs.view(torch.int32)
-            made = torch.empty(words, dtype=torch.int32, device=self._vector.device)
+            codes = torch.empty(self._unpacked(self.runs[-1]).stop, dtype=torch.int32, device=self._vector.device)
+            words = torch.empty(pinned.numel(), dtype=torch.int32, device=codes.device) if coder.per_word else codes
             for run in self.runs:
-                self.launch_encode(run, made)
-                part = run.words(coder.op.shape.code_bits)
-                self._encoded.append(self._staging.copy_to_host(made[part], self._made[part]))
+                self.launch_encode(run, codes)
+                part = run.words(coder.code_bits)
+                if coder.per_word:
+                    self._launch_digits("pack_digits", run, codes[self._unpacked(run)].view(torch.uint8), words[part])
+                self._encoded.append(self._staging.copy_to_host(words[part], pinned[part]))
+
+    def _unpacked(self, run: Run) -> slice:
+        """Return the range of the words of codes that the kernel of ``encode`` writes."""
+        return run.words(self._coder.op.shape.code_bits)
+
+    def _launch_digits(self, kernel: str, run: Run, *tensors: torch.Tensor, **constants: int) -> None:
+        """Launch a kernel of :mod:`lanesum.gpu.digit_kernels` on the tensors of a run: those it reads, then writes."""
+        from lanesum.gpu import digit_kernels
+
+        per_word = self._coder.per_word
+        assert per_word
+        launch: _Kernel = getattr(digit_kernels, kernel)
+        digits = kernel == "unpack_digits"
+        for first, blocks, length, _ in self._launches.parts(run):
+            # Blocks before the first one of this launch are full.
+            width, before = num_words(length, self._coder.code_bits), first - run.first
+            full = num_words(self._coder.block, self._coder.code_bits) * before, self._coder.block * before
+            begin = full if digits else full[::-1]
+            launch[(blocks, -(-width // _DIGITS_TILE))](
+                tensors[0][begin[0] :], tensors[1][begin[1] :], length, width,
+                PER_WORD=per_word, BASE=digit_base(per_word), TILE=_DIGITS_TILE, **constants,
+            )  # fmt: skip
 
     def launch_square_sums(self, sums: torch.Tensor) -> None:
         """Launch the kernel alone, in the current stream: ``sums`` (float64) of the squares of parts."""
@@ -201,14 +225,17 @@ class DeviceBackend:
 
     def encode(self, number: int) -> None:
         self._encoded[number].synchronize()
-        run, made = self.runs[number], self._made.numpy().view(np.uint32)
-        self._coder.pack(made[run.words(8)], self.codes[run.words(self._coder.code_bits)])
 
     def decode(self, number: int, lanes: Words) -> None:
-        run = self.runs[number]
-        lanes = self._coder.unpacked(lanes, run, self._coder.unpacked_bits)
+        run, bits = self.runs[number], self._coder.unpacked_bits
         with self._staging.stream():
-            self.launch_decode(run, self._staging.copy_to_device(lanes.view(np.int32)))
+            sums = self._staging.copy_to_device(lanes.view(np.int32))
+            if self._coder.per_word:
+                kind = torch.uint8 if bits == 8 else torch.int16
+                unpacked = torch.empty(run.padded.stop - run.padded.start, dtype=kind, device=sums.device)
+                self._launch_digits("unpack_digits", run, sums, unpacked, LANE=bits)
+                sums = unpacked.view(torch.int32)
+            self.launch_decode(run, sums)
 
     def launch_decode(self, run: Run, lanes: torch.Tensor) -> None:
         """Launch the kernel that decodes all workers' sums of a run (int32 words) to values."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels of thc to compile, for default and short blocks, with codes in planes and side by side."""
+"""Kernels of thc to compile, for default and short blocks, with codes in planes, side by side and as digits."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ _TYPES = {
     "size": "i64",
 }
 _OPTIONS = ("num_warps", "enable_fp_fusion", "maxnreg")
+_DIGITS = {"PER_WORD": 7, "BASE": 23, "TILE": 512}
+_DIGIT_TYPES = {"codes": "*u8", "words": "*i32", "lanes": "*u8", "length": "i32", "width": "i32"}
 _EVERYTHING = {"FEEDBACK": True, "RESIDUAL": True}
 
 
@@ -40,5 +42,9 @@ CASES = [
     _case("decode", {**Launches(_USUAL.coder).decode, "MASKED": False}, 90),
     *(_encode(codec, True, 80) for codec in _SMALL),
     _case("decode", {**Launches(_SMALL[1].coder).decode, "MASKED": True}, 80),
+    *(
+        Case("lanesum.gpu.digit_kernels", name, _DIGIT_TYPES, constants, 80)
+        for name, constants in (("pack_digits", _DIGITS), ("unpack_digits", {**_DIGITS, "LANE": 8}))
+    ),
     _case("square_sums", {**SQUARE_SUMS, "PART": 4096, "UNROLL": 8, "FEEDBACK": True}, 80),
 ]
