@@ -29,7 +29,7 @@ TORCHRUN = "LANESUM_TORCHRUN"
 
 #: ``auto``, ``off`` or ``required``: the native extension.
 NATIVE = "LANESUM_NATIVE"
-#: Threads of the codec loops.
+#: Threads of the codec loops; by default chosen from the cores and ranks of the host.
 THREADS = "LANESUM_THREADS"
 #: Busy-poll limit, in microseconds.
 SPIN = "LANESUM_SPIN"
@@ -40,6 +40,7 @@ GPU = "LANESUM_GPU"
 
 # Set by torchrun.
 RANK = "RANK"
+LOCAL_WORLD_SIZE = "LOCAL_WORLD_SIZE"
 MASTER_PORT = "MASTER_PORT"
 RUN_ID = "TORCHELASTIC_RUN_ID"
 RESTART_COUNT = "TORCHELASTIC_RESTART_COUNT"

@@ -24,6 +24,7 @@ _CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
     software.versions,
     software.implementations,
     software.lanes,
+    software.codec_threads,
     system.sockets,
     system.offload,
     gpus.gpus,

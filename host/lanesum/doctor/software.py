@@ -9,7 +9,9 @@ import importlib.util
 import platform
 from collections.abc import Iterator
 
+from lanesum import environment
 from lanesum._internal.native import Availability, availability
+from lanesum.codecs.kernels.dispatch import thread_choice
 from lanesum.doctor.finding import Finding, note, ok, problem
 from lanesum.errors import LanesumError
 from lanesum.protocol.spec import VERSION
@@ -66,6 +68,16 @@ def lanes() -> Iterator[Finding]:
         return
     levels = ", ".join(found.core.lane_levels())
     yield ok("lane operations", f"Native, with vectors of level {found.core.lane_level()}; the processor has {levels}.")
+
+
+def codec_threads() -> Iterator[Finding]:
+    """Report the number of threads of the codecs, and why."""
+    try:
+        chosen = thread_choice()
+    except LanesumError as error:
+        yield problem("codec threads", error.what, f"Correct it, or unset it: {environment.THREADS} has a default.")
+        return
+    yield ok("codec threads", f"{chosen.number} ({chosen.reason}).")
 
 
 # Module, its distribution, its purpose, and the command that installs it.

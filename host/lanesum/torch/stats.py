@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from torch.autograd import profiler
 
+from lanesum.codecs.kernels.dispatch import thread_choice
 from lanesum.transport import TransportStats
 
 logger = logging.getLogger(__name__)
@@ -45,6 +46,12 @@ class HookStats:
         """Version of lanesum."""
         return importlib.metadata.version("lanesum")
 
+    @property
+    def codec_threads(self) -> str:
+        """Number of threads of the codec loops, and why."""
+        chosen = thread_choice()
+        return f"{chosen.number} ({chosen.reason})"
+
     def as_dict(self) -> dict[str, float]:
         """Return the figures that a training logs, flat and as numbers only.
 
@@ -68,6 +75,7 @@ class HookStats:
             "chunks_by_switch": transport.chunks - transport.server_results,
             "chunks_by_server": transport.server_results,
             "group_steps": self.group_steps,
+            "codec_threads": thread_choice().number,
         }
 
 
