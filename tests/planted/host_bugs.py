@@ -47,10 +47,11 @@ SESSION = (
         f"{_HOST}/session/lengths.py",
         (
             "the wrong worker is named for NaN",
-            "mark = _MARK - ticket.worker if not_finite else size",
-            "mark = _MARK if not_finite else size",
+            "length = _MARK - ticket.worker if not_finite else size",
+            "length = _MARK if not_finite else size",
         ),
-        ("two different lengths agree", "if len(sizes) == 1:", "if len(sizes) <= 2:"),
+        ("two different lengths agree", "if len(sizes) > 1:", "if len(sizes) > 2:"),
+        ("a description must be on all workers", "*_values(op, words)} - {0}) > 1:", "*_values(op, words)}) > 1:"),
     ),
     *bugs(
         "session",

@@ -144,6 +144,7 @@ class Round:
             and may decode accumulator words before the aggregate is complete. The codec decodes the remaining parts.
         last: returns True as soon as the codec yields no round after this one, or after its group. The next all-reduce
             may start its rounds then. The value stays True, and becomes True on all workers.
+        divisible: has ``pieces`` on the workers that support them.
     """
 
     op: LaneOp
@@ -152,6 +153,7 @@ class Round:
     label: str = ""
     pieces: RoundPieces | None = None
     last: Callable[[], bool] = never
+    divisible: bool = False
 
     @property
     def result_words(self) -> int:
@@ -297,9 +299,9 @@ def round_in_pieces(
 ) -> Round:
     """Return a round whose ``words`` the driver encodes piece by piece, or are all encoded now if it does not."""
     if context.in_pieces:
-        return Round(op, words, overlap, label, pieces, last)
+        return Round(op, words, overlap, label, pieces, last, divisible=True)
     pieces.encode_all()
-    return Round(op, words, overlap, label, last=last)
+    return Round(op, words, overlap, label, last=last, divisible=True)
 
 
 class StatefulCodec(Codec, Protocol):

@@ -6,7 +6,8 @@ Codecs pad. Vectors of different lengths may become equally many words, which th
 So every worker appends the length of its vector to the first round of the first group that has room for it, and
 compares the results. In place of its length, a worker whose vector is not finite sends a mark.
 
-A vector may have a description that must be equal on all workers. Its checksum follows the length.
+A vector may have a description, which must equal those of the other workers that have one. Its checksum follows the
+length; without a description, zeros do, so that the rounds are as long.
 """
 
 from __future__ import annotations
@@ -31,50 +32,67 @@ _FIRST_MARK = _WORD_RANGE - MAX_WORKERS * MAX_RACKS
 
 @dataclass(frozen=True, slots=True)
 class AppendedLengths:
-    """Words with vector lengths at the end of a round.
+    """Words with vector lengths and checksums of descriptions at the end of a round.
 
     Attributes:
         size: number of values of this worker's vector.
-        num_words: number of words appended to the round's own.
+        num_lengths: number of appended words with lengths; 0 where the round's own number of words shows it.
+        num_checksums: number of words with checksums, behind the lengths.
         description: of this worker's vector; empty if none was given.
     """
 
     size: int
-    num_words: int
+    num_lengths: int
+    num_checksums: int
     description: str = ""
+
+    @property
+    def num_words(self) -> int:
+        """Number of words appended to the round's own."""
+        return self.num_lengths + self.num_checksums
 
     def check(self, ticket: JobTicket, op: LaneOp, words: NDArray[np.uint32]) -> None:
         """Check the appended ``words`` of the result.
 
-        Raises MismatchError if they contain a length other than this worker's, UnencodableError if they contain a mark.
+        Raises MismatchError if they contain a length or a description other than this worker's, UnencodableError if
+        they contain a mark.
         """
-        lengths, checksums = np.split(words, [words.size // 2] if self.description else [words.size])
-        found = _values(op, lengths)
+        found = _values(op, words[: self.num_lengths])
         marks = {one for one in found if one >= _FIRST_MARK}
         sizes = {self.size % _WORD_RANGE, *found} - marks
-        if len(sizes) == 1:
-            if self.description and _values(op, checksums) != {zlib.crc32(self.description.encode())}:
-                size = RoundSize(op, self.size)
-                raise MismatchError(
-                    f"Job {ticket.job}: the workers reduce different tensors of {self.size:,} values; worker "
-                    f"{ticket.worker} itself has {self.description}.",
-                    "All workers must reduce tensors of the same shape and data type, with the same operation, in the "
-                    "same order.",
-                    None,
-                    size,
-                    size,
-                )
-            if marks:
-                raise UnencodableError(f"Job {ticket.job}: a vector of worker {_MARK - max(marks)} is not finite.")
+        if len(sizes) > 1:
+            raise MismatchError(
+                f"Job {ticket.job}: the workers reduce vectors of {min(sizes):,} to {max(sizes):,} values; worker "
+                f"{ticket.worker} itself has {self.size:,}.",
+                "All workers must reduce arrays of the same size, in the same order.",
+                None,
+                RoundSize(op, min(sizes)),
+                RoundSize(op, max(sizes)),
+            )
+        self._check_descriptions(ticket, op, words[self.num_lengths :])
+        if marks:
+            raise UnencodableError(f"Job {ticket.job}: a vector of worker {_MARK - max(marks)} is not finite.")
+
+    def _check_descriptions(self, ticket: JobTicket, op: LaneOp, words: NDArray[np.uint32]) -> None:
+        """Check the checksums. Raises MismatchError if two workers have different descriptions."""
+        if not words.any():
             return
-        raise MismatchError(
-            f"Job {ticket.job}: the workers reduce vectors of {min(sizes):,} to {max(sizes):,} values; worker "
-            f"{ticket.worker} itself has {self.size:,}.",
-            "All workers must reduce tensors of the same sizes in the same order.",
-            None,
-            RoundSize(LaneOp.MAX, max(sizes)),
-            RoundSize(LaneOp.MAX, min(sizes)),
-        )
+        if len({_checksum(self.description), *_values(op, words)} - {0}) > 1:
+            size = RoundSize(op, self.size)
+            raise MismatchError(
+                f"Job {ticket.job}: the workers reduce different tensors of {self.size:,} values; worker "
+                f"{ticket.worker} itself has {self.description or 'no description'}.",
+                "All workers must reduce tensors of the same shape and data type, with the same operation, in the "
+                "same order.",
+                None,
+                size,
+                size,
+            )
+
+
+def _checksum(description: str) -> int:
+    """Return a word other than 0 for a description; 0 for none."""
+    return (zlib.crc32(description.encode()) or 1) if description else 0
 
 
 def _values(op: LaneOp, words: Words) -> set[int]:
@@ -91,27 +109,28 @@ def append_lengths(
     """Return the words of an all-reduce's round, with the length of its vector behind them if they have room.
 
     Args:
-        codec: the codec that made the round.
+        codec: the all-reduce's.
         size: number of values of the vector.
-        round_: the round; one in pieces has no room.
+        round_: the round; one in pieces, on this or another worker, has no room.
         ticket: the job's.
         not_finite: this worker's vector is not finite.
-        description: of the vector, equal on all workers; empty for none, on all workers.
+        description: of the vector; empty for none.
     """
-    mark = _MARK - ticket.worker if not_finite else size
-    if round_.pieces is not None:
+    length = _MARK - ticket.worker if not_finite else size
+    checksum = _checksum(description)
+    if round_.divisible:
         return round_.words, None
-    values = [mark, size]
-    if description:
-        values += [zlib.crc32(description.encode())] * 2
     if round_.op is LaneOp.MAX:
         # The maximum of the complements is the complement of the minimum. The words mostly fit into the padding.
-        values[1::2] = [~value for value in values[1::2]]
-        appended = np.array(values, np.int64).astype(np.uint32)
-    elif round_.op is LaneOp.ADD32 and (codec.traits.packs_values or (description and not ticket.quorum)):
-        own = np.array(values[::2], np.int64).astype(np.uint32)
-        appended = np.zeros((own.size, ticket.workers), np.uint32)
-        appended[:, ticket.worker] = own
+        # Checksums of 0 are in no maximum.
+        values = [length, ~length, checksum, ~checksum if checksum else 0]
+        appended, num_lengths = np.array(values, np.int64).astype(np.uint32), 2
+    elif round_.op is LaneOp.ADD32 and (codec.traits.packs_values or not ticket.quorum):
+        own = [length % _WORD_RANGE, checksum] if codec.traits.packs_values else [checksum]
+        table = np.zeros((len(own), ticket.workers), np.uint32)
+        table[:, ticket.worker] = own
+        appended, num_lengths = table.reshape(-1), (len(own) - 1) * ticket.workers
     else:
         return round_.words, None
-    return np.concatenate((round_.words, appended.reshape(-1))), AppendedLengths(size, appended.size, description)
+    lengths = AppendedLengths(size, num_lengths, appended.size - num_lengths, description)
+    return np.concatenate((round_.words, appended)), lengths

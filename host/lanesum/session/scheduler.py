@@ -35,6 +35,7 @@ from lanesum.codecs.base import (
     UnencodableError,
 )
 from lanesum.codecs.kernels.dispatch import kernels
+from lanesum.protocol.lanes import LaneOp
 from lanesum.session.all_reduce import AllReduce, StartedRound
 from lanesum.session.lengths import AppendedLengths, append_lengths
 from lanesum.session.observer import ObservedRound, RoundObserver, make_aggregate
@@ -97,12 +98,15 @@ class AllReduceScheduler:
             return None
         try:
             begin = time.perf_counter()
-            gathered = self._transport.gather(vector, divisor)
+            workers = self._ticket.workers
+            gathered = self._transport.gather(vector, divisor, workers)
             if gathered is None:
                 return None
             values, completed = gathered
             if completed is not None:
-                kernels().sum_rows(completed.result().view(np.float32), divisor, values)
+                words = completed.result()
+                AppendedLengths(vector.size, 0, workers).check(self._ticket, LaneOp.ADD32, words[-workers:])
+                kernels().sum_rows(words[:-workers].view(np.float32), divisor, values)
             self.phases.add_spans(begin, "lanesum::network", "lanesum::round")
             return values
         except BaseException as error:

@@ -248,7 +248,7 @@ class Session(Closing):
             parts: the parameters that the array consists of, in order; for error messages and policies.
             error_feedback: added to the array first; only for codecs and tensors for which the codec does so.
             description: of the array, such as its data type; a difference between workers is a MismatchError, as for
-                lengths. Empty for none, on all workers.
+                lengths. Workers without one sum with the others.
         """
         all_reduce = self._make_all_reduce(array, codec, average, name, keep_residual, parts, error_feedback)
         all_reduce.description = description

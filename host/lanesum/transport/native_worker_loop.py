@@ -105,19 +105,25 @@ class NativeWorkerLoop:
             return self._continue(reason, core, op, words)
 
     def gather(
-        self, vector: NDArray[np.float32], worker: int, workers: int, divisor: float, deadline_s: float
-    ) -> tuple[bool, NativeRoundState | None, NDArray[np.float32]] | None:
+        self, vector: NDArray[np.float32], divisor: float, num_appended: int, deadline_s: float
+    ) -> tuple[bool, NativeRoundState | _core.RoundState | None, NDArray[np.float32]] | None:
         """Run a round of all workers' vectors side by side, as ``exchange``, and return their sum over ``divisor``.
 
+        ``num_appended`` zeros follow the vectors.
+
         Returns None if the vector is not finite; nothing was sent then. Otherwise returns False after ``deadline_s``
-        without progress, else True; the round, or None if it is retired; and the array of the sum, filled if it is.
+        without progress, else True; the round, or None if it is retired and all workers have appended zeros; and the
+        array of the sum, filled without a round.
         """
-        words = np.zeros(workers * vector.size, np.uint32)
+        ticket = self._ticket
+        words = np.zeros(ticket.workers * vector.size + num_appended, np.uint32)
         values = np.empty_like(vector)
         with self._running:
-            finite, reason, core = self._core.gather(vector, worker, divisor, words, values, deadline_s, _SLICE_S)
+            finite, reason, core = self._core.gather(
+                vector, ticket.worker, ticket.workers, divisor, words, values, deadline_s, _SLICE_S
+            )
             if reason == self._reached:
-                return True, None, values
+                return True, core, values
             return (*self._continue(reason, core, LaneOp.ADD32, words), values) if finite else None
 
     def _continue(

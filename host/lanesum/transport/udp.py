@@ -239,14 +239,15 @@ class UdpTransport:
         return state
 
     def gather(
-        self, vector: NDArray[np.float32], divisor: float
+        self, vector: NDArray[np.float32], divisor: float, num_appended: int
     ) -> tuple[NDArray[np.float32], CompletedRound | None] | None:
         """Return the sum of all workers' vectors over ``divisor``, from one round in which they lie side by side.
 
         The sum is in float64, in the order of the workers, then rounded to float32, as codec ``fixed`` computes it for
-        few values. If one call of the native extension did not complete the round, the completed round is returned as
-        well, and the sum is still to be computed from it. Returns None, with nothing sent, if the fast way does not
-        apply: other rounds are in flight or not in the native extension, or a value is not finite.
+        few values. ``num_appended`` zeros follow the vectors. If one call of the native extension did not complete the
+        round, or another worker has appended other words, the completed round is returned as well, and the sum is
+        still to be computed from it. Returns None, with nothing sent, if the fast way does not apply: other rounds are
+        in flight or not in the native extension, or a value is not finite.
         """
         loop, ticket = self._loop, self.ticket
         if self._in_flight or not isinstance(loop, NativeWorkerLoop) or ticket.quorum or LaneOp.ADD32 not in ticket.ops:
@@ -254,13 +255,13 @@ class UdpTransport:
         self.open()
         with _Exclusive(self):
             begun = time.monotonic()
-            gathered = loop.gather(vector, ticket.worker, ticket.workers, divisor, self._deadline_s)
+            gathered = loop.gather(vector, divisor, num_appended, self._deadline_s)
             self._waited_s += time.monotonic() - begun
             if gathered is None:
                 return None
             in_time, state, values = gathered
-            if state is None:
-                return values, None
+            if not isinstance(state, NativeRoundState):
+                return values, state
             self._in_flight += 1
             if not in_time:
                 self._wait_for_busy([RoundInFlight(state, None)])

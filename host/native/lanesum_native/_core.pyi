@@ -376,6 +376,7 @@ class WorkerLoop:
         self,
         vector: NDArray[np.float32],
         worker: int,
+        workers: int,
         divisor: float,
         words: NDArray[np.uint32],
         out: NDArray[np.float32],

@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from lanesum.errors import LanesumError
 from lanesum.protocol import LaneOp
 from lanesum.server import AggregationServer, ServerJob
 from lanesum.session import ObservedRound, Session
+from lanesum.transport import UdpTransport
 from lanesum.transport.errors import MismatchError
 from tests.host.session.workers import LOCALHOST, run_workers, tickets_for
 from tests.waiting import with_longer_deadlines
@@ -126,3 +129,59 @@ def test_descriptions_are_compared_without_further_rounds(name: str, size: int) 
     for worker, (rounds, text) in enumerate(outcomes):
         assert len(set(rounds)) == 1, rounds
         assert f"different tensors of {size:,} values; worker {worker} itself has {worker}." in text
+
+
+@pytest.mark.parametrize("size", [3, 5000])
+@pytest.mark.parametrize("name", ["fixed", "thc"])
+def test_vector_without_description_sums_with_described_ones(name: str, size: int) -> None:
+    """Also where the worker without one gathers few values in one call; a difference of the others reaches it, too."""
+    table = codecs.get(name, workers=3).code_table
+
+    def work(session: Session) -> tuple[list[float], int, str]:
+        worker, sums = session.ticket.worker, []
+
+        def sum_of_ones(descriptions: Sequence[str]) -> None:
+            ones = np.ones(size, np.float32)
+            if worker == 2:
+                sums.append(session.all_reduce(ones, name="t"))
+            else:
+                described = descriptions[worker % len(descriptions)]
+                sums.append(session.all_reduce_async(ones, name="t", description=described).result())
+
+        sum_of_ones(["SUM"])
+        sum_of_ones([""])
+        rounds = session.stats.rounds
+        with pytest.raises(MismatchError) as failed:
+            sum_of_ones(["SUM", "AVG"])
+        return [float(one.mean()) for one in sums], rounds, str(failed.value)
+
+    with AggregationServer((LOCALHOST, 0)) as server:
+        tickets = tickets_for(server, 3, code_table=None if table is None else table.tobytes())
+        server.aggregator.admit(ServerJob.from_tickets(tickets))
+        outcomes = run_workers(tickets, work, codec=name)
+    assert len({(*sums, rounds) for sums, rounds, _ in outcomes}) == 1, outcomes
+    for (_, _, text), own in zip(outcomes, ("SUM", "AVG", "no description"), strict=True):
+        assert f"the workers reduce different tensors of {size:,} values; worker " in text
+        assert f"itself has {own}." in text
+
+
+@pytest.mark.parametrize("name", ["sketch", "topk", "union"])
+def test_rounds_in_pieces_and_others_have_equal_words(name: str) -> None:
+    """The first worker alone encodes rounds in pieces; codecs divide them from the second all-reduce on."""
+
+    def supports_pieces(transport: UdpTransport) -> bool:
+        return supported.fget(transport) and transport.ticket.worker == 0
+
+    def work(session: Session) -> list[bytes]:
+        ones = np.ones(50_000, np.float32)
+        return [session.all_reduce(ones, name="t").tobytes() for _ in range(3)]
+
+    supported: Any = UdpTransport.supports_pieces
+    with (
+        mock.patch.object(UdpTransport, "supports_pieces", property(supports_pieces)),
+        AggregationServer((LOCALHOST, 0)) as server,
+    ):
+        tickets = tickets_for(server, 2)
+        server.aggregator.admit(ServerJob.from_tickets(tickets))
+        first, second = run_workers(tickets, work, codec=name)
+    assert first == second

@@ -199,7 +199,7 @@ def test_mismatch_in_second_all_reduce_raises_everywhere(server: AggregationServ
         return pending[2].result()
 
     for outcome in run_workers(tickets, work, errors=True, codec=_OneRound()):
-        assert isinstance(outcome, MismatchError) and "600 words" in str(outcome) and "601 words" in str(outcome)
+        assert isinstance(outcome, MismatchError) and "602 words" in str(outcome) and "603 words" in str(outcome)
 
 
 def test_wait_for_rounds_that_ended_before_returns(server: AggregationServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -322,7 +322,7 @@ def test_mismatch_of_one_worker_raises_on_all() -> None:
         outcomes = run_workers(tickets, work, errors=True, codec="fixed")
     for outcome in outcomes:
         assert isinstance(outcome, MismatchError)
-        assert {str(outcome.brought), str(outcome.expected)} == {"24 words for ADD32", "11 words for MAX"}
+        assert {str(outcome.brought), str(outcome.expected)} == {"27 words for ADD32", "13 words for MAX"}
         copy = pickle.loads(pickle.dumps(outcome))
         assert (str(copy), copy.worker, copy.brought, copy.expected) == (
             str(outcome), outcome.worker, outcome.brought, outcome.expected,
@@ -357,7 +357,7 @@ def test_leave_while_other_continues_raises_on_both() -> None:
 
         for outcome in run_workers(tickets, work, errors=True, codec="fixed"):
             assert isinstance(outcome, MismatchError)
-            assert "0 words for" in str(outcome) and "20 words for ADD32" in str(outcome)
+            assert "0 words for" in str(outcome) and "22 words for ADD32" in str(outcome)
 
 
 def test_sockets_set_ecn_capable_transport() -> None:

@@ -38,12 +38,12 @@ constexpr std::uint32_t INFINITY_BITS = 0x7F800000;  // bits of NaN are above
 
 /// As lanesum/codecs/fixed.py:Fixed._gather.
 std::tuple<bool, LoopExit, std::shared_ptr<transport::RoundState>> gather(WorkerLoop &self, const Floats &vector,
-                                                                          std::size_t worker, double divisor,
-                                                                          const WritableWords &words,
+                                                                          std::size_t worker, std::size_t workers,
+                                                                          double divisor, const WritableWords &words,
                                                                           const WritableFloats &out, double deadline_s,
                                                                           double slice_s) {
     const std::size_t size = vector.size();
-    if (size == 0 || out.size() != size || words.size() % size != 0 || worker >= words.size() / size) {
+    if (size == 0 || out.size() != size || words.size() / size < workers || worker >= workers) {
         throw std::invalid_argument("sizes of vector, words and out do not match");
     }
     const codecs::Kernels &loops = size < codecs::MIN_LENGTH ? codecs::BASELINE : codecs::kernels(level().name);
@@ -59,8 +59,12 @@ std::tuple<bool, LoopExit, std::shared_ptr<transport::RoundState>> gather(Worker
     if (reason != LoopExit::reached) {
         return {true, reason, round};
     }
-    loops.sum_rows(reinterpret_cast<const float *>(round->result().data()), words.size() / size, size, divisor,
-                   out.data());
+    const auto result = round->result();
+    if (std::any_of(result.data() + size * workers, result.data() + words.size(),
+                    [](std::uint32_t word) { return word != 0; })) {
+        return {true, reason, round};
+    }
+    loops.sum_rows(reinterpret_cast<const float *>(result.data()), workers, size, divisor, out.data());
     return {true, reason, nullptr};
 }
 
@@ -103,12 +107,12 @@ void define_worker_loop(nb::module_ &module) {
             "Returns the exit reason and the round, which is retired if the reason is REACHED. Otherwise ``words`` "
             "have to "
             "exist, unchanged, until ``finish``.")
-        .def("gather", gather, nb::arg("vector"), nb::arg("worker"), nb::arg("divisor"), nb::arg("words"),
-             nb::arg("out"), nb::arg("deadline_s"), nb::arg("slice_s"),
+        .def("gather", gather, nb::arg("vector"), nb::arg("worker"), nb::arg("workers"), nb::arg("divisor"),
+             nb::arg("words"), nb::arg("out"), nb::arg("deadline_s"), nb::arg("slice_s"),
              "Exchanges all workers' vectors side by side, and sums them. ``words`` are zeros, with room for all "
-             "vectors. "
+             "vectors and further words. "
              "Returns False if the vector is not finite (nothing is sent then), else True; the exit reason; and the "
-             "round, or None if the reason is REACHED: then ``out`` has the sum.")
+             "round, or None if ``out`` has the sum: the reason is REACHED and the further words of all workers are 0.")
         .def("wake", &WorkerLoop::wake, nb::call_guard<Released>())
         .def("send", &WorkerLoop::send, nb::call_guard<Released>())
         .def("poll", &WorkerLoop::poll, nb::call_guard<Released>())
