@@ -72,13 +72,12 @@ LATENCY_BUCKETS = (LATENCY_MAX_BITS - LATENCY_SUB_BUCKET_BITS + 1) << LATENCY_SU
 RECEIVE_BATCH = 64
 # ICMP errors would have to arrive within microseconds of each other to outlast this many tries.
 MAX_SEND_TRIES = 8
-# A datagram that cannot be sent now counts as lost: the probe timer repairs it.
-NO_BUFFER_ERRNOS = (errno.EAGAIN, errno.ENOBUFS)
+# A datagram that cannot be sent now counts as lost: the probe timer repairs it. A full buffer, the own firewall, and an
+# interface that is down. The errors of ICMP_ERRNOS count so, too, if every try reports them: this host has no route.
+UNSENT_ERRNOS = (errno.EAGAIN, errno.ENOBUFS, errno.EPERM, errno.ENETDOWN)
 # Errors that an ICMP message makes the kernel report, once, in the next call on a connected socket, whatever that call
 # is for. Their sender is not verified (icmp(7), udp(7)). Every other errno is an error of the call itself.
 ICMP_ERRNOS = (
     errno.ECONNREFUSED, errno.EMSGSIZE, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENONET,
     errno.ENOPROTOOPT, errno.EOPNOTSUPP, errno.EPROTO,
 )  # fmt: skip
-# Reported by this host's own routing table if every try reports it.
-NO_ROUTE_ERRNOS = (errno.EHOSTUNREACH, errno.ENETUNREACH)

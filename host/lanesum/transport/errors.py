@@ -138,7 +138,14 @@ def mismatch_error(ticket: JobTicket, header: Header, own: RoundSize | None) -> 
 
 
 def timeout_error(
-    ticket: JobTicket, epoch: int | None, deadline_s: float, *, missing: tuple[int, ...], refused: bool, answered: bool
+    ticket: JobTicket,
+    epoch: int | None,
+    deadline_s: float,
+    *,
+    missing: tuple[int, ...],
+    refused: bool,
+    answered: bool,
+    obstacle: str = "",
 ) -> AggregationTimeoutError:
     """Return the error of a round that made no progress until the deadline.
 
@@ -149,13 +156,16 @@ def timeout_error(
         missing: workers that the aggregation point reported missing.
         refused: results arrived and were refused.
         answered: any answer of the round arrived.
+        obstacle: reason why this host cannot send packets; empty if it can.
     """
     round_ = "opening of the session" if epoch is None else f"round {round_number(ticket, epoch)}"
     what = f"Job {ticket.job}, {round_}: no progress for {deadline_s:g} s at worker {ticket.worker}"
     same_servers = ""
     if len(ticket.servers) > 1:
         same_servers = f" All workers need the same servers in the same order; this one has {ticket.server_names}."
-    if missing:
+    if obstacle:
+        what, next_step = f"{what}; {obstacle}.", "Check the interfaces, the routes and the firewall of this host."
+    elif missing:
         names = ", ".join(map(str, missing))
         what, next_step = f"{what}; still missing: worker {names}.", f"Check the logs of these workers.{same_servers}"
     elif refused:

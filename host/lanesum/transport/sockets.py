@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
 import socket
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -12,6 +14,7 @@ from typing import Protocol
 from lanesum._internal.closing import Closing
 from lanesum._internal.udp_socket import Address, open_udp_socket
 from lanesum.protocol.packet import server_of
+from lanesum.transport.constants import ICMP_ERRNOS, MAX_SEND_TRIES
 
 # Datagrams of one server received in a row, at most, before the next server's turn.
 _MAX_TURN = 16
@@ -72,6 +75,7 @@ class ServerSockets(Closing):
                 sock.close()
             raise
         self.local: Address = local
+        self._servers, self._unwrapped = servers, opened
         self._sockets: Sequence[DatagramSocket] = opened
         if wrap_socket is not None:
             self._sockets = [wrap_socket(sock) for sock in opened]
@@ -102,6 +106,14 @@ class ServerSockets(Closing):
         self._received = 1
         return size
 
+    def obstacle(self) -> str:
+        """Send empty datagrams, and return why this host cannot send to one of the servers now; empty if it can."""
+        for sock, (server, _) in zip(self._unwrapped, self._servers, strict=True):
+            number = _errno_of_empty_datagram(sock)
+            if number not in (0, errno.EAGAIN):
+                return f"this host cannot send to {server}: {os.strerror(number)}"
+        return ""
+
     def filenos(self) -> list[int]:
         """Return the file descriptors, in the servers' order."""
         return [sock.fileno() for sock in self._sockets]
@@ -111,3 +123,18 @@ class ServerSockets(Closing):
         for sock in self._sockets:
             with contextlib.suppress(OSError):
                 sock.close()
+
+
+def _errno_of_empty_datagram(sock: socket.socket) -> int:
+    """Return 0 if the socket could send one; the reports of earlier ICMP messages do not count."""
+    number = 0
+    for _ in range(MAX_SEND_TRIES):
+        try:
+            sock.send(b"")
+        except OSError as error:
+            number = error.errno or 0
+        else:
+            return 0
+        if number not in ICMP_ERRNOS:
+            break
+    return number

@@ -486,6 +486,7 @@ class UdpTransport:
             missing=state.missing_workers(),
             refused=state.refused_results > 0,
             answered=state.answered,
+            obstacle=self._sockets.obstacle(),
         )
 
     def abandon(self, error: BaseException | None = None) -> None:

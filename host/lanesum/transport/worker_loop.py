@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from lanesum._internal.udp_socket import MAX_DATAGRAM_BYTES
 from lanesum.protocol.packet import server_of
-from lanesum.transport.constants import ICMP_ERRNOS, MAX_SEND_TRIES, NO_BUFFER_ERRNOS, NO_ROUTE_ERRNOS, RECEIVE_BATCH
+from lanesum.transport.constants import ICMP_ERRNOS, MAX_SEND_TRIES, RECEIVE_BATCH, UNSENT_ERRNOS
 from lanesum.transport.errors import MismatchError, SessionClosedError, TransportError
 from lanesum.transport.native_rounds import AnyRoundSequence, AnyRoundState
 from lanesum.transport.sockets import ServerSockets
@@ -153,15 +153,15 @@ class PythonWorkerLoop:
             self._send_one(datagram)
 
     def _send_one(self, datagram: memoryview) -> None:
-        for tries_left in reversed(range(MAX_SEND_TRIES)):
+        for _ in range(MAX_SEND_TRIES):
             try:
                 self._sockets.send(datagram)
                 return
             except OSError as error:
-                if error.errno in NO_BUFFER_ERRNOS:
+                if error.errno in UNSENT_ERRNOS:
                     return
                 if self._closed:
                     raise closed_in_round() from error
-                if error.errno not in ICMP_ERRNOS or (error.errno in NO_ROUTE_ERRNOS and not tries_left):
+                if error.errno not in ICMP_ERRNOS:
                     server = server_of(datagram, len(self._ticket.servers))
                     raise cannot_send(self._ticket, server, error.errno or 0) from error

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import gc
 import os
 import socket
@@ -228,34 +229,75 @@ def test_rounds_of_several_threads_run_concurrently() -> None:
 
 
 @pytest.mark.skipif(bool(obstacle()), reason=obstacle() or "namespaces can be made")
-def test_host_without_route_raises() -> None:
+def test_host_without_route_waits_until_deadline() -> None:
     program = """
-import subprocess
+import subprocess, threading, time
+from contextlib import closing
 import numpy as np
 from lanesum.protocol import LaneOp
-from lanesum.transport import JobTicket, UdpTransport
-from lanesum.transport.errors import TransportError
-def ip(command):
-    subprocess.run(["ip", *command.split()], check=True)
-ip("link add v0 type veth peer name v1")
-ip("addr add 10.9.0.1/24 dev v0")
-ip("link set v1 up")
-ip("link set v0 up")
-ticket = JobTicket(
-    job=1, tag=2, worker=3, workers=4, slots=4, servers=(("10.9.0.2", 19539),), local=("10.9.0.1", 7)
-)
-transport = UdpTransport(ticket)
-ip("route del 10.9.0.0/24 dev v0")
-try:
-    transport.exchange(LaneOp.ADD32, np.arange(9, dtype=np.uint32))
-except TransportError as error:
-    print(type(error).__name__, error)
-transport.close()
+from lanesum.server import AggregationServer
+from lanesum.transport import UdpTransport
+from lanesum.transport.errors import AggregationTimeoutError
+from tests.host.transport.loopback import FOREVER_S, admitted
+
+def address(change):
+    subprocess.run(["ip", "address", change, "127.0.0.1/8", "dev", "lo"], check=True)
+
+def sum_once(transport):
+    return int(transport.exchange(LaneOp.ADD32, np.full(9, 5, np.uint32)).result().sum())
+
+subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+with AggregationServer(("127.0.0.1", 0)) as server:
+    (ticket,) = admitted(server, 1)
+    with closing(UdpTransport(ticket, deadline_s=FOREVER_S)) as transport:
+        print(sum_once(transport))
+        address("del")
+        sums = []
+        thread = threading.Thread(target=lambda: sums.append(sum_once(transport)))
+        thread.start()
+        while thread.is_alive() and not transport.stats.retransmissions:
+            time.sleep(0.01)
+        address("add")
+        thread.join()
+        print(*sums)
+    (ticket,) = admitted(server, 1, job=8)
+    with closing(UdpTransport(ticket, deadline_s=0.5)) as transport:
+        sum_once(transport)
+        address("del")
+        try:
+            sum_once(transport)
+        except AggregationTimeoutError as error:
+            print(error)
 """
-    ran = subprocess.run(
-        ["unshare", "--net", sys.executable, "-c", program], check=True, capture_output=True, text=True
-    )
+    command = ["unshare", "--net", sys.executable, "-c", program]
+    ran = subprocess.run(command, check=True, capture_output=True, text=True)
     assert ran.stdout == (
-        "TransportError Worker 3 cannot send to 10.9.0.2: Network is unreachable. "
-        "Check the route to the aggregation server.\n"
+        "45\n45\n"
+        "Job 8, round 1: no progress for 0.5 s at worker 0; this host cannot send to 127.0.0.1: "
+        "Network is unreachable. "
+        "Check the interfaces, the routes and the firewall of this host.\n"
     )
+
+
+@pytest.mark.parametrize("number", [errno.EPERM, errno.ENOBUFS, errno.EHOSTUNREACH, errno.ENETDOWN])
+def test_errors_of_sending_are_loss(number: int) -> None:
+    """Such as those of a firewall of this host; the wrapped socket needs the loop in Python."""
+
+    class Failing:
+        def __init__(self, sock: socket.socket) -> None:
+            self._sock = sock
+            self.left = 5
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._sock, name)
+
+        def send(self, data: bytes | memoryview) -> int:
+            self.left -= 1
+            if self.left >= 0:
+                raise OSError(number, os.strerror(number))
+            return self._sock.send(data)
+
+    with AggregationServer((HOST, 0)) as server:
+        (ticket,) = admitted(server, 1)
+        with contextlib.closing(UdpTransport(ticket, deadline_s=FOREVER_S, wrap_socket=Failing)) as transport:
+            assert transport.exchange(LaneOp.ADD32, np.full(9, 5, np.uint32)).result().sum() == 45

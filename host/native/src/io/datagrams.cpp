@@ -213,7 +213,7 @@ int Sender::flush() {
             error = error == 0 ? why : error;
             break;
         }
-        if (!is_no_buffer(why) && (!is_icmp(why) || is_no_route(why))) {
+        if (!is_unsent(why) && !is_icmp(why)) {
             error = error == 0 ? why : error;
         }
         tries = transport::MAX_SEND_TRIES;

@@ -40,9 +40,11 @@ inline constexpr int LATENCY_MAX_BITS = 38;
 inline constexpr std::size_t LATENCY_BUCKETS = 1088;
 inline constexpr std::size_t RECEIVE_BATCH = 64;
 inline constexpr int MAX_SEND_TRIES = 8;
-inline constexpr int NO_BUFFER_ERRNOS[] = {
+inline constexpr int UNSENT_ERRNOS[] = {
     EAGAIN,
     ENOBUFS,
+    EPERM,
+    ENETDOWN,
 };
 inline constexpr int ICMP_ERRNOS[] = {
     ECONNREFUSED,
@@ -54,10 +56,6 @@ inline constexpr int ICMP_ERRNOS[] = {
     ENOPROTOOPT,
     ENOTSUP,
     EPROTO,
-};
-inline constexpr int NO_ROUTE_ERRNOS[] = {
-    EHOSTUNREACH,
-    ENETUNREACH,
 };
 // clang-format on
 
