@@ -55,7 +55,7 @@ def test_longest_prefix_wins(switch: EmbeddedSwitch) -> None:
     assert ask(switch, 1, c=0x0B000000) == (0, 2)
     table.insert(TableEntry((Match(0, 0),), answer(1000)))
     assert ask(switch, 1, c=0x0B000000) == (1000, 1)
-    table.delete((Match(0x0A010000, 16),), 0)
+    table.delete((Match(0x0A01FFFF, 16),), 0)  # bits beyond the prefix have no effect
     assert ask(switch, 1, c=0x0A0102FF) == (8, 1)
 
 
