@@ -82,8 +82,7 @@ def allreduce_table(result: dict[str, Any]) -> str:
     speed = _markdown(allreduce.SPEED_COLUMNS, allreduce.speed_rows(result))
     cost = _markdown(allreduce.COST_COLUMNS, allreduce.cost_rows(result))
     chunks = _if_any(allreduce.CHUNK_COLUMNS, allreduce.chunk_rows(result))
-    buckets = _if_any(allreduce.BUCKET_COLUMNS, allreduce.bucket_rows(result))
-    return "\n".join([*speed, "", *cost, "", *chunks, *buckets, _on_one_machine(result)])
+    return "\n".join([*speed, "", *cost, "", *chunks, _on_one_machine(result)])
 
 
 def summary_table(result: dict[str, Any]) -> str:
@@ -386,7 +385,7 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
     },
     "allreduce-sizes": (
         *("allreduce", "--cases", "hub", "--rates", "1000"),
-        *("--sizes", "250,2500,25k,250k,2500k,25M,250M", "--repeats", "3"),
+        *("--values", "250,2500,25k,250k,2500k,25M,250M", "--repeats", "3"),
     ),
     **{
         f"allreduce-{model.replace('_', '-')}": (
@@ -395,7 +394,7 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
         )
         for model in ("transformer", "large_transformer", "word_transformer")
     },
-    "nmse-widths": ("nmse", "--widths"),
+    "nmse-widths": ("widths",),
     "learning-widths": (
         *("learning", "--codecs", "fixed,thc,widths 2,widths 3", "--steps", "100", "--seeds", "5"),
         *("--tasks", "digits,digits AdamW,transformer,transformer AdamW,words,words AdamW"),

@@ -13,11 +13,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import itertools
 import operator
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from lanesum._internal.offload import Offload, check_offload
 from lanesum.errors import ConfigurationError
 from lanesum.launch.supervisor import Supervisor
 from lanesum.protocol.spec import FULL_ACCUMULATOR_WORDS, WORD_BYTES
+from lanesum_lab.bench import registry
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.figures import spread, text
 from lanesum_lab.bench.links import HUB, MTU, limited_links
@@ -53,9 +53,7 @@ COST_COLUMNS = (
     "decode, s",
 )
 CHUNK_COLUMNS = ("case", "workers", "values", "by", "chunk p50, ms", "chunk p99, ms")
-BUCKET_COLUMNS = ("case", "workers", "values", "by", "one after another, s", "in flight, s", "times as fast")
 ERROR_COLUMNS = ("case", "by", "seconds", "times gloo", "NMSE", "wire, MB", "CPU s/GB")
-ONE_BY_ONE, IN_FLIGHT = "one after another", "in flight"
 _MAX_ITERATIONS = 200
 # Bytes of memory per value that a worker needs for vector, sum, codec and round. Measured with 25 M values: 10 with
 # THC, 17 with fixed. The constants leave room for the copies of the Python transport.
@@ -75,40 +73,36 @@ class Settings:
     """Settings of the benchmark.
 
     Attributes:
-        workers: numbers of workers.
-        values: lengths of the vectors, float32.
-        cases: names in ``CASES``; None for all that this machine permits.
-        rates_mbit: rates of every worker's link, in each direction.
-        codecs: names of codecs, with parameters as in ``thc error=0.01``.
-        gradients: recorded ones to reduce, again and again up to the length of the vector: a function of
-            :mod:`lanesum_lab.bench.gradients`; empty for normal values.
-        peers: names in ``TWO_SHOTS``, beside gloo.
-        repeats: runs of every case; cases take turns.
         values_per_run: shorter vectors are reduced repeatedly, up to this number of values and at most 200 times.
         window: maximum packets in flight per worker. More than a session's default, which suits the queue of a software
             switch, and less than the queue of a limited link holds.
         accumulator_words: words of a packet; by default a result fills the MTU.
         offload: see ``Session``. On, because no software switch has to see single packets here: the link's queue splits
             joined packets as a network card does.
-        pacing: see ``Session``.
-        bucket_mib: also reduce the vector in buckets of this many MiB, in sequence and in flight, as DDP does; 0 leaves
-            that out.
     """
 
-    workers: tuple[int, ...] = (4,)
-    values: tuple[int, ...] = (25_000_000,)
-    cases: tuple[str, ...] | None = None
-    rates_mbit: tuple[float, ...] = (200.0, 1000.0)
-    codecs: tuple[str, ...] = ("thc", "fixed")
-    gradients: str = ""
-    peers: tuple[str, ...] = TWO_SHOTS
-    repeats: int = 5
+    workers: tuple[int, ...] = registry.option((4,), "Numbers of workers, separated by commas.")
+    values: tuple[int, ...] = registry.option(
+        (25_000_000,), "Lengths of the float32 vectors, separated by commas; `1k` is a thousand, `25M` 25 million."
+    )
+    cases: tuple[str, ...] | None = registry.option(
+        None, "Any of loopback, hub, sharded, separated by commas; by default all possible ones."
+    )
+    rates_mbit: tuple[float, ...] = registry.option(
+        (200.0, 1000.0), "Rates of the limited links, in Mbit/s, separated by commas.", flag="--rates"
+    )
+    codecs: tuple[str, ...] = registry.option(
+        ("thc", "fixed"), "Codecs, separated by commas; `thc error=0.01` has a parameter."
+    )
+    gradients: str = registry.option("", "Recorded gradients of this model, not normal values.")
+    peers: tuple[str, ...] = registry.option(
+        TWO_SHOTS, "Peers over gloo beside gloo itself, separated by commas; empty for none."
+    )
+    repeats: int = registry.repeats(5)
     values_per_run: int = 1 << 20
     window: int = 512
     accumulator_words: int = FULL_ACCUMULATOR_WORDS
     offload: Offload = "on"
-    pacing: bool = False
-    bucket_mib: float = 0.0
 
     def __post_init__(self) -> None:
         unknown = sorted(set(self.cases or ()) - set(CASES))
@@ -116,8 +110,6 @@ class Settings:
             raise ConfigurationError(f"There is no case {', '.join(unknown)}.", f"Known ones: {', '.join(CASES)}.")
         if min(self.values, default=0) < 1 or min(self.rates_mbit, default=0) <= 0 or min(self.workers, default=0) < 2:
             raise ConfigurationError("An all-reduce needs two workers, one value and a rate above 0 at least.")
-        if self.bucket_mib and self.bucket < 1:
-            raise ConfigurationError(f"A bucket of {self.bucket_mib:g} MiB has no value.")
         if set(self.peers) - set(TWO_SHOTS):
             raise ConfigurationError(f"Unknown peers={self.peers}: expected some of {', '.join(TWO_SHOTS)}.")
         if self.gradients not in ("", *MODELS):
@@ -126,11 +118,6 @@ class Settings:
         for codec in self.codecs:
             for workers in self.workers:
                 labelled_codec(codec, workers)
-
-    @property
-    def bucket(self) -> int:
-        """Number of values of a bucket."""
-        return round(self.bucket_mib * (1 << 20) / WORD_BYTES)
 
 
 QUICK = Settings(workers=(2,), values=(20_000,), rates_mbit=(100.0,), repeats=2, values_per_run=40_000)
@@ -143,13 +130,11 @@ class Method:
     Attributes:
         by: gloo, a peer over gloo, or a job.
         case, codec: case and codec of the job.
-        buckets: how the buckets are reduced; None for the whole vector at once.
     """
 
     by: str
     case: str | None = None
     codec: str | None = None
-    buckets: str | None = None
 
 
 def compare(method: Method, measured: Measured, expected: str | None) -> None:
@@ -172,10 +157,7 @@ class _Group:
             for codec in settings.codecs
         ]
         self._methods = [Method(by) for by in (GLOO, *settings.peers)] + [
-            Method(f"{codec} {case}", case, codec, buckets)
-            for case in cases
-            for codec in settings.codecs
-            for buckets in (None, *((ONE_BY_ONE, IN_FLIGHT) if settings.bucket else ()))
+            Method(f"{codec} {case}", case, codec) for case in cases for codec in settings.codecs
         ]
 
     @contextlib.contextmanager
@@ -191,7 +173,6 @@ class _Group:
                 accumulator_words=self._settings.accumulator_words,
                 window=self._settings.window,
                 offload=self._settings.offload,
-                pacing=self._settings.pacing,
                 supervisor=supervisor,
                 folder=folder,
                 environment={},
@@ -206,36 +187,20 @@ class _Group:
         """Measure all sizes and methods."""
         for values in self._settings.values:
             methods = [method for method in self._methods if self._fits(method, values)]
-            checks = {method: workers.measure(self._reduction(method, values, 1, check=True)) for method in methods}
-            expected = {method: self._expected(method, checks) for method in methods}
+            checks = {method: workers.measure(Reduction(method.by, values, 1, check=True)) for method in methods}
+            expected = {method: checks[method].workers[0].expected for method in methods}
             for method, check in checks.items():
                 compare(method, check, expected[method])
             iterations = max(1, min(_MAX_ITERATIONS, self._settings.values_per_run // values))
             runs: dict[Method, list[Measured]] = {method: [] for method in methods}
             for _ in range(self._settings.repeats):
                 for method, measured in runs.items():
-                    measured.append(workers.measure(self._reduction(method, values, iterations)))
+                    measured.append(workers.measure(Reduction(method.by, values, iterations)))
                     compare(method, measured[-1], expected[method])
             for method, measured in runs.items():
                 figure = self._figure(method, rate_mbit, measured, runs[methods[0]], checks[method])
-                if method.buckets == IN_FLIGHT:
-                    peers = [run.seconds for run in runs[replace(method, buckets=ONE_BY_ONE)]]
-                    own = [run.seconds for run in measured]
-                    figure["times_one_by_one"] = spread([peer / one for peer, one in zip(peers, own, strict=True)])
                 figure["exact_sum_checked"] = expected[method] is not None
                 self.figures.append(figure)
-
-    def _reduction(self, method: Method, values: int, iterations: int, *, check: bool = False) -> Reduction:
-        bucket = self._settings.bucket if method.buckets else 0
-        in_flight = method.buckets == IN_FLIGHT
-        return Reduction(method.by, values, iterations, check=check, bucket=bucket, in_flight=in_flight)
-
-    @staticmethod
-    def _expected(method: Method, checks: dict[Method, Measured]) -> str | None:
-        """Return the digest of the exact sum. In-flight and sequential sums have equal bits where dithers are equal."""
-        if method.buckets == IN_FLIGHT and method.codec == "fixed":
-            return checks[replace(method, buckets=ONE_BY_ONE)].digest
-        return checks[method].workers[0].expected
 
     def _fits(self, method: Method, values: int) -> bool:
         """Return True if the memory suffices for all workers; otherwise the kernel would end one of them."""
@@ -280,7 +245,6 @@ class _Group:
             "retransmissions": sum(worker.retransmissions for run in runs for worker in run.workers),
             **{f"{name}_s": spread(some) for name, some in zip(("encode", "network", "decode"), phases, strict=True)},
             "error": check.workers[0].error,
-            "buckets": method.buckets,
             **self._chunks(method, runs),
         }
 
@@ -347,8 +311,6 @@ def run(settings: Settings) -> dict[str, Any]:
         "repeats": settings.repeats,
         "window": settings.window,
         "offload": settings.offload,
-        "pacing": settings.pacing,
-        "bucket_mib": settings.bucket_mib,
         "accumulator_words": settings.accumulator_words,
         "gradients": settings.gradients,
         "mtu": MTU,
@@ -379,14 +341,8 @@ def case_name(figure: dict[str, Any]) -> str:
     return links if figure["case"] == GLOO else f"{links}, {figure['case']}"
 
 
-def method_name(figure: dict[str, Any]) -> str:
-    """Return the name of a method."""
-    buckets = figure.get("buckets")
-    return f"{figure['by']}, buckets {buckets}" if buckets else str(figure["by"])
-
-
 def _labels(figure: dict[str, Any]) -> tuple[str, str, str, str]:
-    return case_name(figure), str(figure["workers"]), f"{figure['values']:,}", method_name(figure)
+    return case_name(figure), str(figure["workers"]), f"{figure['values']:,}", str(figure["by"])
 
 
 def speed_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
@@ -426,10 +382,16 @@ def chunk_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
             yield *_labels(figure), *map(text, times)
 
 
-def bucket_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    """Return the rows for ``BUCKET_COLUMNS``."""
-    for before, figure in itertools.pairwise(result["figures"]):
-        if figure.get("times_one_by_one"):
-            case, workers, values, _ = _labels(figure)
-            times = (text(one["seconds"], 3) for one in (before, figure))
-            yield case, workers, values, figure["by"], *times, text(figure["times_one_by_one"])
+registry.register(
+    registry.Benchmark(
+        name="allreduce",
+        summary="All-reduce beside gloo, on loopback and behind limited links (needs root). Needs PyTorch.",
+        quick=QUICK,
+        run=run,
+        tables=(
+            (SPEED_COLUMNS, speed_rows),
+            (COST_COLUMNS, cost_rows),
+            (CHUNK_COLUMNS, chunk_rows),
+        ),
+    )
+)

@@ -30,7 +30,7 @@ from lanesum.codecs.kernels import dispatch
 from lanesum.codecs.kernels.packing import lane_contribution
 from lanesum.errors import ConfigurationError
 from lanesum_lab.baselines.thc_paper import PaperTHC
-from lanesum_lab.bench import comparison, two_threads
+from lanesum_lab.bench import comparison, pictures, registry, two_threads
 from lanesum_lab.bench.devices import Device, ElapsedTime, device
 from lanesum_lab.bench.figures import spread, text
 from lanesum_lab.bench.machine import machine
@@ -48,26 +48,28 @@ class Settings:
     """Settings of the benchmark.
 
     Attributes:
-        values: length of the vector, a multiple of 4096.
-        repeats: turns; the first one is not counted.
-        levels: vector instruction sets to use; empty for the widest one.
         compared: length of the random vectors for the comparison of all codecs.
         recorded: also compare with gradients recorded from training.
-        parts: ``speed`` of THC beside PyTorch, ``comparison`` of all codecs (:mod:`lanesum_lab.bench.comparison`).
-        devices: names for :func:`lanesum_lab.bench.devices.device`.
-        codecs: labels of the codecs and peers to compare; empty for all of them.
     """
 
-    values: int = 1 << 22
-    repeats: int = 7
-    levels: tuple[str, ...] = ()
+    values: int = registry.option(1 << 22, "Length of the vector, a multiple of 4096.", low=4096)
+    repeats: int = registry.repeats(7)
+    levels: tuple[str, ...] = registry.option((), "Vector instructions, separated by commas; default: the widest.")
     compared: int = 1 << 18
     recorded: bool = True
-    parts: tuple[str, ...] = PARTS
-    devices: tuple[str, ...] = ("cpu",)
-    codecs: tuple[str, ...] = ()
+    parts: tuple[str, ...] = registry.option(
+        PARTS, "speed (of THC) or comparison (of all codecs); by default both.", flag="--part"
+    )
+    devices: tuple[str, ...] = registry.option(("cpu",), "Devices (cpu, cuda), separated by commas.", flag="--device")
+    codecs: tuple[str, ...] = registry.option(
+        (), "Rows of the comparison, separated by semicolons; by default all.", separator=";"
+    )
 
     def __post_init__(self) -> None:
+        if self.values % _BLOCK:
+            raise ConfigurationError(
+                f"--values {self.values} is not a multiple of {_BLOCK}.", "PyTorch's version takes whole blocks."
+            )
         labels = (*comparison.ALL_CODECS, *comparison.PEERS)
         unknown = set(self.codecs) - set(labels)
         if unknown:
@@ -297,3 +299,19 @@ def rows(result: dict[str, Any]) -> Iterable[tuple[str, ...]]:
         steps = [f"{figure['ns_per_value'][step]['median']:.2f}" for step in ("norm", "encode", "decode")]
         ratio = "-" if figure["times_peer"] is None else f"{figure['times_peer']['median']:.1f}"
         yield figure["codec"], figure["by"], *steps, text(figure["together"]), ratio
+
+
+registry.register(
+    registry.Benchmark(
+        name="codec",
+        summary="Time of THC beside PyTorch's operations; error, bits and time of all codecs beside each other.",
+        quick=QUICK,
+        run=run,
+        tables=(
+            (COLUMNS, rows),
+            (two_threads.COLUMNS, two_threads.rows),
+            (comparison.COLUMNS, comparison.rows),
+        ),
+        picture=pictures.codec,
+    )
+)

@@ -26,6 +26,7 @@ from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, WORD_BYTES
 from lanesum.transport.constants import DEFAULT_WINDOW
 from lanesum_fabric.program.switch_job import DEFAULT_MARK_ABOVE
 from lanesum_fabric.topology import load
+from lanesum_lab.bench import registry
 from lanesum_lab.bench.agents import common
 from lanesum_lab.bench.background import BackgroundDone, BackgroundTask
 from lanesum_lab.bench.errors import BenchError
@@ -57,18 +58,14 @@ class Settings:
     """Settings of the benchmark.
 
     Attributes:
-        rate_mbit: rate of the slow link.
-        chunks: packets of a round, from every worker.
-        seconds: length of a run.
         settle_s: seconds at its beginning that are left out, until the windows are stable.
-        repeats: runs of every case.
     """
 
-    rate_mbit: float = 10.0
-    chunks: int = 128
-    seconds: float = 4.0
+    rate_mbit: float = registry.option(10.0, "Rate of the slow link, in Mbit/s.", flag="--rate", low=0.5)
+    chunks: int = registry.chunks(128)
+    seconds: float = registry.seconds(4.0)
     settle_s: float = 1.0
-    repeats: int = 5
+    repeats: int = registry.repeats(5)
 
 
 QUICK = Settings(rate_mbit=2.0, chunks=64, seconds=1.0, settle_s=0.2, repeats=1)
@@ -199,3 +196,14 @@ def rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
             f"{case['results_marked'] / case['results']:.1%}",
             str(case["packets_dropped"]),
         )
+
+
+registry.register(
+    registry.Benchmark(
+        name="congestion",
+        summary="AIMD beside a fixed window on a slow link, alone and beside a TCP flow. Needs root and Mininet.",
+        quick=QUICK,
+        run=run,
+        tables=((COLUMNS, rows),),
+    )
+)

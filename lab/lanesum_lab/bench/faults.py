@@ -19,7 +19,7 @@ from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, WORD_BYTES
 from lanesum.transport.constants import DEFAULT_WINDOW
 from lanesum_fabric.topology import load
-from lanesum_lab.bench import sharing
+from lanesum_lab.bench import registry, sharing
 from lanesum_lab.bench.figures import spread, text
 from lanesum_lab.bench.fleet import Fleet, JobDone
 from lanesum_lab.bench.fleets import TOPOLOGY, loopback_fleet
@@ -52,15 +52,12 @@ class Settings:
     """Settings of the benchmark.
 
     Attributes:
-        chunks: packets of a round, from every worker.
-        seconds: length of a run.
-        repeats: runs of every case.
         losses: fractions of lost packets; the first one is the baseline.
     """
 
-    chunks: int = 1024
-    seconds: float = 1.0
-    repeats: int = 5
+    chunks: int = registry.chunks(1024)
+    seconds: float = registry.seconds(1.0)
+    repeats: int = registry.repeats(5)
     losses: Sequence[float] = LOSSES
     ops: Sequence[LaneOp] = OPS
 
@@ -171,3 +168,17 @@ def sharing_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
     for case in result["sharing"]:
         names = ("alone_mbyte_s", "first_mbyte_s", "second_mbyte_s", "fairness", "both_to_alone")
         yield (case["slots"], *(text(case[name]) for name in names), f"{case['server_share']:.1%}")
+
+
+registry.register(
+    registry.Benchmark(
+        name="faults",
+        summary="Rounds under loss, beside rounds without; two jobs at one switch, beside one alone. On loopback.",
+        quick=QUICK,
+        run=run,
+        tables=(
+            (LOSS_COLUMNS, loss_rows),
+            (SHARING_COLUMNS, sharing_rows),
+        ),
+    )
+)

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from lanesum.protocol.spec import FULL_ACCUMULATOR_WORDS
+from lanesum_lab.bench import registry
+from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.machine import machine
 from lanesum_lab.bench.pinger import ALL_REDUCE, ROUND, Pings
 from lanesum_lab.bench.pingers import Pingers, implementations, pingers
@@ -33,7 +35,6 @@ class Settings:
 
     Attributes:
         workers: number of workers.
-        seconds: length of all slices together; longer if that is too short for three slices of each third.
         sizes: values of an all-reduce, by slice.
         slice_s: approximate length of a slice.
         allowed_bytes: permitted growth of a process: allocators round up, and caches fill late.
@@ -42,7 +43,7 @@ class Settings:
     """
 
     workers: int = 2
-    seconds: float = 600.0
+    seconds: float = registry.seconds(600.0)
     sizes: tuple[int, ...] = (1000, 20_000)
     slice_s: float = 0.5
     allowed_bytes: int = 1 << 20
@@ -128,9 +129,27 @@ def _figures(watched: _Watched) -> Iterator[dict[str, Any]]:
         }
 
 
+def check(result: dict[str, Any]) -> None:
+    """Raise BenchError if a process has grown."""
+    if not result["flat"]:
+        raise BenchError(f"A process has grown by more than {result['allowed_bytes'] >> 10:,} KiB after warming up.")
+
+
 def rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
     """Return the rows for ``COLUMNS``."""
     for figure in result["figures"]:
         sizes = [f"{figure[key] / _MIB:.1f}" for key in ("warm_bytes", "end_bytes")]
         by, process = figure["by"], figure["process"]
         yield by, process, *sizes, f"{figure['grown_bytes'] / 1024:.0f}", f"{figure['all_reduces']:,}"
+
+
+registry.register(
+    registry.Benchmark(
+        name="growth",
+        summary="Memory of worker and server over ten minutes of all-reduces. On loopback.",
+        quick=QUICK,
+        run=run,
+        tables=((COLUMNS, rows),),
+        check=check,
+    )
+)

@@ -24,6 +24,7 @@ from lanesum import codecs
 from lanesum.codecs import Codec, Part
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import WORD_BYTES
+from lanesum_lab.bench import pictures, registry
 from lanesum_lab.bench.devices import require_torch
 from lanesum_lab.bench.machine import machine
 from lanesum_lab.codec_simulation import simulate
@@ -67,24 +68,37 @@ class Settings:
     """Settings of the benchmark.
 
     Attributes:
-        codecs: names of codecs.
         trainings: task, steps, and number of repetitions with different initial weights and batches; figures are means.
-        workers: number of workers, which share the batches of a step.
-        density: fraction of values that ``topk``, ``dgc`` and learned compression select.
     """
 
-    codecs: tuple[str, ...] = ("none", "thc", BASELINE, "dgc", PLACES, *LEARNED, *WIDER)
+    codecs: tuple[str, ...] = registry.option(
+        ("none", "thc", BASELINE, "dgc", PLACES, *LEARNED, *WIDER), "Codecs, separated by commas."
+    )
     trainings: tuple[tuple[str, int, int], ...] = (
         ("digits", 110, 8),
         ("digits", 330, 8),
         ("transformer", 300, 3),
         ("transformer", 600, 3),
     )
-    workers: int = 4
-    density: float = 0.01
+    workers: int = registry.option(4, "Number of workers.", low=1)
+    tasks: tuple[str, ...] = registry.option(
+        (), "digits, transformer (by default both), words, each also 'TASK AdamW'; with commas."
+    )
+    steps: int | None = registry.option(None, "Steps of every training.", low=1)
+    seeds: int | None = registry.option(None, "Trainings of each case; figures are means.", low=1)
+    density: float = registry.option(0.01, "Fraction of values that is selected.")
 
     def __post_init__(self) -> None:
-        unknown = {name.removesuffix(ADAMW) for name, _, _ in self.trainings}.difference(TASKS)
+        if self.tasks or self.steps or self.seeds:
+            # Trainings that differ only in their steps become one if the steps are given.
+            chosen = dict.fromkeys(
+                (name, self.steps or steps, self.seeds or seeds)
+                for name, steps, seeds in (*self.trainings, *(FURTHER if self.tasks else ()))
+                if not self.tasks or name in self.tasks
+            )
+            object.__setattr__(self, "trainings", tuple(chosen))
+        unknown = {name.removesuffix(ADAMW) for name in (*self.tasks, *(name for name, _, _ in self.trainings))}
+        unknown.difference_update(TASKS)
         if unknown or min(self.workers, *(min(numbers) for _, *numbers in self.trainings)) < 1:
             raise ConfigurationError(f"There are the tasks {', '.join(TASKS)}; all numbers are positive.")
 
@@ -227,3 +241,15 @@ def _beside(one: dict[str, Any], other: dict[str, Any] | None, key: str) -> str:
     if differences.size == 1:
         return f"{differences[0]:+.2f} %"
     return f"{differences.mean():+.2f} ± {differences.std(ddof=1) / np.sqrt(differences.size):.2f} %"
+
+
+registry.register(
+    registry.Benchmark(
+        name="learning",
+        summary="Final loss, accuracy and bytes of trainings with each codec, in one process. Needs PyTorch.",
+        quick=QUICK,
+        run=run,
+        tables=((COLUMNS, rows),),
+        picture=pictures.learning,
+    )
+)

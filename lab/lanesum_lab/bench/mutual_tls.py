@@ -2,25 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cost of mutual TLS: the join of a job's workers, and the throughput of their all-reduces, with and without it.
 
-``python -m lanesum_lab.bench.mutual_tls [--quick] [--json]`` runs server and controller as processes on loopback, and
-the workers in this one. Both settings take turns, so that slow changes of the machine meet both.
+Server and controller are processes on loopback, the workers are in this one. Both settings take turns, so that slow
+changes of the machine meet both.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import json
 import os
 import statistics
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -29,9 +26,12 @@ from lanesum.join import join
 from lanesum.launch.supervisor import Supervisor
 from lanesum.rpc import controller as rpc
 from lanesum.session import Session
+from lanesum_lab.bench import registry
+from lanesum_lab.bench.machine import machine
 from lanesum_lab.run.loopback import free_address
 from lanesum_lab.targets.embedded import lanesum_command
 
+COLUMNS = ("connections", "join, ms", "all-reduce, Mbit/s of floats for each worker")
 WORKERS = 2
 _START_S = 60.0
 _JOB = "measured"
@@ -65,8 +65,8 @@ class Measured:
     reduce_mbit_s: list[float]
 
 
-def measure(settings: Settings) -> dict[str, Measured]:
-    """Return the times without TLS (``plain``) and with it (``mutual``)."""
+def run(settings: Settings) -> dict[str, Any]:
+    """Measure; return a JSON-ready object with the times without TLS (``plain``) and with it (``mutual``)."""
     from lanesum_control.security import certs
 
     measured = {name: Measured([], []) for name in ("plain", "mutual")}
@@ -79,7 +79,7 @@ def measure(settings: Settings) -> dict[str, Measured]:
                     join_s, rate = _measure(controller, settings)
                 measured[name].join_ms.append(round(1e3 * join_s, 2))
                 measured[name].reduce_mbit_s.append(round(rate / 1e6, 1))
-    return measured
+    return {"machine": machine(), **asdict(settings), **{name: asdict(one) for name, one in measured.items()}}
 
 
 @contextlib.contextmanager
@@ -135,21 +135,19 @@ def _at_all(work: Callable[[int], _Result]) -> list[_Result]:
         return list(pool.map(work, range(WORKERS)))
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Measure, and print the figures."""
-    options = argparse.ArgumentParser(prog="python -m lanesum_lab.bench.mutual_tls", description=__doc__)
-    options.add_argument("--quick", action="store_true", help="one short round")
-    options.add_argument("--json", action="store_true", help="print all figures as JSON")
-    chosen = options.parse_args(arguments)
-    measured = measure(QUICK if chosen.quick else Settings())
-    if chosen.json:
-        print(json.dumps({name: asdict(one) for name, one in measured.items()}, indent=2))
-        return 0
-    for name, one in measured.items():
-        join, rate = statistics.median(one.join_ms), statistics.median(one.reduce_mbit_s)
-        print(f"{name:6}: join {join:.1f} ms, all-reduce {rate:.0f} Mbit/s of floats for each worker")
-    return 0
+def rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """Return the rows for ``COLUMNS``."""
+    for name in ("plain", "mutual"):
+        medians = (statistics.median(result[name][figure]) for figure in ("join_ms", "reduce_mbit_s"))
+        yield name, *(f"{median:,.1f}" for median in medians)
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+registry.register(
+    registry.Benchmark(
+        name="mutual-tls",
+        summary="Joins and all-reduces with mutual TLS, beside connections without. On loopback.",
+        quick=QUICK,
+        run=run,
+        tables=((COLUMNS, rows),),
+    )
+)

@@ -29,6 +29,7 @@ from lanesum.codecs import THC, Codec
 from lanesum.errors import ConfigurationError
 from lanesum_lab.baselines import EDEN, QSGD
 from lanesum_lab.baselines.thc_paper import PaperTHC
+from lanesum_lab.bench import registry
 from lanesum_lab.bench.machine import machine
 from lanesum_lab.codec_simulation import simulate
 
@@ -45,18 +46,21 @@ class Settings:
     """Settings of the benchmark.
 
     Attributes:
-        size: length of a random vector, a multiple of 16.
-        runs: number of averaged runs; half as many for recorded gradients, and at least one.
-        workers: numbers of workers.
         recorded: also record gradients from training.
         rounds: numbers of rounds of the same vectors whose mean is taken; the slope is that between the last two.
     """
 
-    size: int = 65_536
-    runs: int = 4
-    workers: tuple[int, ...] = (1, 2, 4, 8, 16, 64)
+    size: int = registry.option(65_536, "Length of a drawn vector, a multiple of 16.", flag="--values", low=16)
+    runs: int = registry.option(4, "Independent runs to average; half as many of recorded gradients.", low=1)
+    workers: tuple[int, ...] = registry.option((1, 2, 4, 8, 16, 64), "Numbers of workers, separated by commas.")
     recorded: bool = True
     rounds: tuple[int, ...] = (1, 16, 256)
+
+    def __post_init__(self) -> None:
+        if self.size % _LAYERS:
+            raise ConfigurationError(
+                f"--values {self.size} is not a multiple of {_LAYERS}.", f"{_LAYERS} layers share them."
+            )
 
 
 QUICK = Settings(size=8192, runs=2, workers=(1, 4), rounds=(1, 4, 16))
@@ -223,3 +227,17 @@ def rows(result: dict[str, Any]) -> Iterable[tuple[str, ...]]:
 
 def _short(error: float | None) -> str:
     return "-" if error is None else f"{error:.5f}" if error >= 0.001 else f"{error:.2g}"
+
+
+registry.register(
+    registry.Benchmark(
+        name="nmse",
+        summary="Error of codecs beside QSGD at equal bits, on drawn vectors and recorded gradients (needs PyTorch).",
+        quick=QUICK,
+        run=run,
+        tables=(
+            (COLUMNS, rows),
+            (ROUNDS_COLUMNS, mean_rows),
+        ),
+    )
+)

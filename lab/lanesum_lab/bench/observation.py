@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lanesum_lab.bench import registry
 from lanesum_lab.bench.machine import machine
 from lanesum_lab.bench.observed import AllReduces
 from lanesum_lab.bench.observed_site import SWITCH, WORKERS, Block, ObservedSite, open_site
@@ -51,16 +52,15 @@ class Settings:
     """Settings of the benchmark.
 
     Attributes:
-        sizes: values of an all-reduce.
-        repeats: pairs of blocks that top alone observes. A quarter as many have a scrape too, and as many a trace.
-        block_s: approximate length of a block, a little less than the time between two reads of top.
         windows: windows in which a read and a scrape are counted, and as many without; a quarter of it for a trace.
         codec: codec of the job.
     """
 
-    sizes: tuple[int, ...] = (25_000, 1_000_000)
-    repeats: int = 14
-    block_s: float = 1.9
+    sizes: tuple[int, ...] = registry.option(
+        (25_000, 1_000_000), "Values of an all-reduce, separated by commas, such as 25k,1M."
+    )
+    repeats: int = registry.repeats(14)
+    block_s: float = registry.seconds(1.9)
     windows: int = 20
     codec: str = "thc"
 
@@ -233,3 +233,17 @@ def cost_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
 
 def _words(found: Mapping[str, float], form: str) -> str:
     return f"{found['value']:{form}} ({found['low']:{form}} to {found['high']:{form}})"
+
+
+registry.register(
+    registry.Benchmark(
+        name="observation",
+        summary="Cost of top, metrics and traces, beside all-reduces that nothing observes. On loopback.",
+        quick=QUICK,
+        run=run,
+        tables=(
+            (COLUMNS, rows),
+            (COST_COLUMNS, cost_rows),
+        ),
+    )
+)

@@ -15,8 +15,6 @@ from typing import Any, BinaryIO
 from lanesum._internal.output_file import write_file
 from lanesum.codecs.registry import DEFAULT_CODEC
 from lanesum.errors import MissingToolError
-from lanesum_lab.bench.allreduce import case_name, method_name
-from lanesum_lab.bench.reducer import GLOO, TWO_SHOTS
 
 # Palette of Okabe and Ito: distinguishable in grey and for colour-blind readers.
 _COLORS = ("#999999", "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000")
@@ -107,140 +105,6 @@ def _short(number: float) -> str:
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
-def allreduce(result: dict[str, Any], path: Path) -> None:
-    """Draw times by case, or curves over several sizes or numbers of workers. Raises MissingToolError."""
-    figures = result["figures"]
-    for axis, name in (("values", "float32 values"), ("workers", "workers")):
-        if len({figure[axis] for figure in figures}) > 1:
-            _curves(result, path, axis, name)
-            return
-    first = figures[0]
-    groups: dict[float | None, list[dict[str, Any]]] = {}
-    for figure in figures:
-        groups.setdefault(figure["rate_mbit"], []).append(figure)
-    title = f"All-reduce of {first['values']:,} float32, {first['workers']} workers: seconds (times as fast as gloo)"
-    timed = [figure for figure in figures if figure.get("chunk_p50_s")]
-    with _figure(path, len(groups) + bool(timed), title, result, width=6.0) as panels:
-        if timed:
-            _chunks(panels.pop(), [f"{case_name(one)}\n{method_name(one)}" for one in timed], timed)
-        for axes, (rate, some) in zip(panels, groups.items(), strict=True):
-            axes.set_title("bare loopback" if rate is None else f"links of {rate:g} Mbit/s")
-            labels = [_method(figure) for figure in some]
-            _bars(axes, labels, [figure["seconds"] for figure in some], [_color(figure) for figure in some])
-            for text, figure in zip(axes.texts, some, strict=True):
-                text.set_text(f"{text.get_text()} ({figure['times_gloo']['median']:.2f} x)")
-            axes.set_xlim(0, 1.45 * max(figure["seconds"]["max"] for figure in some))
-            axes.set_xlabel("seconds, median and extremes")
-
-
-def _chunks(axes: Any, labels: Sequence[str], figures: Sequence[dict[str, Any]]) -> None:
-    """Draw bars of medians with lines to the 99th percentiles."""
-    times = [
-        {key: 1e3 * value for key, value in {**one["chunk_p50_s"], "max": one["chunk_p99_s"]["median"]}.items()}
-        for one in figures
-    ]
-    axes.set_title("latency of a chunk: median, line to p99")
-    _bars(axes, labels, times, _by(figures))
-    axes.set_xlabel("ms")
-
-
-def _curves(result: dict[str, Any], path: Path, axis: str, name: str) -> None:
-    groups: dict[str, dict[str, list[dict[str, Any]]]] = {}
-    for figure in result["figures"]:
-        place = "bare loopback" if figure["rate_mbit"] is None else f"links of {figure['rate_mbit']:g} Mbit/s"
-        groups.setdefault(place, {}).setdefault(_method(figure), []).append(figure)
-    with _figure(path, len(groups), "All-reduce, times as fast as gloo", result, width=5.5) as panels:
-        for axes, (place, methods) in zip(panels, groups.items(), strict=True):
-            axes.set_title(place)
-            for number, (label, some) in enumerate(methods.items()):
-                across = [figure[axis] for figure in some]
-                ratios = [figure["times_gloo"] for figure in some]
-                medians = [ratio["median"] for ratio in ratios]
-                style = _style(number)
-                axes.plot(across, medians, **style, markersize=5, label=label)
-                low, high = [one["min"] for one in ratios], [one["max"] for one in ratios]
-                axes.fill_between(across, low, high, color=style["color"], alpha=0.15)
-            axes.set_xscale("log", base=10 if axis == "values" else 2)
-            axes.set_yscale("log")
-            if axis == "workers":
-                axes.set_xticks(across, [str(one) for one in across])
-            axes.set_xlabel(name)
-            axes.set_ylabel("times gloo")
-            axes.grid(alpha=0.25)
-            axes.legend(frameon=False, fontsize=9)
-
-
-def _method(figure: dict[str, Any]) -> str:
-    if figure["case"] == GLOO or figure["rate_mbit"] is None:
-        return method_name(figure)
-    return f"{method_name(figure)}, {case_name(figure).rpartition(', ')[2]}"
-
-
-def _color(figure: dict[str, Any]) -> str:
-    if figure["by"] in (GLOO, *TWO_SHOTS):
-        return _COLORS[0]
-    return _COLORS[1] if figure["by"].startswith("thc") else _COLORS[2]
-
-
-def server(result: dict[str, Any], path: Path) -> None:
-    """Draw lanes beside memcpy, and datagrams beside iperf3. Raises MissingToolError."""
-    with _figure(path, 2, "One core of the aggregation server", result, width=7.0) as (left, right):
-        left.set_title("lanes added, share of memcpy")
-        labels = [f"{figure['op']}, {figure['by']}" for figure in result["lanes"]]
-        _bars(left, labels, [figure["added_to_copied"] for figure in result["lanes"]], _by(result["lanes"]))
-        left.set_xlabel("bytes of payload per second, to copying them")
-        right.set_title(f"datagrams of {result['datagram_bytes']:,} bytes, in and out")
-        some = result["datagrams"]
-        _bars(right, [figure["by"] for figure in some], [figure["gbit_s_per_core"] for figure in some], _by(some))
-        right.set_xlabel("Gbit per second of processor time")
-
-
-def transport(result: dict[str, Any], path: Path) -> None:
-    """Draw round trips and packet rates. Raises MissingToolError."""
-    paths = list(dict.fromkeys(figure["path"] for figure in result["latency"]))
-    title = f"Transport, {result['workers']} workers: round trips, and packets of one worker alone"
-    rates = result["rate"]
-    timed = [figure for figure in rates if figure.get("chunk_p50_s")]
-    with _figure(path, len(paths) + 1 + bool(timed), title, result, width=6.0) as panels:
-        if timed:
-            _chunks(panels.pop(), [f"{one['path']}\n{one['by']}" for one in timed], timed)
-        for axes, one in zip(panels, paths, strict=False):
-            some = [figure for figure in result["latency"] if figure["path"] == one]
-            labels = [f"{figure['what']}\n{figure['by']}" for figure in some]
-            _bars(axes, labels, [{**figure["p50_us"], "max": figure["p99_us"]["median"]} for figure in some], _by(some))
-            axes.set_title(f"{one}: median, line to p99")
-            axes.set_xlabel("µs")
-        labels = [f"{figure['path']}\n{figure['by']}" for figure in rates]
-        _bars(panels[-1], labels, [figure["packets_per_s"] for figure in rates], _by(rates))
-        panels[-1].set_title("packets sent and received")
-        panels[-1].set_xlabel("per second")
-
-
-def nmse(result: dict[str, Any], path: Path) -> None:
-    """Draw the error over workers for every kind of vectors. Raises MissingToolError."""
-    names = list(dict.fromkeys(figure["vectors"] for figure in result["figures"]))
-    schemes = list(dict.fromkeys(figure["by"] for figure in result["figures"]))
-    title = "Error of a mean (NMSE): workers' vectors differ (lines), or are the same (dashes)"
-    with _figure(path, len(names), title, result, width=4.4) as panels:
-        for axes, name in zip(panels, names, strict=True):
-            axes.set_title(name)
-            for number, scheme in enumerate(schemes):
-                for kind, line in (("differ", "-"), ("agree", "--")):
-                    some = [
-                        figure for figure in result["figures"]
-                        if (figure["vectors"], figure["by"], figure["that"]) == (name, scheme, kind)
-                    ]  # fmt: skip
-                    across, errors = ([figure[key] for figure in some] for key in ("workers", "nmse"))
-                    label = scheme if kind == "differ" else None
-                    axes.plot(across, errors, linestyle=line, **_style(number), markersize=4, label=label)
-            axes.set_xscale("log", base=2)
-            axes.set_yscale("log")
-            axes.set_xlabel("workers")
-            axes.grid(alpha=0.25)
-        panels[0].set_ylabel("NMSE")
-        panels[0].legend(frameon=False, fontsize=8)
-
-
 def codec(result: dict[str, Any], path: Path) -> None:
     """Draw the processor time of THC; for all codecs, error against bits and against time. Raises MissingToolError."""
     figures, compared = result["figures"], result["comparison"]
@@ -313,12 +177,6 @@ def learning(result: dict[str, Any], path: Path) -> None:
             axes.set_ylabel("loss on what was not trained with")
             axes.grid(alpha=0.25)
             _beside(axes)
-
-
-def _by(figures: Sequence[dict[str, Any]]) -> list[str]:
-    """Return colours by implementation; peers are grey."""
-    colors = {"native": _COLORS[1], "Python": _COLORS[2]}
-    return [colors.get(figure["by"].rpartition(" ")[2], _COLORS[0]) for figure in figures]
 
 
 def tta(result: dict[str, Any], path: Path | BinaryIO) -> None:

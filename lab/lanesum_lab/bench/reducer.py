@@ -44,7 +44,7 @@ class Setup:
         interface: network interface for gloo.
         jobs: codec and ticket by name of the job.
         window: maximum packets in flight.
-        offload, pacing: see ``Session``.
+        offload: see ``Session``.
         recorded: file with the gradients to reduce; None for normal values.
     """
 
@@ -55,7 +55,6 @@ class Setup:
     jobs: dict[str, tuple[str, JobTicket]]
     window: int
     offload: Offload
-    pacing: bool
     recorded: Path | None = None
 
 
@@ -65,8 +64,6 @@ class Reduction:
 
     Attributes:
         sparse: use sparse vectors; also by ``ALL_GATHER``.
-        bucket: values of each bucket of the vector, as DDP reduces gradients; 0 for the whole vector.
-        in_flight: start all buckets before the first one has ended.
         check: compute the error of the sum, and its expected digest where there is one.
     """
 
@@ -75,8 +72,6 @@ class Reduction:
     iterations: int
     check: bool = False
     sparse: Sparse | None = None
-    bucket: int = 0
-    in_flight: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +158,6 @@ class Reducer:
                 codec=codec,
                 window=setup.window,
                 offload=setup.offload,
-                pacing=setup.pacing,
                 deadline_s=_DEADLINE_S,
                 observer=self._count,
             )
@@ -244,26 +238,17 @@ class Reducer:
         session, codec = self._sessions[task.by]
         stats, words = session.stats, self._words
         codec.phases = Phases()
-        sums = [self._vector]
+        sum_ = self._vector
         dist.barrier()
         cpu, begin = cpu_seconds(), time.monotonic()
         for _ in range(task.iterations):
-            sums = self._all_reduce(session, task)
+            sum_ = session.all_reduce(self._vector, name="" if task.sparse is None else str(task.sparse))
         end = time.monotonic()
         used = cpu_seconds() - cpu
         did = session.stats - stats
         done = Reduced(begin, end, used, codec.phases, did.packets_sent, did.retransmissions, "")
         done = replace(done, words=self._words - words, latency=did.latency)
-        return done, sums[0] if len(sums) == 1 else np.concatenate(sums)
-
-    def _all_reduce(self, session: Session, task: Reduction) -> list[Vector]:
-        """Return the sums of all buckets."""
-        if not task.bucket:
-            return [session.all_reduce(self._vector, name="" if task.sparse is None else str(task.sparse))]
-        pieces = [self._vector[at : at + task.bucket] for at in range(0, task.values, task.bucket)]
-        if not task.in_flight:
-            return [session.all_reduce(piece) for piece in pieces]
-        return [pending.result() for pending in [session.all_reduce_async(piece) for piece in pieces]]
+        return done, sum_
 
     def _checked(self, done: Reduced, values: Vector, task: Reduction) -> Reduced:
         assert self._setup is not None
@@ -281,7 +266,7 @@ class Reducer:
             return replace(done, error=error, expected=None if task.by == "fixed" else digest_of(exact))
         done = replace(done, error=error_of(values, self._setup.workers, self._setup.recorded))
         _, codec = self._sessions.get(task.by, (None, None))
-        if codec is None or codec.name != "fixed" or task.bucket:  # whose scales are per bucket
+        if codec is None or codec.name != "fixed":
             return done
         if task.values not in self._expected:
             self._expected[task.values] = fixed_sum(codec, self._setup.workers, task.values, self._setup.recorded)

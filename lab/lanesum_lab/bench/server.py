@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lanesum.protocol.spec import FULL_ACCUMULATOR_WORDS, HEADER_BYTES, WORD_BYTES
-from lanesum_lab.bench import datagrams, lanes
+from lanesum_lab.bench import datagrams, lanes, registry
 from lanesum_lab.bench.figures import spread, text
 from lanesum_lab.bench.machine import machine
 from lanesum_lab.bench.pinger import ROUND
@@ -31,20 +31,16 @@ class Settings:
     """Settings of the benchmark.
 
     Attributes:
-        workers: number of workers.
-        chunks: packets of a round.
-        seconds: length of a run.
         lane_seconds: length of a run of one lane operation.
-        repeats: runs of every case; cases take turns.
         window: maximum packets in flight per worker.
         accumulator_words: words of a packet.
     """
 
-    workers: int = 2
-    chunks: int = 4096
-    seconds: float = 2.0
+    workers: int = registry.option(2, "Number of workers.", low=1)
+    chunks: int = registry.chunks(4096)
+    seconds: float = registry.seconds(2.0)
     lane_seconds: float = 0.2
-    repeats: int = 5
+    repeats: int = registry.repeats(5)
     window: int = 64
     accumulator_words: int = FULL_ACCUMULATOR_WORDS
 
@@ -137,3 +133,17 @@ def rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
             "-" if peer is None else text(peer),
             "-" if in_all is None else text(in_all),
         )
+
+
+registry.register(
+    registry.Benchmark(
+        name="server",
+        summary="Lanes per core beside memcpy, datagrams per core beside iperf3 where it is on PATH. On loopback.",
+        quick=QUICK,
+        run=run,
+        tables=(
+            (LANE_COLUMNS, lane_rows),
+            (COLUMNS, rows),
+        ),
+    )
+)

@@ -21,6 +21,7 @@ from lanesum._internal.offload import Offload
 from lanesum.errors import ConfigurationError
 from lanesum.launch.supervisor import Supervisor
 from lanesum.protocol.spec import FULL_ACCUMULATOR_WORDS, WORD_BYTES
+from lanesum_lab.bench import registry
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.figures import spread, text
 from lanesum_lab.bench.links import HUB, limited_links
@@ -59,21 +60,19 @@ class Settings:
     """Settings of the benchmark.
 
     Attributes:
-        workers: numbers of workers.
-        values: length of the vectors, float32.
         sparsities: fractions of positions without a value at any worker.
         overlaps: see ``vectors.Sparse``.
-        rates_mbit: rates of every worker's link, in each direction.
-        repeats: runs of every case; cases take turns.
         window, accumulator_words, offload: as in ``lanesum bench allreduce``.
     """
 
-    workers: tuple[int, ...] = (2, 4)
-    values: int = 4_000_000
+    workers: tuple[int, ...] = registry.option((2, 4), "Numbers of workers, separated by commas.")
+    values: int = registry.option(4_000_000, "Length of the vectors, float32.", low=1)
     sparsities: tuple[float, ...] = (0.95, 0.99)
     overlaps: tuple[float, ...] = (1.0, 0.0)
-    rates_mbit: tuple[float, ...] = (200.0,)
-    repeats: int = 3
+    rates_mbit: tuple[float, ...] = registry.option(
+        (200.0,), "Rates of the limited links, in Mbit/s, separated by commas.", flag="--rates"
+    )
+    repeats: int = registry.repeats(3)
     window: int = 512
     accumulator_words: int = FULL_ACCUMULATOR_WORDS
     offload: Offload = "on"
@@ -210,3 +209,14 @@ def rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
             f"{figure['cpu_s']['median']:.3f}",
             *(["-"] * 3 if figure["by"] == ALL_GATHER else [f"{figure[f'{name}_s']['median']:.4f}" for name in PHASES]),
         )
+
+
+registry.register(
+    registry.Benchmark(
+        name="sparse",
+        summary="Sparse all-reduce beside a dense one and an all-gather, behind limited links. Needs root, PyTorch.",
+        quick=QUICK,
+        run=run,
+        tables=((COLUMNS, rows),),
+    )
+)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import queue
 import socket
 import subprocess
@@ -31,7 +30,6 @@ from lanesum_lab.processor_time import processor_s
 from lanesum_lab.targets.embedded import lanesum_command
 
 VICTIM, OTHERS, SERVER, CONTROLLER = "s1", "other switches", "server", "controller"
-_PROJECTS = ("host", "fabric", "control_plane", "softswitch", "lab")
 _START_S = 300.0
 _LOOK_S = 0.002
 _HIGHER_ID = (1, 0)
@@ -63,12 +61,11 @@ class Site(contextlib.ExitStack):
     Args:
         count: number of switches.
         folder: for sockets and logs.
-        root: checkout of controller and server.
     """
 
-    def __init__(self, count: int, folder: Path, root: Path | None) -> None:
+    def __init__(self, count: int, folder: Path) -> None:
         super().__init__()
-        self._count, self._folder, self._root = count, folder, root
+        self._count, self._folder = count, folder
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._server = RemoteServer(self._address(SERVER), timeout_s=1.0)
 
@@ -107,11 +104,8 @@ class Site(contextlib.ExitStack):
         return self._folder / f"{part}.log"
 
     def _launch(self, part: str) -> None:
-        environment = dict(os.environ)
-        if self._root is not None and part in (SERVER, CONTROLLER):
-            environment["PYTHONPATH"] = os.pathsep.join(str(self._root / project) for project in _PROJECTS)
         with self._log(part).open("ab") as log:
-            process = subprocess.Popen(self._commands[part], stdout=log, stderr=log, env=environment, cwd=self._folder)
+            process = subprocess.Popen(self._commands[part], stdout=log, stderr=log, cwd=self._folder)
         self._processes[part] = process
         self.callback(process.wait)
         self.callback(process.kill)

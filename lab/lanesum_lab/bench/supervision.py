@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processor time of an idle controller by its number of switches, and the time to repair parts.
 
-Controller and server are processes, of this checkout and of another one (``before``), which take turns. The switches
-are fakes in processes of their own. The time of a repair begins once the part listens again, or its intruder has left.
+Controller and server are processes, and so are the switches, which are fakes. The time of a repair begins once the part
+listens again, or its intruder has left.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from lanesum_fabric.resources import checkout_root
+from lanesum_lab.bench import registry
 from lanesum_lab.bench.machine import machine
 from lanesum_lab.bench.supervised import Site
 
-CPU_COLUMNS = ("controller", "switches", "% of a core", "threads")
-REPAIR_COLUMNS = ("controller", "repair", "switches", "median, s", "max, s", "")
+CPU_COLUMNS = ("switches", "% of a core", "threads")
+REPAIR_COLUMNS = ("repair", "switches", "median, s", "max, s", "")
 
 
 _SERVER_KILLED = "server killed"
@@ -43,20 +43,15 @@ class Settings:
     """Settings of the benchmark.
 
     Attributes:
-        switches: numbers of switches.
-        seconds: length of the measurement of processor time.
-        repeats: repairs of each kind.
         limit_s: time after which a part counts as not repaired.
         damages: kinds of damage, of ``DAMAGES``.
-        before: another checkout, whose controller and server take turns with those of this one.
     """
 
-    switches: tuple[int, ...] = (1, 10, 100)
-    seconds: float = 30.0
-    repeats: int = 5
+    switches: tuple[int, ...] = registry.option((1, 10, 100), "Numbers of switches, separated by commas.")
+    seconds: float = registry.seconds(30.0)
+    repeats: int = registry.repeats(5)
     limit_s: float = 75.0
     damages: tuple[str, ...] = tuple(DAMAGES)
-    before: Path | None = None
 
 
 QUICK = Settings(switches=(1,), seconds=2.0, repeats=1, limit_s=3.0)
@@ -66,7 +61,6 @@ QUICK = Settings(switches=(1,), seconds=2.0, repeats=1, limit_s=3.0)
 class CpuFigure:
     """Use of the processor by one idle controller."""
 
-    controller: str
     switches: int
     percent: float
     threads: int
@@ -76,7 +70,6 @@ class CpuFigure:
 class RepairFigure:
     """Times of one kind of repair; ``whole``: all were finished in time."""
 
-    controller: str
     repair: str
     switches: int
     seconds: list[float]
@@ -85,25 +78,23 @@ class RepairFigure:
 
 def run(settings: Settings) -> dict[str, Any]:
     """Measure. Raises BenchError."""
-    roots = {"now": checkout_root(), **({} if settings.before is None else {"before": settings.before})}
     cpu, repairs = [], []
     for count in settings.switches:
-        for name, root in roots.items():
-            with tempfile.TemporaryDirectory(prefix="lanesum-") as folder, Site(count, Path(folder), root) as site:
-                cpu.append(_idle(name, count, site, settings.seconds))
-                repairs += [_repaired(name, kind, site, count, settings) for kind in settings.damages]
+        with tempfile.TemporaryDirectory(prefix="lanesum-") as folder, Site(count, Path(folder)) as site:
+            cpu.append(_idle(count, site, settings.seconds))
+            repairs += [_repaired(kind, site, count, settings) for kind in settings.damages]
     return {"machine": machine(), "cpu": list(map(asdict, cpu)), "repairs": list(map(asdict, repairs))}
 
 
-def _idle(name: str, count: int, site: Site, seconds: float) -> CpuFigure:
+def _idle(count: int, site: Site, seconds: float) -> CpuFigure:
     time.sleep(1.0)  # the admission is over
     used_s, began = site.cpu_s(), time.monotonic()
     time.sleep(seconds)
     percent = 100 * (site.cpu_s() - used_s) / (time.monotonic() - began)
-    return CpuFigure(name, count, round(percent, 3), site.threads())
+    return CpuFigure(count, round(percent, 3), site.threads())
 
 
-def _repaired(name: str, kind: str, site: Site, count: int, settings: Settings) -> RepairFigure:
+def _repaired(kind: str, site: Site, count: int, settings: Settings) -> RepairFigure:
     """Do the same damage several times; once if it is not repaired in time."""
     done: list[float] = []
     for _ in range(settings.repeats):
@@ -115,15 +106,15 @@ def _repaired(name: str, kind: str, site: Site, count: int, settings: Settings) 
         else:
             taken = site.repaired_after(began, whole, settings.limit_s)
         if taken is None:
-            return RepairFigure(name, kind, count, done, whole=False)
+            return RepairFigure(kind, count, done, whole=False)
         done.append(round(taken, 4))
-    return RepairFigure(name, kind, count, done, whole=True)
+    return RepairFigure(kind, count, done, whole=True)
 
 
 def cpu_rows(result: dict[str, Any]) -> Iterable[tuple[str, ...]]:
     """Return the rows of ``CPU_COLUMNS``."""
     for one in result["cpu"]:
-        yield one["controller"], str(one["switches"]), f"{one['percent']:.2f}", str(one["threads"])
+        yield str(one["switches"]), f"{one['percent']:.2f}", str(one["threads"])
 
 
 def repair_rows(result: dict[str, Any]) -> Iterable[tuple[str, ...]]:
@@ -131,4 +122,18 @@ def repair_rows(result: dict[str, Any]) -> Iterable[tuple[str, ...]]:
     for one in result["repairs"]:
         done = one["seconds"]
         times = (f"{median(done):.3f}", f"{max(done):.3f}") if done else ("-", "-")
-        yield one["controller"], one["repair"], str(one["switches"]), *times, "" if one["whole"] else "not repaired"
+        yield one["repair"], str(one["switches"]), *times, "" if one["whole"] else "not repaired"
+
+
+registry.register(
+    registry.Benchmark(
+        name="supervision",
+        summary="Processor time of an idle controller by number of switches, and the time of repairs. Fake switches.",
+        quick=QUICK,
+        run=run,
+        tables=(
+            (CPU_COLUMNS, cpu_rows),
+            (REPAIR_COLUMNS, repair_rows),
+        ),
+    )
+)

@@ -21,13 +21,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from lanesum.errors import ConfigurationError
 from lanesum.protocol import LaneOp
+from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
 from lanesum_control.switches.client import SwitchConnection
 from lanesum_control.switches.switch import P4RuntimeSwitch
 from lanesum_fabric.program.controlled_switch import DEFAULT_DEVICE_ID
 from lanesum_fabric.program.pipelines import bmv2_pipeline
 from lanesum_fabric.topology import load
 from lanesum_lab import targets
+from lanesum_lab.bench import registry
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.machine import machine
 from lanesum_lab.bench.workload import Workload, admit, build
@@ -46,6 +49,27 @@ _PEER = "BMv2 on veth"
 COLUMNS = ("switch", "operation", "packets/s", "min", "max", "times BMv2")
 
 Measure = Callable[[LaneOp, int], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of the benchmark."""
+
+    ops: tuple[str, ...] = registry.option(
+        ("ADD32", "EXPAND8", "TABLE8", "MAX"), "Lane operations, separated by commas."
+    )
+    chunks: int = registry.option(2000, "Chunks in a run; each is one packet from every worker.", low=10)
+    repeats: int = registry.repeats(5)
+    accumulator_words: int = registry.option(DEFAULT_ACCUMULATOR_WORDS, "Accumulator words per packet.", flag="--words")
+
+    def __post_init__(self) -> None:
+        unknown = [name for name in self.ops if name not in LaneOp.__members__]
+        if unknown or not self.ops:
+            known = ", ".join(LaneOp.__members__)
+            raise ConfigurationError(f"There is no lane operation {', '.join(unknown)}.", f"Known ones: {known}.")
+
+
+QUICK = Settings(ops=("ADD32", "EXPAND8"), chunks=100, repeats=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +183,9 @@ def _drain(sock: socket.socket) -> None:
     sock.settimeout(timeout)
 
 
-def run(*, ops: list[LaneOp], chunks: int, repeats: int, accumulator_words: int) -> dict[str, Any]:
+def run(settings: Settings) -> dict[str, Any]:
     """Measure; return a JSON-ready object with ``figures`` and ``left_out``: cases not measured, with the reasons."""
+    chunks, accumulator_words = settings.chunks, settings.accumulator_words
     workers = len(load(_TOPOLOGY).names("worker"))
     on_veth = _targets_on_veth()
     problem = obstacle()
@@ -172,10 +197,10 @@ def run(*, ops: list[LaneOp], chunks: int, repeats: int, accumulator_words: int)
         for label, target in on_veth.items():
             if label not in left_out:
                 switches[label] = cleanup.enter_context(_on_veth(target, accumulator_words, folder))
-        for op in ops:
+        for op in (LaneOp[name] for name in settings.ops):
             for measure in switches.values():
                 measure(op, max(1, chunks // 10))  # warm-up
-            for _ in range(repeats):
+            for _ in range(settings.repeats):
                 for label, measure in switches.items():
                     rates.setdefault((label, op), []).append(measure(op, chunks))
     figures = []
@@ -202,3 +227,14 @@ def rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
         ratio = figure["ratio_to_bmv2"]
         rates = (f"{figure[key]:,.0f}" for key in ("median_pps", "min_pps", "max_pps"))
         yield figure["switch"], figure["op"], *rates, "-" if ratio is None else f"{ratio:.2f}"
+
+
+registry.register(
+    registry.Benchmark(
+        name="switch",
+        summary="Packets per second of the embedded switch, beside BMv2 where it is on PATH (veth needs root).",
+        quick=QUICK,
+        run=run,
+        tables=((COLUMNS, rows),),
+    )
+)

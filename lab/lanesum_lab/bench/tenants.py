@@ -23,6 +23,7 @@ from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, WORD_BYTES
 from lanesum.rpc.caller import Role
 from lanesum_control.planner.quotas import DEFAULT_QUOTA
 from lanesum_control.security import tokens
+from lanesum_lab.bench import registry
 from lanesum_lab.bench.admitter import AdmitDone, AdmitTask
 from lanesum_lab.bench.cores import pinned, split_cores
 from lanesum_lab.bench.errors import BenchError
@@ -48,7 +49,6 @@ class Settings:
     """Settings of the benchmark.
 
     Attributes:
-        repeats: runs of each way.
         admissions: of the quiet tenant, in each run; all together fit its quota.
         pause_s: pause before each of them.
         flood: admissions of the busy tenant, in each run.
@@ -56,7 +56,7 @@ class Settings:
         chunks: packets of a round, from every worker.
     """
 
-    repeats: int = 3
+    repeats: int = registry.repeats(3)
     admissions: int = 10
     pause_s: float = 0.25
     flood: int = 1000
@@ -162,3 +162,14 @@ def rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
             ]
             admitted = f"{at['flood_admitted']:,}" if way == BESIDE else "-"
             yield case, way, *(f"{ratio:.2f}" for ratio in ratios), admitted
+
+
+registry.register(
+    registry.Benchmark(
+        name="tenants",
+        summary="A tenant's admissions and sums beside a thousand admissions of another, and a spinning process.",
+        quick=QUICK,
+        run=run,
+        tables=((COLUMNS, rows),),
+    )
+)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from lanesum.protocol.spec import FULL_ACCUMULATOR_WORDS, HEADER_BYTES, WORD_BYTES
+from lanesum_lab.bench import registry
 from lanesum_lab.bench.figures import spread, text
 from lanesum_lab.bench.links import HUB, limited_links
 from lanesum_lab.bench.machine import machine
@@ -39,24 +40,19 @@ class Settings:
     """Settings of the benchmark.
 
     Attributes:
-        workers: number of workers of the short all-reduces.
         values: values of an all-reduce.
         count: all-reduces of a run.
-        chunks: packets of a long round.
-        seconds: length of a run of long rounds.
-        repeats: runs of every case; cases take turns.
-        rate_mbit: rate of the limited links.
         window: maximum packets in flight.
         accumulator_words: words of a packet.
     """
 
-    workers: int = 2
+    workers: int = registry.option(2, "Workers of the small all-reduces.", low=2)
     values: int = 1024
     count: int = 500
-    chunks: int = 4096
-    seconds: float = 1.0
-    repeats: int = 11
-    rate_mbit: float = 1000.0
+    chunks: int = registry.chunks(4096)
+    seconds: float = registry.seconds(1.0)
+    repeats: int = registry.repeats(11)
+    rate_mbit: float = registry.option(1000.0, "Rate of the limited links, in Mbit/s.", flag="--rate", low=0.5)
     window: int = 64
     accumulator_words: int = FULL_ACCUMULATOR_WORDS
 
@@ -194,3 +190,18 @@ def chunk_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
         if figure.get("chunk_p50_s"):
             times = ({key: 1e6 * one for key, one in figure[f"chunk_{name}_s"].items()} for name in ("p50", "p99"))
             yield figure["path"], figure["by"], *(text(one, 0) for one in times)
+
+
+registry.register(
+    registry.Benchmark(
+        name="transport",
+        summary="Small all-reduces beside a UDP echo, and packets per second of a worker. As root also in namespaces.",
+        quick=QUICK,
+        run=run,
+        tables=(
+            (LATENCY_COLUMNS, latency_rows),
+            (RATE_COLUMNS, rate_rows),
+            (CHUNK_COLUMNS, chunk_rows),
+        ),
+    )
+)

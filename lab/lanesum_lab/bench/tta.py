@@ -12,14 +12,17 @@ from __future__ import annotations
 import dataclasses
 import json
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 from lanesum._internal.native import availability
 from lanesum._internal.output_file import write_file
 from lanesum.errors import ConfigurationError
+from lanesum_lab.bench import pictures, registry, tta_report
 from lanesum_lab.bench.devices import require_torch
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.figures import spread, text
@@ -40,60 +43,42 @@ BREAKDOWN_COLUMNS = (
 )
 GLOO, ALONE = "gloo", "alone"
 PHASES = ("forward", "backward", "optimizer")
+_OUT = Path("out/tta")
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of the benchmark.
+    """Settings of the benchmark; None stands for the setting of the training job."""
 
-    Attributes:
-        job: name of a training job.
-        by: names of methods (:mod:`lanesum_lab.train.methods`); gloo is always measured.
-        case: ``hub`` (a server in the position of a switch), ``switch`` (an embedded switch on Mininet) or
-            ``loopback``.
-        workers: number of workers.
-        rates_mbit: rates of every worker's link, in each direction.
-        seeds: seeds of weights and data.
-        steps, batch, lr, test_every: settings of the training; None for those of the job.
-        limit: part of the job's data.
-        note: sentences for the conditions of the report, for example on other load of the machine.
-        tolerance: how far above gloo's final loss the target is, as a share of it.
-    """
-
-    job: str = "words"
-    by: tuple[str, ...] = (
-        ALONE,
-        GLOO,
-        "gloo-fp16",
-        "gloo-powersgd",
-        "two-shot-8",
-        "two-shot-4",
-        "topk",
-        "dgc",
-        "thc-paper",
-        "thc",
+    job: str = registry.option("words", "Training job: digits, bytes, words or words-sparse.")
+    by: tuple[str, ...] = registry.option(
+        (ALONE, GLOO, "gloo-fp16", "gloo-powersgd", "two-shot-8", "two-shot-4", "topk", "dgc", "thc-paper", "thc"),
+        "Codecs and peers, separated by commas; gloo is always measured.",
     )
-    case: str = HUB
-    workers: int = 4
-    rates_mbit: tuple[float, ...] = (200.0, 1000.0)
-    seeds: tuple[int, ...] = (1, 2, 3)
-    steps: int | None = None
-    batch: int | None = None
-    lr: float | None = None
-    test_every: int | None = None
-    limit: int | None = None
-    tolerance: float = 0.005
-    note: str = ""
+    case: str = registry.option(HUB, "hub (a server where the links meet), switch (embedded, in Mininet) or loopback.")
+    workers: int = registry.option(4, "Number of workers.", low=2)
+    rates_mbit: tuple[float, ...] = registry.option(
+        (200.0, 1000.0), "Rates of the links, in Mbit/s, separated by commas.", flag="--rates"
+    )
+    seeds: int = registry.option(3, "Number of seeds: 1, 2 and so on.", low=1)
+    steps: int | None = registry.option(None, "Steps of every training.", low=1)
+    batch: int | None = registry.option(None, "Samples per worker and step.", low=1)
+    lr: float | None = registry.option(None, "Maximum learning rate.")
+    test_every: int | None = registry.option(None, "Steps from one test to the next.", low=1)
+    limit: int | None = registry.option(None, "Images, or bytes of text, to use.", low=1)
+    tolerance: float = registry.option(0.005, "Share by which the target is above gloo's final loss.", low=0)
+    out: Path = registry.option(_OUT, "Folder of finished trainings and of report.html.")  # noqa: RUF009 a Path is immutable
+    note: str = registry.option("", "Sentence for the conditions, for example on other load.")
 
     def __post_init__(self) -> None:
         if self.case not in CASES:
             raise ConfigurationError(f"There is no case {self.case!r}.", f"Known ones: {', '.join(CASES)}.")
-        if self.workers < 2 or not self.seeds or not self.rates_mbit or min(self.rates_mbit) <= 0:
+        if self.workers < 2 or self.seeds < 1 or not self.rates_mbit or min(self.rates_mbit) <= 0:
             raise ConfigurationError("A benchmark needs two workers, one seed and a rate above 0 at least.")
         if self.tolerance < 0:
             raise ConfigurationError(f"tolerance = {self.tolerance:g} is below 0.")
-        if GLOO not in self.by:
-            raise ConfigurationError(f"{GLOO} is missing: the target is its final loss.")
+        if GLOO not in self.by:  # the target is its final loss
+            object.__setattr__(self, "by", (GLOO, *self.by))
 
     @property
     def rates(self) -> tuple[float | None, ...]:
@@ -106,7 +91,7 @@ QUICK = Settings(
     by=(ALONE, GLOO, "two-shot-8", "thc"),
     workers=2,
     rates_mbit=(20.0,),
-    seeds=(1,),
+    seeds=1,
     steps=4,
     batch=8,
     test_every=2,
@@ -114,13 +99,8 @@ QUICK = Settings(
 )
 
 
-def run(settings: Settings, out: Path, *, report: Callable[[str], object] = lambda _text: None) -> dict[str, Any]:
-    """Train; return a JSON-ready object with ``figures``.
-
-    Args:
-        settings: settings.
-        out: folder of finished trainings, logs and report.
-        report: called with a line of text before every training.
+def run(settings: Settings) -> dict[str, Any]:
+    """Train; return a JSON-ready object with ``figures``, and write the report. Progress is on standard error.
 
     Raises MissingToolError without PyTorch, root or namespaces; BenchError if replicas differ.
     """
@@ -128,7 +108,8 @@ def run(settings: Settings, out: Path, *, report: Callable[[str], object] = lamb
     from lanesum_lab.train.jobs import find
     from lanesum_lab.train.methods import check_method
 
-    job = find(settings.job)
+    job, out, seeds = find(settings.job), settings.out, range(1, settings.seeds + 1)
+    progress = Console(stderr=True, highlight=False)
     for by in settings.by:
         check_method(by, settings.workers)
     training = {
@@ -136,7 +117,7 @@ def run(settings: Settings, out: Path, *, report: Callable[[str], object] = lamb
         for name in ("steps", "batch", "lr", "test_every")
     }
     cache = _Cache(out / "runs", settings, training)
-    wanted = [(seed, rate, by) for seed in settings.seeds for rate in settings.rates for by in settings.by]
+    wanted = [(seed, rate, by) for seed in seeds for rate in settings.rates for by in settings.by]
     missing = [one for one in wanted if cache.get(*one) is None]
     if missing:
         with stage(
@@ -149,25 +130,36 @@ def run(settings: Settings, out: Path, *, report: Callable[[str], object] = lamb
         ) as built:
             for number, (seed, rate, by) in enumerate(missing, start=1):
                 place = "loopback" if rate is None else f"{rate:g} Mbit/s"
-                report(f"{number} of {len(missing)}: {settings.job} by {by}, {place}, seed {seed}")
+                progress.print(f"{number} of {len(missing)}: {settings.job} by {by}, {place}, seed {seed}")
                 built.limit(rate)
                 cache.put(seed, rate, by, _trained(built, by, seed, training))
     runs: dict[tuple[int, float | None, str], Any] = {key: cache.get(*key) for key in wanted}
     figures = [
-        _figure(settings, rate, by, [(runs[seed, rate, by], runs[seed, rate, GLOO]) for seed in settings.seeds])
+        _figure(settings, rate, by, [(runs[seed, rate, by], runs[seed, rate, GLOO]) for seed in seeds])
         for rate in settings.rates
         for by in settings.by
     ]
-    return {
+    result = {
         "machine": machine(),
         **dataclasses.asdict(settings),
         **training,
+        "seeds": list(seeds),
+        "out": str(out),
         "what": job.what,
         "elements": figures[0]["elements"],
         "commits": sorted({str(one["commit"]) for one in runs.values()}),
         "native": availability().core is not None,
         "figures": figures,
     }
+    tta_report.write(
+        result,
+        out / "report.html",
+        winners=winners(result),
+        times=(COLUMNS, rows(result)),
+        parts=(BREAKDOWN_COLUMNS, breakdown_rows(result)),
+    )
+    progress.print(f"Report: {out / 'report.html'}")
+    return result
 
 
 def _trained(built: Stage, by: str, seed: int, training: dict[str, Any]) -> dict[str, Any]:
@@ -253,7 +245,7 @@ def time_to(tests: Sequence[dict[str, float]], target: float) -> float | None:
 def _figure(settings: Settings, rate: float | None, by: str, pairs: Sequence[tuple[Any, Any]]) -> dict[str, Any]:
     """Return the figure of a method; ``pairs`` has its record of every seed, and gloo's."""
     runs, times, ratios, beside = [], [], [], []
-    for seed, (own, gloo) in zip(settings.seeds, pairs, strict=True):
+    for seed, (own, gloo) in enumerate(pairs, start=1):
         target = gloo["tests"][-1]["loss"] * (1 + settings.tolerance)
         reached, base = (time_to(one["tests"], target) for one in (own, gloo))
         if base is None:
@@ -343,3 +335,19 @@ def winners(result: dict[str, Any]) -> Iterator[str]:
         first = ranked[0]
         faster = f", {first['times_gloo']['median']:.2f} times as fast as {GLOO}"
         yield f"{links_name(first)}: {first['by']} is first at the target{'' if first['by'] == GLOO else faster}."
+
+
+registry.register(
+    registry.Benchmark(
+        name="tta",
+        summary="Time to accuracy behind limited links (needs root and PyTorch); continues where it ended.",
+        quick=QUICK,
+        run=run,
+        tables=(
+            (COLUMNS, rows),
+            (BREAKDOWN_COLUMNS, breakdown_rows),
+        ),
+        notes=winners,
+        picture=pictures.tta,
+    )
+)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lanesum._internal.output_file import write_file
-from lanesum_lab.bench import pictures, tta
+from lanesum_lab.bench import pictures
 from lanesum_lab.bench.links import HUB
 from lanesum_lab.bench.stages import LOOPBACK, SWITCH
 
@@ -30,6 +30,10 @@ td:first-child, th:first-child, td:nth-child(2), th:nth-child(2) { text-align: l
 """
 
 
+#: Titles and rows.
+Table = tuple[Sequence[str], Iterable[Sequence[str]]]
+
+
 def conditions(result: dict[str, Any]) -> str:
     """Return the conditions of a result in words."""
     machine = result["machine"]
@@ -43,12 +47,15 @@ def conditions(result: dict[str, Any]) -> str:
     )
 
 
-def write(result: dict[str, Any], path: Path) -> None:
-    """Write the report. Raises MissingToolError without matplotlib."""
+def write(result: dict[str, Any], path: Path, *, winners: Iterable[str], times: Table, parts: Table) -> None:
+    """Write the report with two tables, of the times to the target and of the parts of a step.
+
+    Raises MissingToolError without matplotlib.
+    """
     drawn = io.BytesIO()
     pictures.tta(result, drawn)
     image = base64.b64encode(drawn.getvalue()).decode()
-    first = "".join(f"<li>{html.escape(line)}</li>" for line in tta.winners(result))
+    first = "".join(f"<li>{html.escape(line)}</li>" for line in winners)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_file(
         path,
@@ -58,11 +65,11 @@ def write(result: dict[str, Any], path: Path) -> None:
 <p>{html.escape(conditions(result))}</p>
 <h2>Time to target</h2>
 <ul>{first}</ul>
-{_table(tta.COLUMNS, tta.rows(result))}
+{_table(*times)}
 <h2>Loss against time and bytes, and the parts of a step</h2>
 <img alt="Loss against time, loss against bytes, and the parts of a step" src="data:image/png;base64,{image}">
 <h2>Parts of a step</h2>
-{_table(tta.BREAKDOWN_COLUMNS, tta.breakdown_rows(result))}
+{_table(*parts)}
 </body></html>
 """,
     )

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from lanesum import codecs
+from lanesum_lab.bench import registry
 from lanesum_lab.bench.bounds import Bounds, bounds
 from lanesum_lab.bench.devices import require_torch
 from lanesum_lab.bench.machine import machine
@@ -48,13 +49,12 @@ class Settings:
     """Settings of the benchmark.
 
     Attributes:
-        records: number of steps whose gradients are averaged.
         workers: number of workers.
         size: length of a drawn vector.
         models: models whose gradients are recorded.
     """
 
-    records: int = 2
+    records: int = registry.option(2, "Steps whose gradients are averaged.", flag="--runs", low=1)
     workers: int = 4
     size: int = 65_536
     models: tuple[str, ...] = MODELS
@@ -133,3 +133,17 @@ def rows(result: dict[str, Any]) -> Iterable[tuple[str, ...]]:
     for label, some in found.items():
         ranges = (sorted(one[way] for one in some) for way in ("bits_up", "bits_down"))
         yield label, *(f"{one['nmse']:.2g}" for one in some), *(f"{way[0]:.1f} to {way[-1]:.1f}" for way in ranges)
+
+
+registry.register(
+    registry.Benchmark(
+        name="widths",
+        summary="Error of thc with widths per block beside flat thc, all bits counted. Needs PyTorch.",
+        quick=QUICK,
+        run=run,
+        tables=(
+            (columns, rows),
+            (BOUND_COLUMNS, bound_rows),
+        ),
+    )
+)

@@ -74,7 +74,6 @@ class Workers:
         accumulator_words: int,
         window: int,
         offload: Offload,
-        pacing: bool = False,
         supervisor: Supervisor,
         folder: Path,
         environment: Mapping[str, str],
@@ -114,7 +113,6 @@ class Workers:
                 {job.name: (job.codec, tickets[job.name][worker]) for job in jobs},
                 window,
                 offload,
-                pacing,
                 recorded,
             )
             for worker, agent in enumerate(self._workers)

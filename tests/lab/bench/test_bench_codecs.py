@@ -27,7 +27,7 @@ from tests.command_line import invoke
 has_torch = importlib.util.find_spec("torch") is not None
 
 
-def test_errors_of_drawn_vectors(tmp_path: Path) -> None:
+def test_errors_of_drawn_vectors() -> None:
     result = nmse.run(nmse.Settings(size=4096, runs=2, workers=(1, 4, 64), recorded=False, rounds=(1, 4, 32)))
     json.dumps(result)
     found = {(one["vectors"], one["workers"], one["that"], one["by"]): one for one in result["figures"]}
@@ -49,8 +49,6 @@ def test_errors_of_drawn_vectors(tmp_path: Path) -> None:
     assert all(slopes[by] == pytest.approx(-0.5, abs=0.05) for by in unbiased)
     assert slopes["paper"] > -0.4
     assert [row[0] for row in nmse.mean_rows(result)] == ["1", "4", "32", "slope of rms"]
-    pictures.nmse(result, tmp_path / "nmse.png")
-    assert (tmp_path / "nmse.png").stat().st_size > 10_000
 
 
 @pytest.mark.skipif(not has_torch, reason="PyTorch is not installed.")

@@ -47,7 +47,7 @@ from lanesum_lab.cli import bench as commands
     ("run", "purpose"),
     [
         (lambda: learning.run(learning.QUICK), "Training"),
-        (lambda: tta.run(tta.QUICK, Path("nowhere")), "Training"),
+        (lambda: tta.run(tta.QUICK), "Training"),
         (lambda: widths.run(widths.QUICK), "Recording gradients"),
         (lambda: devices.device("cuda"), "--device cuda"),
     ],
@@ -72,11 +72,19 @@ def test_picture_without_matplotlib_is_refused(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     ("run", "message"),
     [
-        (lambda: commands.nmse(values=17), r"--values 17 is not a multiple of 16\. 16 layers share them"),
-        (lambda: commands.nmse(values=16, widths=True), r"--widths takes no --values, --workers or --picture"),
-        (lambda: commands.nmse(workers="4,0"), "--workers: '0' is no positive number. Write for example 1k,25M"),
-        (lambda: commands.allreduce(sizes="1k,x"), "--sizes: 'x' is no positive number. Write for example 1k,25M"),
-        (lambda: commands.codec(values=5000), "--values 5000 is not a multiple of 4096. PyTorch's version takes whole"),
+        (lambda: commands.main(["nmse", "--values=17"]), r"--values 17 is not a multiple of 16\. 16 layers share them"),
+        (
+            lambda: commands.main(["nmse", "--workers=4,0"]),
+            "--workers: '0' is no positive number. Write for example 1k,25M",
+        ),
+        (
+            lambda: commands.main(["allreduce", "--values=1k,x"]),
+            "--values: 'x' is no positive number. Write for example 1k,25M",
+        ),
+        (
+            lambda: commands.main(["codec", "--values=5000"]),
+            "--values 5000 is not a multiple of 4096. PyTorch's version takes whole",
+        ),
         (lambda: codec.Settings(parts=("space",)), r"Unknown parts=\('space',\): expected some of speed, comparison"),
     ],
 )
@@ -127,7 +135,7 @@ def test_result_that_does_not_come_back_raises(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_processes_that_never_start_are_an_error(tmp_path: Path) -> None:
-    site = Site(1, tmp_path, None)
+    site = Site(1, tmp_path)
     with pytest.raises(BenchError, match=f"The processes did not start within 0 s. Read {tmp_path}"):
         site._wait(lambda: False, 0.0)
 

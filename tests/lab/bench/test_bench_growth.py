@@ -13,7 +13,8 @@ import pytest
 from lanesum._internal.native import availability
 from lanesum_lab.bench import growth
 from lanesum_lab.bench.errors import BenchError
-from lanesum_lab.cli.bench import main
+from lanesum_lab.bench.registry import benchmarks
+from lanesum_lab.cli.bench import command
 
 
 def test_worker_and_server_do_not_grow() -> None:
@@ -38,8 +39,8 @@ def test_only_growth_after_warming_up_counts() -> None:
     assert growth.grown([1, 2, 3, 4, 5, 6, 7, 8, 9]) == (5, 8)
 
 
-def test_process_that_grows_ends_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_process_that_grows_ends_the_command() -> None:
     found = {"flat": False, "allowed_bytes": 1 << 20, "figures": []}
-    monkeypatch.setattr(growth, "run", lambda _settings: found)
+    grows = dataclasses.replace(benchmarks()["growth"], run=lambda _settings: found)
     with pytest.raises(BenchError, match="more than 1,024 KiB after warming up"):
-        main(["growth", "--json"])
+        command(grows)(as_json=True)

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from lanesum.errors import ConfigurationError
-from lanesum_lab.bench import stages, tta, tta_report
+from lanesum_lab.bench import stages, tta
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.links import Wire
 from lanesum_lab.bench.trainer import Trained
@@ -64,7 +64,7 @@ class Invented:
 
 
 SETTINGS = dataclasses.replace(
-    tta.QUICK, by=("alone", "gloo", "two-shot-4", "thc"), steps=6, seeds=(1, 2), rates_mbit=(10.0, 20.0)
+    tta.QUICK, by=("alone", "gloo", "two-shot-4", "thc"), steps=6, seeds=2, rates_mbit=(10.0, 20.0)
 )
 
 
@@ -81,7 +81,7 @@ def figures(result: dict[str, Any]) -> dict[tuple[float, str], dict[str, Any]]:
 
 @needs_torch
 def test_figures_have_time_to_target_and_gloo_ratios(invented: Invented, tmp_path: Path) -> None:
-    result = tta.run(SETTINGS, tmp_path)
+    result = tta.run(dataclasses.replace(SETTINGS, out=tmp_path))
     json.dumps(result)
     found = figures(result)
     assert len(found) == 2 * 4 and set(invented.rates) == {10.0, 20.0}
@@ -101,21 +101,20 @@ def test_figures_have_time_to_target_and_gloo_ratios(invented: Invented, tmp_pat
 
 @needs_torch
 def test_finished_trainings_are_not_repeated(invented: Invented, tmp_path: Path) -> None:
-    first = tta.run(dataclasses.replace(SETTINGS, seeds=(1,)), tmp_path)
+    first = tta.run(dataclasses.replace(SETTINGS, seeds=1, out=tmp_path))
     assert len(invented.trained) == 8
     (tmp_path / "runs" / "digits-hub-20-thc-1.json").unlink()
-    assert tta.run(dataclasses.replace(SETTINGS, seeds=(1,)), tmp_path)["figures"] == first["figures"]
+    assert tta.run(dataclasses.replace(SETTINGS, seeds=1, out=tmp_path))["figures"] == first["figures"]
     assert len(invented.trained) == 9
-    tta.run(SETTINGS, tmp_path)
+    tta.run(dataclasses.replace(SETTINGS, out=tmp_path))
     assert len(invented.trained) == 9 + 8, "the second seed"
-    tta.run(dataclasses.replace(SETTINGS, batch=9), tmp_path)
+    tta.run(dataclasses.replace(SETTINGS, batch=9, out=tmp_path))
     assert len(invented.trained) == 17 + 16, "a training with other settings is another one"
 
 
 @needs_torch
 def test_report_is_one_file_with_pictures(invented: Invented, tmp_path: Path) -> None:
-    result = tta.run(SETTINGS, tmp_path)
-    tta_report.write(result, tmp_path / "report.html")
+    tta.run(dataclasses.replace(SETTINGS, out=tmp_path))
     text = (tmp_path / "report.html").read_text()
     assert "data:image/png;base64," in text
     assert not re.search(r"(src|href)=\"(?!data:)", text), "nothing is loaded from elsewhere"
@@ -146,7 +145,7 @@ def test_command_writes_the_report(
     assert "Other programs ran." in (tmp_path / "report.html").read_text()
     assert bench.main(["tta", *arguments]) == 0
     printed = capsys.readouterr()
-    assert "thc is first at the target" in printed.err and "of 4:" not in printed.err, "all trainings were kept"
+    assert "thc is first at the target" in printed.out and "of 4:" not in printed.err, "all trainings were kept"
     assert "two-shot" not in printed.out and "10 Mbit/s" in printed.out
 
 
@@ -162,7 +161,7 @@ def test_time_to_target_ignores_minimum_before_end() -> None:
 def test_diverged_gloo_is_an_error(invented: Invented, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(invented, "train", lambda by, _: ([record([4.0, float("nan")])], Wire(0, 0)))
     with pytest.raises(BenchError, match="The training by gloo with seed 1 diverged"):
-        tta.run(dataclasses.replace(SETTINGS, steps=4), tmp_path)
+        tta.run(dataclasses.replace(SETTINGS, steps=4, out=tmp_path))
 
 
 def test_differing_replicas_end_the_benchmark() -> None:
@@ -177,9 +176,8 @@ def test_differing_replicas_end_the_benchmark() -> None:
     [
         ({"case": "ring"}, "There is no case 'ring'. Known ones: "),
         ({"workers": 1}, "A benchmark needs two workers, one seed and a rate above 0 at least"),
-        ({"seeds": ()}, "A benchmark needs two workers, one seed and a rate above 0 at least"),
+        ({"seeds": 0}, "A benchmark needs two workers, one seed and a rate above 0 at least"),
         ({"rates_mbit": (0.0,)}, "A benchmark needs two workers, one seed and a rate above 0 at least"),
-        ({"by": ("thc",)}, "gloo is missing: the target is its final loss"),
         ({"tolerance": -1.0}, "tolerance = -1 is below 0"),
     ],
 )
@@ -191,7 +189,7 @@ def test_settings_that_cannot_be_are_refused(wrong: dict[str, Any], message: str
 @needs_torch
 def test_unknown_method_is_refused_before_anything_starts(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="There is no way 'thcc' to average gradients"):
-        tta.run(dataclasses.replace(tta.QUICK, by=("gloo", "thcc")), tmp_path)
+        tta.run(dataclasses.replace(tta.QUICK, by=("gloo", "thcc"), out=tmp_path))
 
 
 def test_switch_has_one_rate(tmp_path: Path) -> None:
@@ -206,7 +204,7 @@ def test_switch_has_one_rate(tmp_path: Path) -> None:
 @needs_namespaces
 def test_trainings_behind_limited_links(tmp_path: Path) -> None:
     by = ("alone", "gloo", "gloo-fp16", "gloo-powersgd", "two-shot-4", "topk", "dgc", "thc-paper", "thc")
-    result = tta.run(dataclasses.replace(tta.QUICK, by=by), tmp_path)
+    result = tta.run(dataclasses.replace(tta.QUICK, by=by, out=tmp_path))
     found = {one["by"]: one for one in result["figures"]}
     assert list(found) == list(by)
     assert found["alone"]["mbyte_per_step"]["median"] < found["thc"]["mbyte_per_step"]["median"]
@@ -219,7 +217,7 @@ def test_trainings_behind_limited_links(tmp_path: Path) -> None:
 @needs_mininet
 def test_trainings_through_the_switch(tmp_path: Path) -> None:
     settings = dataclasses.replace(tta.QUICK, case="switch", by=("gloo", "thc", "thc-paper"), rates_mbit=(10.0,))
-    result = tta.run(settings, tmp_path)
+    result = tta.run(dataclasses.replace(settings, out=tmp_path))
     found = {one["by"]: one for one in result["figures"]}
     assert found["thc"]["mbyte_per_step"]["median"] < found["gloo"]["mbyte_per_step"]["median"]
     assert found["thc"]["elements"] == 16_290

@@ -4,17 +4,12 @@
 
 from __future__ import annotations
 
-import json
-
-import pytest
-
 from lanesum_lab.bench import mutual_tls
 
 
-def test_both_settings_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
-    assert mutual_tls.main(["--quick", "--json"]) == 0
-    shown = json.loads(capsys.readouterr().out)
-    assert shown.keys() == {"plain", "mutual"}
-    for figures in shown.values():
-        assert len(figures["join_ms"]) == len(figures["reduce_mbit_s"]) == 1
-        assert all(value > 0 for values in figures.values() for value in values)
+def test_both_settings_are_measured() -> None:
+    result = mutual_tls.run(mutual_tls.QUICK)
+    for name in ("plain", "mutual"):
+        assert len(result[name]["join_ms"]) == len(result[name]["reduce_mbit_s"]) == 1
+        assert all(value > 0 for values in result[name].values() for value in values)
+    assert [len(row) for row in mutual_tls.rows(result)] == [len(mutual_tls.COLUMNS)] * 2
