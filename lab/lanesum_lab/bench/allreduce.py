@@ -16,15 +16,14 @@ import functools
 import operator
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from lanesum._internal.native import availability
-from lanesum._internal.offload import Offload, check_offload
 from lanesum.errors import ConfigurationError
 from lanesum.launch.supervisor import Supervisor
-from lanesum.protocol.spec import FULL_ACCUMULATOR_WORDS, WORD_BYTES
+from lanesum.protocol.spec import WORD_BYTES
 from lanesum_lab.bench import registry
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.figures import spread, text
@@ -74,11 +73,6 @@ class Settings:
 
     Attributes:
         values_per_run: shorter vectors are reduced repeatedly, up to this number of values and at most 200 times.
-        window: maximum packets in flight per worker. More than a session's default, which suits the queue of a software
-            switch, and less than the queue of a limited link holds.
-        accumulator_words: words of a packet; by default a result fills the MTU.
-        offload: see ``Session``. On, because no software switch has to see single packets here: the link's queue splits
-            joined packets as a network card does.
     """
 
     workers: tuple[int, ...] = registry.option((4,), "Numbers of workers, separated by commas.")
@@ -100,9 +94,6 @@ class Settings:
     )
     repeats: int = registry.repeats(5)
     values_per_run: int = 1 << 20
-    window: int = 512
-    accumulator_words: int = FULL_ACCUMULATOR_WORDS
-    offload: Offload = "on"
 
     def __post_init__(self) -> None:
         unknown = sorted(set(self.cases or ()) - set(CASES))
@@ -114,7 +105,6 @@ class Settings:
             raise ConfigurationError(f"Unknown peers={self.peers}: expected some of {', '.join(TWO_SHOTS)}.")
         if self.gradients not in ("", *MODELS):
             raise ConfigurationError(f"Unknown gradients={self.gradients!r}: expected one of {', '.join(MODELS)}.")
-        check_offload(self.offload)
         for codec in self.codecs:
             for workers in self.workers:
                 labelled_codec(codec, workers)
@@ -170,12 +160,8 @@ class _Group:
                 self._place,
                 self._jobs,
                 workers=self._workers,
-                accumulator_words=self._settings.accumulator_words,
-                window=self._settings.window,
-                offload=self._settings.offload,
                 supervisor=supervisor,
                 folder=folder,
-                environment={},
                 recorded=recorded,
             )
             try:
@@ -199,6 +185,7 @@ class _Group:
                     compare(method, measured[-1], expected[method])
             for method, measured in runs.items():
                 figure = self._figure(method, rate_mbit, measured, runs[methods[0]], checks[method])
+                figure |= asdict(workers.sizes[method.by]) if method.codec else {}
                 figure["exact_sum_checked"] = expected[method] is not None
                 self.figures.append(figure)
 
@@ -309,9 +296,6 @@ def run(settings: Settings) -> dict[str, Any]:
             left_out |= group.left_out
     return {
         "repeats": settings.repeats,
-        "window": settings.window,
-        "offload": settings.offload,
-        "accumulator_words": settings.accumulator_words,
         "gradients": settings.gradients,
         "mtu": MTU,
         "native": availability().core is not None,

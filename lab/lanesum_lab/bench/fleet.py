@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,14 +13,10 @@ from lanesum.rpc import controller as rpc
 from lanesum_lab.bench import process
 from lanesum_lab.bench.agents import Agents
 from lanesum_lab.bench.rounds import RoundsDone, RoundsTask
-from lanesum_lab.run import commands
 from lanesum_lab.run.commands import Scratch
 from lanesum_lab.run.plan import RunPlan
+from lanesum_lab.run.site import At, here, start_plan
 from lanesum_switch.faults.links import LinkFaults
-from lanesum_switch.faults.topology_names import CONTROLLER
-
-_CONTROLLER_START_S = 120.0
-_TRY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +50,7 @@ class Fleet:
         controller_options: more options of the controller.
 
     Attributes:
-        controller: address of the controller.
+        site: switches, servers and the controller.
     """
 
     def __init__(
@@ -64,24 +59,18 @@ class Fleet:
         scratch: Scratch,
         supervisor: Supervisor,
         *,
-        at: Callable[[str, list[str]], list[str]] = lambda _host, command: command,
+        at: At = here,
         interfaces: Callable[[str], Mapping[int, str]] | None = None,
         controller_options: Sequence[str] = (),
     ) -> None:
         self.plan = plan
         self.agents = Agents(supervisor, scratch.folder)
-        # A socket file works across network namespaces.
-        self.controller = f"unix:{scratch.folder / 'controller.sock'}"
         self._scratch, self._supervisor, self._at = scratch, supervisor, at
         self._workers: dict[str, list[str]] = {}
         scratch.fault_counts.mkdir()
-        for name in plan.switches:
-            command = commands.switch_command(plan, name, scratch, None if interfaces is None else interfaces(name))
-            supervisor.start(name, at(name, command))
-        for server, host in plan.servers.items():
-            supervisor.start(server, at(host, commands.server_command(plan, scratch, server, host, behind=True)))
-        command = commands.controller_command(plan, scratch, listen=self.controller)
-        supervisor.start(CONTROLLER, at(plan.topology.controller, [*command, *controller_options]))
+        self.site = start_plan(
+            plan, scratch, supervisor, at=at, interfaces=interfaces, controller_options=controller_options
+        )
 
     def admit(
         self, name: str, hosts: tuple[str, ...], *, congestion: str = "aimd", idle: bool = False, **request: Any
@@ -90,18 +79,12 @@ class Fleet:
 
         Raises ProcessFailedError, ControllerError.
         """
-        self._wait_for_controller()
-        message = {"name": name, "workers": list(hosts), "codec": None, "lease_s": 0, **request}
-        rpc.call(self.controller, rpc.ADMIT, message)
+        self.site.admit(name, hosts, **{"codec": None, **request})
         if idle:
             return
         self._workers[name] = [f"{name}-{host}" for host in hosts]
         for number, (host, agent) in enumerate(zip(hosts, self._workers[name], strict=True)):
-            self.start_agent(agent, host, "worker", self.controller, name, str(number), congestion)
-
-    def remove(self, name: str) -> None:
-        """Remove a job. Raises ControllerError."""
-        rpc.call(self.controller, rpc.REMOVE, {"job": name})
+            self.start_agent(agent, host, "worker", self.site.controller, name, str(number), congestion)
 
     def start_agent(
         self, agent: str, host: str, module: str, *arguments: str, environment: Mapping[str, str] = {}
@@ -114,17 +97,6 @@ class Fleet:
     def connect(self) -> None:
         """Wait for all workers. Raises ProcessFailedError, BenchError."""
         self.agents.connect([agent for agents in self._workers.values() for agent in agents])
-
-    def _wait_for_controller(self) -> None:
-        deadline = time.monotonic() + _CONTROLLER_START_S
-        while True:
-            self._supervisor.check()
-            try:
-                rpc.call(self.controller, rpc.JOBS, {}, _TRY_S)
-                return
-            except rpc.UnreachableError:
-                if time.monotonic() > deadline:
-                    raise
 
     def tasks(self, task: RoundsTask, *jobs: str) -> dict[str, RoundsTask]:
         """Return the same task for all workers of these jobs."""
@@ -141,7 +113,7 @@ class Fleet:
 
     def counters(self) -> dict[str, Any]:
         """Return the controller's answer to COUNTERS. Raises ControllerError."""
-        return rpc.call(self.controller, rpc.COUNTERS, {})
+        return rpc.call(self.site.controller, rpc.COUNTERS, {})
 
     def lost(self) -> int:
         """Return the number of packets that the fault plan has dropped so far."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from lanesum._internal.udp_socket import Address
@@ -17,6 +17,7 @@ from lanesum_lab.bench.places import free_block
 from lanesum_lab.run.commands import Scratch
 from lanesum_lab.run.mininet_net import MininetNetwork, mininet_network
 from lanesum_lab.run.plan import make_plan
+from lanesum_lab.run.site import At, here
 
 TOPOLOGY = "star4"
 LOSS = "loss"
@@ -29,7 +30,7 @@ def loopback_fleet(
     number: int,
     loss: float | None,
     controller_options: Sequence[str] = (),
-    at: Callable[[str, list[str]], list[str]] = lambda _host, command: command,
+    at: At = here,
 ) -> Iterator[Fleet]:
     """Run the whole path as processes on 127.0.0.0/8.
 

@@ -23,8 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lanesum import environment
-from lanesum.launch.supervisor import Child, Supervisor, send_signal
-from lanesum.rpc import controller as rpc
+from lanesum.launch.supervisor import Supervisor, send_signal
 from lanesum_fabric.topology import load
 from lanesum_lab.bench import process
 from lanesum_lab.bench.agents import Agents
@@ -34,10 +33,11 @@ from lanesum_lab.bench.fleets import TOPOLOGY, relocated
 from lanesum_lab.bench.observed import AllReduces
 from lanesum_lab.processor_time import processor_s
 from lanesum_lab.run.loopback import free_address
+from lanesum_lab.run.site import Site
 from lanesum_lab.targets.embedded import lanesum_command
 
 WORKERS = ("w1", "w2")
-SWITCH = "switch"
+SWITCH = "s1"
 _JOB = "observed"
 _SHOWN = b"stragglers"  # once in each screen of top
 # The command line of ``lanesum``, once all is imported and a line has arrived.
@@ -47,6 +47,8 @@ _PREPARED = (
 )
 _START_S, _POLL_S = 120.0, 0.05
 _ANSWER_S = 30.0  # of one endpoint
+# Without busy polling, processor time is that of work.
+_VARIABLES = {environment.SPIN: "0", "OMP_NUM_THREADS": "1"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,28 +75,23 @@ class ObservedSite:
 
     def __init__(self, folder: Path, supervisor: Supervisor, codec: str, *, top_s: float, has_switch: bool) -> None:
         self._folder, self._supervisor = folder, supervisor
-        self._controller = f"unix:{folder / 'controller.sock'}"
         self._metrics: list[str] = []
         self.spans = 0
         topology = folder / "topology.yaml"
         topology.write_text(relocated(load(TOPOLOGY), 0))
-        place = ["--topology", str(topology), "--loopback"]
-        control, p4runtime = f"unix:{folder / 'server.sock'}", f"unix:{folder / 'switch.sock'}"
-        behind = ["--behind-switch"] if has_switch else []
-        parts = {"server": ["server", *place, "--host", "server", "--control", control, *behind]}
+        site = Site(str(topology), folder, supervisor, at=self._pinned, environment=_VARIABLES)
         if has_switch:
-            parts[SWITCH] = ["switch", *place, "--p4runtime", p4runtime]
-        controlled = ["--switch", p4runtime] if has_switch else []
-        parts["controller"] = ["controller", *place, "--listen", self._controller, "--server", control, *controlled]
-        for name, command in parts.items():
-            part = self._start(name, lanesum_command(*command, "--metrics", self._endpoint()), {})
-        supervisor.wait_ready(part, _START_S)
-        job = {"name": _JOB, "workers": list(WORKERS), "codec": codec, "lease_s": 0}
-        rpc.call(self._controller, rpc.ADMIT, job)
+            site.start_switch(SWITCH, "--metrics", self._endpoint())
+        site.start_server("server", "server", "--metrics", self._endpoint())
+        site.start_controller("controller", "--metrics", self._endpoint())
+        site.admit(_JOB, WORKERS, codec=codec)
+        self._controller = site.controller
         self._agents = Agents(supervisor, folder)
         for worker, name in enumerate(WORKERS):
             arguments = (self._agents.path(name), self._controller, _JOB, str(worker), codec)
-            self._start(name, process.command("observed", *arguments), {environment.METRICS: self._endpoint()})
+            variables = {**_VARIABLES, environment.METRICS: self._endpoint()}
+            command = self._pinned(name, process.command("observed", *arguments))
+            supervisor.start(name, command, environment=variables)
         self._agents.connect(WORKERS)
         self._pids = {child.name: child.process.pid for child in supervisor.children}
         screen = {"FORCE_COLOR": "1", "COLUMNS": "250", "LINES": "100"}  # as in a terminal
@@ -182,10 +179,9 @@ class ObservedSite:
         """End the workers; idempotent."""
         self._agents.close()
 
-    def _start(self, name: str, command: list[str], variables: dict[str, str]) -> Child:
-        # Without busy polling, processor time is that of work.
-        variables = {environment.SPIN: "0", "OMP_NUM_THREADS": "1", **variables}
-        return self._supervisor.start(name, pinned(split_cores()[name == SWITCH], command), environment=variables)
+    @staticmethod
+    def _pinned(node: str, command: list[str]) -> list[str]:
+        return pinned(split_cores()[node == SWITCH], command)
 
     def _endpoint(self) -> str:
         self._metrics.append("{}:{}".format(*free_address()))

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import secrets
 import socket
@@ -15,11 +16,14 @@ from typing import Protocol
 
 from lanesum._internal.udp_socket import Address
 from lanesum.codecs.base import Codec
+from lanesum.launch.supervisor import Supervisor
 from lanesum.protocol.lanes import carried_by
 from lanesum.protocol.spec import UDP_PORT
 from lanesum.transport import JobTicket
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.links import HUB, INTERFACE, LimitedLinks, Wire
+from lanesum_lab.run.site import Site
+from lanesum_switch.faults.topology_names import CONTROLLER
 
 _FIRST_PORT = 20_000  # first port of workers; one more for every job
 _BLOCKS = range(64, 192)  # second byte of loopback addresses
@@ -29,6 +33,7 @@ class Place(Protocol):
     """Addresses, and a way to run commands there."""
 
     interface: str  # network interface of the workers
+    loopback: bool
 
     def command(self, node: str, command: list[str]) -> list[str]:
         """Return ``command`` with a prefix that runs it at a node."""
@@ -58,6 +63,7 @@ class Loopback:
     """Every node has a loopback address of its own. Raises BenchError if none is free."""
 
     interface: str = "lo"
+    loopback: bool = True
     _block: int = field(default_factory=lambda: free_block(lambda block: (f"127.{block}.1.1", UDP_PORT)))
 
     def command(self, node: str, command: list[str]) -> list[str]:
@@ -79,6 +85,7 @@ class Links:
 
     network: LimitedLinks
     interface: str = INTERFACE
+    loopback: bool = False
 
     def command(self, node: str, command: list[str]) -> list[str]:
         return self.network.command(node, command)
@@ -127,3 +134,44 @@ def make_tickets(
 def worker_nodes(workers: int) -> list[str]:
     """Return the names of the workers' nodes."""
     return [LimitedLinks.worker(number) for number in range(workers)]
+
+
+def open_site(
+    place: Place, name: str, servers: Sequence[str], workers: Sequence[str], supervisor: Supervisor, folder: Path
+) -> Site:
+    """Start aggregation servers at nodes of a place, and their controller; return the site. No switch takes part.
+
+    ``name``: of the site, unique in the folder. Raises ProcessFailedError.
+    """
+    folder = folder / name
+    folder.mkdir()
+    # Routers forward between the nodes; the topology has a switch in their place, which is not started.
+    nodes = dict.fromkeys([*workers, *servers])
+    kinds = {node: "worker" if node in workers else "server" for node in nodes}
+    hosts = {node: {"kind": kind, "ip": _in_topology(place, node)} for node, kind in kinds.items()}
+    hosts[CONTROLLER] = {"kind": "controller", "ip": "10.1.0.1"}  # it listens at a socket file
+    topology = {
+        "name": name,
+        "nodes": {"s": {"kind": "switch"}, **hosts},
+        "links": [{"endpoints": [f"s:{port}", node]} for port, node in enumerate(hosts, start=1)],
+        "servers": list(servers),
+    }
+    path = folder / "topology.yaml"
+    path.write_text(json.dumps(topology))  # JSON is YAML
+    site = Site(
+        str(path),
+        folder,
+        supervisor,
+        loopback=place.loopback,
+        at=lambda node, command: place.command(node, command) if node in nodes else command,
+        prefix=f"{name}-",
+    )
+    for node in servers:
+        site.start_server(f"server-{node}", node)
+    site.start_controller(CONTROLLER)
+    return site
+
+
+def _in_topology(place: Place, node: str) -> str:
+    """Return the address of a node as a topology has it."""
+    return place.address(node).replace("127.", "10.", 1)

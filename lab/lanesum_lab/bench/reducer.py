@@ -15,11 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-from lanesum._internal.offload import Offload
 from lanesum.codecs import Codec, get
 from lanesum.errors import ConfigurationError
+from lanesum.join import join
 from lanesum.session import ObservedRound, Session
-from lanesum.transport import JobTicket
 from lanesum.transport.latency import LatencyHistogram
 from lanesum_lab.bench.agents import serve
 from lanesum_lab.bench.aggregation import cpu_seconds
@@ -42,9 +41,7 @@ class Setup:
         worker, workers: its number, and the number of workers.
         store: file in which gloo's processes find each other.
         interface: network interface for gloo.
-        jobs: codec and ticket by name of the job.
-        window: maximum packets in flight.
-        offload: see ``Session``.
+        jobs: codec, controller and name at the controller, by name of the job.
         recorded: file with the gradients to reduce; None for normal values.
     """
 
@@ -52,10 +49,19 @@ class Setup:
     workers: int
     store: str
     interface: str
-    jobs: dict[str, tuple[str, JobTicket]]
-    window: int
-    offload: Offload
+    jobs: dict[str, tuple[str, str, str]]
     recorded: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Accumulator words of a packet and slots of a job, as its controller has chosen them.
+
+    The window of a worker is all of the slots, or what the kernel's socket buffers hold.
+    """
+
+    accumulator_words: int
+    slots: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +132,10 @@ class Reducer:
         self._words = 0
         self._expected: dict[int, str] = {}
 
-    def work(self, task: Setup | Reduction) -> Reduced | None:
-        """Carry out a task; the first one is a ``Setup``."""
+    def work(self, task: Setup | Reduction) -> Reduced | dict[str, Sizes]:
+        """Carry out a task; the first one is a ``Setup``, which is answered with the sizes of all jobs."""
         if isinstance(task, Setup):
-            self._start(task)
-            return None
+            return self._start(task)
         if self._made != (task.values, task.sparse):
             assert self._setup is not None
             self._vector = self._make(self._setup.worker, task)
@@ -139,7 +144,7 @@ class Reducer:
         done, values = methods.get(task.by, self._lanesum)(task)
         return self._checked(done, values, task)
 
-    def _start(self, setup: Setup) -> None:
+    def _start(self, setup: Setup) -> dict[str, Sizes]:
         os.environ["GLOO_SOCKET_IFNAME"] = setup.interface
         import torch.distributed as dist
 
@@ -151,17 +156,18 @@ class Reducer:
             timeout=timedelta(seconds=_DEADLINE_S),
         )
         self._setup = setup
-        for job, (name, ticket) in setup.jobs.items():
-            codec = TimedCodec(labelled_codec(name, setup.workers))
+        for job, (label, controller, name) in setup.jobs.items():
+            codec = TimedCodec(labelled_codec(label, setup.workers))
+            ticket = join(controller=controller, job=name, worker=setup.worker, wait=True)
             session = Session(
                 ticket,
                 codec=codec,
-                window=setup.window,
-                offload=setup.offload,
                 deadline_s=_DEADLINE_S,
                 observer=self._count,
             )
             self._sessions[job] = session, codec
+        tickets = {job: session.ticket for job, (session, _) in self._sessions.items()}
+        return {job: Sizes(ticket.accumulator_words, ticket.slots) for job, ticket in tickets.items()}
 
     def _make(self, worker: int, task: Reduction) -> Vector:
         assert self._setup is not None

@@ -10,17 +10,16 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from lanesum._internal.native import availability
-from lanesum._internal.offload import Offload
 from lanesum.errors import ConfigurationError
 from lanesum.launch.supervisor import Supervisor
-from lanesum.protocol.spec import FULL_ACCUMULATOR_WORDS, WORD_BYTES
+from lanesum.protocol.spec import WORD_BYTES
 from lanesum_lab.bench import registry
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.figures import spread, text
@@ -62,7 +61,6 @@ class Settings:
     Attributes:
         sparsities: fractions of positions without a value at any worker.
         overlaps: see ``vectors.Sparse``.
-        window, accumulator_words, offload: as in ``lanesum bench allreduce``.
     """
 
     workers: tuple[int, ...] = registry.option((2, 4), "Numbers of workers, separated by commas.")
@@ -73,9 +71,6 @@ class Settings:
         (200.0,), "Rates of the limited links, in Mbit/s, separated by commas.", flag="--rates"
     )
     repeats: int = registry.repeats(3)
-    window: int = 512
-    accumulator_words: int = FULL_ACCUMULATOR_WORDS
-    offload: Offload = "on"
 
     def __post_init__(self) -> None:
         if not all(0 < sparsity < 1 for sparsity in self.sparsities) or min(self.rates_mbit, default=0) <= 0:
@@ -101,12 +96,8 @@ def run(settings: Settings) -> dict[str, Any]:
                     Links(network),
                     [Job(codec, codec, (HUB,)) for codec in CODECS],
                     workers=workers,
-                    accumulator_words=settings.accumulator_words,
-                    window=settings.window,
-                    offload=settings.offload,
                     supervisor=supervisor,
                     folder=Path(folder),
-                    environment={},
                 )
                 try:
                     for rate in settings.rates_mbit:
@@ -117,9 +108,6 @@ def run(settings: Settings) -> dict[str, Any]:
     return {
         "repeats": settings.repeats,
         "values": settings.values,
-        "window": settings.window,
-        "offload": settings.offload,
-        "accumulator_words": settings.accumulator_words,
         "native": availability().core is not None,
         "machine": machine(),
         "figures": figures,
@@ -162,6 +150,7 @@ def _measure(settings: Settings, running: Workers, workers: int, rate: float) ->
                         [_carried(dense) / _carried(run) for dense, run in zip(runs[DENSE], measured, strict=True)]
                     ),
                     "words": words,
+                    "packets": asdict(running.sizes[by]) if by in CODECS else None,
                     "formula_words": formula,
                     "wire_mbyte": spread([_carried(run) / 1e6 for run in measured]),
                     "cpu_s": spread([run.cpu_s for run in measured]),

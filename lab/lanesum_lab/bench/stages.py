@@ -10,29 +10,25 @@ import json
 import secrets
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from lanesum.errors import ConfigurationError
 from lanesum.launch.supervisor import Supervisor
-from lanesum.protocol.spec import FULL_ACCUMULATOR_WORDS, UDP_PORT
-from lanesum.server.jobs import ServerJob
 from lanesum_fabric.topology import load
 from lanesum_lab.bench.agents import Agents
 from lanesum_lab.bench.fleet import Fleet
 from lanesum_lab.bench.fleets import TOPOLOGY, mininet_fleet
 from lanesum_lab.bench.links import HUB, Wire, limited_links
-from lanesum_lab.bench.places import Links, Loopback, Place, make_tickets, worker_nodes
+from lanesum_lab.bench.places import Links, Loopback, Place, open_site, worker_nodes
 from lanesum_lab.bench.process import command
 from lanesum_lab.bench.trainer import Setup, Trained, Training
 from lanesum_lab.run.mininet_net import MininetNetwork
+from lanesum_lab.run.site import Site
 
 LOOPBACK, SWITCH = "loopback", "switch"
 CASES = (LOOPBACK, HUB, SWITCH)
-_WINDOW = 512
-# Window for a software switch, whose sockets hold fewer packets.
-_SWITCH_WINDOW = 64
 
 
 class Stage(Protocol):
@@ -59,9 +55,28 @@ class _Trainers:
         ]
         self._agents.ask(dict(zip(self.names, setups, strict=True)))
 
-    def train(self, trainings: Sequence[Training]) -> list[Trained]:
-        answers = self._agents.ask(dict(zip(self.names, trainings, strict=True)))
-        return [answers[name] for name in self.names]
+    def measure(
+        self,
+        by: str,
+        settings: dict[str, object],
+        site: Site,
+        hosts: Sequence[str],
+        name: str,
+        wire: Callable[[], Wire],
+    ) -> tuple[list[Trained], Wire]:
+        """Train by a method, in a job of its own if it is a codec; return results, and bytes on the wire."""
+        from lanesum_lab.train.methods import PEERS
+
+        admitted = by not in PEERS
+        if admitted:
+            site.admit(name, hosts, codec=by)
+        training = Training(by, settings, (site.controller, name) if admitted else None)
+        before = wire()
+        answers = self._agents.ask(dict.fromkeys(self.names, training))
+        carried = wire() - before
+        if admitted:
+            site.remove(name)
+        return [answers[one] for one in self.names], carried
 
 
 class ServerStage:
@@ -75,12 +90,11 @@ class ServerStage:
         self._agents = Agents(supervisor, folder)
         self._numbers = itertools.count()
         self._trainers = _Trainers(self._agents, [f"worker-{node}" for node in self._nodes])
-        server = command("aggregation", self._agents.path("server"), place.address(HUB), str(UDP_PORT), "on")
-        supervisor.start("server", place.command(HUB, server))
         for name, node in zip(self._trainers.names, self._nodes, strict=True):
             trainer = place.command(node, command("trainer", self._agents.path(name)))
             supervisor.start(name, trainer, environment={"OMP_NUM_THREADS": "1"})
-        self._agents.connect(["server", *self._trainers.names])
+        self._site = open_site(place, "site", [HUB], self._nodes, supervisor, folder)
+        self._agents.connect(self._trainers.names)
         self._trainers.set_up(folder, [place.interface] * workers, job, limit)
 
     def limit(self, rate_mbit: float | None) -> None:
@@ -91,24 +105,9 @@ class ServerStage:
 
     def train(self, by: str, settings: dict[str, object]) -> tuple[list[Trained], Wire]:
         """See :class:`Stage`."""
-        from lanesum_lab.train.methods import PEERS, make_codec
-
-        trainings = [Training(by, settings)] * len(self._nodes)
-        if by not in PEERS:
-            number = next(self._numbers)
-            tickets = make_tickets(
-                number,
-                make_codec(by, workers=len(self._nodes), steps=1),
-                [self._place.address(node) for node in self._nodes],
-                [(self._place.address(HUB), UDP_PORT)],
-                accumulator_words=FULL_ACCUMULATOR_WORDS,
-                slots=_WINDOW,
-            )
-            self._agents.ask({"server": ServerJob.from_tickets(tickets).to_json()})
-            trainings = [Training(by, settings, ticket, _WINDOW, "on") for ticket in tickets]
-        before = self._place.wire()
-        trained = self._trainers.train(trainings)
-        return trained, self._place.wire() - before
+        return self._trainers.measure(
+            by, settings, self._site, self._nodes, f"tta-{next(self._numbers)}", self._place.wire
+        )
 
     def close(self) -> None:
         """End the workers; idempotent."""
@@ -133,19 +132,9 @@ class SwitchStage:
 
     def train(self, by: str, settings: dict[str, object]) -> tuple[list[Trained], Wire]:
         """See :class:`Stage`."""
-        from lanesum_lab.train.methods import PEERS
-
-        training = Training(by, settings)
-        if by not in PEERS:
-            name = f"tta-{next(self._numbers)}"
-            self._fleet.admit(name, self._hosts, idle=True, codec=by)
-            training = Training(by, settings, (self._fleet.controller, name), _SWITCH_WINDOW, "off")
-        before = self._wire()
-        trained = self._trainers.train([training] * len(self._hosts))
-        wire = self._wire() - before
-        if by not in PEERS:
-            self._fleet.remove(name)
-        return trained, wire
+        return self._trainers.measure(
+            by, settings, self._fleet.site, self._hosts, f"tta-{next(self._numbers)}", self._wire
+        )
 
     def _wire(self) -> Wire:
         """Return the bytes at the interfaces of all workers. No interface joins or splits packets."""

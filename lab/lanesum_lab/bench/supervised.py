@@ -55,7 +55,7 @@ def _topology(count: int) -> dict[str, Any]:
     }
 
 
-class Site(contextlib.ExitStack):
+class SupervisedSite(contextlib.ExitStack):
     """The processes. Enter it to start them, and a job.
 
     Args:
@@ -69,7 +69,7 @@ class Site(contextlib.ExitStack):
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._server = RemoteServer(self._address(SERVER), timeout_s=1.0)
 
-    def __enter__(self) -> Site:
+    def __enter__(self) -> SupervisedSite:
         super().__enter__()
         try:
             self._start()

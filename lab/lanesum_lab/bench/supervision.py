@@ -20,7 +20,7 @@ from typing import Any
 
 from lanesum_lab.bench import registry
 from lanesum_lab.bench.machine import machine
-from lanesum_lab.bench.supervised import Site
+from lanesum_lab.bench.supervised import SupervisedSite
 
 CPU_COLUMNS = ("switches", "% of a core", "threads")
 REPAIR_COLUMNS = ("repair", "switches", "median, s", "max, s", "")
@@ -28,13 +28,13 @@ REPAIR_COLUMNS = ("repair", "switches", "median, s", "max, s", "")
 
 _SERVER_KILLED = "server killed"
 # The last one comes last because a controller without audits does not repair it.
-DAMAGES: dict[str, Callable[[Site], float]] = {
-    "switch killed": Site.kill_switch,
-    _SERVER_KILLED: Site.kill_server,
-    "program swapped by another primary": functools.partial(Site.intrude, steals=False, pushes=True),
-    "entry deleted by another primary": functools.partial(Site.intrude, steals=False, pushes=False),
-    "program swapped with the same election id": functools.partial(Site.intrude, steals=True, pushes=True),
-    "entry deleted with the same election id": functools.partial(Site.intrude, steals=True, pushes=False),
+DAMAGES: dict[str, Callable[[SupervisedSite], float]] = {
+    "switch killed": SupervisedSite.kill_switch,
+    _SERVER_KILLED: SupervisedSite.kill_server,
+    "program swapped by another primary": functools.partial(SupervisedSite.intrude, steals=False, pushes=True),
+    "entry deleted by another primary": functools.partial(SupervisedSite.intrude, steals=False, pushes=False),
+    "program swapped with the same election id": functools.partial(SupervisedSite.intrude, steals=True, pushes=True),
+    "entry deleted with the same election id": functools.partial(SupervisedSite.intrude, steals=True, pushes=False),
 }
 
 
@@ -80,13 +80,13 @@ def run(settings: Settings) -> dict[str, Any]:
     """Measure. Raises BenchError."""
     cpu, repairs = [], []
     for count in settings.switches:
-        with tempfile.TemporaryDirectory(prefix="lanesum-") as folder, Site(count, Path(folder)) as site:
+        with tempfile.TemporaryDirectory(prefix="lanesum-") as folder, SupervisedSite(count, Path(folder)) as site:
             cpu.append(_idle(count, site, settings.seconds))
             repairs += [_repaired(kind, site, count, settings) for kind in settings.damages]
     return {"machine": machine(), "cpu": list(map(asdict, cpu)), "repairs": list(map(asdict, repairs))}
 
 
-def _idle(count: int, site: Site, seconds: float) -> CpuFigure:
+def _idle(count: int, site: SupervisedSite, seconds: float) -> CpuFigure:
     time.sleep(1.0)  # the admission is over
     used_s, began = site.cpu_s(), time.monotonic()
     time.sleep(seconds)
@@ -94,7 +94,7 @@ def _idle(count: int, site: Site, seconds: float) -> CpuFigure:
     return CpuFigure(count, round(percent, 3), site.threads())
 
 
-def _repaired(kind: str, site: Site, count: int, settings: Settings) -> RepairFigure:
+def _repaired(kind: str, site: SupervisedSite, count: int, settings: Settings) -> RepairFigure:
     """Do the same damage several times; once if it is not repaired in time."""
     done: list[float] = []
     for _ in range(settings.repeats):

@@ -33,6 +33,7 @@ from lanesum_lab.bench.fleets import loopback_fleet
 from lanesum_lab.bench.machine import machine
 from lanesum_lab.bench.rounds import RoundsDone, RoundsTask
 from lanesum_lab.bench.spinner import SpinTask
+from lanesum_lab.run.site import here
 from lanesum_switch.faults.topology_names import CONTROLLER
 
 QUIET, BUSY = "red", "blue"
@@ -97,12 +98,12 @@ def measure(settings: Settings, *, limited: bool, apart: bool) -> dict[str, Any]
         for name, file in files.items():
             tokens.write_token(file, tokens.add(known, name, Role.TENANT))
         options = ["--tokens", str(known), "--tenant-admissions", str(rate)]
-        at = _apart if apart else lambda _node, command: command
+        at = _apart if apart else here
         with loopback_fleet(folder / "fleet", number=0, loss=None, controller_options=options, at=at) as fleet:
             fleet.admit(_JOB, _WORKERS)
             for name, host in ((QUIET, _QUIET_HOST), (BUSY, _BUSY_HOST)):
                 token = {environment.TOKEN_FILE: str(files[name])}
-                fleet.start_agent(name, host, "admitter", fleet.controller, host, name, environment=token)
+                fleet.start_agent(name, host, "admitter", fleet.site.controller, host, name, environment=token)
             fleet.start_agent(_SPINNER, _BUSY_HOST, "spinner")
             fleet.connect()
             fleet.agents.connect([QUIET, BUSY, _SPINNER])

@@ -12,7 +12,6 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from lanesum.transport import JobTicket
 from lanesum_lab.bench.agents import serve
 from lanesum_lab.bench.aggregation import cpu_seconds
 
@@ -47,16 +46,12 @@ class Training:
     Attributes:
         by: name of a method (:mod:`lanesum_lab.train.methods`).
         settings: fields of :class:`lanesum_lab.train.loop.Settings`.
-        ticket: ticket of a codec's session, or controller and job to get it from; None for peers.
-        window: maximum packets in flight.
-        offload: see ``Session``.
+        job: controller and name of the job of a codec; None for peers.
     """
 
     by: str
     settings: dict[str, Any]
-    ticket: JobTicket | tuple[str, str] | None = None
-    window: int = 512
-    offload: Any = "on"
+    job: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +63,14 @@ class Trained:
         cpu_s: processor time.
         communication_s: seconds in which a bucket was in flight; 0 for peers.
         retransmissions: packets retransmitted.
+        packets: accumulator words of a packet and slots of the job; None for peers.
     """
 
     curve: dict[str, Any]
     cpu_s: float
     communication_s: float = 0.0
     retransmissions: int = 0
+    packets: dict[str, int] | None = None
 
 
 class Trainer:
@@ -123,8 +120,10 @@ class Trainer:
         with self._state(task, settings.steps) as state:
             curve = train(self._task, settings, title=task.by, hook=lanesum_hook(state))
             state.leave()
-            stats = state.stats
-        return Trained(dataclasses.asdict(curve), cpu_seconds() - before, stats.busy_s, stats.transport.retransmissions)
+            stats, ticket = state.stats, state.session.ticket
+        packets = {"accumulator_words": ticket.accumulator_words, "slots": ticket.slots}
+        cpu_s, again = cpu_seconds() - before, stats.transport.retransmissions
+        return Trained(dataclasses.asdict(curve), cpu_s, stats.busy_s, again, packets)
 
     def _state(self, task: Training, steps: int) -> Any:
         import torch.distributed as dist
@@ -134,18 +133,11 @@ class Trainer:
         from lanesum.session import Session
         from lanesum_lab.train.methods import make_codec
 
-        assert self._setup is not None
-        ticket = task.ticket
-        if isinstance(ticket, tuple):
-            ticket = join(controller=ticket[0], job=ticket[1], worker=self._setup.worker, wait=True)
-        assert ticket is not None
-        session = Session(
-            ticket,
-            codec=make_codec(task.by, workers=self._setup.workers, steps=steps),
-            window=task.window,
-            offload=task.offload,
-            deadline_s=_DEADLINE_S,
-        )
+        assert self._setup is not None and task.job is not None
+        controller, job = task.job
+        ticket = join(controller=controller, job=job, worker=self._setup.worker, wait=True)
+        codec = make_codec(task.by, workers=self._setup.workers, steps=steps)
+        session = Session(ticket, codec=codec, deadline_s=_DEADLINE_S)
         return lanesum.torch.State(session, alternative=dist.group.WORLD if task.by == "auto" else None)
 
 

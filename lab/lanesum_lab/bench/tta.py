@@ -188,6 +188,7 @@ def _record(by: str, trained: Sequence[Trained], wire: Wire, steps: int) -> dict
         "mbyte_up": wire.up / steps / len(trained) / 1e6,
         "mbyte_down": wire.down / steps / len(trained) / 1e6,
         "retransmissions": sum(one.retransmissions for one in trained),
+        "packets": trained[0].packets,
         "elements": first["elements"],
         "commit": machine()["commit"],
     }
@@ -262,6 +263,7 @@ def _figure(settings: Settings, rate: float | None, by: str, pairs: Sequence[tup
         "rate_mbit": rate,
         "by": by,
         "elements": records[0]["elements"],
+        "packets": records[0].get("packets"),
         "to_target_s": spread(times) if complete else None,
         "times_gloo": spread(ratios) if complete else None,
         "reached": len(times),

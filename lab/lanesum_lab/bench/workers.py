@@ -1,26 +1,23 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Workers and aggregation servers as agent processes that all-reduce on request."""
+"""Workers as agent processes that all-reduce on request, in jobs that a controller admits as those of users."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lanesum._internal.offload import Offload
 from lanesum.launch.supervisor import Supervisor
-from lanesum.protocol.spec import UDP_PORT
-from lanesum.server.jobs import ServerJob
-from lanesum.transport import JobTicket
 from lanesum_lab.bench.agents import Agents
-from lanesum_lab.bench.aggregation import USAGE, ServerUsage
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.links import Wire
-from lanesum_lab.bench.places import Place, make_tickets, worker_nodes
+from lanesum_lab.bench.places import Place, open_site, worker_nodes
 from lanesum_lab.bench.process import command
-from lanesum_lab.bench.reducer import Reduced, Reduction, Setup, labelled_codec
+from lanesum_lab.bench.reducer import Reduced, Reduction, Setup, Sizes
+
+_FIRST_PORT = 20_000  # first port of workers; one more for every job
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,64 +68,44 @@ class Workers:
         jobs: Sequence[Job],
         *,
         workers: int,
-        accumulator_words: int,
-        window: int,
-        offload: Offload,
         supervisor: Supervisor,
         folder: Path,
-        environment: Mapping[str, str],
         recorded: Path | None = None,
     ) -> None:
         self._place = place
         self._agents = Agents(supervisor, folder)
         nodes = worker_nodes(workers)
-        self._servers = {f"server-{node}": node for node in dict.fromkeys(node for job in jobs for node in job.servers)}
         self._workers = [f"worker-{node}" for node in nodes]
-        for agent, node in self._servers.items():
-            server = command("aggregation", self._agents.path(agent), place.address(node), str(UDP_PORT), offload)
-            supervisor.start(agent, place.command(node, server), environment=environment)
         for agent, node in zip(self._workers, nodes, strict=True):
             reducer = place.command(node, command("reducer", self._agents.path(agent)))
-            supervisor.start(agent, reducer, environment={"OMP_NUM_THREADS": "1", **environment})
-        self._agents.connect([*self._servers, *self._workers])
-        tickets = {
-            job.name: make_tickets(
-                number,
-                labelled_codec(job.codec, workers),
-                [place.address(node) for node in nodes],
-                [(place.address(node), UDP_PORT) for node in job.servers],
-                accumulator_words=accumulator_words,
-                slots=window,
-            )
-            for number, job in enumerate(jobs)
+            supervisor.start(agent, reducer, environment={"OMP_NUM_THREADS": "1"})
+        self._sites = {
+            servers: open_site(place, f"site{number}", servers, nodes, supervisor, folder)
+            for number, servers in enumerate(dict.fromkeys(job.servers for job in jobs))
         }
-        self._admit(jobs, tickets)
+        self._agents.connect(self._workers)
+        admitted = {}
+        for number, job in enumerate(jobs):
+            # Sites share the hosts of the workers, and no controller sees the ports of another one.
+            codec, site = job.codec.split()[0], self._sites[job.servers]
+            site.admit(f"job{number}", nodes, codec=codec, udp_port=_FIRST_PORT + number)
+            admitted[job.name] = job.codec, site.controller, f"job{number}"
         store = str(folder / f"gloo-{secrets.token_hex(4)}")
         setups = {
-            agent: Setup(
-                worker,
-                workers,
-                store,
-                place.interface,
-                {job.name: (job.codec, tickets[job.name][worker]) for job in jobs},
-                window,
-                offload,
-                recorded,
-            )
+            agent: Setup(worker, workers, store, place.interface, admitted, recorded)
             for worker, agent in enumerate(self._workers)
         }
-        self._agents.ask(setups)
-
-    def _admit(self, jobs: Iterable[Job], tickets: Mapping[str, list[JobTicket]]) -> None:
-        for job in jobs:
-            message = ServerJob.from_tickets(tickets[job.name]).to_json()
-            self._agents.ask({agent: message for agent, node in self._servers.items() if node in job.servers})
+        #: Packet size and slots of each job.
+        self.sizes: dict[str, Sizes] = self._agents.ask(setups)[self._workers[0]]
 
     def measure(self, reduction: Reduction) -> Measured:
         """Run a reduction at all workers. Raises ProcessFailedError; BenchError if the workers' sums differ."""
         cpu, wire = self._server_cpu(), self._place.wire()
         answers = self._agents.ask(dict.fromkeys(self._workers, reduction))
         wire, cpu = self._place.wire() - wire, self._server_cpu() - cpu
+        # Asked after the measurement, because the answer takes processor time.
+        if broken := sum(site.broken() for site in self._sites.values()):
+            raise BenchError(f"{broken} datagrams could not be handled by an aggregation server.", "See its log.")
         done: tuple[Reduced, ...] = tuple(answers[agent] for agent in self._workers)
         times = reduction.iterations
         result = Measured(
@@ -143,11 +120,7 @@ class Workers:
         return result
 
     def _server_cpu(self) -> float:
-        usage: dict[str, ServerUsage] = self._agents.ask(dict.fromkeys(self._servers, USAGE))
-        broken = sum(one.broken for one in usage.values())
-        if broken:
-            raise BenchError(f"{broken} datagrams could not be handled by an aggregation server.", "See its log.")
-        return sum(one.cpu_s for one in usage.values())
+        return sum(site.server_cpu_s() for site in self._sites.values())
 
     def close(self) -> None:
         """End the processes; idempotent."""

@@ -5,14 +5,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from lanesum import environment
 from lanesum_lab.run.plan import RunPlan
-from lanesum_lab.targets import SwitchProcess
-from lanesum_lab.targets.embedded import lanesum_command
 
 JOB = "main"
 
@@ -22,14 +19,6 @@ class Scratch:
     """Files that the processes of one run share; socket files work across network namespaces."""
 
     folder: Path
-
-    def p4runtime(self, switch: str) -> str:
-        """Return the P4Runtime address of a switch."""
-        return f"unix:{self.folder / switch}.sock"
-
-    def server_control(self, server: str) -> str:
-        """Return the control address of a server process; it does not depend on any switch."""
-        return f"unix:{self.folder / server}.sock"
 
     @property
     def state(self) -> Path:
@@ -49,48 +38,6 @@ class Scratch:
     def fault_counts(self) -> Path:
         """Folder of the fault injectors' counters."""
         return self.folder / "faults"
-
-
-def switch_command(plan: RunPlan, name: str, scratch: Scratch, interfaces: Mapping[int, str] | None) -> list[str]:
-    """Return the command line of the switch ``name``; without ``interfaces`` it has its ports on loopback."""
-    assert plan.switch is not None
-    faults: tuple[str, ...] = ()
-    if plan.faults is not None and plan.switch.injects_faults:
-        faults = ("--faults", plan.faults_source, "--fault-counts", str(scratch.fault_counts))
-    process = SwitchProcess(
-        name=name,
-        topology=plan.topology_source,
-        p4runtime=scratch.p4runtime(name),
-        interfaces=interfaces,
-        faults=faults,
-    )
-    return plan.switch.command(process)
-
-
-def server_command(plan: RunPlan, scratch: Scratch, server: str, host: str, *, behind: bool) -> list[str]:
-    """Return the command line of the aggregation server ``server`` at ``host``.
-
-    On loopback, ``behind`` means that a switch or a relay holds the server's address.
-    """
-    command = lanesum_command("server", "--topology", plan.topology_source, "--host", host)
-    command += ["--control", scratch.server_control(server), "--journal", str(scratch.journal(server))]
-    if plan.runner == "loopback":
-        command += ["--loopback", *(["--behind-switch"] if behind else [])]
-    return command
-
-
-def controller_command(plan: RunPlan, scratch: Scratch, *, listen: str) -> list[str]:
-    """Return the command line of the controller, which serves workers at ``listen``."""
-    command = lanesum_command("controller", "--topology", plan.topology_source, "--listen", listen)
-    command += ["--state", str(scratch.state)]
-    for server in plan.servers:
-        command += ["--server", scratch.server_control(server)]
-    for name in plan.switches:
-        command += ["--switch", f"{name}={scratch.p4runtime(name)}"]
-    if plan.switch is not None:
-        command += plan.switch.controller_options
-    # Mininet's network is for this run alone.
-    return [*command, "--loopback" if plan.runner == "loopback" else "--insecure"]
 
 
 def relay_command(plan: RunPlan, scratch: Scratch, *arguments: str) -> list[str]:

@@ -13,9 +13,9 @@ from lanesum_lab.run import commands
 from lanesum_lab.run.commands import Scratch
 from lanesum_lab.run.outcome import Outcome
 from lanesum_lab.run.plan import RunPlan
+from lanesum_lab.run.site import here, start_plan
 from lanesum_lab.run.steps import Stage
 from lanesum_lab.run.supervisor import RunSupervisor
-from lanesum_switch.faults.topology_names import CONTROLLER
 
 
 def run(plan: RunPlan, supervisor: RunSupervisor) -> Outcome:
@@ -24,26 +24,21 @@ def run(plan: RunPlan, supervisor: RunSupervisor) -> Outcome:
     controller = f"{topology.address(topology.names('controller')[0], loopback=True)}:{rpc.DEFAULT_PORT}"
     with tempfile.TemporaryDirectory(prefix="lanesum-") as folder:
         scratch = Scratch(Path(folder))
-        for name in plan.switches:
-            supervisor.start(name, commands.switch_command(plan, name, scratch, None))
         # Without a switch whose ports have the faults, a relay has them.
         relayed = not plan.switches and plan.faults is not None and any(map(plan.faults.touches, plan.links))
         if relayed:
             arguments = ("--loopback", "--topology", plan.topology_source)
             supervisor.start("relay", commands.relay_command(plan, scratch, *arguments))
-        behind = bool(plan.switches) or relayed
-        for server, host in plan.servers.items():
-            supervisor.start(server, commands.server_command(plan, scratch, server, host, behind=behind))
-        supervisor.start(CONTROLLER, commands.controller_command(plan, scratch, listen=controller))
+        site = start_plan(plan, scratch, supervisor, listen=controller, relayed=relayed)
         try:
             return Stage(
                 plan,
                 supervisor,
                 scratch,
-                controller,
+                site,
                 master=free_address(),
                 interface=lambda _host: "lo",
-                at=lambda _host, command: command,
+                at=here,
             ).train()
         finally:
             supervisor.close()  # before the files go that the processes have open

@@ -18,9 +18,9 @@ from lanesum_lab.run.controller_call import EXIT_UNREACHABLE
 from lanesum_lab.run.mininet_net import MininetNetwork, mininet_network
 from lanesum_lab.run.outcome import Outcome
 from lanesum_lab.run.plan import RunPlan
+from lanesum_lab.run.site import start_plan
 from lanesum_lab.run.steps import Stage
 from lanesum_lab.run.supervisor import RunSupervisor
-from lanesum_switch.faults.topology_names import CONTROLLER
 
 MASTER_PORT = 29500  # torch's usual one; the network is ours alone
 
@@ -43,14 +43,14 @@ def run(plan: RunPlan, supervisor: RunSupervisor) -> Outcome:
             for relay in network.relays:
                 command = commands.relay_command(plan, scratch, relay.lower, relay.upper, "--link", relay.link)
                 supervisor.start(f"relay-{relay.link}", network.command(relay.node, command))
-            for name in plan.switches:
-                command = commands.switch_command(plan, name, scratch, network.switch_interfaces(name))
-                supervisor.start(name, network.command(name, command))
-            for server, host in plan.servers.items():
-                command = commands.server_command(plan, scratch, server, host, behind=False)
-                supervisor.start(server, network.command(host, command))
-            command = commands.controller_command(plan, scratch, listen=controller)
-            supervisor.start(CONTROLLER, network.command(controller_host, command))
+            site = start_plan(
+                plan,
+                scratch,
+                supervisor,
+                at=network.command,
+                interfaces=network.switch_interfaces,
+                listen=controller,
+            )
 
             def call(address: str, method: str, message: dict[str, Any], timeout_s: float) -> dict[str, Any]:
                 del address  # the controller's host has it too, and we are in no namespace of the network
@@ -60,7 +60,7 @@ def run(plan: RunPlan, supervisor: RunSupervisor) -> Outcome:
                 plan,
                 supervisor,
                 scratch,
-                controller,
+                site,
                 master=(topology.address(plan.workers[0], loopback=False), MASTER_PORT),
                 interface=network.host_interface,
                 at=network.command,

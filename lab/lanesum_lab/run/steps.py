@@ -17,6 +17,7 @@ from lanesum_lab.run.commands import Scratch
 from lanesum_lab.run.outcome import FINAL_STATUS_TIMEOUT_S, CounterTotals, Outcome
 from lanesum_lab.run.plan import RunPlan
 from lanesum_lab.run.process_faults import ProcessFaults
+from lanesum_lab.run.site import Site
 from lanesum_lab.run.supervisor import RunSupervisor
 from lanesum_lab.train.progress import ENV_STEP_FILE, StepFile
 from lanesum_switch.faults.links import LinkFaults
@@ -31,7 +32,7 @@ class Stage:
     """Processes and addresses of a run.
 
     Attributes:
-        controller: ``host:port`` of the controller, for the workers.
+        site: the processes that aggregate.
         master: address of the process group's store, which the first worker opens.
         interface: returns the name of a host's interface, for gloo.
         at: returns a command with a prefix that runs it at a node.
@@ -41,7 +42,7 @@ class Stage:
     plan: RunPlan
     supervisor: RunSupervisor
     scratch: Scratch
-    controller: str
+    site: Site
     master: tuple[str, int]
     interface: Callable[[str], str]
     at: Callable[[str, list[str]], list[str]]
@@ -54,25 +55,25 @@ class Stage:
             ProcessFailedError: a process ended unexpectedly.
             ControllerError: the controller refused a call.
         """
-        admit(self.supervisor, self.plan, self.controller, self.call)
+        admit(self.supervisor, self.plan, self.site.controller, self.call)
         workers = start_workers(self)
         servers = {
-            name: RemoteServer(self.scratch.server_control(name), timeout_s=FINAL_STATUS_TIMEOUT_S).status
-            for name in self.plan.servers
+            name: RemoteServer(address, timeout_s=FINAL_STATUS_TIMEOUT_S).status
+            for name, address in self.site.servers.items()
         }
         totals = CounterTotals(self._ask, servers)
         faults = self._train_with_faults(self.plan.faults, workers, totals) if self.plan.faults else {}
         self.supervisor.wait(workers)
         # The controller may have been restarted just now: give it the time to start.
         outcome = totals.outcome(_CONTROLLER_START_S, faults)
-        self.call(self.controller, rpc.REMOVE, {"job": commands.JOB}, _CONTROLLER_START_S)
+        self.call(self.site.controller, rpc.REMOVE, {"job": commands.JOB}, _CONTROLLER_START_S)
         return outcome
 
     def _ask(self, method: str, timeout_s: float) -> dict[str, Any]:
         """Call the controller. Raises ControllerError, without waiting while the controller is killed."""
         if self.supervisor.child(CONTROLLER) in self.supervisor.killed:
             raise rpc.UnreachableError("The controller was killed as planned.")
-        return self.call(self.controller, method, {}, timeout_s)
+        return self.call(self.site.controller, method, {}, timeout_s)
 
     def _train_with_faults(self, plan: FaultPlan, workers: list[Child], totals: CounterTotals) -> dict[str, Any]:
         """Train while the plan's faults are carried out; return them for the report."""
@@ -120,7 +121,7 @@ def start_workers(stage: Stage) -> list[Child]:
     """Start one training process per worker; the first one writes to the terminal."""
     plan, children = stage.plan, []
     for rank, host in enumerate(plan.workers):
-        environment = commands.training_environment(stage.controller, stage.interface(host), stage.scratch)
+        environment = commands.training_environment(stage.site.controller, stage.interface(host), stage.scratch)
         environment |= commands.rank_environment(rank, len(plan.workers), stage.master)
         environment |= {ENV_STEP_FILE: str(stage.scratch.steps)}
         command = stage.at(host, [sys.executable, *commands.training_arguments(plan)])

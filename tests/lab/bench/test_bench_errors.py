@@ -37,7 +37,7 @@ from lanesum_lab.bench.background import BackgroundDone
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.pinger import ALL_REDUCE, Pinger, Pings
 from lanesum_lab.bench.reducer import Reduced, Reduction
-from lanesum_lab.bench.supervised import Site
+from lanesum_lab.bench.supervised import SupervisedSite
 from lanesum_lab.bench.timed import Phases
 from lanesum_lab.bench.workers import Measured, Wire, Workers
 from lanesum_lab.cli import bench as commands
@@ -100,7 +100,7 @@ def reduced(digest: str) -> Reduced:
 def test_different_sums_of_the_workers_are_an_error() -> None:
     workers = object.__new__(Workers)
     answers = {"worker-w1": reduced("a"), "worker-w2": reduced("b")}
-    workers._workers, workers._servers = list(answers), {}
+    workers._workers, workers._sites = list(answers), {}
     workers._agents = SimpleNamespace(ask=lambda tasks: {agent: answers[agent] for agent in tasks})  # type: ignore[assignment]
     workers._place = SimpleNamespace(wire=lambda: Wire(0, 0))  # type: ignore[assignment]
     with pytest.raises(BenchError, match="The workers have different sums of 8 values by fixed hub"):
@@ -135,7 +135,7 @@ def test_result_that_does_not_come_back_raises(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_processes_that_never_start_are_an_error(tmp_path: Path) -> None:
-    site = Site(1, tmp_path)
+    site = SupervisedSite(1, tmp_path)
     with pytest.raises(BenchError, match=f"The processes did not start within 0 s. Read {tmp_path}"):
         site._wait(lambda: False, 0.0)
 

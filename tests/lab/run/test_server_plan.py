@@ -5,14 +5,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from lanesum.errors import ConfigurationError
 from lanesum_fabric.topology.files import parse
-from lanesum_lab.run.commands import Scratch, controller_command, server_command
+from lanesum_lab.run.commands import Scratch
 from lanesum_lab.run.plan import RunPlan, make_plan
+from lanesum_lab.run.site import start_plan
 
 
 def plan(out: Path, **options: Any) -> RunPlan:
@@ -34,10 +36,14 @@ def test_several_servers_are_in_topology_of_run(tmp_path: Path) -> None:
 
 def test_every_server_has_own_control_address_and_journal(tmp_path: Path) -> None:
     made, scratch = plan(tmp_path, servers=2), Scratch(tmp_path)
-    commands = [server_command(made, scratch, name, host, behind=True) for name, host in made.servers.items()]
+    started: dict[str, list[str]] = {}
+    supervisor: Any = SimpleNamespace(start=lambda name, command, **_: started.setdefault(name, command))
+    site = start_plan(made, scratch, supervisor, listen="127.0.0.1:1")
+    commands = [started[name] for name in made.servers]
     addresses = [command[command.index("--control") + 1] for command in commands]
+    assert addresses == list(site.servers.values())
     assert len(set(addresses)) == len({command[command.index("--journal") + 1] for command in commands}) == 2
-    control = controller_command(made, scratch, listen="127.0.0.1:1")
+    control = started["controller"]
     assert [control[at + 1] for at, word in enumerate(control) if word == "--server"] == addresses
 
 

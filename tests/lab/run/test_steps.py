@@ -15,6 +15,7 @@ from lanesum.rpc import controller as rpc
 from lanesum_lab.run import steps
 from lanesum_lab.run.commands import Scratch
 from lanesum_lab.run.plan import RunPlan, make_plan
+from lanesum_lab.run.site import Site, here
 from lanesum_lab.run.supervisor import RunSupervisor
 from lanesum_switch.faults.topology_names import CONTROLLER
 from tests.waiting import wait_until
@@ -60,6 +61,7 @@ def test_killed_controller_is_not_asked(tmp_path: Path, plan: RunPlan) -> None:
     with RunSupervisor(tmp_path / "logs") as supervisor:
         supervisor.kill(supervisor.start(CONTROLLER, ["sleep", "60"]))
         scratch, at = Scratch(tmp_path), ("127.0.0.1", 1)
-        stage = steps.Stage(plan, supervisor, scratch, "127.0.0.1:1", at, str, lambda _host, command: command)
+        site = Site("star4", tmp_path, supervisor, listen="127.0.0.1:1")
+        stage = steps.Stage(plan, supervisor, scratch, site, at, str, here)
         with pytest.raises(rpc.UnreachableError, match="The controller was killed as planned"):
             stage._ask(rpc.COUNTERS, 1.0)
