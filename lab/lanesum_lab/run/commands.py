@@ -50,8 +50,10 @@ def training_arguments(plan: RunPlan) -> list[str]:
     """Return the arguments of every worker's training process."""
     return [
         "-m",
-        "lanesum_lab.train.digits",
-        "--codec",
+        "lanesum_lab.train.rank",
+        "digits",
+        "--compare",
+        "--by",
         plan.codec,
         "--epochs",
         str(plan.epochs),

@@ -19,7 +19,7 @@ from rich.console import Console
 from lanesum.errors import ConfigurationError
 from lanesum.server import AggregationServer, ServerJob
 from lanesum.transport import JobTicket
-from lanesum_lab.train import digits, task
+from lanesum_lab.train import rank, task
 from lanesum_lab.train.plot import plot
 from lanesum_lab.train.report import Report
 from lanesum_lab.train.task import DigitsNet, DigitsTask, load_digits
@@ -31,13 +31,15 @@ KEYS = """
     packets bytes_up bytes_down bytes_fp32 retransmissions wall_s detail
 """
 
+MODULE = (sys.executable, "-m", "lanesum_lab.train.rank")
+
 
 def torchrun(workers: int, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={workers}"]
     command += [f"--master-addr={LOCALHOST}", f"--master-port={free_ports(1, socket.SOCK_STREAM)[0]}"]
     environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
     return subprocess.run(
-        [*command, "-m", "lanesum_lab.train.digits", *arguments],
+        [*command, "-m", "lanesum_lab.train.rank", "digits", "--compare", *arguments],
         env=environment,
         capture_output=True,
         text=True,
@@ -67,16 +69,16 @@ def test_training_under_torchrun(tmp_path: Path) -> None:
     assert report.bytes_fp32 == 4 * 16_290 * 3 * 2
     assert report.bytes_up < report.bytes_fp32 / 4
     assert report.packets - report.retransmissions == 2 * 3 * (64 + 1)
-    for rank in range(2):
-        record = json.loads((tmp_path / f"rank-{rank}.json").read_text())
-        assert record["rank"] == rank and record["sums_wrong"] == 0
+    for number in range(2):
+        record = json.loads((tmp_path / f"rank-{number}.json").read_text())
+        assert record["rank"] == number and record["sums_wrong"] == 0
     assert (tmp_path / "report.png").read_bytes().startswith(b"\x89PNG")
     assert "sums wrong" in ended.stdout
     assert "lanesum thc: step 3/3" in ended.stderr, "plain lines where there is no terminal"
 
 
-def run_rank(arguments: list[str]) -> digits.RankRecord:
-    return digits.run_rank(digits.arguments(arguments))
+def run_rank(arguments: list[str]) -> int:
+    return rank.run_rank(rank.parser().parse_args(["digits", "--compare", "--no-table", *arguments]))
 
 
 def test_wrong_sums_fail_the_run(ranks: Ranks, tmp_path: Path) -> None:
@@ -86,8 +88,8 @@ def test_wrong_sums_fail_the_run(ranks: Ranks, tmp_path: Path) -> None:
         server.aggregator.admit(dataclasses.replace(ServerJob.from_tickets(tickets), code_table=bytes(range(0, 32, 2))))
         where = write_tickets(tickets, tmp_path)
         arguments = ["--epochs=1", "--limit=64", f"--out={tmp_path}", f"--ticket={where}"]
-        records = ranks.run(run_rank, [arguments, arguments])
-    report = digits.summarize(digits.arguments(arguments), records)
+        assert ranks.run(run_rank, [arguments, arguments]) == [1, 1]
+    report = Report.read(tmp_path / "report.json")
     assert report.sums_wrong > 1000
     assert not report.correct
 
@@ -96,7 +98,14 @@ def test_missing_ticket_is_one_line_and_not_0(tmp_path: Path) -> None:
     environment = {"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": LOCALHOST, "GLOO_SOCKET_IFNAME": "lo"}
     environment["MASTER_PORT"] = str(free_ports(1, socket.SOCK_STREAM)[0])
     ended = subprocess.run(
-        [sys.executable, "-m", "lanesum_lab.train.digits", f"--out={tmp_path}", "--ticket=/nowhere/{rank}.json"],
+        [
+            sys.executable,
+            "-m",
+            "lanesum_lab.train.rank",
+            "digits",
+            f"--out={tmp_path}",
+            "--ticket=/nowhere/{rank}.json",
+        ],
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
@@ -108,7 +117,7 @@ def test_missing_ticket_is_one_line_and_not_0(tmp_path: Path) -> None:
 
 def test_without_torchrun_says_how(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RANK", raising=False)
-    assert digits.main([]) == 2
+    assert rank.main(["digits"]) == 2
     assert "torchrun" in capsys.readouterr().err
 
 

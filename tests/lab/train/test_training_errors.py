@@ -30,6 +30,13 @@ def test_checkpoints_after_no_steps_are_refused(tmp_path: Path) -> None:
         rank.run_rank(options)
 
 
+@pytest.mark.usefixtures("second_of_two")
+def test_epochs_of_text_are_refused(tmp_path: Path) -> None:
+    options = rank.parser().parse_args(["bytes", "--epochs=1", "--limit=40000", f"--out={tmp_path}"])
+    with pytest.raises(ConfigurationError, match=r"The data of job bytes has no epochs\. Pass --steps instead"):
+        rank.run_rank(options)
+
+
 def test_training_without_steps_is_refused() -> None:
     with pytest.raises(ConfigurationError, match=r"steps=0, batch=8, test_every=1 and lr=0\.1 must be positive"):
         loop.Settings(steps=0, batch=8, lr=0.1, seed=1, test_every=1)
