@@ -452,8 +452,10 @@ def published() -> dict[Path, str]:
     pages: dict[Path, str] = {}
     for name, (results, page, table) in TABLES.items():
         path = ROOT / page
-        there = (RESULTS / results).exists()
-        text = table(_kept(results)) if there else f"Not measured yet: `--measure {Path(results).stem}`."
+        text = f"Not measured yet: `--measure {Path(results).stem}`."
+        if (RESULTS / results).exists():
+            result = _kept(results)
+            text = table(result) + (f"\n\nCommand: `{result['command']}`" if "command" in result else "")
         pages[path] = replace_generated(pages.get(path, path.read_text()), name, _wrapped(text))
     return pages
 
