@@ -90,7 +90,8 @@ def write() -> None:
         totals[area][where] += 1
         by = ", ".join(f"{Path(path).stem} {count}" for path, count in [*(in_short or in_long).items()][:2])
         module = Path(file).stem if file else "see the simulator"
-        rows[area].append(f"| {name} | {module} | {by} | {where} |")
+        row = f"| {name} | {module} | {by} | {where} |"
+        rows[area].append(row if len(row) <= 120 else row.replace(by, by.partition(",")[0]))
     DOCUMENT.write_text(_text(rows, totals))
 
 
