@@ -11,8 +11,7 @@ import argparse
 
 import numpy as np
 
-from lanesum.join import join, wait_for_others
-from lanesum.session import Session
+import lanesum
 
 
 def main() -> None:
@@ -25,10 +24,10 @@ def main() -> None:
     options = parser.parse_args()
 
     # The ticket has everything that a worker needs: addresses, slots, and a seed. It is valid for one session.
-    ticket = join(controller=options.controller, job=options.job, worker=options.worker)
-    with Session(ticket, codec=options.codec) as session:
+    ticket = lanesum.join(controller=options.controller, job=options.job, worker=options.worker)
+    with lanesum.Session(ticket, codec=options.codec) as session:
         # Refuses workers with other codecs, before the first packet.
-        wait_for_others(ticket, options.controller, description=session.describe())
+        lanesum.wait_for_others(ticket, options.controller, description=session.describe())
 
         # One all-reduce. Every worker gets the same bits.
         array = np.full(options.values, ticket.worker + 1, np.float32)

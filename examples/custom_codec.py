@@ -15,7 +15,7 @@ import numpy as np
 
 from lanesum.codecs import CodecContext, CodecTraits, Result, Round, RoundShape, Steps, register
 from lanesum.codecs.base import Vector, always, checked_vector, checked_words, refuse_not_finite
-from lanesum.join import join, wait_for_others
+from lanesum.joining import join, wait_for_others
 from lanesum.protocol import LaneOp
 from lanesum.session import Session
 

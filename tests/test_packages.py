@@ -53,7 +53,7 @@ _HOST_PACKAGES = ("numpy", "numpy.libs", "grpc", "typing_extensions.py")
 WORKER = """
 import sys
 import numpy as np
-from lanesum.join import join
+from lanesum.joining import join
 from lanesum.session import Session
 
 worker = int(sys.argv[2])

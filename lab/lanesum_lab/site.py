@@ -25,7 +25,7 @@ API = (
     "lanesum.session",
     "lanesum.torch",
     "lanesum.codecs",
-    "lanesum.join",
+    "lanesum.joining",
     "lanesum.errors",
     "lanesum.server",
     "lanesum_control.controller.controller",

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from lanesum.cli import server
 from lanesum.errors import LanesumError
-from lanesum.join import take_ticket
+from lanesum.joining import take_ticket
 from lanesum.launch.run_folder import RunFolder
 from lanesum.launch.status import Status
 from lanesum.server import ServerJob

@@ -109,7 +109,7 @@ def test_only_the_layer_imports_scapy() -> None:
 def test_runtime_packages_load_no_scapy() -> None:
     """Not by way of its dependencies either."""
     program = (
-        "import sys, lanesum.session, lanesum.server, lanesum.join, lanesum_control.controller.controller, "
+        "import sys, lanesum.session, lanesum.server, lanesum.joining, lanesum_control.controller.controller, "
         "lanesum_control.switches.switch, lanesum_control.controller.service, lanesum_switch.dataplane, "
         "lanesum_switch.p4runtime\n"
         "assert 'lanesum_switch.dataplane' in sys.modules\n"

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from lanesum.join import join
+from lanesum.joining import join
 from lanesum.keep_alive import KeepAlive
 from lanesum.protocol import LaneOp
 from lanesum.protocol.spec import VERSION

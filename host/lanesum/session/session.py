@@ -43,7 +43,7 @@ class Session(Closing):
     """A worker's membership in an admitted job.
 
     Args:
-        ticket: from the controller (``lanesum.join.join``); valid for one session.
+        ticket: from the controller (``lanesum.join``); valid for one session.
         codec: name or codec object, for calls of ``all_reduce`` that name none. The default sums exactly up to float32.
         window: maximum number of packets in flight; None for the job's slots, or what the kernel's buffers hold.
         congestion: congestion control below that maximum: ``"aimd"``, ``"fixed"`` or a ``CongestionControl``.

@@ -14,7 +14,7 @@ from lanesum import codecs, environment
 from lanesum.codecs.base import Codec
 from lanesum.codecs.registry import DEFAULT_CODEC
 from lanesum.errors import ConfigurationError, LanesumError
-from lanesum.join import DEFAULT_WAIT_S, controller_address
+from lanesum.joining import DEFAULT_WAIT_S, controller_address
 from lanesum.rpc import controller as rpc
 from lanesum.torch import notes
 

@@ -13,7 +13,7 @@ import torch.distributed as dist
 from lanesum import environment
 from lanesum.codecs.base import Codec
 from lanesum.errors import ConfigurationError
-from lanesum.join import DEFAULT_WAIT_S, controller_address
+from lanesum.joining import DEFAULT_WAIT_S, controller_address
 from lanesum.torch.admission import admitted_job
 from lanesum.torch.state import State
 

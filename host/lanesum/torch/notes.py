@@ -13,7 +13,7 @@ from typing import cast
 import torch.distributed as dist
 
 from lanesum.errors import LanesumError
-from lanesum.join import NotReadyError
+from lanesum.joining import NotReadyError
 
 Note = LanesumError | str | None
 

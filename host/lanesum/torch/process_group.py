@@ -19,7 +19,7 @@ import torch.distributed as dist
 
 from lanesum import environment
 from lanesum.errors import ConfigurationError, LanesumError
-from lanesum.join import NotReadyError
+from lanesum.joining import NotReadyError
 from lanesum.torch.collectives import EXACT, job_of
 from lanesum.torch.state import State, raise_after_backward
 from lanesum.torch.tensor_all_reduce import write

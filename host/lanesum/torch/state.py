@@ -23,7 +23,7 @@ from lanesum._internal.closing import Closing
 from lanesum.codecs.base import Codec, Part
 from lanesum.codecs.registry import DEFAULT_CODEC
 from lanesum.errors import ConfigurationError
-from lanesum.join import DEFAULT_WAIT_S, join, wait_for_others
+from lanesum.joining import DEFAULT_WAIT_S, join, wait_for_others
 from lanesum.keep_alive import KeepAlive
 from lanesum.launch.run_folder import RunFolder
 from lanesum.session import RoundObserver, Session
@@ -145,7 +145,7 @@ class State(Closing):
     ) -> State:
         """Join a job, wait for its other workers, and return a state for it.
 
-        ``controller``, ``job``, ``worker`` and ``take_over`` are those of :func:`lanesum.join.join`. Where they are
+        ``controller``, ``job``, ``worker`` and ``take_over`` are those of :func:`lanesum.join`. Where they are
         None, it reads the environment: LANESUM_CONTROLLER, LANESUM_JOB, RANK, or LANESUM_TICKET. If no job is named,
         one is admitted for the ranks of the process group; ``admit`` and its exceptions are those of
         :func:`lanesum.torch.admission.admitted_job`. A ``codec`` that is None is that of the job, else LANESUM_CODEC,
@@ -163,7 +163,7 @@ class State(Closing):
             ConfigurationError: without ``worker``, this rank and the size of its process group are not the number of
                 this worker and the size of the job.
             LanesumError: the exceptions of these functions. With a controller, also those of
-                :func:`lanesum.join.wait_for_others`: a worker has not joined within ``wait_s`` seconds, or uses another
+                :func:`lanesum.wait_for_others`: a worker has not joined within ``wait_s`` seconds, or uses another
                 codec, or another version of lanesum or PyTorch. An error on one rank is raised on all of them.
         """
         by_host = hierarchical or local_group is not None

@@ -104,7 +104,7 @@ def used_ticket_error(ticket: JobTicket) -> UsedTicketError:
     return UsedTicketError(
         f"The ticket of worker {ticket.worker} of job {ticket.job} was used already: a ticket is valid for one "
         "session, and after a restart all workers need new ones.",
-        "Join the job again (lanesum.join.join, or lanesum job ticket). Without a controller, make tickets with a new "
+        "Join the job again (lanesum.join, or lanesum job ticket). Without a controller, make tickets with a new "
         "tag for all workers, and admit the job with them.",
     )
 

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from lanesum import environment
-from lanesum.join import join
+from lanesum.joining import join
 from lanesum.launch.supervisor import Supervisor
 from lanesum.rpc import controller as rpc
 from lanesum.session import Session

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from lanesum.join import join
+from lanesum.joining import join
 from lanesum.session import Session
 from lanesum_lab.bench.agents import serve
 from lanesum_lab.bench.vectors import vector

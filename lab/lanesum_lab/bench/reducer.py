@@ -17,7 +17,7 @@ import numpy as np
 
 from lanesum.codecs import Codec, get
 from lanesum.errors import ConfigurationError
-from lanesum.join import join
+from lanesum.joining import join
 from lanesum.session import ObservedRound, Session
 from lanesum.transport.latency import LatencyHistogram
 from lanesum_lab.bench.agents import serve

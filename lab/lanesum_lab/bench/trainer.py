@@ -129,7 +129,7 @@ class Trainer:
         import torch.distributed as dist
 
         import lanesum.torch
-        from lanesum.join import join
+        from lanesum.joining import join
         from lanesum.session import Session
         from lanesum_lab.train.methods import make_codec
 

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from lanesum.join import join
+from lanesum.joining import join
 from lanesum.transport import UdpTransport
 from lanesum_lab.bench.agents import serve
 from lanesum_lab.bench.rounds import RoundsWorker

@@ -22,7 +22,7 @@ import torch.distributed as dist
 import lanesum.torch
 from lanesum._internal.output_file import write_file
 from lanesum.errors import ConfigurationError
-from lanesum.join import take_ticket
+from lanesum.joining import take_ticket
 from lanesum.session import RoundObserver, Session
 from lanesum.transport.constants import DEFAULT_DEADLINE_S
 from lanesum_lab.train.checkpoints import Checkpoints

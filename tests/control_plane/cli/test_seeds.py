@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from lanesum.join import join
+from lanesum.joining import join
 from lanesum.rpc import controller as rpc
 from lanesum.server import AggregationServer
 from lanesum.session import Session

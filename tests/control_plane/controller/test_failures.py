@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from lanesum.join import join
+from lanesum.joining import join
 from lanesum.rpc import controller as rpc
 from lanesum.server import AggregationServer
 from lanesum.session import Session
@@ -31,7 +31,7 @@ from tests.waiting import wait_until, with_longer_deadlines
 WORKER = """
 import json, os, sys, time
 import numpy as np
-from lanesum.join import join
+from lanesum.joining import join
 from lanesum.session import Session
 
 controller, worker, deed = sys.argv[1], int(sys.argv[2]), sys.argv[3]

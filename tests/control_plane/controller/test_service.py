@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from lanesum.errors import ConfigurationError
-from lanesum.join import (
+from lanesum.joining import (
     DescriptionMismatchError,
     NotReadyError,
     join,

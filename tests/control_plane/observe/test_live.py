@@ -17,7 +17,7 @@ import pytest
 from rich.console import Console
 
 from lanesum.errors import LanesumError
-from lanesum.join import join
+from lanesum.joining import join
 from lanesum.keep_alive import KeepAlive
 from lanesum.rpc import controller as rpc
 from lanesum.rpc.caller import Caller, Role

@@ -19,7 +19,7 @@ import pytest
 
 from lanesum._internal.native import availability
 from lanesum.errors import ConfigurationError
-from lanesum.join import join
+from lanesum.joining import join
 from lanesum.keep_alive import KeepAlive
 from lanesum.rpc import controller as rpc
 from lanesum.rpc.json_grpc import Stream

@@ -19,7 +19,7 @@ import pytest
 
 from lanesum import environment
 from lanesum.errors import ConfigurationError
-from lanesum.join import join
+from lanesum.joining import join
 from lanesum.keep_alive import KeepAlive
 from lanesum.rpc import controller as rpc
 from lanesum.rpc import tls

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from lanesum.cli.signals import READY
-from lanesum.join import join
+from lanesum.joining import join
 from lanesum.rpc import controller as rpc
 from lanesum.server.service import serve
 from lanesum.session import Session

@@ -65,7 +65,7 @@ os._exit(0)
 NUMPY_SCRIPT = """
 import os, sys
 import numpy as np
-from lanesum.join import join
+from lanesum.joining import join
 from lanesum.session import Session
 
 with Session(join(wait=True)) as session:

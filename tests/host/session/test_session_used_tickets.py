@@ -238,7 +238,7 @@ _SCRIPT = """
 import sys
 import numpy as np
 from lanesum.errors import LanesumError
-from lanesum.join import join
+from lanesum.joining import join
 from lanesum.session import Session
 try:
     with Session(join(), deadline_s=10) as session:

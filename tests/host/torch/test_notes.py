@@ -14,7 +14,7 @@ import pytest
 import torch.distributed as dist
 
 from lanesum.errors import LanesumError
-from lanesum.join import NotReadyError
+from lanesum.joining import NotReadyError
 from lanesum.torch import notes
 from lanesum.torch.admission import admitted_job
 from lanesum.torch.hierarchy import HostError, HostGroup

@@ -25,7 +25,7 @@ from torch.torch_version import TorchVersion
 
 import lanesum.torch
 from lanesum.errors import ConfigurationError, LanesumError
-from lanesum.join import NotReadyError
+from lanesum.joining import NotReadyError
 from lanesum.torch import process_group
 from lanesum.torch.process_group import LanesumProcessGroup
 from lanesum.transport.errors import MismatchError

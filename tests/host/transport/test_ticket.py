@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from lanesum.errors import ConfigurationError
-from lanesum.join import take_ticket
+from lanesum.joining import take_ticket
 from lanesum.transport import JobTicket
 
 TICKET = JobTicket(job=1, tag=2, worker=0, workers=2, slots=8, places=((0, 0), (1, 0)), code_table=bytes(16))

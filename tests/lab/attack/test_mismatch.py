@@ -20,7 +20,7 @@ from lanesum import codecs, join
 from lanesum.codecs.base import Codec
 from lanesum.codecs.thc.codec import THC
 from lanesum.errors import ConfigurationError
-from lanesum.join import DescriptionMismatchError
+from lanesum.joining import DescriptionMismatchError
 from lanesum.rpc import controller as rpc
 from lanesum.server import AggregationServer
 from lanesum.session import Session
