@@ -100,8 +100,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def tracked_pages(root: Path) -> list[str]:
-    """Return the Markdown files of the repository."""
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"]
+    """Return the Markdown files of the repository, except templates."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md", ":!.github"]
     return subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
