@@ -25,7 +25,7 @@ import numpy as np
 from lanesum._internal.closing import Serving
 from lanesum.errors import LanesumError
 from lanesum.rpc import controller as rpc
-from lanesum.rpc.json_grpc import NoAnswerError, Stream
+from lanesum.rpc.json_grpc import NoAnswerError, ReplyStream
 from lanesum.transport.errors import AggregationTimeoutError, MismatchError, SessionClosedError, WorkerGoneError
 from lanesum.transport.stats import TransportStats
 from lanesum.transport.ticket import JobTicket
@@ -116,7 +116,7 @@ class KeepAlive(Serving):
         self._phases: Any = None  # ``Phases`` of the session
         self._ending: tuple[LanesumError, float] | None = None
         self._reported = False
-        self._stream: Stream | None = None
+        self._stream: ReplyStream | None = None
         self._connected = False  # as far as is known
         self._answered = threading.Event()  # the first stream is open, or has failed
         self._thread = threading.Thread(target=self._run, name="lanesum-keep-alive", daemon=True)
@@ -178,19 +178,19 @@ class KeepAlive(Serving):
             more = {"claimant": claimant(), "kind": kind, "cause": rpc.one_line(cause)}
             call(self._controller, rpc.REPORT, self._ticket, _REPORT_TIMEOUT_S, **more)
 
-    def _report_counts(self, stream: Stream) -> None:
+    def _report_counts(self, stream: ReplyStream) -> None:
         """Send the counts of the session, for ``lanesum top`` and metrics of the controller."""
         listener = self._listener()
         if listener is not None:
             with contextlib.suppress(LanesumError, ValueError):
                 self._tell(stream, counts=listener.stats.report())
 
-    def _tell(self, stream: Stream, **more: Any) -> dict[str, Any]:
-        """Send more about this worker; return the state of the job. Errors as of ``Stream.call``."""
+    def _tell(self, stream: ReplyStream, **more: Any) -> dict[str, Any]:
+        """Send more about this worker; return the state of the job. Errors as of ``ReplyStream.call``."""
         message = {**_about(self._ticket), "claimant": claimant(), **more}
         return stream.call(rpc.KEEPALIVE, message, _COUNTS_TIMEOUT_S)
 
-    def _trace(self, stream: Stream, seconds: float) -> None:
+    def _trace(self, stream: ReplyStream, seconds: float) -> None:
         """Record the spans of the session for some seconds, and send them in microseconds of the controller's time."""
         phases = self._phases
         if phases is None or phases.spans is not None or not 0 < seconds <= rpc.MAX_TRACE_S:
@@ -209,7 +209,7 @@ class KeepAlive(Serving):
             clock = {"error_us": round(1e6 * error_s), "offset_us": round(1e6 * wall_s)}
             self._tell(stream, trace={"spans": spans, "steps": steps, **clock})
 
-    def _compare_clocks(self, stream: Stream) -> tuple[float, float, float]:
+    def _compare_clocks(self, stream: ReplyStream) -> tuple[float, float, float]:
         """Return half the round trip of a call, and the controller's time less ``time.time`` and ``perf_counter``."""
         begin = time.perf_counter()
         now, wall = self._tell(stream, clock=True)["time_s"], time.time()
@@ -247,7 +247,7 @@ class KeepAlive(Serving):
 
     def _watch(self) -> None:
         message = {**_about(self._ticket), "claimant": claimant()}
-        with Stream(rpc.leader(self._controller), rpc.SERVICE, rpc.WATCH, message) as stream:
+        with ReplyStream(rpc.leader(self._controller), rpc.SERVICE, rpc.WATCH, message) as stream:
             self._stream = stream
             if not self._stop.is_set():
                 self._connected = True

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 from lanesum.errors import MissingToolError
 from lanesum.protocol.lanes import LaneOp
-from lanesum.protocol.spec import HEADER, HEADER_BYTES, UDP_PORT, VERSION, Field, Flag, Kind
+from lanesum.protocol.spec import HEADER, HEADER_BYTES, UDP_PORT, VERSION, Flag, HeaderField, Kind
 
 try:
     from scapy.config import conf
@@ -35,7 +35,7 @@ _MAX_WORDS = (0xFFFF - 20 - 8 - HEADER_BYTES) // 4
 _IN_HEX = ("tag", "workers", "racks")
 
 
-def _scapy_field(field: Field) -> Any:
+def _scapy_field(field: HeaderField) -> Any:
     """Return the scapy field of a header field."""
     if field.name == "words":
         # Filled in from the payload when left out.

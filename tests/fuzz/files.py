@@ -22,7 +22,7 @@ from lanesum.cli import server
 from lanesum.errors import LanesumError
 from lanesum.joining import take_ticket
 from lanesum.launch.run_folder import RunFolder
-from lanesum.launch.status import Status
+from lanesum.launch.status import StatusLine
 from lanesum.server import ServerJob
 from lanesum.server.journal import Journal
 from lanesum.server.member_table import MemberTable
@@ -122,7 +122,7 @@ def _journal(path: Path) -> None:
 
 def _run_folder(path: Path) -> None:
     folder = RunFolder(path.parent)
-    assert Status(folder).summary() is not None
+    assert StatusLine(folder).summary() is not None
     folder.first_failure()
 
 

@@ -9,7 +9,7 @@ import shutil
 
 import pytest
 
-from lanesum.doctor import Status, usable
+from lanesum.doctor import Severity, usable
 from lanesum_lab import doctor
 
 
@@ -25,12 +25,12 @@ def test_checks_without_root_are_notes(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_checks_bmv2_on_path_is_ok(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda program: f"/opt/{program}")
     checks = {finding.name: finding for finding in doctor.checks()}
-    assert (checks["bmv2"].status, checks["bmv2"].what) == (Status.OK, "/opt/simple_switch_grpc.")
+    assert (checks["bmv2"].status, checks["bmv2"].what) == (Severity.OK, "/opt/simple_switch_grpc.")
 
 
 def test_checks_without_any_program_are_notes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: None)
     checks = {finding.name: finding for finding in doctor.checks()}
     for name in ("bmv2", "Mininet", "network namespaces"):
-        assert checks[name].status is Status.NOTE, checks[name]
+        assert checks[name].status is Severity.NOTE, checks[name]
     assert "simple_switch_grpc is not on PATH" in checks["bmv2"].what

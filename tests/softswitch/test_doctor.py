@@ -10,7 +10,7 @@ import socket
 
 import pytest
 
-from lanesum.doctor import Status, usable
+from lanesum.doctor import Severity, usable
 from lanesum_switch import doctor
 
 
@@ -24,6 +24,6 @@ def test_checks_without_root_are_notes(monkeypatch: pytest.MonkeyPatch) -> None:
     findings = list(doctor.checks())
     checks = {finding.name: finding for finding in findings}
     assert usable(findings)
-    assert checks["user"].status is Status.OK
+    assert checks["user"].status is Severity.OK
     assert "Operation not permitted" in checks["AF_PACKET"].what
     assert "CAP_NET_RAW" in checks["AF_PACKET"].next_step

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from lanesum.doctor.finding import Finding, Status, note, ok, problem
+from lanesum.doctor.finding import Finding, Severity, note, ok, problem
 from lanesum.rpc import controller as rpc
 from lanesum_control.doctor import site
 from lanesum_control.planner.left_out import Cause
@@ -154,4 +154,4 @@ def parts(examined: Mapping[str, Any] | None) -> Iterator[Finding]:
     """Report problems of the parts that serve all jobs."""
     if examined is not None:
         for name, server in examined["servers"].items():
-            yield from (one for one in site.about_server(name, server) if one.status is not Status.OK)
+            yield from (one for one in site.about_server(name, server) if one.status is not Severity.OK)

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from lanesum.cli.app import ArgumentParser
-from lanesum.doctor import Finding, Status, examine, usable
+from lanesum.doctor import Finding, Severity, examine, usable
 
-_COLORS = {Status.OK: "32", Status.NOTE: "33", Status.PROBLEM: "1;31"}
+_COLORS = {Severity.OK: "32", Severity.NOTE: "33", Severity.PROBLEM: "1;31"}
 _MIN_TEXT_WIDTH = 40
 
 

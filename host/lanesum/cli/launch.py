@@ -62,13 +62,13 @@ def main(argv: Sequence[str]) -> int:
         ControllerError: the controller refuses the job, or does not answer.
     """
     from lanesum.launch.launcher import launch
-    from lanesum.launch.nodes import Nodes
+    from lanesum.launch.nodes import LaunchNodes
 
     options = parser().parse_args(argv)
     options.controller = options.controller or os.environ.get(environment.CONTROLLER)
     if options.controller and options.switch:
         raise ConfigurationError("--switch is for a controller that launch starts.", "Leave out one of the two.")
-    nodes = Nodes.of(options, os.environ)
+    nodes = LaunchNodes.of(options, os.environ)
     if not nodes.alone and options.seed is not None:
         raise ConfigurationError(
             "--seed is for a job on one machine.", "Admit the job with lanesum job admit --seed, and name it by --job."

@@ -12,9 +12,9 @@ import importlib.metadata
 from collections.abc import Callable, Iterator
 
 from lanesum.doctor import gpus, software, system
-from lanesum.doctor.finding import Finding, Status, note, problem
+from lanesum.doctor.finding import Finding, Severity, note, problem
 
-__all__ = ["GROUP", "Finding", "Status", "examine", "usable"]
+__all__ = ["GROUP", "Finding", "Severity", "examine", "usable"]
 
 GROUP = "lanesum.doctor"
 PATH_GROUP = "lanesum.doctor.path"
@@ -51,4 +51,4 @@ def examine(controller: str | None = None, job: str | None = None) -> list[Findi
 
 def usable(findings: list[Finding]) -> bool:
     """Return True if there is no problem."""
-    return all(finding.status is not Status.PROBLEM for finding in findings)
+    return all(finding.status is not Severity.PROBLEM for finding in findings)

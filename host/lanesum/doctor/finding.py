@@ -8,7 +8,7 @@ import enum
 from dataclasses import dataclass
 
 
-class Status(enum.StrEnum):
+class Severity(enum.StrEnum):
     """Severity. NOTE: something is slower or unavailable; PROBLEM: lanesum cannot be used."""
 
     OK = "ok"
@@ -28,21 +28,21 @@ class Finding:
     """
 
     name: str
-    status: Status
+    status: Severity
     what: str
     next_step: str = ""
 
 
 def ok(name: str, what: str) -> Finding:
     """Return a finding with status OK."""
-    return Finding(name, Status.OK, what)
+    return Finding(name, Severity.OK, what)
 
 
 def note(name: str, what: str, next_step: str = "") -> Finding:
     """Return a finding with status NOTE."""
-    return Finding(name, Status.NOTE, what, next_step)
+    return Finding(name, Severity.NOTE, what, next_step)
 
 
 def problem(name: str, what: str, next_step: str) -> Finding:
     """Return a finding with status PROBLEM."""
-    return Finding(name, Status.PROBLEM, what, next_step)
+    return Finding(name, Severity.PROBLEM, what, next_step)

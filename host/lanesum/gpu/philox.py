@@ -13,9 +13,9 @@ import triton
 import triton.language as tl
 from triton.language.random import philox_impl
 
-from lanesum.codecs.kernels.philox import Stream
+from lanesum.codecs.kernels.philox import RandomStream
 
-_DITHER_STREAM = tl.constexpr(Stream.DITHER << 24)
+_DITHER_STREAM = tl.constexpr(RandomStream.DITHER << 24)
 
 
 @triton.jit

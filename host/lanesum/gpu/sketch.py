@@ -19,10 +19,10 @@ from lanesum.aggregation.pieces import RoundPieces
 from lanesum.codecs.base import CodecContext, Round, Words, always, refuse_not_finite, round_in_pieces
 from lanesum.codecs.kernels.reference import INFINITY_BITS
 from lanesum.codecs.sparse.all_reduce import SparseReduction
-from lanesum.codecs.sparse.plan import BLOCKS, Plan
+from lanesum.codecs.sparse.plan import BLOCKS, SparsePlan
 from lanesum.gpu import sketch_loops as loops
 from lanesum.gpu.availability import require
-from lanesum.gpu.staging import Event, staging_for, to_host
+from lanesum.gpu.staging import StreamEvent, staging_for, to_host
 from lanesum.protocol.lanes import LaneOp
 
 # Words of values that are copied, sent and decoded at once.
@@ -32,11 +32,11 @@ _PIECE = 1 << 18
 class DeviceReduction(SparseReduction):
     """All-reduce of a tensor that ``lanesum.gpu.tensors.checked_tensor`` has returned; its result has tensors."""
 
-    def __init__(self, vector: Any, context: CodecContext, plan: Plan, exponent: int | None, peak: int) -> None:
+    def __init__(self, vector: Any, context: CodecContext, plan: SparsePlan, exponent: int | None, peak: int) -> None:
         require(vector.device)
         self._tensor: torch.Tensor = vector
         self._staging = staging_for(self._tensor.device)
-        self._sketch_copied: Event | None = None
+        self._sketch_copied: StreamEvent | None = None
         self._device_keys: torch.Tensor | None = None
         super().__init__(vector, context, plan, exponent, peak)
 

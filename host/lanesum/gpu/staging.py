@@ -3,7 +3,7 @@
 """Copies between a device and the network: a stream of lanesum's own, pinned memory, and events.
 
 Work that is launched on a device runs later, in the order of its stream. A thread that computes gradients must never
-wait for it. So that thread only records an :class:`Event` behind the work that it has launched, and continues. The
+wait for it. So that thread only records an :class:`StreamEvent` behind the work that it has launched, and continues. The
 thread that communicates lets a stream of its own wait for that event, on the device. It launches all kernels and copies
 there that it can, with an event behind each piece. It waits for the event of a piece only before it sends that piece.
 
@@ -35,7 +35,7 @@ VARIABLE = environment.GPU
 _MODES = ("auto", "off", "interpret")
 
 
-class Event(Protocol):
+class StreamEvent(Protocol):
     """A point in a stream, as ``torch.cuda.Event``."""
 
     def query(self) -> bool:
@@ -61,7 +61,7 @@ class Staging:
     def __init__(self, device: torch.device) -> None:
         self.device = device
 
-    def record_event(self) -> Event:
+    def record_event(self) -> StreamEvent:
         """Return an event behind all work launched so far in the calling thread's current stream."""
         return _CompleteEvent()
 
@@ -69,7 +69,7 @@ class Staging:
         """Make lanesum's stream the thread's current one within a ``with`` block."""
         return contextlib.nullcontext()
 
-    def wait_event(self, event: Event, *tensors: torch.Tensor) -> None:
+    def wait_event(self, event: StreamEvent, *tensors: torch.Tensor) -> None:
         """Let lanesum's stream, not the thread, wait for ``event``.
 
         ``tensors`` were made in another stream and are used in this one: their memory is not reused before that use.
@@ -85,7 +85,7 @@ class Staging:
         """Return uninitialized host memory that the device can copy from and to by itself."""
         return torch.empty(size, dtype=dtype, device="cpu")  # whatever the program's default device is
 
-    def copy_to_host(self, source: torch.Tensor, target: torch.Tensor) -> Event:
+    def copy_to_host(self, source: torch.Tensor, target: torch.Tensor) -> StreamEvent:
         """Launch, in the current stream, a copy from the device to pinned memory (``empty_pinned`` or a part of it).
 
         ``target`` holds the values once the returned event is complete. The two data types may differ.
@@ -127,7 +127,7 @@ class CudaStaging(Staging):
         super().__init__(device)
         self._stream = torch.cuda.Stream(device, priority=-1)
 
-    def record_event(self) -> Event:
+    def record_event(self) -> StreamEvent:
         # A thread that waits for it sleeps, because a whole backward pass may come first.
         event = torch.cuda.Event(blocking=True)
         event.record(torch.cuda.current_stream(self.device))
@@ -139,7 +139,7 @@ class CudaStaging(Staging):
         with torch.cuda.device(self.device), torch.cuda.stream(self._stream):
             yield
 
-    def wait_event(self, event: Event, *tensors: torch.Tensor) -> None:
+    def wait_event(self, event: StreamEvent, *tensors: torch.Tensor) -> None:
         assert isinstance(event, _CudaEvent)
         self._stream.wait_event(event.event)
         for tensor in tensors:
@@ -157,7 +157,7 @@ class CudaStaging(Staging):
         with torch.cuda.device(self.device):
             return torch.empty(size, dtype=dtype, device="cpu", pin_memory=True)
 
-    def copy_to_host(self, source: torch.Tensor, target: torch.Tensor) -> Event:
+    def copy_to_host(self, source: torch.Tensor, target: torch.Tensor) -> StreamEvent:
         if source.dtype != target.dtype:
             source = source.to(target.dtype)  # on the device: an asynchronous copy does not convert
         target.copy_(source, non_blocking=True)

@@ -11,7 +11,7 @@ import torch
 
 from lanesum.codecs.base import Codec, CodecContext, CodecError, Result, Steps, Vector, refuse_more_workers
 from lanesum.errors import ConfigurationError
-from lanesum.gpu.staging import Event, Staging, codec_accepts, needs_staging, staging_for
+from lanesum.gpu.staging import Staging, StreamEvent, codec_accepts, needs_staging, staging_for
 
 
 def flat(tensor: torch.Tensor) -> torch.Tensor:
@@ -58,7 +58,9 @@ def checked_tensor(x: torch.Tensor, context: CodecContext, workers: int) -> torc
         return x.detach().contiguous()
 
 
-def make_steps(codec: Codec, tensor: torch.Tensor, context: CodecContext) -> tuple[Steps, Event | None, Staging | None]:
+def make_steps(
+    codec: Codec, tensor: torch.Tensor, context: CodecContext
+) -> tuple[Steps, StreamEvent | None, Staging | None]:
     """Start an all-reduce of a tensor that ``flat`` has returned; launch what is possible, and wait for nothing.
 
     Returns:
@@ -102,7 +104,9 @@ def _steps_of_host(steps: Steps) -> Steps:
     return _map_vectors(result, torch.from_numpy)
 
 
-def _steps_of_copy(codec: Codec, pinned: torch.Tensor, copied: Event, context: CodecContext, staging: Staging) -> Steps:
+def _steps_of_copy(
+    codec: Codec, pinned: torch.Tensor, copied: StreamEvent, context: CodecContext, staging: Staging
+) -> Steps:
     copied.synchronize()
     result = yield from codec.all_reduce(pinned.numpy(), context)
     with staging.stream():

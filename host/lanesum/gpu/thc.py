@@ -29,7 +29,7 @@ from lanesum.codecs.thc.dither import dither_offset, dither_sum
 from lanesum.codecs.thc.grid import outer_levels
 from lanesum.codecs.thc.reference import digit_base
 from lanesum.gpu.availability import require
-from lanesum.gpu.staging import Event, staging_for, to_host
+from lanesum.gpu.staging import StreamEvent, staging_for, to_host
 from lanesum.gpu.tensors import with_error_feedback
 
 #: Largest block: a larger one does not fit the registers of a program.
@@ -165,7 +165,7 @@ class DeviceBackend:
         self._dither_sum = (summed.multiplier, self._as_int32(summed.constant))
         pinned = self._staging.empty_pinned(self.runs[-1].words(coder.code_bits).stop, torch.int32)
         self.codes = pinned.numpy().view(np.uint32)
-        self._encoded: list[Event] = []
+        self._encoded: list[StreamEvent] = []
         with self._staging.stream():
             parameters = self._staging.copy_to_device(np.concatenate(known))
             *own, self._scales, signs = parameters.split([one.size for one in known])

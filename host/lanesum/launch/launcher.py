@@ -18,9 +18,9 @@ from pathlib import Path
 from lanesum import environment
 from lanesum.codecs.registry import DEFAULT_CODEC
 from lanesum.launch import parts
-from lanesum.launch.nodes import Nodes
+from lanesum.launch.nodes import LaunchNodes
 from lanesum.launch.run_folder import RunFolder
-from lanesum.launch.status import Status
+from lanesum.launch.status import StatusLine
 from lanesum.launch.supervisor import Child, Supervisor
 from lanesum.launch.torchrun import SIGNALED
 from lanesum.rpc import controller as rpc
@@ -32,7 +32,7 @@ _NO_WORKER = (
 )
 
 
-def launch(options: argparse.Namespace, nodes: Nodes) -> int:
+def launch(options: argparse.Namespace, nodes: LaunchNodes) -> int:
     """Run the script of the options; return its exit status. Raises the exceptions of ``lanesum.cli.launch.main``."""
     own = options.controller is None
     if own:
@@ -70,7 +70,7 @@ def launch(options: argparse.Namespace, nodes: Nodes) -> int:
         if job:
             variables[environment.JOB] = job
         variables |= {name: value for name, value in defaults.items() if name not in os.environ}
-        status = stack.enter_context(contextlib.closing(Status(folder)))
+        status = stack.enter_context(contextlib.closing(StatusLine(folder)))
         torchrun = supervisor.start("torchrun", _command(options, nodes), environment=variables, to_terminal=True)
         code = _wait(supervisor, torchrun, status)
         status.close()
@@ -78,7 +78,7 @@ def launch(options: argparse.Namespace, nodes: Nodes) -> int:
         return code
 
 
-def _admit(options: argparse.Namespace, nodes: Nodes, controller: str, job: str) -> None:
+def _admit(options: argparse.Namespace, nodes: LaunchNodes, controller: str, job: str) -> None:
     """Admit the job of one machine, and say who sums it."""
     codec = options.codec or os.environ.get(environment.CODEC) or DEFAULT_CODEC
     message = {"name": job, "addresses": [rpc.address_towards(controller)] * nodes.nproc, "codec": codec}
@@ -93,7 +93,7 @@ def _remove(controller: str, job: str) -> None:
         rpc.call(controller, rpc.REMOVE, {"job": job}, connect_s=rpc.CONNECT_S)
 
 
-def _command(options: argparse.Namespace, nodes: Nodes) -> list[str]:
+def _command(options: argparse.Namespace, nodes: LaunchNodes) -> list[str]:
     script = ["-m", options.script] if options.module else [options.script]
     command = [sys.executable, "-m", "lanesum.launch.torchrun", *nodes.options]
     command += [f"--max-restarts={options.max_restarts}", "-m", "lanesum.launch.worker"]
@@ -101,7 +101,7 @@ def _command(options: argparse.Namespace, nodes: Nodes) -> list[str]:
     return [*command, json.dumps([*script, *options.arguments])]
 
 
-def _wait(supervisor: Supervisor, torchrun: Child, status: Status) -> int:
+def _wait(supervisor: Supervisor, torchrun: Child, status: StatusLine) -> int:
     """Return the exit status of torchrun. Raises ProcessFailedError if a part ends."""
     try:
         while (code := torchrun.process.poll()) is None:
@@ -120,7 +120,7 @@ def _wait(supervisor: Supervisor, torchrun: Child, status: Status) -> int:
     return code if code >= 0 else SIGNALED - code
 
 
-def _report(folder: RunFolder, status: Status, code: int) -> None:
+def _report(folder: RunFolder, status: StatusLine, code: int) -> None:
     """Print what failed first, and what lanesum did."""
     failure = folder.first_failure() if code else None
     if failure is not None:

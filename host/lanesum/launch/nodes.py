@@ -16,7 +16,7 @@ _ONE = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True)
-class Nodes:
+class LaunchNodes:
     """Machines of a launch.
 
     Attributes:
@@ -30,7 +30,7 @@ class Nodes:
     options: tuple[str, ...]
 
     @classmethod
-    def of(cls, options: argparse.Namespace, variables: Mapping[str, str]) -> Nodes:
+    def of(cls, options: argparse.Namespace, variables: Mapping[str, str]) -> LaunchNodes:
         """Return the machines.
 
         Options take precedence over PET_NNODES and the like, which torchrun reads, too. Then come the variables of

@@ -17,7 +17,7 @@ _PLAIN_S = 30.0
 _ADDED = ("bytes_up", "bytes_fp32", "packets_sent", "retransmissions", "chunks_by_switch", "chunks_by_server")
 
 
-class Status:
+class StatusLine:
     """Status line; ``close`` removes it.
 
     On a terminal it has the last row, below a scrolling region with the output of the script.

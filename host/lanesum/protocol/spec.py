@@ -51,7 +51,7 @@ class Flag(enum.IntFlag):
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class HeaderField:
     """One header field, most significant bit first on the wire."""
 
     name: str
@@ -60,26 +60,28 @@ class Field:
 
 
 HEADER = (
-    Field("version", 4, f"protocol version, {VERSION}"),
-    Field("kind", 4, "1 contribution, 2 result, 3 pending, 4 conflict"),
-    Field("flags", 8, "bit set, see below"),
-    Field("job", 16, "job identifier, given by the controller"),
-    Field("tag", 32, "verification tag: random, new for every incarnation of a job"),
-    Field("epoch", 32, "round of the job: grows by one with every round, compared as a serial number"),
-    Field("chunk", 32, "packet number inside the round, from 0"),
-    Field("shadow", 1, "which of the slot's two shadow sets"),
-    Field("slot", 15, "slot inside the job's slot range, from 0"),
-    Field("op", 8, "lane operation"),
-    Field("spare", 8, "sent as 0, ignored"),
-    Field("workers", 32, "bitmap of workers, by kind of packet"),
-    Field(
+    HeaderField("version", 4, f"protocol version, {VERSION}"),
+    HeaderField("kind", 4, "1 contribution, 2 result, 3 pending, 4 conflict"),
+    HeaderField("flags", 8, "bit set, see below"),
+    HeaderField("job", 16, "job identifier, given by the controller"),
+    HeaderField("tag", 32, "verification tag: random, new for every incarnation of a job"),
+    HeaderField("epoch", 32, "round of the job: grows by one with every round, compared as a serial number"),
+    HeaderField("chunk", 32, "packet number inside the round, from 0"),
+    HeaderField("shadow", 1, "which of the slot's two shadow sets"),
+    HeaderField("slot", 15, "slot inside the job's slot range, from 0"),
+    HeaderField("op", 8, "lane operation"),
+    HeaderField("spare", 8, "sent as 0, ignored"),
+    HeaderField("workers", 32, "bitmap of workers, by kind of packet"),
+    HeaderField(
         "racks",
         32,
         "contribution: uplink words of the sender's whole round; answers: bitmap of racks, by kind of packet",
     ),
-    Field("fan_in_workers", 8, "contributions that complete the first level; contribution of a worker: its number"),
-    Field("fan_in_racks", 8, "contributions that complete the second level; 0 with one level, by kind of packet"),
-    Field("words", 16, "payload length in 32-bit words"),
+    HeaderField(
+        "fan_in_workers", 8, "contributions that complete the first level; contribution of a worker: its number"
+    ),
+    HeaderField("fan_in_racks", 8, "contributions that complete the second level; 0 with one level, by kind of packet"),
+    HeaderField("words", 16, "payload length in 32-bit words"),
 )
 
 HEADER_BITS = sum(field.bits for field in HEADER)

@@ -125,7 +125,7 @@ def _typed(error: Any, no_answer: str) -> LanesumError:
     return RefusedCallError(error.details() or error.code().name)
 
 
-class Stream(Closing):
+class ReplyStream(Closing):
     """Messages with which ``service`` at ``host:port`` answers one call, as they come. Iterate over it once.
 
     The iteration raises RefusedCallError and NoAnswerError as ``call`` does. ``close`` ends it from any thread. An end

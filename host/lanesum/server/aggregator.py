@@ -14,7 +14,7 @@ from lanesum.protocol.packet import Header, Packet, PacketError
 from lanesum.protocol.spec import HEADER_BYTES, VERSION, Kind
 from lanesum.server.jobs import ServerJob
 from lanesum.server.journal import remove_journals
-from lanesum.server.served_job import Datagrams, Refusal, RefusedError, ServedJob
+from lanesum.server.served_job import Datagrams, Refusal, RefusedDatagramError, ServedJob
 from lanesum.server.slot_table import ServerDecision
 
 __all__ = ["Aggregator", "Refusal", "check_same_job"]
@@ -102,7 +102,7 @@ class Aggregator:
             return self._refuse(Refusal.MEMBER)
         try:
             decision, answers = served.contribute(sender, packet, congested)
-        except RefusedError as error:
+        except RefusedDatagramError as error:
             return self._refuse(error.refusal)
         self.decisions[decision] += 1
         return answers

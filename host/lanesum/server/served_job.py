@@ -43,7 +43,7 @@ class Refusal(enum.StrEnum):
     JOURNAL = "journal not written"
 
 
-class RefusedError(Exception):
+class RefusedDatagramError(Exception):
     """A datagram was refused. Internal to this package."""
 
     def __init__(self, refusal: Refusal) -> None:
@@ -90,7 +90,7 @@ class ServedJob:
         header = packet.header
         member = self.job.members.get(sender)
         if member is None:
-            raise RefusedError(Refusal.MEMBER)
+            raise RefusedDatagramError(Refusal.MEMBER)
         workers = self._check(header, member)
         if self._results is not None and header.spare != OPENING:
             answer = self._answer_from_cache(self._results, header, member, workers)
@@ -123,29 +123,29 @@ class ServedJob:
         """Return the set of workers that a member's packet is the sum of (INV-5). Raises RefusedError."""
         job = self.job
         if header.tag != job.tag:
-            raise RefusedError(Refusal.TAG)
+            raise RefusedDatagramError(Refusal.TAG)
         if header.slot >= job.slots:
-            raise RefusedError(Refusal.SLOT)
+            raise RefusedDatagramError(Refusal.SLOT)
         opening = header.spare == OPENING
         if opening and header.chunk >= self._opening_chunks:
-            raise RefusedError(Refusal.SLOT)
+            raise RefusedDatagramError(Refusal.SLOT)
         if header.op != LaneOp.OR if opening else header.op not in job.ops:
-            raise RefusedError(Refusal.OPERATION)
+            raise RefusedDatagramError(Refusal.OPERATION)
         if not header.flags & Flag.UPPER:
             if header.words != LaneOp(header.op).shape.uplink_words(job.accumulator_words):
-                raise RefusedError(Refusal.SIZE)
+                raise RefusedDatagramError(Refusal.SIZE)
             return 1 << member.worker
         if not job.on_switches or opening:
-            raise RefusedError(Refusal.FORGED)
+            raise RefusedDatagramError(Refusal.FORGED)
         if header.words != job.accumulator_words:
-            raise RefusedError(Refusal.SIZE)
+            raise RefusedDatagramError(Refusal.SIZE)
         if header.fan_in_racks:
             workers = self._members.workers_in_racks(header.workers)
         else:
             workers = self._members.workers_at(member.rack, header.workers)
         # An aggregate bears the address of one of its workers: the last contributor, or the one that retransmitted.
         if workers is None or not workers >> member.worker & 1:
-            raise RefusedError(Refusal.BITMAP)
+            raise RefusedDatagramError(Refusal.BITMAP)
         return workers
 
     def _answer_from_cache(
@@ -168,7 +168,7 @@ class ServedJob:
                 self._results.record(entry.owner, result)
             except OSError as error:
                 # No worker has received this result, so the next contribution may complete another one.
-                raise RefusedError(Refusal.JOURNAL) from error
+                raise RefusedDatagramError(Refusal.JOURNAL) from error
         entry.complete(result)
         return result
 

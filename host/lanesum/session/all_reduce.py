@@ -21,7 +21,7 @@ from lanesum.transport.round_in_flight import RoundInFlight
 if TYPE_CHECKING:
     import torch
 
-    from lanesum.gpu.staging import Event, Staging
+    from lanesum.gpu.staging import Staging, StreamEvent
 
 
 @dataclass(slots=True)
@@ -77,7 +77,7 @@ class AllReduce:
     steps: Steps
     size: int
     names: tuple[str, ...]
-    ready: Event | None = None
+    ready: StreamEvent | None = None
     staging: Staging | None = None
     description: str = ""
     result: Result | None = None

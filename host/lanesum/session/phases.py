@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager
 OpenRange = Callable[[str], AbstractContextManager[object] | None]
 
 
-class Phase:
+class PhaseTimer:
     """Context manager that adds up the seconds between its entries and exits.
 
     It is entered at every step of an all-reduce, so it is one object instead of a ``contextlib`` generator.
@@ -29,7 +29,7 @@ class Phase:
 
     __slots__ = ("_name", "_phases", "_range", "begin", "seconds")
 
-    def __init__(self, name: str, phases: Phases) -> None:
+    def __init__(self, name: str, phases: SessionPhases) -> None:
         self.seconds = 0.0
         self._name = name
         self._phases = phases
@@ -47,7 +47,7 @@ class Phase:
             self._range.__exit__(None, None, None)
 
 
-class Phases:
+class SessionPhases:
     """Phases of one session.
 
     Attributes:
@@ -66,7 +66,9 @@ class Phases:
         self.spans: deque[tuple[str, float, float, int]] | None = None
         self.step = 0
         names = ("encode", "send", "network", "decode", "wait")
-        self.encode, self.send, self.network, self.decode, self.wait = (Phase(f"lanesum::{x}", self) for x in names)
+        self.encode, self.send, self.network, self.decode, self.wait = (
+            PhaseTimer(f"lanesum::{x}", self) for x in names
+        )
 
     def add_spans(self, begin: float, *names: str) -> float:
         """Add spans that end now, if a trace is recorded; return the time."""

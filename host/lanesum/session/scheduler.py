@@ -39,7 +39,7 @@ from lanesum.protocol.lanes import LaneOp
 from lanesum.session.all_reduce import AllReduce, StartedRound
 from lanesum.session.lengths import AppendedLengths, append_lengths
 from lanesum.session.observer import ObservedRound, RoundObserver, make_aggregate
-from lanesum.session.phases import Phases
+from lanesum.session.phases import SessionPhases
 from lanesum.transport import UdpTransport
 from lanesum.transport.errors import SessionClosedError
 
@@ -63,7 +63,7 @@ class AllReduceScheduler:
     def __init__(
         self, transport: UdpTransport, observer: RoundObserver | None = None, *, raise_not_finite: bool = False
     ) -> None:
-        self.phases = Phases()
+        self.phases = SessionPhases()
         self._transport = transport
         self._raise_not_finite = raise_not_finite
         self._ticket = transport.ticket

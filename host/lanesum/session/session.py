@@ -24,7 +24,7 @@ from lanesum.keep_alive import KeepAlive
 from lanesum.session.all_reduce import AllReduce
 from lanesum.session.handle import AllReduceHandle, V
 from lanesum.session.observer import RoundObserver
-from lanesum.session.phases import Phases
+from lanesum.session.phases import SessionPhases
 from lanesum.session.scheduler import AllReduceScheduler
 from lanesum.transport import JobTicket, TransportStats, UdpTransport
 from lanesum.transport.congestion import CongestionControl
@@ -146,7 +146,7 @@ class Session(Closing):
         return codec
 
     @property
-    def phases(self) -> Phases:
+    def phases(self) -> SessionPhases:
         """Times of the phases of all-reduces that were not completed in one call, such as all asynchronous ones."""
         return self._scheduler.phases
 

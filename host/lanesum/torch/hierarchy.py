@@ -18,7 +18,7 @@ import torch.distributed as dist
 from lanesum.codecs.base import Codec, Result
 from lanesum.codecs.fixed import FixedPoint
 from lanesum.errors import ConfigurationError, LanesumError
-from lanesum.session.phases import Phases
+from lanesum.session.phases import SessionPhases
 from lanesum.torch import notes
 from lanesum.transport import TransportStats
 from lanesum.transport.errors import SessionClosedError
@@ -124,7 +124,7 @@ class Follower:
         self.ticket = SimpleNamespace(job="of-leader", worker=f"none-rank-{dist.get_rank()}")
         self.codec: Codec = FixedPoint(workers=1)  # without error feedback, which only the leader has
         self.stats = TransportStats()
-        self.phases = Phases()
+        self.phases = SessionPhases()
         self.interrupted, self.closed = threading.Event(), threading.Event()
 
     def resolve_codec(self, codec: str | Codec) -> Codec:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from lanesum.codecs.base import CodecContext, Result, RoundShape, Steps, Vector, Words
 from lanesum.codecs.gathered import gathered_shape
 from lanesum.codecs.kernels.hadamard import hadamard_transform
-from lanesum.codecs.kernels.philox import Stream, expand_signs, random_words
+from lanesum.codecs.kernels.philox import RandomStream, expand_signs, random_words
 from lanesum.codecs.norms import non_negative
 from lanesum.codecs.registry import register
 from lanesum.codecs.traits import CodecTraits
@@ -163,7 +163,7 @@ class EDEN:
         words = random_words(
             -(-count // WORD_BITS),
             seed=context.seed,
-            stream=Stream.DIAGONAL,
+            stream=RandomStream.DIAGONAL,
             worker=worker,
             round=context.round,
             chunk=1,

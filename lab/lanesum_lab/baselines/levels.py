@@ -26,7 +26,7 @@ from lanesum.codecs.base import (
     Vector,
 )
 from lanesum.codecs.gathered import gathered_shape, summed
-from lanesum.codecs.kernels.philox import Stream, random_words
+from lanesum.codecs.kernels.philox import RandomStream, random_words
 from lanesum.codecs.norms import non_negative
 from lanesum.codecs.registry import register
 from lanesum.codecs.traits import CodecTraits
@@ -174,7 +174,7 @@ class Levels:
             factors = np.where(scales > 0, self.steps / scales.astype(np.float64), 0)
         positions = np.abs(vector) * np.repeat(factors, lengths)
         words = random_words(
-            vector.size, seed=context.seed, stream=Stream.ROUNDING, worker=context.worker, round=context.round
+            vector.size, seed=context.seed, stream=RandomStream.ROUNDING, worker=context.worker, round=context.round
         )
         # The scale itself may be a rounding error above s.
         levels = np.minimum(np.floor(positions + uniforms(words)), self.steps)

@@ -31,7 +31,7 @@ from lanesum.codecs.base import (
 )
 from lanesum.codecs.error_feedback import checked_memory
 from lanesum.codecs.fixed import FixedPoint
-from lanesum.codecs.kernels.philox import Stream, random_words
+from lanesum.codecs.kernels.philox import RandomStream, random_words
 from lanesum.codecs.kernels.reference import FLOAT32_MAX
 from lanesum.codecs.parameter_state import parts_of
 from lanesum.codecs.registry import register
@@ -160,7 +160,7 @@ class PowerSGD:
             words = random_words(
                 shape.columns * self.rank,
                 seed=context.seed,
-                stream=Stream.MATRIX,
+                stream=RandomStream.MATRIX,
                 round=context.round,
                 chunk=zlib.crc32(shape.part.key.encode()),
             )

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from lanesum.codecs.base import CodecContext
-from lanesum.codecs.kernels.philox import MULTIPLIERS, ROUNDS, WEYL, Stream, sign_words
+from lanesum.codecs.kernels.philox import MULTIPLIERS, ROUNDS, WEYL, RandomStream, sign_words
 from lanesum.codecs.kernels.reference import FLOAT32_MAX
 from lanesum.codecs.thc.blocks import code_cells
 from lanesum.codecs.thc.codec import THC
@@ -93,7 +93,7 @@ class PlainThc:
         zero = torch.zeros(self._blocks, groups * 8, dtype=torch.int64, device=self._device)
         c0 = zero + torch.arange(groups * 8, device=self._device)
         c1 = zero + torch.arange(self._blocks, device=self._device)[:, None]
-        c2, c3 = zero + (self._context.round & _MASK), zero + (Stream.DITHER << 24)
+        c2, c3 = zero + (self._context.round & _MASK), zero + (RandomStream.DITHER << 24)
         key0, key1 = seed & _MASK, seed >> 32
         for _ in range(ROUNDS):
             high0, low0 = _product(c0, int(MULTIPLIERS[0]))

@@ -24,7 +24,7 @@ from lanesum_switch.api import (
 from lanesum_switch.bfruntime.fixed_tables import DESCRIPTION
 from lanesum_switch.bfruntime.match_tables import MatchActionTable, check_fit
 from lanesum_switch.bfruntime.ports import Ports
-from lanesum_switch.bfruntime.replication import Groups, Nodes
+from lanesum_switch.bfruntime.replication import GroupTable, NodeTable
 from lanesum_switch.bfruntime.values import decode, fields_by_id
 from lanesum_switch.p4runtime.status import (
     ALREADY_EXISTS,
@@ -161,8 +161,8 @@ class _Program:
                 f"A program has a p4_name and one profile, not {len(config.profiles)}: {config.p4_name[:64]!r}"
             )
         fixed = Description(DESCRIPTION)
-        nodes = Nodes(fixed.named("$pre.node"))
-        self._groups = Groups(fixed.named("$pre.mgid"), nodes, switch)
+        nodes = NodeTable(fixed.named("$pre.node"))
+        self._groups = GroupTable(fixed.named("$pre.mgid"), nodes, switch)
         self.tables: dict[int, _Served] = {
             fixed.named("$pre.node").id: nodes,
             fixed.named("$pre.mgid").id: self._groups,

@@ -26,7 +26,7 @@ class _Node:
     ports: tuple[int, ...]
 
 
-class Nodes:
+class NodeTable:
     """Table ``$pre.node``: copies with one replication id to a list of ports."""
 
     def __init__(self, described: Table) -> None:
@@ -78,10 +78,10 @@ class Nodes:
             yield found
 
 
-class Groups:
+class GroupTable:
     """Table ``$pre.mgid``: the nodes of each multicast group, which ``switch`` receives as replicas."""
 
-    def __init__(self, described: Table, nodes: Nodes, switch: Switch) -> None:
+    def __init__(self, described: Table, nodes: NodeTable, switch: Switch) -> None:
         self._described, self._nodes, self.switch = described, nodes, switch
         self._key, self._members = described.key("$MGID"), described.datum("$MULTICAST_NODE_ID")
         self._exclusions = described.datum("$MULTICAST_NODE_L1_XID_VALID")

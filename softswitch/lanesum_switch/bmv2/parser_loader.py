@@ -108,7 +108,7 @@ class ParserLoader(ExpressionLoader):
                 raise FieldError(args[0], "value", f"a number of bits from 0 to {8 * MAX_VARBIT_BYTES}")
             return ir.Advance(bits)
         if op == "primitive":
-            return ir.Call(self._primitive(record(args, 0)))
+            return ir.PrimitiveCall(self._primitive(record(args, 0)))
         raise unsupported(f"parser operation {op!r}", place)
 
     def _set(self, args: list[Json]) -> ir.SetField:

@@ -37,14 +37,14 @@ def capture(
     controller: Controller = DEFAULT_CONTROLLER,
 ) -> None:
     """Capture lanesum packets at a network interface until Ctrl-C; print them, or write them to a file. Needs root."""
-    from lanesum_switch.ports.capture import InterfaceCapture, Selection, summary
+    from lanesum_switch.ports.capture import InterfaceCapture, PacketSelection, summary
 
     if seconds is not None and not 0 < seconds <= _MAX_SECONDS:  # also for nan
         raise ConfigurationError(
             f"Invalid --seconds {seconds:g}: expected more than 0, at most {_MAX_SECONDS:g}.",
             "For example --seconds 10.",
         )
-    selection = Selection(tuple(port or [UDP_PORT]), None if job is None else job_number(job, controller))
+    selection = PacketSelection(tuple(port or [UDP_PORT]), None if job is None else job_number(job, controller))
     captured = 0
     with contextlib.ExitStack() as cleanup:
         source = cleanup.enter_context(InterfaceCapture(interface))

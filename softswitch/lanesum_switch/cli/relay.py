@@ -28,7 +28,7 @@ from lanesum_switch.ports.runner import PortRunner
 from lanesum_switch.ports.topology import check_apart, server_port, worker_ports
 
 
-class Links:
+class RelayLinks:
     """Links between ports: ports 0 and 1 are the lower and the upper end of one, 2 and 3 those of the next."""
 
     def process_batch(self, packets: Iterable[tuple[int, bytes]]) -> list[PacketOut]:
@@ -44,7 +44,7 @@ def link_ends(lower: Port, upper: Port, faults: LinkFaults, link: str) -> tuple[
 
 def relay(links: Sequence[tuple[Port, Port]]) -> PortRunner:
     """Return a runner that carries frames between the ends of every link; a context manager."""
-    return PortRunner(Links(), dict(enumerate(port for ends in links for port in ends)))
+    return PortRunner(RelayLinks(), dict(enumerate(port for ends in links for port in ends)))
 
 
 def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:

@@ -26,7 +26,7 @@ from lanesum_switch.compiler.lane_code import write_vector, write_vector_out_of_
 from lanesum_switch.compiler.lane_expressions import VectorStatement
 from lanesum_switch.compiler.layout import Value, cut_to
 from lanesum_switch.compiler.primitives import Primitives, constant_value
-from lanesum_switch.compiler.structuring import END, Goto, Node, NodeKey, Structurer
+from lanesum_switch.compiler.structuring import END, FlowNode, Goto, NodeKey, Structurer
 
 
 class Actions(Primitives):
@@ -57,19 +57,19 @@ class Actions(Primitives):
         def key(position: int) -> NodeKey:
             return position if position in starts else END
 
-        nodes: dict[NodeKey, Node] = {}
+        nodes: dict[NodeKey, FlowNode] = {}
         for start, end in blocks:
             last = body[end - 1]
             if last.op == "_jump":
                 target = key(constant_value(last.args[0]))
-                nodes[start] = Node([target], self._jump(action, start, end - 1, target, scope))
+                nodes[start] = FlowNode([target], self._jump(action, start, end - 1, target, scope))
             elif last.op == "_jump_if_zero":
                 other = key(constant_value(last.args[1]))
-                nodes[start] = Node(
+                nodes[start] = FlowNode(
                     [key(end), other], self._branch(action, start, end - 1, last, end, other, scope, key)
                 )
             else:
-                nodes[start] = Node([key(end)], self._jump(action, start, end, key(end), scope))
+                nodes[start] = FlowNode([key(end)], self._jump(action, start, end, key(end), scope))
         Structurer(self.context.writer, nodes, 0, self.context.names.fresh("at")).write()
 
     def _jump(self, action: ir.Action, start: int, end: int, target: NodeKey, scope: Scope) -> Callable[[Goto], None]:

@@ -10,8 +10,8 @@ from lanesum_switch.bmv2 import ir
 from lanesum_switch.compiler.basic_blocks import BlockPass
 from lanesum_switch.compiler.expressions import Expressions
 from lanesum_switch.compiler.field_usage import FieldUsage
-from lanesum_switch.compiler.layout import Layout, Value
-from lanesum_switch.compiler.python_source import Names, SourceWriter
+from lanesum_switch.compiler.layout import Value, VariableLayout
+from lanesum_switch.compiler.python_source import BoundNames, SourceWriter
 from lanesum_switch.runtime.externs import RegisterBank
 from lanesum_switch.runtime.state import Runtime
 
@@ -19,7 +19,7 @@ from lanesum_switch.runtime.state import Runtime
 class Registers:
     """Writes accesses to the registers of banks. Indices are in range."""
 
-    def __init__(self, names: Names, banks: dict[str, RegisterBank]) -> None:
+    def __init__(self, names: BoundNames, banks: dict[str, RegisterBank]) -> None:
         self._names = names
         self._banks = banks
 
@@ -62,8 +62,8 @@ class Context:
 
     program: ir.Program
     usage: FieldUsage
-    names: Names
-    layout: Layout
+    names: BoundNames
+    layout: VariableLayout
     expressions: Expressions
     runtime: Runtime
     registers: Registers

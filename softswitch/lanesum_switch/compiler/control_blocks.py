@@ -13,7 +13,7 @@ from lanesum_switch.bmv2 import ir
 from lanesum_switch.compiler.actions import Actions
 from lanesum_switch.compiler.context import Context
 from lanesum_switch.compiler.expressions import Scope
-from lanesum_switch.compiler.structuring import END, Goto, Node, NodeKey, Structurer
+from lanesum_switch.compiler.structuring import END, FlowNode, Goto, NodeKey, Structurer
 from lanesum_switch.runtime.lookup import GROUP, TupleSpaceSearch
 from lanesum_switch.runtime.tables import MatchTable
 
@@ -37,16 +37,16 @@ class ControlBlockWriter:
         self.context.dynamic_exit = any(self.actions.exits(a) == "maybe" for a in possible)
         if self.context.dynamic_exit:
             self.context.writer.line("exited = False")
-        nodes: dict[NodeKey, Node] = {}
+        nodes: dict[NodeKey, FlowNode] = {}
         for name, node in self.pipeline.nodes.items():
             match node:
                 case ir.ConditionNode(_, _, true_next, false_next):
-                    nodes[name] = Node([true_next, false_next], self._condition(node))
+                    nodes[name] = FlowNode([true_next, false_next], self._condition(node))
                 case ir.ActionNode(_, action, following):
-                    nodes[name] = Node([following], self._call(action, following))
+                    nodes[name] = FlowNode([following], self._call(action, following))
                 case ir.TableNode():
                     writer = _TableWriter(self, node)
-                    nodes[name] = Node(writer.successors(), writer.emit)
+                    nodes[name] = FlowNode(writer.successors(), writer.emit)
         Structurer(self.context.writer, nodes, self.pipeline.initial, self.context.names.fresh("next")).write()
 
     def _condition(self, node: ir.ConditionNode) -> Callable[[Goto], None]:

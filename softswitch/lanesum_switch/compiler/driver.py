@@ -18,10 +18,10 @@ from lanesum_switch.compiler.basic_blocks import BlockPass, fuse
 from lanesum_switch.compiler.context import Context, Registers
 from lanesum_switch.compiler.expressions import Expressions
 from lanesum_switch.compiler.field_usage import FieldUsage
-from lanesum_switch.compiler.layout import Layout
-from lanesum_switch.compiler.python_source import Names, SourceWriter, check_source
+from lanesum_switch.compiler.layout import VariableLayout
+from lanesum_switch.compiler.python_source import BoundNames, SourceWriter, check_source
 from lanesum_switch.compiler.v1model import V1ModelFunction
-from lanesum_switch.compiler.vectorizer import LaneVectorizer, Plan, banks_for
+from lanesum_switch.compiler.vectorizer import LaneVectorizer, VectorPlan, banks_for
 from lanesum_switch.runtime.hashes import ones_complement_sum
 from lanesum_switch.runtime.state import Runtime
 
@@ -96,14 +96,14 @@ def compile_program(
 def make_context(program: ir.Program, runtime: Runtime, drop_port: int, vectorize: bool) -> Context:
     """Return the context of a compilation, and add the program's registers to ``runtime``."""
     usage = FieldUsage(program)
-    names = Names()
-    plan = Plan()
+    names = BoundNames()
+    plan = VectorPlan()
     rewrite: BlockPass = partial(fuse, usage=usage)
     if vectorize:
         vectorizer = LaneVectorizer(program, usage)
         plan = vectorizer.plan()
         rewrite = vectorizer.rewrite
-    layout = Layout(program, usage, names, plan.runs)
+    layout = VariableLayout(program, usage, names, plan.runs)
     runtime.registers |= banks_for(plan, program)
     context = Context(
         program=program,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
-from lanesum_switch.compiler.layout import Layout, Value
+from lanesum_switch.compiler.layout import Value, VariableLayout
 from lanesum_switch.compiler.python_source import check_size
 
 # A left shift by more than this leaves no bit in any field. Without the limit, a packet could request 2**32 bits.
@@ -41,7 +41,7 @@ class Scope:
 class Expressions:
     """Writes the expressions of one program."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: VariableLayout) -> None:
         self.layout = layout
         self.program = layout.program
 

@@ -232,7 +232,7 @@ class FieldUsage:
                     self._expose(self.fields_in(condition) + self.fields_in(error))
                 case ir.Advance(bits):
                     self._expose(self.fields_in(bits))
-                case ir.Call(primitive):
+                case ir.PrimitiveCall(primitive):
                     self.ops.add(primitive.op)
                     reads, writes = self.primitive_effects(primitive)
                     self._expose(reads)

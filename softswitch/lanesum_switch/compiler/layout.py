@@ -17,7 +17,7 @@ from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.compiler.field_usage import FieldUsage
 from lanesum_switch.compiler.header_segments import HeaderLayout, LaneRuns, Segment, divide
-from lanesum_switch.compiler.python_source import Names
+from lanesum_switch.compiler.python_source import BoundNames
 
 _CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 # Sizes for which two numbers and a shift take less time than int.from_bytes: (code, code, bits of the second).
@@ -52,10 +52,12 @@ class Value:
         return self.low >= 0 and self.high < 1 << bits
 
 
-class Layout:
+class VariableLayout:
     """Local variables of one program."""
 
-    def __init__(self, program: ir.Program, usage: FieldUsage, names: Names, lane_runs: LaneRuns | None = None) -> None:
+    def __init__(
+        self, program: ir.Program, usage: FieldUsage, names: BoundNames, lane_runs: LaneRuns | None = None
+    ) -> None:
         self.program = program
         self.usage = usage
         self.names = names

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lanesum_switch.compiler.python_source import Names, SourceWriter
+from lanesum_switch.compiler.python_source import BoundNames, SourceWriter
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class VectorShape:
 class PackedArithmetic:
     """Writes lane arithmetic. Arguments and results are names of locals or simple expressions."""
 
-    def __init__(self, names: Names, writer: SourceWriter) -> None:
+    def __init__(self, names: BoundNames, writer: SourceWriter) -> None:
         self.names = names
         self.writer = writer
 

@@ -17,7 +17,7 @@ from lanesum_switch.compiler.actions import Actions
 from lanesum_switch.compiler.context import Context
 from lanesum_switch.compiler.expressions import Scope
 from lanesum_switch.compiler.layout import Value
-from lanesum_switch.compiler.structuring import END, Goto, Node, NodeKey, Structurer
+from lanesum_switch.compiler.structuring import END, FlowNode, Goto, NodeKey, Structurer
 
 _MAX_STEPS = 10_000  # states without extract that one packet may visit in a parser with loops
 
@@ -39,10 +39,10 @@ class ParserWriter:
         if parser.initial is None:
             writer.line("offset = 0")
             return
-        nodes: dict[NodeKey, Node] = {}
+        nodes: dict[NodeKey, FlowNode] = {}
         for state in parser.states.values():
             targets: list[NodeKey] = [t.next_state for t in state.transitions]
-            nodes[state.name] = Node([*targets, state.default], self._emitter(state))
+            nodes[state.name] = FlowNode([*targets, state.default], self._emitter(state))
         structurer = Structurer(writer, nodes, parser.initial, self.context.names.fresh("state"))
         self._offsets(structurer)
         self.cyclic = structurer.cyclic
@@ -128,7 +128,7 @@ class _StateWriter:
                     self._verify(condition, error)
                 case ir.Advance(bits):
                     self._advance(bits)
-                case ir.Call(primitive):
+                case ir.PrimitiveCall(primitive):
                     self.parser.actions.call(primitive)
         self._select(goto)
 

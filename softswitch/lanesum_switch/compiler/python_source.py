@@ -68,7 +68,7 @@ class SourceWriter:
         return "\n".join(self.lines) + "\n"
 
 
-class Names:
+class BoundNames:
     """Unique Python identifiers, and the objects that are bound to them in the namespace of the generated code."""
 
     def __init__(self) -> None:

@@ -25,7 +25,7 @@ Goto = Callable[[NodeKey], None]
 
 
 @dataclass(slots=True)
-class Node:
+class FlowNode:
     """A node. ``emit`` writes its code and calls ``goto`` wherever execution leaves for a successor."""
 
     successors: list[NodeKey]  # one item per way out, with repetitions
@@ -40,7 +40,7 @@ class _Pass:
 class Structurer:
     """Writes one graph. ``variable`` is a local that no graph around it uses."""
 
-    def __init__(self, writer: SourceWriter, nodes: dict[NodeKey, Node], entry: NodeKey, variable: str) -> None:
+    def __init__(self, writer: SourceWriter, nodes: dict[NodeKey, FlowNode], entry: NodeKey, variable: str) -> None:
         self.writer = writer
         self.variable = variable
         self.entry = entry
@@ -147,7 +147,7 @@ class Structurer:
         return pending
 
 
-def _reverse_postorder(nodes: dict[NodeKey, Node], entry: NodeKey) -> list[NodeKey]:
+def _reverse_postorder(nodes: dict[NodeKey, FlowNode], entry: NodeKey) -> list[NodeKey]:
     if entry is END:
         return []
     order: list[NodeKey] = []

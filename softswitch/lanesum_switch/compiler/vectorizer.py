@@ -36,7 +36,7 @@ MIN_LANES = 8
 
 
 @dataclass(slots=True)
-class Plan:
+class VectorPlan:
     """The runs of fields and the banks of registers that are kept as one int."""
 
     runs: LaneRuns = field(default_factory=dict)
@@ -86,9 +86,9 @@ class LaneVectorizer:
                     self._runs[ir.FieldRef(instance.name, name)] = (run, position)
         self._banks: set[tuple[str, ...]] | None = None
 
-    def plan(self) -> Plan:
+    def plan(self) -> VectorPlan:
         """Choose the runs and banks that more statements use as a whole than lane by lane."""
-        plan = Plan()
+        plan = VectorPlan()
         lanes: Counter[tuple[str, tuple[str, ...]]] = Counter()
         scalars: Counter[tuple[str, tuple[str, ...]]] = Counter()
         banks: Counter[tuple[str, ...]] = Counter()
@@ -317,7 +317,7 @@ def _target(statement: Statement) -> ir.FieldRef | str | None:
     return None
 
 
-def banks_for(plan: Plan, program: ir.Program) -> dict[str, RegisterBank]:
+def banks_for(plan: VectorPlan, program: ir.Program) -> dict[str, RegisterBank]:
     """Return the bank of every register array, by name; an array outside of the plan is a bank of its own."""
     found: dict[str, RegisterBank] = {}
     for names in plan.banks:

@@ -9,7 +9,7 @@ from typing import Any
 
 from lanesum_switch.api import Table
 from lanesum_switch.bmv2.fields import FieldError, Json, array, integer, optional_text, records, text
-from lanesum_switch.p4runtime.p4info import Action, Field, P4InfoIndex, TableInfo
+from lanesum_switch.p4runtime.p4info import ActionInfo, FieldInfo, P4InfoIndex, TableInfo
 from lanesum_switch.p4runtime.status import StatusError, invalid
 
 # BMv2 has no optional matches: p4c writes them as ternary ones.
@@ -116,7 +116,7 @@ def _check_names(what: str, wanted: Iterable[str], found: Container[str]) -> Non
             raise _mismatch(f"The device config has no {what} {name}, which the P4Info describes")
 
 
-def _check_action(action: Action, found: Json) -> None:
+def _check_action(action: ActionInfo, found: Json) -> None:
     widths = [integer(p, "bitwidth") for p in records(found, "runtime_data", optional=True)]
     wanted = [p.bits for p in action.params]
     same = len(widths) == len(wanted) and all(
@@ -148,7 +148,7 @@ def _check_table(index: P4InfoIndex, table: TableInfo, found: Json, widths: _Wid
             raise _mismatch(f"Table {table.name} of the device config has no action {action.name}")
 
 
-def _check_field(table: TableInfo, field: Field, key: Json, widths: _Widths) -> None:
+def _check_field(table: TableInfo, field: FieldInfo, key: Json, widths: _Widths) -> None:
     kind = key.get("match_type")
     if kind not in _ACCEPTED_KINDS[field.kind]:
         raise _mismatch(

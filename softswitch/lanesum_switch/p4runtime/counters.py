@@ -10,7 +10,7 @@ from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.api import CounterValue
 from lanesum_switch.p4runtime.cells import asked_cells, cell_index
 from lanesum_switch.p4runtime.p4info import CounterInfo
-from lanesum_switch.p4runtime.program import Program
+from lanesum_switch.p4runtime.program import ServedProgram
 from lanesum_switch.p4runtime.status import UNIMPLEMENTED, StatusError, invalid, invalid_id, invalid_type, on_target
 
 _Update = p4rt.Update
@@ -42,7 +42,7 @@ def check_counter_update(kind: int) -> None:
         raise invalid_type(kind)
 
 
-def write_counter(program: Program, kind: int, message: Any) -> None:
+def write_counter(program: ServedProgram, kind: int, message: Any) -> None:
     """Apply one update of a ``p4.v1.CounterEntry``.
 
     Raises:
@@ -60,7 +60,7 @@ def write_counter(program: Program, kind: int, message: Any) -> None:
         counter.write(index, merge_counter(info, message.data, counter.read(index), kind))
 
 
-def read_counters(program: Program, request: Any, response: Any) -> None:
+def read_counters(program: ServedProgram, request: Any, response: Any) -> None:
     """Answer one ``p4.v1.CounterEntry``: id 0 reads all indirect counters, no index all cells.
 
     Raises:

@@ -17,7 +17,7 @@ from lanesum_switch.p4runtime.pipeline import PipelineManager, no_pipeline
 from lanesum_switch.p4runtime.status import UNKNOWN, StatusError
 
 
-class Device:
+class P4RuntimeDevice:
     """One device id: its controllers and, for the id of the switch, its pipeline."""
 
     def __init__(self, device_id: int) -> None:
@@ -55,21 +55,21 @@ class Devices:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._devices: dict[int, Device] = {}
+        self._devices: dict[int, P4RuntimeDevice] = {}
         self._streams: collections.Counter[int] = collections.Counter()
 
-    def get(self, device_id: int) -> Device:
+    def get(self, device_id: int) -> P4RuntimeDevice:
         """Return a device; a new one, which is not kept, for an unknown id."""
         with self._lock:
-            return self._devices.get(device_id) or Device(device_id)
+            return self._devices.get(device_id) or P4RuntimeDevice(device_id)
 
-    def hold(self, device_id: int) -> Device:
+    def hold(self, device_id: int) -> P4RuntimeDevice:
         """Return a device, and keep it until its ``release``."""
         with self._lock:
             self._streams[device_id] += 1
-            return self._devices.setdefault(device_id, Device(device_id))
+            return self._devices.setdefault(device_id, P4RuntimeDevice(device_id))
 
-    def release(self, device: Device) -> None:
+    def release(self, device: P4RuntimeDevice) -> None:
         """Forget a device once no stream holds it."""
         with self._lock:
             self._streams[device.device_id] -= 1

@@ -16,7 +16,7 @@ from typing import Any
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.api import Digest
 from lanesum_switch.p4runtime.p4info import DigestInfo, P4InfoIndex
-from lanesum_switch.p4runtime.scheduler import Scheduler, Task
+from lanesum_switch.p4runtime.scheduler import ScheduledTask, Scheduler
 from lanesum_switch.p4runtime.status import ALREADY_EXISTS, NOT_FOUND, UNIMPLEMENTED, StatusError, invalid_type
 from lanesum_switch.p4runtime.values import encode
 
@@ -44,7 +44,7 @@ class _DigestState:
         self._engine_size = INITIAL_LIST_SIZE
         self._engine_timeout_ms = INITIAL_TIMEOUT_MS
         self._generation = 0  # of the engine's buffer: a timer for an older one has no effect
-        self._engine_timer: Task | None = None
+        self._engine_timer: ScheduledTask | None = None
         self._cache: set[Sample] = set()
         self._list: list[Sample] = []
         self._list_cached: list[Sample] = []
@@ -52,7 +52,7 @@ class _DigestState:
         self._list_seen = False
         self._unacked: dict[int, list[Sample]] = {}
         self._unacked_seen: set[int] = set()
-        self._tasks: list[Task] = []
+        self._tasks: list[ScheduledTask] = []
 
     # -- configuration
 

@@ -12,7 +12,7 @@ from lanesum_switch.p4runtime.counters import check_counter_update, merge_counte
 from lanesum_switch.p4runtime.matches import MatchKey, parse_key, write_key
 from lanesum_switch.p4runtime.meters import check_meter_update, check_rates, parse_meter_config, write_meter_config
 from lanesum_switch.p4runtime.p4info import TableInfo
-from lanesum_switch.p4runtime.program import Program
+from lanesum_switch.p4runtime.program import ServedProgram
 from lanesum_switch.p4runtime.status import UNIMPLEMENTED, UNKNOWN, StatusError, invalid, on_target
 from lanesum_switch.p4runtime.table_reads import stored_entries
 
@@ -23,7 +23,7 @@ def _entry_of(message: Any) -> Any:
     return message.table_entry
 
 
-def _written_key(program: Program, info: TableInfo, entry: Any) -> MatchKey:
+def _written_key(program: ServedProgram, info: TableInfo, entry: Any) -> MatchKey:
     key = parse_key(info, entry)
     if program.store.get(info.id, key) is None:
         raise invalid(f"{info.name} has no entry with this match and priority: insert it first")
@@ -39,7 +39,7 @@ def _default_entry(info: TableInfo, what: str) -> StatusError:
     return StatusError(UNKNOWN, f"The default entry of {info.name} has no direct {what}")
 
 
-def write_direct_counter(program: Program, kind: int, message: Any) -> None:
+def write_direct_counter(program: ServedProgram, kind: int, message: Any) -> None:
     """Apply one update of a ``p4.v1.DirectCounterEntry``.
 
     Raises:
@@ -60,7 +60,7 @@ def write_direct_counter(program: Program, kind: int, message: Any) -> None:
         table.write_counter(key.match, key.priority, merge_counter(counter, message.data, current, kind))
 
 
-def write_direct_meter(program: Program, kind: int, message: Any) -> None:
+def write_direct_meter(program: ServedProgram, kind: int, message: Any) -> None:
     """Apply one update of a ``p4.v1.DirectMeterEntry``.
 
     Raises:
@@ -80,7 +80,7 @@ def write_direct_meter(program: Program, kind: int, message: Any) -> None:
         program.target_table(info).write_meter(key.match, key.priority, rates)
 
 
-def read_direct_counters(program: Program, request: Any, response: Any) -> None:
+def read_direct_counters(program: ServedProgram, request: Any, response: Any) -> None:
     """Answer one ``p4.v1.DirectCounterEntry``: that of one entry, or those of all entries of a table.
 
     Raises:
@@ -90,7 +90,7 @@ def read_direct_counters(program: Program, request: Any, response: Any) -> None:
         write_counter_data(entry.counter or CounterValue(), message.data)
 
 
-def read_direct_meters(program: Program, request: Any, response: Any) -> None:
+def read_direct_meters(program: ServedProgram, request: Any, response: Any) -> None:
     """Answer one ``p4.v1.DirectMeterEntry``: that of one entry, or those of all entries of a table.
 
     Raises:
@@ -101,7 +101,7 @@ def read_direct_meters(program: Program, request: Any, response: Any) -> None:
             write_meter_config(entry.meter, message.config)
 
 
-def _read(program: Program, request: Any, response: Any, what: str) -> Iterator[tuple[TableEntry, Any]]:
+def _read(program: ServedProgram, request: Any, response: Any, what: str) -> Iterator[tuple[TableEntry, Any]]:
     """Yield the table entries that a request names, each with the message of its ``counter`` or ``meter``."""
     asked = _entry_of(request)
     if asked.table_id == 0:

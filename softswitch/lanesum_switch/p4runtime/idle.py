@@ -13,8 +13,8 @@ from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.api import TableEntry
 from lanesum_switch.p4runtime.matches import MatchKey, key_of, write_key
 from lanesum_switch.p4runtime.p4info import TableInfo
-from lanesum_switch.p4runtime.program import Program
-from lanesum_switch.p4runtime.scheduler import Scheduler, Task
+from lanesum_switch.p4runtime.program import ServedProgram
+from lanesum_switch.p4runtime.scheduler import ScheduledTask, Scheduler
 from lanesum_switch.p4runtime.status import StatusError, on_target
 
 # interval of BMv2
@@ -30,7 +30,7 @@ class IdleMonitor:
 
     def __init__(
         self,
-        program: Program,
+        program: ServedProgram,
         lock: RLock,
         scheduler: Scheduler,
         send: Callable[[Any], None],
@@ -42,7 +42,7 @@ class IdleMonitor:
         tables = [info for info in program.index.tables.values() if info.idle_timeout]
         self._reported: dict[int, set[MatchKey]] = {info.id: set() for info in tables}
         self._tables = tables
-        self._task: Task | None = scheduler.every(sweep_seconds, self.sweep) if tables else None
+        self._task: ScheduledTask | None = scheduler.every(sweep_seconds, self.sweep) if tables else None
 
     def close(self) -> None:
         if self._task is not None:

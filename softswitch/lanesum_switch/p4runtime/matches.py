@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lanesum_switch.api import Match, TableEntry
-from lanesum_switch.p4runtime.p4info import Field, TableInfo
+from lanesum_switch.p4runtime.p4info import FieldInfo, TableInfo
 from lanesum_switch.p4runtime.status import invalid
 from lanesum_switch.p4runtime.values import byte_count, decode, encode, mask
 
@@ -68,7 +68,7 @@ def parse_key(table: TableInfo, entry: Any) -> MatchKey:
     return MatchKey(tuple(match), entry.priority)
 
 
-def _wildcard(table: TableInfo, field: Field) -> Match:
+def _wildcard(table: TableInfo, field: FieldInfo) -> Match:
     if field.kind == "exact":
         raise invalid(f"The key for {table.name} lacks exact field {field.name}")
     if field.kind == "range":
@@ -76,7 +76,7 @@ def _wildcard(table: TableInfo, field: Field) -> Match:
     return Match(0, 0)
 
 
-def _parse_field(table: TableInfo, field: Field, message: Any) -> Match:
+def _parse_field(table: TableInfo, field: FieldInfo, message: Any) -> Match:
     kind = message.WhichOneof("field_match_type")
     if kind != field.kind:
         raise invalid(f"Field {field.name} of {table.name} is matched by {field.kind}, not by {kind or 'nothing'}")
@@ -105,7 +105,7 @@ def _parse_field(table: TableInfo, field: Field, message: Any) -> Match:
     return match
 
 
-def _parse_lpm(where: str, field: Field, message: Any) -> Match:
+def _parse_lpm(where: str, field: FieldInfo, message: Any) -> Match:
     value = decode(message.value, field.bits)
     length = message.prefix_len
     if not 0 < length <= field.bits:

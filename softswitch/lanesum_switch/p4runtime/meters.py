@@ -9,7 +9,7 @@ from typing import Any
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.api import MeterRates
 from lanesum_switch.p4runtime.cells import asked_cells, cell_index
-from lanesum_switch.p4runtime.program import Program
+from lanesum_switch.p4runtime.program import ServedProgram
 from lanesum_switch.p4runtime.status import (
     UNIMPLEMENTED,
     UNKNOWN,
@@ -86,7 +86,7 @@ def check_meter_update(kind: int) -> None:
         raise invalid_type(kind)
 
 
-def write_meter(program: Program, kind: int, message: Any) -> None:
+def write_meter(program: ServedProgram, kind: int, message: Any) -> None:
     """Apply one update of a ``p4.v1.MeterEntry``.
 
     Raises:
@@ -105,7 +105,7 @@ def write_meter(program: Program, kind: int, message: Any) -> None:
         program.target_meter(info).write(index, rates)
 
 
-def read_meters(program: Program, request: Any, response: Any) -> None:
+def read_meters(program: ServedProgram, request: Any, response: Any) -> None:
     """Answer one ``p4.v1.MeterEntry``: id 0 reads all indirect meters, no index all cells.
 
     Raises:

@@ -27,7 +27,7 @@ MAX_BITS = 2048
 
 
 @dataclass(frozen=True, slots=True)
-class Param:
+class ParamInfo:
     id: int
     name: str
     bits: int
@@ -35,14 +35,14 @@ class Param:
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class ActionInfo:
     id: int
     name: str
-    params: tuple[Param, ...]
+    params: tuple[ParamInfo, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class FieldInfo:
     id: int
     name: str
     bits: int
@@ -54,7 +54,7 @@ class Field:
 class TableInfo:
     id: int
     name: str
-    fields: tuple[Field, ...]
+    fields: tuple[FieldInfo, ...]
     scopes: dict[int, int]  # action id -> ActionRef.Scope
     const_default_action: int
     profile: int  # id of the action profile, 0 for a direct table
@@ -107,15 +107,15 @@ class P4InfoIndex:
     """A P4Info message by id, in the order of the message."""
 
     tables: dict[int, TableInfo] = field(default_factory=dict)
-    actions: dict[int, Action] = field(default_factory=dict)
-    actions_by_name: dict[str, Action] = field(default_factory=dict)
+    actions: dict[int, ActionInfo] = field(default_factory=dict)
+    actions_by_name: dict[str, ActionInfo] = field(default_factory=dict)
     profiles: dict[int, ProfileInfo] = field(default_factory=dict)
     counters: dict[int, CounterInfo] = field(default_factory=dict)
     direct_counters: dict[int, CounterInfo] = field(default_factory=dict)
     meters: dict[int, MeterInfo] = field(default_factory=dict)
     direct_meters: dict[int, MeterInfo] = field(default_factory=dict)
     digests: dict[int, DigestInfo] = field(default_factory=dict)
-    packet_headers: dict[str, tuple[Param, ...]] = field(default_factory=dict)
+    packet_headers: dict[str, tuple[ParamInfo, ...]] = field(default_factory=dict)
 
 
 def _import_error(message: str) -> StatusError:
@@ -133,10 +133,10 @@ def build_index(info: Any) -> P4InfoIndex:
     for action in info.actions:
         name = action.preamble.name
         params = tuple(
-            Param(p.id, p.name, _width(p.bitwidth, f"parameter {p.name} of action {name}"), p.HasField("type_name"))
+            ParamInfo(p.id, p.name, _width(p.bitwidth, f"parameter {p.name} of action {name}"), p.HasField("type_name"))
             for p in action.params
         )
-        entry = Action(action.preamble.id, name, params)
+        entry = ActionInfo(action.preamble.id, name, params)
         index.actions[entry.id] = entry
         index.actions_by_name[entry.name] = entry
     for table in info.tables:
@@ -167,7 +167,7 @@ def build_index(info: Any) -> P4InfoIndex:
     for header in info.controller_packet_metadata:
         name = header.preamble.name
         index.packet_headers[name] = tuple(
-            Param(m.id, m.name, _width(m.bitwidth, f"field {m.name} of header {name}")) for m in header.metadata
+            ParamInfo(m.id, m.name, _width(m.bitwidth, f"field {m.name} of header {name}")) for m in header.metadata
         )
     return index
 
@@ -192,7 +192,7 @@ def _table(table: Any) -> TableInfo:
         if kind is None:
             raise _import_error(f"{what} has an unknown match type, {match_field.match_type}")
         bits = _width(match_field.bitwidth, what)
-        fields.append(Field(match_field.id, match_field.name, bits, kind, match_field.HasField("type_name")))
+        fields.append(FieldInfo(match_field.id, match_field.name, bits, kind, match_field.HasField("type_name")))
     scopes = {}
     for ref in table.action_refs:
         if ref.scope not in p4info_pb2.ActionRef.Scope.values():

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
-from lanesum_switch.p4runtime.p4info import P4InfoIndex, Param
+from lanesum_switch.p4runtime.p4info import P4InfoIndex, ParamInfo
 from lanesum_switch.p4runtime.status import invalid
 from lanesum_switch.p4runtime.values import byte_count, decode, encode, mask
 
@@ -16,7 +16,7 @@ from lanesum_switch.p4runtime.values import byte_count, decode, encode, mask
 class _Header:
     """A controller header: its fields are packed from the first bit on and padded to whole bytes."""
 
-    def __init__(self, fields: tuple[Param, ...]) -> None:
+    def __init__(self, fields: tuple[ParamInfo, ...]) -> None:
         self.fields = fields
         bits = sum(f.bits for f in fields)
         self.size = byte_count(bits)

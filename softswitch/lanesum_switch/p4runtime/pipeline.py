@@ -20,7 +20,7 @@ from lanesum_switch.p4runtime.p4info import P4InfoIndex, build_index
 from lanesum_switch.p4runtime.packet_io import Inject
 from lanesum_switch.p4runtime.reconcile import replay, snapshot
 from lanesum_switch.p4runtime.scheduler import Scheduler
-from lanesum_switch.p4runtime.served import Pipeline
+from lanesum_switch.p4runtime.served import ServedPipeline
 from lanesum_switch.p4runtime.status import FAILED_PRECONDITION, UNIMPLEMENTED, UNKNOWN, StatusError, invalid
 from lanesum_switch.p4runtime.swap import copy_state
 
@@ -64,14 +64,14 @@ class PipelineManager:
         self._switch = switch
         self._inject = inject
         self._spare = spare
-        self._pipeline: Pipeline | None = None
+        self._pipeline: ServedPipeline | None = None
         self._saved: bytes | None = None
         self._contacted = False
         switch.on_cpu_packet(self._on_cpu_packet)
         switch.on_digest(self._on_digest)
 
     @property
-    def current(self) -> Pipeline:
+    def current(self) -> ServedPipeline:
         """Return the active configuration. Raises StatusError FAILED_PRECONDITION if there is none."""
         if self._pipeline is None:
             raise no_pipeline()
@@ -170,7 +170,7 @@ class PipelineManager:
     def _replace(self, verified: _Verified, switch: Switch) -> None:
         if self._pipeline is not None:
             self._pipeline.close()
-        self._pipeline = Pipeline(verified.index, verified.config, self, switch, verified.const_priorities)
+        self._pipeline = ServedPipeline(verified.index, verified.config, self, switch, verified.const_priorities)
 
     # -- GetForwardingPipelineConfig
 

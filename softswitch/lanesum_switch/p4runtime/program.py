@@ -16,7 +16,7 @@ from lanesum_switch.p4runtime.status import UNKNOWN, StatusError, invalid_id
 T = TypeVar("T")
 
 
-class Program:
+class ServedProgram:
     """One P4Info on one switch.
 
     ``switch`` is replaced when a saved pipeline is committed, so no method may keep objects of the switch.

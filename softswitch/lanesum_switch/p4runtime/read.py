@@ -9,7 +9,7 @@ from typing import Any
 from lanesum_switch.p4runtime.counters import read_counters
 from lanesum_switch.p4runtime.direct import read_direct_counters, read_direct_meters
 from lanesum_switch.p4runtime.meters import read_meters
-from lanesum_switch.p4runtime.served import Pipeline
+from lanesum_switch.p4runtime.served import ServedPipeline
 from lanesum_switch.p4runtime.status import UNIMPLEMENTED, UNKNOWN, StatusError
 from lanesum_switch.p4runtime.table_reads import read_tables
 
@@ -23,7 +23,7 @@ _PROGRAM_READS = {
 _NOT_SUPPORTED = {"register_entry": "registers", "value_set_entry": "value sets"}
 
 
-def read_entities(pipeline: Pipeline, request: Any, response: Any) -> None:
+def read_entities(pipeline: ServedPipeline, request: Any, response: Any) -> None:
     """Add the entities that a ReadRequest selects to the response.
 
     Raises:
@@ -33,7 +33,7 @@ def read_entities(pipeline: Pipeline, request: Any, response: Any) -> None:
         _read_entity(pipeline, entity, response)
 
 
-def _read_entity(pipeline: Pipeline, entity: Any, response: Any) -> None:
+def _read_entity(pipeline: ServedPipeline, entity: Any, response: Any) -> None:
     kind = entity.WhichOneof("entity")
     handler = _PROGRAM_READS.get(kind)
     if handler is not None:
@@ -53,7 +53,7 @@ def _read_entity(pipeline: Pipeline, entity: Any, response: Any) -> None:
         raise StatusError(UNKNOWN, "The read request holds an entity of an unknown kind")
 
 
-def _read_profiles(pipeline: Pipeline, message: Any, response: Any, *, members: bool) -> None:
+def _read_profiles(pipeline: ServedPipeline, message: Any, response: Any, *, members: bool) -> None:
     program = pipeline.program
     wanted = message.action_profile_id
     managers = list(program.profiles.values()) if wanted == 0 else [program.profile(wanted)]

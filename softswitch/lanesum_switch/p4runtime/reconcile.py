@@ -8,7 +8,7 @@ from typing import Any
 
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.p4runtime.read import read_entities
-from lanesum_switch.p4runtime.served import Pipeline
+from lanesum_switch.p4runtime.served import ServedPipeline
 from lanesum_switch.p4runtime.status import UNKNOWN, StatusError
 from lanesum_switch.p4runtime.write import write_entity
 
@@ -17,7 +17,7 @@ from lanesum_switch.p4runtime.write import write_entity
 _KEPT = ("action_profile_member", "action_profile_group", "table_entry", "meter_entry", "counter_entry")
 
 
-def snapshot(pipeline: Pipeline | None) -> Any:
+def snapshot(pipeline: ServedPipeline | None) -> Any:
     """Return the state to keep, as a ReadResponse.
 
     Raises:
@@ -32,7 +32,7 @@ def snapshot(pipeline: Pipeline | None) -> Any:
     return response
 
 
-def replay(pipeline: Pipeline, state: Any) -> None:
+def replay(pipeline: ServedPipeline, state: Any) -> None:
     """Write the state back.
 
     Raises:

@@ -9,7 +9,7 @@ from typing import Any
 
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.api import CloneSession, Replica
-from lanesum_switch.p4runtime.program import Program
+from lanesum_switch.p4runtime.program import ServedProgram
 from lanesum_switch.p4runtime.status import (
     ALREADY_EXISTS,
     NOT_FOUND,
@@ -61,7 +61,7 @@ class _Session:
 class ReplicationManager:
     """All groups and sessions of one program."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: ServedProgram) -> None:
         self._program = program
         self._groups: dict[int, _Group] = {}
         self._sessions: dict[int, _Session] = {}

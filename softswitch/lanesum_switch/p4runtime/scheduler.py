@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 _MIN_QUEUE = 64  # cancelled tasks are not looked for in a shorter queue
 
 
-class Task:
+class ScheduledTask:
     """A task of the scheduler; ``cancel`` is safe from any thread."""
 
     def __init__(self, action: Callable[[], None], period: float | None) -> None:
@@ -33,7 +33,7 @@ class Scheduler:
 
     def __init__(self) -> None:
         self._condition = threading.Condition()
-        self._queue: list[tuple[float, int, Task]] = []
+        self._queue: list[tuple[float, int, ScheduledTask]] = []
         self._max_queue = _MIN_QUEUE  # length at which cancelled tasks leave: their time may be hours away
         self._order = itertools.count()
         self._stopped = False
@@ -53,14 +53,14 @@ class Scheduler:
         if self._thread.is_alive():
             self._thread.join(timeout=5.0)
 
-    def once(self, delay: float, action: Callable[[], None]) -> Task:
-        return self._add(delay, Task(action, None))
+    def once(self, delay: float, action: Callable[[], None]) -> ScheduledTask:
+        return self._add(delay, ScheduledTask(action, None))
 
-    def every(self, period: float, action: Callable[[], None]) -> Task:
+    def every(self, period: float, action: Callable[[], None]) -> ScheduledTask:
         """Run an action periodically; first after one period."""
-        return self._add(period, Task(action, period))
+        return self._add(period, ScheduledTask(action, period))
 
-    def _add(self, delay: float, task: Task) -> Task:
+    def _add(self, delay: float, task: ScheduledTask) -> ScheduledTask:
         with self._condition:
             if len(self._queue) >= self._max_queue:
                 self._queue = [entry for entry in self._queue if not entry[2].cancelled]
@@ -70,7 +70,7 @@ class Scheduler:
             self._condition.notify()
         return task
 
-    def _next(self) -> tuple[float, Task] | None:
+    def _next(self) -> tuple[float, ScheduledTask] | None:
         with self._condition:
             while not self._stopped:
                 if not self._queue:

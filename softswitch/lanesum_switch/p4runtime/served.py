@@ -14,12 +14,12 @@ from lanesum_switch.p4runtime.digests import DigestManager
 from lanesum_switch.p4runtime.idle import IdleMonitor
 from lanesum_switch.p4runtime.p4info import P4InfoIndex
 from lanesum_switch.p4runtime.packet_io import PacketIo
-from lanesum_switch.p4runtime.program import Program
+from lanesum_switch.p4runtime.program import ServedProgram
 from lanesum_switch.p4runtime.replication import ReplicationManager
 from lanesum_switch.p4runtime.scheduler import Scheduler
 
 
-class Owner(Protocol):
+class PipelineOwner(Protocol):
     """Parts of the pipeline manager that a pipeline uses."""
 
     lock: threading.RLock
@@ -30,20 +30,20 @@ class Owner(Protocol):
         """Send a stream message to the primary."""
 
 
-class Pipeline:
+class ServedPipeline:
     """The active configuration, with all objects that belong to it."""
 
     def __init__(
         self,
         index: P4InfoIndex,
         config: Any,
-        owner: Owner,
+        owner: PipelineOwner,
         switch: Switch,
         const_priorities: Mapping[str, list[int]] | None = None,
     ) -> None:
         self.config = p4rt.ForwardingPipelineConfig()
         self.config.CopyFrom(config)
-        self.program = Program(index, switch, const_priorities)
+        self.program = ServedProgram(index, switch, const_priorities)
         self.replication = ReplicationManager(self.program)
         self.packet_io = PacketIo(index)
         self.digests = DigestManager(index, owner.scheduler, owner.send)

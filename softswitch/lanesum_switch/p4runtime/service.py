@@ -11,7 +11,7 @@ from lanesum.rpc.grpc_server import CallHandler
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.p4runtime.arbitration import Connection, election_id
 from lanesum_switch.p4runtime.calls import MessageStream, parsed, refused, run_slowly, serve_stream, unary
-from lanesum_switch.p4runtime.devices import Device, Devices
+from lanesum_switch.p4runtime.devices import Devices, P4RuntimeDevice
 from lanesum_switch.p4runtime.read import read_entities
 from lanesum_switch.p4runtime.status import FAILED_PRECONDITION, PERMISSION_DENIED, StatusError
 from lanesum_switch.p4runtime.write import write_updates
@@ -87,7 +87,7 @@ class P4RuntimeService:
         await serve_stream(call, lambda connection: _Stream(self._devices, connection))
 
 
-def check_primary(device: Device, request: Any) -> None:
+def check_primary(device: P4RuntimeDevice, request: Any) -> None:
     """Raise StatusError PERMISSION_DENIED for a request that is not of the primary."""
     if not device.arbitration.may_write(request):
         raise StatusError(
@@ -108,7 +108,7 @@ class _Stream(MessageStream):
     def __init__(self, devices: Devices, connection: Connection) -> None:
         super().__init__(connection)
         self._devices = devices
-        self._device: Device | None = None
+        self._device: P4RuntimeDevice | None = None
 
     def leave(self) -> None:
         """Remove the closed stream."""

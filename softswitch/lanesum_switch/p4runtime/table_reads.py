@@ -18,11 +18,11 @@ from lanesum_switch.p4runtime.entries import EntryState
 from lanesum_switch.p4runtime.matches import DEFAULT_KEY, MatchKey, key_of, parse_key, write_key
 from lanesum_switch.p4runtime.meters import write_meter_config
 from lanesum_switch.p4runtime.p4info import TableInfo
-from lanesum_switch.p4runtime.program import Program
+from lanesum_switch.p4runtime.program import ServedProgram
 from lanesum_switch.p4runtime.status import INTERNAL, StatusError, invalid, on_target
 
 
-def read_tables(program: Program, request: Any, response: Any) -> None:
+def read_tables(program: ServedProgram, request: Any, response: Any) -> None:
     """Answer one ``p4.v1.TableEntry`` of a ReadRequest; table id 0 reads all tables.
 
     Raises:
@@ -35,7 +35,7 @@ def read_tables(program: Program, request: Any, response: Any) -> None:
         _read_one(program, program.table_info(request.table_id), request, response)
 
 
-def stored_entries(program: Program, info: TableInfo) -> list[tuple[MatchKey, TableEntry]]:
+def stored_entries(program: ServedProgram, info: TableInfo) -> list[tuple[MatchKey, TableEntry]]:
     """Return all entries of a table with their keys, by handle, the order of BMv2."""
     with on_target(f"reading {info.name}"):
         entries = program.target_table(info).entries()
@@ -47,12 +47,12 @@ def stored_entries(program: Program, info: TableInfo) -> list[tuple[MatchKey, Ta
     return sorted(keyed, key=lambda item: _handle(program, info, item[0]))
 
 
-def _handle(program: Program, info: TableInfo, key: MatchKey) -> int:
+def _handle(program: ServedProgram, info: TableInfo, key: MatchKey) -> int:
     state = program.store.get(info.id, key)
     return state.handle if state is not None else -1
 
 
-def _stored_entry(program: Program, info: TableInfo, key: MatchKey) -> TableEntry | None:
+def _stored_entry(program: ServedProgram, info: TableInfo, key: MatchKey) -> TableEntry | None:
     if info.is_const:
         return next((e for k, e in stored_entries(program, info) if k == key), None)
     with on_target(f"reading {info.name}"):
@@ -62,7 +62,7 @@ def _stored_entry(program: Program, info: TableInfo, key: MatchKey) -> TableEntr
             return None
 
 
-def _read_one(program: Program, info: TableInfo, request: Any, response: Any) -> None:
+def _read_one(program: ServedProgram, info: TableInfo, request: Any, response: Any) -> None:
     if request.is_default_action:
         _read_default(program, info, request, response)
         return
@@ -72,7 +72,7 @@ def _read_one(program: Program, info: TableInfo, request: Any, response: Any) ->
         _read_entry(program, info, request, key, entry, response)
 
 
-def _selected(program: Program, info: TableInfo, request: Any) -> Iterator[tuple[MatchKey, TableEntry]]:
+def _selected(program: ServedProgram, info: TableInfo, request: Any) -> Iterator[tuple[MatchKey, TableEntry]]:
     if not request.match:
         yield from stored_entries(program, info)
         return
@@ -83,7 +83,7 @@ def _selected(program: Program, info: TableInfo, request: Any) -> Iterator[tuple
 
 
 def _read_entry(
-    program: Program, info: TableInfo, request: Any, key: MatchKey, entry: TableEntry, response: Any
+    program: ServedProgram, info: TableInfo, request: Any, key: MatchKey, entry: TableEntry, response: Any
 ) -> None:
     message = response.entities.add().table_entry
     message.table_id = info.id
@@ -104,7 +104,7 @@ def _read_entry(
         message.time_since_last_hit.elapsed_ns = max(0, min(elapsed, state.idle_timeout_ns))
 
 
-def _read_default(program: Program, info: TableInfo, request: Any, response: Any) -> None:
+def _read_default(program: ServedProgram, info: TableInfo, request: Any, response: Any) -> None:
     if request.HasField("time_since_last_hit"):
         raise invalid("Default entries do not age: do not ask for time_since_last_hit")
     with on_target(f"reading the default entry of {info.name}"):
@@ -125,7 +125,7 @@ def _write_state(state: EntryState, message: Any) -> None:
     message.metadata = state.metadata
 
 
-def _write_target(program: Program, info: TableInfo, entry: TableEntry, message: Any) -> None:
+def _write_target(program: ServedProgram, info: TableInfo, entry: TableEntry, message: Any) -> None:
     target = entry.target
     if isinstance(target, MemberRef):
         message.action.action_profile_member_id = target.member_id

@@ -21,7 +21,7 @@ from lanesum_switch.p4runtime.matches import MatchKey, parse_key
 from lanesum_switch.p4runtime.meters import check_rates, parse_meter_config
 from lanesum_switch.p4runtime.p4info import TableInfo
 from lanesum_switch.p4runtime.profiles import OneShot
-from lanesum_switch.p4runtime.program import Program
+from lanesum_switch.p4runtime.program import ServedProgram
 from lanesum_switch.p4runtime.status import (
     ALREADY_EXISTS,
     NOT_FOUND,
@@ -54,7 +54,7 @@ class _Direct:
     meter: MeterRates | None = None
 
 
-def write_table(program: Program, kind: int, entry: Any) -> None:
+def write_table(program: ServedProgram, kind: int, entry: Any) -> None:
     """Apply one update of a ``p4.v1.TableEntry``.
 
     Raises:
@@ -73,7 +73,7 @@ def write_table(program: Program, kind: int, entry: Any) -> None:
         raise invalid_type(kind)
 
 
-def _insert(program: Program, info: TableInfo, entry: Any) -> None:
+def _insert(program: ServedProgram, info: TableInfo, entry: Any) -> None:
     if entry.is_default_action:
         raise invalid("The default entry is always there: use MODIFY")
     if not entry.HasField("action"):
@@ -108,7 +108,7 @@ def _insert(program: Program, info: TableInfo, entry: Any) -> None:
     program.store.add(info.id, key, _state(entry, target, group))
 
 
-def _modify(program: Program, info: TableInfo, entry: Any) -> None:
+def _modify(program: ServedProgram, info: TableInfo, entry: Any) -> None:
     key = parse_key(info, entry)
     planned = _plan_action(program, info, entry)
     if not entry.HasField("action") and not entry.is_default_action:
@@ -150,7 +150,7 @@ def _modify(program: Program, info: TableInfo, entry: Any) -> None:
     _drop_oneshot(program, info, old)
 
 
-def _delete(program: Program, info: TableInfo, entry: Any) -> None:
+def _delete(program: ServedProgram, info: TableInfo, entry: Any) -> None:
     if entry.is_default_action:
         raise invalid("The default entry cannot be deleted: MODIFY it without an action to reset it")
     key = parse_key(info, entry)
@@ -174,7 +174,7 @@ def _state(entry: Any, target: Target | None, oneshot: int | None) -> EntryState
     )
 
 
-def _drop_oneshot(program: Program, info: TableInfo, old: EntryState) -> None:
+def _drop_oneshot(program: ServedProgram, info: TableInfo, old: EntryState) -> None:
     if old.is_oneshot and old.group is not None:
         program.profile(info.profile).delete_oneshot(old.group)
 
@@ -182,7 +182,7 @@ def _drop_oneshot(program: Program, info: TableInfo, old: EntryState) -> None:
 # -- actions
 
 
-def _plan_action(program: Program, info: TableInfo, entry: Any) -> _Planned:
+def _plan_action(program: ServedProgram, info: TableInfo, entry: Any) -> _Planned:
     indirect = info.profile != 0
     if entry.is_default_action:
         if indirect:
@@ -215,7 +215,7 @@ def _plan_action(program: Program, info: TableInfo, entry: Any) -> _Planned:
     return _Planned(target=GroupRef(group))
 
 
-def _direct_action(program: Program, info: TableInfo, entry: Any) -> ActionCall:
+def _direct_action(program: ServedProgram, info: TableInfo, entry: Any) -> ActionCall:
     action = entry.action.action
     check_action_id(program.index, action.action_id)
     scope = info.scopes.get(action.action_id)
@@ -229,7 +229,7 @@ def _direct_action(program: Program, info: TableInfo, entry: Any) -> ActionCall:
     return parse_action(program.index, action)
 
 
-def _install(program: Program, info: TableInfo, planned: _Planned) -> tuple[Target, int | None]:
+def _install(program: ServedProgram, info: TableInfo, planned: _Planned) -> tuple[Target, int | None]:
     """Return the target for the switch and, for a one-shot, its new group."""
     if planned.oneshot is not None:
         program.profile(info.profile).require_usable_group(None)
@@ -258,7 +258,7 @@ def _direct_resources(info: TableInfo, entry: Any) -> _Direct:
     return direct
 
 
-def _write_direct(program: Program, info: TableInfo, key: MatchKey, direct: _Direct) -> None:
+def _write_direct(program: ServedProgram, info: TableInfo, key: MatchKey, direct: _Direct) -> None:
     table = program.target_table(info)
     if direct.has_meter:
         table.write_meter(key.match, key.priority, direct.meter)

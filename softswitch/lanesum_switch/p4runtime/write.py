@@ -10,7 +10,7 @@ from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.p4runtime.counters import write_counter
 from lanesum_switch.p4runtime.direct import write_direct_counter, write_direct_meter
 from lanesum_switch.p4runtime.meters import write_meter
-from lanesum_switch.p4runtime.served import Pipeline
+from lanesum_switch.p4runtime.served import ServedPipeline
 from lanesum_switch.p4runtime.status import ERROR_SPACE, UNIMPLEMENTED, UNKNOWN, StatusError, pack_write_errors
 from lanesum_switch.p4runtime.tables import write_table
 
@@ -24,7 +24,7 @@ _PROGRAM_WRITES = {
 _NOT_SUPPORTED = {"register_entry": "Registers", "value_set_entry": "Value sets", "extern_entry": "Externs"}
 
 
-def write_updates(pipeline: Pipeline, request: Any) -> None:
+def write_updates(pipeline: ServedPipeline, request: Any) -> None:
     """Apply the updates of a WriteRequest in order, also after a failed one.
 
     Raises:
@@ -46,7 +46,7 @@ def write_updates(pipeline: Pipeline, request: Any) -> None:
         raise pack_write_errors(errors, space=ERROR_SPACE)
 
 
-def write_entity(pipeline: Pipeline, kind: int, entity: Any) -> None:
+def write_entity(pipeline: ServedPipeline, kind: int, entity: Any) -> None:
     """Apply one update. Raises StatusError."""
     which = entity.WhichOneof("entity")
     handler = _PROGRAM_WRITES.get(which)

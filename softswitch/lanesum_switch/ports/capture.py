@@ -44,7 +44,7 @@ _NS_PER_S = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class PacketSelection:
     """Choice of packets.
 
     Attributes:
@@ -98,7 +98,7 @@ def _job(payload: bytes) -> int | None:
 
 
 def summary(frame: bytes) -> str:
-    """Return one line about a packet of ``Selection.packets``."""
+    """Return one line about a packet of ``PacketSelection.packets``."""
     tagged = frame[MAC_ADDRESSES_BYTES : MAC_ADDRESSES_BYTES + 2] in _VLAN_TYPES
     datagram = UdpFrame.unpack(frame[:MAC_ADDRESSES_BYTES] + frame[MAC_ADDRESSES_BYTES + _TAG_BYTES * tagged :])
     assert datagram is not None

@@ -21,7 +21,7 @@ _NETWORK_CONTROL = 48 << 2
 _TTL = 64
 
 
-class Cause(enum.Enum):
+class IcmpCause(enum.Enum):
     """Cause of a message; ``value``: its type and code."""
 
     ECHO = (0, 0)
@@ -31,32 +31,32 @@ class Cause(enum.Enum):
     PORT = (3, 3)
 
 
-def cause_at_switch(frame: Frame, ipv4: Ipv4) -> Cause:
+def cause_at_switch(frame: Frame, ipv4: Ipv4) -> IcmpCause:
     """Return the message that a packet to the switch's own address causes."""
     if ipv4.protocol == PROTOCOL_UDP:
-        return Cause.PORT
+        return IcmpCause.PORT
     whole = not ipv4.flags_fragment_offset & _MORE_FRAGMENTS
     if ipv4.protocol == PROTOCOL_ICMP and frame.datagram[:2] == _ECHO_REQUEST and whole:
-        return Cause.ECHO
-    return Cause.PROTOCOL
+        return IcmpCause.ECHO
+    return IcmpCause.PROTOCOL
 
 
-def is_reportable(frame: Frame, ipv4: Ipv4, cause: Cause) -> bool:
+def is_reportable(frame: Frame, ipv4: Ipv4, cause: IcmpCause) -> bool:
     """Return False for packets that a router sends no message about (RFC 1812, section 4.3.2.7), and short ones."""
     if frame.udp is None and not frame.datagram:
         return False
     if ipv4.source >> 29 == 7 or ipv4.source >> 24 == 0:  # multicast, reserved, broadcast; this network
         return False
-    if ipv4.protocol != PROTOCOL_ICMP or cause is Cause.ECHO:
+    if ipv4.protocol != PROTOCOL_ICMP or cause is IcmpCause.ECHO:
         return True
-    return cause is not Cause.PROTOCOL and frame.datagram[0] not in _ERRORS
+    return cause is not IcmpCause.PROTOCOL and frame.datagram[0] not in _ERRORS
 
 
-def message(frame: Frame, ipv4: Ipv4, cause: Cause, own_ip: int) -> None:
+def message(frame: Frame, ipv4: Ipv4, cause: IcmpCause, own_ip: int) -> None:
     """Turn the frame into the message to its sender."""
     ethernet = frame.ethernet
     assert ethernet is not None
-    if cause is Cause.ECHO:
+    if cause is IcmpCause.ECHO:
         (checksum,) = struct.unpack_from(">H", frame.datagram, 2)
         checksum = amended(checksum, (_ECHO_REQUEST[0] << 8, 0))
         frame.datagram = struct.pack(">HH", 0, checksum) + frame.datagram[4:]

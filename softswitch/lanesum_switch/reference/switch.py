@@ -42,7 +42,7 @@ _TICK_SHIFT = 10  # slots count time in 1,024 µs
 _ARP_REQUEST, _ARP_REPLY = 1, 2
 
 
-class Verdict(enum.Enum):
+class PacketVerdict(enum.Enum):
     """The treatment of a packet."""
 
     DROP = 0
@@ -60,32 +60,32 @@ class Verdict(enum.Enum):
 
 
 _CLASSIFIED = {
-    "drop_malformed": Verdict.DROP,
-    "drop_corrupt": Verdict.DROP,
-    "drop_tagged": Verdict.DROP,
-    "drop_misdirected": Verdict.DROP,
-    "drop_unknown": Verdict.DROP,
-    "answer_arp": Verdict.ARP,
-    "aggregate": Verdict.AGGREGATE,
-    "route_past": Verdict.ROUTE,
-    "route_other_size": Verdict.ROUTE,
-    "descend_or_route": Verdict.DESCEND,
-    "route": Verdict.ROUTE,
+    "drop_malformed": PacketVerdict.DROP,
+    "drop_corrupt": PacketVerdict.DROP,
+    "drop_tagged": PacketVerdict.DROP,
+    "drop_misdirected": PacketVerdict.DROP,
+    "drop_unknown": PacketVerdict.DROP,
+    "answer_arp": PacketVerdict.ARP,
+    "aggregate": PacketVerdict.AGGREGATE,
+    "route_past": PacketVerdict.ROUTE,
+    "route_other_size": PacketVerdict.ROUTE,
+    "descend_or_route": PacketVerdict.DESCEND,
+    "route": PacketVerdict.ROUTE,
 }
 _ORIGINS = ("unknown_source", "genuine", "drop_spoofed", "drop_forged")
 _ADMISSIONS = ("accept", "refuse_op", "refuse_slot", "not_a_member")
 _HOPS = ("forwarded", "drop_expired", "drop_no_route", "redirect_expired", "redirect_no_route", "redirected")
 _ARP_ANSWERS = ("replied", "drop_same_port", "drop_unknown_host")
 _ICMP = ("answer_echo", "report", "drop_unreported", "drop_too_soon")
-_DROPPED = {icmp.Cause.EXPIRED: "expired", icmp.Cause.NO_ROUTE: "no_route"}
+_DROPPED = {icmp.IcmpCause.EXPIRED: "expired", icmp.IcmpCause.NO_ROUTE: "no_route"}
 _MARKS = ("mark_answer", "mark_packet")
 _DECIDED = {
-    Decision.REPLAY: Verdict.REPLAY,
-    Decision.ASCEND_AGAIN: Verdict.ASCEND,
-    Decision.REPORT_PENDING: Verdict.PENDING,
-    Decision.REPORT_CONFLICT: Verdict.CONFLICT,
-    Decision.COLLIDE: Verdict.ROUTE,
-    Decision.PASS_LATE: Verdict.ROUTE,
+    Decision.REPLAY: PacketVerdict.REPLAY,
+    Decision.ASCEND_AGAIN: PacketVerdict.ASCEND,
+    Decision.REPORT_PENDING: PacketVerdict.PENDING,
+    Decision.REPORT_CONFLICT: PacketVerdict.CONFLICT,
+    Decision.COLLIDE: PacketVerdict.ROUTE,
+    Decision.PASS_LATE: PacketVerdict.ROUTE,
 }
 _COMPLETIONS = (Decision.CLAIM_AND_COMPLETE, Decision.CONTRIBUTE_AND_COMPLETE)
 
@@ -159,22 +159,22 @@ class ReferenceSwitch(ForwardingState):
             return []
         frame = parse(data, self._accumulator_words, self._ops, icmp=self._with_icmp)
         verdict = self._classify(frame)
-        if frame.ipv4 is not None and verdict is not Verdict.DROP:
+        if frame.ipv4 is not None and verdict is not PacketVerdict.DROP:
             verdict = self._check_origin(port, frame, frame.ipv4, verdict)
         return self._egress(self._decide(port, frame, verdict, data))
 
-    def _decide(self, port: int, frame: Frame, verdict: Verdict, data: bytes) -> Copies:
+    def _decide(self, port: int, frame: Frame, verdict: PacketVerdict, data: bytes) -> Copies:
         """Return the frames to send for a classified frame."""
         copies: Copies = []
-        if verdict is Verdict.AGGREGATE:
+        if verdict is PacketVerdict.AGGREGATE:
             verdict, copies = self._aggregate(port, frame)
-            if verdict is Verdict.COMBINE:
+            if verdict is PacketVerdict.COMBINE:
                 return self._combine(port, frame)
-        elif verdict is Verdict.DESCEND:
+        elif verdict is PacketVerdict.DESCEND:
             verdict, copies = self._descend(port, frame)
-        if verdict in (Verdict.ROUTE, Verdict.ASCEND):
+        if verdict in (PacketVerdict.ROUTE, PacketVerdict.ASCEND):
             copies = self._route(port, frame, verdict, data)
-        elif verdict is Verdict.ARP:
+        elif verdict is PacketVerdict.ARP:
             copies = self._arp(port, frame)
         return copies
 
@@ -194,7 +194,7 @@ class ReferenceSwitch(ForwardingState):
     def _lost(self, port: int, *, ingress: bool) -> bool:
         return self._random.randrange(FAULT_SCALE) < self._fault.get((port, ingress), 0)
 
-    def _classify(self, frame: Frame) -> Verdict:
+    def _classify(self, frame: Frame) -> PacketVerdict:
         return _CLASSIFIED[self._count(self._classification(frame))]
 
     def _classification(self, frame: Frame) -> str:
@@ -232,7 +232,7 @@ class ReferenceSwitch(ForwardingState):
             return "drop_malformed"
         return "descend_or_route" if header.flags & Flag.UPPER else "route"
 
-    def _check_origin(self, port: int, frame: Frame, ipv4: Ipv4, verdict: Verdict) -> Verdict:
+    def _check_origin(self, port: int, frame: Frame, ipv4: Ipv4, verdict: PacketVerdict) -> PacketVerdict:
         """Drop packets from a known address at another port, and packets of hosts with the flag of switches."""
         host, header = self._origin.get(ipv4.source), frame.lanesum
         upper = header is not None and header.version == VERSION and header.flags & Flag.UPPER
@@ -243,7 +243,7 @@ class ReferenceSwitch(ForwardingState):
         else:
             name = "drop_forged" if host.attached and upper else "genuine"
         self._count(name)
-        return Verdict.DROP if name.startswith("drop") else verdict
+        return PacketVerdict.DROP if name.startswith("drop") else verdict
 
     def _membership(self, port: int, frame: Frame) -> Admission | None:
         header, ipv4, udp = frame.lanesum, frame.ipv4, frame.udp
@@ -261,13 +261,13 @@ class ReferenceSwitch(ForwardingState):
         self._count(name)
         return admission if name == "accept" else None
 
-    def _aggregate(self, port: int, frame: Frame) -> tuple[Verdict, Copies]:
+    def _aggregate(self, port: int, frame: Frame) -> tuple[PacketVerdict, Copies]:
         """Apply membership, slots, lanes and result."""
         header, words, ipv4 = frame.lanesum, frame.words, frame.ipv4
         assert header is not None and words is not None and ipv4 is not None
         admission = self._membership(port, frame)
         if admission is None:
-            return Verdict.ROUTE, []
+            return PacketVerdict.ROUTE, []
         job = admission.job
         combined = bool(job.role & Role.COMBINED)
         pipe = pipe_of(port) if combined else job.combining_pipe or 0
@@ -287,21 +287,21 @@ class ReferenceSwitch(ForwardingState):
             lease=job.lease,
         )
         self._count(decision.value)
-        verdict = _DECIDED.get(decision, Verdict.DROP)
+        verdict = _DECIDED.get(decision, PacketVerdict.DROP)
         if decision in _COMPLETIONS:
-            verdict = Verdict.ASCEND if job.role & Role.ASCEND else Verdict.RESULT
+            verdict = PacketVerdict.ASCEND if job.role & Role.ASCEND else PacketVerdict.RESULT
         if decision is Decision.COLLIDE:
             answer.mark_collision(frame)
-        elif verdict is Verdict.ASCEND:
+        elif verdict is PacketVerdict.ASCEND:
             answer.ascend(frame, job, entry, ecn=ecn, again=decision is Decision.ASCEND_AGAIN)
-            return Verdict.COMBINE if combined else verdict, []
-        elif verdict is Verdict.REPLAY:
+            return PacketVerdict.COMBINE if combined else verdict, []
+        elif verdict is PacketVerdict.REPLAY:
             answer.result(frame, self._station, job, entry, ecn=ecn, again=True)
             return verdict, [(port, frame)]
-        elif verdict in (Verdict.RESULT, Verdict.PENDING, Verdict.CONFLICT):
-            if verdict is Verdict.RESULT:
+        elif verdict in (PacketVerdict.RESULT, PacketVerdict.PENDING, PacketVerdict.CONFLICT):
+            if verdict is PacketVerdict.RESULT:
                 answer.result(frame, self._station, job, entry, ecn=ecn, again=False)
-            elif verdict is Verdict.PENDING:
+            elif verdict is PacketVerdict.PENDING:
                 answer.pending(frame, self._station, job, entry)
             else:
                 answer.conflict(frame, self._station, job, entry)
@@ -316,19 +316,19 @@ class ReferenceSwitch(ForwardingState):
             if (job.job, member.replica) in self._receiver
         ]
 
-    def _descend(self, port: int, frame: Frame) -> tuple[Verdict, Copies]:
+    def _descend(self, port: int, frame: Frame) -> tuple[PacketVerdict, Copies]:
         """Multicast an answer of the upper switch to all workers of the job below; keep its flags."""
         ethernet, ipv4, header = frame.ethernet, frame.ipv4, frame.lanesum
         assert ethernet is not None and ipv4 is not None and header is not None
         job = self._descend_entries.get((port, header.job, header.tag))
         if job is None or ipv4.ttl <= 1:
-            return Verdict.ROUTE, []
+            return PacketVerdict.ROUTE, []
         ethernet.source = ethernet.destination
         ipv4.ttl -= 1
         answer.set_class(ipv4, self._station)
-        return Verdict.DESCEND, self._multicast(job, frame)
+        return PacketVerdict.DESCEND, self._multicast(job, frame)
 
-    def _route(self, port: int, frame: Frame, verdict: Verdict, data: bytes) -> Copies:
+    def _route(self, port: int, frame: Frame, verdict: PacketVerdict, data: bytes) -> Copies:
         ethernet, ipv4 = frame.ethernet, frame.ipv4
         assert ethernet is not None and ipv4 is not None
         speaks = self._with_icmp and self._station.ip != 0
@@ -336,20 +336,20 @@ class ReferenceSwitch(ForwardingState):
         if speaks and ipv4.destination == self._station.ip:
             cause = icmp.cause_at_switch(frame, ipv4)
         elif ipv4.ttl <= 1:
-            cause = icmp.Cause.EXPIRED
+            cause = icmp.IcmpCause.EXPIRED
         elif host is None:
-            cause = icmp.Cause.NO_ROUTE
+            cause = icmp.IcmpCause.NO_ROUTE
         else:
             return self._forward_to(host, frame)
         # A sum that ascends is no packet of its sender.
-        reported = verdict is Verdict.ROUTE
+        reported = verdict is PacketVerdict.ROUTE
         if reported and not self._with_icmp and self._cpu_port not in (None, port):
             return self._redirect(port, cause, data)
         if cause in _DROPPED:
             self._count(f"drop_{_DROPPED[cause]}")
         return self._icmp(port, frame, cause) if speaks and reported else []
 
-    def _redirect(self, port: int, cause: icmp.Cause, data: bytes) -> Copies:
+    def _redirect(self, port: int, cause: icmp.IcmpCause, data: bytes) -> Copies:
         """Send the packet to the CPU port as it came, within the bound of its port."""
         assert self._cpu_port is not None
         self._count(f"redirect_{_DROPPED[cause]}")
@@ -369,7 +369,7 @@ class ReferenceSwitch(ForwardingState):
         ipv4.checksum = amended(ipv4.checksum, (0x0100, 0))
         return [(host.port, frame)]
 
-    def _icmp(self, port: int, frame: Frame, cause: icmp.Cause) -> Copies:
+    def _icmp(self, port: int, frame: Frame, cause: icmp.IcmpCause) -> Copies:
         """Answer with an ICMP message, at most one per port and tick."""
         assert frame.ipv4 is not None
         now = self._clock() >> _TICK_SHIFT
@@ -379,7 +379,7 @@ class ReferenceSwitch(ForwardingState):
         if self._icmp_sent.get(port, 0) == now & 0xFFFFFFFF:
             self._count("drop_too_soon")
             return []
-        self._count("answer_echo" if cause is icmp.Cause.ECHO else "report")
+        self._count("answer_echo" if cause is icmp.IcmpCause.ECHO else "report")
         self._icmp_sent[port] = now & 0xFFFFFFFF
         icmp.message(frame, frame.ipv4, cause, self._station.ip)
         return [(port, frame)]

@@ -20,7 +20,7 @@ from lanesum_switch.api import (
 )
 
 
-class ActionProfile:
+class ActionProfileMembers:
     """An action profile or selector; implements ``api.ActionProfile``.
 
     Each table that uses the profile appends a function to ``changed``, which rebuilds the table's rows.

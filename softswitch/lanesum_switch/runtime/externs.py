@@ -17,7 +17,7 @@ from lanesum_switch.api import CounterValue, InvalidArgumentError, MeterRates, N
 GREEN, YELLOW, RED = 0, 1, 2
 
 
-class CounterArray:
+class IndirectCounter:
     """An indirect counter; implements ``api.Counter``. The generated code increments the two lists."""
 
     unit: Literal["packets", "bytes", "both"] = "both"  # BMv2 always counts both
@@ -74,7 +74,7 @@ class TokenBuckets:
         return GREEN
 
 
-class MeterArray:
+class IndirectMeter:
     """An indirect meter; implements ``api.Meter``. A cell without rates marks every packet green."""
 
     def __init__(

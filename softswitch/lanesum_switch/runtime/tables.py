@@ -32,7 +32,7 @@ from lanesum_switch.api import (
     Target,
 )
 from lanesum_switch.bmv2 import ir
-from lanesum_switch.runtime.action_profiles import ActionProfile, check_arguments
+from lanesum_switch.runtime.action_profiles import ActionProfileMembers, check_arguments
 from lanesum_switch.runtime.externs import GREEN, TokenBuckets
 from lanesum_switch.runtime.lookup import GROUP, NO_ACTION, Row, TupleSpaceSearch
 
@@ -46,7 +46,7 @@ class MatchTable:
         self,
         node: ir.TableNode,
         program: ir.Program,
-        profile: ActionProfile | None,
+        profile: ActionProfileMembers | None,
         clock: Callable[[], int],
         lock: AbstractContextManager[object],
     ) -> None:

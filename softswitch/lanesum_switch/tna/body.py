@@ -23,7 +23,7 @@ class Extern:
         self.instance = instance
         self.name = instance.control_name
 
-    def call(self, body: Body, method: str, call: p4.Call) -> Typed | None:
+    def call(self, body: Body, method: str, call: p4.CallExpression) -> Typed | None:
         """Append the effects of the call to ``body``; return its value. Raises UnsupportedProgramError."""
         raise UnsupportedProgramError(
             f"Unsupported: method {method} of {self.instance.type} {self.name} in line {call.line}."
@@ -75,9 +75,9 @@ class Body:
                 self.scope = {**self.scope, name: place}
                 if value is not None:
                     self.assign(place, value)
-            case p4.Assignment(p4.Slice(base, high, low), value, _):
+            case p4.AssignmentStatement(p4.Slice(base, high, low), value, _):
                 self._assign_slice(self.place(base), high, low, self.value(value))
-            case p4.Assignment(target, value, _):
+            case p4.AssignmentStatement(target, value, _):
                 self.assign(self.place(target), value)
             case p4.CallStatement(call, line):
                 self._call(call, line)
@@ -100,9 +100,9 @@ class Body:
             jump += 1
         self.primitives[test] = ir.Primitive("_jump_if_zero", (condition.expr, ir.Const(jump)), self.where)
 
-    def _call(self, call: p4.Call, line: int) -> None:
+    def _call(self, call: p4.CallExpression, line: int) -> None:
         match call.function:
-            case p4.Member(base, "setValid" | "setInvalid" as method):
+            case p4.MemberExpression(base, "setValid" | "setInvalid" as method):
                 header = self.place(base)
                 if not isinstance(header, HeaderVar):
                     raise self.unsupported(f"{method} of something that is no header", line)
@@ -118,11 +118,11 @@ class Body:
             case _:
                 self.call(call)
 
-    def action(self, name: str) -> p4.Action | None:
+    def action(self, name: str) -> p4.ActionDeclaration | None:
         """Return the action of that name, if this body may call one."""
         return None
 
-    def _inline(self, name: str, call: p4.Call) -> None:
+    def _inline(self, name: str, call: p4.CallExpression) -> None:
         action = self.action(name)
         assert action is not None
         outer = self.scope
@@ -153,7 +153,7 @@ class Body:
 
     def assign(self, target: Place, value: p4.Expr) -> None:
         """Assign a number, a list or struct expression, or a whole variable."""
-        if isinstance(value, p4.Path | p4.Member | p4.Index) and not isinstance(target, Leaf):
+        if isinstance(value, p4.Path | p4.MemberExpression | p4.Index) and not isinstance(target, Leaf):
             self._copy(target, self.place(value))
             return
         if isinstance(target, HeaderVar):
@@ -228,7 +228,7 @@ class Body:
                 if isinstance(found, Extern):
                     raise self.unsupported(f"{expr.name} as a variable", expr.line)
                 return found
-            case p4.Member(base, name):
+            case p4.MemberExpression(base, name):
                 place = self.place(base)
                 if isinstance(place, HeaderVar | StructVar) and name in place.members:
                     return place.members[name]
@@ -248,16 +248,18 @@ class Body:
                 return Typed(values.cut(ir.Const(value), kind), kind)
             case p4.Truth(value):
                 return Typed(ir.Const(int(value)), p4.Boolean())
-            case p4.Member(p4.Path(name), member) if name in self.gress.text.enumerations and name not in self.scope:
+            case p4.MemberExpression(p4.Path(name), member) if (
+                name in self.gress.text.enumerations and name not in self.scope
+            ):
                 enumeration = self.gress.text.enumerations[name]
                 return Typed(ir.Const(enumeration.members[member]), p4.Bits(32)) if enumeration.type is None else Typed(
                     ir.Const(enumeration.members[member]), self._bits(enumeration.type)
                 )  # fmt: skip
-            case p4.Member(p4.Path("error"), member):
+            case p4.MemberExpression(p4.Path("error"), member):
                 return Typed(ir.Const(self.gress.text.errors.index(member)), p4.Bits(16))
             case p4.Path(name) if name not in self.scope and name in self.gress.text.constants:
                 return self.value(self.gress.text.constants[name])
-            case p4.Path() | p4.Member() | p4.Index():
+            case p4.Path() | p4.MemberExpression() | p4.Index():
                 place = self.place(expr)
                 if not isinstance(place, Leaf):
                     raise self.unsupported("a whole struct where a number is needed")
@@ -276,7 +278,7 @@ class Body:
                 return values.binary(op, first, self._pure(right) if op in ("&&", "||") else self.value(right))
             case p4.Conditional(condition, left, right):
                 return values.choose(self.value(condition), self._pure(left), self._pure(right))
-            case p4.Call():
+            case p4.CallExpression():
                 result = self.call(expr)
                 if result is None:
                     raise self.unsupported("the value of a call that has none", expr.line)
@@ -311,7 +313,7 @@ class Body:
                     for name, kind in record.fields
                     for value in self.fields(given[name])
                 ]  # fmt: skip
-            case p4.Path() | p4.Member() | p4.Index():
+            case p4.Path() | p4.MemberExpression() | p4.Index():
                 try:
                     place = self.place(expr)
                 except UnsupportedProgramError:
@@ -328,14 +330,14 @@ class Body:
 
     # Calls
 
-    def call(self, call: p4.Call) -> Typed | None:
+    def call(self, call: p4.CallExpression) -> Typed | None:
         """Emit a call of a method or function; return its value, if any."""
         match call.function:
-            case p4.Member(p4.Path() as path, method) if isinstance(self.scope.get(path.name), Extern):
+            case p4.MemberExpression(p4.Path() as path, method) if isinstance(self.scope.get(path.name), Extern):
                 extern = self.scope[path.name]
                 assert isinstance(extern, Extern)
                 return extern.call(self, method, call)
-            case p4.Member(base, "isValid"):
+            case p4.MemberExpression(base, "isValid"):
                 header = self.place(base)
                 if isinstance(header, HeaderVar):
                     return Typed(ir.FieldRef(header.name, ir.VALID), p4.Boolean())
@@ -354,6 +356,6 @@ def shown(expr: p4.Expr) -> str:
     match expr:
         case p4.Path(name):
             return name
-        case p4.Member(base, name):
+        case p4.MemberExpression(base, name):
             return f"{shown(base)}.{name}"
     return type(expr).__name__

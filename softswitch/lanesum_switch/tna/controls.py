@@ -22,14 +22,14 @@ class _Statements(Body):
         super().__init__(control.gress, scope, where)
         self.control = control
 
-    def action(self, name: str) -> p4.Action | None:
+    def action(self, name: str) -> p4.ActionDeclaration | None:
         return self.control.block.actions.get(name) or self.gress.text.actions.get(name)
 
 
 class Control:
     """Translates one control into a pipeline."""
 
-    def __init__(self, gress: Gress, block: p4.Block, scope: dict[str, Binding]) -> None:
+    def __init__(self, gress: Gress, block: p4.BlockDeclaration, scope: dict[str, Binding]) -> None:
         self.gress = gress
         self.block = block
         self.scope = scope
@@ -43,7 +43,7 @@ class Control:
         """Return the pipeline of the control's apply block."""
         return ir.Pipeline(self._statements(self.block.body, None), self.nodes)
 
-    def _action(self, action: p4.Action) -> ir.Action:
+    def _action(self, action: p4.ActionDeclaration) -> ir.Action:
         scope = dict(self.scope)
         params = []
         for number, param in enumerate(action.params):
@@ -79,7 +79,7 @@ class Control:
     def _is_plain(self, statement: p4.Statement) -> bool:
         if isinstance(statement, p4.CallStatement):
             return self._applied(statement.call) is None
-        return not isinstance(statement, p4.If | p4.Switch | p4.Return)
+        return not isinstance(statement, p4.If | p4.SwitchStatement | p4.Return)
 
     def _run(self, plain: Sequence[p4.Statement], following: str | None) -> str | None:
         """Return a node for statements that always run one after the other."""
@@ -110,16 +110,16 @@ class Control:
                 return self._apply(table, {}, following)
             case p4.If(condition, then, otherwise, line):
                 return self._if(condition, then, otherwise, following, line)
-            case p4.Switch(p4.Member(p4.Call() as call, "action_run"), cases, _):
+            case p4.SwitchStatement(p4.MemberExpression(p4.CallExpression() as call, "action_run"), cases, _):
                 table = self._applied(call)
                 assert table is not None
                 return self._switch(table, cases, following)
         raise UnsupportedProgramError(f"Unsupported: a switch over numbers in {self.block.name}; TNA has none.")
 
-    def _applied(self, expr: p4.Expr) -> p4.Table | None:
+    def _applied(self, expr: p4.Expr) -> p4.TableDeclaration | None:
         """Return the table of ``table.apply()``."""
         match expr:
-            case p4.Call(p4.Member(p4.Path(name), "apply"), _, _):
+            case p4.CallExpression(p4.MemberExpression(p4.Path(name), "apply"), _, _):
                 return self.block.tables.get(name)
         return None
 
@@ -135,7 +135,7 @@ class Control:
         while isinstance(condition, p4.Unary) and condition.op == "!":
             condition, hit, miss = condition.operand, miss, hit
         match condition:
-            case p4.Member(p4.Call() as call, "hit" | "miss" as outcome):
+            case p4.MemberExpression(p4.CallExpression() as call, "hit" | "miss" as outcome):
                 table = self._applied(call)
                 if table is not None:
                     jumps = (hit, miss) if outcome == "hit" else (miss, hit)
@@ -145,7 +145,7 @@ class Control:
         self.nodes[name] = ir.ConditionNode(name, body.value(condition).expr, hit, miss)
         return self._node_of(body, f"{name}.before", name)
 
-    def _apply(self, table: p4.Table, jumps: dict[str, str | None], following: str | None) -> str:
+    def _apply(self, table: p4.TableDeclaration, jumps: dict[str, str | None], following: str | None) -> str:
         name = self._name(f"{table.name}.keys")
         body = _Statements(self, self.scope, name)
         node = self.tables.node(table, body, jumps, following)
@@ -154,7 +154,7 @@ class Control:
         self.nodes[node.name] = node
         return self._node_of(body, name, node.name) or node.name
 
-    def _switch(self, table: p4.Table, cases: Sequence[p4.Case], following: str | None) -> str:
+    def _switch(self, table: p4.TableDeclaration, cases: Sequence[p4.Case], following: str | None) -> str:
         jumps: dict[str, str | None] = {ref.name: following for ref in table.actions}
         default = following
         named: dict[str, str | None] = {}

@@ -15,7 +15,7 @@ from lanesum_switch.tna.body import Binding, Body, Extern
 from lanesum_switch.tna.crc import Crc
 from lanesum_switch.tna.gress import Gress
 from lanesum_switch.tna.registers import Register, RegisterAction
-from lanesum_switch.tna.residuals import Checksum
+from lanesum_switch.tna.residuals import ResidualChecksum
 from lanesum_switch.tna.storage import headers
 from lanesum_switch.tna.values import Typed
 
@@ -28,15 +28,15 @@ _CRC = {"CRC8": Crc(8, 0x07), "CRC16": Crc(16, 0x8005, reflected=True), "CRC32":
 
 def _label(expr: p4.Expr) -> str:
     """Return ``BYTES`` for ``CounterType_t.BYTES``."""
-    return expr.name if isinstance(expr, p4.Member) else ""
+    return expr.name if isinstance(expr, p4.MemberExpression) else ""
 
 
-class Counter(Extern):
+class CounterExtern(Extern):
     def __init__(self, gress: Gress, instance: p4.Instantiation, scope: dict[str, Binding]) -> None:
         super().__init__(gress, instance)
         gress.program.counters[self.name] = ir.CounterArray(self.name, self.size, None)
 
-    def call(self, body: Body, method: str, call: p4.Call) -> Typed | None:
+    def call(self, body: Body, method: str, call: p4.CallExpression) -> Typed | None:
         if method != "count" or len(call.args) != 1:
             return super().call(body, method, call)
         body.emit("count", ir.Named("counter_array", self.name), body.value(call.args[0]).expr)
@@ -50,7 +50,7 @@ class DirectCounter(Extern):
         super().__init__(gress, instance)
         gress.counted[instance.name] = set()
 
-    def call(self, body: Body, method: str, call: p4.Call) -> Typed | None:
+    def call(self, body: Body, method: str, call: p4.CallExpression) -> Typed | None:
         if method != "count" or call.args:
             return super().call(body, method, call)
         self.gress.counted[self.instance.name].add(body.where)
@@ -68,7 +68,7 @@ class _AnyMeter(Extern):
         return Typed(found.expr, _COLOR)
 
 
-class Meter(_AnyMeter):
+class MeterExtern(_AnyMeter):
     def __init__(self, gress: Gress, instance: p4.Instantiation, scope: dict[str, Binding]) -> None:
         super().__init__(gress, instance)
         if len(instance.args) != 2:
@@ -76,7 +76,7 @@ class Meter(_AnyMeter):
         unit = self.unit(_label(instance.args[1]))
         gress.program.meters[self.name] = ir.MeterArray(self.name, self.size, unit, None, None)
 
-    def call(self, body: Body, method: str, call: p4.Call) -> Typed | None:
+    def call(self, body: Body, method: str, call: p4.CallExpression) -> Typed | None:
         if method != "execute" or len(call.args) != 1:
             return super().call(body, method, call)
         raw = body.gress.storage.temporary(_COLOR)
@@ -97,7 +97,7 @@ class DirectMeter(_AnyMeter):
         gress.program.meters[self.name] = ir.MeterArray(self.name, 0, unit, self.name, self.raw.expr)
         gress.direct_meters[instance.name] = self.name
 
-    def call(self, body: Body, method: str, call: p4.Call) -> Typed | None:
+    def call(self, body: Body, method: str, call: p4.CallExpression) -> Typed | None:
         if method != "execute" or call.args:
             return super().call(body, method, call)
         return self.color(body, self.raw.expr)
@@ -131,7 +131,7 @@ class Hash(Extern):
         if self.crc is None and label != "IDENTITY":
             raise UnsupportedProgramError(f"Unsupported: hash algorithm {label} of {self.name}.")
 
-    def call(self, body: Body, method: str, call: p4.Call) -> Typed | None:
+    def call(self, body: Body, method: str, call: p4.CallExpression) -> Typed | None:
         if method != "get" or len(call.args) != 1:
             return super().call(body, method, call)
         data = values.concatenate(body.fields(call.args[0]))
@@ -153,7 +153,7 @@ class Random(Extern):
         assert isinstance(kind, p4.Bits)
         self.type = kind
 
-    def call(self, body: Body, method: str, call: p4.Call) -> Typed | None:
+    def call(self, body: Body, method: str, call: p4.CallExpression) -> Typed | None:
         if method != "get":
             return super().call(body, method, call)
         result = body.gress.storage.temporary(self.type)
@@ -164,7 +164,7 @@ class Random(Extern):
 class _Emitter(Extern):
     """Mirror, Resubmit and Digest: each sends fields besides the packet."""
 
-    def packed(self, body: Body, call: p4.Call, position: int) -> tuple[ir.Expr, ir.Const]:
+    def packed(self, body: Body, call: p4.CallExpression, position: int) -> tuple[ir.Expr, ir.Const]:
         """Return (the fields as one number, their bytes) of an optional argument."""
         if len(call.args) <= position:
             return ir.Const(0), ir.Const(0)
@@ -178,7 +178,7 @@ class Mirror(_Emitter):
     def __init__(self, gress: Gress, instance: p4.Instantiation, scope: dict[str, Binding]) -> None:
         super().__init__(gress, instance)
 
-    def call(self, body: Body, method: str, call: p4.Call) -> Typed | None:
+    def call(self, body: Body, method: str, call: p4.CallExpression) -> Typed | None:
         if method != "emit":
             return super().call(body, method, call)
         data, size = self.packed(body, call, 1)
@@ -190,7 +190,7 @@ class Resubmit(_Emitter):
     def __init__(self, gress: Gress, instance: p4.Instantiation, scope: dict[str, Binding]) -> None:
         super().__init__(gress, instance)
 
-    def call(self, body: Body, method: str, call: p4.Call) -> Typed | None:
+    def call(self, body: Body, method: str, call: p4.CallExpression) -> Typed | None:
         if method != "emit":
             return super().call(body, method, call)
         data, size = self.packed(body, call, 0)
@@ -203,12 +203,12 @@ class Resubmit(_Emitter):
         return None
 
 
-class Digest(Extern):
+class DigestExtern(Extern):
     def __init__(self, gress: Gress, instance: p4.Instantiation, scope: dict[str, Binding]) -> None:
         super().__init__(gress, instance)
         gress.digests[self.name] = ()
 
-    def call(self, body: Body, method: str, call: p4.Call) -> Typed | None:
+    def call(self, body: Body, method: str, call: p4.CallExpression) -> Typed | None:
         if method != "pack":
             return super().call(body, method, call)
         fields = body.fields(call.args[0])
@@ -217,10 +217,10 @@ class Digest(Extern):
         return None
 
 
-class PacketOut(Extern):
+class PacketOutExtern(Extern):
     """The deparser's packet: ``emit`` of a header, or of all headers of a struct."""
 
-    def call(self, body: Body, method: str, call: p4.Call) -> Typed | None:
+    def call(self, body: Body, method: str, call: p4.CallExpression) -> Typed | None:
         if method != "emit":
             return super().call(body, method, call)
         for header in headers(body.place(call.args[0])):
@@ -229,14 +229,14 @@ class PacketOut(Extern):
 
 
 EXTERNS = {
-    "Checksum": Checksum,
-    "Counter": Counter,
+    "Checksum": ResidualChecksum,
+    "Counter": CounterExtern,
     "CRCPolynomial": CrcPolynomial,
-    "Digest": Digest,
+    "Digest": DigestExtern,
     "DirectCounter": DirectCounter,
     "DirectMeter": DirectMeter,
     "Hash": Hash,
-    "Meter": Meter,
+    "Meter": MeterExtern,
     "Mirror": Mirror,
     "Random": Random,
     "Register": Register,

@@ -26,7 +26,7 @@ class Gress:
     """
 
     side: Side
-    text: p4.Text
+    text: p4.ProgramSource
     chip: Chip
     program: ir.Program
     storage: Storage

@@ -16,7 +16,7 @@ from lanesum_switch.compiler.refusal import typed_refusal
 from lanesum_switch.tna import syntax as p4
 from lanesum_switch.tna.body import Binding
 from lanesum_switch.tna.controls import Control
-from lanesum_switch.tna.externs import PacketOut, instantiate
+from lanesum_switch.tna.externs import PacketOutExtern, instantiate
 from lanesum_switch.tna.gress import Gress, Side
 from lanesum_switch.tna.parse import parse
 from lanesum_switch.tna.parsers import packet_in, translate_parser
@@ -105,7 +105,7 @@ def load_text(config: bytes) -> TnaProgram:
         return _translate(parse(decoded))
 
 
-def _translate(text: p4.Text) -> TnaProgram:
+def _translate(text: p4.ProgramSource) -> TnaProgram:
     chip = chip_of(text.architecture)
     blocks = _pipeline(text)
     return TnaProgram(
@@ -113,7 +113,7 @@ def _translate(text: p4.Text) -> TnaProgram:
     )
 
 
-def _pipeline(text: p4.Text) -> list[p4.Block]:
+def _pipeline(text: p4.ProgramSource) -> list[p4.BlockDeclaration]:
     """Return the six blocks of the pipeline that ``main`` runs in all pipes."""
     main = text.instances.get("main")
     if main is None or main.type.name != "Switch" or len(main.args) != 1:
@@ -121,20 +121,22 @@ def _pipeline(text: p4.Text) -> list[p4.Block]:
     first = main.args[0]
     pipeline = text.instances.get(first.name) if isinstance(first, p4.Path) else None
     args = pipeline.args if pipeline is not None else ()
-    names = [arg.function.name for arg in args if isinstance(arg, p4.Call) and isinstance(arg.function, p4.Path)]
+    names = [
+        arg.function.name for arg in args if isinstance(arg, p4.CallExpression) and isinstance(arg.function, p4.Path)
+    ]
     if pipeline is None or pipeline.type.name != "Pipeline" or len(names) != 2 * _BLOCKS:
         raise UnsupportedProgramError("Unsupported: a pipeline that is not Pipeline of six blocks.")
     return [text.blocks[name] for name in names]
 
 
-def _half(side: Side, text: p4.Text, chip: Chip, blocks: list[p4.Block]) -> Half:
+def _half(side: Side, text: p4.ProgramSource, chip: Chip, blocks: list[p4.BlockDeclaration]) -> Half:
     program = ir.Program(f"{side}")
     program.errors = dict(_ERRORS)
     storage = Storage(text, program)
     gress = Gress(side, text, chip, program, storage)
     for name in _INTRINSIC[side]:
         if name in text.records:
-            gress.intrinsic[name] = storage.declare(name, p4.Named(name))
+            gress.intrinsic[name] = storage.declare(name, p4.NamedType(name))
     deparser = FOR_DEPARSER.format(side)
     outputs = [_field(gress, deparser, "drop_ctl")]
     if side == "ingress":
@@ -170,7 +172,7 @@ def _field(gress: Gress, name: str, field: str) -> ir.FieldRef:
     return leaf.expr
 
 
-def _control(gress: Gress, block: p4.Block, shared: dict[str, Binding]) -> ir.Pipeline:
+def _control(gress: Gress, block: p4.BlockDeclaration, shared: dict[str, Binding]) -> ir.Pipeline:
     scope = _scope(gress, block, shared)
     for variable in block.variables:
         scope[variable.name] = gress.storage.declare(f"{block.name}.{variable.name}", variable.type)
@@ -184,16 +186,18 @@ def _instances(gress: Gress, instances: list[p4.Instantiation], scope: dict[str,
             scope[instance.name] = instantiate(gress, instance, scope)
 
 
-def _scope(gress: Gress, block: p4.Block, shared: dict[str, Binding]) -> dict[str, Binding]:
+def _scope(gress: Gress, block: p4.BlockDeclaration, shared: dict[str, Binding]) -> dict[str, Binding]:
     """Return the variables of a block's parameters: all blocks of a side share headers and metadata."""
     scope = dict(shared)
     own = iter(("hdr", "md"))
     for param in block.params:
-        kind = param.type.name if isinstance(param.type, p4.Named) else ""
+        kind = param.type.name if isinstance(param.type, p4.NamedType) else ""
         if kind == "packet_in":
             scope[param.name] = packet_in(gress, param.name)
         elif kind == "packet_out":
-            scope[param.name] = PacketOut(gress, p4.Instantiation(p4.Named(kind), (), param.name, param.name, (), 0))
+            scope[param.name] = PacketOutExtern(
+                gress, p4.Instantiation(p4.NamedType(kind), (), param.name, param.name, (), 0)
+            )
         elif kind in gress.intrinsic:
             scope[param.name] = gress.intrinsic[kind]
         else:

@@ -13,7 +13,7 @@ from lanesum_switch.tna import syntax as p4
 from lanesum_switch.tna.statements import Annotations, StatementReader
 
 
-def parse(text: str) -> p4.Text:
+def parse(text: str) -> p4.ProgramSource:
     """Parse a program. Raises InvalidArgumentError with the line of invalid text."""
     return _Program(text).read()
 
@@ -21,9 +21,9 @@ def parse(text: str) -> p4.Text:
 class _Program(StatementReader):
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        self.program = p4.Text()
+        self.program = p4.ProgramSource()
 
-    def read(self) -> p4.Text:
+    def read(self) -> p4.ProgramSource:
         while self.token.kind != "end":
             self._declaration()
         return self.program
@@ -143,7 +143,7 @@ class _Program(StatementReader):
         if self.tokens[self.at + 1].text == "<":  # a type of the architecture
             self._skip_to_semicolon()
             return
-        block = p4.Block(kind, self.name(), self._parameters())
+        block = p4.BlockDeclaration(kind, self.name(), self._parameters())
         if self.accept(";"):
             return
         self.expect("{")
@@ -151,7 +151,7 @@ class _Program(StatementReader):
             self._local(block)
         self.program.blocks[block.name] = block
 
-    def _local(self, block: p4.Block) -> None:
+    def _local(self, block: p4.BlockDeclaration) -> None:
         annotations = self.annotations()
         word = self.token.text
         if word == "action":
@@ -174,7 +174,7 @@ class _Program(StatementReader):
     def _instantiation(self, annotations: Annotations) -> p4.Instantiation:
         line = self.token.line
         kind = self.type()
-        if not isinstance(kind, p4.Named):
+        if not isinstance(kind, p4.NamedType):
             self.fail("a declaration")
         self.expect("(")
         args = tuple(self.many(self.expression, ")"))
@@ -189,19 +189,19 @@ class _Program(StatementReader):
         self.expect(";")
         return p4.Instantiation(kind, args, name, annotations.control_name(name), tuple(functions), line)
 
-    def _action(self, annotations: Annotations) -> p4.Action:
+    def _action(self, annotations: Annotations) -> p4.ActionDeclaration:
         line = self.take().line
         name = self.name()
-        return p4.Action(name, annotations.control_name(name), self._parameters(), self.body(), line)
+        return p4.ActionDeclaration(name, annotations.control_name(name), self._parameters(), self.body(), line)
 
     # Tables
 
-    def _table(self, annotations: Annotations) -> p4.Table:
+    def _table(self, annotations: Annotations) -> p4.TableDeclaration:
         line = self.take().line
         name = self.name()
         keys: list[p4.Key] = []
         actions: list[p4.ActionRef] = []
-        entries: list[p4.Entry] = []
+        entries: list[p4.EntryDeclaration] = []
         has_entries = entries_const = False
         properties: dict[str, p4.Property] = {}
         self.expect("{")
@@ -226,7 +226,7 @@ class _Program(StatementReader):
             else:
                 properties[word] = p4.Property(self.expression(), const)
                 self.expect(";")
-        return p4.Table(
+        return p4.TableDeclaration(
             name, annotations.control_name(name), tuple(keys), tuple(actions), tuple(entries), has_entries,
             entries_const, properties, line,
         )  # fmt: skip
@@ -250,7 +250,7 @@ class _Program(StatementReader):
         self.expect(";")
         return p4.ActionRef(name, tuple(annotations.names))
 
-    def _entry(self) -> p4.Entry:
+    def _entry(self) -> p4.EntryDeclaration:
         self.accept("const")
         priority = None
         if self.is_at("priority"):
@@ -263,13 +263,13 @@ class _Program(StatementReader):
         action = self.expression()
         self.annotations()
         self.expect(";")
-        if not isinstance(action, p4.Call):
-            action = p4.Call(action, (), ())
-        return p4.Entry(keys, action, priority)
+        if not isinstance(action, p4.CallExpression):
+            action = p4.CallExpression(action, (), ())
+        return p4.EntryDeclaration(keys, action, priority)
 
     # Parser states
 
-    def _state(self) -> p4.State:
+    def _state(self) -> p4.StateDeclaration:
         line = self.take().line
         name = self.name()
         self.expect("{")
@@ -277,21 +277,21 @@ class _Program(StatementReader):
         while not self.is_at("transition", "}"):
             body += self.statement()
         if self.accept("}"):
-            return p4.State(name, tuple(body), (), (p4.Transition((), "reject"),), line)
+            return p4.StateDeclaration(name, tuple(body), (), (p4.TransitionStatement((), "reject"),), line)
         self.take()
         if not self.accept("select"):
             target = self.name()
             self.expect(";")
             self.expect("}")
-            return p4.State(name, tuple(body), (), (p4.Transition((), target),), line)
+            return p4.StateDeclaration(name, tuple(body), (), (p4.TransitionStatement((), target),), line)
         self.expect("(")
         subjects = tuple(self.many(self.expression, ")"))
         self.expect("{")
-        cases: list[p4.Transition] = []
+        cases: list[p4.TransitionStatement] = []
         while not self.accept("}"):
             keys = self.key_sets()
             self.expect(":")
-            cases.append(p4.Transition(keys, self.name()))
+            cases.append(p4.TransitionStatement(keys, self.name()))
             self.expect(";")
         self.expect("}")
-        return p4.State(name, tuple(body), subjects, tuple(cases), line)
+        return p4.StateDeclaration(name, tuple(body), subjects, tuple(cases), line)

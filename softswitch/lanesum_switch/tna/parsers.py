@@ -14,7 +14,7 @@ from lanesum_switch.tna import syntax as p4
 from lanesum_switch.tna import values
 from lanesum_switch.tna.body import Binding, Body, Extern
 from lanesum_switch.tna.gress import Gress
-from lanesum_switch.tna.residuals import Checksum
+from lanesum_switch.tna.residuals import ResidualChecksum
 from lanesum_switch.tna.storage import HeaderVar, Leaf, StructVar, leaves
 from lanesum_switch.tna.values import Typed
 
@@ -24,7 +24,7 @@ _REJECT = "reject"
 class PacketIn(Extern):
     """The parser's packet; ``_State`` translates its operations."""
 
-    def call(self, body: Body, method: str, call: p4.Call) -> Typed | None:
+    def call(self, body: Body, method: str, call: p4.CallExpression) -> Typed | None:
         if not isinstance(body, _State):
             return super().call(body, method, call)
         match method:
@@ -56,23 +56,23 @@ class _State(Body):
         if op == "assign":
             self.ops.append(ir.SetField(args[0], args[1]))
         else:
-            self.ops.append(ir.Call(ir.Primitive(op, args, self.where)))
+            self.ops.append(ir.PrimitiveCall(ir.Primitive(op, args, self.where)))
 
     def statement(self, found: p4.Statement) -> None:
         match found:
-            case p4.If() | p4.Exit() | p4.Switch() | p4.Return():
+            case p4.If() | p4.Exit() | p4.SwitchStatement() | p4.Return():
                 raise self.unsupported(f"statement {type(found).__name__} in a parser", getattr(found, "line", 0))
-            case p4.Assignment(target, p4.Call(p4.Member(p4.Path(name), "lookahead"), kinds, ()), _) if (
-                isinstance(self.scope.get(name), PacketIn) and self.gress.storage.record(kinds[0]) is not None
-            ):
+            case p4.AssignmentStatement(
+                target, p4.CallExpression(p4.MemberExpression(p4.Path(name), "lookahead"), kinds, ()), _
+            ) if isinstance(self.scope.get(name), PacketIn) and self.gress.storage.record(kinds[0]) is not None:
                 self._look_whole(target)
-            case p4.Assignment(target, p4.Call(p4.Member(p4.Path(name), "get"), (), ()), _) if isinstance(
-                checksum := self.scope.get(name), Checksum
-            ):
+            case p4.AssignmentStatement(
+                target, p4.CallExpression(p4.MemberExpression(p4.Path(name), "get"), (), ()), _
+            ) if isinstance(checksum := self.scope.get(name), ResidualChecksum):
                 place = self.place(target)
                 assert isinstance(place, Leaf)
                 checksum.deposit(self, place)
-            case p4.Assignment(target, p4.Call(p4.Path("port_metadata_unpack"), _, _), _):
+            case p4.AssignmentStatement(target, p4.CallExpression(p4.Path("port_metadata_unpack"), _, _), _):
                 self._look_whole(target)
                 self.advance(ir.Const(8 * self.gress.chip.port_metadata_bytes))
             case _:
@@ -80,9 +80,9 @@ class _State(Body):
 
     def value(self, expr: p4.Expr) -> Typed:
         match expr:
-            case p4.Member(p4.Call(p4.Member(p4.Path(name), "lookahead"), (kind,), ()), member) if (
-                isinstance(self.scope.get(name), PacketIn) and (record := self.gress.storage.record(kind)) is not None
-            ):
+            case p4.MemberExpression(
+                p4.CallExpression(p4.MemberExpression(p4.Path(name), "lookahead"), (kind,), ()), member
+            ) if isinstance(self.scope.get(name), PacketIn) and (record := self.gress.storage.record(kind)) is not None:
                 return self._look_at(record, member)
         return super().value(expr)
 
@@ -101,7 +101,7 @@ class _State(Body):
     def extract(self, header: HeaderVar) -> None:
         self.ops.append(ir.Extract(ir.HeaderRef(header.name), None))
         for residual in self.gress.residuals:
-            assert isinstance(residual, Checksum)
+            assert isinstance(residual, ResidualChecksum)
             residual.extracted(self, header)
 
     def advance(self, bits: ir.Expr) -> None:
@@ -129,7 +129,7 @@ class _State(Body):
             offset += leaf.bits
 
 
-def translate_parser(gress: Gress, block: p4.Block, scope: dict[str, Binding]) -> None:
+def translate_parser(gress: Gress, block: p4.BlockDeclaration, scope: dict[str, Binding]) -> None:
     """Set the program's parser. Raises UnsupportedProgramError."""
     # Residuals must be found before the states that follow them in the packet, in any order of the text.
     states: dict[str, ir.ParserState] = {}
@@ -142,7 +142,7 @@ def translate_parser(gress: Gress, block: p4.Block, scope: dict[str, Binding]) -
     gress.program.parser = ir.Parser("start", states)
 
 
-def _translate(gress: Gress, state: p4.State, scope: dict[str, Binding]) -> ir.ParserState:
+def _translate(gress: Gress, state: p4.StateDeclaration, scope: dict[str, Binding]) -> ir.ParserState:
     body = _State(gress, scope, f"parser state {state.name}")
     body.statements(state.body)
     keys: list[tuple[ir.Expr, int]] = []
@@ -207,4 +207,4 @@ def prefixes(low: int, high: int, bits: int) -> list[tuple[int, int]]:
 
 def packet_in(gress: Gress, name: str) -> PacketIn:
     """Return the packet under its name in the parser."""
-    return PacketIn(gress, p4.Instantiation(p4.Named("packet_in"), (), name, name, (), 0))
+    return PacketIn(gress, p4.Instantiation(p4.NamedType("packet_in"), (), name, name, (), 0))

@@ -127,7 +127,7 @@ class Reader:
         args: tuple[p4.Type, ...] = ()
         if self.accept("<"):
             args = tuple(self.many(self.type, ">"))
-        return p4.Tuple(args) if word == "tuple" else p4.Named(word, args)
+        return p4.Tuple(args) if word == "tuple" else p4.NamedType(word, args)
 
     def at_type(self) -> bool:
         """Return True if the next token is a type keyword, or the name of a declared type."""
@@ -210,7 +210,7 @@ class Reader:
         found = self._primary()
         while True:
             if self.accept("."):
-                found = p4.Member(found, self.name())
+                found = p4.MemberExpression(found, self.name())
             elif self.accept("["):
                 index = self.expression()
                 if self.accept(":"):
@@ -222,7 +222,7 @@ class Reader:
                 self.expect("]")
             elif self.is_at("("):
                 line = self.take().line
-                found = p4.Call(found, (), tuple(self.many(self.expression, ")")), line)
+                found = p4.CallExpression(found, (), tuple(self.many(self.expression, ")")), line)
             elif self.is_at("<"):
                 call = self._generic_call(found)
                 if call is None:
@@ -241,7 +241,7 @@ class Reader:
         except InvalidArgumentError:
             self.at = start
             return None
-        return p4.Call(function, types, tuple(self.many(self.expression, ")")), line)
+        return p4.CallExpression(function, types, tuple(self.many(self.expression, ")")), line)
 
     def _primary(self) -> p4.Expr:
         token = self.token

@@ -64,7 +64,7 @@ class Register(Extern):
         """Note the access of a packet to this register."""
         body.emit("claim_register", ir.Text(self.name), ir.Text(what))
 
-    def call(self, body: Body, method: str, call: p4.Call) -> Typed | None:
+    def call(self, body: Body, method: str, call: p4.CallExpression) -> Typed | None:
         if method not in ("read", "write") or len(self.arrays) != 1:
             return super().call(body, method, call)
         self.claim(body, f"{self.name}.{method}")
@@ -126,7 +126,7 @@ class RegisterAction(Extern):
                 f"{'; '.join(problems)}."
             )
 
-    def call(self, body: Body, method: str, call: p4.Call) -> Typed | None:
+    def call(self, body: Body, method: str, call: p4.CallExpression) -> Typed | None:
         if method != "execute":
             return super().call(body, method, call)
         register, storage = self.register, body.gress.storage
@@ -224,11 +224,11 @@ class _Alu(Body):
                 self.variables[name] = self._zero(kind)
                 if value is not None:
                     self._set(p4.Path(name), self.value(value))
-            case p4.Assignment(p4.Path() | p4.Member() as target, p4.Path() | p4.Member() as source, _) if (
-                not isinstance(self.place(target), Leaf)
-            ):
+            case p4.AssignmentStatement(
+                p4.Path() | p4.MemberExpression() as target, p4.Path() | p4.MemberExpression() as source, _
+            ) if not isinstance(self.place(target), Leaf):
                 self._replace(target, self.place(source))
-            case p4.Assignment(p4.Path() | p4.Member() as target, value, _):
+            case p4.AssignmentStatement(p4.Path() | p4.MemberExpression() as target, value, _):
                 self._set(target, self.value(value))
             case p4.If(condition, then, otherwise, _):
                 self._branch(self.value(condition), then, otherwise)
@@ -250,7 +250,7 @@ class _Alu(Body):
                 if name == self.cell:
                     for member in self.updates:
                         self.updates[member] += 1
-            case p4.Member(p4.Path(name), member) if name in self.variables:
+            case p4.MemberExpression(p4.Path(name), member) if name in self.variables:
                 whole = self.variables[name]
                 assert isinstance(whole, StructVar)
                 self.variables[name] = StructVar(whole.record, {**whole.members, member: place})

@@ -36,7 +36,7 @@ def word_sum(fields: Sequence[Typed]) -> ir.Expr:
     return total
 
 
-class Checksum(Extern):
+class ResidualChecksum(Extern):
     """Checksum of a parser or deparser; ``residual`` is the variable of the sum after ``deposit``."""
 
     def __init__(self, gress: Gress, instance: p4.Instantiation, scope: dict[str, Binding]) -> None:
@@ -45,7 +45,7 @@ class Checksum(Extern):
         self.open = gress.storage.temporary(p4.Bits(1))
         self.residual: Leaf | None = None
 
-    def call(self, body: Body, method: str, call: p4.Call) -> Typed | None:
+    def call(self, body: Body, method: str, call: p4.CallExpression) -> Typed | None:
         match method:
             case "add":
                 self._change(body, "+", body.fields(call.args[0]))
@@ -86,7 +86,7 @@ class Checksum(Extern):
         kept = ir.Op("?", (self.open.expr, self.sum.expr, self.residual.expr))
         body.store(self.residual, Typed(kept, self.residual.type))
 
-    def _update(self, body: Body, call: p4.Call) -> Typed:
+    def _update(self, body: Body, call: p4.CallExpression) -> Typed:
         result = body.gress.storage.temporary(_SUM)
         total = word_sum(body.fields(call.args[0]))
         body.emit("ones_complement", result.expr, total)

@@ -106,8 +106,8 @@ class StatementReader(Reader):
         if self.accept("="):
             value = self.expression()
             self.expect(";")
-            return [p4.Assignment(target, value, token.line)]
-        if not isinstance(target, p4.Call):
+            return [p4.AssignmentStatement(target, value, token.line)]
+        if not isinstance(target, p4.CallExpression):
             self.fail("'='")
         self.expect(";")
         return [p4.CallStatement(target, token.line)]
@@ -121,7 +121,7 @@ class StatementReader(Reader):
         otherwise = tuple(self.statement()) if self.accept("else") else ()
         return p4.If(condition, then, otherwise, line)
 
-    def _switch(self) -> p4.Switch:
+    def _switch(self) -> p4.SwitchStatement:
         line = self.take().line
         self.expect("(")
         subject = self.expression()
@@ -135,4 +135,4 @@ class StatementReader(Reader):
             if self.is_at("{"):
                 cases.append(p4.Case(tuple(labels), self.body()))
                 labels = []
-        return p4.Switch(subject, tuple(cases), line)
+        return p4.SwitchStatement(subject, tuple(cases), line)

@@ -71,7 +71,7 @@ def headers(place: Place) -> list[HeaderVar]:
 class Storage:
     """Resolves the types of one program, and allocates the variables of one gress."""
 
-    def __init__(self, text: p4.Text, program: ir.Program) -> None:
+    def __init__(self, text: p4.ProgramSource, program: ir.Program) -> None:
         self.text = text
         self.program = program
         self._metadata: dict[str, dict[str, ir.FieldType]] = {LOCALS: {}}
@@ -80,7 +80,7 @@ class Storage:
 
     def resolve(self, kind: p4.Type) -> p4.Type:
         """Return a type without typedefs; enumerations become numbers."""
-        while isinstance(kind, p4.Named):
+        while isinstance(kind, p4.NamedType):
             if kind.name in self.text.typedefs:
                 kind = self.text.typedefs[kind.name]
             elif kind.name in self.text.enumerations:
@@ -94,7 +94,7 @@ class Storage:
     def record(self, kind: p4.Type) -> p4.Record | None:
         """Return the struct or header of a type name."""
         resolved = self.resolve(kind)
-        return self.text.records.get(resolved.name) if isinstance(resolved, p4.Named) else None
+        return self.text.records.get(resolved.name) if isinstance(resolved, p4.NamedType) else None
 
     def declare(self, name: str, kind: p4.Type) -> Place:
         """Declare a variable of the given type, under a unique name."""

@@ -26,7 +26,7 @@ class Boolean:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedType:
     """A type by name, with type arguments if it is generic; ``error`` and ``void``, too."""
 
     name: str
@@ -47,7 +47,7 @@ class Stack:
     size: int
 
 
-Type = Bits | Boolean | Named | Tuple | Stack
+Type = Bits | Boolean | NamedType | Tuple | Stack
 
 # Expressions
 
@@ -78,7 +78,7 @@ class Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class MemberExpression:
     base: Expr
     name: str
 
@@ -123,7 +123,7 @@ class Cast:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CallExpression:
     function: Expr
     type_args: tuple[Type, ...]
     args: tuple[Expr, ...]
@@ -167,14 +167,14 @@ Expr = (
     | Truth
     | String
     | Path
-    | Member
+    | MemberExpression
     | Slice
     | Index
     | Unary
     | Binary
     | Conditional
     | Cast
-    | Call
+    | CallExpression
     | ListOf
     | StructOf
     | Anything
@@ -193,7 +193,7 @@ class Variable:
 
 
 @dataclass(frozen=True, slots=True)
-class Assignment:
+class AssignmentStatement:
     target: Expr
     value: Expr
     line: int
@@ -201,7 +201,7 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class CallStatement:
-    call: Call
+    call: CallExpression
     line: int
 
 
@@ -222,7 +222,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Switch:
+class SwitchStatement:
     subject: Expr
     cases: tuple[Case, ...]
     line: int
@@ -239,7 +239,7 @@ class Return:
     line: int
 
 
-Statement = Variable | Assignment | CallStatement | If | Switch | Exit | Return
+Statement = Variable | AssignmentStatement | CallStatement | If | SwitchStatement | Exit | Return
 
 # Declarations
 
@@ -265,7 +265,7 @@ class Function:
 class Instantiation:
     """``name`` in the text; ``control_name`` in the control plane."""
 
-    type: Named
+    type: NamedType
     args: tuple[Expr, ...]
     name: str
     control_name: str
@@ -274,7 +274,7 @@ class Instantiation:
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class ActionDeclaration:
     name: str
     control_name: str
     params: tuple[Parameter, ...]
@@ -296,9 +296,9 @@ class ActionRef:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class EntryDeclaration:
     keys: tuple[Expr, ...]
-    action: Call
+    action: CallExpression
     priority: int | None
 
 
@@ -309,12 +309,12 @@ class Property:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TableDeclaration:
     name: str
     control_name: str
     keys: tuple[Key, ...]
     actions: tuple[ActionRef, ...]
-    entries: tuple[Entry, ...]
+    entries: tuple[EntryDeclaration, ...]
     has_entries: bool
     entries_const: bool
     properties: dict[str, Property]
@@ -322,24 +322,24 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Transition:
+class TransitionStatement:
     keys: tuple[Expr, ...]
     state: str
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class StateDeclaration:
     """``select`` is empty for a direct transition, whose only case has no keys."""
 
     name: str
     body: tuple[Statement, ...]
     select: tuple[Expr, ...]
-    cases: tuple[Transition, ...]
+    cases: tuple[TransitionStatement, ...]
     line: int
 
 
 @dataclass(slots=True)
-class Block:
+class BlockDeclaration:
     """A parser or a control."""
 
     kind: str  # parser or control
@@ -347,9 +347,9 @@ class Block:
     params: tuple[Parameter, ...]
     variables: list[Variable] = field(default_factory=list)
     instances: list[Instantiation] = field(default_factory=list)
-    actions: dict[str, Action] = field(default_factory=dict)
-    tables: dict[str, Table] = field(default_factory=dict)
-    states: dict[str, State] = field(default_factory=dict)
+    actions: dict[str, ActionDeclaration] = field(default_factory=dict)
+    tables: dict[str, TableDeclaration] = field(default_factory=dict)
+    states: dict[str, StateDeclaration] = field(default_factory=dict)
     body: tuple[Statement, ...] = ()
 
 
@@ -372,7 +372,7 @@ class Enumeration:
 
 
 @dataclass(slots=True)
-class Text:
+class ProgramSource:
     """A whole program."""
 
     architecture: str = ""  # TNA or T2NA
@@ -381,6 +381,6 @@ class Text:
     constants: dict[str, Expr] = field(default_factory=dict)
     enumerations: dict[str, Enumeration] = field(default_factory=dict)
     records: dict[str, Record] = field(default_factory=dict)
-    actions: dict[str, Action] = field(default_factory=dict)
-    blocks: dict[str, Block] = field(default_factory=dict)
+    actions: dict[str, ActionDeclaration] = field(default_factory=dict)
+    blocks: dict[str, BlockDeclaration] = field(default_factory=dict)
     instances: dict[str, Instantiation] = field(default_factory=dict)

@@ -22,13 +22,17 @@ _KNOWN = {"default_action", "size", "counters", "meters", "idle_timeout"}
 class Tables:
     """The tables of one control."""
 
-    def __init__(self, gress: Gress, block: p4.Block, scope: dict[str, Binding], actions: dict[str, ir.Action]) -> None:
+    def __init__(
+        self, gress: Gress, block: p4.BlockDeclaration, scope: dict[str, Binding], actions: dict[str, ir.Action]
+    ) -> None:
         self.gress = gress
         self.block = block
         self.scope = scope
         self.actions = actions
 
-    def node(self, table: p4.Table, body: Body, jumps: dict[str, str | None], following: str | None) -> ir.TableNode:
+    def node(
+        self, table: p4.TableDeclaration, body: Body, jumps: dict[str, str | None], following: str | None
+    ) -> ir.TableNode:
         """Return the node that applies a table.
 
         ``body`` gets the computation of keys that are not fields. ``jumps``: successors by name of the action in the
@@ -94,7 +98,7 @@ class Tables:
         return ir.KeyField(key.name, key.kind, source, value.bits, None)
 
     def _called(self, expr: p4.Expr, body: Body) -> tuple[ir.Action, tuple[int, ...]]:
-        called = expr if isinstance(expr, p4.Call) else p4.Call(expr, (), ())
+        called = expr if isinstance(expr, p4.CallExpression) else p4.CallExpression(expr, (), ())
         if not isinstance(called.function, p4.Path) or called.function.name not in self.actions:
             raise UnsupportedProgramError(f"Unsupported: {shown(called.function)} as an action ({body.where}).")
         action, args = self.actions[called.function.name], called.args
@@ -103,7 +107,7 @@ class Tables:
         )
         return action, numbers
 
-    def _counted(self, counter: p4.Property | None, table: p4.Table) -> frozenset[str] | None:
+    def _counted(self, counter: p4.Property | None, table: p4.TableDeclaration) -> frozenset[str] | None:
         """Return the actions that count; None for all."""
         if counter is None:
             return None
@@ -117,7 +121,9 @@ class Tables:
         self.gress.program.meters[name] = replace(self.gress.program.meters[name], binding=table)
         return name
 
-    def _entries(self, table: p4.Table, keys: tuple[ir.KeyField, ...], body: Body) -> tuple[ir.ConstEntry, ...]:
+    def _entries(
+        self, table: p4.TableDeclaration, keys: tuple[ir.KeyField, ...], body: Body
+    ) -> tuple[ir.ConstEntry, ...]:
         found = []
         for number, entry in enumerate(table.entries):
             if len(entry.keys) == 1 and isinstance(entry.keys[0], p4.Anything) and len(keys) > 1:

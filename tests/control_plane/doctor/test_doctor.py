@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from lanesum.doctor import Status, usable
+from lanesum.doctor import Severity, usable
 from lanesum.doctor.finding import ok
 from lanesum.errors import ConfigurationError
 from lanesum.protocol import VERSION
@@ -39,13 +39,13 @@ from tests.control_plane.control_fakes import Site, what
 def test_checks_compiler_on_path_is_ok(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda program: f"/opt/{program}")
     checks = {finding.name: finding for finding in doctor.checks()}
-    assert (checks["p4c"].status, checks["p4c"].what) == (Status.OK, "/opt/p4c-bm2-ss.")
+    assert (checks["p4c"].status, checks["p4c"].what) == (Severity.OK, "/opt/p4c-bm2-ss.")
 
 
 def test_checks_no_compiler_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: None)
     checks = {finding.name: finding for finding in doctor.checks()}
-    assert checks["p4c"].status is Status.NOTE
+    assert checks["p4c"].status is Severity.NOTE
     assert "p4c-bm2-ss is not on PATH" in checks["p4c"].what
 
 
@@ -71,16 +71,16 @@ def sysfs(folder: Path, files: dict[str, str]) -> Path:
 @pytest.mark.parametrize(
     ("governors", "status", "says"),
     [
-        ([], Status.OK, "fixed, or chosen by the hypervisor"),
-        (["performance", "performance"], Status.OK, "2 processors have 'performance'"),
-        (["powersave", "performance"], Status.NOTE, "1 of 2 processors have 'powersave'"),
+        ([], Severity.OK, "fixed, or chosen by the hypervisor"),
+        (["performance", "performance"], Severity.OK, "2 processors have 'performance'"),
+        (["powersave", "performance"], Severity.NOTE, "1 of 2 processors have 'powersave'"),
     ],
 )
-def test_machine_reports_governors(governors: list[str], status: Status, says: str, tmp_path: Path) -> None:
+def test_machine_reports_governors(governors: list[str], status: Severity, says: str, tmp_path: Path) -> None:
     cpus = sysfs(tmp_path, {f"cpu{n}/cpufreq/scaling_governor": name for n, name in enumerate(governors)})
     finding = machine.governor(cpus)
     assert (finding.status, says in finding.what) == (status, True)
-    assert ("cpupower" in finding.next_step) == (status is Status.NOTE)
+    assert ("cpupower" in finding.next_step) == (status is Severity.NOTE)
 
 
 def test_machine_reports_interfaces_that_are_up(tmp_path: Path) -> None:
@@ -102,9 +102,9 @@ def test_machine_reports_interfaces_that_are_up(tmp_path: Path) -> None:
         },
     )
     good, lossy = [finding for finding in machine.checks(net, tmp_path) if finding.name.startswith("if")]
-    assert (good.name, good.status) == ("if0", Status.OK)
+    assert (good.name, good.status) == ("if0", Severity.OK)
     assert good.what == "MTU 9,000, 25,000 Mbit/s, virtual, with a VLAN tag; offloads: none."
-    assert (lossy.name, lossy.status) == ("if2", Status.NOTE)
+    assert (lossy.name, lossy.status) == ("if2", Severity.NOTE)
     assert "no rate" in lossy.what and "rx_dropped 2" in lossy.what and "ethtool -G if2" in lossy.next_step
 
 
@@ -117,32 +117,36 @@ SERVER = {"lost": None, "call_s": 0.001, "jobs": 2, "refused": {"wrong tag": 0},
 @pytest.mark.parametrize(
     ("change", "status", "says"),
     [
-        ({}, Status.OK, "60 of 100 slots are free. Its tables are as desired."),
-        ({"lost": "No answer."}, Status.NOTE, "without a part in jobs: No answer. The server sums."),
-        ({"tables_agree": False}, Status.NOTE, "others than desired"),
-        ({"used": 100}, Status.NOTE, "0 of 100 slots are free. The server sums for new jobs."),
+        ({}, Severity.OK, "60 of 100 slots are free. Its tables are as desired."),
+        ({"lost": "No answer."}, Severity.NOTE, "without a part in jobs: No answer. The server sums."),
+        ({"tables_agree": False}, Severity.NOTE, "others than desired"),
+        ({"used": 100}, Severity.NOTE, "0 of 100 slots are free. The server sums for new jobs."),
     ],
 )
-def test_site_switch_is_reported(change: dict[str, Any], status: Status, says: str) -> None:
+def test_site_switch_is_reported(change: dict[str, Any], status: Severity, says: str) -> None:
     finding = site.about_switch("s1", {**SWITCH, **change})
     assert (finding.name, finding.status) == ("s1", status)
-    assert says in finding.what and bool(finding.next_step) == (status is not Status.OK)
+    assert says in finding.what and bool(finding.next_step) == (status is not Severity.OK)
 
 
 @pytest.mark.parametrize(
     ("change", "status", "says"),
     [
-        ({}, Status.OK, "Answers the controller in 1.0 ms; jobs: 2."),
-        ({"lost": "No answer."}, Status.PROBLEM, "No job can be admitted."),
-        ({"broken": 3}, Status.PROBLEM, "3 datagrams met an error"),
-        ({"call_s": 0.5}, Status.NOTE, "in 500.0 ms"),
-        ({"refused": {"other packet size": 7}}, Status.NOTE, "7 datagrams since its start were of another packet size"),
-        ({"refused": {"impossible bitmap": 1}}, Status.NOTE, "refused as impossible bitmap"),
+        ({}, Severity.OK, "Answers the controller in 1.0 ms; jobs: 2."),
+        ({"lost": "No answer."}, Severity.PROBLEM, "No job can be admitted."),
+        ({"broken": 3}, Severity.PROBLEM, "3 datagrams met an error"),
+        ({"call_s": 0.5}, Severity.NOTE, "in 500.0 ms"),
+        (
+            {"refused": {"other packet size": 7}},
+            Severity.NOTE,
+            "7 datagrams since its start were of another packet size",
+        ),
+        ({"refused": {"impossible bitmap": 1}}, Severity.NOTE, "refused as impossible bitmap"),
     ],
 )
-def test_site_server_is_reported(change: dict[str, Any], status: Status, says: str) -> None:
+def test_site_server_is_reported(change: dict[str, Any], status: Severity, says: str) -> None:
     *_, finding = site.about_server("server", {**SERVER, **change})
-    assert (finding.status, bool(finding.next_step)) == (status, status is not Status.OK)
+    assert (finding.status, bool(finding.next_step)) == (status, status is not Severity.OK)
     assert says in finding.what
 
 
@@ -152,9 +156,9 @@ def test_site_server_reasons_are_those_of_the_server() -> None:
 
 @pytest.mark.parametrize(
     ("version", "protocol", "status"),
-    [(None, VERSION, Status.OK), ("0.0.1", VERSION, Status.NOTE), (None, VERSION + 1, Status.PROBLEM)],
+    [(None, VERSION, Severity.OK), ("0.0.1", VERSION, Severity.NOTE), (None, VERSION + 1, Severity.PROBLEM)],
 )
-def test_site_versions_are_compared(version: str | None, protocol: int, status: Status) -> None:
+def test_site_versions_are_compared(version: str | None, protocol: int, status: Severity) -> None:
     there = version or importlib.metadata.version("lanesum")
     finding = site.version("c:1", {"version": there, "protocol": protocol})
     assert finding.status is status
@@ -174,11 +178,11 @@ def test_hops_report_place_size_and_round_trip(monkeypatch: pytest.MonkeyPatch) 
     examined = {"addresses": {"server": ["127.0.0.1", 1]}, "hosts": HOSTS, "switches": {}, "packet_bytes": 316}
     place, size, trip = hops.checks(examined)
     assert place == ok("this machine", "w2 (127.0.0.1, MAC 02:00:0a:13:00:02), at port 2 of s1.")
-    assert size.status is Status.OK and "packets have 316" in size.what
+    assert size.status is Severity.OK and "packets have 316" in size.what
     assert "10 of 10 echo requests answered" in trip.what or "Cannot send" in trip.what
-    large = next(one for one in hops.checks({**examined, "packet_bytes": 1 << 20}) if one.status is Status.PROBLEM)
+    large = next(one for one in hops.checks({**examined, "packet_bytes": 1 << 20}) if one.status is Severity.PROBLEM)
     assert "workers refuse to start" in large.what and "ip link set" in large.next_step
-    assert hops.place("10.9.9.9", examined).status is Status.NOTE
+    assert hops.place("10.9.9.9", examined).status is Severity.NOTE
     assert "on loopback" in hops.place("127.0.0.2", examined).what
     both = {**examined, "addresses": {"server": ["127.0.0.1", 1], "server2": ["127.0.0.1", 2]}}
     assert [one.name for one in hops.checks(both)].count("this machine") == 1
@@ -190,11 +194,11 @@ def test_hops_without_route_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(hops, "path_mtu", refuse)
     (finding,) = hops.checks({"addresses": {"server": ["127.0.0.1", 1]}, "hosts": {}, "switches": {}})
-    assert (finding.status, finding.what) == (Status.PROBLEM, "No route to 127.0.0.1: Network is unreachable.")
+    assert (finding.status, finding.what) == (Severity.PROBLEM, "No route to 127.0.0.1: Network is unreachable.")
 
 
-@pytest.mark.parametrize(("answered", "status"), [(10, Status.OK), (9, Status.NOTE), (0, Status.NOTE)])
-def test_hops_loss_is_reported(answered: int, status: Status, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("answered", "status"), [(10, Severity.OK), (9, Severity.NOTE), (0, Severity.NOTE)])
+def test_hops_loss_is_reported(answered: int, status: Severity, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(echo, "probe", lambda ip, _bytes: echo.Answers(10, {ip: [0.001] * answered}))
     assert hops.round_trip("server", "10.0.0.1", 316).status is status
 
@@ -202,7 +206,7 @@ def test_hops_loss_is_reported(answered: int, status: Status, monkeypatch: pytes
 def test_hops_first_hop_is_told_by_its_mac(tmp_path: Path) -> None:
     arp = tmp_path / "arp"
     head = "IP address       HW type     Flags       HW address            Mask     Device\n"
-    for mac, status in (("02:00:00:00:ff:ff", Status.OK), ("52:54:00:00:00:01", Status.NOTE)):
+    for mac, status in (("02:00:00:00:ff:ff", Severity.OK), ("52:54:00:00:00:01", Severity.NOTE)):
         arp.write_text(f"{head}10.19.0.100      0x1         0x2         {mac}     *        eth0\n")
         assert hops.first_hop("server", "10.19.0.100", arp).status is status
     assert "no ARP entry" in hops.first_hop("server", "10.19.0.101", arp).what
@@ -250,15 +254,15 @@ MOVED = {
 @pytest.mark.parametrize(
     ("change", "status", "says", "step"),
     [
-        ({}, Status.OK, "s1 sums for it", ""),
-        ({"joined": ["w1"]}, Status.PROBLEM, "w2 of 2 workers have not joined", "lanesum job leave"),
-        ({"moved": MOVED, "placement": {}}, Status.NOTE, "in place of s1 since 2026-01-02T03:04:05+00:00", "codec"),
-        ({"placement": {}}, Status.NOTE, "The controller has no switch", "--switch"),
-        ({"placement": {"s1": {"slots": 16, "shared": False}}}, Status.NOTE, "16 of its 64 slots", "resize train 16"),
-        ({"placement": {"s1": {"slots": 64, "shared": True}}}, Status.NOTE, "shared pool only", "--quota"),
+        ({}, Severity.OK, "s1 sums for it", ""),
+        ({"joined": ["w1"]}, Severity.PROBLEM, "w2 of 2 workers have not joined", "lanesum job leave"),
+        ({"moved": MOVED, "placement": {}}, Severity.NOTE, "in place of s1 since 2026-01-02T03:04:05+00:00", "codec"),
+        ({"placement": {}}, Severity.NOTE, "The controller has no switch", "--switch"),
+        ({"placement": {"s1": {"slots": 16, "shared": False}}}, Severity.NOTE, "16 of its 64 slots", "resize train 16"),
+        ({"placement": {"s1": {"slots": 64, "shared": True}}}, Severity.NOTE, "shared pool only", "--quota"),
     ],
 )
-def test_job_reasons_are_named(change: dict[str, Any], status: Status, says: str, step: str) -> None:
+def test_job_reasons_are_named(change: dict[str, Any], status: Severity, says: str, step: str) -> None:
     (finding,) = job_reasons.checks({**JOB, **change}, {"workers": [WORKER]}, {"servers": {"server": SERVER}}, [])
     assert (finding.name, finding.status) == ("job train", status)
     assert says in finding.what and step in finding.next_step
@@ -267,14 +271,14 @@ def test_job_reasons_are_named(change: dict[str, Any], status: Status, says: str
 @pytest.mark.parametrize(
     ("change", "status", "says"),
     [
-        ({"state": "lost"}, Status.PROBLEM, "Worker w1 is gone (lost)."),
-        ({"straggler": True}, Status.NOTE, "other workers wait for w1"),
-        ({"lost_share": 0.02}, Status.NOTE, "2.0% of the packets of w1 were lost"),
-        ({"marks_per_s": 12.0}, Status.NOTE, "w1 gets 12 congestion marks a second"),
-        ({"server_share": 0.25}, Status.NOTE, "The server completes 25% of the results of w1"),
+        ({"state": "lost"}, Severity.PROBLEM, "Worker w1 is gone (lost)."),
+        ({"straggler": True}, Severity.NOTE, "other workers wait for w1"),
+        ({"lost_share": 0.02}, Severity.NOTE, "2.0% of the packets of w1 were lost"),
+        ({"marks_per_s": 12.0}, Severity.NOTE, "w1 gets 12 congestion marks a second"),
+        ({"server_share": 0.25}, Severity.NOTE, "The server completes 25% of the results of w1"),
     ],
 )
-def test_job_reasons_of_workers_are_named(change: dict[str, Any], status: Status, says: str) -> None:
+def test_job_reasons_of_workers_are_named(change: dict[str, Any], status: Severity, says: str) -> None:
     (finding,) = job_reasons.workers_in_trouble("train", {"workers": [{**WORKER, **change}]})
     assert finding.status is status and says in finding.what and finding.next_step
 
@@ -282,7 +286,7 @@ def test_job_reasons_of_workers_are_named(change: dict[str, Any], status: Status
 def test_job_reasons_of_an_ended_job_are_one() -> None:
     workers = [{**WORKER, "host": host, "state": "left"} for host in ("w1", "w2")]
     (finding,) = job_reasons.workers_in_trouble("train", {"workers": workers})
-    assert (finding.status, finding.what) == (Status.NOTE, "All 2 workers have left: the job has ended.")
+    assert (finding.status, finding.what) == (Severity.NOTE, "All 2 workers have left: the job has ended.")
 
 
 def test_job_reasons_of_every_cause_have_a_step() -> None:
@@ -341,11 +345,11 @@ def test_examination_leaves_news_of_switches_to_the_monitor() -> None:
 
 
 def test_builds_that_differ_from_manifest_are_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert doctor.builds().status is Status.OK
+    assert doctor.builds().status is Severity.OK
     monkeypatch.setattr(resources, "directory", lambda _name: tmp_path)
     assert "cannot be read" in doctor.builds().what
     (tmp_path / "a.json").write_text("{}")
     manifest = {"outputs": {"a.json": "0" * 64, "test/missing.json": "0" * 64}}
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
     finding = doctor.builds()
-    assert finding.status is Status.PROBLEM and finding.what.startswith("a.json is not the file")
+    assert finding.status is Severity.PROBLEM and finding.what.startswith("a.json is not the file")

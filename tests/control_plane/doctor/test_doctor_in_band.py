@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bmv2_tests.target import Clock
-from lanesum.doctor.finding import Status
+from lanesum.doctor.finding import Severity
 from lanesum_control.controller.controller import Controller
 from lanesum_control.doctor import echo, hops, in_band
 from lanesum_control.planner.network import Network
@@ -102,7 +102,7 @@ def racks(monkeypatch: pytest.MonkeyPatch) -> Racks:
 def test_in_band_probes_reach_every_path_switch(racks: Racks) -> None:
     first, second = racks.checks()
     assert (first.name, first.status, second.name, second.status) == (
-        "hop 1 to server", Status.OK, "hop 2 to server", Status.OK,
+        "hop 1 to server", Severity.OK, "hop 2 to server", Severity.OK,
     )  # fmt: skip
     assert first.what == (
         "s1, in at port 1 and out at port 5: 10 of 10 requests arrived; no RTT, as it reports no expired packets."
@@ -127,39 +127,39 @@ def _other_port(racks: Racks) -> None:
 @pytest.mark.parametrize(
     ("deed", "status", "says", "step"),
     [
-        (_cut, Status.NOTE, "no switch counted one: the link between s1 and s0 is down", "ip -s link"),
-        (_tagged, Status.PROBLEM, "s1 drops packets with a VLAN tag", "untagged"),
-        (_other_port, Status.PROBLEM, "s1 drops packets from another port than the topology has", "Move the cable"),
+        (_cut, Severity.NOTE, "no switch counted one: the link between s1 and s0 is down", "ip -s link"),
+        (_tagged, Severity.PROBLEM, "s1 drops packets with a VLAN tag", "untagged"),
+        (_other_port, Severity.PROBLEM, "s1 drops packets from another port than the topology has", "Move the cable"),
     ],
 )
 def test_in_band_first_hop_that_fails_is_named(
-    racks: Racks, deed: Callable[[Racks], None], status: Status, says: str, step: str
+    racks: Racks, deed: Callable[[Racks], None], status: Severity, says: str, step: str
 ) -> None:
     deed(racks)
     *before, found = racks.checks()
-    assert all(one.status is Status.OK for one in before)
+    assert all(one.status is Severity.OK for one in before)
     assert (found.status, says in found.what, step in found.next_step) == (status, True, True), found
 
 
 @pytest.mark.parametrize(
     ("grown", "times", "status", "says", "goes_on"),
     [
-        ({"s1": {"drop_expired": 7}}, {}, Status.NOTE, "The link between s0 and s1 loses packets", True),
-        ({}, {"10.0.0.1": [0.001] * 10}, Status.OK, "10 of 10 requests arrived", True),
-        ({}, {}, Status.NOTE, "does not read its counters", True),
-        ({"s1": {}, "s2": {"drop_expired": 10}}, {}, Status.PROBLEM, "They went to s2", False),
-        ({"s1": {}, "s0": {"drop_no_route": 10}}, {}, Status.PROBLEM, "s0 drops packets without a route", False),
+        ({"s1": {"drop_expired": 7}}, {}, Severity.NOTE, "The link between s0 and s1 loses packets", True),
+        ({}, {"10.0.0.1": [0.001] * 10}, Severity.OK, "10 of 10 requests arrived", True),
+        ({}, {}, Severity.NOTE, "does not read its counters", True),
+        ({"s1": {}, "s2": {"drop_expired": 10}}, {}, Severity.PROBLEM, "They went to s2", False),
+        ({"s1": {}, "s0": {"drop_no_route": 10}}, {}, Severity.PROBLEM, "s0 drops packets without a route", False),
     ],
 )
 def test_in_band_outcomes_of_a_hop(
-    grown: Any, times: dict[str, list[float]], status: Status, says: str, goes_on: bool
+    grown: Any, times: dict[str, list[float]], status: Severity, says: str, goes_on: bool
 ) -> None:
     route = [in_band.Hop("s0", 1, 2), in_band.Hop("s1", 1, 5)]
     finding, onward = in_band.about_hop(
         "hop 2", route[1], "s0", route, echo.Answers(10, times), grown, {"ip": "10.0.0.1"}
     )
     assert (finding.status, says in finding.what, onward) == (status, True, goes_on), finding
-    assert bool(finding.next_step) == (status is not Status.OK)
+    assert bool(finding.next_step) == (status is not Severity.OK)
 
 
 def test_in_band_drops_are_decisions_of_a_switch() -> None:

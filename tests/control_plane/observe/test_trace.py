@@ -22,9 +22,9 @@ from lanesum.errors import ConfigurationError
 from lanesum.joining import join
 from lanesum.keep_alive import KeepAlive
 from lanesum.rpc import controller as rpc
-from lanesum.rpc.json_grpc import Stream
+from lanesum.rpc.json_grpc import ReplyStream
 from lanesum.session import Session
-from lanesum.session.phases import Phases
+from lanesum.session.phases import SessionPhases
 from lanesum.transport.ticket import JobTicket
 from lanesum_control.controller.controller import Controller
 from lanesum_control.errors import AdmissionError
@@ -170,7 +170,7 @@ def test_trace_of_workers_is_ordered_on_one_clock(tmp_path: Path) -> None:
 
 
 def test_nothing_is_recorded_without_a_trace() -> None:
-    phases = Phases()
+    phases = SessionPhases()
     with phases.encode:
         pass
     phases.add_spans(0.0, ROUND)
@@ -178,7 +178,7 @@ def test_nothing_is_recorded_without_a_trace() -> None:
 
 
 def test_spans_read_by_controller_are_those_of_phases() -> None:
-    phases = Phases()
+    phases = SessionPhases()
     names = {one._name for one in vars(phases).values() if hasattr(one, "_name")}
     assert {*SPANS} == names | {ROUND}
 
@@ -192,8 +192,8 @@ def test_trace_of_an_earlier_version_has_no_steps() -> None:
 def test_worker_refuses_a_trace_beyond_the_limits(controller: Controller, seconds: float) -> None:
     controller.admit(request(workers=1))
     keep_alive = KeepAlive(controller.join("a", 0), "127.0.0.1:1")
-    keep_alive._phases = phases = Phases()
-    with Stream("127.0.0.1:1", rpc.SERVICE, rpc.WATCH, {}) as stream:
+    keep_alive._phases = phases = SessionPhases()
+    with ReplyStream("127.0.0.1:1", rpc.SERVICE, rpc.WATCH, {}) as stream:
         keep_alive._trace(stream, seconds)  # a trace would wait, and call
     assert phases.spans is None
 

@@ -25,7 +25,7 @@ from lanesum.keep_alive import KeepAlive, claimant
 from lanesum.rpc import controller as rpc
 from lanesum.rpc import tls
 from lanesum.rpc.caller import UNAUTHENTICATED, Caller, Role
-from lanesum.rpc.json_grpc import RefusedCallError, Stream
+from lanesum.rpc.json_grpc import RefusedCallError, ReplyStream
 from lanesum_control.controller.controller import Controller
 from lanesum_control.controller.service import ControllerService
 from lanesum_control.security import tokens
@@ -403,7 +403,7 @@ def test_watch_ends_once_its_token_is_withdrawn(address: str, files: Path, act_a
         act_as(token)
         ticket = join(controller=address, job=name, worker=0)
         message = {"job": ticket.job, "tag": ticket.tag, "worker": 0, "claimant": claimant()}
-        watches[token] = Stream(address, rpc.SERVICE, rpc.WATCH, message)
+        watches[token] = ReplyStream(address, rpc.SERVICE, rpc.WATCH, message)
     answers = {token: iter(watch) for token, watch in watches.items()}
     for answer in answers.values():
         assert next(answer)["state"] == "ready"

@@ -273,7 +273,10 @@ def test_standby_names_leader_and_serves_when_leading() -> None:
                     rpc.UnreachableError, match=r"It is a standby; the controller at 10\.0\.0\.1:5 leads\. Name all"
                 ):
                     rpc.call(address, method, {})
-            with pytest.raises(json_grpc.StandbyError), json_grpc.Stream(address, rpc.SERVICE, rpc.WATCH, {}) as stream:
+            with (
+                pytest.raises(json_grpc.StandbyError),
+                json_grpc.ReplyStream(address, rpc.SERVICE, rpc.WATCH, {}) as stream,
+            ):
                 next(iter(stream))
             controller = site.start()
             controller.admit(request("a"))

@@ -16,7 +16,7 @@ import pytest
 from lanesum.codecs import Aggregate, Auto, CodecContext, CodecError, RoundGroup, Sketch, SparseCodec, Union
 from lanesum.codecs.sparse.all_reduce import SparseReduction
 from lanesum.codecs.sparse.hashing import cells_of, round_seed
-from lanesum.codecs.sparse.plan import BLOCKS, Method
+from lanesum.codecs.sparse.plan import BLOCKS, SparseMethod
 from lanesum.codecs.sparse.tensor_stats import TensorStats, exponent_for, nonzero_counts, suits, union_counts
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
@@ -112,7 +112,7 @@ def test_dense_vector_is_sent_as_fixed_point(kind: type[Any]) -> None:
     runs = run_rounds(job, rounds)
     assert [words.size for words in runs[1].aggregates] == [98, 100_000]
     choice = job[0].choice("t", 100_000)
-    assert choice.plan.method is Method.DENSE
+    assert choice.plan.method is SparseMethod.DENSE
     assert choice.why.startswith("dense: 100 % of its values")
 
 
@@ -241,7 +241,7 @@ def test_auto_weighs_words_against_round_trips() -> None:
             r"trips\.",
             choice.why,
         )
-    assert chosen == {0: Method.UNION, 1 << 20: Method.SKETCH}
+    assert chosen == {0: SparseMethod.UNION, 1 << 20: SparseMethod.SKETCH}
 
 
 def test_few_values_come_as_they_are() -> None:

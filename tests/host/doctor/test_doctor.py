@@ -18,7 +18,7 @@ import pytest
 
 from lanesum._internal import native
 from lanesum._internal.native import Availability
-from lanesum.doctor import Finding, Status, examine, gpus, software, system, usable
+from lanesum.doctor import Finding, Severity, examine, gpus, software, system, usable
 from lanesum.protocol.spec import VERSION
 from lanesum.transport.constants import DEFAULT_WINDOW
 from lanesum.transport.path_check import buffer_bytes
@@ -49,7 +49,7 @@ def by_name(findings: list[Finding]) -> dict[str, Finding]:
 
 def test_examine_finds_no_problem_here() -> None:
     findings = examine()
-    assert usable(findings), [finding for finding in findings if finding.status is Status.PROBLEM]
+    assert usable(findings), [finding for finding in findings if finding.status is Severity.PROBLEM]
     checks = by_name(findings)
     assert checks["protocol"].what == f"Version {VERSION}."
     assert {"Python", "numpy", "transport", "server", "lane operations", "receive buffer", "UDP GSO"} <= set(checks)
@@ -67,7 +67,7 @@ def test_command_prints_every_check_and_the_verdict() -> None:
 def test_controller_checks_without_their_package_are_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: ())
     (finding,) = examine("127.0.0.1:1")
-    assert (finding.status, finding.next_step) == (Status.PROBLEM, "pip install lanesum-control")
+    assert (finding.status, finding.next_step) == (Severity.PROBLEM, "pip install lanesum-control")
     assert "need lanesum-control, which is not installed" in finding.what
 
 
@@ -116,7 +116,7 @@ def test_implementations_report_native_and_lane_level(monkeypatch: pytest.Monkey
     core: Any = Core
     monkeypatch.setattr(software, "availability", lambda: Availability(core, "The native extension is installed (x)."))
     checks = by_name([*software.implementations(), *software.lanes()])
-    assert {finding.status for finding in checks.values()} == {Status.OK}
+    assert {finding.status for finding in checks.values()} == {Severity.OK}
     assert checks["transport"].what == "Native. The native extension is installed (x)."
     assert "level avx2" in checks["lane operations"].what
 
@@ -125,7 +125,7 @@ def test_lanes_of_old_extension_are_a_problem(monkeypatch: pytest.MonkeyPatch) -
     core: Any = object()
     monkeypatch.setattr(software, "availability", lambda: Availability(core, "The native extension is installed (x)."))
     (finding,) = software.lanes()
-    assert finding.status is Status.PROBLEM
+    assert finding.status is Severity.PROBLEM
     assert "older than lanesum" in finding.what
 
 
@@ -149,7 +149,7 @@ def test_gpus_without_gpu_is_ok(answer: str, status: int, tmp_path: Path, monkey
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     smi(tmp_path, answer, status)
     (finding,) = gpus.gpus()
-    assert finding.status is Status.OK and finding.what.startswith("None found by nvidia-smi")
+    assert finding.status is Severity.OK and finding.what.startswith("None found by nvidia-smi")
 
 
 def test_gpus_reports_capability_and_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,17 +159,17 @@ def test_gpus_reports_capability_and_settings(tmp_path: Path, monkeypatch: pytes
     smi(tmp_path, "NVIDIA H200, 9.0, 570.10\nTesla V100, 7.0, 570.10")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
     good, old = gpus.gpus()
-    assert (good.name, good.status) == ("GPU 0", Status.OK) and good.what.startswith("NVIDIA H200, driver 570.10")
-    assert (old.name, old.status) == ("GPU 1", Status.NOTE)
+    assert (good.name, good.status) == ("GPU 0", Severity.OK) and good.what.startswith("NVIDIA H200, driver 570.10")
+    assert (old.name, old.status) == ("GPU 1", Severity.NOTE)
     assert "7.0; the kernels need 8.0" in old.what and old.next_step == "Set LANESUM_GPU=off."
     monkeypatch.setenv("LANESUM_GPU", "off")
     assert all("copied to the host because of LANESUM_GPU=off" in one.what for one in gpus.gpus())
     monkeypatch.setenv("LANESUM_GPU", "on")
     (wrong,) = gpus.gpus()
-    assert wrong.status is Status.PROBLEM and "LANESUM_GPU='on'" in wrong.what
+    assert wrong.status is Severity.PROBLEM and "LANESUM_GPU='on'" in wrong.what
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "triton" else object())
     (missing,) = gpus.gpus()
-    assert missing.status is Status.NOTE and "triton missing" in missing.what and "[gpu]" in missing.next_step
+    assert missing.status is Severity.NOTE and "triton missing" in missing.what and "[gpu]" in missing.next_step
 
 
 def granting(size: int) -> Callable[..., socket.socket]:
@@ -184,17 +184,17 @@ def test_sockets_compares_buffers_with_windows(monkeypatch: pytest.MonkeyPatch) 
     ticket = JobTicket(job=0, tag=0, worker=0, workers=2, slots=DEFAULT_WINDOW)
     window = buffer_bytes(ticket, DEFAULT_WINDOW)
     for granted, status, says in (
-        (window - 1, Status.PROBLEM, "the default window of 64 packets takes"),
-        (window, Status.NOTE, "windows of 1 workers"),
-        (5 * window, Status.NOTE, "windows of 5 workers"),
-        (40 * window, Status.OK, "windows of 32 workers"),
+        (window - 1, Severity.PROBLEM, "the default window of 64 packets takes"),
+        (window, Severity.NOTE, "windows of 1 workers"),
+        (5 * window, Severity.NOTE, "windows of 5 workers"),
+        (40 * window, Severity.OK, "windows of 32 workers"),
     ):
         monkeypatch.setattr(system, "open_udp_socket", granting(granted))
         checks = by_name(list(system.sockets()))
         for name, setting in (("receive buffer", "net.core.rmem_max"), ("send buffer", "net.core.wmem_max")):
             assert checks[name].status is status
             assert says in checks[name].what
-            assert (f"sysctl -w {setting}=" in checks[name].next_step) == (status is not Status.OK)
+            assert (f"sysctl -w {setting}=" in checks[name].next_step) == (status is not Severity.OK)
 
 
 def test_sockets_that_cannot_open_are_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,7 +203,7 @@ def test_sockets_that_cannot_open_are_a_problem(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(system, "open_udp_socket", refuse)
     (finding,) = system.sockets()
-    assert finding.status is Status.PROBLEM
+    assert finding.status is Severity.PROBLEM
     assert "Cannot assign requested address" in finding.what
 
 
@@ -215,7 +215,7 @@ def test_offload_without_kernel_support_is_a_note(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(socket, "socket", Old)
     findings = list(system.offload())
     assert usable(findings)
-    assert [finding.status for finding in findings] == [Status.NOTE, Status.NOTE]
+    assert [finding.status for finding in findings] == [Severity.NOTE, Severity.NOTE]
     assert "Protocol not available" in findings[0].what
 
 

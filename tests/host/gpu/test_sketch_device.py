@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("triton", reason="needs Triton: pip install 'lanesum[gpu]'")
 from lanesum._internal.native import availability  # noqa: E402
 from lanesum.codecs import Auto, CodecError, ErrorFeedback, Sketch, Union  # noqa: E402
-from lanesum.codecs.sparse.plan import Method  # noqa: E402
+from lanesum.codecs.sparse.plan import SparseMethod  # noqa: E402
 from lanesum.gpu import staging  # noqa: E402
 from lanesum.session import Session  # noqa: E402
 from lanesum_lab.codec_simulation import simulate  # noqa: E402
@@ -67,8 +67,8 @@ def test_rounds_on_device_and_host_are_equal(kind: Any, block: int | None, size:
             sent.append((bits, [words.tobytes() for words in went.aggregates], went.rounds, job[0].state_dict()))
             assert np.asarray(of_first[0]).tobytes() == went.results[1].values.tobytes()
         assert sent[-1] == sent[-2]
-    assert methods >= {Method.UNION} | ({Method.SKETCH} if kind is not Union else set())
-    assert Method.DENSE in methods or kind is Auto  # Auto sends a sketch of all blocks, in one round trip
+    assert methods >= {SparseMethod.UNION} | ({SparseMethod.SKETCH} if kind is not Union else set())
+    assert SparseMethod.DENSE in methods or kind is Auto  # Auto sends a sketch of all blocks, in one round trip
 
 
 @pytest.mark.parametrize("native", ["off", "auto"])

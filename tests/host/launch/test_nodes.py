@@ -8,7 +8,7 @@ import pytest
 
 from lanesum.cli.launch import parser
 from lanesum.errors import ConfigurationError
-from lanesum.launch.nodes import Nodes, first_host
+from lanesum.launch.nodes import LaunchNodes, first_host
 
 SLURM = {
     "SLURM_JOB_NUM_NODES": "3",
@@ -18,8 +18,8 @@ SLURM = {
 }
 
 
-def nodes(*options: str, **variables: str) -> Nodes:
-    return Nodes.of(parser().parse_args([*options, "train.py"]), variables)
+def nodes(*options: str, **variables: str) -> LaunchNodes:
+    return LaunchNodes.of(parser().parse_args([*options, "train.py"]), variables)
 
 
 def test_nodes_without_environment_are_one_machine() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lanesum.launch.run_folder import RunFolder
-from lanesum.launch.status import Status
+from lanesum.launch.status import StatusLine
 
 
 def test_first_failure_is_that_of_the_last_attempt(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_stats_of_vanished_folder_are_dropped(tmp_path: Path) -> None:
 
 def test_status_adds_up_bytes_and_names_savings(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
-    status = Status(folder)
+    status = StatusLine(folder)
     assert status.summary() == ""
     folder.write_stats(0, {})  # a worker without DDP
     assert status.summary() == "1 workers joined the job"
@@ -76,4 +76,4 @@ def test_files_written_incompletely_are_left_out(data: bytes, tmp_path: Path) ->
         (tmp_path / name).write_bytes(data)
     assert folder.stats() == [{"steps": 3, "packets_sent": 2}, {}]
     assert folder.first_failure() is None
-    assert Status(folder).summary().startswith("3 steps")
+    assert StatusLine(folder).summary().startswith("3 steps")

@@ -22,7 +22,7 @@ from lanesum.codecs.kernels import reference
 from lanesum.codecs.kernels.hadamard import hadamard_transform
 from lanesum.codecs.kernels.interface import BlockUnits, Rotation
 from lanesum.codecs.kernels.packing import lane_contribution
-from lanesum.codecs.kernels.philox import Stream, random_words, sign_words
+from lanesum.codecs.kernels.philox import RandomStream, random_words, sign_words
 from lanesum.codecs.kernels.reference import FLOAT32_MAX
 from lanesum_lab.baselines.thc_paper import PaperTHC
 from lanesum_lab.baselines.thc_paper import reference as paper
@@ -58,8 +58,8 @@ def alike(level: Any, name: str, arguments: tuple[Any, ...], *results: np.ndarra
 @given(st.integers(0, 200), st.integers(0, 2**64 - 1), st.integers(0, 2**24 - 1), st.integers(0, 2**32 - 1))
 def test_random_words(level: Any, count: int, seed: int, worker: int, round_: int) -> None:
     words = np.empty(count, dtype=np.uint32)
-    level.random_words(RandomKey(seed, Stream.ROUNDING, worker, round_, 7), words)
-    expected = random_words(count, seed=seed, stream=Stream.ROUNDING, worker=worker, round=round_, chunk=7)
+    level.random_words(RandomKey(seed, RandomStream.ROUNDING, worker, round_, 7), words)
+    expected = random_words(count, seed=seed, stream=RandomStream.ROUNDING, worker=worker, round=round_, chunk=7)
     assert words.tobytes() == expected.tobytes()
 
 
@@ -158,7 +158,7 @@ def test_every_step_of_a_chunk(level: Any, size: int, length: int, rotation: str
     paper.rotate(values, (1.0, 0.25), how, rotated)
     factor = 20 / np.sqrt(block)
     words = np.empty(length // 8, dtype=np.uint32)
-    key = RandomKey(2**63 + 5, Stream.ROUNDING, 3, 9, 4)
+    key = RandomKey(2**63 + 5, RandomStream.ROUNDING, 3, 9, 4)
     alike(level, "quantize", (rotated, factor, codec.coder._cells, key), words)
     codes, lanes = encoded(codec, size, length)
     counts = (1 + lanes % 8).astype(np.float32)
@@ -183,7 +183,7 @@ def test_every_table(level: Any, parameters: dict[str, Any]) -> None:
     positions = np.linspace(-0.6, 0.6, 4096).astype(np.float32) * codec.granularity
     words = np.empty(positions.size // 8, dtype=np.uint32)
     for round_ in range(3):
-        key = RandomKey(1, Stream.ROUNDING, 0, round_, 0)
+        key = RandomKey(1, RandomStream.ROUNDING, 0, round_, 0)
         for rotated in (positions, np.rint(positions)):
             alike(level, "quantize", (rotated, 1.0, codec.coder._cells, key), words)
 

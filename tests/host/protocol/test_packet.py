@@ -40,7 +40,7 @@ def test_unpack_accepts_any_32_bytes(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("field", spec.HEADER, ids=lambda field: field.name)
-def test_pack_value_beyond_its_field_raises(field: spec.Field) -> None:
+def test_pack_value_beyond_its_field_raises(field: spec.HeaderField) -> None:
     for value in (1 << field.bits, -1):
         with pytest.raises(PacketError, match=rf"{field.name} = {value} does not fit {field.bits} bits"):
             Header(**{field.name: value}).pack()

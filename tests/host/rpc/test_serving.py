@@ -20,7 +20,7 @@ import pytest
 
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.rpc.caller import Caller, Role
-from lanesum.rpc.json_grpc import NoAnswerError, NoConnectionError, RefusedCallError, Stream, call, encode
+from lanesum.rpc.json_grpc import NoAnswerError, NoConnectionError, RefusedCallError, ReplyStream, call, encode
 from lanesum.rpc.limits import Limits
 from lanesum.rpc.serving import JsonService
 from tests.raw_http2 import DATA, RST_STREAM, RawPeer, frame, headers, message
@@ -120,8 +120,8 @@ class Site:
     def call(self, method: str = "Echo", **message: Any) -> dict[str, Any]:
         return call(self.address, SERVICE, method, message, WAIT_S)
 
-    def stream(self, method: str, **message: Any) -> Stream:
-        return Stream(self.address, SERVICE, method, message)
+    def stream(self, method: str, **message: Any) -> ReplyStream:
+        return ReplyStream(self.address, SERVICE, method, message)
 
 
 def patient(**limits: Any) -> Limits:

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from lanesum.gpu.staging import Event, Staging
+from lanesum.gpu.staging import Staging, StreamEvent
 
 LOST = 0x5A5A5A5A  # content of pinned memory before the copy to it
 WAIT_S = 60.0
@@ -75,7 +75,7 @@ class FakeDevice(Staging):
     def _is_inside(self) -> bool:
         return getattr(self._inside, "depth", 0) > 0
 
-    def record_event(self) -> Event:
+    def record_event(self) -> StreamEvent:
         self.note("record event")
         gate = self.gates.pop(0) if self.gates and not self._is_inside() else None
         return FakeEvent(self, gate)
@@ -88,7 +88,7 @@ class FakeDevice(Staging):
         finally:
             self._inside.depth -= 1
 
-    def wait_event(self, event: Event, *tensors: torch.Tensor) -> None:
+    def wait_event(self, event: StreamEvent, *tensors: torch.Tensor) -> None:
         self.note("wait event")
 
     def hand_over(self, *tensors: torch.Tensor) -> None:
@@ -97,7 +97,7 @@ class FakeDevice(Staging):
     def empty_pinned(self, size: int, dtype: torch.dtype) -> torch.Tensor:
         return super().empty_pinned(size, dtype).view(torch.int32).fill_(LOST).view(dtype)
 
-    def copy_to_host(self, source: torch.Tensor, target: torch.Tensor) -> Event:
+    def copy_to_host(self, source: torch.Tensor, target: torch.Tensor) -> StreamEvent:
         assert self._is_inside(), "launched in a stream of the caller"
         self.note("copy to host")
         return FakeCopy(self, lambda: target.copy_(source))

@@ -9,7 +9,7 @@ import shutil
 
 import pytest
 
-from lanesum.doctor import Status
+from lanesum.doctor import Severity
 from lanesum.errors import ConfigurationError
 from lanesum_fabric.tofino.profiles import PROFILES
 from lanesum_lab import targets
@@ -57,6 +57,6 @@ def test_obstacle_without_the_executable_names_it(monkeypatch: pytest.MonkeyPatc
     bmv2 = targets.get("bmv2")
     assert bmv2.obstacle == "simple_switch_grpc is not on PATH"
     finding = bmv2.finding()
-    assert finding is not None and finding.status is Status.NOTE
+    assert finding is not None and finding.status is Severity.NOTE
     assert targets.get("embedded").obstacle == ""
     assert targets.get("embedded").finding() is None

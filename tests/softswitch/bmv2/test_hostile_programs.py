@@ -16,7 +16,7 @@ from lanesum_switch.api import InvalidArgumentError, UnsupportedProgramError
 from lanesum_switch.bmv2.limits import MAX_CELLS
 from lanesum_switch.bmv2.loader import load_program
 from lanesum_switch.compiler.driver import _check_names
-from lanesum_switch.compiler.python_source import MAX_SOURCE, Names, SourceWriter
+from lanesum_switch.compiler.python_source import MAX_SOURCE, BoundNames, SourceWriter
 from lanesum_switch.dataplane import EmbeddedSwitch
 from tests.fuzz.running import run
 from tests.softswitch.bmv2.mutants import BUILD, payloads, places, with_item
@@ -160,7 +160,7 @@ def test_generated_code_with_a_foreign_name_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("hint", ["a.b[0]", "\ufb01eld", "x\u00b2", "\n0 or exit()", "9", "", "x" * 10_000])
 def test_fresh_name_is_an_ascii_identifier(hint: str) -> None:
-    name = Names().fresh(hint)
+    name = BoundNames().fresh(hint)
     assert name.isidentifier() and name.isascii() and len(name) < 100
 
 

@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lanesum_switch.compiler.packed_arithmetic import PackedArithmetic, VectorShape
-from lanesum_switch.compiler.python_source import Names, SourceWriter
+from lanesum_switch.compiler.python_source import BoundNames, SourceWriter
 
 Emit = Callable[[PackedArithmetic, VectorShape], str]
 
 
 def evaluate(emit: Emit, shape: VectorShape, x: list[int], y: list[int]) -> list[int]:
     """Run the code that ``emit`` writes for lanes x and y; return the lanes of the result."""
-    names, writer = Names(), SourceWriter()
+    names, writer = BoundNames(), SourceWriter()
     names.used |= {"x", "y"}
     result = emit(PackedArithmetic(names, writer), shape)
     scope = {**names.bound, "x": shape.pack(x), "y": shape.pack(y)}
@@ -79,7 +79,7 @@ def test_restride_keeps_every_lane(
     top = (1 << shape.bits) - 1
     others = data.draw(st.lists(st.integers(0, top), min_size=stride, max_size=stride))
     full = [word if i == stride - 1 - trailing else others[i] for word in x for i in range(stride)]
-    names, writer = Names(), SourceWriter()
+    names, writer = BoundNames(), SourceWriter()
     names.used.add("x")
     result = PackedArithmetic(names, writer).restride(replace(shape, stride=to), "x", stride, trailing)
     scope = {**names.bound, "x": VectorShape(len(full), shape.bits).pack(full)}

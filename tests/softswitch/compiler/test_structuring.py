@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lanesum_switch.compiler.python_source import SourceWriter
-from lanesum_switch.compiler.structuring import END, Goto, Node, NodeKey, Structurer
+from lanesum_switch.compiler.structuring import END, FlowNode, Goto, NodeKey, Structurer
 
 
 @st.composite
@@ -44,7 +44,7 @@ def walk(graph: list[list[int | None]], choices: list[int]) -> list[int]:
 def test_structured_graph_visits_the_same_nodes(graph: list[list[int | None]], choices: list[int]) -> None:
     writer = SourceWriter()
 
-    def node(number: int) -> Node:
+    def node(number: int) -> FlowNode:
         successors = graph[number]
 
         def emit(goto: Goto) -> None:
@@ -53,9 +53,9 @@ def test_structured_graph_visits_the_same_nodes(graph: list[list[int | None]], c
                 with writer.block(f"{'elif' if i else 'if'} choice == {i}:"):
                     goto(target)
 
-        return Node(list(successors), emit)
+        return FlowNode(list(successors), emit)
 
-    nodes: dict[NodeKey, Node] = {number: node(number) for number in range(len(graph))}
+    nodes: dict[NodeKey, FlowNode] = {number: node(number) for number in range(len(graph))}
     with writer.block("def run():"):
         Structurer(writer, nodes, 0, "goto").write()
         writer.line("return")
@@ -81,7 +81,7 @@ def test_graph_deeper_than_python_indentation_becomes_a_loop() -> None:
     writer = SourceWriter()
     size = 150
 
-    def node(number: int) -> Node:
+    def node(number: int) -> FlowNode:
         following: NodeKey = number + 1 if number + 1 < size else END
 
         def emit(goto: Goto) -> None:
@@ -90,7 +90,7 @@ def test_graph_deeper_than_python_indentation_becomes_a_loop() -> None:
             with writer.block("else:"):
                 goto(END)
 
-        return Node([following, END], emit)
+        return FlowNode([following, END], emit)
 
     with writer.block("def run():"):
         Structurer(writer, {number: node(number) for number in range(size)}, 0, "goto").write()
@@ -109,7 +109,7 @@ def test_graph_deeper_than_python_indentation_becomes_a_loop() -> None:
 def test_endless_loop_raises_loop_limit() -> None:
     writer = SourceWriter()
     with writer.block("def run():"):
-        Structurer(writer, {0: Node([0], lambda goto: goto(0))}, 0, "goto").write()
+        Structurer(writer, {0: FlowNode([0], lambda goto: goto(0))}, 0, "goto").write()
     scope: dict[str, Any] = {"LoopLimit": TimeoutError}
     exec(writer.source(), scope)
     with pytest.raises(TimeoutError):

@@ -11,7 +11,7 @@ import pytest
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.p4runtime.pipeline import PipelineManager
 from lanesum_switch.p4runtime.scheduler import Scheduler
-from lanesum_switch.p4runtime.served import Pipeline
+from lanesum_switch.p4runtime.served import ServedPipeline
 
 from .client import OK, Client, Program, Stream
 from .fake_switch import FakeSwitch
@@ -78,7 +78,7 @@ def manager() -> PipelineManager:
 
 
 @pytest.fixture
-def pipeline(manager: PipelineManager, everything: Program) -> Pipeline:
+def pipeline(manager: PipelineManager, everything: Program) -> ServedPipeline:
     """``everything`` with groups of at most 4 members, without a server."""
     config = everything.config()
     config.p4info.action_profiles[0].max_group_size = 4

@@ -17,13 +17,13 @@ from lanesum_switch.api import InvalidArgumentError, SwitchError, TableFullError
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import profiles
 from lanesum_switch.p4runtime.arbitration import Connection
-from lanesum_switch.p4runtime.devices import Device
+from lanesum_switch.p4runtime.devices import P4RuntimeDevice
 from lanesum_switch.p4runtime.p4info import build_index
 from lanesum_switch.p4runtime.packet_io import PacketIo
 from lanesum_switch.p4runtime.pipeline import PipelineManager
 from lanesum_switch.p4runtime.read import read_entities
 from lanesum_switch.p4runtime.scheduler import Scheduler
-from lanesum_switch.p4runtime.served import Pipeline
+from lanesum_switch.p4runtime.served import ServedPipeline
 from lanesum_switch.p4runtime.service import check_primary
 from lanesum_switch.p4runtime.status import INVALID_ARGUMENT, MAX_DETAILS_BYTES, StatusError, pack_write_errors
 from lanesum_switch.p4runtime.write import write_entity, write_updates
@@ -208,7 +208,7 @@ def drop_default(program: Program) -> Any:
     ],
 )
 def test_write_of_another_code_or_state_says_why(
-    pipeline: Pipeline, everything: Program, message: str, kind: int, builds: list[Build]
+    pipeline: ServedPipeline, everything: Program, message: str, kind: int, builds: list[Build]
 ) -> None:
     *before, last = builds
     for build in before:
@@ -228,7 +228,7 @@ def test_weights_of_a_profile_without_sizes_are_bounded(manager: PipelineManager
 
 
 def test_copies_of_members_of_many_groups_are_bounded(
-    pipeline: Pipeline, everything: Program, monkeypatch: pytest.MonkeyPatch
+    pipeline: ServedPipeline, everything: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(profiles, "MAX_COPIES", 6)
     for number in (1, 2, 3):
@@ -262,7 +262,9 @@ def test_copies_of_members_of_many_groups_are_bounded(
         ("NOT_FOUND: Digest sample_t is not configured: INSERT it first", digest),
     ],
 )
-def test_read_of_wrong_entity_says_why(pipeline: Pipeline, everything: Program, message: str, build: Build) -> None:
+def test_read_of_wrong_entity_says_why(
+    pipeline: ServedPipeline, everything: Program, message: str, build: Build
+) -> None:
     request = p4rt.ReadRequest(entities=[build(everything)])
     with pytest.raises(StatusError, match=f"^{re.escape(message)}"):
         read_entities(pipeline, request, p4rt.ReadResponse())
@@ -346,7 +348,7 @@ def test_program_that_the_switch_refuses_says_why(
 
 def test_device_of_another_id_says_so(everything: Program) -> None:
     with pytest.raises(StatusError, match="This switch is not device 9: check the device id"):
-        Device(9).set_pipeline(Set.VERIFY, everything.config())
+        P4RuntimeDevice(9).set_pipeline(Set.VERIFY, everything.config())
 
 
 def test_entry_of_the_program_alone_cannot_be_read(manager: PipelineManager, initial: Program) -> None:
@@ -373,7 +375,7 @@ def test_action_that_the_p4info_lacks_cannot_be_read(manager: PipelineManager, e
 
 
 def test_write_of_a_backup_names_the_device() -> None:
-    device = Device(7)
+    device = P4RuntimeDevice(7)
     device.arbitration.add(Connection(), 5)
     request = p4rt.WriteRequest(device_id=7)
     request.election_id.low = 4
@@ -381,13 +383,13 @@ def test_write_of_a_backup_names_the_device() -> None:
         check_primary(device, request)
 
 
-def test_write_of_another_atomicity_says_why(pipeline: Pipeline) -> None:
+def test_write_of_another_atomicity_says_why(pipeline: ServedPipeline) -> None:
     request = p4rt.WriteRequest(atomicity=p4rt.WriteRequest.ROLLBACK_ON_ERROR)
     with pytest.raises(StatusError, match="Only CONTINUE_ON_ERROR is supported: nothing was written"):
         write_updates(pipeline, request)
 
 
-def test_packet_out_with_wrong_metadata_says_why(pipeline: Pipeline, small: Program) -> None:
+def test_packet_out_with_wrong_metadata_says_why(pipeline: ServedPipeline, small: Program) -> None:
     packet = p4rt.PacketOut(payload=b"payload")
     packet.metadata.add(metadata_id=9, value=b"\x01")
     with pytest.raises(StatusError, match=r"The packet_out header has no field with id 9, only \[1, 2, 3, 4\]"):

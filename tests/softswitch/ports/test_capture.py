@@ -16,7 +16,7 @@ from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.protocol import UDP_PORT, Flag, Header, Kind, LaneOp, Packet
 from lanesum_switch.cli.capture import job_number
 from lanesum_switch.frames import UdpFrame, ipv4_int
-from lanesum_switch.ports.capture import InterfaceCapture, Selection, split, summary
+from lanesum_switch.ports.capture import InterfaceCapture, PacketSelection, split, summary
 from lanesum_switch.ports.memory import MemoryPort
 from lanesum_switch.ports.pcap import CapturedPort, PcapWriter
 from tests.command_line import invoke
@@ -52,19 +52,19 @@ def records(path: Path) -> list[tuple[int, bytes]]:
 
 def test_selection_by_port_and_job() -> None:
     mine, other = frame(payload(3)), frame(payload(4))
-    assert Selection().packets(mine) == [mine]
-    assert Selection(job=3).packets(mine) == [mine]
-    assert Selection(job=3).packets(other) == []
-    assert Selection(ports=(5,)).packets(mine) == []
-    assert Selection(ports=(40000,)).packets(mine) == [mine]
-    assert Selection(ports=(5, 6)).packets(frame(payload(3), 6)) == [frame(payload(3), 6)]
+    assert PacketSelection().packets(mine) == [mine]
+    assert PacketSelection(job=3).packets(mine) == [mine]
+    assert PacketSelection(job=3).packets(other) == []
+    assert PacketSelection(ports=(5,)).packets(mine) == []
+    assert PacketSelection(ports=(40000,)).packets(mine) == [mine]
+    assert PacketSelection(ports=(5, 6)).packets(frame(payload(3), 6)) == [frame(payload(3), 6)]
 
 
 def test_selection_keeps_malformed_datagrams_without_a_job() -> None:
     for data in (b"", b"\x21", payload(3)[:-1], b"\x10" + payload(3)[1:]):
-        assert Selection().packets(frame(data)) == [frame(data)]
-    assert Selection(job=3).packets(frame(b"\x21")) == []
-    assert Selection().packets(b"\x00" * 60) == []
+        assert PacketSelection().packets(frame(data)) == [frame(data)]
+    assert PacketSelection(job=3).packets(frame(b"\x21")) == []
+    assert PacketSelection().packets(b"\x00" * 60) == []
 
 
 def test_selection_splits_joined_datagrams() -> None:
@@ -72,8 +72,8 @@ def test_selection_splits_joined_datagrams() -> None:
     joined = payload(3) + payload(4) + payload(3, 2)
     assert split(joined) == [payload(3), payload(4), payload(3, 2)]
     assert split(joined[:-1]) == [joined[:-1]]
-    assert Selection().packets(frame(joined)) == [frame(one) for one in split(joined)]
-    assert Selection(job=4).packets(tagged(frame(joined))) == [tagged(frame(payload(4)))]
+    assert PacketSelection().packets(frame(joined)) == [frame(one) for one in split(joined)]
+    assert PacketSelection(job=4).packets(tagged(frame(joined))) == [tagged(frame(payload(4)))]
 
 
 def test_summary_names_the_chunk() -> None:
@@ -132,7 +132,7 @@ def test_capture_on_loopback_shows_each_packet_once(tmp_path: Path) -> None:
     receiver, sender = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
     with source, receiver, sender:
         receiver.bind(("127.0.0.1", 0))
-        chosen = Selection(ports=(receiver.getsockname()[1],), job=7)
+        chosen = PacketSelection(ports=(receiver.getsockname()[1],), job=7)
         wanted, packets, rounds = {payload(7), payload(7, 2)}, [], 0
         while not wanted <= {one for one, _ in packets}:  # other traffic of this machine may fill the buffer
             rounds += 1

@@ -24,7 +24,7 @@ from lanesum_switch.api import (
     TableFullError,
 )
 from lanesum_switch.dataplane import EmbeddedSwitch
-from lanesum_switch.runtime.action_profiles import ActionProfile
+from lanesum_switch.runtime.action_profiles import ActionProfileMembers
 from lanesum_switch.runtime.tables import MatchTable
 from tests.softswitch.conftest import Load
 from tests.softswitch.ipv4_packets import packet
@@ -32,9 +32,9 @@ from tests.softswitch.ipv4_packets import packet
 SEND = ActionCall("send", (1,))
 
 
-def profile_of(*, with_selector: bool) -> ActionProfile:
+def profile_of(*, with_selector: bool) -> ActionProfileMembers:
     action = ActionSpec("send", (ParamSpec("port", 9),))
-    return ActionProfile("P", 2, with_selector, (action,), contextlib.nullcontext())
+    return ActionProfileMembers("P", 2, with_selector, (action,), contextlib.nullcontext())
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def test_entry_of_group_has_row_per_member(switch: EmbeddedSwitch) -> None:
     ],
 )
 def test_profile_wrong_write_raises_and_changes_nothing(
-    error: type[SwitchError], message: str, write: Callable[[ActionProfile], None]
+    error: type[SwitchError], message: str, write: Callable[[ActionProfileMembers], None]
 ) -> None:
     profile = profile_of(with_selector=True)
     for member in (1, 2):

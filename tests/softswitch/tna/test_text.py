@@ -49,12 +49,12 @@ A, B, C = (p4.Path(name, 1) for name in "abc")
         ("a ? b : c", p4.Conditional(A, B, C)),
         ("(a)[7:0]", p4.Slice(A, 7, 0)),
         ("(bit<8>)a", p4.Cast(p4.Bits(8), A)),
-        ("(t)a", p4.Cast(p4.Named("t"), A)),
-        ("a.b<tuple<bit<8>>>(c)", p4.Call(p4.Member(A, "b"), (p4.Tuple((p4.Bits(8),)),), (C,), 1)),
+        ("(t)a", p4.Cast(p4.NamedType("t"), A)),
+        ("a.b<tuple<bit<8>>>(c)", p4.CallExpression(p4.MemberExpression(A, "b"), (p4.Tuple((p4.Bits(8),)),), (C,), 1)),
         ("a < b", p4.Binary("<", A, B)),
         ("-8s3", p4.Number(-3, 8, True)),
         ("{ a, b }", p4.ListOf((A, B))),
-        ("(t){x = a}", p4.StructOf(p4.Named("t"), (("x", A),))),
+        ("(t){x = a}", p4.StructOf(p4.NamedType("t"), (("x", A),))),
     ],
 )
 def test_expressions(text: str, found: p4.Expr) -> None:

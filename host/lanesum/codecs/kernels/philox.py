@@ -39,7 +39,7 @@ _SIGNS_OF_BYTE = np.float32(1) - np.float32(2) * np.unpackbits(
 ).astype(np.float32)
 
 
-class Stream(enum.IntEnum):
+class RandomStream(enum.IntEnum):
     """Use of the bits; streams never share a counter."""
 
     DIAGONAL = 1
@@ -57,7 +57,7 @@ def philox4x32(counter: NDArray[np.uint32], key: tuple[int, int]) -> NDArray[np.
 
 
 def random_words(
-    count: int, *, seed: int, stream: Stream, worker: int = 0, round: int = 0, chunk: int = 0
+    count: int, *, seed: int, stream: RandomStream, worker: int = 0, round: int = 0, chunk: int = 0
 ) -> NDArray[np.uint32]:
     """Return the first ``count`` words (uint32) of the stream that the arguments name."""
     blocks = -(-count // 4)
@@ -86,7 +86,7 @@ def shared_dithers(blocks: int, length: int, *, seed: int, round: int, first: in
     counter[:, :, 0] = np.arange(groups * 8, dtype=np.uint32)
     counter[:, :, 1] = np.arange(first, first + blocks, dtype=np.uint32)[:, None]
     counter[:, :, 2] = round & _MASK
-    counter[:, :, 3] = Stream.DITHER << 24
+    counter[:, :, 3] = RandomStream.DITHER << 24
     words = philox4x32(counter.reshape(-1, 4), (seed & _MASK, seed >> 32)).reshape(blocks, groups, 8, 2, 2)
     halves = np.stack((words & np.uint32(0xFFFF), words >> np.uint32(16)), axis=2)
     return np.moveaxis(halves, 4, 2).reshape(blocks, -1)[:, :length]
@@ -98,7 +98,7 @@ def sign_words(count: int, seed: int, round: int = 0) -> NDArray[np.uint32]:
 
     Entry ``j`` is -1 if bit ``j % 32`` of word ``j // 32`` is set. So a shorter diagonal is a prefix of a longer one.
     """
-    words = random_words(-(-count // 32), seed=seed, stream=Stream.DIAGONAL, round=round)
+    words = random_words(-(-count // 32), seed=seed, stream=RandomStream.DIAGONAL, round=round)
     words.flags.writeable = False
     return words
 

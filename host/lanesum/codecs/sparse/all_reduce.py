@@ -37,7 +37,7 @@ from lanesum.codecs.gathered import summed
 from lanesum.codecs.kernels.reference import INFINITY_BITS
 from lanesum.codecs.sparse.hashing import Keys, round_seed
 from lanesum.codecs.sparse.kernels import sketch_kernels
-from lanesum.codecs.sparse.plan import BLOCKS, Method, Plan
+from lanesum.codecs.sparse.plan import BLOCKS, SparseMethod, SparsePlan
 from lanesum.codecs.sparse.tensor_stats import exponent_for, suits, union_counts
 from lanesum.protocol.lanes import WORD_BITS, LaneOp
 
@@ -47,7 +47,7 @@ _PIECE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SparseOutcome:
     """Result of an all-reduce, ``counts`` of its union, and its largest ``magnitude``."""
 
     result: Result
@@ -55,7 +55,7 @@ class Outcome:
     magnitude: float
 
 
-Outcomes: TypeAlias = Generator[Round | RoundGroup, Any, Outcome]
+Outcomes: TypeAlias = Generator[Round | RoundGroup, Any, SparseOutcome]
 
 
 class SparseReduction:
@@ -68,10 +68,12 @@ class SparseReduction:
     handle values: ``_scan``, and those after ``_encode_cells``.
     """
 
-    def __init__(self, vector: Vector, context: CodecContext, plan: Plan, exponent: int | None, peak: int) -> None:
+    def __init__(
+        self, vector: Vector, context: CodecContext, plan: SparsePlan, exponent: int | None, peak: int
+    ) -> None:
         self._vector, self._size = vector, math.prod(vector.shape)
         self._context, self._plan, self._peak = context, plan, peak
-        self._expected = exponent if plan.method is Method.SKETCH else None
+        self._expected = exponent if plan.method is SparseMethod.SKETCH else None
         self._work = sketch_kernels()
         self._sketch_seed, self._filter_seed = (
             round_seed(context.seed, context.round, use) for use in (_SKETCH, _FILTER)
@@ -138,7 +140,7 @@ class SparseReduction:
         union = _keys_inside(aggregates[1], self._plan, self._keys.size, self._blocks)
         counts = union_counts(self._count(sums), self._size, block, union)
         residual = self._residual[1] if self._residual is not None else None
-        return Outcome(Result(self._values, residual), counts, magnitude)
+        return SparseOutcome(Result(self._values, residual), counts, magnitude)
 
     def _is_readable(self) -> bool:
         """Return True if index and scale show that the cells contain all values."""
@@ -255,7 +257,7 @@ def _parts(size: int, step: int) -> Iterator[slice]:
         yield slice(start, min(size, start + step))
 
 
-def _header(largest: int, plan: Plan, exponent: int | None, size: int) -> Words:
+def _header(largest: int, plan: SparsePlan, exponent: int | None, size: int) -> Words:
     """Return the words of the scale round.
 
     The maximum of the checks and the maximum of their complements belong to one check exactly if all plans are equal.
@@ -275,7 +277,7 @@ def _checked_magnitude(words: Words, header: Words, context: CodecContext) -> fl
     return float(words[:1].view(np.float32)[0])
 
 
-def _keys_inside(index: Words, plan: Plan, found: int, blocks: int) -> int:
+def _keys_inside(index: Words, plan: SparsePlan, found: int, blocks: int) -> int:
     """Return about how many of the ``found`` keys of an index are in the union: without false positives of a filter."""
     if not plan.hashes:
         return found

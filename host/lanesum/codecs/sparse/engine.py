@@ -22,15 +22,15 @@ from numpy.typing import NDArray
 
 from lanesum.codecs.base import CodecContext, CodecError, Result, RoundShape, Steps, Vector, checked_vector, is_tensor
 from lanesum.codecs.fixed import INT32_MAX, FixedPoint
-from lanesum.codecs.sparse.all_reduce import Outcome, SparseReduction
+from lanesum.codecs.sparse.all_reduce import SparseOutcome, SparseReduction
 from lanesum.codecs.sparse.hashing import MAX_KEYS
 from lanesum.codecs.sparse.plan import (
     BLOCKS,
     DENSE_BLOCK,
     HEADER_WORDS,
-    Method,
     Placement,
-    Plan,
+    SparseMethod,
+    SparsePlan,
     dense_plan,
     first_plan,
     plan_for,
@@ -47,7 +47,7 @@ _PLACEMENTS = ("best", "uniform", "coupled")
 class Choice:
     """Plan of the next all-reduce of a tensor, and the reason in a sentence."""
 
-    plan: Plan
+    plan: SparsePlan
     why: str
 
 
@@ -76,7 +76,7 @@ class SparseCodec:
         accepts_device_tensors=True,
         stateful=True,
     )
-    _methods: tuple[Method, ...] = ()
+    _methods: tuple[SparseMethod, ...] = ()
 
     def __init__(
         self, *, workers: int, block: int | None = None, placement: Placement = "best", round_trip_words: int = 0
@@ -186,7 +186,7 @@ class SparseCodec:
             return (yield from copy_and_make_steps(self, tensor, context))
         return (yield from self.by_blocks(DeviceReduction, tensor, tensor.numel(), *planned, context))
 
-    def planned_blocks(self, context: CodecContext, size: int) -> tuple[TensorStats, Plan] | None:
+    def planned_blocks(self, context: CodecContext, size: int) -> tuple[TensorStats, SparsePlan] | None:
         """Return history and plan of the next all-reduce of ``context.tensor``, of ``size`` values.
 
         None if the vector is sent dense.
@@ -195,7 +195,7 @@ class SparseCodec:
             return None
         stats = self._stats.of(context.tensor, size)
         plan = self._plan(stats, size)
-        return None if plan.method is Method.DENSE else (stats, plan)
+        return None if plan.method is SparseMethod.DENSE else (stats, plan)
 
     def by_blocks(
         self,
@@ -203,7 +203,7 @@ class SparseCodec:
         vector: Any,
         size: int,
         stats: TensorStats,
-        plan: Plan,
+        plan: SparsePlan,
         context: CodecContext,
     ) -> Steps:
         """Sum ``vector``, of ``size`` values, by ``plan``. ``reduction``: for its device."""
@@ -212,21 +212,23 @@ class SparseCodec:
                 f"{size:,} values are more than {MAX_KEYS:,} blocks of {plan.block}, the number of keys.",
                 "Reduce the tensor in pieces, or build the codec with a longer block.",
             )
-        outcome: Outcome = yield from reduction(vector, context, plan, stats.exponent(self.peak), self.peak).steps()
+        outcome: SparseOutcome = yield from reduction(
+            vector, context, plan, stats.exponent(self.peak), self.peak
+        ).steps()
         stats.add(outcome.counts, outcome.magnitude)
         self._stats.keep(context.tensor, size, stats)
         return outcome.result
 
-    def _plan(self, stats: TensorStats, size: int) -> Plan:
+    def _plan(self, stats: TensorStats, size: int) -> SparsePlan:
         expected = stats.expected()
         if expected is None:
             return first_plan(size, self.block)
         # A sketch requires a unit.
-        methods = self._methods if stats.exponent(self.peak) is not None else (Method.UNION,)
+        methods = self._methods if stats.exponent(self.peak) is not None else (SparseMethod.UNION,)
         return plan_for(
             size, expected, methods, placement=self.placement, block=self.block, round_trip_words=self._round_trip_words
         )
 
 
-def _bits(plan: Plan, size: int) -> str:
+def _bits(plan: SparsePlan, size: int) -> str:
     return f"{plan.words * WORD_BITS / size:.3g}"

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from lanesum.codecs.registry import register
 from lanesum.codecs.sparse.engine import SparseCodec
-from lanesum.codecs.sparse.plan import Method, Placement
+from lanesum.codecs.sparse.plan import Placement, SparseMethod
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import WORD_BITS
 
@@ -23,7 +23,7 @@ class Sketch(SparseCodec):
     """
 
     name = "sketch"
-    _methods = (Method.SKETCH,)
+    _methods = (SparseMethod.SKETCH,)
 
     def __init__(self, *, workers: int, block: int | None = None, placement: Placement = "best") -> None:
         super().__init__(workers=workers, block=block, placement=placement)
@@ -37,7 +37,7 @@ class Union(SparseCodec):
     """
 
     name = "union"
-    _methods = (Method.UNION,)
+    _methods = (SparseMethod.UNION,)
 
     def __init__(self, *, workers: int, block: int | None = None) -> None:
         super().__init__(workers=workers, block=block)
@@ -51,7 +51,7 @@ class Auto(SparseCodec):
     """
 
     name = "auto"
-    _methods = (Method.SKETCH, Method.UNION)
+    _methods = (SparseMethod.SKETCH, SparseMethod.UNION)
 
     def __init__(
         self, *, workers: int, block: int | None = None, placement: Placement = "best", round_trip_bytes: int = 1 << 16

@@ -36,7 +36,7 @@ _MAX_HASHES = 24
 _MIN_SAVING = 1 / 16
 
 
-class Method(enum.Enum):
+class SparseMethod(enum.Enum):
     """Method of sending a tensor."""
 
     DENSE = "dense"
@@ -45,7 +45,7 @@ class Method(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SparsePlan:
     """Plan of one all-reduce.
 
     Attributes:
@@ -58,7 +58,7 @@ class Plan:
         value_words: expected words of the values, or words of the sketch.
     """
 
-    method: Method
+    method: SparseMethod
     block: int = 1
     index_words: int = 0
     hashes: int = 0
@@ -69,7 +69,7 @@ class Plan:
     @property
     def words(self) -> int:
         """Expected uplink words of a worker, which are also its downlink words."""
-        return self.value_words + (0 if self.method is Method.DENSE else HEADER_WORDS + self.index_words)
+        return self.value_words + (0 if self.method is SparseMethod.DENSE else HEADER_WORDS + self.index_words)
 
 
 def cells_for(keys: int, placement: Placement) -> Cells:
@@ -96,12 +96,12 @@ def false_share(bits: int, hashes: int, keys: float) -> float:
 def plan_for(
     size: int,
     counts: Sequence[int],
-    methods: Iterable[Method],
+    methods: Iterable[SparseMethod],
     *,
     placement: Placement = "best",
     block: int | None = None,
     round_trip_words: int = 0,
-) -> Plan:
+) -> SparsePlan:
     """Return the plan with the least cost for a vector of ``size`` values.
 
     The cost is the number of words plus ``round_trip_words`` per round trip. ``counts``: expected number of nonzero
@@ -111,7 +111,7 @@ def plan_for(
     best = dense_plan(size)
     cost = (best.words + best.round_trips * round_trip_words) * (1 - _MIN_SAVING)
     for method in methods:
-        if method is Method.DENSE:
+        if method is SparseMethod.DENSE:
             continue
         for length, keys in zip(BLOCKS, counts, strict=True):
             if block not in (None, length):
@@ -123,23 +123,23 @@ def plan_for(
     return best
 
 
-def dense_plan(size: int) -> Plan:
+def dense_plan(size: int) -> SparsePlan:
     """Return the plan of dense fixed point."""
-    return Plan(Method.DENSE, value_words=size + -(-size // DENSE_BLOCK))
+    return SparsePlan(SparseMethod.DENSE, value_words=size + -(-size // DENSE_BLOCK))
 
 
-def first_plan(size: int, block: int | None = None) -> Plan:
+def first_plan(size: int, block: int | None = None) -> SparsePlan:
     """Return the plan of a tensor without past sums: a bitmap of the union, and at most all values."""
     length = 1 if block is None else block
     blocks = -(-size // length)
-    return Plan(Method.UNION, length, -(-blocks // WORD_BITS), value_words=size)
+    return SparsePlan(SparseMethod.UNION, length, -(-blocks // WORD_BITS), value_words=size)
 
 
-def _sparse_plan(method: Method, size: int, block: int, keys: int, placement: Placement) -> Plan:
+def _sparse_plan(method: SparseMethod, size: int, block: int, keys: int, placement: Placement) -> SparsePlan:
     blocks = -(-size // block)
     bitmap = -(-blocks // WORD_BITS)
     best = _with_index(method, block, bitmap, 0, keys, placement)
-    per_key = block * WORD_BITS * (1.25 if method is Method.SKETCH else 1.0)
+    per_key = block * WORD_BITS * (1.25 if method is SparseMethod.SKETCH else 1.0)
     absent = blocks - keys
     if keys and absent:
         # At this rate one more bit of the filter costs as much as it saves in values of false positives.
@@ -153,8 +153,10 @@ def _sparse_plan(method: Method, size: int, block: int, keys: int, placement: Pl
     return best
 
 
-def _with_index(method: Method, block: int, index_words: int, hashes: int, keys: int, placement: Placement) -> Plan:
-    if method is Method.UNION:
-        return Plan(method, block, index_words, hashes, value_words=keys * block)
+def _with_index(
+    method: SparseMethod, block: int, index_words: int, hashes: int, keys: int, placement: Placement
+) -> SparsePlan:
+    if method is SparseMethod.UNION:
+        return SparsePlan(method, block, index_words, hashes, value_words=keys * block)
     cells = cells_for(keys, placement)
-    return Plan(method, block, index_words, hashes, cells, 1, cells.count * block)
+    return SparsePlan(method, block, index_words, hashes, cells, 1, cells.count * block)

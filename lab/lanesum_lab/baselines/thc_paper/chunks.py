@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from lanesum.codecs.base import CodecContext, Vector, Words
 from lanesum.codecs.kernels.interface import Rotation, rotation_of
-from lanesum.codecs.kernels.philox import Stream
+from lanesum.codecs.kernels.philox import RandomStream
 from lanesum.codecs.kernels.reference import FLOAT32_MAX
 from lanesum.protocol.spec import CODE_TABLE_ENTRIES
 from lanesum_lab.baselines.thc_paper.arguments import (
@@ -102,7 +102,7 @@ class ChunkCoder:
         steps = self.granularity / (2 * self._limit) * 2.0 ** math.frexp(norm)[1] / deviation
         # A quorum may leave the largest norm out. All values are clamped then, and the limit avoids infinity.
         factor = min(steps, 1e30)
-        key = RandomKey(context.seed, Stream.ROUNDING, context.worker, context.round & 0xFFFFFFFF, chunk.index)
+        key = RandomKey(context.seed, RandomStream.ROUNDING, context.worker, context.round & 0xFFFFFFFF, chunk.index)
         kernels().quantize(rotated, factor, self._cells, key, codes)
 
     def decode(

@@ -132,13 +132,13 @@ class Advance:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class PrimitiveCall:
     """The parser operation ``primitive``."""
 
     primitive: Primitive
 
 
-ParserOp = Extract | SetField | Verify | Advance | Call
+ParserOp = Extract | SetField | Verify | Advance | PrimitiveCall
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lanesum.codecs.kernels.philox import Stream, random_words, shared_dithers
+from lanesum.codecs.kernels.philox import RandomStream, random_words, shared_dithers
 from lanesum.codecs.thc.dither import UNIT, dither_offset, dither_sum, dither_sums
 
 ALL = np.arange(UNIT, dtype=np.uint32)
@@ -50,7 +50,7 @@ def test_dithers_of_all_workers_are_spread_evenly(workers: int) -> None:
 def test_coordinate_has_its_place_in_block_stream(length: int) -> None:
     found = shared_dithers(2, length, seed=5 << 40, round=2**32 + 3, first=7)
     for block in range(2):
-        words = random_words(2048, seed=5 << 40, stream=Stream.DITHER, round=3, chunk=7 + block)
+        words = random_words(2048, seed=5 << 40, stream=RandomStream.DITHER, round=3, chunk=7 + block)
         for at in range(length):
             inside = at % 64
             word = words[at // 64 * 32 + inside % 16 // 2 * 4 + inside // 32 * 2 + inside % 2]
