@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tokenize
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -123,6 +123,47 @@ _HASH = (".yaml", ".yml", ".toml", "Makefile", "CMakeLists.txt", "scripts/setup"
 # This file and its page show the words that they refuse.
 _OWN_FILES = ("lab/lanesum_lab/style_check.py", "docs/style.md", "tests/lab/test_style_check.py")
 _GENERATED = ("p4src/build/", "tests/softswitch/p4runtime/programs/", "tests/softswitch/programs/")
+
+
+# Public classes with several homes. Remove names; add none.
+SEVERAL_HOMES = frozenset(
+    [
+        "Action",
+        "Block",
+        "Chip",
+        "Claim",
+        "Command",
+        "Fleet",
+        "Job",
+        "Layout",
+        "Link",
+        "Measured",
+        "Network",
+        "Order",
+        "Outcome",
+        "Packet",
+        "Place",
+        "Placement",
+        "Progress",
+        "Rates",
+        "Refusal",
+        "Role",
+        "Schedule",
+        "ServerEntry",
+        "Session",
+        "Settings",
+        "Setup",
+        "Simulation",
+        "Stage",
+        "Table",
+        "Task",
+        "Timing",
+        "Traffic",
+        "Trainer",
+        "Workers",
+    ]
+)
+_PACKAGES = ("host/lanesum/", "control_plane/lanesum_control/", "softswitch/lanesum_switch/", "lab/lanesum_lab/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,6 +377,29 @@ def _python_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.attr
 
 
+def second_homes(texts: Mapping[str, str]) -> list[Problem]:
+    """Return public classes that several modules of the packages define, and exceptions that have one home only.
+
+    ``texts``: contents of files by path.
+    """
+    homes: dict[str, list[tuple[str, int]]] = {}
+    for path, text in texts.items():
+        if path.startswith(_PACKAGES) and path.endswith(".py"):
+            for node in ast.parse(text).body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    homes.setdefault(node.name, []).append((path, node.lineno))
+    found = {name: places for name, places in homes.items() if len(places) > 1}
+    problems = [
+        Problem(*places[-1], f"class {name!r} is also in {places[0][0]}: rename one of them")
+        for name, places in found.items()
+        if name not in SEVERAL_HOMES
+    ]
+    stale = sorted(SEVERAL_HOMES - set(found))
+    return problems + [
+        Problem(_OWN_FILES[0], 1, f"{name!r} has one home: remove it from SEVERAL_HOMES") for name in stale
+    ]
+
+
 def tracked_files(root: Path) -> list[str]:
     """Return the files of the checkout that have text to check. Raises CalledProcessError outside a checkout."""
     listed = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True, check=True).stdout
@@ -352,13 +416,10 @@ def main(arguments: Sequence[str]) -> int:
     root = Path.cwd()
     below = tuple(arguments) or ("",)
     tracked = [path for path in tracked_files(root) if (root / path).exists()]
-    problems = [
-        problem
-        for path in tracked
-        if path.startswith(below)
-        for problem in check_text(path, (root / path).read_text(encoding="utf-8"))
-    ]
-    problems += [problem for problem in misplaced_tests(tracked) if problem.path.startswith(below)]
+    texts = {path: (root / path).read_text(encoding="utf-8") for path in tracked}
+    problems = [problem for path in tracked if path.startswith(below) for problem in check_text(path, texts[path])]
+    of_checkout = [*misplaced_tests(tracked), *second_homes(texts)]
+    problems += [problem for problem in of_checkout if problem.path.startswith(below)]
     for problem in problems:
         print(problem)
     return 1 if problems else 0

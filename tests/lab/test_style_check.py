@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lanesum_fabric.resources import checkout_root
-from lanesum_lab.style_check import GLOSSARY, check_text, main, misplaced_tests
+from lanesum_lab.style_check import GLOSSARY, check_text, main, misplaced_tests, second_homes
 
 ROOT = checkout_root() or Path()
 
@@ -147,3 +147,23 @@ def test_main_given_folder_checks_only_tracked_files_below(tmp_path: Path, capsy
         patch.chdir(tmp_path)
         assert main(["a"]) == 1
     assert capsys.readouterr().out == "a/wrong.md:1: 'under way': say in flight\n"
+
+
+def test_second_homes_new_duplicate_is_found() -> None:
+    texts = {
+        "host/lanesum/a.py": "class Shared:\n    pass\nclass _Own:\n    pass\n",
+        "softswitch/lanesum_switch/b.py": "\nclass Shared:\n    pass\nclass _Own:\n    pass\n",
+        "tests/c.py": "class Shared:\n    pass\n",
+    }
+    (problem,) = (one for one in second_homes(texts) if "SEVERAL_HOMES" not in one.text)
+    assert str(problem) == (
+        "softswitch/lanesum_switch/b.py:2: class 'Shared' is also in host/lanesum/a.py: rename one of them"
+    )
+
+
+def test_second_homes_exception_with_one_home_is_found() -> None:
+    text = "class Session:\n    pass\n"
+    both = {"host/lanesum/a.py": text, "control_plane/lanesum_control/b.py": text}
+    assert not [one for one in second_homes(both) if "Session" in one.text]
+    one_home = [one.text for one in second_homes({"host/lanesum/a.py": text}) if "Session" in one.text]
+    assert one_home == ["'Session' has one home: remove it from SEVERAL_HOMES"]
