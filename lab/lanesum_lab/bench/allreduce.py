@@ -24,13 +24,13 @@ from lanesum._internal.native import availability
 from lanesum.errors import ConfigurationError
 from lanesum.launch.supervisor import Supervisor
 from lanesum.protocol.spec import WORD_BYTES
-from lanesum_lab.bench import registry
+from lanesum_lab.bench import devices, registry
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.figures import spread, text
 from lanesum_lab.bench.links import HUB, MTU, limited_links
 from lanesum_lab.bench.machine import machine
 from lanesum_lab.bench.places import Links, Loopback, Place, worker_nodes
-from lanesum_lab.bench.reducer import GLOO, TWO_SHOTS, Reduction, labelled_codec
+from lanesum_lab.bench.reducer import GLOO, NCCL, NCCL_HALF, TWO_SHOTS, Reduction, labelled_codec
 from lanesum_lab.bench.vectors import MODELS, record
 from lanesum_lab.bench.workers import Job, Measured, Workers
 from lanesum_lab.veth import obstacle
@@ -53,12 +53,15 @@ COST_COLUMNS = (
 )
 CHUNK_COLUMNS = ("case", "workers", "values", "by", "chunk p50, ms", "chunk p99, ms")
 ERROR_COLUMNS = ("case", "by", "seconds", "times gloo", "NMSE", "wire, MB", "CPU s/GB")
+#: Peers beside gloo, by the device of the vectors.
+PEERS = {"cpu": TWO_SHOTS, "cuda": (NCCL, NCCL_HALF)}
 _MAX_ITERATIONS = 200
 # Bytes of memory per value that a worker needs for vector, sum, codec and round. Measured with 25 M values: 10 with
 # THC, 17 with fixed. The constants leave room for the copies of the Python transport.
 # A two-shot all-reduce holds its groups as float32 beside codes of a byte.
 _BYTES_PER_VALUE = {
     GLOO: 12,
+    **dict.fromkeys((NCCL, NCCL_HALF), 12),
     **dict.fromkeys(TWO_SHOTS, 26),
     "thc": 14,
     "thc-paper": 14,
@@ -89,9 +92,10 @@ class Settings:
         ("thc", "fixed"), "Codecs, separated by commas; `thc error=0.01` has a parameter."
     )
     gradients: str = registry.option("", "Recorded gradients of this model, not normal values.")
-    peers: tuple[str, ...] = registry.option(
-        TWO_SHOTS, "Peers over gloo beside gloo itself, separated by commas; empty for none."
+    peers: tuple[str, ...] | None = registry.option(
+        None, "Peers beside gloo, separated by commas; by default all, empty for none."
     )
+    device: str = registry.option("cpu", "Device of the vectors: cpu, or cuda with NCCL as a peer.")
     repeats: int = registry.repeats(5)
     values_per_run: int = 1 << 20
 
@@ -101,8 +105,11 @@ class Settings:
             raise ConfigurationError(f"There is no case {', '.join(unknown)}.", f"Known ones: {', '.join(CASES)}.")
         if min(self.values, default=0) < 1 or min(self.rates_mbit, default=0) <= 0 or min(self.workers, default=0) < 2:
             raise ConfigurationError("An all-reduce needs two workers, one value and a rate above 0 at least.")
-        if set(self.peers) - set(TWO_SHOTS):
-            raise ConfigurationError(f"Unknown peers={self.peers}: expected some of {', '.join(TWO_SHOTS)}.")
+        if self.device not in PEERS:
+            raise ConfigurationError(f"There is no device {self.device!r} to measure on.", "Use one of cpu, cuda.")
+        if set(self.peers or ()) - set(PEERS[self.device]):
+            known = ", ".join(PEERS[self.device])
+            raise ConfigurationError(f"Unknown peers={self.peers} on {self.device}: expected some of {known}.")
         if self.gradients not in ("", *MODELS):
             raise ConfigurationError(f"Unknown gradients={self.gradients!r}: expected one of {', '.join(MODELS)}.")
         for codec in self.codecs:
@@ -146,7 +153,8 @@ class _Group:
             for case in cases
             for codec in settings.codecs
         ]
-        self._methods = [Method(by) for by in (GLOO, *settings.peers)] + [
+        peers = PEERS[settings.device] if settings.peers is None else settings.peers
+        self._methods = [Method(by) for by in (GLOO, *peers)] + [
             Method(f"{codec} {case}", case, codec) for case in cases for codec in settings.codecs
         ]
 
@@ -160,6 +168,7 @@ class _Group:
                 self._place,
                 self._jobs,
                 workers=self._workers,
+                device=self._settings.device,
                 supervisor=supervisor,
                 folder=folder,
                 recorded=recorded,
@@ -186,6 +195,10 @@ class _Group:
             for method, measured in runs.items():
                 figure = self._figure(method, rate_mbit, measured, runs[methods[0]], checks[method])
                 figure |= asdict(workers.sizes[method.by]) if method.codec else {}
+                if self._settings.device == "cuda":
+                    nccl = runs.get(Method(NCCL), [])
+                    ratios = [peer.seconds / one.seconds for one, peer in zip(measured, nccl, strict=False)]
+                    figure["times_nccl"] = spread(ratios) if ratios else None
                 figure["exact_sum_checked"] = expected[method] is not None
                 self.figures.append(figure)
 
@@ -259,6 +272,8 @@ class _Group:
                 from lanesum_lab.train.two_shot import TwoShot
 
                 crossing = workers * TwoShot.named(method.by).bytes_each_way(run.reduction.values, workers)
+            if method.by == NCCL_HALF:
+                crossing //= 2
             return crossing if isinstance(self._place, Loopback) else 2 * crossing
         words = sum(worker.words for worker in run.workers) * WORD_BYTES / run.reduction.iterations
         # Packets to the server on the same host cross no link, all others cross two.
@@ -268,10 +283,11 @@ class _Group:
 def run(settings: Settings) -> dict[str, Any]:
     """Measure; return a JSON-ready object with ``figures`` and, under ``left_out``, cases not measured and the reasons.
 
-    Raises MissingToolError without PyTorch, or without root where limited links are requested; BenchError for a wrong
-    sum.
+    Raises MissingToolError without PyTorch or the device, or without root where limited links are requested. Raises
+    BenchError for a wrong sum.
     """
     left_out: dict[str, str] = {}
+    device = devices.device(settings.device)
     problem = obstacle()
     cases = settings.cases or tuple(case for case in CASES if case == LOOPBACK or not problem)
     left_out |= {case: problem for case in CASES if case not in cases and settings.cases is None}
@@ -300,6 +316,7 @@ def run(settings: Settings) -> dict[str, Any]:
         "mtu": MTU,
         "native": availability().core is not None,
         "machine": machine(),
+        "device": device.described,
         "figures": figures,
         "left_out": left_out,
     }

@@ -12,6 +12,7 @@ import time
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +29,8 @@ from lanesum_lab.bench.vectors import Sparse, Vector, digest_of, error_of, fixed
 GLOO = "gloo"
 #: Two-shot quantized all-reduces over gloo; the last part of a name is the number of bits. They need no switch.
 TWO_SHOTS = ("two-shot-8", "two-shot-4")
+#: NCCL, for vectors on a GPU: float32 values, and float16 values that are converted there, as PyTorch's fp16 hook does.
+NCCL, NCCL_HALF = "nccl", "nccl-fp16"
 #: All-gather of values and positions by gloo, added by every worker. For sparse vectors.
 ALL_GATHER = "all-gather"
 _DEADLINE_S = 120.0
@@ -42,6 +45,7 @@ class Setup:
         store: file in which gloo's processes find each other.
         interface: network interface for gloo.
         jobs: codec, controller and name at the controller, by name of the job.
+        device: device of the vectors, ``cpu`` or ``cuda``.
         recorded: file with the gradients to reduce; None for normal values.
     """
 
@@ -50,6 +54,7 @@ class Setup:
     store: str
     interface: str
     jobs: dict[str, tuple[str, str, str]]
+    device: str
     recorded: Path | None = None
 
 
@@ -128,6 +133,7 @@ class Reducer:
         self._setup: Setup | None = None
         self._sessions: dict[str, tuple[Session, TimedCodec]] = {}
         self._vector: Vector = np.zeros(0, np.float32)
+        self._tensor: Any = None  # the vector on the GPU
         self._made: tuple[int, Sparse | None] = 0, None
         self._words = 0
         self._expected: dict[int, str] = {}
@@ -140,16 +146,24 @@ class Reducer:
             assert self._setup is not None
             self._vector = self._make(self._setup.worker, task)
             self._made = task.values, task.sparse
-        methods = {GLOO: self._gloo, ALL_GATHER: self._all_gather, **dict.fromkeys(TWO_SHOTS, self._two_shot)}
+            self._tensor = self._on_gpu(self._vector)
+        methods = {
+            GLOO: self._gloo,
+            ALL_GATHER: self._all_gather,
+            **dict.fromkeys(TWO_SHOTS, self._two_shot),
+            **dict.fromkeys((NCCL, NCCL_HALF), self._nccl),
+        }
         done, values = methods.get(task.by, self._lanesum)(task)
         return self._checked(done, values, task)
 
     def _start(self, setup: Setup) -> dict[str, Sizes]:
         os.environ["GLOO_SOCKET_IFNAME"] = setup.interface
+        if setup.device == "cuda":
+            os.environ |= nccl_of_shared_gpu(setup.worker, setup.interface)
         import torch.distributed as dist
 
         dist.init_process_group(
-            "gloo",
+            "cpu:gloo,cuda:nccl" if setup.device == "cuda" else "gloo",
             init_method=f"file://{setup.store}",
             rank=setup.worker,
             world_size=setup.workers,
@@ -157,15 +171,16 @@ class Reducer:
         )
         self._setup = setup
         for job, (label, controller, name) in setup.jobs.items():
-            codec = TimedCodec(labelled_codec(label, setup.workers))
+            codec = labelled_codec(label, setup.workers)
+            timed = TimedCodec(codec)
             ticket = join(controller=controller, job=name, worker=setup.worker, wait=True)
             session = Session(
                 ticket,
-                codec=codec,
+                codec=codec if setup.device == "cuda" else timed,  # which knows host vectors only
                 deadline_s=_DEADLINE_S,
                 observer=self._count,
             )
-            self._sessions[job] = session, codec
+            self._sessions[job] = session, timed
         tickets = {job: session.ticket for job, (session, _) in self._sessions.items()}
         return {job: Sizes(ticket.accumulator_words, ticket.slots) for job, ticket in tickets.items()}
 
@@ -184,13 +199,37 @@ class Reducer:
 
         # gloo sums in place: later iterations sum the result of the one before, which takes as long.
         tensor = torch.from_numpy(self._vector.copy())
-        dist.barrier()
+        if self._tensor is not None:
+            tensor = tensor.pin_memory()
+        _barrier()
         cpu, begin = cpu_seconds(), time.monotonic()
         for _ in range(task.iterations):
+            if self._tensor is not None:
+                tensor.copy_(self._tensor)
             dist.all_reduce(tensor)
+            if self._tensor is not None:
+                tensor.to(self._tensor.device)
+                torch.cuda.synchronize()
         end = time.monotonic()
         phases = Phases(network=end - begin)
         return Reduced(begin, end, cpu_seconds() - cpu, phases, 0, 0, ""), tensor.numpy()
+
+    def _nccl(self, task: Reduction) -> tuple[Reduced, Vector]:
+        import torch
+        import torch.distributed as dist
+
+        kind, sums = torch.float16 if task.by == NCCL_HALF else torch.float32, self._tensor
+        torch.cuda.synchronize()
+        _barrier()
+        cpu, begin = cpu_seconds(), time.monotonic()
+        for _ in range(task.iterations):
+            sent = self._tensor.to(kind, copy=True)
+            dist.all_reduce(sent)
+            sums = sent.float()
+        torch.cuda.synchronize()
+        end = time.monotonic()
+        done = Reduced(begin, end, cpu_seconds() - cpu, Phases(network=end - begin), 0, 0, "")
+        return done, sums.cpu().numpy()
 
     def _two_shot(self, task: Reduction) -> tuple[Reduced, Vector]:
         import torch
@@ -239,22 +278,37 @@ class Reducer:
         return Reduced(begin, end, used, Phases(network=end - begin), 0, 0, "", words=words), sum_
 
     def _lanesum(self, task: Reduction) -> tuple[Reduced, Vector]:
-        import torch.distributed as dist
-
         session, codec = self._sessions[task.by]
         stats, words = session.stats, self._words
         codec.phases = Phases()
-        sum_ = self._vector
-        dist.barrier()
+        vector = self._vector if self._tensor is None else self._tensor
+        sum_: Any = vector
+        _barrier()
         cpu, begin = cpu_seconds(), time.monotonic()
         for _ in range(task.iterations):
-            sum_ = session.all_reduce(self._vector, name="" if task.sparse is None else str(task.sparse))
+            sum_ = session.all_reduce(vector, name="" if task.sparse is None else str(task.sparse))
+        if self._tensor is not None:
+            import torch
+
+            torch.cuda.synchronize()
         end = time.monotonic()
         used = cpu_seconds() - cpu
+        if self._tensor is not None:
+            codec.phases = Phases(network=end - begin)
+            sum_ = sum_.cpu().numpy()
         did = session.stats - stats
         done = Reduced(begin, end, used, codec.phases, did.packets_sent, did.retransmissions, "")
         done = replace(done, words=self._words - words, latency=did.latency)
         return done, sum_
+
+    def _on_gpu(self, vector: Vector) -> Any:
+        """Return ``vector`` on the GPU; None if vectors are on the host."""
+        assert self._setup is not None
+        if self._setup.device != "cuda":
+            return None
+        import torch
+
+        return torch.from_numpy(vector).to("cuda")
 
     def _checked(self, done: Reduced, values: Vector, task: Reduction) -> Reduced:
         assert self._setup is not None
@@ -285,7 +339,30 @@ class Reducer:
         if self._setup is not None:
             import torch.distributed as dist
 
+            if self._setup.device == "cuda":
+                _barrier()  # NCCL aborts the last collective of others when one process ends
             dist.destroy_process_group()
+
+
+def _barrier() -> None:
+    """Wait for all workers, by gloo: a barrier by NCCL would start its communicator within a measurement."""
+    import torch
+    import torch.distributed as dist
+
+    dist.all_reduce(torch.zeros(1))
+
+
+def nccl_of_shared_gpu(worker: int, interface: str) -> dict[str, str]:
+    """Return the environment in which NCCL lets several processes share one GPU, and talk through sockets.
+
+    NCCL refuses two processes of one host on the same GPU, so each claims to be on a host of its own.
+    """
+    return {
+        "NCCL_HOSTID": f"lanesum-{worker}",
+        "NCCL_SOCKET_IFNAME": interface,
+        "NCCL_CUMEM_HOST_ENABLE": "0",
+        **dict.fromkeys(("NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE", "NCCL_IB_DISABLE"), "1"),
+    }
 
 
 def main(arguments: list[str]) -> None:

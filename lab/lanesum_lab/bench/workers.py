@@ -68,6 +68,7 @@ class Workers:
         jobs: Sequence[Job],
         *,
         workers: int,
+        device: str = "cpu",
         supervisor: Supervisor,
         folder: Path,
         recorded: Path | None = None,
@@ -78,7 +79,8 @@ class Workers:
         self._workers = [f"worker-{node}" for node in nodes]
         for agent, node in zip(self._workers, nodes, strict=True):
             reducer = place.command(node, command("reducer", self._agents.path(agent)))
-            supervisor.start(agent, reducer, environment={"OMP_NUM_THREADS": "1"})
+            environment = {"OMP_NUM_THREADS": "1", "LOCAL_WORLD_SIZE": str(workers)}
+            supervisor.start(agent, reducer, environment=environment)
         self._sites = {
             servers: open_site(place, f"site{number}", servers, nodes, supervisor, folder)
             for number, servers in enumerate(dict.fromkeys(job.servers for job in jobs))
@@ -92,7 +94,7 @@ class Workers:
             admitted[job.name] = job.codec, site.controller, f"job{number}"
         store = str(folder / f"gloo-{secrets.token_hex(4)}")
         setups = {
-            agent: Setup(worker, workers, store, place.interface, admitted, recorded)
+            agent: Setup(worker, workers, store, place.interface, admitted, device, recorded)
             for worker, agent in enumerate(self._workers)
         }
         #: Packet size and slots of each job.

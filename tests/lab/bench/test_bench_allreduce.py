@@ -26,7 +26,7 @@ from lanesum_lab.bench import allreduce, vectors
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.links import HUB, limited_links
 from lanesum_lab.bench.places import Loopback, make_tickets
-from lanesum_lab.bench.reducer import GLOO, TWO_SHOTS, Reduced, Reduction, labelled_codec
+from lanesum_lab.bench.reducer import GLOO, TWO_SHOTS, Reduced, Reduction, labelled_codec, nccl_of_shared_gpu
 from lanesum_lab.bench.timed import Phases, TimedCodec
 from lanesum_lab.bench.workers import Measured
 from lanesum_lab.bench.workers import Wire as WireBytes
@@ -202,6 +202,28 @@ def test_links_have_two_ends_and_count() -> None:
 def measured(*digests: str) -> Measured:
     workers = tuple(Reduced(0.0, 1.0, 0.1, Phases(), 1, 0, digest) for digest in digests)
     return Measured(Reduction("fixed hub", 8, 1), workers, 1.0, 0.1, WireBytes(1, 1))
+
+
+def test_cuda_without_gpu_is_refused_before_any_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    if importlib.util.find_spec("torch"):
+        monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(MissingToolError, match=r"finds no CUDA device on this machine|needs PyTorch"):
+        allreduce.run(dataclasses.replace(allreduce.QUICK, device="cuda"))
+    with pytest.raises(ConfigurationError, match="There is no device 'tpu' to measure on"):
+        allreduce.Settings(device="tpu")
+
+
+def test_peers_of_another_device_are_refused() -> None:
+    for device, peer in (("cpu", "nccl"), ("cuda", TWO_SHOTS[0])):
+        with pytest.raises(ConfigurationError, match=f"Unknown peers=.*on {device}: expected some of"):
+            allreduce.Settings(device=device, peers=(peer,))
+    assert allreduce.Settings(device="cuda", peers=("nccl-fp16",)).peers
+
+
+def test_environment_lets_ranks_share_one_gpu() -> None:
+    first, second = (nccl_of_shared_gpu(worker, "veth0") for worker in range(2))
+    assert first.pop("NCCL_HOSTID") != second.pop("NCCL_HOSTID")
+    assert first == second and first["NCCL_SOCKET_IFNAME"] == "veth0" and first["NCCL_P2P_DISABLE"] == "1"
 
 
 def test_wrong_sum_ends_the_benchmark() -> None:
