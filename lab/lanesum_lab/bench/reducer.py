@@ -176,7 +176,7 @@ class Reducer:
             ticket = join(controller=controller, job=name, worker=setup.worker, wait=True)
             session = Session(
                 ticket,
-                codec=codec if setup.device == "cuda" else timed,  # which knows host vectors only
+                codec=codec if setup.device == "cuda" else timed,  # which times host vectors only
                 deadline_s=_DEADLINE_S,
                 observer=self._count,
             )
