@@ -163,7 +163,13 @@ SEVERAL_HOMES = frozenset(
         "Workers",
     ]
 )
-_PACKAGES = ("host/lanesum/", "control_plane/lanesum_control/", "softswitch/lanesum_switch/", "lab/lanesum_lab/")
+_PACKAGES = (
+    "host/lanesum/",
+    "fabric/lanesum_fabric/",
+    "control_plane/lanesum_control/",
+    "softswitch/lanesum_switch/",
+    "lab/lanesum_lab/",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,8 @@ def test_mirrors_are_test_files_named_like_the_module() -> None:
     right = ["tests/host/torch/test_state.py::test_a", "tests/host/torch/test_state_policy.py::test_b"]
     wrong = ["tests/host/torch/test_stats.py::test_a", "tests/host/rpc/test_state.py::test_b"]
     assert of_mirrors("host/lanesum/torch/state.py", [*right, *wrong]) == right
-    assert of_mirrors("control_plane/lanesum_control/jobs/records.py", ["tests/control_plane/test_jobs.py::test_a"])
+    mirror = "tests/control_plane/controller/test_fair_lock.py::test_a"
+    assert of_mirrors("control_plane/lanesum_control/controller/fair_lock.py", [mirror]) == [mirror]
 
 
 def test_split_counts_tests_of_both_targets() -> None:

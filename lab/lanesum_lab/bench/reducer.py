@@ -59,7 +59,7 @@ class Setup:
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class JobSizes:
     """Accumulator words of a packet and slots of a job, as its controller has chosen them.
 
     The window of a worker is all of the slots, or what the kernel's socket buffers hold.
@@ -138,7 +138,7 @@ class Reducer:
         self._words = 0
         self._expected: dict[int, str] = {}
 
-    def work(self, task: Setup | Reduction) -> Reduced | dict[str, Sizes]:
+    def work(self, task: Setup | Reduction) -> Reduced | dict[str, JobSizes]:
         """Carry out a task; the first one is a ``Setup``, which is answered with the sizes of all jobs."""
         if isinstance(task, Setup):
             return self._start(task)
@@ -156,7 +156,7 @@ class Reducer:
         done, values = methods.get(task.by, self._lanesum)(task)
         return self._checked(done, values, task)
 
-    def _start(self, setup: Setup) -> dict[str, Sizes]:
+    def _start(self, setup: Setup) -> dict[str, JobSizes]:
         os.environ["GLOO_SOCKET_IFNAME"] = setup.interface
         if setup.device == "cuda":
             os.environ |= nccl_of_shared_gpu(setup.worker, setup.interface)
@@ -182,7 +182,7 @@ class Reducer:
             )
             self._sessions[job] = session, timed
         tickets = {job: session.ticket for job, (session, _) in self._sessions.items()}
-        return {job: Sizes(ticket.accumulator_words, ticket.slots) for job, ticket in tickets.items()}
+        return {job: JobSizes(ticket.accumulator_words, ticket.slots) for job, ticket in tickets.items()}
 
     def _make(self, worker: int, task: Reduction) -> Vector:
         assert self._setup is not None

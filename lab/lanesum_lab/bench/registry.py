@@ -47,7 +47,7 @@ _Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class BenchmarkOption:
     """Option of a benchmark's command.
 
     Attributes:
@@ -134,7 +134,7 @@ class Benchmark:
     notes: Callable[[Result], Iterable[str]] = lambda _result: ()
     check: Callable[[Result], None] = lambda _result: None
 
-    def options(self) -> list[Option]:
+    def options(self) -> list[BenchmarkOption]:
         """Return the options of the command."""
         hints = typing.get_type_hints(type(self.quick))
         return [
@@ -169,13 +169,13 @@ def _is_given(value: object) -> bool:
     return value is not None and value is not False
 
 
-def _described(field: dataclasses.Field[Any], hint: Any) -> Option:
+def _described(field: dataclasses.Field[Any], hint: Any) -> BenchmarkOption:
     text, flag, low, separator = field.metadata[_OPTION]
     if isinstance(hint, types.UnionType):
         (hint,) = (one for one in typing.get_args(hint) if one is not type(None))
     is_list = typing.get_origin(hint) is tuple
     kind = typing.get_args(hint)[0] if is_list else hint
-    return Option(field.name, flag or f"--{field.name.replace('_', '-')}", kind, is_list, text, low, separator)
+    return BenchmarkOption(field.name, flag or f"--{field.name.replace('_', '-')}", kind, is_list, text, low, separator)
 
 
 _benchmarks: dict[str, Benchmark] = {}

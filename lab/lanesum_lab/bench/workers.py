@@ -15,7 +15,7 @@ from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.links import Wire
 from lanesum_lab.bench.places import Place, open_site, worker_nodes
 from lanesum_lab.bench.process import command
-from lanesum_lab.bench.reducer import Reduced, Reduction, Setup, Sizes
+from lanesum_lab.bench.reducer import JobSizes, Reduced, Reduction, Setup
 
 _FIRST_PORT = 20_000  # first port of workers; one more for every job
 
@@ -98,7 +98,7 @@ class Workers:
             for worker, agent in enumerate(self._workers)
         }
         #: Packet size and slots of each job.
-        self.sizes: dict[str, Sizes] = self._agents.ask(setups)[self._workers[0]]
+        self.sizes: dict[str, JobSizes] = self._agents.ask(setups)[self._workers[0]]
 
     def measure(self, reduction: Reduction) -> Measured:
         """Run a reduction at all workers. Raises ProcessFailedError; BenchError if the workers' sums differ."""

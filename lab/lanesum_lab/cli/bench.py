@@ -15,7 +15,7 @@ from rich.table import Column, Table
 
 from lanesum_control.cli.console import console
 from lanesum_fabric.cli.typer_main import typer_main
-from lanesum_lab.bench.registry import Benchmark, Option, benchmarks
+from lanesum_lab.bench.registry import Benchmark, BenchmarkOption, benchmarks
 
 app = typer.Typer(help="Measure, side by side with a named peer.", no_args_is_help=True)
 
@@ -53,7 +53,7 @@ def command(benchmark: Benchmark) -> Callable[..., None]:
     return run
 
 
-def _annotation(option: Option) -> Any:
+def _annotation(option: BenchmarkOption) -> Any:
     kind: Any = str if option.is_list else option.kind
     info = typer.Option(option.flag, help=option.help, min=None if option.is_list else option.low)
     return Annotated[kind if kind is bool else kind | None, info]
