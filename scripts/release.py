@@ -9,7 +9,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-PROJECTS = ("host", "host/native", "control_plane", "softswitch", "lab")
+PROJECTS = ("host", "host/native", "fabric", "control_plane", "softswitch", "lab")
 _SECTION = re.compile(r"^## (?P<version>\S+), (?P<date>.+)\n(?P<notes>(?:(?!## ).*\n?)*)", re.MULTILINE)
 
 

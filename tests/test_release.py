@@ -60,7 +60,7 @@ def test_problems_of_equal_versions_are_none(release: ModuleType, tree: Path) ->
 def test_problems_of_other_tag_name_each_project(release: ModuleType, tree: Path) -> None:
     found = release.problems(tree, "v1.2.4")
     assert found[:2] == [f"{name} has version 1.2.3, but the tag is v1.2.4." for name in ("host", "host/native")]
-    assert found[-1] == "CHANGELOG.md does not begin with version 1.2.4." and len(found) == 6
+    assert found[-1] == "CHANGELOG.md does not begin with version 1.2.4." and len(found) == 7
     with pytest.raises(LookupError, match=r"has no version 1\.2\.4"):
         release.notes(tree, "v1.2.4")
 

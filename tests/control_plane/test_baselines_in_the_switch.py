@@ -49,7 +49,8 @@ def test_majority_of_signs_is_counted_in_the_switch(site: Site) -> None:
         votes = np.sum([np.where(vector(worker, number) >= 0, 1, -1) for worker in range(len(HOSTS))], axis=0)
         assert (majority == np.sign(votes)).all()
     # Three workers' votes are counted in two bits, 16 of them in a word.
-    assert completed == 2 * -(-SIZE // (16 * site.words))
+    # Length and description of the vector follow them.
+    assert completed == 2 * -(-(-(-SIZE // 16) + 2 * len(HOSTS)) // site.words)
 
 
 @pytest.mark.parametrize("name", ["qsgd", "powersgd", "lgc", "lgc-server"])

@@ -180,7 +180,7 @@ CODECS = (
     *bugs(
         "codecs",
         f"{_HOST}/codecs/kernels/dispatch.py",
-        ("0 threads are accepted", "not 1 <= int(text) <= 256", "not 0 <= int(text) <= 256"),
+        ("0 threads are accepted", "not 1 <= int(text) <= highest", "not 0 <= int(text) <= highest"),
     ),
 )
 

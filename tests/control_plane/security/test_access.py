@@ -276,7 +276,7 @@ def test_token_of_invalid_name_is_refused(tmp_path: Path, name: str) -> None:
 _CHANGE_CALLERS = """
 import pathlib, sys
 from lanesum.rpc.caller import Role
-from lanesum_control import tokens
+from lanesum_control.security import tokens
 
 path, process, changes = pathlib.Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 print("ready", flush=True)

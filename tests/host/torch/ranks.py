@@ -14,7 +14,7 @@ import unittest.mock
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from multiprocessing import forkserver
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from typing import Any
 
 import torch
@@ -104,13 +104,15 @@ class Ranks:
         """Return the results of ``work(per_rank[rank], *shared)``; an exception of a rank fails the test."""
         for end, own in zip(self._ends, per_rank, strict=True):
             end.send((work, (own, *shared)))
-        results = []
-        for rank, end in enumerate(self._ends):
-            assert end.poll(_ANSWER_S), f"rank {rank} does not answer"
-            results.append(end.recv())
-        for result in results:
-            assert not isinstance(result, Failure), result.trace
-        return results
+        results: dict[int, Any] = {}
+        while len(results) < len(self._ends):
+            waiting = {end: rank for rank, end in enumerate(self._ends) if rank not in results}
+            answered = wait(list(waiting), _ANSWER_S)
+            assert answered, f"ranks {sorted(waiting.values())} do not answer; {_traces(results)}"
+            for end in answered:
+                results[waiting[end]] = end.recv()
+        assert not _traces(results), _traces(results)
+        return [results[rank] for rank in range(len(self._ends))]
 
     def close(self) -> None:
         for end in self._ends:
@@ -118,6 +120,11 @@ class Ranks:
         for process in self._processes:
             process.join(_ANSWER_S)
             assert process.exitcode == 0
+
+
+def _traces(results: dict[int, Any]) -> str:
+    """Return what the ranks raised, first the one that failed first: the others then miss it."""
+    return "\n".join(f"rank {rank}: {one.trace}" for rank, one in results.items() if isinstance(one, Failure))
 
 
 def _serve(end: Connection, rank: int, size: int, port: int) -> None:

@@ -263,6 +263,7 @@ def sums_after_failure(rank: int, variables: dict[str, str]) -> list[str]:
         with pytest.raises(RuntimeError, match="ZeroDivisionError"):
             future.then(lambda _: 1 / 0).wait()
         works(3)
+        dist.barrier()  # a mismatch also ends the all-reduces of ranks that are behind
         fail(lambda: dist.all_reduce(torch.ones(4 if rank == 2 else 3), group=group))
         fail(lambda: dist.all_reduce(torch.ones(5), group=group))
         fail(lambda: lanesum.torch.all_reduce(torch.ones(5), group))
@@ -295,6 +296,7 @@ def mismatched(rank: int, variables: dict[str, str], kind: str) -> str:
     with environment(variables):
         group = lanesum_group()
         dist.all_reduce(torch.ones(3), group=group)
+        dist.barrier()
         size = 40_000 if kind.startswith("large") else 6
         tensor, op = torch.ones(size), dist.ReduceOp.SUM
         if odd and kind.endswith("operation"):

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lanesum import codecs, join
+from lanesum import codecs, joining
 from lanesum.codecs.base import Codec
 from lanesum.codecs.thc.codec import THC
 from lanesum.errors import ConfigurationError
@@ -63,7 +63,7 @@ class Site:
         def one(worker: int) -> None:
             own = {name: value[worker] if isinstance(value, list) else value for name, value in options.items()}
             try:
-                ticket = join.join(
+                ticket = joining.join(
                     controller=self.address, job=job, worker=worker, description=described[worker], wait=True
                 )
                 with Session(ticket, **own) as session:
