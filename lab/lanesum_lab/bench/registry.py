@@ -190,7 +190,8 @@ def register(benchmark: Benchmark) -> Benchmark:
 
 
 def benchmarks() -> dict[str, Benchmark]:
-    """Return all benchmarks by name."""
+    """Return all benchmarks by name: built-in ones first, in an order that does not depend on imports."""
     for name in _BUILT_IN:
         importlib.import_module(f"lanesum_lab.bench.{name}")
-    return dict(_benchmarks)
+    built_in = [name.replace("_", "-") for name in _BUILT_IN]
+    return {name: _benchmarks[name] for name in dict.fromkeys([*built_in, *_benchmarks])}

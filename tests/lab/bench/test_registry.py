@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
+import subprocess
+import sys
 
 import pytest
 
@@ -21,6 +23,15 @@ def test_every_benchmark_has_a_command_with_its_options() -> None:
     for name, one in benchmarks().items():
         picture = {"picture"} if one.picture is not None else set()
         assert found[name] == {option.flag[2:] for option in one.options()} | picture | {"quick", "json"}
+
+
+def test_order_of_benchmarks_is_independent_of_imports() -> None:
+    program = "import {}lanesum_lab.bench.registry as made; print(list(made.benchmarks()))"
+    one, other = (
+        subprocess.run([sys.executable, "-c", program.format(first)], check=True, capture_output=True, text=True).stdout
+        for first in ("", "lanesum_lab.bench.tenants, ")
+    )
+    assert one == other
 
 
 def test_settings_take_given_options_and_zero() -> None:
