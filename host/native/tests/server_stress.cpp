@@ -298,7 +298,7 @@ int main(int arguments, char **texts) {
     const sockaddr_in address = sockets.front()->address();
 
     Aggregator aggregator;
-    UdpServer server(descriptors, aggregator, true, true, SPIN_S,
+    UdpServer server(descriptors, aggregator, true, false, true, SPIN_S,
                      [](const sockaddr_in &sender, std::span<const std::byte> datagram, bool, Answers &answers) {
                          const std::span<std::byte> copy = answers.allocate(HEADER_BYTES);
                          Header::unpack(datagram.data()).pack(copy.data());

@@ -137,7 +137,7 @@ def test_impossible_case_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"workers": (1,)}, "An all-reduce needs two workers, one value and a rate above 0 at least"),
         ({"rates_mbit": (0.0,)}, "An all-reduce needs two workers, one value and a rate above 0 at least"),
         ({"codecs": ("zip",)}, "no codec 'zip'"),
-        ({"peers": ("two-shot-3",)}, r"Unknown peers=\('two-shot-3',\): expected some of "),
+        ({"peers": ("two-shot-3",)}, r"Unknown peers=\('two-shot-3',\) on cpu: expected some of "),
         ({"gradients": "mars"}, "Unknown gradients='mars': expected one of "),
     ],
 )

@@ -169,7 +169,7 @@ SWITCH = (
     Mutant("damaged headers are believed", Frame, "checksum_error",
            "ipv4.checksum != ipv4.fresh_checksum()", "False", seed=60),
     Mutant("the switch answers in the rack's place", ReferenceSwitch, "_aggregate",
-           "Verdict.ASCEND if job.role & Role.ASCEND else Verdict.RESULT", "Verdict.RESULT"),
+           "PacketVerdict.ASCEND if job.role & Role.ASCEND else PacketVerdict.RESULT", "PacketVerdict.RESULT"),
     Mutant("answers from above are not handed down", ReferenceSwitch, "_descend", "if job is None or",
            "if True or"),
     Mutant("pending answers reach the sender alone", ReferenceSwitch, "_aggregate",
