@@ -25,7 +25,7 @@ from lanesum_lab.bench.links import HUB, INTERFACE, LimitedLinks, Wire
 from lanesum_lab.run.site import Site
 from lanesum_switch.faults.topology_names import CONTROLLER
 
-_FIRST_PORT = 20_000  # first port of workers; one more for every job
+FIRST_PORT = 20_000  # first port of workers; one more for every job
 _BLOCKS = range(64, 192)  # second byte of loopback addresses
 
 
@@ -122,7 +122,7 @@ def make_tickets(
             slots=slots,
             accumulator_words=accumulator_words,
             servers=tuple(servers),
-            local=(local, _FIRST_PORT + job),
+            local=(local, FIRST_PORT + job),
             seed=seed,
             ops=ops,
             code_table=table,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -201,52 +202,42 @@ class Reducer:
         tensor = torch.from_numpy(self._vector.copy())
         if self._tensor is not None:
             tensor = tensor.pin_memory()
-        _barrier()
-        cpu, begin = cpu_seconds(), time.monotonic()
-        for _ in range(task.iterations):
+
+        def reduce() -> None:
             if self._tensor is not None:
                 tensor.copy_(self._tensor)
             dist.all_reduce(tensor)
             if self._tensor is not None:
                 tensor.to(self._tensor.device)
                 torch.cuda.synchronize()
-        end = time.monotonic()
-        phases = Phases(network=end - begin)
-        return Reduced(begin, end, cpu_seconds() - cpu, phases, 0, 0, ""), tensor.numpy()
+
+        done, _ = _timed(task, reduce)
+        return done, tensor.numpy()
 
     def _nccl(self, task: Reduction) -> tuple[Reduced, Vector]:
         import torch
         import torch.distributed as dist
 
-        kind, sums = torch.float16 if task.by == NCCL_HALF else torch.float32, self._tensor
-        torch.cuda.synchronize()
-        _barrier()
-        cpu, begin = cpu_seconds(), time.monotonic()
-        for _ in range(task.iterations):
+        kind = torch.float16 if task.by == NCCL_HALF else torch.float32
+
+        def reduce() -> Any:
             sent = self._tensor.to(kind, copy=True)
             dist.all_reduce(sent)
-            sums = sent.float()
+            return sent.float()
+
         torch.cuda.synchronize()
-        end = time.monotonic()
-        done = Reduced(begin, end, cpu_seconds() - cpu, Phases(network=end - begin), 0, 0, "")
+        done, sums = _timed(task, reduce, torch.cuda.synchronize)
         return done, sums.cpu().numpy()
 
     def _two_shot(self, task: Reduction) -> tuple[Reduced, Vector]:
         import torch
-        import torch.distributed as dist
 
         from lanesum_lab.train.two_shot import TwoShot
 
         assert self._setup is not None
         method = TwoShot.named(task.by)
         vector = torch.from_numpy(self._vector)
-        mean = vector
-        dist.barrier()
-        cpu, begin = cpu_seconds(), time.monotonic()
-        for _ in range(task.iterations):
-            mean = method.average(vector)
-        end = time.monotonic()
-        done = Reduced(begin, end, cpu_seconds() - cpu, Phases(network=end - begin), 0, 0, "")
+        done, mean = _timed(task, lambda: method.average(vector))
         return done, mean.numpy() * np.float32(self._setup.workers)
 
     def _all_gather(self, task: Reduction) -> tuple[Reduced, Vector]:
@@ -259,10 +250,8 @@ class Reducer:
         dist.all_reduce(max_count, dist.ReduceOp.MAX)
         count = int(max_count)
         gathered = [torch.empty(2 * count, dtype=torch.int32) for _ in range(self._setup.workers)]
-        sum_ = np.empty(0, np.float32)
-        dist.barrier()
-        cpu, begin = cpu_seconds(), time.monotonic()
-        for _ in range(task.iterations):
+
+        def reduce() -> Vector:
             places = np.flatnonzero(self._vector)
             sent = np.zeros((2, count), np.int32)
             sent[0, : places.size] = places
@@ -272,34 +261,28 @@ class Reducer:
             for one in gathered:
                 where, what = one.numpy().reshape(2, count)
                 np.add.at(sum_, where, what.view(np.float32))
-        end = time.monotonic()
-        words = 2 * count * self._setup.workers * task.iterations
-        used = cpu_seconds() - cpu
-        return Reduced(begin, end, used, Phases(network=end - begin), 0, 0, "", words=words), sum_
+            return sum_
+
+        done, sum_ = _timed(task, reduce)
+        return replace(done, words=2 * count * self._setup.workers * task.iterations), sum_
 
     def _lanesum(self, task: Reduction) -> tuple[Reduced, Vector]:
         session, codec = self._sessions[task.by]
         stats, words = session.stats, self._words
         codec.phases = Phases()
         vector = self._vector if self._tensor is None else self._tensor
-        sum_: Any = vector
-        _barrier()
-        cpu, begin = cpu_seconds(), time.monotonic()
-        for _ in range(task.iterations):
-            sum_ = session.all_reduce(vector, name="" if task.sparse is None else str(task.sparse))
-        if self._tensor is not None:
+        name = "" if task.sparse is None else str(task.sparse)
+        if self._tensor is None:
+            done, sum_ = _timed(task, lambda: session.all_reduce(vector, name=name))
+            done = replace(done, phases=codec.phases)
+        else:
             import torch
 
-            torch.cuda.synchronize()
-        end = time.monotonic()
-        used = cpu_seconds() - cpu
-        if self._tensor is not None:
-            codec.phases = Phases(network=end - begin)
+            done, sum_ = _timed(task, lambda: session.all_reduce(vector, name=name), torch.cuda.synchronize)
             sum_ = sum_.cpu().numpy()
         did = session.stats - stats
-        done = Reduced(begin, end, used, codec.phases, did.packets_sent, did.retransmissions, "")
-        done = replace(done, words=self._words - words, latency=did.latency)
-        return done, sum_
+        done = replace(done, packets=did.packets_sent, retransmissions=did.retransmissions, latency=did.latency)
+        return replace(done, words=self._words - words), sum_
 
     def _on_gpu(self, vector: Vector) -> Any:
         """Return ``vector`` on the GPU; None if vectors are on the host."""
@@ -344,6 +327,22 @@ class Reducer:
             dist.destroy_process_group()
 
 
+def _timed(task: Reduction, reduce: Callable[[], Any], finish: Callable[[], None] | None = None) -> tuple[Reduced, Any]:
+    """Call ``reduce`` as often as the task says, once all workers are ready; return the times and the last result.
+
+    The time of ``finish``, which waits for a device, counts too. All of it is time of the network.
+    """
+    result = None
+    _barrier()
+    cpu, begin = cpu_seconds(), time.monotonic()
+    for _ in range(task.iterations):
+        result = reduce()
+    if finish is not None:
+        finish()
+    end = time.monotonic()
+    return Reduced(begin, end, cpu_seconds() - cpu, Phases(network=end - begin), 0, 0, ""), result
+
+
 def _barrier() -> None:
     """Wait for all workers, by gloo: a barrier by NCCL would start its communicator within a measurement."""
     import torch
@@ -353,7 +352,7 @@ def _barrier() -> None:
 
 
 def nccl_of_shared_gpu(worker: int, interface: str) -> dict[str, str]:
-    """Return the environment in which NCCL lets several processes share one GPU, and talk through sockets.
+    """Return the environment in which NCCL lets several processes share one GPU, and connect by sockets.
 
     NCCL refuses two processes of one host on the same GPU, so each claims to be on a host of its own.
     """

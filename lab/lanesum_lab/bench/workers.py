@@ -13,11 +13,9 @@ from lanesum.launch.supervisor import Supervisor
 from lanesum_lab.bench.agents import Agents
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.links import Wire
-from lanesum_lab.bench.places import Place, open_site, worker_nodes
+from lanesum_lab.bench.places import FIRST_PORT, Place, open_site, worker_nodes
 from lanesum_lab.bench.process import command
 from lanesum_lab.bench.reducer import JobSizes, Reduced, Reduction, Setup
-
-_FIRST_PORT = 20_000  # first port of workers; one more for every job
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +88,7 @@ class Workers:
         for number, job in enumerate(jobs):
             # Sites share the hosts of the workers, and no controller sees the ports of another one.
             codec, site = job.codec.split()[0], self._sites[job.servers]
-            site.admit(f"job{number}", nodes, codec=codec, udp_port=_FIRST_PORT + number)
+            site.admit(f"job{number}", nodes, codec=codec, udp_port=FIRST_PORT + number)
             admitted[job.name] = job.codec, site.controller, f"job{number}"
         store = str(folder / f"gloo-{secrets.token_hex(4)}")
         setups = {
