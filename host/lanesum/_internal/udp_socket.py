@@ -13,12 +13,16 @@ BUFFER_BYTES = 4 << 20
 MAX_DATAGRAM_BYTES = 65536
 # ECT(0), RFC 3168: queues may mark packets instead of dropping them. The marks come back as a flag of the results.
 _ECN_CAPABLE = 0x02
+_IP_MTU_DISCOVER, _IP_PMTUDISC_OMIT = 10, 5  # linux/in.h
 
 
 def open_udp_socket(
     local: Address, *, peer: Address | None = None, shared: bool = False, ecn: bool = False, reuse_port: bool = False
 ) -> socket.socket:
     """Return a non-blocking IPv4 socket with large buffers, bound to ``local``.
+
+    Its datagrams are cut for the MTU of the interface alone. Anybody can send an ICMP message that claims a smaller
+    path MTU (RFC 5927, section 7.2), and neither switches nor servers read fragments made for it.
 
     Args:
         local: address to bind.
@@ -34,6 +38,7 @@ def open_udp_socket(
     try:
         for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):
             sock.setsockopt(socket.SOL_SOCKET, option, BUFFER_BYTES)
+        sock.setsockopt(socket.IPPROTO_IP, _IP_MTU_DISCOVER, _IP_PMTUDISC_OMIT)
         if shared:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if reuse_port:
