@@ -64,6 +64,7 @@ def test_units_are_those_of_commands_that_serve() -> None:
         command, *words = shlex.split(unit["Service"]["ExecStart"])
         assert command == "/opt/lanesum/bin/lanesum" and words[:2] == ["--config", "/etc/lanesum/lanesum.toml"]
         assert f"lanesum-{check_command(words)}" == path.stem == unit["Service"]["StateDirectory"]
+        assert re.fullmatch("[1-9]G", unit["Service"]["MemoryMax"]) and int(unit["Service"]["TasksMax"]) > 0
         assert unit["Service"]["Restart"] == "on-failure" and unit["Unit"]["StartLimitIntervalSec"] == "0"
     settings = tomllib.loads((DEPLOY / "lanesum.toml").read_text())
     for command, option in (("controller", "state"), ("server", "journal")):
@@ -117,10 +118,11 @@ def test_container_file_names_files_and_commands_that_exist() -> None:
     text = path.read_text().replace("\\\n", " ")
     lines = [line.split(maxsplit=1) for line in text.splitlines() if line and not line.startswith("#")]
     stages: dict[str, dict[str, list[str]]] = {}
+    assert lines.pop(0) == ["ARG", "PYTHON=python:3.11-slim"]
     for instruction, rest in lines:
         if instruction == "FROM":
             image, _, name = rest.split()
-            assert image == "python:3.11-slim" or image in stages
+            assert image == "${PYTHON}" or image in stages
             stages[name] = {}
         stages[name].setdefault(instruction, []).append(rest)
     assert set(stages) == {"build", "base", *PORTS}
@@ -155,59 +157,76 @@ def is_left_out(path: Path, patterns: list[str]) -> bool:
     return left_out
 
 
-def manifests() -> list[dict[str, Any]]:
+def manifests(name: str) -> list[dict[str, Any]]:
+    """Return the manifests of one service, without those that Kustomize generates."""
+    folder = MANIFESTS / name
+    kustomization = yaml.safe_load((folder / "kustomization.yaml").read_text())
+    assert kustomization["namespace"] == f"lanesum-{name}" and kustomization["images"] == [{"name": f"lanesum-{name}"}]
+    (generator,) = kustomization["configMapGenerator"]
+    assert generator["name"] == "lanesum" and all((folder / file).is_file() for file in generator["files"])
+    return [one for file in kustomization["resources"] for one in yaml.safe_load_all((folder / file).read_text())]
+
+
+def all_manifests() -> list[dict[str, Any]]:
     kustomization = yaml.safe_load((MANIFESTS / "kustomization.yaml").read_text())
-    return [one for name in kustomization["resources"] for one in yaml.safe_load_all((MANIFESTS / name).read_text())]
+    assert kustomization["resources"] == ["controller", "server"]
+    return [one for name in kustomization["resources"] for one in manifests(name)]
 
 
-def test_manifests_run_commands_with_ports_and_few_privileges() -> None:
-    found = manifests()
-    configuration.check(str(MANIFESTS / "lanesum.toml"))
-    load(MANIFESTS / "topology.yaml")
-    settings = tomllib.loads((MANIFESTS / "lanesum.toml").read_text())
-    sets = {one["metadata"]["name"]: one for one in found if one["kind"] == "StatefulSet"}
-    services = {one["metadata"]["name"]: one["spec"] for one in found if one["kind"] == "Service"}
-    assert set(sets) == set(services) == {"lanesum-controller", "lanesum-server"}
-    for name, one in sets.items():
-        pod = one["spec"]["template"]
-        (container,) = pod["spec"]["containers"]
-        command = check_command(container["args"])
-        assert container["image"] == name == f"lanesum-{command}"
-        ports = {port["name"]: port["containerPort"] for port in container["ports"]}
-        assert set(ports.values()) == PORTS[command]
-        listens = {
-            key: int(settings[command][key].rpartition(":")[2])
-            for key in ("listen", "control")
-            if key in settings[command]
-        }
-        assert set(listens.values()) == PORTS[command]
-        (port,) = services[name]["ports"]
-        assert services[name]["selector"] == pod["metadata"]["labels"] == one["spec"]["selector"]["matchLabels"]
-        assert port["port"] == ports[port["targetPort"]] == ports[container["readinessProbe"]["tcpSocket"]["port"]]
-        context = container["securityContext"]
-        assert context["capabilities"] == {"drop": ["ALL"]} and context["readOnlyRootFilesystem"]
-        assert not context["allowPrivilegeEscalation"] and pod["spec"]["securityContext"]["runAsNonRoot"]
-        volumes = {
-            volume["name"]
-            for volume in (*pod["spec"]["volumes"], *(v["metadata"] for v in one["spec"]["volumeClaimTemplates"]))
-        }
-        assert {mount["name"] for mount in container["volumeMounts"]} == volumes
-        mounted = tuple(mount["mountPath"] for mount in container["volumeMounts"])
-        paths = [value for value in settings[command].values() if isinstance(value, str) and value.startswith("/")]
-        assert paths and all(path.startswith(mounted) for path in paths)
-    assert settings["controller"]["server"] == [f"lanesum-server:{services['lanesum-server']['ports'][0]['port']}"]
+@pytest.mark.parametrize(("command", "level"), [("controller", "restricted"), ("server", "privileged")])
+def test_manifests_run_commands_with_few_privileges(command: str, level: str) -> None:
+    name = f"lanesum-{command}"
+    configuration.check(str(MANIFESTS / command / "lanesum.toml"))
+    settings = tomllib.loads((MANIFESTS / command / "lanesum.toml").read_text())
+    assert set(settings) == {command}, "settings of another service"
+    found = {one["kind"]: one for one in manifests(command)}
+    assert set(found) == {"Namespace", "Service", "StatefulSet"}
+    assert found["Namespace"]["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == level
+    assert {one["metadata"]["name"] for one in found.values()} == {name}
+    one, service = found["StatefulSet"], found["Service"]["spec"]
+    pod = one["spec"]["template"]
+    # The network of the node is the one privilege that the level "restricted" would refuse.
+    assert pod["spec"].get("hostNetwork", False) == (level == "privileged")
+    (container,) = pod["spec"]["containers"]
+    assert check_command(container["args"]) == command and container["image"] == name
+    assert container["resources"]["limits"]["memory"]
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    listens = {
+        int(settings[command][key].rpartition(":")[2]) for key in ("listen", "control") if key in settings[command]
+    }
+    assert set(ports.values()) == PORTS[command] == listens
+    (port,) = service["ports"]
+    assert service["selector"] == pod["metadata"]["labels"] == one["spec"]["selector"]["matchLabels"]
+    assert port["port"] == ports[port["targetPort"]] == ports[container["readinessProbe"]["tcpSocket"]["port"]]
+    context = container["securityContext"]
+    assert context["capabilities"] == {"drop": ["ALL"]} and context["readOnlyRootFilesystem"]
+    assert not context["allowPrivilegeEscalation"] and pod["spec"]["securityContext"]["runAsNonRoot"]
+    assert pod["spec"]["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    volumes = {volume["name"]: volume for volume in pod["spec"]["volumes"]}
+    claimed = {claim["metadata"]["name"] for claim in one["spec"]["volumeClaimTemplates"]}
+    assert {mount["name"] for mount in container["volumeMounts"]} == {*volumes, *claimed}
+    assert volumes["tls"]["secret"]["secretName"] == f"{name}-tls"
+    mounted = tuple(mount["mountPath"] for mount in container["volumeMounts"])
+    paths = [value for value in settings[command].values() if isinstance(value, str) and value.startswith("/")]
+    assert paths and all(path.startswith(mounted) for path in paths)
+
+
+def test_manifests_controller_names_the_servers_service() -> None:
+    load(MANIFESTS / "controller" / "topology.yaml")
+    settings = tomllib.loads((MANIFESTS / "controller" / "lanesum.toml").read_text())
+    assert settings["controller"]["server"] == [f"lanesum-server.lanesum-server:{DEFAULT_CONTROL_PORT}"]
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
 def test_kustomization_builds_all_manifests() -> None:
     built = subprocess.run(["kubectl", "kustomize", MANIFESTS], capture_output=True, text=True, check=True)
     kinds = [one["kind"] for one in yaml.safe_load_all(built.stdout)]
-    assert sorted(kinds) == sorted([*(one["kind"] for one in manifests()), "ConfigMap"])
+    assert sorted(kinds) == sorted([*(one["kind"] for one in all_manifests()), *["ConfigMap"] * 2])
 
 
 def test_manifests_fit_the_schemas_of_kubernetes() -> None:
     schemas = pytest.importorskip("kubernetes_validate", reason="kubernetes-validate is not installed")
-    for one in manifests():
+    for one in all_manifests():
         schemas.validate(one, "1.31", strict=True)
         with pytest.raises(schemas.ValidationError):
             schemas.validate({**one, "metadata": {"nmae": "x"}}, "1.31", strict=True)

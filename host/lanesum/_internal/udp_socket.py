@@ -21,7 +21,7 @@ def open_udp_socket(
 ) -> socket.socket:
     """Return a non-blocking IPv4 socket with large buffers, bound to ``local``.
 
-    Its datagrams are cut for the MTU of the interface alone. Anybody can send an ICMP message that claims a smaller
+    Its datagrams are cut for the MTU of the interface alone. Every host can forge an ICMP message that claims a smaller
     path MTU (RFC 5927, section 7.2), and neither switches nor servers read fragments made for it.
 
     Args:
