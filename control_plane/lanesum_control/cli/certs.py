@@ -20,11 +20,21 @@ Days = Annotated[int, typer.Option(min=1, help="Days until the certificates expi
 
 
 @app.command()
-def init(folder: Folder, host: Host = None, days: Days = 365) -> None:
-    """Make an authority, and certificates for controller, server, switch, operator and worker."""
+def init(
+    folder: Folder,
+    controller_host: Host = None,
+    server_host: Host = None,
+    switch_host: Host = None,
+    days: Days = 365,
+) -> None:
+    """Make an authority, and certificates for controller, server, switch, operator and worker.
+
+    A service has the names of its own hosts alone; without any it has the names of loopback.
+    """
     from lanesum_control.security import certs
 
-    for made in certs.init(folder, host or [], days):
+    given = (controller_host, server_host, switch_host)
+    for made in certs.init(folder, {name: one or [] for name, one in zip(certs.SERVICES, given, strict=True)}, days):
         typer.echo(made)
 
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 import datetime
 import ipaddress
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -146,12 +147,23 @@ class Authority:
         return folder
 
 
-def init(folder: Path, hosts: Iterable[str] = (), days: float = DEFAULT_DAYS) -> list[Path]:
-    """Make an authority, and a folder for each of ``PARTS``; return the folders. Services have ``hosts``."""
+def init(
+    folder: Path, hosts: Mapping[str, Sequence[str]] = MappingProxyType({}), days: float = DEFAULT_DAYS
+) -> list[Path]:
+    """Make an authority, and a folder for each of ``PARTS``; return the folders.
+
+    Args:
+        folder: folder of the authority, which is created.
+        hosts: host names and addresses of each of ``SERVICES``. A certificate has only those of its own service, so a
+            server cannot answer in the controller's name. A service without any has ``LOCAL_HOSTS``.
+        days: validity of the certificates.
+
+    Raises ConfigurationError as ``Authority.create`` and ``issue`` do.
+    """
     authority = Authority.create(folder)
-    here = [*LOCAL_HOSTS, *hosts]
     return [
-        authority.issue(name, role, hosts=here if name in SERVICES else (), days=days) for name, role in PARTS.items()
+        authority.issue(name, role, hosts=hosts.get(name) or LOCAL_HOSTS if name in SERVICES else (), days=days)
+        for name, role in PARTS.items()
     ]
 
 

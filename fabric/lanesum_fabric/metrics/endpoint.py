@@ -157,8 +157,7 @@ class _Server(http.server.ThreadingHTTPServer):
             try:
                 if self._folder is not None:
                     request.do_handshake()
-                    names = request.getpeercert().get("subjectAltName", ())
-                    tls.operators_only(None, {"peer_uri": [name.encode() for kind, name in names if kind == "URI"]})
+                    tls.operators_only(None, _identity(request))
                 super().finish_request(request, client_address)
             finally:
                 timer.cancel()
@@ -166,6 +165,16 @@ class _Server(http.server.ThreadingHTTPServer):
     def handle_error(self, _request: Any, client_address: Any) -> None:
         """Log the error of a connection, such as a handshake that failed."""
         logger.info("The connection of %s to the metrics failed.", client_address[0], exc_info=True)
+
+
+def _identity(session: ssl.SSLSocket) -> dict[str, list[bytes]]:
+    """Return what gRPC would say of the peer's certificate."""
+    fields: dict[str, Any] = session.getpeercert() or {}
+    certificate = session.getpeercert(binary_form=True) or b""
+    return {
+        "peer_uri": [name.encode() for kind, name in fields.get("subjectAltName", ()) if kind == "URI"],
+        "x509_pem_cert": [ssl.DER_cert_to_PEM_cert(certificate).encode()],
+    }
 
 
 class _Request(http.server.BaseHTTPRequestHandler):

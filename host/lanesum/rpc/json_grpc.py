@@ -79,12 +79,13 @@ def call(
         NoAnswerError: no answer in time, or the service ended meanwhile.
     """
     grpc = import_grpc()
-    if connect_s is not None and connect_s < timeout_s:
+    limit_s = timeout_s if connect_s is None else min(connect_s, timeout_s)
+    if limit_s < timeout_s or tls.needs_listener(address):
         try:
             # A channel whose state was watched takes 0.2 s to close.
-            tls.wait_until_listening(address, connect_s)
+            tls.wait_until_listening(address, limit_s)
         except OSError as error:
-            raise NoConnectionError(f"No connection to {address} within {connect_s:g} s.") from error
+            raise NoConnectionError(f"No connection to {address} within {limit_s:g} s.") from error
     with tls.channel(address, OPTIONS) as channel:
         stub = channel.unary_unary(f"/{service}/{method}", encode, decode)
         pending = stub.future(message, timeout=timeout_s, wait_for_ready=True, metadata=tls.metadata(address))

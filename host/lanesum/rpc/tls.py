@@ -18,13 +18,14 @@ import ssl
 import stat
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from lanesum import environment
 from lanesum.errors import ConfigurationError, LanesumError, MissingToolError
 from lanesum.rpc.caller import Caller, Role
+from lanesum.rpc.local_peer import foreign_user_at_port, foreign_user_at_socket
 
 AUTHORITY, CERTIFICATE, KEY = "ca.crt", "tls.crt", "tls.key"
 PLAINTEXT, UNIX = "plaintext:", "unix:"
@@ -77,9 +78,10 @@ def channel(address: str, options: Any = None, *, asynchronous: bool = False) ->
 
 
 def metadata(address: str) -> tuple[tuple[str, str], ...]:
-    """Return the metadata of a call, which hold the token if there is one.
+    """Return the metadata of a call, which hold the token if there is one and a service listens at ``address``.
 
-    Raises ConfigurationError if it cannot be read, or would travel through a network unencrypted.
+    Raises ConfigurationError if the token cannot be read, would travel through a network unencrypted, or could go to a
+    process of another user; root is trusted.
     """
     path = os.environ.get(environment.TOKEN_FILE)
     if not path:
@@ -97,7 +99,28 @@ def metadata(address: str) -> tuple[tuple[str, str], ...]:
         ) from error
     if not _TOKEN.fullmatch(token):
         raise ConfigurationError(f"The file {path} holds no token.", f"Correct {environment.TOKEN_FILE}.")
+    if folder_for(address) is None:
+        foreign = _foreign_user(address)
+        if foreign is None:
+            return ()
+        if foreign:
+            raise ConfigurationError(
+                f"The token of {path} would go to {address}, and {foreign}.",
+                f"Set {environment.TLS} (lanesum certs init), by which a service proves who it is, or let this user or "
+                "root run the service.",
+            )
     return ((AUTHORIZATION, BEARER + token),)
+
+
+def _foreign_user(address: str) -> str | None:
+    if address.startswith(UNIX):
+        return foreign_user_at_socket(Path(address.removeprefix(UNIX)))
+    return foreign_user_at_port(int(address.rpartition(":")[2]))
+
+
+def needs_listener(address: str) -> bool:
+    """Return True if the token of calls to ``address`` is sent only to a service that listens already."""
+    return bool(os.environ.get(environment.TOKEN_FILE)) and folder_for(address) is None and is_local(address)
 
 
 def problem(address: str) -> str:
@@ -255,10 +278,24 @@ def identity_uri(role: Role, name: str) -> str:
     return f"spiffe://lanesum/{role}/{name}"
 
 
-def caller_of(auth_context: Mapping[str, Any]) -> Caller | None:
+def caller_of(auth_context: Mapping[str, Sequence[bytes]]) -> Caller | None:
     """Return the caller that a verified certificate names; None without one."""
-    found = [_IDENTITY.fullmatch(uri.decode(errors="replace")) for uri in auth_context.get("peer_uri") or ()]
-    return Caller(found[0][2], Role(found[0][1])) if len(found) == 1 and found[0] else None
+    uris = auth_context.get("peer_uri") or ()
+    if len(uris) != 1:
+        return None
+    found = _IDENTITY.fullmatch(uris[0].decode(errors="replace"))
+    if found is None or _is_cut(uris[0], auth_context):
+        return None
+    return Caller(found[2], Role(found[1]))
+
+
+def _is_cut(uri: bytes, auth_context: Mapping[str, Sequence[bytes]]) -> bool:
+    """Return True if gRPC has cut a URI of the caller's certificate at a NUL, or does not hand on the certificate.
+
+    In DER a tag or the certificate's next part follows a URI, and neither begins with NUL (X.690, section 8.1.2).
+    """
+    certificate = auth_context.get("x509_pem_cert") or ()
+    return not certificate or uri + b"\0" in ssl.PEM_cert_to_DER_cert(certificate[0].decode())
 
 
 def operators_only(_metadata: Any, auth_context: Mapping[str, Any]) -> Caller:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import ssl
 import stat
 import subprocess
 import sys
@@ -38,6 +39,11 @@ PROCESSES, CHANGES = 6, 15
 OPERATOR_CALLS = {rpc.COUNTERS, rpc.EXAMINE}
 TENANT_CALLS = {rpc.ADMIT, rpc.REMOVE, rpc.RESIZE, rpc.LEAVE, rpc.EXTEND, rpc.EVENTS, rpc.TRACE}
 WORKER_CALLS = {rpc.JOIN, rpc.READY, rpc.KEEPALIVE, rpc.WATCH, rpc.REPORT, rpc.JOBS, rpc.LIVE}
+
+
+def _pem(part: bytes) -> bytes:
+    """Return PEM of a certificate that has ``part`` in it, as far as the identity of a caller looks."""
+    return ssl.DER_cert_to_PEM_cert(part).encode()
 
 
 @pytest.fixture
@@ -238,12 +244,19 @@ def test_unknown_token_gives_no_rights_on_sockets(files: Path) -> None:
 )
 def test_caller_is_the_one_of_the_certificate(closed: bool, uri: bytes | None, expected: Caller) -> None:
     access = Access(list, closed=closed)
-    assert access.authenticate({}, {} if uri is None else {"peer_uri": [uri]}) == expected
+    context = {} if uri is None else {"peer_uri": [uri], "x509_pem_cert": [_pem(uri + b"0")]}
+    assert access.authenticate({}, context) == expected
 
 
 def test_two_identities_in_a_certificate_are_none() -> None:
     both = [b"spiffe://lanesum/operator/root", b"spiffe://lanesum/tenant/alice"]
-    assert Access(list, closed=True).authenticate({}, {"peer_uri": both}) == UNKNOWN
+    context = {"peer_uri": both, "x509_pem_cert": [_pem(b"".join(both))]}
+    assert Access(list, closed=True).authenticate({}, context) == UNKNOWN
+
+
+def test_caller_without_the_certificate_is_unknown() -> None:
+    """Without it the service cannot tell whether the identity is whole."""
+    assert Access(list, closed=True).authenticate({}, {"peer_uri": [b"spiffe://lanesum/operator/root"]}) == UNKNOWN
 
 
 def test_token_file_that_breaks_keeps_its_callers(

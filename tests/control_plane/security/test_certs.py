@@ -31,8 +31,24 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
+def hosts_of(folder: Path) -> set[str]:
+    """Return the host names and addresses of a certificate."""
+    certificate = x509.load_pem_x509_certificate((folder / "tls.crt").read_bytes())
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    addresses = names.get_values_for_type(x509.IPAddress)
+    return {*names.get_values_for_type(x509.DNSName), *(str(address) for address in addresses)}
+
+
+@pytest.mark.parametrize(("part", "host"), [("controller", "10.1.0.1"), ("server", "10.1.0.2"), ("switch", "10.1.0.3")])
+def test_init_certificate_names_hosts_of_its_service_alone(
+    certs: ModuleType, tmp_path: Path, part: str, host: str
+) -> None:
+    certs.init(tmp_path, {"controller": ["10.1.0.1"], "server": ["10.1.0.2"], "switch": ["10.1.0.3"]})
+    assert hosts_of(tmp_path / part) == {host}
+
+
 def test_init_writes_folders_that_only_the_owner_reads(certs: ModuleType, tmp_path: Path) -> None:
-    made = certs.init(tmp_path / "certs", ["10.19.0.100", "sums.lab"])
+    made = certs.init(tmp_path / "certs", {"server": ["10.19.0.100", "sums.lab"]})
     assert {folder.name for folder in made} == set(certs.PARTS)
     for folder in (*made, tmp_path / "certs", tmp_path / "certs" / "ca"):
         assert mode(folder) == 0o700
@@ -124,7 +140,9 @@ def test_broken_authority_says_so(certs: ModuleType, tmp_path: Path, text: bytes
 
 def test_commands_make_an_authority_and_issue(tmp_path: Path) -> None:
     folder = str(tmp_path / "certs")
-    assert invoke(["certs", "init", folder, "--host", "10.19.0.100"]).exit_code == 0
+    assert invoke(["certs", "init", folder, "--server-host", "10.19.0.100", "--server-host", "sums.lab"]).exit_code == 0
+    assert hosts_of(tmp_path / "certs" / "server") == {"10.19.0.100", "sums.lab"}
+    assert hosts_of(tmp_path / "certs" / "controller") == {"localhost", "127.0.0.1", "::1"}
     issued = invoke(["certs", "issue", folder, "alice", "--role", "tenant"])
     assert issued.exit_code == 0 and issued.output.strip() == f"{folder}/alice"
     refused = invoke(["certs", "issue", str(tmp_path), "alice", "--role", "tenant"])

@@ -143,6 +143,20 @@ def test_certificate_and_token_of_a_job_join_it(
         wait_until(lambda: member.superseded)  # the stream has the identity of the worker
 
 
+@pytest.mark.parametrize("after", ["", ".worker"])
+def test_identity_cut_at_nul_is_refused(
+    folder: Path, controller_at: Start, act_as: ActAs, monkeypatch: pytest.MonkeyPatch, after: str
+) -> None:
+    """gRPC hands on the part before the NUL, so the certificate of another name was that of an operator."""
+    from lanesum_control.security import certs
+
+    monkeypatch.setattr(certs, "identity_uri", lambda role, name: f"spiffe://lanesum/{role}/{name}\0{after}")
+    address = controller_at(folder / "controller")
+    act_as(certs.Authority(folder).issue("root", Role.OPERATOR))
+    with pytest.raises(rpc.ControllerError, match="A caller without a token"):
+        rpc.call(address, rpc.COUNTERS, {})
+
+
 def test_renewed_certificate_is_used_from_next_connection(
     folder: Path, controller_at: Start, act_as: ActAs, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -309,8 +323,41 @@ def test_token_never_leaves_the_host_unencrypted(tmp_path: Path, monkeypatch: py
         with pytest.raises(ConfigurationError, match=r"would travel to .* unencrypted") as caught:
             rpc.call(address, rpc.JOBS, {})
         assert token not in str(caught.value)
-    for address in ("127.0.0.1:1", "unix:/x", "plaintext:127.0.0.1:1"):
-        assert tls.metadata(address) == (("authorization", f"Bearer {token}"),)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        local = f"127.0.0.1:{listening.getsockname()[1]}"
+        for address in (local, f"plaintext:{local}"):
+            assert tls.metadata(address) == (("authorization", f"Bearer {token}"),)
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "plaintext:127.0.0.1:1", "unix:/absent"])
+def test_token_for_a_service_that_is_down_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    """Otherwise the next process that takes the free address gets it."""
+    tokens.write_token(tmp_path / "token", tokens.new_token())
+    monkeypatch.setenv(environment.TOKEN_FILE, str(tmp_path / "token"))
+    assert tls.metadata(address) == ()
+    with pytest.raises(rpc.ControllerError, match="No controller answers at"):
+        rpc.call(address, rpc.JOBS, {}, 0.2)
+
+
+def test_token_for_a_foreign_process_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A socket in a folder that others may write got an operator's token."""
+    token = tokens.new_token()
+    tokens.write_token(tmp_path / "token", token)
+    monkeypatch.setenv(environment.TOKEN_FILE, str(tmp_path / "token"))
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(shared / "controller.sock"))
+        listening.listen()
+        listening.setblocking(False)
+        with pytest.raises(
+            ConfigurationError, match=r"would go to unix:.*, and other users may replace files"
+        ) as caught:
+            tls.metadata(f"unix:{shared}/controller.sock")
+        assert token not in str(caught.value)
+        with pytest.raises(BlockingIOError):
+            listening.accept()
 
 
 @pytest.mark.parametrize("text", ["", "\n", "two words", "a\nb", "é", "x" * 1000])

@@ -368,7 +368,7 @@ def test_database_on_network_uses_tls_and_password(
     for name in ("PGPASSWORD", "PGPASSFILE"):
         monkeypatch.delenv(name, raising=False)
     address = free_address()
-    certs.init(tmp_path / "own", [address[0]])
+    certs.init(tmp_path / "own", {"controller": [address[0]]})
     certs.init(tmp_path / "other")
     passwords = tmp_path / "passwords"
     passwords.touch(0o600)
