@@ -329,7 +329,7 @@ class EmbeddedSwitch:
     def read_register(self, name: str, index: int) -> int:
         """Return a register's cell. Raises NotFoundError for an unknown register or index."""
         with self._lock:
-            return self._bank(name).read(name, index)
+            return int(self._bank(name).read(name, index))
 
     def write_register(self, name: str, index: int, value: int) -> None:
         """Set a register's cell.

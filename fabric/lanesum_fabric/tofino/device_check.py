@@ -81,6 +81,6 @@ def _refuse(found: Resources, reports: dict[str, Resources], profile: str, sourc
 
 def _same_description(bfrt: bytes, committed: Path) -> bool:
     try:
-        return repeatable(json.loads(bfrt)) == json.loads(committed.read_text())
+        return bool(repeatable(json.loads(bfrt)) == json.loads(committed.read_text()))
     except _NOT_AS_WRITTEN:
         return False

@@ -139,10 +139,10 @@ class AfPacketPort:
         """Return True if the interface is up and has a carrier; False also for one that is gone."""
         request = self.interface.encode().ljust(_IFREQ_BYTES, b"\0")
         try:
-            flags = struct.unpack_from("=H", fcntl.ioctl(self._socket, _SIOCGIFFLAGS, request), _INTERFACE_BYTES)[0]
+            found = struct.unpack_from("=H", fcntl.ioctl(self._socket, _SIOCGIFFLAGS, request), _INTERFACE_BYTES)
         except OSError:
             return False
-        return flags & _UP_AND_RUNNING == _UP_AND_RUNNING
+        return int(found[0]) & _UP_AND_RUNNING == _UP_AND_RUNNING
 
     def close(self) -> None:
         """Close the sockets; idempotent."""
