@@ -9,6 +9,7 @@ Format: docs/JSON_format.md of p4lang/behavioral-model, version 2. A construct t
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 from typing import Any
 
@@ -38,6 +39,16 @@ from lanesum_switch.bmv2.limits import (
 from lanesum_switch.bmv2.parser_loader import ParserLoader
 from lanesum_switch.bmv2.pipeline_loader import PipelineLoader
 
+# Errors of core.p4 in the order of BMv2, which numbers them so.
+_CORE_ERRORS = (
+    "NoError",
+    "PacketTooShort",
+    "NoMatch",
+    "StackOutOfBounds",
+    "HeaderTooShort",
+    "ParserTimeout",
+    "ParserInvalidArgument",
+)
 _NEXT_STEP = "Push the .json file that p4c-bm2-ss wrote."
 
 
@@ -108,6 +119,9 @@ class _Loader(ParserLoader, PipelineLoader):
         for position in range(len(errors)):
             error = array(errors, position, 2)
             program.errors[text(error, 0)] = integer(error, 1)
+        # As in BMv2, errors of core.p4 that the program leaves out follow its largest number.
+        missing = [name for name in _CORE_ERRORS if name not in program.errors]
+        program.errors |= zip(missing, itertools.count(max(program.errors.values(), default=-1) + 1))
         for item in records(root, "parse_vsets", optional=True):
             program.value_sets[text(item, "name")] = integer(item, "compressed_bitwidth", 0, MAX_BITS)
         self._stateful()

@@ -14,6 +14,7 @@ from lanesum_switch.bmv2 import ir
 from lanesum_switch.compiler.context import Context
 from lanesum_switch.compiler.expressions import Scope
 from lanesum_switch.compiler.header_segments import Segment
+from lanesum_switch.runtime.hashes import ROUND_ROBIN, RoundRobin
 
 _MIN_SHORTENED_BITS = 256
 
@@ -75,13 +76,13 @@ class Calculations:
             joined = context.layout.join([(f"({code})", size) for _, code, size, _ in groups]) or "0"
             shift = -fixed % word
             writer.line(f"{number} = ({joined}) << {shift}" if shift else f"{number} = {joined}")
-            return self._apply(algorithm, number, str((fixed + 7) // 8), checksum)
+            return self._apply(algorithm, name, number, str((fixed + 7) // 8), checksum)
         if plain and checksum and len(groups) == 1:
             condition, code, size, _ = groups[0]
             shift = -size % word
             shifted = f"({code}) << {shift}" if shift else code
             writer.line(f"{number} = {shifted} if {condition} else 0")
-            return self._apply(algorithm, number, "", checksum)
+            return self._apply(algorithm, name, number, "", checksum)
         writer.line(f"{number} = {bits} = 0")
         for condition, code, size, dynamic in groups:
             width = dynamic or str(size)
@@ -94,7 +95,7 @@ class Calculations:
             writer.line(f"rest = frame[offset:]; {number} = {number} << 8 * len(rest) | int_from(rest, 'big')")
             writer.line(f"{bits} += 8 * len(rest)")
         writer.line(f"{number} <<= -{bits} % {word}")
-        return self._apply(algorithm, number, f"({bits} + 7) // 8", checksum)
+        return self._apply(algorithm, name, number, f"({bits} + 7) // 8", checksum)
 
     def _additive(self, inputs: list[ir.CalcInput]) -> bool:
         """Return True if every input has a whole number of 16-bit words.
@@ -132,12 +133,16 @@ class Calculations:
             writer.line(f"rest = frame[offset:]; {data} += int_from(rest, 'big') << 8 * (len(rest) & 1)")
         return f"(65534 - ({data} - 1) % 65535 if {data} else 65535)"
 
-    def _apply(self, algorithm: str, number: str, size: str, checksum: bool) -> str:
+    def _apply(self, algorithm: str, name: str, number: str, size: str, checksum: bool) -> str:
+        """Return the code of a hash; ``name`` of the calculation or selector, which has a state of its own."""
         if checksum:
             return f"ones_complement_sum({number})"
         function = self.context.runtime.hash_functions[algorithm]
-        name = self.context.names.constant(f"hash_{algorithm}", ("hash", algorithm), function)
-        return f"{name}({number}.to_bytes({size}, 'big'))"
+        key: tuple[str, ...] = ("hash", algorithm)
+        if algorithm == ROUND_ROBIN:
+            function, key = RoundRobin(), (*key, name)
+        local = self.context.names.constant(f"hash_{algorithm}", key, function)
+        return f"{local}({number}.to_bytes({size}, 'big'))"
 
     def _terms(self, inputs: list[ir.CalcInput]) -> list[_Term]:
         """Return the term of each input except the payload."""

@@ -164,6 +164,8 @@ class Expressions:
             return self._compare_headers(op, args, scope)
         if op in ("==", "!=") and isinstance(args[0], ir.UnionRef | ir.UnionStackElement):
             return self._compare_unions(op, args, scope)
+        if op in ("==", "!=") and any(map(self._is_variable, args)):
+            return self._compare_variable(op, args)
         if op == "valid":
             cases = self.header_cases(args[0], scope)
             return self._choose([(c, Value(self.layout.valid(h), 0, 1, True)) for c, h in cases])
@@ -251,6 +253,17 @@ class Expressions:
         if op == "size_stack":
             return Value(last, 0, size, True)
         return Value(f"{last} - 1", -1, size - 1)
+
+    def _is_variable(self, expr: ir.Expr) -> bool:
+        return isinstance(expr, ir.FieldRef) and self.program.field_type(expr).variable
+
+    def _compare_variable(self, op: str, args: tuple[ir.Expr, ...]) -> Value:
+        """Return the comparison of variable-length fields: as in BMv2, of their numbers, whatever the widths."""
+        if not all(map(self._is_variable, args)):
+            raise UnsupportedProgramError(f"Unsupported: {op} of a variable-length field and a number.")
+        names = [self.layout.field_local(arg.header, arg.name) for arg in args if isinstance(arg, ir.FieldRef)]
+        left, right = (f"int_from({name}, 'big')" for name in names)
+        return Value(f"{left} {op} {right}", 0, 1)
 
     def _union_valid(self, union: str) -> str:
         return " or ".join(self.layout.valid(h) for h in self.program.unions[union].headers)

@@ -69,6 +69,10 @@ class V1ModelFunction(PacketFunction):
         self.clones_egress = "clone_egress_pkt_to_egress" in ops
         self.resubmits = "resubmit" in ops
         self.recirculates = "recirculate" in ops
+        ingress = [p for action in context.usage.actions_of(self.program.ingress) for p in action.body]
+        self.recirculates_ingress = any(primitive.op == "recirculate" for primitive in ingress)
+        rid = self.program.standard(_METADATA["egress_rid"])
+        self.sets_rid = any(rid in context.usage.primitive_effects(primitive)[1] for primitive in ingress)
         self.digests = "generate_digest" in ops
         self.truncates = "truncate" in ops
 
@@ -252,13 +256,16 @@ class V1ModelFunction(PacketFunction):
             with writer.block(f"if {multicast}:"):
                 writer.line(f"targets = groups.get({multicast}, ())")
                 writer.line(f"copy_type = {REPLICATED}")
+                if self.recirculates_ingress:
+                    writer.line("recirculate_list = 0")
             header = f"elif {spec} == {self.context.drop_port}:"
         else:
             header = f"if {spec} == {self.context.drop_port}:"
         with writer.block(header):
             writer.line("return")
         with writer.block("else:"):
-            writer.line(f"targets = (({spec}, 0),)")
+            rid = self._local("egress_rid") if self.sets_rid else 0
+            writer.line(f"targets = (({spec}, {rid}),)")
             writer.line("copy_type = 0")
 
     def _digest(self) -> None:
@@ -278,6 +285,10 @@ class V1ModelFunction(PacketFunction):
             with writer.block("else:"):
                 writer.line("targets = replicas")
                 writer.line(f"copy_type = {INGRESS_CLONE}")
+                if self.recirculates_ingress:
+                    writer.line("recirculate_list = 0")
+        if self.recirculates_ingress:
+            writer.line("asked_in_ingress = recirculate_list")
         state = self._state_locals()
         changed = sorted(assigned_names(egress + closing) & state)
         hoisted, final = deparse(self.context, set(changed))
@@ -356,8 +367,7 @@ class V1ModelFunction(PacketFunction):
         if program.egress.initial is not None:
             if self.clones_egress or self.clones_ingress:
                 writer.line("clone_session = None")
-            if self.recirculates:
-                writer.line("recirculate_list = 0")
+            self._begin_recirculation()
             ControlBlockWriter(self.context, self.actions, program.egress).emit()
             if self.clones_egress:
                 self._egress_clone()
@@ -365,8 +375,17 @@ class V1ModelFunction(PacketFunction):
             if spec in self.usage.written_in_egress:
                 with writer.block(f"if {self._local('egress_spec')} == {self.context.drop_port}:"):
                     writer.line("continue")
-        elif self.recirculates:
-            writer.line("recirculate_list = 0")
+        else:
+            self._begin_recirculation()
+
+    def _begin_recirculation(self) -> None:
+        """Write the initial request of a copy: that of ingress, but not for clones of egress."""
+        if not self.recirculates:
+            return
+        asked = "asked_in_ingress" if self.recirculates_ingress else "0"
+        if self.recirculates_ingress and self.clones_egress:
+            asked += " if snapshot is None else 0"
+        self.context.writer.line(f"recirculate_list = {asked}")
 
     def _closing(self) -> None:
         """Write the code between egress and deparser."""

@@ -8,6 +8,7 @@ Docstrings name each CRC as in the "Catalogue of parametrised CRC algorithms" (r
 from __future__ import annotations
 
 import binascii
+import itertools
 import random
 import zlib
 from collections.abc import Callable
@@ -105,14 +106,21 @@ def identity(data: bytes) -> int:
     return int.from_bytes(data[:8], "big")
 
 
+ROUND_ROBIN = "round_robin"
+
+
+class RoundRobin:
+    """Numbers from 0, one more for each packet. Each selector has one."""
+
+    def __init__(self) -> None:
+        self._next = itertools.count()
+
+    def __call__(self, data: bytes) -> int:
+        return next(self._next)
+
+
 def hash_functions(rng: random.Random) -> dict[str, HashFunction]:
     """Return the functions by their name in the BMv2 JSON; ``random`` draws from ``rng``."""
-    calls = [0]
-
-    def round_robin(_: bytes) -> int:
-        calls[0] += 1
-        return calls[0] - 1
-
     return {
         "crc16": crc16,
         "crc16_custom": crc16,
@@ -129,5 +137,5 @@ def hash_functions(rng: random.Random) -> dict[str, HashFunction]:
         "xor64": lambda data: _xor(data, 8),
         "identity": identity,
         "random": lambda _: rng.getrandbits(32),
-        "round_robin": round_robin,
+        ROUND_ROBIN: RoundRobin(),
     }

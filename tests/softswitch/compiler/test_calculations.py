@@ -4,12 +4,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from lanesum_switch.compiler.calculations import short_form
 from lanesum_switch.dataplane import EmbeddedSwitch
-from tests.softswitch.conftest import Load
+from tests.softswitch.conftest import PROGRAMS, Load
 from tests.softswitch.ipv4_packets import packet, plain_checksum
+from tests.softswitch.queries import ask
 
 
 @pytest.fixture
@@ -40,3 +43,12 @@ def test_short_form_of_number_has_same_checksum(number: int) -> None:
     assert 0 <= short <= 0xFFFF
     assert (short - number) % 0xFFFF == 0
     assert (short == 0) == (number == 0)
+
+
+def test_round_robin_of_two_calculations_counts_apart() -> None:
+    program = json.loads((PROGRAMS / "tables.json").read_text())
+    for calculation in program["calculations"]:
+        calculation["algo"] = "round_robin"
+    switch = EmbeddedSwitch()
+    switch.load(json.dumps(program).encode())
+    assert [ask(switch, which)[0] for which in (8, 8, 9, 8)] == [0, 1, 100, 2]

@@ -124,3 +124,25 @@ def test_parser_loop_without_extract_ends(load: Load) -> None:
     assert switch.process(0, b"\x02x")[0].frame == b"\x02x"
     assert switch.process(0, b"\x01x")[0].frame == b"\xeex"
     assert switch.counts.parser_errors == 1
+
+
+def test_core_errors_missing_in_program_get_numbers() -> None:
+    program = json.loads((PROGRAMS / "parsing.json").read_text())
+    assert program["errors"].pop(1) == ["PacketTooShort", 1]
+    program["pipelines"][0]["conditionals"][0]["expression"]["value"]["right"]["value"] = "0x8"  # after BadMagic
+    switch = EmbeddedSwitch()
+    switch.load(json.dumps(program).encode())
+    assert send(switch, 1, "0000")[0] == TOO_SHORT
+
+
+@pytest.mark.parametrize(("op", "seen_where_equal", "seen_otherwise"), [("==", OPTIONS, 0), ("!=", 0, OPTIONS)])
+def test_variable_length_fields_compare_as_numbers(op: str, seen_where_equal: int, seen_otherwise: int) -> None:
+    program = json.loads((PROGRAMS / "parsing.json").read_text())
+    program["headers"].append({"name": "never", "id": 99, "header_type": "options_t", "metadata": False})
+    (condition,) = (one for one in program["pipelines"][0]["conditionals"] if one["name"] == "node_22")
+    left, right = ({"type": "field", "value": [header, "data"]} for header in ("options", "never"))
+    condition["expression"] = {"type": "expression", "value": {"op": op, "left": left, "right": right}}
+    switch = EmbeddedSwitch()
+    switch.load(json.dumps(program).encode())
+    assert send(switch, 2, "02000010")[1] & OPTIONS == seen_where_equal
+    assert send(switch, 2, "02000110")[1] & OPTIONS == seen_otherwise

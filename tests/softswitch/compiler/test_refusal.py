@@ -28,6 +28,10 @@ def operation(op: str, operand: dict[str, Any]) -> dict[str, Any]:
     return {"type": "expression", "value": {"op": op, "left": None, "right": operand}}
 
 
+def comparison(left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "expression", "value": {"op": "==", "left": left, "right": right}}
+
+
 def assign(target: dict[str, Any], value: dict[str, Any]) -> dict[str, Any]:
     return {"op": "assign", "parameters": [target, value]}
 
@@ -41,6 +45,7 @@ def assign(target: dict[str, Any], value: dict[str, Any]) -> dict[str, Any]:
         (CONDITION, operation("size_stack", NUMBER), "size_stack of an expression that is not a stack"),
         (CONDITION, operation("not", {"type": "lookahead", "value": [0, 8]}), "lookahead outside of a parser"),
         (CONDITION, operation("not", VARIABLE), "variable-length field options.data where a number is needed"),
+        (CONDITION, comparison(VARIABLE, NUMBER), "== of a variable-length field and a number"),
         (PRIMITIVE, assign(VARIABLE, NUMBER), "variable-length field options.data where a number is needed"),
         (
             FIRST_OP,

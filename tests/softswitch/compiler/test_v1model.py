@@ -7,14 +7,15 @@ port 0 --- switch --- multicast group, clone session 5, or the parser again
 
 from __future__ import annotations
 
+import json
 import struct
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 from lanesum_switch.api import CloneSession, InvalidArgumentError, NotFoundError, Replica
 from lanesum_switch.dataplane import EmbeddedSwitch
-from tests.softswitch.conftest import Load
+from tests.softswitch.conftest import PROGRAMS, Load
 
 NORMAL, INGRESS_CLONE, EGRESS_CLONE, _, RECIRCULATED, REPLICATED, RESUBMITTED = range(7)
 
@@ -26,6 +27,19 @@ class Copy(NamedTuple):
     length: int
     rid: int
     kept: int
+
+
+def with_ingress_call(action: str, *primitives: dict[str, Any]) -> EmbeddedSwitch:
+    """Return a switch that runs the program with ``primitives`` at the end of an action of ingress."""
+    program = json.loads((PROGRAMS / "copies.json").read_text())
+    (found,) = (one for one in program["actions"] if one["name"] == action)
+    found["primitives"] += primitives
+    switch = EmbeddedSwitch()
+    switch.load(json.dumps(program).encode())
+    return switch
+
+
+RECIRCULATE = {"op": "recirculate", "parameters": [{"type": "hexstr", "value": "0x1"}]}
 
 
 @pytest.fixture
@@ -100,6 +114,32 @@ def test_resubmit_runs_ingress_again(switch: EmbeddedSwitch) -> None:
 def test_recirculation_counts_down(switch: EmbeddedSwitch) -> None:
     (copy,) = send(switch, 5, 1, 3)
     assert (copy.port, copy.round, copy.kept) == (1, 0, 0x5555)
+
+
+def test_recirculation_asked_in_ingress_follows_egress() -> None:
+    switch = with_ingress_call("copies40", RECIRCULATE)  # the branch of truncate(20)
+    assert send(switch, 6, 1) == []
+    assert switch.counts.pass_drops == 1
+
+
+def test_recirculation_asked_in_ingress_spares_multicast_copies() -> None:
+    switch = with_ingress_call("copies26", RECIRCULATE)
+    switch.set_multicast_group(7, [Replica(1, 10), Replica(2, 11)])
+    assert [copy.port for copy in send(switch, 1, 7)] == [1, 2]
+
+
+def test_recirculation_asked_in_ingress_spares_ingress_clones() -> None:
+    switch = with_ingress_call("copies28", RECIRCULATE)
+    switch.set_clone_session(5, CloneSession((Replica(4, 3),)))
+    clones = send(switch, 2, 1)  # each pass of the packet makes one
+    assert {(clone.port, clone.type) for clone in clones} == {(4, INGRESS_CLONE)}
+    assert len(clones) == switch.max_passes + 1
+
+
+def test_egress_rid_set_in_ingress_reaches_egress() -> None:
+    rid = {"type": "field", "value": ["standard_metadata", "egress_rid"]}
+    sets_rid = {"op": "assign", "parameters": [rid, {"type": "hexstr", "value": "0x0007"}]}
+    assert send(with_ingress_call("copies24", sets_rid), 0, 3) == [Copy(3, 0, NORMAL, 16, 7, 0)]
 
 
 def test_endless_recirculation_is_dropped_and_counted(switch: EmbeddedSwitch) -> None:
