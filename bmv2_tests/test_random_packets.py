@@ -39,6 +39,7 @@ _ROLES = (
 )  # fmt: skip
 _EPOCHS = (0, 1, 2, 0xFFFFFFFF, 0x80000000)
 _PACKETS = 60
+_ADD32_AND_LOOKUP = tuple(op for op in LaneOp if op is LaneOp.ADD32 or op.shape.lookup)
 # A quarter of the packets have no flag: the switch sums those.
 _FLAGS = (
     *[0] * 5, Flag.RETRANSMISSION, Flag.COLLISION, Flag.ECN, Flag.UPPER, Flag.BYPASS, Flag.PARTIAL, Flag.GONE,
@@ -72,7 +73,7 @@ class Traffic:
                     slot_base=rng.randrange(2),
                     slot_count=rng.choice((1, 2)),
                     threshold=threshold,
-                    ops=tuple(op for op in rng.choice((tuple(LaneOp), (LaneOp.ADD32, LaneOp.TABLE8))) if op in ops),
+                    ops=tuple(op for op in rng.choice((tuple(LaneOp), _ADD32_AND_LOOKUP)) if op in ops),
                     uplink=rng.choice((None, NON_MEMBER.port)),
                     lease=lease,
                 )

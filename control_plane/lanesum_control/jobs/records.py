@@ -39,8 +39,8 @@ class JobRequest:
         name: name of the job, unique among admitted jobs.
         workers: names of hosts, one worker each; the order defines the workers' numbers.
         slots: maximum packets in flight, and demand at every switch; None for the default of the path.
-        codec: name of a codec whose code table is installed; None for jobs without TABLE8.
-        ops: permitted lane operations; None for all that fit the packets. TABLE8 requires a code table.
+        codec: name of a codec whose code table is installed; None for jobs without lookup.
+        ops: permitted lane operations; None for all that fit the packets. A lookup requires a code table.
         udp_port: source port of the workers; None for one that no other job of their hosts uses.
         seed: seed of the shared random bits; random if None.
         quota: guaranteed slots at every switch of the job; None for the whole demand.

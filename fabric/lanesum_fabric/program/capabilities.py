@@ -79,7 +79,7 @@ class Capabilities:
 
     @classmethod
     def of(cls, names: P4InfoNames) -> Capabilities:
-        """Return the capabilities of a program. TABLE8 requires its table besides its action."""
+        """Return the capabilities of a program. A lookup requires its table besides its action."""
         actions = {name.rpartition(".")[2] for name in names.actions}
         lookup = names.has_table(LOOKUP)
         ops = {op for op in LaneOp if op.p4_action in actions and (lookup or not op.shape.lookup)}

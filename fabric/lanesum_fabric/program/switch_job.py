@@ -121,7 +121,7 @@ class SwitchJob:
         slot_count: slots of the range; the server sums the job's slots beyond it.
         group: multicast group, from 1.
         ops: permitted lane operations.
-        code_table: 16 bytes, TABLE8 only.
+        code_table: 16 bytes, for operations with lookup only.
         role: see ``Role``.
         threshold: contributions that complete an entry; 0 means all members.
         uplink: port of answers from above; None without a switch above.

@@ -264,7 +264,7 @@ class Codec(Protocol):
 
     @property
     def code_table(self) -> NDArray[np.uint8] | None:
-        """Table of 16 entries that switches require for ``TABLE8``; None if no round uses it."""
+        """Table of 16 entries that switches require for lookups; None if no round has one."""
 
     def describe(self) -> str:
         """Return name and parameters in one line.

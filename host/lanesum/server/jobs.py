@@ -39,7 +39,7 @@ class ServerJob:
         members: index of every worker by the IPv4 address and UDP port that it sends from; at most 32 x 32.
         slots: slots of the job, as in the workers' tickets.
         ops: lane operations that the job may use; if empty, all that its packets can carry.
-        code_table: the 16 bytes in which TABLE8 looks up codes.
+        code_table: the 16 bytes in which operations with lookup look up codes.
         accumulator_words: 32-bit words of a sum.
         quorum: number of workers that completes a result; 0 means all.
         on_switches: accept aggregates of switches.

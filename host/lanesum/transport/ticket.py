@@ -79,7 +79,7 @@ class JobTicket:
         local: IPv4 address and UDP port to send from; the switch identifies members by it.
         seed: seed of the job's shared random bits, 64 bits.
         ops: lane operations that the job may use; if empty, all that its packets can carry.
-        code_table: 16 bytes, the aggregation point's lookup table for codes; None without TABLE8.
+        code_table: 16 bytes, the aggregation point's lookup table for codes; None without lookup.
         epoch: number of the job's first round, 32 bits.
         quorum: contributions that complete a chunk; 0 means all workers'.
         places: (rack, bit) of every worker by its number; empty with one level, where a worker's bit is its number.

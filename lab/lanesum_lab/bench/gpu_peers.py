@@ -16,7 +16,6 @@ from lanesum.codecs.thc.blocks import code_cells
 from lanesum.codecs.thc.codec import THC
 from lanesum.codecs.thc.dither import UNIT, dither_offset, dither_sum
 from lanesum.codecs.thc.reference import CODE_BITS, LEFT_OUT
-from lanesum.protocol.lanes import LaneOp
 
 _MASK = 0xFFFFFFFF
 
@@ -30,7 +29,7 @@ class PlainThc:
 
     def __init__(self, codec: THC, context: CodecContext, norms: Any, peaks: Any, device: torch.device) -> None:
         """``norms``, ``peaks``: float32 arrays of this worker's block norms, and of the maxima over all workers."""
-        assert codec.op in (LaneOp.TABLE8, LaneOp.EXPAND8)
+        assert (codec.op.shape.code_bits, codec.op.shape.lane_bits) == (4, 8)
 
         def there(array: Any) -> torch.Tensor:
             return torch.from_numpy(np.ascontiguousarray(array)).to(device)

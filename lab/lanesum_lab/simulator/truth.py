@@ -66,7 +66,7 @@ class JobTruth:
     Args:
         plan: the job.
         key: determines the words, with the job's number and tag.
-        code_table: for TABLE8.
+        code_table: for operations with lookup.
         accumulator_words: words of one packet.
     """
 

@@ -250,8 +250,8 @@ def test_operations_have_to_fill_the_packets(site: Site) -> None:
     assert controller.admit(request("b", codec="fixed", ops=(LaneOp.EXPAND16,))).tickets[0].ops == (LaneOp.EXPAND16,)
 
 
-def test_table8_needs_a_code_table(controller: Controller) -> None:
-    assert LaneOp.TABLE8 not in controller.admit(request(codec="fixed")).tickets[0].ops
+def test_lookup_without_code_table_is_not_permitted(controller: Controller) -> None:
+    assert not any(op.shape.lookup for op in controller.admit(request(codec="fixed")).tickets[0].ops)
 
 
 def test_switch_that_refuses_is_left_out(controller: Controller, site: Site) -> None:

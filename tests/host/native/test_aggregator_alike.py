@@ -26,6 +26,7 @@ from lanesum.server.native_aggregator import NativeAggregator
 from lanesum.server.served_job import Refusal
 
 WORDS = 8
+ADD32_AND_LOOKUP = tuple(op for op in LaneOp if op is LaneOp.ADD32 or op.shape.lookup)
 UNKNOWN_SENDER = ("192.0.2.9", 5000)
 CODE_TABLE = bytes(range(3, 19))
 EPOCHS = 1 << 32
@@ -46,7 +47,7 @@ def make_job(rng: random.Random, number: int) -> ServerJob:
         tag=rng.choice((0, 0xC0FFEE)),
         members=members,
         slots=rng.choice((1, 2, 3)),
-        ops=rng.choice((tuple(LaneOp), (LaneOp.ADD32, LaneOp.TABLE8))),
+        ops=rng.choice((tuple(LaneOp), ADD32_AND_LOOKUP)),
         code_table=rng.choice((None, CODE_TABLE)),
         accumulator_words=WORDS,
         quorum=rng.choice((0, 0, 0, 1, workers)),

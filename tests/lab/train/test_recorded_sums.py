@@ -27,7 +27,7 @@ from tests.lab.train.test_sum_check import WORDS, own_words
 
 def observed(rank: int, op: LaneOp, wrong_words: int) -> ObservedRound:
     """A round of two workers; ``wrong_words`` words are wrong on rank 1 only."""
-    codec = PaperTHC(workers=2) if op is LaneOp.TABLE8 else FixedPoint(workers=2)
+    codec = PaperTHC(workers=2) if op.shape.lookup else FixedPoint(workers=2)
     first, second = (lane_contribution(op, own_words(op, worker), codec.code_table) for worker in range(2))
     result = {LaneOp.OR: np.bitwise_or, LaneOp.MAX: np.maximum}.get(op, np.add)(first, second)
     if rank == 1:

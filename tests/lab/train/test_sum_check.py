@@ -32,7 +32,7 @@ def own_words(op: LaneOp, worker: int) -> np.ndarray:
 def corrupted(rank: int, op: LaneOp, wrong_words: int) -> tuple[int, int]:
     """Check a round of two workers whose result has ``wrong_words`` wrong words on rank 1 only."""
     workers = dist.get_world_size()
-    codec = PaperTHC(workers=workers) if op is LaneOp.TABLE8 else FixedPoint(workers=workers)
+    codec = PaperTHC(workers=workers) if op.shape.lookup else FixedPoint(workers=workers)
     first, second = (lane_contribution(op, own_words(op, worker), codec.code_table) for worker in range(workers))
     combine = {LaneOp.OR: np.bitwise_or, LaneOp.MAX: np.maximum}.get(op, np.add)
     result = combine(first, second)

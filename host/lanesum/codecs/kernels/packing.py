@@ -74,10 +74,10 @@ def lane_contribution(op: LaneOp, words: Words, code_table: NDArray[np.uint8] | 
     """Return the accumulator words that uplink ``words`` contribute under ``op``, exactly as a switch computes them.
 
     The sum (or OR, or MAX) of the contributions of all workers is the expected aggregate, for independent checks.
-    ``code_table``: 16 uint8 entries, for TABLE8 only. Raises CodecError without it.
+    ``code_table``: 16 uint8 entries, for operations with lookup only. Raises CodecError without it.
     """
-    if op is not LaneOp.TABLE8:
+    if not op.shape.lookup:
         return expand(op, words)
     if code_table is None or code_table.shape != (CODE_TABLE_ENTRIES,) or code_table.dtype != np.uint8:
-        raise CodecError("TABLE8 words require the code table of the job, 16 uint8 entries.")
+        raise CodecError(f"{op.name} words require the code table of the job, 16 uint8 entries.")
     return expand(op, words, code_table.tobytes())
