@@ -10,7 +10,7 @@ BMv2 JSON, which are also the full names of the P4Info (``Ingress.membership.mem
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
@@ -347,9 +347,6 @@ class Switch(Protocol):
 
     def on_digest(self, listener: DigestListener | None) -> None:
         """Pass digests to the listener."""
-
-    def expire_idle(self, now_ns: int) -> Iterator[tuple[str, TableEntry]]:
-        """Yield table name and entry of the entries that had no hit for their idle timeout, once per timeout."""
 
 
 @runtime_checkable

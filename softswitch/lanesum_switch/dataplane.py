@@ -9,7 +9,7 @@ import random
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from lanesum_switch import api
@@ -23,7 +23,6 @@ from lanesum_switch.api import (
     PacketOut,
     Replica,
     SwitchCounts,
-    TableEntry,
 )
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.bmv2.loader import load_program
@@ -36,7 +35,6 @@ from lanesum_switch.compiler.driver import (
 )
 from lanesum_switch.compiler.refusal import typed_refusal
 from lanesum_switch.runtime.state import Runtime, build_state
-from lanesum_switch.runtime.tables import MatchTable
 
 _log = logging.getLogger("lanesum_switch")
 
@@ -356,7 +354,7 @@ class EmbeddedSwitch:
             members.clear()
             members.update(values)
 
-    # Listeners and timeouts
+    # Listeners
 
     def on_cpu_packet(self, listener: CpuListener | None) -> None:
         """Pass packets sent to ``cpu_port`` to the listener, as bytes that begin with the controller header."""
@@ -367,14 +365,3 @@ class EmbeddedSwitch:
         """Pass digests to the listener, after their packet was processed."""
         self._digest_listener = listener
         self._has_listeners = self._cpu_listener is not None or self._digest_listener is not None
-
-    def expire_idle(self, now_ns: int) -> Iterator[tuple[str, TableEntry]]:
-        """Yield table name and entry of the entries that had no hit for their idle timeout, once per timeout."""
-        with self._lock:
-            found = [
-                (name, entry)
-                for name, table in self._runtime.tables.items()
-                if isinstance(table, MatchTable) and table.supports_idle_timeout
-                for entry in table.expired(now_ns)
-            ]
-        yield from found

@@ -102,8 +102,8 @@ TABLES = (
         ),
         (
             "CRC-16 has another polynomial",
-            "_CRC16 = _reflected_table(0x8005, 16)",
-            "_CRC16 = _reflected_table(0x1021, 16)",
+            "CRC16 = Crc(16, 0x8005, reflected=True)",
+            "CRC16 = Crc(16, 0x1021, reflected=True)",
         ),
     ),
 )

@@ -25,7 +25,7 @@ class IdleMonitor:
     """Sweeps the tables that age, and notifies the primary of expired entries.
 
     Sweeps are as in BMv2: an entry that stays expired is reported at every second sweep, until it is hit, modified or
-    deleted. ``Switch.expire_idle`` is not used, because it reports once per timeout.
+    deleted.
     """
 
     def __init__(

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hash and checksum algorithms of v1model's ``HashAlgorithm``, bit for bit as in BMv2.
 
-Docstrings name each CRC as in the "Catalogue of parametrised CRC algorithms" (reveng.sourceforge.io/crc-catalogue).
+CRCs have their names in the "Catalogue of parametrised CRC algorithms" (reveng.sourceforge.io/crc-catalogue).
 """
 
 from __future__ import annotations
@@ -35,52 +35,57 @@ def _reflect(value: int, bits: int) -> int:
     return int(f"{value:0{bits}b}"[::-1], 2)
 
 
-def _reflected_table(polynomial: int, bits: int) -> list[int]:
-    reversed_polynomial = _reflect(polynomial, bits)
-    table = []
-    for byte in range(256):
+class Crc:
+    """A CRC with the parameters of the catalogue, computed byte by byte from a table.
+
+    Args:
+        width: bits of the result.
+        polynomial: its bits without the highest one.
+        reflected: bits are processed from the lowest up.
+        initial: remainder before the first byte.
+        final: XORed with the last remainder.
+
+    Attributes:
+        key: name of the algorithm.
+    """
+
+    def __init__(self, width: int, polynomial: int, reflected: bool = False, initial: int = 0, final: int = 0) -> None:
+        self.key = f"crc{width}_{polynomial:x}_{reflected:d}_{initial:x}_{final:x}"
+        self._reflected, self._final = reflected, final
+        # A remainder of less than a byte that is not reflected is kept in the high bits of one.
+        self._spare = 0 if reflected else max(0, 8 - width)
+        self._width = width + self._spare
+        self._initial = _reflect(initial, width) if reflected else initial << self._spare
+        polynomial = _reflect(polynomial, width) if reflected else polynomial << self._spare
+        self._table = [self._entry(byte, polynomial) for byte in range(256)]
+
+    def _entry(self, byte: int, polynomial: int) -> int:
+        remainder = byte if self._reflected else byte << self._width - 8
         for _ in range(8):
-            byte = (byte >> 1) ^ (reversed_polynomial if byte & 1 else 0)
-        table.append(byte)
-    return table
+            if self._reflected:
+                remainder = remainder >> 1 ^ (polynomial if remainder & 1 else 0)
+            else:
+                carry = remainder >> self._width - 1
+                remainder = (remainder << 1 & (1 << self._width) - 1) ^ (polynomial if carry else 0)
+        return remainder
+
+    def __call__(self, data: bytes) -> int:
+        """Return the CRC of ``data``."""
+        remainder, table = self._initial, self._table
+        if self._reflected:
+            for byte in data:
+                remainder = remainder >> 8 ^ table[(remainder ^ byte) & 0xFF]
+        else:
+            shift, kept = self._width - 8, (1 << self._width - 8) - 1
+            for byte in data:
+                remainder = (remainder & kept) << 8 ^ table[remainder >> shift ^ byte]
+        return remainder >> self._spare ^ self._final
 
 
-_CRC16 = _reflected_table(0x8005, 16)
-_CRC64 = _reflected_table(0x1B, 64)
-_CRC8: list[int] = []
-for _byte in range(256):
-    for _ in range(8):
-        _byte = (_byte << 1 ^ (0x07 if _byte & 0x80 else 0)) & 0xFF
-    _CRC8.append(_byte)
-
-
-def crc16(data: bytes) -> int:
-    """Return the CRC-16/ARC."""
-    remainder = 0
-    for byte in data:
-        remainder = remainder >> 8 ^ _CRC16[(remainder ^ byte) & 0xFF]
-    return remainder
-
-
-def crc32(data: bytes) -> int:
-    """Return the CRC-32/ISO-HDLC (Ethernet)."""
-    return zlib.crc32(data)
-
-
-def crc64(data: bytes) -> int:
-    """Return the CRC-64/GO-ISO without the final inversion, BMv2's default for crc64_custom."""
-    remainder = 0
-    for byte in data:
-        remainder = remainder >> 8 ^ _CRC64[(remainder ^ byte) & 0xFF]
-    return remainder
-
-
-def crc8(data: bytes) -> int:
-    """Return the CRC-8/SMBUS, BMv2's default for crc8_custom."""
-    remainder = 0
-    for byte in data:
-        remainder = _CRC8[remainder ^ byte]
-    return remainder
+CRC8 = Crc(8, 0x07)  # CRC-8/SMBUS, BMv2's default for crc8_custom
+CRC16 = Crc(16, 0x8005, reflected=True)  # CRC-16/ARC
+CRC32 = Crc(32, 0x04C11DB7, reflected=True, initial=0xFFFFFFFF, final=0xFFFFFFFF)  # CRC-32/ISO-HDLC
+CRC64 = Crc(64, 0x1B, reflected=True)  # CRC-64/GO-ISO without the final inversion, BMv2's default for crc64_custom
 
 
 def crc_ccitt(data: bytes) -> int:
@@ -122,12 +127,12 @@ class RoundRobin:
 def hash_functions(rng: random.Random) -> dict[str, HashFunction]:
     """Return the functions by their name in the BMv2 JSON; ``random`` draws from ``rng``."""
     return {
-        "crc16": crc16,
-        "crc16_custom": crc16,
-        "crc32": crc32,
-        "crc32_custom": crc32,
-        "crc64_custom": crc64,
-        "crc8_custom": crc8,
+        "crc16": CRC16,
+        "crc16_custom": CRC16,
+        "crc32": zlib.crc32,
+        "crc32_custom": zlib.crc32,
+        "crc64_custom": CRC64,
+        "crc8_custom": CRC8,
         "crcCCITT": crc_ccitt,
         "csum16": csum16,
         "cksum16": csum16,

@@ -208,19 +208,6 @@ class MatchTable:
             found.append((tests, self._row(entry.target, self._states[entry.handle])))
         return found
 
-    def expired(self, now_ns: int) -> list[TableEntry]:
-        """Return the entries that had no hit for their idle timeout, and restart their timeouts.
-
-        The caller holds the lock.
-        """
-        found = []
-        for entry in self._entries.values():
-            state = self._states[entry.handle]
-            if entry.idle_timeout_ns > 0 and now_ns - state[2] >= entry.idle_timeout_ns:
-                found.append(self._view(entry))
-                state[2] = now_ns
-        return found
-
     # Internals; the caller holds the lock
 
     def _load(self, node: ir.TableNode) -> None:

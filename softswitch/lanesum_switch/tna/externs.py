@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from lanesum_switch.api import UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
+from lanesum_switch.runtime.hashes import CRC8, CRC16, CRC32, Crc
 from lanesum_switch.tna import syntax as p4
 from lanesum_switch.tna import values
 from lanesum_switch.tna.body import Binding, Body, Extern
-from lanesum_switch.tna.crc import Crc
 from lanesum_switch.tna.gress import Gress
 from lanesum_switch.tna.registers import Register, RegisterAction
 from lanesum_switch.tna.residuals import ResidualChecksum
@@ -21,9 +21,7 @@ from lanesum_switch.tna.values import Typed
 
 _RED = 3  # MeterColor_t; the meters of this switch return 2 for it
 _COLOR = p4.Bits(8)
-_CRC = {"CRC8": Crc(8, 0x07), "CRC16": Crc(16, 0x8005, reflected=True), "CRC32": Crc(
-    32, 0x04C11DB7, reflected=True, initial=0xFFFFFFFF, final=0xFFFFFFFF
-)}  # fmt: skip
+_CRC = {"CRC8": CRC8, "CRC16": CRC16, "CRC32": CRC32}
 
 
 def _label(expr: p4.Expr) -> str:

@@ -13,7 +13,7 @@ from lanesum_switch.api import (
     Digest,
 )
 from lanesum_switch.dataplane import EmbeddedSwitch
-from lanesum_switch.runtime.hashes import crc16
+from lanesum_switch.runtime.hashes import CRC16
 from tests.softswitch.conftest import Load
 from tests.softswitch.queries import ask
 
@@ -25,7 +25,7 @@ def switch(load: Load) -> EmbeddedSwitch:
 
 def test_hash_primitives_equal_the_hash_functions(switch: EmbeddedSwitch) -> None:
     assert ask(switch, 8, 1, 0x0203, 0x04050607)[0] == zlib.crc32(bytes(range(1, 8)))
-    assert ask(switch, 9, c=0x31323334)[0] == 100 + crc16(b"1234") % 1000
+    assert ask(switch, 9, c=0x31323334)[0] == 100 + CRC16(b"1234") % 1000
 
 
 def test_random_numbers_repeat_with_the_seed(load: Load) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from lanesum_switch.api import (
@@ -260,6 +260,3 @@ class FakeSwitch:
 
     def on_digest(self, listener: DigestListener | None) -> None:
         self.digest_listener = listener
-
-    def expire_idle(self, now_ns: int) -> Iterator[tuple[str, TableEntry]]:
-        return iter(())
