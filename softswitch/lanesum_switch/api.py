@@ -1,18 +1,18 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The control plane's interface to a switch that runs a P4 program.
+"""Entities of a switch that runs a P4 program, and their errors.
 
-``lanesum_switch.dataplane`` and ``lanesum_switch.tna`` implement it; the P4Runtime server
-(``lanesum_switch.p4runtime``) calls it. Entities and error classes follow the P4Runtime specification 1.4, section 9
+``lanesum_switch.dataplane`` and ``lanesum_switch.tna`` have them; the servers of P4Runtime and BF Runtime call these
+switches. Entities and error classes follow the P4Runtime specification 1.4, section 9
 ("P4 Entity Messages"). Values are Python ints; the compiled program gives their widths. Names are those of the
 BMv2 JSON, which are also the full names of the P4Info (``Ingress.membership.member``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Literal, NamedTuple, Protocol
 
 from lanesum.errors import LanesumError
 
@@ -204,56 +204,6 @@ class Table(Protocol):
         """Restore the default action of the program."""
 
 
-class ActionProfile(Protocol):
-    """Members and groups of an action profile or action selector."""
-
-    name: str
-    size: int
-    with_selector: bool
-
-    def insert_member(self, member_id: int, action: ActionCall) -> None: ...
-
-    def modify_member(self, member_id: int, action: ActionCall) -> None: ...
-
-    def delete_member(self, member_id: int) -> None: ...
-
-    def members(self) -> dict[int, ActionCall]: ...
-
-    def insert_group(self, group_id: int, members: Sequence[tuple[int, int]], max_size: int) -> None:
-        """Add a group of (member id, weight) pairs; ``max_size`` bounds the sum of the weights (0: no bound)."""
-
-    def modify_group(self, group_id: int, members: Sequence[tuple[int, int]]) -> None:
-        """Replace the members of a group."""
-
-    def delete_group(self, group_id: int) -> None: ...
-
-    def groups(self) -> dict[int, list[tuple[int, int]]]: ...
-
-
-class Counter(Protocol):
-    """An indirect counter array."""
-
-    name: str
-    size: int
-    unit: Literal["packets", "bytes", "both"]
-
-    def read(self, index: int) -> CounterValue: ...
-
-    def write(self, index: int, value: CounterValue) -> None: ...
-
-
-class Meter(Protocol):
-    """An indirect meter array."""
-
-    name: str
-    size: int
-    unit: Literal["packets", "bytes"]
-
-    def read(self, index: int) -> MeterRates | None: ...
-
-    def write(self, index: int, rates: MeterRates | None) -> None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Replica:
     """A copy of a packet that the packet replication engine makes."""
@@ -303,58 +253,3 @@ class SwitchCounts:
     program_errors: int = 0  # packets dropped because a P4 assert failed or the generated code raised
     pass_drops: int = 0  # packets dropped after too many recirculations or resubmissions
     range_errors: int = 0  # register, counter and meter accesses outside of the array
-
-
-class Switch(Protocol):
-    """A device that runs one program."""
-
-    cpu_port: int | None
-    tables: dict[str, Table]
-    action_profiles: dict[str, ActionProfile]
-    counters: dict[str, Counter]
-    meters: dict[str, Meter]
-    multicast_groups: dict[int, tuple[Replica, ...]]  # change it with set_multicast_group
-    clone_sessions: dict[int, CloneSession]
-    digests: dict[str, tuple[int, ...]]  # digest (struct) name -> field widths
-
-    @property
-    def counts(self) -> SwitchCounts:
-        """Totals since the program was loaded."""
-
-    def load(self, bmv2_json: bytes) -> None:
-        """Compile and install a program; this clears all state.
-
-        Raises UnsupportedProgramError or InvalidArgumentError.
-        """
-
-    def process(self, port: int, frame: bytes) -> list[PacketOut]:
-        """Process a packet and return the packets that leave. No input makes it raise."""
-
-    def set_multicast_group(self, group_id: int, replicas: Sequence[Replica] | None) -> None:
-        """Set the replicas of a multicast group; None deletes the group."""
-
-    def set_clone_session(self, session_id: int, session: CloneSession | None) -> None:
-        """Set a clone session; None deletes it."""
-
-    def read_register(self, name: str, index: int) -> int:
-        """Return a cell of a register array."""
-
-    def write_register(self, name: str, index: int, value: int) -> None:
-        """Set a cell of a register array."""
-
-    def on_cpu_packet(self, listener: CpuListener | None) -> None:
-        """Pass packets sent to ``cpu_port`` to the listener, as bytes that begin with the controller header."""
-
-    def on_digest(self, listener: DigestListener | None) -> None:
-        """Pass digests to the listener."""
-
-
-@runtime_checkable
-class SupportsOutline(Protocol):
-    """A switch that lists the objects of its device config itself, because the config is not BMv2 JSON."""
-
-    def outline(self, config: bytes) -> dict[str, Any]:
-        """Return the objects of a program by kind, with names and widths, as the BMv2 JSON lists them.
-
-        Raises UnsupportedProgramError, InvalidArgumentError.
-        """

@@ -25,7 +25,7 @@ from lanesum_switch.api import (
     SwitchCounts,
 )
 from lanesum_switch.bmv2 import ir
-from lanesum_switch.bmv2.loader import load_program
+from lanesum_switch.bmv2.loader import load_program, parse_json
 from lanesum_switch.compiler.driver import (
     AssertionFailed,
     CompiledProgram,
@@ -34,6 +34,8 @@ from lanesum_switch.compiler.driver import (
     compile_program,
 )
 from lanesum_switch.compiler.refusal import typed_refusal
+from lanesum_switch.runtime.action_profiles import ActionProfileMembers
+from lanesum_switch.runtime.externs import IndirectCounter, IndirectMeter
 from lanesum_switch.runtime.state import Runtime, build_state
 
 _log = logging.getLogger("lanesum_switch")
@@ -46,7 +48,7 @@ def _no_program(port: int, frame: bytes, out: list[PacketOut], effects: list[Any
 
 
 class EmbeddedSwitch:
-    """A switch that runs the JSON of p4c's BMv2 back end; implements ``api.Switch``.
+    """A switch that runs the JSON of p4c's BMv2 back end.
 
     Args:
         cpu_port: port whose packets go to the controller; None for none.
@@ -101,9 +103,9 @@ class EmbeddedSwitch:
         self._range_errors = [0]
         self._groups: dict[int, tuple[tuple[int, int], ...]] = {}
         self.tables: dict[str, api.Table] = {}
-        self.action_profiles: dict[str, api.ActionProfile] = {}
-        self.counters: dict[str, api.Counter] = {}
-        self.meters: dict[str, api.Meter] = {}
+        self.action_profiles: dict[str, ActionProfileMembers] = {}
+        self.counters: dict[str, IndirectCounter] = {}
+        self.meters: dict[str, IndirectMeter] = {}
         self.multicast_groups: dict[int, tuple[Replica, ...]] = {}
         self.clone_sessions: dict[int, CloneSession] = {}
         self.digests: dict[str, tuple[int, ...]] = {}
@@ -128,6 +130,10 @@ class EmbeddedSwitch:
                 self.__dict__.update(previous)
                 raise
 
+    def outline(self, config: bytes) -> dict[str, Any]:
+        """Return the objects of a program as the BMv2 JSON lists them. Raises InvalidArgumentError."""
+        return parse_json(config)
+
     def _read(self, config: bytes) -> Any:
         """Return the program of a device config, in the form that ``_install`` takes."""
         return load_program(config)
@@ -144,7 +150,7 @@ class EmbeddedSwitch:
             widths = (program.field_type(f).bits for f in fields.fields if isinstance(f, ir.FieldRef))
             self.digests[fields.name] = tuple(widths)
 
-    def _publish(self, profiles: Mapping[str, api.ActionProfile]) -> None:
+    def _publish(self, profiles: Mapping[str, ActionProfileMembers]) -> None:
         """Make the program's objects available to the control plane."""
         self.tables = dict(self._runtime.tables)
         self.action_profiles = dict(profiles)

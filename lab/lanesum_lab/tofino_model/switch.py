@@ -53,7 +53,7 @@ class _CountedTable:
 
 
 class ModelSwitch(TofinoSwitch):
-    """Implements ``api.Switch`` with the model as its data plane.
+    """A switch with the model as its data plane.
 
     Args:
         harness: path of the model's test harness.

@@ -10,8 +10,9 @@ from typing import Any
 
 from lanesum_fabric.bfruntime import messages
 from lanesum_fabric.bfruntime.description import Table
-from lanesum_switch.api import AlreadyExistsError, NotFoundError, Replica, Switch, TableFullError
+from lanesum_switch.api import AlreadyExistsError, NotFoundError, Replica, TableFullError
 from lanesum_switch.bfruntime.values import decode, entry_of, fields_by_id, only_key, wanted
+from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime.status import UNIMPLEMENTED, StatusError, invalid
 
 _Update = messages.Update
@@ -81,7 +82,7 @@ class NodeTable:
 class GroupTable:
     """Table ``$pre.mgid``: the nodes of each multicast group, which ``switch`` receives as replicas."""
 
-    def __init__(self, described: Table, nodes: NodeTable, switch: Switch) -> None:
+    def __init__(self, described: Table, nodes: NodeTable, switch: EmbeddedSwitch) -> None:
         self._described, self._nodes, self.switch = described, nodes, switch
         self._key, self._members = described.key("$MGID"), described.datum("$MULTICAST_NODE_ID")
         self._exclusions = described.datum("$MULTICAST_NODE_L1_XID_VALID")

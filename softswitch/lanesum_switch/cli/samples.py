@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 from lanesum_fabric.metrics.families import SWITCH, Samples
-from lanesum_switch.api import Switch
+from lanesum_switch.dataplane import EmbeddedSwitch
 
 
-def switch_samples(switch: Switch) -> Samples:
+def switch_samples(switch: EmbeddedSwitch) -> Samples:
     """Return the samples of a switch; a program that is loaded resets them, as a restart does."""
     samples, counts = Samples(SWITCH), switch.counts
     for port, packets in counts.by_port_in.items():

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
-from lanesum_switch.api import InvalidArgumentError, SupportsOutline, Switch, SwitchError, UnsupportedProgramError
-from lanesum_switch.bmv2.loader import parse_json
+from lanesum_switch.api import InvalidArgumentError, SwitchError, UnsupportedProgramError
+from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime.consistency import check_program, check_tables
 from lanesum_switch.p4runtime.idle import SWEEP_SECONDS
 from lanesum_switch.p4runtime.legacy_config import unwrap_device_config
@@ -50,11 +50,11 @@ class PipelineManager:
 
     def __init__(
         self,
-        switch: Switch,
+        switch: EmbeddedSwitch,
         scheduler: Scheduler,
         send: Callable[[Any], None],
         inject: Inject,
-        spare: Callable[[], Switch] | None,
+        spare: Callable[[], EmbeddedSwitch] | None,
         idle_sweep_seconds: float = SWEEP_SECONDS,
     ) -> None:
         self.lock = threading.RLock()
@@ -115,9 +115,7 @@ class PipelineManager:
     def _document(self, device_config: bytes) -> dict[str, Any]:
         """Return the objects of a program, as the switch reads it."""
         try:
-            if isinstance(self._switch, SupportsOutline):
-                return self._switch.outline(device_config)
-            return parse_json(device_config)
+            return self._switch.outline(device_config)
         except SwitchError as error:
             raise _refused(error) from error
 
@@ -167,7 +165,7 @@ class PipelineManager:
         self._pipeline.program.switch = self._switch
         self._saved = None
 
-    def _replace(self, verified: _Verified, switch: Switch) -> None:
+    def _replace(self, verified: _Verified, switch: EmbeddedSwitch) -> None:
         if self._pipeline is not None:
             self._pipeline.close()
         self._pipeline = ServedPipeline(verified.index, verified.config, self, switch, verified.const_priorities)
@@ -237,7 +235,7 @@ def no_pipeline() -> StatusError:
     return StatusError(FAILED_PRECONDITION, "The device has no forwarding pipeline config: set one first")
 
 
-def _load_program(switch: Switch, device_config: bytes) -> None:
+def _load_program(switch: EmbeddedSwitch, device_config: bytes) -> None:
     try:
         switch.load(device_config)
     except SwitchError as error:

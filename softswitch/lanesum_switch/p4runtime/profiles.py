@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
-from lanesum_switch.api import ActionCall, ActionProfile
+from lanesum_switch.api import ActionCall
 from lanesum_switch.p4runtime.actions import check_action_id, parse_action, write_action
 from lanesum_switch.p4runtime.entries import EntryStore
 from lanesum_switch.p4runtime.handles import Handles
@@ -25,6 +25,7 @@ from lanesum_switch.p4runtime.status import (
     invalid_type,
     on_target,
 )
+from lanesum_switch.runtime.action_profiles import ActionProfileMembers
 
 _Update = p4rt.Update
 # Maximum sum of the weights of a group in any program.
@@ -71,7 +72,7 @@ class ProfileManager:
         self,
         index: P4InfoIndex,
         info: ProfileInfo,
-        target: Callable[[], ActionProfile],
+        target: Callable[[], ActionProfileMembers],
         store: EntryStore,
     ) -> None:
         self._index = index

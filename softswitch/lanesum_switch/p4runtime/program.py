@@ -7,11 +7,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeVar
 
-from lanesum_switch.api import ActionProfile, Counter, Meter, Switch, Table
+from lanesum_switch.api import Table
+from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime.entries import EntryStore
 from lanesum_switch.p4runtime.p4info import CounterInfo, MeterInfo, P4InfoIndex, ProfileInfo, TableInfo
 from lanesum_switch.p4runtime.profiles import ProfileManager
 from lanesum_switch.p4runtime.status import UNKNOWN, StatusError, invalid_id
+from lanesum_switch.runtime.action_profiles import ActionProfileMembers
+from lanesum_switch.runtime.externs import IndirectCounter, IndirectMeter
 
 T = TypeVar("T")
 
@@ -23,7 +26,7 @@ class ServedProgram:
     """
 
     def __init__(
-        self, index: P4InfoIndex, switch: Switch, const_priorities: Mapping[str, list[int]] | None = None
+        self, index: P4InfoIndex, switch: EmbeddedSwitch, const_priorities: Mapping[str, list[int]] | None = None
     ) -> None:
         self.index = index
         self.switch = switch
@@ -55,13 +58,13 @@ class ServedProgram:
     def target_table(self, info: TableInfo) -> Table:
         return _find(self.switch.tables, info.name, "table")
 
-    def target_profile(self, info: ProfileInfo) -> ActionProfile:
+    def target_profile(self, info: ProfileInfo) -> ActionProfileMembers:
         return _find(self.switch.action_profiles, info.name, "action profile")
 
-    def target_counter(self, info: CounterInfo) -> Counter:
+    def target_counter(self, info: CounterInfo) -> IndirectCounter:
         return _find(self.switch.counters, info.name, "counter")
 
-    def target_meter(self, info: MeterInfo) -> Meter:
+    def target_meter(self, info: MeterInfo) -> IndirectMeter:
         return _find(self.switch.meters, info.name, "meter")
 
 

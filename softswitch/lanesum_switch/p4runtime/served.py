@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
-from lanesum_switch.api import Switch
+from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime.digests import DigestManager
 from lanesum_switch.p4runtime.idle import IdleMonitor
 from lanesum_switch.p4runtime.p4info import P4InfoIndex
@@ -38,7 +38,7 @@ class ServedPipeline:
         index: P4InfoIndex,
         config: Any,
         owner: PipelineOwner,
-        switch: Switch,
+        switch: EmbeddedSwitch,
         const_priorities: Mapping[str, list[int]] | None = None,
     ) -> None:
         self.config = p4rt.ForwardingPipelineConfig()

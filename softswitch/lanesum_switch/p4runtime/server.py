@@ -9,8 +9,8 @@ from typing import Any
 
 from lanesum.rpc.grpc_server import Authenticate
 from lanesum.rpc.limits import Limits
-from lanesum_switch.api import Switch
 from lanesum_switch.bmv2.limits import MAX_PROGRAM_BYTES
+from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime.devices import Devices
 from lanesum_switch.p4runtime.idle import SWEEP_SECONDS
 from lanesum_switch.p4runtime.packet_io import Inject
@@ -48,12 +48,12 @@ class P4RuntimeServer(SwitchServer):
 
     def __init__(
         self,
-        switch: Switch,
+        switch: EmbeddedSwitch,
         address: str = DEFAULT_ADDRESS,
         device_id: int = 0,
         *,
         inject: Inject | None = None,
-        spare: Callable[[], Switch] | None = None,
+        spare: Callable[[], EmbeddedSwitch] | None = None,
         credentials: Any = None,
         authenticate: Authenticate | None = None,
         limits: Limits = LIMITS,

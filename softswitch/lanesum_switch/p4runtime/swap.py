@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
-from lanesum_switch.api import CounterValue, Switch
+from lanesum_switch.api import CounterValue
+from lanesum_switch.dataplane import EmbeddedSwitch
 
 
-def copy_state(source: Switch, destination: Switch) -> None:
+def copy_state(source: EmbeddedSwitch, destination: EmbeddedSwitch) -> None:
     """Copy all control-plane state between two switches that have the same program.
 
     Raises:

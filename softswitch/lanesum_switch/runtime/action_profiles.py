@@ -21,7 +21,7 @@ from lanesum_switch.api import (
 
 
 class ActionProfileMembers:
-    """An action profile or selector; implements ``api.ActionProfile``.
+    """An action profile or selector.
 
     Each table that uses the profile appends a function to ``changed``, which rebuilds the table's rows.
     """
@@ -43,8 +43,6 @@ class ActionProfileMembers:
         self._groups: dict[int, list[tuple[int, int]]] = {}
         self._group_sizes: dict[int, int] = {}
         self._lock = lock
-
-    # api.ActionProfile
 
     def insert_member(self, member_id: int, action: ActionCall) -> None:
         """Add a member.

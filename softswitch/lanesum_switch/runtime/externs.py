@@ -18,7 +18,7 @@ GREEN, YELLOW, RED = 0, 1, 2
 
 
 class IndirectCounter:
-    """An indirect counter; implements ``api.Counter``. The generated code increments the two lists."""
+    """An indirect counter. The generated code increments the two lists."""
 
     unit: Literal["packets", "bytes", "both"] = "both"  # BMv2 always counts both
 
@@ -75,7 +75,7 @@ class TokenBuckets:
 
 
 class IndirectMeter:
-    """An indirect meter; implements ``api.Meter``. A cell without rates marks every packet green."""
+    """An indirect meter. A cell without rates marks every packet green."""
 
     def __init__(
         self,

@@ -31,7 +31,7 @@ _MAX_DEPTH = (1 << 19) - 1
 
 
 class TofinoSwitch(EmbeddedSwitch):
-    """Implements ``api.Switch`` for TNA programs.
+    """An embedded switch for TNA programs.
 
     ``recirculation_ports``: ports whose packets return to ingress; by default those of the program's chip. A second
     access to a register in a pass is an error of the program: the packet is dropped.
@@ -59,7 +59,7 @@ class TofinoSwitch(EmbeddedSwitch):
     # Program
 
     def outline(self, config: bytes) -> dict[str, Any]:
-        """Return the objects of a program that a P4Info names. Raises the errors of ``load``."""
+        """Return the objects of a program as the BMv2 JSON lists them. Raises the errors of ``load``."""
         return outline(load_text(config))
 
     def _read(self, config: bytes) -> TnaProgram:

@@ -35,6 +35,7 @@ from lanesum_switch.api import (
     TableFullError,
     Target,
 )
+from lanesum_switch.bmv2.loader import parse_json
 
 Key = tuple[tuple[Match, ...], int]
 
@@ -212,6 +213,9 @@ class FakeSwitch:
         self.multicast_groups: dict[int, tuple[Replica, ...]] = {}
         self.clone_sessions: dict[int, CloneSession] = {}
         self.digests: dict[str, tuple[int, ...]] = {}
+
+    def outline(self, config: bytes) -> dict[str, Any]:
+        return parse_json(config)
 
     def load(self, bmv2_json: bytes) -> None:
         document = json.loads(bmv2_json)
