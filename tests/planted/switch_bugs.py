@@ -27,7 +27,6 @@ TABLES = (
         ("a changed entry times out as before", "self._states[stored.handle][2] = self._clock()", "pass"),
         ("a deleted entry still matches", "del self.rows[self._key(stored.match)]", "pass"),
         ("the last constant entry wins", "_PRIORITY_BASE - item.priority", "item.priority"),
-        ("an entry times out at every look", "                state[2] = now_ns\n", ""),
         ("constant entries are written", "if self.is_const:", "if False:"),
         (
             "a meter of a changed entry keeps its tokens",
@@ -182,7 +181,7 @@ P4RUNTIME = (
     ),
     *bugs(
         "p4runtime",
-        f"{_SWITCH}/p4runtime/write.py",
+        f"{_SWITCH}/p4runtime/entities.py",
         (
             "a write that must be atomic is not",
             "if request.atomicity != p4rt.WriteRequest.CONTINUE_ON_ERROR:",
@@ -247,7 +246,7 @@ P4RUNTIME = (
     ),
     *bugs(
         "p4runtime",
-        f"{_SWITCH}/p4runtime/counters.py",
+        f"{_SWITCH}/p4runtime/cells.py",
         (
             "a counter of bytes takes packets",
             "packets=data.packet_count if info.counts_packets else current.packets,",
@@ -256,7 +255,7 @@ P4RUNTIME = (
     ),
     *bugs(
         "p4runtime",
-        f"{_SWITCH}/p4runtime/digests.py",
+        f"{_SWITCH}/p4runtime/other_programs/digests.py",
         ("unacknowledged digests are retransmitted", "if sample in self._cache:", "if False:"),
         ("a timer of a sent list stays", "            self._engine_timer.cancel()\n", ""),
         (
@@ -267,7 +266,7 @@ P4RUNTIME = (
     ),
     *bugs(
         "p4runtime",
-        f"{_SWITCH}/p4runtime/scheduler.py",
+        f"{_SWITCH}/p4runtime/other_programs/scheduler.py",
         ("cancelled tasks stay in memory", "if len(self._queue) >= self._max_queue:", "if False:"),
         (
             "a periodic task that fails ends the thread",
@@ -284,7 +283,7 @@ P4RUNTIME = (
     ),
     *bugs(
         "p4runtime",
-        f"{_SWITCH}/p4runtime/profiles.py",
+        f"{_SWITCH}/p4runtime/other_programs/profiles.py",
         ("copies of members are not limited", "if new and copies + new > MAX_COPIES:", "if False:"),
     ),
     *bugs(
@@ -331,7 +330,6 @@ TNA = (
         "tna",
         f"{_SWITCH}/tna/externs.py",
         ("yellow packets are red", 'red = ir.Op("==", (raw, ir.Const(2)))', 'red = ir.Op("==", (raw, ir.Const(1)))'),
-        ("CRC-16 is not reflected", "Crc(16, 0x8005, reflected=True)", "Crc(16, 0x8005)"),
         (
             "a resubmitted packet has one byte too few",
             "if size.value > self.gress.chip.port_metadata_bytes:",

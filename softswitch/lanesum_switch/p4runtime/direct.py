@@ -8,9 +8,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from lanesum_switch.api import CounterValue, TableEntry
-from lanesum_switch.p4runtime.counters import check_counter_update, merge_counter, write_counter_data
+from lanesum_switch.p4runtime.cells import check_counter_update, merge_counter, write_counter_data
 from lanesum_switch.p4runtime.matches import MatchKey, parse_key, write_key
-from lanesum_switch.p4runtime.meters import check_meter_update, check_rates, parse_meter_config, write_meter_config
+from lanesum_switch.p4runtime.other_programs.meters import (
+    check_meter_update,
+    check_rates,
+    parse_meter_config,
+    write_meter_config,
+)
 from lanesum_switch.p4runtime.p4info import TableInfo
 from lanesum_switch.p4runtime.program import ServedProgram
 from lanesum_switch.p4runtime.status import UNIMPLEMENTED, UNKNOWN, StatusError, invalid, on_target

@@ -14,12 +14,12 @@ from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.api import InvalidArgumentError, SwitchError, UnsupportedProgramError
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime.consistency import check_program, check_tables
-from lanesum_switch.p4runtime.idle import SWEEP_SECONDS
 from lanesum_switch.p4runtime.legacy_config import unwrap_device_config
+from lanesum_switch.p4runtime.other_programs.idle import SWEEP_SECONDS
+from lanesum_switch.p4runtime.other_programs.scheduler import Scheduler
 from lanesum_switch.p4runtime.p4info import P4InfoIndex, build_index
 from lanesum_switch.p4runtime.packet_io import Inject
 from lanesum_switch.p4runtime.reconcile import replay, snapshot
-from lanesum_switch.p4runtime.scheduler import Scheduler
 from lanesum_switch.p4runtime.served import ServedPipeline
 from lanesum_switch.p4runtime.status import FAILED_PRECONDITION, UNIMPLEMENTED, UNKNOWN, StatusError, invalid
 from lanesum_switch.p4runtime.swap import copy_state
@@ -214,7 +214,7 @@ class PipelineManager:
     def digest_ack(self, ack: Any) -> None:
         pipeline = self._pipeline
         if pipeline is not None:
-            pipeline.digests.ack(ack)
+            pipeline.others.digests.ack(ack)
 
     # These two run in the data plane's threads, which may hold its locks: they must not take ours.
 
@@ -228,7 +228,7 @@ class PipelineManager:
     def _on_digest(self, digest: Any) -> None:
         pipeline = self._pipeline
         if pipeline is not None:
-            pipeline.digests.on_digest(digest)
+            pipeline.others.digests.on_digest(digest)
 
 
 def no_pipeline() -> StatusError:

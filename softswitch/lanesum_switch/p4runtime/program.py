@@ -10,8 +10,8 @@ from typing import TypeVar
 from lanesum_switch.api import Table
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime.entries import EntryStore
+from lanesum_switch.p4runtime.other_programs.profiles import ProfileManager, profile_of
 from lanesum_switch.p4runtime.p4info import CounterInfo, MeterInfo, P4InfoIndex, ProfileInfo, TableInfo
-from lanesum_switch.p4runtime.profiles import ProfileManager
 from lanesum_switch.p4runtime.status import UNKNOWN, StatusError, invalid_id
 from lanesum_switch.runtime.action_profiles import ActionProfileMembers
 from lanesum_switch.runtime.externs import IndirectCounter, IndirectMeter
@@ -48,10 +48,7 @@ class ServedProgram:
 
     def profile(self, profile_id: int) -> ProfileManager:
         """Return an action profile by id. Raises StatusError INVALID_ARGUMENT for any other id."""
-        manager = self.profiles.get(profile_id)
-        if manager is None:
-            raise invalid_id(profile_id, "an action profile")
-        return manager
+        return profile_of(self.profiles, profile_id)
 
     # -- in the switch
 

@@ -7,10 +7,9 @@ from __future__ import annotations
 from typing import Any
 
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
-from lanesum_switch.p4runtime.read import read_entities
+from lanesum_switch.p4runtime.entities import read_entities, write_entity
 from lanesum_switch.p4runtime.served import ServedPipeline
 from lanesum_switch.p4runtime.status import UNKNOWN, StatusError
-from lanesum_switch.p4runtime.write import write_entity
 
 # In this order entries find their members and groups. PI keeps no more than this: replication groups, clone sessions,
 # digest configurations and default actions are lost.

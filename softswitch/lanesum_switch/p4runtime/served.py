@@ -10,13 +10,14 @@ from typing import Any, Protocol
 
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.dataplane import EmbeddedSwitch
-from lanesum_switch.p4runtime.digests import DigestManager
-from lanesum_switch.p4runtime.idle import IdleMonitor
+from lanesum_switch.p4runtime.other_programs.digests import DigestManager
+from lanesum_switch.p4runtime.other_programs.entities import OtherEntities
+from lanesum_switch.p4runtime.other_programs.idle import IdleMonitor
+from lanesum_switch.p4runtime.other_programs.scheduler import Scheduler
 from lanesum_switch.p4runtime.p4info import P4InfoIndex
 from lanesum_switch.p4runtime.packet_io import PacketIo
 from lanesum_switch.p4runtime.program import ServedProgram
 from lanesum_switch.p4runtime.replication import ReplicationManager
-from lanesum_switch.p4runtime.scheduler import Scheduler
 
 
 class PipelineOwner(Protocol):
@@ -46,9 +47,19 @@ class ServedPipeline:
         self.program = ServedProgram(index, switch, const_priorities)
         self.replication = ReplicationManager(self.program)
         self.packet_io = PacketIo(index)
-        self.digests = DigestManager(index, owner.scheduler, owner.send)
-        self._idle = IdleMonitor(self.program, owner.lock, owner.scheduler, owner.send, owner.idle_sweep_seconds)
+        self.others = OtherEntities(
+            profiles=self.program.profiles,
+            digests=DigestManager(index, owner.scheduler, owner.send),
+            idle=IdleMonitor(
+                index.tables.values(),
+                self.program.store,
+                self.program.target_table,
+                owner.lock,
+                owner.scheduler,
+                owner.send,
+                owner.idle_sweep_seconds,
+            ),
+        )
 
     def close(self) -> None:
-        self._idle.close()
-        self.digests.close()
+        self.others.close()

@@ -12,9 +12,8 @@ from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.p4runtime.arbitration import Connection, election_id
 from lanesum_switch.p4runtime.calls import MessageStream, parsed, refused, run_slowly, serve_stream, unary
 from lanesum_switch.p4runtime.devices import Devices, P4RuntimeDevice
-from lanesum_switch.p4runtime.read import read_entities
+from lanesum_switch.p4runtime.entities import read_entities, write_updates
 from lanesum_switch.p4runtime.status import FAILED_PRECONDITION, PERMISSION_DENIED, StatusError
-from lanesum_switch.p4runtime.write import write_updates
 
 SERVICE = "p4.v1.P4Runtime"
 

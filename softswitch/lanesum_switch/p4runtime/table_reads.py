@@ -13,10 +13,10 @@ from typing import Any
 
 from lanesum_switch.api import ActionCall, GroupRef, MemberRef, NotFoundError, TableEntry
 from lanesum_switch.p4runtime.actions import write_action
-from lanesum_switch.p4runtime.counters import write_counter_data
+from lanesum_switch.p4runtime.cells import write_counter_data
 from lanesum_switch.p4runtime.entries import EntryState
 from lanesum_switch.p4runtime.matches import DEFAULT_KEY, MatchKey, key_of, parse_key, write_key
-from lanesum_switch.p4runtime.meters import write_meter_config
+from lanesum_switch.p4runtime.other_programs.meters import write_meter_config
 from lanesum_switch.p4runtime.p4info import TableInfo
 from lanesum_switch.p4runtime.program import ServedProgram
 from lanesum_switch.p4runtime.status import INTERNAL, StatusError, invalid, on_target

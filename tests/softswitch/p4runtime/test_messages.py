@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
+from lanesum_switch.p4runtime.entities import write_entity
 from lanesum_switch.p4runtime.served import ServedPipeline
 from lanesum_switch.p4runtime.status import StatusError
-from lanesum_switch.p4runtime.write import write_entity
 
 from . import test_replication as replication
 from .client import DELETE, INSERT, MODIFY, Program, between, exact, lpm, ternary
-from .test_counters import cell, direct, meter
-from .test_notifications import digest
-from .test_profiles import entry, group, member, oneshot
+from .other_programs.test_notifications import digest
+from .other_programs.test_profiles import entry, group, member, oneshot
+from .test_cells import cell, direct, meter
 
 Set = p4rt.SetForwardingPipelineConfigRequest
 Build = Callable[[Program], Any]

@@ -15,27 +15,26 @@ from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_fabric.protobufs import status_pb2
 from lanesum_switch.api import InvalidArgumentError, SwitchError, TableFullError, UnsupportedProgramError
 from lanesum_switch.dataplane import EmbeddedSwitch
-from lanesum_switch.p4runtime import profiles
 from lanesum_switch.p4runtime.arbitration import Connection
 from lanesum_switch.p4runtime.devices import P4RuntimeDevice
+from lanesum_switch.p4runtime.entities import read_entities, write_entity, write_updates
+from lanesum_switch.p4runtime.other_programs import profiles
+from lanesum_switch.p4runtime.other_programs.scheduler import Scheduler
 from lanesum_switch.p4runtime.p4info import build_index
 from lanesum_switch.p4runtime.packet_io import PacketIo
 from lanesum_switch.p4runtime.pipeline import PipelineManager
-from lanesum_switch.p4runtime.read import read_entities
-from lanesum_switch.p4runtime.scheduler import Scheduler
 from lanesum_switch.p4runtime.served import ServedPipeline
 from lanesum_switch.p4runtime.service import check_primary
 from lanesum_switch.p4runtime.status import INVALID_ARGUMENT, MAX_DETAILS_BYTES, StatusError, pack_write_errors
-from lanesum_switch.p4runtime.write import write_entity, write_updates
 
 from . import test_replication as replication
 from .client import DELETE, INSERT, MODIFY, Program, exact
 from .fake_switch import FakeSwitch
+from .other_programs.test_notifications import digest
+from .other_programs.test_profiles import entry, group, member, oneshot
+from .test_cells import cell, direct, meter
 from .test_consistency import table
-from .test_counters import cell, direct, meter
 from .test_messages import SELECTED, Build, by_oneshot, empty_replication, exact_entry, keyed, packet_meter
-from .test_notifications import digest
-from .test_profiles import entry, group, member, oneshot
 
 Set = p4rt.SetForwardingPipelineConfigRequest
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Indirect meters, and the meter configuration that direct meters share (specification, section 9.5)."""
+"""Configuration of indirect and direct meters (specification, section 9.5)."""
 
 from __future__ import annotations
 
@@ -8,16 +8,12 @@ from typing import Any
 
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.api import MeterRates
-from lanesum_switch.p4runtime.cells import asked_cells, cell_index
-from lanesum_switch.p4runtime.program import ServedProgram
 from lanesum_switch.p4runtime.status import (
     UNIMPLEMENTED,
     UNKNOWN,
     StatusError,
     invalid,
-    invalid_id,
     invalid_type,
-    on_target,
 )
 
 _Update = p4rt.Update
@@ -84,35 +80,3 @@ def check_meter_update(kind: int) -> None:
         raise invalid("A meter cannot be deleted: MODIFY it without a configuration to reset it")
     if kind != _Update.MODIFY:
         raise invalid_type(kind)
-
-
-def write_meter(program: ServedProgram, kind: int, message: Any) -> None:
-    """Apply one update of a ``p4.v1.MeterEntry``.
-
-    Raises:
-        StatusError: UNIMPLEMENTED without an index, as in BMv2.
-    """
-    info = program.index.meters.get(message.meter_id)
-    if info is None:
-        raise invalid_id(message.meter_id, "an indirect meter")
-    if not message.HasField("index"):
-        raise StatusError(UNIMPLEMENTED, "Writing all cells of a meter in one update is not supported: give an index")
-    index = cell_index(message)
-    check_meter_update(kind)
-    rates = parse_meter_config(message.config) if message.HasField("config") else None
-    check_rates(rates)
-    with on_target(f"a write to cell {index} of {info.name}"):
-        program.target_meter(info).write(index, rates)
-
-
-def read_meters(program: ServedProgram, request: Any, response: Any) -> None:
-    """Answer one ``p4.v1.MeterEntry``: id 0 reads all indirect meters, no index all cells.
-
-    Raises:
-        StatusError: UNKNOWN for an index beyond the meter.
-    """
-    for info, index, entry in asked_cells(program.index.meters, request, response, "meter"):
-        with on_target(f"reading cell {index} of {info.name}"):
-            rates = program.target_meter(info).read(index)
-        if rates is not None:
-            write_meter_config(rates, entry.config)

@@ -15,8 +15,8 @@ from typing import Any
 
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.api import Digest
+from lanesum_switch.p4runtime.other_programs.scheduler import ScheduledTask, Scheduler
 from lanesum_switch.p4runtime.p4info import DigestInfo, P4InfoIndex
-from lanesum_switch.p4runtime.scheduler import ScheduledTask, Scheduler
 from lanesum_switch.p4runtime.status import ALREADY_EXISTS, NOT_FOUND, UNIMPLEMENTED, StatusError, invalid_type
 from lanesum_switch.p4runtime.values import encode
 

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,7 @@ from lanesum_switch.p4runtime.status import (
     UNKNOWN,
     StatusError,
     invalid,
+    invalid_id,
     invalid_type,
     on_target,
 )
@@ -389,6 +390,13 @@ class ProfileManager:
             action = message.action_profile_actions.add(weight=original.weight)
             write_action(self._index, call, action.action)
             _copy_watch(original, action)
+
+
+def profile_of(profiles: Mapping[int, ProfileManager], profile_id: int) -> ProfileManager:
+    """Return an action profile by id. Raises StatusError INVALID_ARGUMENT for any other id."""
+    if profile_id not in profiles:
+        raise invalid_id(profile_id, "an action profile")
+    return profiles[profile_id]
 
 
 def _copy_watch(source: Any, destination: Any) -> None:

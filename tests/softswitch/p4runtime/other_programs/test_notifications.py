@@ -10,9 +10,9 @@ import pytest
 
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 
-from .client import Client, Program, Stream, exact
-from .packets import DIGEST, packet_out, request
-from .targets import BMV2
+from ..client import Client, Program, Stream, exact
+from ..packets import DIGEST, packet_out, request
+from ..targets import BMV2
 
 MS = 1_000_000
 

@@ -10,8 +10,8 @@ import pytest
 
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 
-from .client import Client, Program, exact
-from .targets import BMV2
+from ..client import Client, Program, exact
+from ..targets import BMV2
 
 
 def member(program: Program, member_id: int, value: int = 1, profile: str = "selector") -> Any:

@@ -8,9 +8,9 @@ import threading
 
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.api import Digest
-from lanesum_switch.p4runtime.digests import DigestManager
+from lanesum_switch.p4runtime.other_programs.digests import DigestManager
+from lanesum_switch.p4runtime.other_programs.scheduler import Scheduler
 from lanesum_switch.p4runtime.p4info import DigestInfo, P4InfoIndex
-from lanesum_switch.p4runtime.scheduler import Scheduler
 
 HOUR_S = 3600.0
 

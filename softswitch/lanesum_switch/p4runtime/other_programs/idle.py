@@ -5,16 +5,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from threading import RLock
 from typing import Any
 
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
-from lanesum_switch.api import TableEntry
+from lanesum_switch.api import Table, TableEntry
+from lanesum_switch.p4runtime.entries import EntryStore
 from lanesum_switch.p4runtime.matches import MatchKey, key_of, write_key
+from lanesum_switch.p4runtime.other_programs.scheduler import ScheduledTask, Scheduler
 from lanesum_switch.p4runtime.p4info import TableInfo
-from lanesum_switch.p4runtime.program import ServedProgram
-from lanesum_switch.p4runtime.scheduler import ScheduledTask, Scheduler
 from lanesum_switch.p4runtime.status import StatusError, on_target
 
 # interval of BMv2
@@ -22,7 +22,7 @@ SWEEP_SECONDS = 1.0
 
 
 class IdleMonitor:
-    """Sweeps the tables that age, and notifies the primary of expired entries.
+    """Sweeps the ``tables`` that age, and notifies the primary of expired entries.
 
     Sweeps are as in BMv2: an entry that stays expired is reported at every second sweep, until it is hit, modified or
     deleted.
@@ -30,16 +30,18 @@ class IdleMonitor:
 
     def __init__(
         self,
-        program: ServedProgram,
+        tables: Iterable[TableInfo],
+        store: EntryStore,
+        target: Callable[[TableInfo], Table],
         lock: RLock,
         scheduler: Scheduler,
         send: Callable[[Any], None],
         sweep_seconds: float = SWEEP_SECONDS,
     ) -> None:
-        self._program = program
+        self._store, self._target = store, target
         self._lock = lock
         self._send = send
-        tables = [info for info in program.index.tables.values() if info.idle_timeout]
+        tables = [info for info in tables if info.idle_timeout]
         self._reported: dict[int, set[MatchKey]] = {info.id: set() for info in tables}
         self._tables = tables
         self._task: ScheduledTask | None = scheduler.every(sweep_seconds, self.sweep) if tables else None
@@ -64,7 +66,7 @@ class IdleMonitor:
         report = [key for key in self._expired(info) if key not in before]
         self._reported[info.id] = set(report)
         for key in report:
-            state = self._program.store.get(info.id, key)
+            state = self._store.get(info.id, key)
             assert state is not None
             message = notification.table_entry.add(
                 table_id=info.id,
@@ -74,18 +76,18 @@ class IdleMonitor:
             write_key(info, key, message)
 
     def _expired(self, info: TableInfo) -> list[MatchKey]:
-        if not self._program.store.uses_timeout(info.id):
+        if not self._store.uses_timeout(info.id):
             return []
         try:
             with on_target(f"sweeping {info.name}"):
-                entries = self._program.target_table(info).entries()
+                entries = self._target(info).entries()
         except StatusError:
             return []
         now = time.monotonic_ns()
         return [key_of(e) for e in entries if self._is_expired(info, e, now)]
 
     def _is_expired(self, info: TableInfo, entry: TableEntry, now: int) -> bool:
-        state = self._program.store.get(info.id, key_of(entry))
+        state = self._store.get(info.id, key_of(entry))
         if state is None:
             return False
         # BMv2 stores timeouts in milliseconds; one that rounds to zero never expires.
