@@ -31,6 +31,7 @@ from lanesum.server.service import serve
 from lanesum.server.udp import AggregationServer
 from lanesum.transport.stats import TransportStats
 from lanesum_control.cli import controller as controller_command
+from lanesum_control.controller import process as controller_process
 from lanesum_control.controller.controller import Controller
 from lanesum_control.controller.samples import controller_samples
 from lanesum_control.jobs.worker_reports import COUNTS
@@ -376,7 +377,7 @@ def scraped(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         found.append(text(endpoints[-1].address))
 
     monkeypatch.setattr(MetricsEndpoint, "start", started)
-    for command in (server_command, controller_command, switch_command):
+    for command in (server_command, controller_process, switch_command):
         monkeypatch.setattr(command, "serve_until_signal", scrape)
     return found
 

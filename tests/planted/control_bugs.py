@@ -485,7 +485,7 @@ ADMISSION = (
     ),
     *bugs(
         "cli",
-        f"{_CONTROL}/cli/controller.py",
+        f"{_CONTROL}/controller/process.py",
         (
             "a full disk ends the controller",
             "with contextlib.suppress(OSError):  # closed terminal",

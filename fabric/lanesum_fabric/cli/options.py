@@ -4,8 +4,12 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+import typing
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import typer
 
@@ -31,3 +35,29 @@ LogFormat = Annotated[
 Insecure = Annotated[
     bool, typer.Option("--insecure", help="Accept an address that others reach, without TLS and identified callers.")
 ]
+
+_Options = TypeVar("_Options")
+
+
+def options_of(
+    kind: type[_Options],
+) -> Callable[[Callable[[typer.Context, _Options], None]], Callable[..., None]]:
+    """Return a decorator of a command: its options are the fields of the dataclass ``kind``, of which it gets one.
+
+    The annotations of the fields have the help of the options.
+    """
+    hints = typing.get_type_hints(kind, include_extras=True)
+    fields = [one.replace(annotation=hints[one.name]) for one in inspect.signature(kind).parameters.values()]
+
+    def decorate(run: Callable[[typer.Context, _Options], None]) -> Callable[..., None]:
+        def command(context: typer.Context, **given: Any) -> None:
+            run(context, kind(**given))
+
+        context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+        functools.update_wrapper(command, run, updated=())
+        del command.__wrapped__  # type: ignore[attr-defined]  # its signature is another one
+        command.__annotations__ = {"context": typer.Context, **hints}
+        command.__signature__ = inspect.Signature([context, *fields])  # type: ignore[attr-defined]
+        return command
+
+    return decorate

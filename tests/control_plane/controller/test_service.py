@@ -32,8 +32,9 @@ from lanesum.protocol.spec import VERSION
 from lanesum.rpc import controller as rpc
 from lanesum.server import ServerJob
 from lanesum.transport import JobTicket
-from lanesum_control.cli.controller import _check_free, _election_id, _switch_addresses
 from lanesum_control.controller.controller import Controller
+from lanesum_control.controller.options import ControllerOptions
+from lanesum_control.controller.process import _check_free
 from lanesum_control.controller.service import ControllerService
 from tests.command_line import invoke
 from tests.control_plane.control_fakes import Site, request
@@ -414,15 +415,21 @@ def test_controller_that_cannot_start_names_the_reason(options: list[str], says:
 
 
 def test_election_id_has_128_bits() -> None:
-    assert _election_id("0x10000000000000002") == (1, 2)
-    assert _election_id(str((1 << 128) - 1)) == ((1 << 64) - 1, (1 << 64) - 1)
+    assert ControllerOptions(election_id="0x10000000000000002").election == (1, 2)
+    assert ControllerOptions(election_id=str((1 << 128) - 1)).election == ((1 << 64) - 1, (1 << 64) - 1)
     for text in (str(1 << 128), "-1", "one", "1:0", ""):
         with pytest.raises(ConfigurationError, match="is no number from 1"):
-            _election_id(text)
+            _ = ControllerOptions(election_id=text).election
 
 
-def test_addresses_of_switches() -> None:
-    assert _switch_addresses(["s1"], ["127.0.0.1:9559"]) == {"s1": "127.0.0.1:9559"}
-    assert _switch_addresses(["s1"], ["unix:/run/s1.sock"]) == {"s1": "unix:/run/s1.sock"}
-    assert _switch_addresses(["s0", "s1"], ["s1=unix:/a", "s0=h:1"]) == {"s1": "unix:/a", "s0": "h:1"}
-    assert _switch_addresses(["s1"], []) == {}
+@pytest.mark.parametrize(
+    ("names", "given", "addresses"),
+    [
+        (["s1"], ["127.0.0.1:9559"], {"s1": "127.0.0.1:9559"}),
+        (["s1"], ["unix:/run/s1.sock"], {"s1": "unix:/run/s1.sock"}),
+        (["s0", "s1"], ["s1=unix:/a", "s0=h:1"], {"s1": "unix:/a", "s0": "h:1"}),
+        (["s1"], [], {}),
+    ],
+)
+def test_addresses_of_switches(names: list[str], given: list[str], addresses: dict[str, str]) -> None:
+    assert ControllerOptions(switch=given).switch_addresses(names) == addresses

@@ -16,10 +16,10 @@ import pytest
 
 from lanesum.rpc import controller as rpc
 from lanesum.rpc.caller import Caller, Role
-from lanesum_control.cli.controller import _print_event
 from lanesum_control.cli.job import _since
 from lanesum_control.controller import service
 from lanesum_control.controller.controller import Controller
+from lanesum_control.controller.process import _print_event
 from lanesum_control.errors import AdmissionError, StoreError
 from lanesum_control.state import store
 from lanesum_control.state.events import Event, EventLog

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from lanesum_control.cli.controller import accepts
+from lanesum_control.controller.process import accepts
 from lanesum_lab.run.loopback import free_address
 from lanesum_lab.targets.bmv2 import PROGRAM as BMV2
 from lanesum_switch.p4runtime import P4RuntimeServer

@@ -1,0 +1,191 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Process of a controller: alone with a state file, or one of several with a database."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import socket
+from collections.abc import Callable
+
+import typer
+
+from lanesum import logs
+from lanesum.cli.signals import READY, raise_file_limit, serve_until_signal
+from lanesum.errors import ConfigurationError
+from lanesum.protocol.spec import BUILT_ACCUMULATOR_WORDS
+from lanesum.rpc.grpc_server import cannot_listen
+from lanesum.rpc.tls import UNIX, credentials_for
+from lanesum_control.controller.controller import Controller
+from lanesum_control.controller.monitor import Monitor
+from lanesum_control.controller.options import ControllerOptions
+from lanesum_control.controller.samples import controller_samples
+from lanesum_control.controller.service import ControllerService
+from lanesum_control.observe.opentelemetry import CallSpans
+from lanesum_control.planner.network import Network
+from lanesum_control.security.access import Access
+from lanesum_control.security.tokens import TokenFile
+from lanesum_control.servers.watched_server import WatchedServer
+from lanesum_control.state.events import Event, EventLog, log_event
+from lanesum_control.state.leadership import Leadership
+from lanesum_control.state.postgresql import PostgresqlDatabase, PostgresqlUrl, state_at
+from lanesum_control.state.store import Store
+from lanesum_control.switches.client import DEFAULT_CONNECT_TIMEOUT_S
+from lanesum_control.switches.managed import RemoteSwitch
+from lanesum_fabric.bfruntime.ports import PortSettings
+from lanesum_fabric.metrics.endpoint import MetricsEndpoint
+from lanesum_fabric.program.pipelines import CompiledPipeline, bmv2_pipeline, tofino_pipeline
+from lanesum_fabric.program.switch_job import Station
+from lanesum_fabric.topology import load
+
+_Make = Callable[[Store, tuple[int, int]], Controller]
+
+
+def run(options: ControllerOptions) -> None:
+    """Run a controller until a signal. Raises ConfigurationError, and the exceptions of ``Controller``."""
+    known = None if options.tokens is None else TokenFile(options.tokens)
+    mutual = options.tls is not None and options.client_certs
+    identified = mutual or known is not None
+    credentials = credentials_for(
+        "controller", options.listen, options.tls, insecure=options.insecure, mutual=mutual, identified=identified
+    )
+    make, elected = _maker(options), options.election
+    place = None if options.state is None else state_at(options.state, insecure=options.insecure)
+    if options.log_format is not None:
+        logs.set_up(options.log_format)
+    raise_file_limit()
+    if not isinstance(place, PostgresqlUrl):
+        _check_free(options.listen)
+    leading: Controller | None = None
+    access = Access(
+        lambda: [] if leading is None else leading.present(),
+        known,
+        closed=identified and not options.listen.startswith(UNIX),
+    )
+    with contextlib.ExitStack() as stack:
+        spans = stack.enter_context(CallSpans()) if options.otlp else None
+        endpoint = None
+        if options.metrics is not None:
+            endpoint = MetricsEndpoint(
+                lambda: controller_samples(leading), options.metrics, options.tls, insecure=options.insecure
+            )
+            stack.enter_context(endpoint)
+        service = None
+        wait: Callable[[], object] = signal.pause
+        if not isinstance(place, PostgresqlUrl):
+            store = stack.enter_context(Store(place))
+        else:
+            holder = f"at {options.listen} of {socket.gethostname()}"
+            high, least_term = elected
+            if high or least_term >= 1 << 63:
+                raise ConfigurationError("With state in PostgreSQL, --election-id is at most 2^63 - 1.")
+            leadership = stack.enter_context(Leadership(place, holder, least_term=least_term))
+            wait = leadership.wait_until_lost
+            service = ControllerService(
+                None,
+                options.listen,
+                access=access,
+                credentials=credentials,
+                leader=lambda: leadership.leader,
+                spans=spans,
+            )
+            stack.enter_context(service)
+            with contextlib.suppress(OSError):
+                print(READY, f"standby controller at {service.address}", flush=True)
+            elected = 0, leadership.wait()
+            store = stack.enter_context(Store(PostgresqlDatabase(place, leadership.term, leadership.lost)))
+        leading = make(store, elected)
+        stack.callback(leading.close)
+        if endpoint is not None:
+            stack.callback(endpoint.close)  # before the controller that it reads
+        stack.enter_context(Monitor(leading))
+        if service is None:
+            service = stack.enter_context(
+                ControllerService(leading, options.listen, access=access, credentials=credentials, spans=spans)
+            )
+        else:
+            leading.events.add("controller", f"leads with term {store.term}")
+            service.lead(leading)
+            stack.callback(service.close)
+        serve_until_signal(f"controller at {service.address}", wait)
+
+
+def _maker(options: ControllerOptions) -> _Make:
+    """Return a function that makes the controller of a state, with its election id at the switches.
+
+    Raises ConfigurationError for options that do not fit each other.
+    """
+    topology = load(options.topology)
+    addresses = options.switch_addresses(topology.switches())
+    pipeline = _pipeline(options, switched=bool(addresses))
+    ports = None if options.ports is None else PortSettings.parse(options.ports)
+    servers, quota = options.server_addresses(), options.quota
+    listener = _print_event if options.log_format is None else log_event
+
+    def make(store: Store, elected: tuple[int, int]) -> Controller:
+        return Controller(
+            Network.of(topology, loopback=options.loopback),
+            [WatchedServer(address, term=store.term) for address in servers],
+            {
+                name: RemoteSwitch(
+                    address,
+                    pipeline,
+                    options.mark_above or None,
+                    options.recirculation or None,
+                    Station(
+                        topology.own_ip(name, loopback=options.loopback), options.answer_dscp, options.answer_queue
+                    ),
+                    elected,
+                    ports,
+                )
+                for name, address in addresses.items()
+            },
+            store=store,
+            accumulator_words=pipeline.accumulator_words if addresses else options.words,
+            events=EventLog(store, listener=listener),
+            connect_timeout_s=0.0 if store.term else DEFAULT_CONNECT_TIMEOUT_S,
+            quota=quota,
+        )
+
+    return make
+
+
+def _pipeline(options: ControllerOptions, *, switched: bool) -> CompiledPipeline:
+    """Return the program of the switches; ``switched``: there are some. Raises ConfigurationError."""
+    if options.tofino is None:
+        if options.device_config is not None or options.recirculation:
+            raise ConfigurationError("--device-config and --recirculation are for --tofino.", "Name a profile with it.")
+        words = options.words if switched else None
+        return bmv2_pipeline(max(BUILT_ACCUMULATOR_WORDS) if words is None else words)
+    pipeline = tofino_pipeline(options.tofino, options.device_config)
+    if options.words not in (None, pipeline.accumulator_words):
+        raise ConfigurationError(
+            f"--words {options.words} is not what {options.tofino} has: {pipeline.accumulator_words}.",
+            "Leave --words out.",
+        )
+    return pipeline
+
+
+def _print_event(event: Event) -> None:
+    with contextlib.suppress(OSError):  # closed terminal, full disk; the state has the event
+        typer.echo(event.line())
+
+
+def _check_free(listen: str) -> None:
+    """Refuse an address where another controller answers, whose jobs switches and servers would lose.
+
+    Raises ConfigurationError. The service itself listens only after the switches are connected.
+    """
+    host, _, port = listen.rpartition(":")
+    if port.isdecimal() and int(port) in range(1, 1 << 16) and accepts(host.strip("[]"), int(port)):
+        raise cannot_listen(listen, "controller")
+
+
+def accepts(host: str, port: int) -> bool:
+    """Return True if a peer accepts TCP connections at the address."""
+    try:
+        with socket.create_connection((host, port), timeout=1) as found:
+            return bool(found.getsockname() != found.getpeername())  # TCP can connect a free port to itself
+    except OSError:
+        return False
