@@ -44,8 +44,8 @@ PLACEMENT = (
         ),
         (
             "a code table is installed without an operation that needs it",
-            "code_table=job.base.code_table if any(op.shape.lookup for op in ops) else None,",
-            "code_table=job.base.code_table,",
+            "code_table=job.code_table if any(op.shape.lookup for op in ops) else None,",
+            "code_table=job.code_table,",
         ),
     ),
     *bugs(
@@ -75,20 +75,24 @@ QUOTAS = (
         ("the last entry of a table is not used", "if used + count > size:", "if used + count >= size:"),
         ("a tenant fills a switch", "if tenant is not None and its + count > part:", "if False:"),
         (
-            "receivers in several pipes are not counted",
-            '"receiver": hosts if by_pipe else len(assignment.members),',
-            '"receiver": len(assignment.members),',
-        ),
-    ),
-    *bugs(
-        "quotas",
-        f"{_CONTROL}/jobs/tenants.py",
-        (
             "admissions are saved beyond a minute",
             "min(self._per_minute, left + (now - since) * rate)",
             "left + (now - since) * rate",
         ),
         ("an admission is taken with a part of a token", "if left < 1:", "if left <= 0:"),
+    ),
+    *bugs(
+        "quotas",
+        f"{_CONTROL}/planner/placement.py",
+        (
+            "receivers in several pipes are not counted",
+            '"receiver": hosts if by_pipe else len(self.members),',
+            '"receiver": len(self.members),',
+        ),
+    ),
+    *bugs(
+        "quotas",
+        f"{_CONTROL}/planner/admission.py",
         ("a tenant has one job too many", "if len(jobs) > quota.jobs:", "if len(jobs) > quota.jobs + 1:"),
         ("streams of workers are not limited", "if streams > limit:", "if False:"),
     ),
@@ -377,8 +381,8 @@ ADMISSION = (
         ("a job has a name that cannot be printed", "if not self.name.isprintable():", "if False:"),
         (
             "a quota stays after a job has shrunk",
-            "quota=min(self.request.guaranteed, self.incarnation.slots),",
-            "quota=self.request.guaranteed,",
+            "return min(self.request.guaranteed, self.incarnation.slots)",
+            "return self.request.guaranteed",
         ),
         (
             "a quorum of all workers is one",
@@ -405,12 +409,12 @@ ADMISSION = (
     ),
     *bugs(
         "admission",
+        f"{_CONTROL}/planner/admission.py",
+        ("a job has the name of a switch", "if name in parts:", "if False:"),
+    ),
+    *bugs(
+        "admission",
         f"{_CONTROL}/controller/deployment.py",
-        (
-            "a job has the name of a switch",
-            "if name in parts:",
-            "if False:",
-        ),
         ("workers that a topology moved keep their tickets", "(before ^ now) % _JOINED", "False"),
     ),
     *bugs(

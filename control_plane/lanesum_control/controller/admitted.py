@@ -49,14 +49,14 @@ class AdmittedJob:
     @classmethod
     def of(cls, job: Job, plan: Plan, tickets: tuple[JobTicket, ...], moved: Mapping[str, Moved]) -> AdmittedJob:
         """Return the snapshot of a job in a plan."""
-        placement, wanted = plan.placements[job.number], job.wanted()
+        placement = plan.placements[job.number]
         return cls(
             request=job.request,
             number=job.number,
             owner=job.owner,
             tickets=tickets,
             joined=frozenset(job.incarnation.taken),
-            switch_jobs={one.switch: plan.switch_job(wanted, one) for one in placement.assignments},
+            switch_jobs={one.switch: plan.tables[one.switch][job.number] for one in placement.assignments},
             left_out=placement.left_out,
             moved=moved,
         )
@@ -76,7 +76,7 @@ def tickets(
         accumulator_words=accumulator_words,
         servers=incarnation.servers,
         seed=incarnation.seed,
-        ops=job.ops(),
+        ops=job.ops,
         code_table=job.code_table,
         epoch=incarnation.epoch,
         quorum=request.threshold,
@@ -95,8 +95,8 @@ def left_out_words(job: Job, plan: Plan) -> str:
     request, placement = job.request, plan.placements[job.number]
     words = [f"; {switch} is left out: {why}" for switch, why in placement.left_out.items()]
     for assignment in placement.assignments:
-        summed = plan.ops[job.number, assignment.switch]
-        others = [op.name for op in job.ops() if op not in summed]
+        summed = plan.tables[assignment.switch][job.number].ops
+        others = [op.name for op in job.ops if op not in summed]
         if others:
             words.append(f"; {assignment.switch} leaves {', '.join(others)} to the server")
     if request.code_table() is not None and job.code_table is None:

@@ -20,10 +20,9 @@ from lanesum_control.controller.deployment import Deployment
 from lanesum_control.errors import AdmissionError, UnknownJobError
 from lanesum_control.jobs.joining import Verdict, worker_number
 from lanesum_control.jobs.records import Job, JobRequest, Taken
-from lanesum_control.jobs.tenants import AdmissionRate
 from lanesum_control.jobs.worker_reports import WorkerFigures
 from lanesum_control.planner.network import Network
-from lanesum_control.planner.quotas import DEFAULT_QUOTA, TenantQuota
+from lanesum_control.planner.quotas import DEFAULT_QUOTA, AdmissionRate, TenantQuota
 from lanesum_control.servers.controlled_server import ControlledServer
 from lanesum_control.state.events import EventLog
 from lanesum_control.state.store import Store

@@ -23,7 +23,6 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import carried_by
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, FULL_ACCUMULATOR_WORDS
 from lanesum.rpc.caller import UNAUTHENTICATED, Caller
-from lanesum.rpc.limits import MAX_STREAMS
 from lanesum.server import ServerJob
 from lanesum.transport.ticket import JobTicket
 from lanesum_control.controller.admitted import AdmittedJob, left_out_words, tickets
@@ -34,13 +33,11 @@ from lanesum_control.controller.moved_sums import MovedSums
 from lanesum_control.controller.workers import Workers
 from lanesum_control.errors import AdmissionError, NotPrimaryError, StoreError
 from lanesum_control.jobs.records import Incarnation, Job, JobRequest
-from lanesum_control.jobs.tenants import check_tenant
-from lanesum_control.jobs.udp_ports import taken_ports, with_port
+from lanesum_control.planner.admission import check_name, check_tenant, taken_ports, with_port
 from lanesum_control.planner.allocation import Ranges
 from lanesum_control.planner.network import Network
 from lanesum_control.planner.planning import Plan
 from lanesum_control.planner.quotas import TenantQuota
-from lanesum_control.security.names import folded, look_alike
 from lanesum_control.servers.controlled_server import ControlledServer, ServerLinks
 from lanesum_control.servers.remote_server import ServerError
 from lanesum_control.state.events import CONTROLLER, EventLog
@@ -50,7 +47,6 @@ from lanesum_control.switches.managed import ManagedSwitch
 from lanesum_control.switches.switch_plans import SwitchPlans
 from lanesum_fabric.errors import ControlError
 from lanesum_fabric.program.capabilities import owner_word
-from lanesum_fabric.program.switch_job import SwitchJob
 from lanesum_fabric.topology.model import SERVER
 
 _TAG_DRAWS = 8
@@ -291,34 +287,20 @@ class Deployment:
 
     def check(self, request: JobRequest) -> None:
         """Check a request without regard to other jobs. Raises AdmissionError, ConfigurationError."""
-        request.check(self._network, self._words)
+        request.check(self._network.at, self._words)
         request.code_table()
 
     def check_name(self, name: str) -> None:
         """Check that events tell a new job from all other jobs and parts. Raises AdmissionError."""
-        if " ".join(name.split()) != name:
-            raise AdmissionError(f"Job name {name!r} has spaces in a row or at an end.", "Choose another name.")
-        if not folded(name):
-            raise AdmissionError(f"Job name {name!r} has no visible character.", "Choose another name.")
-        parts = {CONTROLLER, *self._network.switches, *self.servers}
-        if name in parts:
-            raise AdmissionError(
-                f"Job name {name!r} is that of a switch, a server or the controller.", "Choose another name."
-            )
         with self.lock:
             jobs = [*self.jobs]
-        if look_alike(name, (*parts, *jobs)) is not None:  # which may be of another tenant
-            raise AdmissionError(
-                f"Job name {name!r} looks like that of another job or part: they differ in case, width or invisible "
-                "characters.",
-                "Choose another name.",
-            )
+        check_name(name, {CONTROLLER, *self._network.switches, *self.servers}, jobs)
 
     def _check_tenant(self, tenant: str, request: JobRequest) -> None:
         """Check the jobs of a tenant with a new or changed one. Raises AdmissionError if they exceed its quota."""
         jobs = {job.request.name: job.request for job in self.jobs.values() if job.limited and job.owner == tenant}
         jobs[request.name] = request
-        check_tenant(self.quota, tenant, jobs.values(), MAX_STREAMS)
+        check_tenant(self.quota, tenant, jobs.values())
 
     def _free_group(self) -> int:
         used = {job.group for job in self.jobs.values()}
@@ -351,9 +333,6 @@ class Deployment:
         """Return the plan of ``jobs``, see ``SwitchPlans.plan``; by default it starts from the present ranges."""
         ranges = self._plan.ranges if held is None else held
         return self._plans.plan(jobs, ranges, self.quota, strict=strict)
-
-    def _desired_at(self, name: str) -> dict[int, SwitchJob]:
-        return self._plan.at(name, [job.wanted() for job in self.jobs.values()])
 
     def _publish(self, jobs: Mapping[str, Job], planned: Plan) -> None:
         self.jobs, self._plan = jobs, planned
@@ -413,7 +392,7 @@ class Deployment:
         done = self._fleet.connect(name, timeout_s)
         if done is not None:
             with self.changing.held_for(name):
-                self._fleet.settle(name, self._desired_at(name), done)
+                self._fleet.settle(name, self._plan.tables[name], done)
 
     def check_server(self, name: str = SERVER) -> None:
         """Check a server; after a restart, admit its jobs again."""
@@ -437,7 +416,7 @@ class Deployment:
         The stream of a session shows nothing of writes with its own election id, or from outside of P4Runtime.
         """
         with self.lock:
-            wanted = None if name in self._fleet.down else self._desired_at(name)
+            wanted = None if name in self._fleet.down else self._plan.tables[name]
         if wanted is not None and not self._fleet.agrees(name, wanted):
             self.repair(name)
 
@@ -446,7 +425,7 @@ class Deployment:
         for name in names or self._fleet.names:
             with self.changing.held_for(name):
                 if name not in self._fleet.down:
-                    self._fleet.settle(name, self._desired_at(name))
+                    self._fleet.settle(name, self._plan.tables[name])
                     self._note_moves()
 
     async def switch_unchanged(self, name: str) -> bool:
@@ -483,8 +462,8 @@ class Deployment:
     def examine(self) -> dict[str, Any]:
         """Return the state of all parts, see ``examination.examine``."""
         with self.lock:
-            ranges, wanted = self._plan.ranges, {name: self._desired_at(name) for name in self.switches}
-        return examine(self._network, self._fleet, self._links, ranges, wanted, self._words)
+            planned = self._plan
+        return examine(self._network, self._fleet, self._links, planned, self._words)
 
     def counters(self) -> dict[str, Any]:
         """Return the packet counters, see ``packet_counters``; without a lock."""

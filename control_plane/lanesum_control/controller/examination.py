@@ -6,24 +6,21 @@ from __future__ import annotations
 
 import importlib.metadata
 import time
-from collections.abc import Mapping
 from typing import Any
 
 from lanesum.protocol.spec import HEADER_BYTES, IPV4_BYTES, UDP_BYTES, VERSION, WORD_BYTES
-from lanesum_control.planner.allocation import Ranges
 from lanesum_control.planner.network import Network
+from lanesum_control.planner.planning import Plan
 from lanesum_control.servers.controlled_server import ServerLinks
 from lanesum_control.servers.remote_server import ServerError
 from lanesum_control.switches.fleet import Fleet
-from lanesum_fabric.program.switch_job import SwitchJob
 
 
 def examine(
     network: Network,
     fleet: Fleet,
     links: ServerLinks,
-    ranges: Ranges,
-    wanted: Mapping[str, Mapping[int, SwitchJob]],
+    planned: Plan,
     words: int,
 ) -> dict[str, Any]:
     """Return versions, switches, servers and hosts. Slow, without side effects: needs no lock.
@@ -45,9 +42,9 @@ def examine(
             "program": program,
             "ip": network.own.get(name),
             "lost": lost,
-            "tables_agree": lost is not None or fleet.agrees(name, wanted[name]),
+            "tables_agree": lost is not None or fleet.agrees(name, planned.tables[name]),
             "slots": capacity[name],
-            "used": sum(one.count for one in ranges.get(name, {}).values() if not one.shared),
+            "used": sum(one.count for one in planned.ranges.get(name, {}).values() if not one.shared),
         }
     hosts = {
         host: {

@@ -9,7 +9,7 @@ import functools
 import json
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,9 +21,6 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp, carried_by, check_carried
 from lanesum.protocol.spec import MAX_SLOTS, UDP_PORT
 from lanesum_control.errors import AdmissionError
-from lanesum_control.planner.network import Network
-from lanesum_control.planner.planning import Wanted
-from lanesum_fabric.program.switch_job import SwitchJob
 
 # Packets in flight of a job that names none. BMv2 queues 64 packets per egress port.
 DEFAULT_SLOTS = 64
@@ -87,8 +84,11 @@ class JobRequest:
         """Quorum as packets have it: 0 if all workers are required."""
         return self.quorum if self.quorum < len(self.workers) else 0
 
-    def check(self, network: Network, accumulator_words: int) -> None:
-        """Check the request against packets of ``accumulator_words``. Raises AdmissionError."""
+    def check(self, hosts: Collection[str], accumulator_words: int) -> None:
+        """Check the request against the hosts of a network, and packets of ``accumulator_words``.
+
+        Raises AdmissionError.
+        """
         if not self.name:
             raise AdmissionError("A job needs a name.")
         if not self.name.isprintable():
@@ -97,11 +97,11 @@ class JobRequest:
             raise AdmissionError(f"Job {self.name!r} asks for 0 workers.")
         if len(set(self.workers)) != len(self.workers):
             raise AdmissionError(f"Job {self.name!r} names a host twice: {', '.join(self.workers)}.")
-        unknown = [name for name in self.workers if name not in network.at]
+        unknown = [name for name in self.workers if name not in hosts]
         if unknown:
             raise AdmissionError(
                 f"Job {self.name!r} names unknown hosts: {', '.join(unknown)}.",
-                f"Hosts of this controller: {', '.join(sorted(network.at))}.",
+                f"Hosts of this controller: {', '.join(sorted(hosts))}.",
             )
         if self.ops is not None:
             if not self.ops:
@@ -224,9 +224,9 @@ class Incarnation:
         return len({taken.description for taken in self.taken.values() if taken.description is not None}) > 1
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Job:
-    """A job and its present incarnation.
+    """A job and its present incarnation: the one record of it, which everything else is derived from.
 
     ``order`` grows with every admission; ``group`` is its multicast group; ``owner`` is the name of the caller that
     admitted it; ``limited``: the owner is a tenant, whose quota holds.
@@ -251,36 +251,27 @@ class Job:
         return [name for worker, name in enumerate(self.request.workers) if worker not in self.incarnation.taken]
 
     @property
+    def slots(self) -> int:
+        """Slots of use at every switch; the workers have no more packets in flight until the next incarnation."""
+        return min(self.request.in_flight, self.incarnation.slots)
+
+    @property
+    def guaranteed(self) -> int:
+        """Guaranteed slots at every switch; 0 for a job of the shared pool."""
+        return min(self.request.guaranteed, self.incarnation.slots)
+
+    @property
+    def tenant(self) -> str | None:
+        """Owner whose quota limits the job; None if nothing but the switches does."""
+        return self.owner if self.limited else None
+
+    @property
     def code_table(self) -> bytes | None:
         """Code table, 16 bytes."""
         return self.request.code_table(self.incarnation.looks_up)
 
+    @property
     def ops(self) -> tuple[LaneOp, ...]:
         """Permitted operations."""
         table = self.code_table
         return tuple(op for op in self.request.ops or () if not op.shape.lookup or table is not None)
-
-    def wanted(self, *, strict: bool = False) -> Wanted:
-        """Return the demand for planning; ``strict``: it is not admitted yet, so its quota may be refused."""
-        base = SwitchJob(
-            job=self.number,
-            tag=self.incarnation.tag,
-            slot_base=0,
-            slot_count=0,
-            group=self.group,
-            members=(),
-            ops=self.ops(),
-            code_table=self.code_table,
-        )
-        return Wanted(
-            base=base,
-            hosts=self.request.workers,
-            quorum=self.request.threshold,
-            udp_port=self.request.port,
-            slots=min(self.request.in_flight, self.incarnation.slots),  # more slots are of no use
-            quota=min(self.request.guaranteed, self.incarnation.slots),
-            priority=self.request.priority,
-            order=self.order,
-            tenant=self.owner if self.limited else None,
-            strict=strict,
-        )

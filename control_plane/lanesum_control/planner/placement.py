@@ -25,6 +25,7 @@ from lanesum.protocol.spec import MAX_RACKS, MAX_WORKERS
 from lanesum_control.errors import AdmissionError
 from lanesum_control.planner.left_out import Cause, Reason
 from lanesum_control.planner.network import Network
+from lanesum_fabric.program.capabilities import GROUPS
 from lanesum_fabric.program.switch_job import NO_ROLE, Member, Role
 from lanesum_fabric.tofino.chips import pipe_of
 
@@ -55,6 +56,19 @@ class Assignment:
     threshold: int = 0
     uplink: int | None = None
     combining_pipe: int | None = None
+
+    def needs(self, *, looks_up: bool) -> dict[str, int]:
+        """Return the entries that the job needs at the switch, by table; see ``P4RuntimeSwitch.job_entities``."""
+        hosts = sum(len(member.hosts) for member in self.members)
+        by_pipe = self.combining_pipe is not None
+        other_pipes = [member for member in self.members if by_pipe and member.aggregate]
+        return {
+            "member": hosts + sum(len(member.hosts) for member in other_pipes),
+            "receiver": hosts if by_pipe else len(self.members),
+            "descend": int(self.uplink is not None),
+            "lookup": int(looks_up),
+            GROUPS: 1 + len(other_pipes),
+        }
 
 
 @dataclass(frozen=True, slots=True)

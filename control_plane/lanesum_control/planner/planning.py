@@ -4,100 +4,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 from lanesum.protocol.lanes import LaneOp
 from lanesum_control.errors import QuotaError
+from lanesum_control.jobs.records import Job
 from lanesum_control.planner.allocation import Claim, Ranges, SlotRange, allocate
 from lanesum_control.planner.left_out import Cause, Reason
 from lanesum_control.planner.network import Network
 from lanesum_control.planner.placement import Assignment, Placement, place
-from lanesum_control.planner.quotas import DEFAULT_QUOTA, SLOTS, TenantQuota, Usage, needs
+from lanesum_control.planner.quotas import DEFAULT_QUOTA, SLOTS, TenantQuota, Usage
 from lanesum_fabric.program.capabilities import EVERYTHING, Capabilities
 from lanesum_fabric.program.switch_job import Role, SwitchJob
-
-Ops = Mapping[tuple[int, str], tuple[LaneOp, ...]]  # job and switch -> operations that it sums there
 
 NO_SLOTS = Reason(Cause.FULL, "no slots are left in its shared pool")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """Demand of a job for planning: the fields of ``SwitchJob`` that do not depend on the switch, and its claim.
+class Plan:
+    """Places, slots and table entries of all jobs.
 
     Attributes:
-        base: number, tag, group, operations and code table; the other fields are filled in.
-        hosts: names of the workers' hosts.
-        quorum: contributions that complete a result; 0 means all.
-        udp_port: source port of the workers.
-        slots, quota, priority, order: see ``Claim``.
-        tenant: owner of the job, whose quota limits it; None if nothing but the switches does.
-        strict: a quota that cannot be met is an error; otherwise the switch is left out.
-    """
-
-    base: SwitchJob
-    hosts: tuple[str, ...]
-    quorum: int
-    udp_port: int
-    slots: int
-    quota: int
-    priority: int
-    order: int
-    tenant: str | None = None
-    strict: bool = False
-
-    @property
-    def number(self) -> int:
-        return self.base.job
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """``placements``: by job number.
-
-    ``ranges``: switch -> job -> range. ``ops``: operations that switches sum, by job.
+        placements: placement by job number.
+        ranges: slot range by switch and job.
+        tables: entry by switch and job, for every controlled switch, in the order of the jobs.
     """
 
     placements: Mapping[int, Placement]
     ranges: Mapping[str, Mapping[int, SlotRange]]
-    ops: Ops
-
-    def switch_job(self, job: Wanted, assignment: Assignment, held: SlotRange | None = None) -> SwitchJob:
-        """Return the job entry of a switch; ``held`` replaces the planned range while ranges move."""
-        slots = self.ranges[assignment.switch][job.number] if held is None else held
-        ops = self.ops[job.number, assignment.switch]
-        return replace(
-            job.base,
-            slot_base=slots.base,
-            slot_count=slots.count,
-            members=assignment.members,
-            role=assignment.role | Role.SHARED if slots.shared else assignment.role,
-            threshold=assignment.threshold,
-            uplink=assignment.uplink,
-            combining_pipe=assignment.combining_pipe,
-            ops=ops,
-            code_table=job.base.code_table if any(op.shape.lookup for op in ops) else None,
-        )
-
-    def at(self, switch: str, jobs: Iterable[Wanted]) -> dict[int, SwitchJob]:
-        """Return the jobs of one switch, by number."""
-        return {
-            job.number: self.switch_job(job, assignment)
-            for job in jobs
-            for assignment in self.placements[job.number].assignments
-            if assignment.switch == switch
-        }
+    tables: Mapping[str, Mapping[int, SwitchJob]]
 
 
 def plan(
     network: Network,
     capacity: Mapping[str, int],
-    jobs: Sequence[Wanted],
+    jobs: Collection[Job],
     held: Ranges,
     unavailable: Mapping[tuple[int, str], Reason],
     capabilities: Mapping[str, Capabilities] = {},
     quota: TenantQuota = DEFAULT_QUOTA,
+    strict: Job | None = None,
 ) -> Plan:
     """Place all jobs and give them slots and table entries: first the jobs with a quota, then those without.
 
@@ -109,31 +56,55 @@ def plan(
         unavailable: (job, switch) pairs that are excluded, with the reason.
         capabilities: capabilities by switch; all for switches without an entry.
         quota: quota of every tenant.
+        strict: job that is not admitted yet, or changes: a quota that cannot be met is an error. The switch is left out
+            of the others.
 
     Raises:
-        QuotaError: the quota of a ``strict`` job cannot be met.
+        QuotaError: the quota of ``strict`` cannot be met.
         AdmissionError: a job's workers do not fit the bitmaps of a packet.
     """
     reasons: dict[int, dict[str, Reason]] = {job.number: {} for job in jobs}
     for (number, switch), why in unavailable.items():
         reasons[number][switch] = why
     # Later ones never take anything from earlier ones.
-    ranked = sorted(jobs, key=lambda job: (job.quota == 0, job.strict, job.order))
+    ranked = sorted(jobs, key=lambda job: (job.guaranteed == 0, job is strict, job.order))
     while True:
         parts = {
             name: _Part(capabilities.get(name, EVERYTHING), capacity.get(name, 0), quota) for name in network.switches
         }
-        placements, ops = {}, {}
+        placements: dict[int, Placement] = {}
+        ops: dict[int, dict[str, tuple[LaneOp, ...]]] = {}
         for job in ranked:
-            placements[job.number], summed = _fit(job, network, reasons[job.number], parts)
-            ops.update({(job.number, switch): these for switch, these in summed.items()})
+            placements[job.number], ops[job.number] = _fit(job, network, reasons[job.number], parts, job is strict)
         claims = [_claim(job, placements[job.number]) for job in jobs]
         ranges = allocate(capacity, claims, held)
         without = [(c.job, switch) for c in claims for switch in c.switches if c.job not in ranges[switch]]
         if not without:
-            return Plan(placements, ranges, ops)
+            tables: dict[str, dict[int, SwitchJob]] = {switch: {} for switch in capacity}
+            for job in jobs:
+                for one in placements[job.number].assignments:
+                    slots, summed = ranges[one.switch][job.number], ops[job.number][one.switch]
+                    tables[one.switch][job.number] = _entry(job, one, slots, summed)
+            return Plan(placements, ranges, tables)
         for number, switch in without:
             reasons[number][switch] = NO_SLOTS
+
+
+def _entry(job: Job, assignment: Assignment, slots: SlotRange, ops: tuple[LaneOp, ...]) -> SwitchJob:
+    return SwitchJob(
+        job=job.number,
+        tag=job.incarnation.tag,
+        slot_base=slots.base,
+        slot_count=slots.count,
+        group=job.group,
+        members=assignment.members,
+        ops=ops,
+        code_table=job.code_table if any(op.shape.lookup for op in ops) else None,
+        role=assignment.role | Role.SHARED if slots.shared else assignment.role,
+        threshold=assignment.threshold,
+        uplink=assignment.uplink,
+        combining_pipe=assignment.combining_pipe,
+    )
 
 
 class _Part:
@@ -144,46 +115,46 @@ class _Part:
         self._usage = Usage({**capabilities.sizes, SLOTS: slots}, quota)
         self._tags: list[tuple[int, int]] = []
 
-    def why_not(self, job: Wanted, assignment: Assignment) -> Reason | None:
+    def why_not(self, job: Job, assignment: Assignment) -> Reason | None:
         """Return the reason why the switch's program cannot take the job beside the others; None if it can."""
         does = self.capabilities
         if why := does.why_not_pipes(assignment.members, assignment.combining_pipe):
             return Reason(Cause.PORTS, why)
-        if why := does.why_not_owner(job.base.job, job.base.tag, self._tags):
+        if why := does.why_not_owner(job.number, job.incarnation.tag, self._tags):
             return Reason(Cause.OWNER, why)
-        if why := does.why_not_group(job.base.group):
+        if why := does.why_not_group(job.group):
             return Reason(Cause.FULL, why)
-        if does.of_these(job.base.ops):
+        if does.of_these(job.ops):
             return None
         return Reason(Cause.PROGRAM, "its program sums none of the job's operations")
 
-    def why_full(self, job: Wanted, assignment: Assignment, ops: tuple[LaneOp, ...]) -> Reason | None:
+    def why_full(self, job: Job, assignment: Assignment, ops: tuple[LaneOp, ...]) -> Reason | None:
         """Return the reason why the job does not fit into tables and slots; None if it does."""
         why = self._usage.why_not(_needs(job, assignment, ops), job.tenant)
         return None if why is None else Reason(Cause.FULL, why)
 
-    def add(self, job: Wanted, assignment: Assignment, ops: tuple[LaneOp, ...]) -> None:
+    def add(self, job: Job, assignment: Assignment, ops: tuple[LaneOp, ...]) -> None:
         self._usage.add(_needs(job, assignment, ops), job.tenant)
-        self._tags.append((job.base.job, job.base.tag))
+        self._tags.append((job.number, job.incarnation.tag))
 
 
-def _needs(job: Wanted, assignment: Assignment, ops: tuple[LaneOp, ...]) -> dict[str, int]:
-    looks_up = job.base.code_table is not None and any(op.shape.lookup for op in ops)
-    return {SLOTS: job.quota, **needs(assignment, looks_up=looks_up)}
+def _needs(job: Job, assignment: Assignment, ops: tuple[LaneOp, ...]) -> dict[str, int]:
+    looks_up = job.code_table is not None and any(op.shape.lookup for op in ops)
+    return {SLOTS: job.guaranteed, **assignment.needs(looks_up=looks_up)}
 
 
 def _fit(
-    job: Wanted, network: Network, reasons: Mapping[str, Reason], parts: Mapping[str, _Part]
+    job: Job, network: Network, reasons: Mapping[str, Reason], parts: Mapping[str, _Part], is_strict: bool
 ) -> tuple[Placement, dict[str, tuple[LaneOp, ...]]]:
     """Place a job beside those before it; return its placement, and its operations by switch."""
     unavailable = dict(reasons)
     chips = {name for name, part in parts.items() if part.capabilities.pipes}
     while True:
         placement = place(
-            job.hosts,
+            job.request.workers,
             network,
-            quorum=job.quorum,
-            udp_port=job.udp_port,
+            quorum=job.request.threshold,
+            udp_port=job.request.port,
             unavailable=unavailable,
             chips=chips,
             number=job.number,
@@ -197,9 +168,9 @@ def _fit(
                 why = Reason(Cause.PROGRAM, "the racks' switches sum none of the job's operations in common")
             if why is None:
                 why = parts[name].why_full(job, assignment, ops[name])
-                if why is not None and job.strict and job.quota:
+                if why is not None and is_strict and job.guaranteed:
                     raise QuotaError(
-                        f"A quota of {job.quota} slots cannot be met at {name}: {why}.",
+                        f"A quota of {job.guaranteed} slots cannot be met at {name}: {why}.",
                         "Remove a job, ask for fewer slots, or for no quota (lanesum job admit --best-effort).",
                         job=job.number,
                         switch=name,
@@ -213,16 +184,16 @@ def _fit(
         unavailable.update(unfit)
 
 
-def _ops(job: Wanted, placement: Placement, parts: Mapping[str, _Part]) -> dict[str, tuple[LaneOp, ...]]:
+def _ops(job: Job, placement: Placement, parts: Mapping[str, _Part]) -> dict[str, tuple[LaneOp, ...]]:
     """Return the operations of a job by switch.
 
     The upper switch receives sums of racks. It leaves to the server what one rack's switch leaves to the server,
     because it would never get that rack's sum.
     """
     done: dict[str, tuple[LaneOp, ...]] = {}
-    left = set(job.base.ops)
+    left = set(job.ops)
     for assignment in placement.assignments:  # racks first
-        wanted = job.base.ops
+        wanted = job.ops
         if Role.UPPER in assignment.role:
             wanted = tuple(op for op in wanted if op in left)
         done[assignment.switch] = parts[assignment.switch].capabilities.of_these(wanted)
@@ -230,6 +201,6 @@ def _ops(job: Wanted, placement: Placement, parts: Mapping[str, _Part]) -> dict[
     return done
 
 
-def _claim(job: Wanted, placement: Placement) -> Claim:
+def _claim(job: Job, placement: Placement) -> Claim:
     switches = tuple(assignment.switch for assignment in placement.assignments)
-    return Claim(job.number, switches, job.slots, job.quota, job.priority, job.order)
+    return Claim(job.number, switches, job.slots, job.guaranteed, job.request.priority, job.order)

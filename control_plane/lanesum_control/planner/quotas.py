@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Quotas of tenants, and the entries of a switch that jobs use. Nothing here depends on a switch or a store.
+"""Quotas of tenants, and the entries of a switch that jobs use. Nothing here depends on a job, a switch or a store.
 
 A tenant is a caller with the role TENANT; the sum of its jobs is limited. Operators, and callers of a controller that
 asks for no identity, have no quota: only the switches limit them.
@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import collections
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from lanesum.errors import ConfigurationError
-from lanesum_control.planner.placement import Assignment
+from lanesum_control.errors import AdmissionError
 from lanesum_fabric.program.capabilities import GROUPS
 
 SLOTS = "guaranteed slots"
@@ -53,18 +53,30 @@ class TenantQuota:
 DEFAULT_QUOTA = TenantQuota()
 
 
-def needs(assignment: Assignment, *, looks_up: bool) -> dict[str, int]:
-    """Return the entries that a job needs at a switch, by table; see ``P4RuntimeSwitch.job_entities``."""
-    hosts = sum(len(member.hosts) for member in assignment.members)
-    by_pipe = assignment.combining_pipe is not None
-    other_pipes = [member for member in assignment.members if by_pipe and member.aggregate]
-    return {
-        "member": hosts + sum(len(member.hosts) for member in other_pipes),
-        "receiver": hosts if by_pipe else len(assignment.members),
-        "descend": int(assignment.uplink is not None),
-        "lookup": int(looks_up),
-        GROUPS: 1 + len(other_pipes),
-    }
+class AdmissionRate:
+    """Token bucket for each tenant. Not thread-safe: the controller's lock protects every call.
+
+    Args:
+        per_minute: attempts per minute, and at once.
+        clock: monotonic seconds.
+    """
+
+    def __init__(self, per_minute: int, clock: Callable[[], float]) -> None:
+        self._per_minute = per_minute
+        self._clock = clock
+        self._buckets: dict[str, tuple[float, float]] = {}  # tokens left, and when
+
+    def take(self, tenant: str) -> None:
+        """Count an attempt. Raises AdmissionError if there were too many; this one is not counted then."""
+        now, rate = self._clock(), self._per_minute / 60
+        left, since = self._buckets.get(tenant, (float(self._per_minute), now))
+        left = min(self._per_minute, left + (now - since) * rate)
+        if left < 1:
+            raise AdmissionError(
+                f"Tenant {tenant!r} has used its {self._per_minute} admissions per minute.",
+                f"Try again in {(1 - left) / rate:.1f} s.",
+            )
+        self._buckets[tenant] = (left - 1, now)
 
 
 class Usage:

@@ -23,7 +23,7 @@ from pathlib import Path
 from lanesum._internal.output_file import OutputFile, open_private, write_file
 from lanesum.errors import ConfigurationError
 from lanesum.rpc.caller import Caller, Role
-from lanesum_control.security.names import look_alike
+from lanesum_control.jobs.names import look_alike
 
 _HEADING = "# Callers of the controller: name, role, SHA-256 of the token. lanesum token writes this file.\n"
 _LOCK_S = 10.0  # a change takes milliseconds

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -116,9 +117,8 @@ def _begin_again(store: Store, backup: Path) -> int:
     """Begin new incarnations of all jobs; return their number."""
     jobs = store.jobs()
     for job in jobs:
-        now = job.incarnation
-        job.incarnation = Incarnation.of(job.request, now.servers, now.looks_up)
-        store.save(job, store.ranges())
+        incarnation = Incarnation.of(job.request, job.incarnation.servers, job.incarnation.looks_up)
+        store.save(dataclasses.replace(job, incarnation=incarnation), store.ranges())
     EventLog(store).add("controller", f"state of {len(jobs)} jobs restored from {backup}")
     return len(jobs)
 

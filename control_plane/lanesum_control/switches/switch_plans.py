@@ -15,7 +15,6 @@ from lanesum_control.planner.planning import Plan, plan
 from lanesum_control.planner.quotas import TenantQuota
 from lanesum_control.state.events import EventLog
 from lanesum_control.switches.fleet import Fleet
-from lanesum_fabric.program.switch_job import SwitchJob
 
 
 class SwitchPlans:
@@ -41,9 +40,9 @@ class SwitchPlans:
 
         Raises AdmissionError if a job cannot be placed, or the quota of ``strict`` cannot be met.
         """
-        wanted = [job.wanted(strict=job is strict) for job in jobs.values()]
         reasons = self._unavailable([job.number for job in jobs.values()], held)
-        return plan(self._network, self._fleet.capacity, wanted, held, reasons, self._fleet.capabilities, quota)
+        fleet = self._fleet
+        return plan(self._network, fleet.capacity, jobs.values(), held, reasons, fleet.capabilities, quota, strict)
 
     def _unavailable(self, jobs: Sequence[int], held: Ranges) -> dict[tuple[int, str], Reason]:
         reasons = dict(self.refused)
@@ -62,7 +61,7 @@ class SwitchPlans:
 
         Raises QuotaError if a switch refuses ``strict``, whose quota it would have to guarantee.
         """
-        while refusals := self._fleet.apply(self._desired(jobs, planned)):
+        while refusals := self._fleet.apply(planned.tables):
             for refusal in refusals:
                 if strict is not None and refusal.job == strict.number and strict.request.guaranteed:
                     raise QuotaError(
@@ -76,10 +75,6 @@ class SwitchPlans:
                 self._events.add(refusal.switch, f"job {refusal.job}: {refusal.why}")
             planned = self.plan(jobs, planned.ranges, quota)
         return planned
-
-    def _desired(self, jobs: Mapping[str, Job], planned: Plan) -> dict[str, dict[int, SwitchJob]]:
-        wanted = [job.wanted() for job in jobs.values()]
-        return {name: planned.at(name, wanted) for name in self._fleet.names}
 
     def forget(self, whose: int | str) -> None:
         """Forget the refusals of a job that was not admitted, or of a switch that is connected again."""

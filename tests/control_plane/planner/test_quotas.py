@@ -14,10 +14,9 @@ from lanesum.rpc.caller import Caller, Role
 from lanesum_control.controller.controller import Controller, JobRequest
 from lanesum_control.errors import AdmissionError, QuotaError
 from lanesum_control.jobs.records import Taken
-from lanesum_control.jobs.tenants import AdmissionRate
 from lanesum_control.planner import quotas
 from lanesum_control.planner.placement import Assignment
-from lanesum_control.planner.quotas import SLOTS, TenantQuota, needs
+from lanesum_control.planner.quotas import SLOTS, AdmissionRate, TenantQuota
 from lanesum_control.switches.switch import P4RuntimeSwitch
 from lanesum_fabric.program.capabilities import GROUPS, JOB_TABLES
 from lanesum_fabric.program.pipelines import bmv2_pipeline
@@ -30,7 +29,7 @@ ANY_RATE = TenantQuota(jobs=1000, admissions_per_minute=1000)
 
 @pytest.fixture(autouse=True)
 def _many_streams(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lanesum_control.controller.deployment.MAX_STREAMS", 1 << 20)
+    monkeypatch.setattr("lanesum_control.planner.admission.MAX_STREAMS", 1 << 20)
 
 
 def started(
@@ -245,7 +244,7 @@ def test_tenant_job_quota_is_enforced_and_released() -> None:
 
 
 def test_workers_of_tenant_have_streams(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lanesum_control.controller.deployment.MAX_STREAMS", 20)
+    monkeypatch.setattr("lanesum_control.planner.admission.MAX_STREAMS", 20)
     controller, _ = started()
     controller.admit(request("a", workers=4, slots=1), caller=BLUE)
     with pytest.raises(AdmissionError, match=r"5 workers of tenant 'blue' need 10 streams.*its quota is 9"):
@@ -291,11 +290,11 @@ def test_needs_are_the_entries_that_a_switch_writes() -> None:
     seen = set()
     for switch in site.switches.values():
         for job in switch.jobs.values():
-            written = dict.fromkeys(needs(_assignment(job), looks_up=False), 0)
+            written = dict.fromkeys(_assignment(job).needs(looks_up=False), 0)
             for step in P4RuntimeSwitch(None, names).job_entities(job):  # type: ignore[arg-type]
                 for entity in step:
                     written[tables.get(entity.table_entry.table_id, GROUPS)] += 1
-            assert needs(_assignment(job), looks_up=job.code_table is not None) == written
+            assert _assignment(job).needs(looks_up=job.code_table is not None) == written
             seen |= {kind for kind, count in written.items() if count}
     assert seen == {*tables.values(), GROUPS}
     assert bmv2_pipeline().capabilities.sizes == {
