@@ -73,7 +73,8 @@ def _table(name: str, fields: dict[str, Any], summary: str) -> type[Table]:
         f"field_{number}": (Annotated[kind, Field(alias=key)], default)
         for number, (key, (kind, default)) in enumerate(fields.items())
     }
-    return create_model(name, __base__=Table, __doc__=summary, **aliased)  # type: ignore[call-overload]
+    table: type[Table] = create_model(name, __base__=Table, __doc__=summary, **aliased)  # type: ignore[call-overload]
+    return table
 
 
 def _field(option: Option) -> tuple[Any, Any]:

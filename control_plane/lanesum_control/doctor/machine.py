@@ -90,4 +90,4 @@ def _has_offload(name: str, offload: str) -> bool:
             fcntl.ioctl(control, _SIOCETHTOOL, request)
     except OSError:
         return False
-    return struct.unpack("=II", value.tobytes())[1] != 0
+    return bool(struct.unpack("=II", value.tobytes())[1])

@@ -96,7 +96,7 @@ def read(path: Path) -> dict[str, Any]:
             f"{path} is no trace of this format: traceEvents with numeric times and baseTimeNanoseconds are needed.",
             "Name a file of lanesum job trace, or of torch.profiler's export_chrome_trace.",
         )
-    return found
+    return dict(found)
 
 
 def write(path: Path, found: Mapping[str, Any]) -> None:

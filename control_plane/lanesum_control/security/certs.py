@@ -184,9 +184,10 @@ def _builder(
 
 
 def _key_text(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.private_bytes(
+    pem: bytes = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
+    return pem
 
 
 def _host_name(host: str) -> x509.GeneralName:
