@@ -15,12 +15,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 import lanesum.torch  # noqa: E402
+from lanesum import codecs  # noqa: E402
 from lanesum.codecs.sparse import reference  # noqa: E402
 from lanesum.codecs.sparse.plan import cells_for  # noqa: E402
 from lanesum.gpu.staging import CudaStaging, staging_for  # noqa: E402
 from lanesum.session import Session  # noqa: E402
 from lanesum.transport.errors import AggregationTimeoutError  # noqa: E402
-from lanesum_lab.bench.reducer import labelled_codec  # noqa: E402
 from lanesum_lab.codec_simulation import simulate  # noqa: E402
 from tests.host.torch.buckets import FakeBucket, parameters  # noqa: E402
 from tests.host.torch.ranks import served_job  # noqa: E402
@@ -43,7 +43,7 @@ def both(codec: str, work: Callable[[Session, bool], Any]) -> list[Any]:
 
     def one(ticket: Any) -> None:
         try:
-            with Session(ticket, codec=labelled_codec(codec, 2), deadline_s=200.0) as session:
+            with Session(ticket, codec=codecs.get(codec, workers=2), deadline_s=200.0) as session:
                 outcomes[ticket.worker] = work(session, ticket.worker == 0)
         except BaseException as error:  # handed to the test
             outcomes[ticket.worker] = error
@@ -81,7 +81,7 @@ def test_sums_with_and_without_gpu_have_same_bits(codec: str, size: int, gpu: to
     assert here == there and len(set(here)) == len(here)
     if codec == WIDTHS:
         given = [vector(worker, 0, size) for worker in range(2)]
-        assert len(simulate(labelled_codec(codec, 2), given).rounds) > 2, "all blocks have one width"
+        assert len(simulate(codecs.get(codec, workers=2), given).rounds) > 2, "all blocks have one width"
 
 
 @pytest.mark.parametrize("codec", ["thc", WIDTHS, "fixed", "sketch"])

@@ -29,7 +29,7 @@ def parser() -> ArgumentParser:
         choices=("none", "embedded", "bmv2"),
         help="switch on the path of the packets (default: none, the server sums)",
     )
-    add("--codec", help="codec of the job (default: LANESUM_CODEC, else thc)")
+    add("--codec", help="codec of the job, also with parameters: 'thc error=0.01' (default: LANESUM_CODEC, else thc)")
     add("--job", metavar="NAME", help="name of the job")
     add("--seed", type=int, help="seed of the job's random bits (default: random)")
     add(

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Codecs: float vectors to summable lane words and back.
 
-``get("fixed", workers=4)`` builds a codec by name, ``register`` adds a codec of your own. The protocol of a codec is in
-:mod:`lanesum.codecs.base`.
+``get("thc error=0.01", workers=4)`` builds a codec by name and parameters, ``register`` adds a codec of your own. The
+protocol of a codec is in :mod:`lanesum.codecs.base`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from lanesum.codecs.error_feedback import ErrorFeedback
 from lanesum.codecs.fixed import FixedPoint
 from lanesum.codecs.policy import Policy
 from lanesum.codecs.policy_rules import Rule
-from lanesum.codecs.registry import for_job, get, names, register
+from lanesum.codecs.registry import CodecSpec, for_job, get, names, not_a_spec, parse, register, spelled
 from lanesum.codecs.sparse import Auto, Choice, Sketch, SparseCodec, TopK, Union
 from lanesum.codecs.thc import THC
 from lanesum.codecs.traits import CodecTraits
@@ -41,6 +41,7 @@ __all__ = [
     "Codec",
     "CodecContext",
     "CodecError",
+    "CodecSpec",
     "CodecTraits",
     "ErrorFeedback",
     "FixedPoint",
@@ -63,5 +64,8 @@ __all__ = [
     "for_job",
     "get",
     "names",
+    "not_a_spec",
+    "parse",
     "register",
+    "spelled",
 ]

@@ -101,7 +101,9 @@ class Policy:
         self.not_finite: NotFinite = not_finite
         self.error_feedback = error_feedback
         self._codecs = {
-            number: for_job(rule.codec, workers=workers, lookup=lookup) if isinstance(rule.codec, str) else rule.codec
+            number: for_job(rule.codec, workers=workers, lookup=lookup)
+            if isinstance(rule.codec, str | Mapping)
+            else rule.codec
             for number, rule in enumerate(self.rules)
         }
         self._codecs[_WARM] = FixedPoint(workers=workers)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lanesum.codecs.base import Codec
+from lanesum.codecs.registry import CodecSpec
 from lanesum.errors import ConfigurationError
 
 
@@ -17,7 +18,7 @@ class Rule:
     """Codec for all parameters that match.
 
     Attributes:
-        codec: name of a registered codec, or a codec object.
+        codec: name of a registered codec, also with parameters such as ``thc error=0.01``, or a codec object.
         names: shell pattern of the parameter's name.
         min_size, max_size: number of values of the parameter; ``max_size`` None for no limit.
         max_density: limit of the density, the share of values that were nonzero at some worker in the last gradient;
@@ -26,7 +27,7 @@ class Rule:
             together, than that of the first matching rule without a limit.
     """
 
-    codec: str | Codec
+    codec: CodecSpec | Codec
     names: str = "*"
     min_size: int = 0
     max_size: int | None = None

@@ -15,7 +15,7 @@ import re
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from lanesum.codecs.base import Codec
 from lanesum.errors import ConfigurationError
@@ -26,10 +26,14 @@ GROUP = "lanesum.codecs"
 #: Codec of a training that names none.
 DEFAULT_CODEC = "thc"
 
+#: A codec in words: its name, with parameters as in ``thc error=0.01``. Or a mapping with ``name`` and parameters.
+CodecSpec: TypeAlias = str | Mapping[str, Any]
+
 #: Builds a codec from the keyword ``workers`` and keyword parameters of its own.
 CodecFactory = Callable[..., Codec]
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_WORDS = {"true": True, "false": False, "none": None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +93,75 @@ def names() -> list[str]:
     return sorted(_entries)
 
 
-def get(name: str, *, workers: int, **parameters: Any) -> Codec:
-    """Build the codec ``name`` for a job of ``workers`` workers; ``parameters`` override the preset's.
+def parse(spec: CodecSpec) -> tuple[str, dict[str, Any]]:
+    """Return the name of a codec and its parameters: numbers, ``true``, ``false``, ``none`` or words.
+
+    Raises ConfigurationError: ``spec`` is neither ``NAME KEY=VALUE ...`` nor a mapping with ``name``.
+    """
+    if isinstance(spec, Mapping):
+        parameters = dict(spec)
+        name = parameters.pop("name", None)
+        if not isinstance(name, str) or not all(isinstance(key, str) for key in parameters):
+            raise not_a_spec(spec)
+        return name, parameters
+    if not isinstance(spec, str):
+        raise not_a_spec(spec)
+    name, *pairs = spec.split() or [""]
+    parameters = {}
+    for pair in pairs:
+        key, equals, text = pair.partition("=")
+        if not (key and equals and text) or key in parameters:
+            raise not_a_spec(spec)
+        parameters[key] = _value(text)
+    return name, parameters
+
+
+def spelled(spec: CodecSpec) -> str:
+    """Return the text for a codec that :func:`parse` reads. Raises ConfigurationError as ``parse`` does."""
+    name, parameters = parse(spec)
+    for key, value in parameters.items():
+        if value is not None and not isinstance(value, bool | int | float | str):
+            raise ConfigurationError(
+                f"Parameter {key} of codec {name!r} is {type(value).__name__}, which has no text for the controller.",
+                "Pass a codec object, and admit the job with lanesum job admit.",
+            )
+    texts = (value if isinstance(value, str) else str(value).lower() for value in parameters.values())
+    return " ".join([name, *(f"{key}={text}" for key, text in zip(parameters, texts, strict=True))])
+
+
+def _value(text: str) -> Any:
+    if text in _WORDS:
+        return _WORDS[text]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def not_a_spec(spec: object) -> ConfigurationError:
+    """Return the error for a value that is neither a codec nor its spelling."""
+    return ConfigurationError(
+        f"Invalid codec {spec!r}: expected a name, then KEY=VALUE.",
+        "For example 'thc error=0.01', or {'name': 'thc', 'error': 0.01} in Python.",
+    )
+
+
+def get(spec: CodecSpec, *, workers: int, **parameters: Any) -> Codec:
+    """Build a codec for a job of ``workers`` workers.
+
+    Args:
+        spec: name of the codec, also with parameters, such as ``thc error=0.01``; or a mapping with ``name``.
+        workers: number of workers of the job.
+        parameters: further parameters. All parameters override the preset's.
 
     Raises:
         ConfigurationError: the name or a parameter is unknown, or the codec refuses a value, such as more workers than
             its lanes hold.
     """
+    name, own = parse(spec)
+    parameters = {**parameters, **own}
     entry = _entry(name)
     known = [one for one in entry.parameters if one != "workers"]
     unknown = sorted(set(parameters) - set(known))
@@ -104,16 +170,21 @@ def get(name: str, *, workers: int, **parameters: Any) -> Codec:
             f"Codec {name!r} has no parameter {', '.join(map(repr, unknown))}.",
             f"Known parameters: {', '.join(known)}.",
         )
-    return entry.factory(workers=workers, **{**entry.preset, **parameters})
+    try:
+        return entry.factory(workers=workers, **{**entry.preset, **parameters})
+    except (TypeError, ValueError) as error:
+        given = ", ".join(f"{key}={value!r}" for key, value in parameters.items())
+        raise ConfigurationError(f"Codec {name!r} cannot be built with {given or 'these workers'}: {error}.") from error
 
 
-def for_job(name: str, *, workers: int, lookup: bool) -> Codec:
-    """Build the codec ``name`` with the parameters that all workers of a job derive from its name alone.
+def for_job(spec: CodecSpec, *, workers: int, lookup: bool) -> Codec:
+    """Build a codec with the parameters that all workers of a job derive from its ``spec`` alone.
 
     ``lookup``: the aggregation points of the job look codes up in a table. Where they do not, a codec with an optional
     lookup is built without a table. Raises the exceptions of :func:`get`.
     """
-    return get(name, workers=workers, **({"lookup": False} if _entry(name).optional_lookup and not lookup else {}))
+    optional = _entry(parse(spec)[0]).optional_lookup
+    return get(spec, workers=workers, **({"lookup": False} if optional and not lookup else {}))
 
 
 def _entry(name: str) -> _Entry:

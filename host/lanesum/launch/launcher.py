@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from lanesum import environment
+from lanesum import codecs, environment
 from lanesum.codecs.registry import DEFAULT_CODEC
 from lanesum.launch import parts
 from lanesum.launch.nodes import LaunchNodes
@@ -35,6 +35,7 @@ _NO_WORKER = (
 def launch(options: argparse.Namespace, nodes: LaunchNodes) -> int:
     """Run the script of the options; return its exit status. Raises the exceptions of ``lanesum.cli.launch.main``."""
     own = options.controller is None
+    codecs.get(options.codec or os.environ.get(environment.CODEC) or DEFAULT_CODEC, workers=nodes.nproc)
     if own:
         parts.check(options.switch or "none", nodes.nproc)
     with contextlib.ExitStack() as stack:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, overload
 
 import numpy as np
@@ -19,6 +19,7 @@ from lanesum._internal.exporters import exporter
 from lanesum._internal.offload import Offload
 from lanesum.codecs.base import Codec, CodecContext, Part, is_tensor
 from lanesum.codecs.fixed import FixedPoint
+from lanesum.codecs.registry import CodecSpec
 from lanesum.errors import ConfigurationError
 from lanesum.keep_alive import KeepAlive
 from lanesum.session.all_reduce import AllReduce
@@ -70,7 +71,7 @@ class Session(Closing):
         self,
         ticket: JobTicket,
         *,
-        codec: str | Codec = "fixed",
+        codec: CodecSpec | Codec = "fixed",
         window: int | None = None,
         congestion: str | CongestionControl = "aimd",
         pacing: bool = False,
@@ -111,8 +112,8 @@ class Session(Closing):
         if type(self.codec) is FixedPoint and self.codec.workers == ticket.workers and plain:
             self._max_gathered = self.codec.gathered // ticket.workers
 
-    def resolve_codec(self, codec: str | Codec) -> Codec:
-        """Return a codec object for this job: ``codec`` itself, or the one of that name.
+    def resolve_codec(self, codec: CodecSpec | Codec) -> Codec:
+        """Return a codec object for this job: ``codec`` itself, or the one of that name and parameters.
 
         By name, a codec with an optional code table is built without one where the job has none.
 
@@ -121,8 +122,10 @@ class Session(Closing):
                 table than that of the job, or needs all workers in a job with a quorum.
         """
         ticket = self.ticket
-        if isinstance(codec, str):
+        if isinstance(codec, str | Mapping):
             codec = codecs.for_job(codec, workers=ticket.workers, lookup=ticket.code_table is not None)
+        elif not hasattr(codec, "workers"):
+            raise codecs.not_a_spec(codec)
         if codec.workers < ticket.workers:
             raise ConfigurationError(
                 f"Codec {codec.name} was built for {codec.workers} workers; the job has {ticket.workers}.",
@@ -157,19 +160,19 @@ class Session(Closing):
 
     @overload
     def all_reduce(
-        self, array: torch.Tensor, *, codec: str | Codec | None = None, average: bool = False, name: str = ""
+        self, array: torch.Tensor, *, codec: CodecSpec | Codec | None = None, average: bool = False, name: str = ""
     ) -> torch.Tensor: ...
 
     @overload
     def all_reduce(
-        self, array: NDArray[Any], *, codec: str | Codec | None = None, average: bool = False, name: str = ""
+        self, array: NDArray[Any], *, codec: CodecSpec | Codec | None = None, average: bool = False, name: str = ""
     ) -> NDArray[np.float32]: ...
 
     def all_reduce(
         self,
         array: NDArray[Any] | torch.Tensor,
         *,
-        codec: str | Codec | None = None,
+        codec: CodecSpec | Codec | None = None,
         average: bool = False,
         name: str = "",
     ) -> NDArray[np.float32] | torch.Tensor:
@@ -178,7 +181,7 @@ class Session(Closing):
         Args:
             array: dense floating-point array, any shape; computed in float32. Every worker passes the same shape. A
                 NumPy array, or a PyTorch tensor of the host or of a device: ``docs/gpu.md`` describes the latter.
-            codec: name or object; the session's codec when None.
+            codec: name, also with parameters such as ``thc error=0.01``, or object; the session's codec when None.
             average: divide by the number of contributors.
             name: name of the tensor, for error messages and for error feedback.
 
@@ -222,7 +225,7 @@ class Session(Closing):
         self,
         array: V,
         *,
-        codec: str | Codec | None = None,
+        codec: CodecSpec | Codec | None = None,
         average: bool = False,
         name: str = "",
         keep_residual: bool = False,
@@ -258,7 +261,7 @@ class Session(Closing):
     def _make_all_reduce(
         self,
         array: NDArray[Any] | torch.Tensor,
-        codec: str | Codec | None,
+        codec: CodecSpec | Codec | None,
         average: bool,
         name: str,
         keep_residual: bool = False,

@@ -12,7 +12,7 @@ import torch.distributed as dist
 
 from lanesum import codecs, environment
 from lanesum.codecs.base import Codec
-from lanesum.codecs.registry import DEFAULT_CODEC
+from lanesum.codecs.registry import DEFAULT_CODEC, CodecSpec
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.joining import DEFAULT_WAIT_S, controller_address
 from lanesum.rpc import controller as rpc
@@ -25,7 +25,7 @@ _admitted: list[str] = []
 def admitted_job(
     controller: str | None,
     job: str | None,
-    codec: str | Codec | None,
+    codec: CodecSpec | Codec | None,
     *,
     admit: bool | None = None,
     group: dist.ProcessGroup | None = None,
@@ -84,7 +84,7 @@ def release(controller: str, job: str) -> None:
             rpc.call(controller, rpc.REMOVE, {"job": job}, connect_s=rpc.CONNECT_S)
 
 
-def _admit(controller: str, named: str | None, codec: str | Codec | None, addresses: list[str]) -> str:
+def _admit(controller: str, named: str | None, codec: CodecSpec | Codec | None, addresses: list[str]) -> str:
     jobs = rpc.jobs_by_name(controller)
     if named is not None and named in jobs:
         workers = len(jobs[named]["workers"])
@@ -100,8 +100,11 @@ def _admit(controller: str, named: str | None, codec: str | Codec | None, addres
             rpc.call(controller, rpc.REMOVE, {"job": name})
     name = named or f"{run}.{len(_admitted)}"
     codec = codec or os.environ.get(environment.CODEC) or DEFAULT_CODEC
-    codec_name = codec if isinstance(codec, str) else codec.name
-    known = codec_name if isinstance(codec, str) or codec_name in codecs.names() else None
+    if not isinstance(codec, Codec):
+        codecs.get(codec, workers=len(addresses))  # a mistake shows here, with its type
+        known: str | None = codecs.spelled(codec)
+    else:
+        known = codec.name if codec.name in codecs.names() else None
     rpc.call(controller, rpc.ADMIT, {"name": name, "addresses": addresses, "codec": known})
     _admitted.append(name)
     return name

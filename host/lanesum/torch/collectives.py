@@ -12,6 +12,7 @@ import torch.distributed as dist
 
 from lanesum import environment
 from lanesum.codecs.base import Codec
+from lanesum.codecs.registry import CodecSpec
 from lanesum.errors import ConfigurationError
 from lanesum.joining import DEFAULT_WAIT_S, controller_address
 from lanesum.torch.admission import admitted_job
@@ -25,7 +26,7 @@ def all_reduce(
     tensor: torch.Tensor,
     group: dist.ProcessGroup | None = None,
     op: dist.ReduceOp.RedOpType = dist.ReduceOp.SUM,
-    codec: str | Codec | None = None,
+    codec: CodecSpec | Codec | None = None,
 ) -> torch.Tensor:
     """Return the sum or mean of ``tensor`` over the ranks of ``group``; it has the same bits on all of them.
 
@@ -78,7 +79,7 @@ def job_of(
     *,
     controller: str | None = None,
     job: str | None = None,
-    codec: str | Codec | None = None,
+    codec: CodecSpec | Codec | None = None,
     wait_s: float = DEFAULT_WAIT_S,
     **_: Any,
 ) -> str | None:

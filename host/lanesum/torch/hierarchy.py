@@ -17,6 +17,7 @@ import torch.distributed as dist
 
 from lanesum.codecs.base import Codec, Result
 from lanesum.codecs.fixed import FixedPoint
+from lanesum.codecs.registry import CodecSpec
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.session.phases import SessionPhases
 from lanesum.torch import notes
@@ -127,7 +128,7 @@ class Follower:
         self.phases = SessionPhases()
         self.interrupted, self.closed = threading.Event(), threading.Event()
 
-    def resolve_codec(self, codec: str | Codec) -> Codec:
+    def resolve_codec(self, codec: CodecSpec | Codec) -> Codec:
         """Return a codec that the leader's replaces."""
         return self.codec
 

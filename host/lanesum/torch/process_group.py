@@ -17,7 +17,8 @@ from typing import Any, cast
 import torch
 import torch.distributed as dist
 
-from lanesum import environment
+from lanesum import codecs, environment
+from lanesum.codecs.base import Codec
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.joining import NotReadyError
 from lanesum.torch.collectives import EXACT, job_of
@@ -70,7 +71,9 @@ class LanesumProcessGroup(dist.ProcessGroup):
                 f"pg_options of backend {BACKEND} is {type(options).__name__}, not a mapping.",
                 'Pass arguments of State.join, for example {"codec": "thc"}.',
             )
-        self._options = dict(options or {})
+        self._options = {"codec": os.environ.get(environment.CODEC) or EXACT, **(options or {})}
+        if not isinstance(codec := self._options["codec"], Codec | None):
+            codecs.get(codec, workers=1)  # a mistake shows here, where no sub-group could fall back to gloo
         self._state: State | None = None
         self._delegates = size == 1
         kinds = dist.ProcessGroup.BackendType
@@ -139,7 +142,7 @@ class LanesumProcessGroup(dist.ProcessGroup):
         if self._state is None or self._state.closed:
             self._state = State.joined(self)
         if self._state is None:
-            options = {"codec": os.environ.get(environment.CODEC) or EXACT, **self._options}
+            options = self._options
             try:
                 job = job_of(self, **options)
             except NotReadyError:

@@ -21,7 +21,7 @@ import torch.distributed as dist
 from lanesum import environment
 from lanesum._internal.closing import Closing
 from lanesum.codecs.base import Codec, Part
-from lanesum.codecs.registry import DEFAULT_CODEC
+from lanesum.codecs.registry import DEFAULT_CODEC, CodecSpec
 from lanesum.errors import ConfigurationError
 from lanesum.joining import DEFAULT_WAIT_S, join, wait_for_others
 from lanesum.keep_alive import KeepAlive
@@ -54,7 +54,7 @@ class State(Closing):
 
     Args:
         session: this worker's membership in the job; the state closes it.
-        codec: name or object; the session's codec when None.
+        codec: name, also with parameters such as ``thc error=0.01``, mapping or object; the session's codec when None.
         error_feedback: add each parameter's compression error to its next gradient. None: on, unless the codec is
             nearly exact (``fixed`` and the sparse ones) or keeps error feedback itself (``policy``).
         model: module or DDP wrapper that names the parameters in checkpoints. Without it they are numbered in the order
@@ -78,7 +78,7 @@ class State(Closing):
         self,
         session: Session,
         *,
-        codec: str | Codec | None = None,
+        codec: CodecSpec | Codec | None = None,
         error_feedback: bool | None = None,
         model: torch.nn.Module | None = None,
         host: HostGroup | None = None,
@@ -126,7 +126,7 @@ class State(Closing):
         job: str | None = None,
         worker: int | None = None,
         admit: bool | None = None,
-        codec: str | Codec | None = None,
+        codec: CodecSpec | Codec | None = None,
         error_feedback: bool | None = None,
         model: torch.nn.Module | None = None,
         window: int | None = None,
@@ -250,7 +250,7 @@ class State(Closing):
         self,
         tensor: torch.Tensor,
         *,
-        codec: str | Codec | None = None,
+        codec: CodecSpec | Codec | None = None,
         average: bool = True,
         name: str = "",
         parts: Sequence[Part] = (),

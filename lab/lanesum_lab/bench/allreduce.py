@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from lanesum import codecs
 from lanesum._internal.native import availability
 from lanesum.errors import ConfigurationError
 from lanesum.launch.supervisor import Supervisor
@@ -30,7 +31,7 @@ from lanesum_lab.bench.figures import spread, text
 from lanesum_lab.bench.links import HUB, MTU, limited_links
 from lanesum_lab.bench.machine import machine
 from lanesum_lab.bench.places import Links, Loopback, Place, worker_nodes
-from lanesum_lab.bench.reducer import GLOO, NCCL, NCCL_HALF, TWO_SHOTS, Reduction, labelled_codec
+from lanesum_lab.bench.reducer import GLOO, NCCL, NCCL_HALF, TWO_SHOTS, Reduction
 from lanesum_lab.bench.vectors import MODELS, record
 from lanesum_lab.bench.workers import Job, Measured, Workers
 from lanesum_lab.veth import obstacle
@@ -114,7 +115,7 @@ class Settings:
             raise ConfigurationError(f"Unknown gradients={self.gradients!r}: expected one of {', '.join(MODELS)}.")
         for codec in self.codecs:
             for workers in self.workers:
-                labelled_codec(codec, workers)
+                codecs.get(codec, workers=workers)
 
 
 QUICK = Settings(workers=(2,), values=(20_000,), rates_mbit=(100.0,), repeats=2, values_per_run=40_000)

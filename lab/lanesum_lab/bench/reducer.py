@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from lanesum.codecs import Codec, get
-from lanesum.errors import ConfigurationError
+from lanesum.codecs import get
 from lanesum.joining import join
 from lanesum.session import ObservedRound, Session
 from lanesum.transport.latency import LatencyHistogram
@@ -111,22 +110,6 @@ class Reduced:
     latency: LatencyHistogram = field(default_factory=LatencyHistogram)
 
 
-def labelled_codec(label: str, workers: int) -> Codec:
-    """Return the codec of a name and parameters that are numbers, as in ``thc error=0.01``.
-
-    Raises ConfigurationError.
-    """
-    name, *pairs = label.split() or [""]
-    texts = dict(pair.partition("=")[::2] for pair in pairs)
-    try:
-        parameters: dict[str, float] = {
-            key: int(text) if text.isdigit() else float(text) for key, text in texts.items()
-        }
-    except ValueError:
-        raise ConfigurationError(f"Invalid codec {label!r}: expected a name, then NAME=NUMBER.") from None
-    return get(name, workers=workers, **parameters)
-
-
 class Reducer:
     """Carries out tasks."""
 
@@ -172,7 +155,7 @@ class Reducer:
         )
         self._setup = setup
         for job, (label, controller, name) in setup.jobs.items():
-            codec = labelled_codec(label, setup.workers)
+            codec = get(label, workers=setup.workers)
             timed = TimedCodec(codec)
             ticket = join(controller=controller, job=name, worker=setup.worker, wait=True)
             session = Session(

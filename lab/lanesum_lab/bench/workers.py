@@ -87,8 +87,8 @@ class Workers:
         admitted = {}
         for number, job in enumerate(jobs):
             # Sites share the hosts of the workers, and no controller sees the ports of another one.
-            codec, site = job.codec.split()[0], self._sites[job.servers]
-            site.admit(f"job{number}", nodes, codec=codec, udp_port=FIRST_PORT + number)
+            site = self._sites[job.servers]
+            site.admit(f"job{number}", nodes, codec=job.codec, udp_port=FIRST_PORT + number)
             admitted[job.name] = job.codec, site.controller, f"job{number}"
         store = str(folder / f"gloo-{secrets.token_hex(4)}")
         setups = {

@@ -63,7 +63,7 @@ PEERS: dict[str, Peer] = {
 
 def check_method(name: str, workers: int) -> None:
     """Raise ConfigurationError if there is no peer and no codec ``name`` for ``workers`` workers."""
-    if name not in PEERS and name not in codecs.names():
+    if name not in PEERS and codecs.parse(name)[0] not in codecs.names():
         known = ", ".join([*PEERS, *codecs.names()])
         raise ConfigurationError(f"There is no way {name!r} to average gradients.", f"Known ones: {known}.")
     if name not in PEERS:
@@ -71,18 +71,19 @@ def check_method(name: str, workers: int) -> None:
 
 
 def make_codec(name: str, *, workers: int, steps: int, momentum: float = 0.9) -> Codec:
-    """Return a codec with the parameters of the benchmarks, for a training of ``steps`` steps."""
+    """Return a codec for a training of ``steps`` steps, with the benchmarks' parameters besides those in ``name``."""
     options: dict[str, Any] = {}
+    name, given = codecs.parse(name)
     if name == "topk":
         options = {"density": TOP_K_DENSITY}
     elif name == "dgc":
         options = {"density": DGC_DENSITY, "momentum": momentum, "nesterov": True, "warm_up": max(1, steps // 16)}
-    return codecs.get(name, workers=workers, **options)
+    return codecs.get({"name": name, **options, **given}, workers=workers)
 
 
 def applies_momentum(name: str) -> bool:
     """Return True if the optimizer must have no momentum, because the codec applies it."""
-    return name == "dgc"
+    return name.split()[:1] == ["dgc"]
 
 
 def lanesum_hook(state: lanesum.torch.State) -> Hook:

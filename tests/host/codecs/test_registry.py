@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -74,6 +75,48 @@ def test_get_unknown_parameter_lists_known_ones() -> None:
         match=r"Codec 'fixed' has no parameter 'blok'\. Known parameters: block, gathered, power_of_two",
     ):
         codecs.get("fixed", workers=4, blok=64)
+
+
+@pytest.mark.parametrize(
+    "spec", ["thc error=0.02 exponent=1", {"name": "thc", "error": 0.02, "exponent": 1}], ids=["text", "mapping"]
+)
+def test_spec_with_parameters_builds_same_codec(spec: Any) -> None:
+    expected = codecs.get("thc", workers=3, error=0.02, exponent=1).describe()
+    assert codecs.get(spec, workers=3).describe() == expected
+    assert codecs.for_job(spec, workers=3, lookup=True).describe() == expected
+    assert codecs.get(codecs.spelled(spec), workers=3).describe() == expected
+
+
+def test_parse_values_have_python_types() -> None:
+    name, values = codecs.parse("own a=1 b=0.5 c=true d=none e=best f=1e-3")
+    assert (name, values) == ("own", {"a": 1, "b": 0.5, "c": True, "d": None, "e": "best", "f": 0.001})
+    assert [type(one) for one in values.values()] == [int, float, bool, type(None), str, float]
+    assert codecs.parse(codecs.spelled({"name": name, **values})) == (name, values)
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ("", "There is no codec ''"),
+        ("thc error", "Invalid codec 'thc error': expected a name, then KEY=VALUE"),
+        ("thc error=", "Invalid codec 'thc error=': expected"),
+        ("thc error=1 error=2", "Invalid codec 'thc error=1 error=2': expected"),
+        ("thc error=9", "error=9"),
+        ("thc error=x", "Codec 'thc' cannot be built with error='x'"),
+        ("thc workers=2", "Codec 'thc' has no parameter 'workers'"),
+        ({"error": 1}, "Invalid codec {'error': 1}: expected"),
+        ({"name": "thc", 1: 1}, "Invalid codec {'name': 'thc', 1: 1}: expected"),
+        (7, "Invalid codec 7: expected"),
+    ],
+)
+def test_get_wrong_spec_is_refused(spec: Any, said: str) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(said)):
+        codecs.get(spec, workers=3)
+
+
+def test_spelled_value_without_text_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="Parameter rules of codec 'policy' is list, which has no text"):
+        codecs.spelled({"name": "policy", "rules": []})
 
 
 def test_for_job_without_lookup_builds_codec_without_table() -> None:

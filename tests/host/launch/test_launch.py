@@ -349,6 +349,8 @@ def test_launch_without_controller_at_address_says_so(script: Path) -> None:
         (["--switch", "bmv2"], "needs network interfaces, and so root. Choose --switch embedded"),
         (["--nproc", "33"], "33 workers are more than the 32"),
         (["--switch", "none", "--controller", "a:1"], "--switch is for a controller that launch starts"),
+        (["--codec", "thc eror=0.01"], "Codec 'thc' has no parameter 'eror'"),
+        (["--codec", "thc error"], "Invalid codec 'thc error': expected a name, then KEY=VALUE."),
         (["--switch", "none", "--color"], "nrecognized arguments: --color"),
     ],
 )

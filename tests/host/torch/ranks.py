@@ -21,10 +21,10 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 
+from lanesum import codecs
 from lanesum.server import AggregationServer, ServerJob
 from lanesum.server.udp import Loss
 from lanesum.transport import JobTicket
-from lanesum_lab.bench.reducer import labelled_codec
 from lanesum_lab.train.ending import end_process
 
 LOCALHOST = "127.0.0.1"
@@ -48,7 +48,7 @@ def served_job(
 ) -> Iterator[list[JobTicket]]:
     """Serve one job, and yield the tickets of its workers without the ``absent`` ones."""
     with AggregationServer((LOCALHOST, 0), loss=loss) as server:
-        table = labelled_codec(codec, workers).code_table
+        table = codecs.get(codec, workers=workers).code_table
         tag = secrets.randbits(32)  # a later server may get the same port, and a ticket is valid for one session
         tickets = [
             JobTicket(

@@ -21,6 +21,7 @@ from torch.distributed.fsdp import FullyShardedDataParallel
 from torch.nn.parallel import DistributedDataParallel
 
 import lanesum.torch
+from lanesum import codecs
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.rpc import controller as rpc
 from lanesum.server import AggregationServer
@@ -31,6 +32,7 @@ from lanesum_fabric.topology import load
 from tests.host.torch.ranks import Ranks
 
 RUN = {"TORCHELASTIC_RUN_ID": "run7"}
+_ERROR = "thc error=0.02"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,20 +110,20 @@ def test_copies_of_model_train_as_with_gloo(ranks: Ranks, site: Site) -> None:
 
 
 def train(variables: dict[str, str], options: dict[str, object]) -> tuple[str, float, tuple[int, int]]:
-    """Return codec, mean of a gradient of 1 + rank, and (job, tag)."""
+    """Return the description of the codec, mean of a gradient of 1 + rank, and (job, tag)."""
     with environment(variables):
         model = wrapped()
         state = lanesum.torch.attach(model, deadline_s=200.0, **options)
         mean = gradient(model, int(os.environ["RANK"])).mean().item()
         state.leave()
-        return state.codec.name, mean, (state.session.ticket.job, state.session.ticket.tag)
+        return state.codec.describe(), mean, (state.session.ticket.job, state.session.ticket.tag)
 
 
 def test_attach_without_job_admits_one_and_removes_it(ranks: Ranks, site: Site) -> None:
     variables = {**RUN, "LANESUM_CONTROLLER": site.address}
-    first, second = ranks.run(train, [variables, variables], {"codec": "fixed"})
+    first, second = ranks.run(train, [variables, variables], {"codec": {"name": "fixed", "block": 512}})
     assert first == second
-    assert first[:2] == ("fixed", pytest.approx(1.5))
+    assert first[:2] == (codecs.get("fixed block=512", workers=2).describe(), pytest.approx(1.5))
     assert site.jobs() == []
     admitted = [event for event in site.controller.events.since(0) if event.what.startswith("admitted")]
     assert [event.whom.rpartition(".")[0] for event in admitted] == ["run7.0"]
@@ -132,10 +134,14 @@ def test_attach_without_job_admits_one_and_removes_it(ranks: Ranks, site: Site) 
     [
         ("fixed", {"LANESUM_CODEC": "thc"}, {}, "fixed"),
         (None, {"LANESUM_CODEC": "fixed"}, {}, "fixed"),
-        (None, {}, {}, "thc"),
-        ("fixed", {}, {"codec": "thc"}, "thc"),
+        (None, {}, {}, "thc lookup=false"),
+        ("fixed", {}, {"codec": "thc"}, "thc lookup=false"),
+        (_ERROR, {}, {}, _ERROR),
+        (None, {"LANESUM_CODEC": _ERROR}, {}, _ERROR),
+        ("fixed", {}, {"codec": _ERROR}, _ERROR),
+        ("fixed", {}, {"codec": {"name": "thc", "error": 0.02}}, _ERROR),
     ],
-    ids=["job", "environment", "default", "argument"],
+    ids=["job", "environment", "default", "argument", "job-error", "environment-error", "argument-error", "mapping"],
 )
 def test_attach_codec_is_of_argument_job_or_environment(
     ranks: Ranks, site: Site, admitted: str | None, variables: dict[str, str], options: dict[str, object], expected: str
@@ -143,9 +149,29 @@ def test_attach_codec_is_of_argument_job_or_environment(
     site.controller.admit(JobRequest("own", ("w1", "w2"), codec=admitted))
     variables = {**variables, "LANESUM_CONTROLLER": site.address, "LANESUM_JOB": "own"}
     for codec, mean, _ in ranks.run(train, [variables, variables], options):
-        assert codec == expected
+        assert codec == codecs.get(expected, workers=2).describe()
         assert mean == pytest.approx(1.5, rel=0.4)
     assert site.jobs() == ["own"]
+
+
+@pytest.mark.parametrize("named", [{}, {"LANESUM_JOB": "own"}], ids=["admitted", "named"])
+@pytest.mark.parametrize(
+    ("codec", "said"),
+    [
+        ("thc eror=0.02", "Codec 'thc' has no parameter 'eror'. Known parameters: "),
+        ({"name": "thc", "error": [1]}, "odec 'thc' "),
+        ({"error": 0.02}, "Invalid codec {'error': 0.02}: expected a name, then KEY=VALUE."),
+        (7, "Invalid codec 7: expected a name, then KEY=VALUE."),
+    ],
+    ids=["parameter", "value", "no-name", "number"],
+)
+def test_attach_wrong_codec_is_refused_on_every_rank(
+    ranks: Ranks, site: Site, named: dict[str, str], codec: object, said: str
+) -> None:
+    site.controller.admit(JobRequest("own", ("w1", "w2")))
+    variables = {**RUN, **named, "LANESUM_CONTROLLER": site.address}
+    for kind, message in ranks.run(refusal, [variables, variables], {"codec": codec}):
+        assert (kind, said in message) == ("ConfigurationError", True), (kind, message)
 
 
 def test_attach_named_job_is_admitted_only_if_allowed(ranks: Ranks, site: Site) -> None:

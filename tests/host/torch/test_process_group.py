@@ -483,6 +483,12 @@ def test_options_that_are_no_mapping_are_refused() -> None:
         LanesumProcessGroup(dist.HashStore(), 0, 1, timedelta(seconds=1), 5)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("codec", ["thc eror=0.1", {"name": "thc", "eror": 0.1}], ids=["text", "mapping"])
+def test_options_with_wrong_codec_are_refused(codec: object) -> None:
+    with pytest.raises(ConfigurationError, match="Codec 'thc' has no parameter 'eror'"):
+        LanesumProcessGroup(dist.HashStore(), 0, 1, timedelta(seconds=1), {"codec": codec})
+
+
 def test_rank_that_does_not_join_raises_without_gloo(monkeypatch: pytest.MonkeyPatch) -> None:
     def wait_in_vain(*_: object, **__: object) -> None:
         raise NotReadyError("No note of rank 1.", "Read its log.")

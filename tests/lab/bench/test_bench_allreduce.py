@@ -25,7 +25,7 @@ from lanesum_lab.bench import allreduce, vectors
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.links import HUB, limited_links
 from lanesum_lab.bench.places import Loopback, make_tickets
-from lanesum_lab.bench.reducer import GLOO, TWO_SHOTS, Reduced, Reduction, labelled_codec, nccl_of_shared_gpu
+from lanesum_lab.bench.reducer import GLOO, TWO_SHOTS, Reduced, Reduction, nccl_of_shared_gpu
 from lanesum_lab.bench.timed import Phases, TimedCodec
 from lanesum_lab.bench.workers import Measured
 from lanesum_lab.bench.workers import Wire as WireBytes
@@ -155,24 +155,6 @@ def test_recorded_gradients_repeat_up_to_the_length(tmp_path: Path) -> None:
         assert one.shape == (size,) and (one == np.resize(row, size)).all()
     assert vectors.error_of(found[0] + found[1], 2, path) < 1e-12
     assert vectors.error_of(found[0], 2, path) > 0.1
-
-
-def test_label_of_codec_has_numbers_as_parameters() -> None:
-    assert labelled_codec("fixed", 3).name == "fixed"
-    assert (
-        labelled_codec("thc error=0.02 exponent=1", 3).describe()
-        == get("thc", workers=3, error=0.02, exponent=1).describe()
-    )
-    form = "Invalid codec '.*': expected a name, then NAME=NUMBER"
-    for wrong, message in (
-        ("", "no codec ''"),
-        ("thc error", form),
-        ("thc error=x", form),
-        ("thc error=9", "error=9"),
-        ("thc other=1", "'other'"),
-    ):
-        with pytest.raises(ConfigurationError, match=message):
-            labelled_codec(wrong, 3)
 
 
 @needs_namespaces
