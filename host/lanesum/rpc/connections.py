@@ -1,6 +1,10 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Room for new connections: gRPC bounds their number for all hosts together, and this for each of them."""
+"""Connections of a gRPC server: their number for each host, and the end of those to hosts that are dead.
+
+gRPC bounds the number of connections for all hosts together. Its pings are answered by the process at the other end,
+which may be stopped.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,28 @@ from collections.abc import Container
 from lanesum.rpc.limits import Limits, host_of
 
 _FILES = "/proc/self/fd"
+# TCP probes a silent connection this often, and ends it when the host has not acknowledged for the second time. The
+# kernel acknowledges for a process that is stopped; the connection of a process that has ended is closed by its kernel.
+PROBE_AFTER_S, HOST_DEAD_S = 5, 15
+
+
+def probe_hosts(port: int) -> None:
+    """Let TCP end the connections to hosts that are dead or cut off; connections inherit it from their listener.
+
+    Call it before connections are accepted. ``port``: port of the service in this process.
+    """
+    for name in os.listdir(_FILES):
+        with contextlib.suppress(OSError), _duplicate(int(name)) as one:
+            if not _is_of_port(one, port):
+                continue
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            for option, value in (
+                (socket.TCP_KEEPIDLE, PROBE_AFTER_S),
+                (socket.TCP_KEEPINTVL, PROBE_AFTER_S),
+                (socket.TCP_KEEPCNT, HOST_DEAD_S // PROBE_AFTER_S),
+                (socket.TCP_USER_TIMEOUT, 1000 * HOST_DEAD_S),
+            ):
+                one.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 def make_room(port: int, limits: Limits, busy: Container[str]) -> int:
@@ -31,7 +57,7 @@ def make_room(port: int, limits: Limits, busy: Container[str]) -> int:
     found: defaultdict[str, list[tuple[int, int, str]]] = defaultdict(list)
     for name in os.listdir(_FILES):
         with contextlib.suppress(OSError), _duplicate(int(name)) as one:
-            if one.family in (socket.AF_INET, socket.AF_INET6) and one.getsockname()[1] == port:
+            if _is_of_port(one, port):
                 peer = _peer(one.getpeername())
                 # Every processor numbers its sockets in their order, so this is nearly that of their age.
                 found[host_of(peer)].append((os.fstat(one.fileno()).st_ino, int(name), peer))
@@ -47,6 +73,14 @@ def make_room(port: int, limits: Limits, busy: Container[str]) -> int:
                         one.shutdown(socket.SHUT_RDWR)
                         closed += 1
     return closed
+
+
+def _is_of_port(one: socket.socket, port: int) -> bool:
+    return (
+        one.family in (socket.AF_INET, socket.AF_INET6)
+        and one.type == socket.SOCK_STREAM
+        and one.getsockname()[1] == port
+    )
 
 
 def _duplicate(file: int) -> socket.socket:

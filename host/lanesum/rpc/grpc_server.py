@@ -25,13 +25,15 @@ from lanesum._internal.closing import Serving
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.rpc.caller import Caller
 from lanesum.rpc.calls import Call, RefusedError, Waiter, cygrpc
-from lanesum.rpc.connections import make_room
+from lanesum.rpc.connections import make_room, probe_hosts
 from lanesum.rpc.json_grpc import OPTIONS
 from lanesum.rpc.limits import Limits, Shares
 from lanesum.rpc.tls import import_grpc
 
 logger = logging.getLogger(__name__)
 
+# TCP finds a dead host sooner. A process that is stopped, by a debugger or for a snapshot, may be silent for minutes.
+_PING_AFTER_S, _PING_TIMEOUT_S = 30, 600
 _LOOK_S = 1.0  # between two looks at the connections and at withdrawn tokens
 _SERVING, _NOT_SERVING, _SERVICE_UNKNOWN = b"\x08\x01", b"\x08\x02", b"\x08\x03"  # grpc.health.v1.HealthCheckResponse
 
@@ -88,6 +90,9 @@ class GrpcServer(Serving):
         self._pools = {False: ThreadPoolExecutor(limits.threads), True: ThreadPoolExecutor(limits.slow_threads)}
         options = {
             **dict(OPTIONS),
+            "grpc.keepalive_time_ms": 1000 * _PING_AFTER_S,
+            "grpc.keepalive_timeout_ms": 1000 * _PING_TIMEOUT_S,
+            "grpc.http2.ping_timeout_ms": 1000 * _PING_TIMEOUT_S,
             "grpc.so_reuseport": 0,  # with it, a second process would share the port silently
             "grpc.max_receive_message_length": limits.message_bytes,
             "grpc.max_send_message_length": -1,
@@ -111,6 +116,8 @@ class GrpcServer(Serving):
         if port == 0:
             raise cannot_listen(address, owner)
         self.port: int = 0 if address.startswith("unix:") else port
+        if self.port:
+            probe_hosts(self.port)
         self.address = address if address.startswith("unix:") else f"{address.rpartition(':')[0]}:{port}"
         self._loop = asyncio.new_event_loop()
         self._health, self._health_changed = _SERVING, self._loop.create_future()

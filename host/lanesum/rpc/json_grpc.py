@@ -18,8 +18,8 @@ from lanesum.rpc.tls import import_grpc
 
 # A list of all jobs with a thousand members each exceeds the default limit of gRPC, 4 MiB.
 MAX_MESSAGE_BYTES = 64 << 20
-# gRPC pings the other end of an idle stream after the first time, and closes the stream if the answer takes longer than
-# the second. No Python code takes part, so a process that is busy in one long call still answers.
+# A client pings the other end of an idle stream after the first time, and closes the stream if the answer takes longer
+# than the second. No Python code takes part, so a process that is busy in one long call still answers.
 _PING_AFTER_S, _PING_TIMEOUT_S = 5, 15
 OPTIONS = [
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),

@@ -7,7 +7,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 
-from lanesum.transport.errors import round_number
+from lanesum.transport.errors import AggregationTimeoutError, round_number
 from lanesum.transport.native_worker_loop import WorkerLoop
 from lanesum.transport.stats import TransportStats
 from lanesum.transport.ticket import JobTicket
@@ -46,6 +46,16 @@ def run_and_log(
         if loop.run(targets, LOG_WAIT_S):
             return True
     return False
+
+
+def log_busy(error: AggregationTimeoutError, busy_s: float) -> None:
+    """Log that a deadline has passed, but the missing workers live and are waited for."""
+    logger.warning(
+        "%s The controller says that it lives, so the wait goes on for up to %g s (busy_s). It may be in a validation, "
+        "a checkpoint or a debugger, be stopped, or have fewer batches: uneven inputs need model.join().",
+        error.what,
+        busy_s,
+    )
 
 
 def _log(targets: Sequence[Target], ticket: JobTicket) -> None:

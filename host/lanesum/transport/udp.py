@@ -29,7 +29,7 @@ from lanesum.transport.errors import (
     timeout_error,
     used_ticket_error,
 )
-from lanesum.transport.long_wait import run_and_log
+from lanesum.transport.long_wait import log_busy, run_and_log
 from lanesum.transport.native_rounds import AnyRoundState, NativeRoundSequence, NativeRoundState, make_round_sequence
 from lanesum.transport.native_worker_loop import NativeWorkerLoop, WorkerLoop
 from lanesum.transport.opening import OPENING_OP, Opening
@@ -381,7 +381,7 @@ class UdpTransport:
     def _wait_for_busy(self, rounds: Sequence[RoundInFlight]) -> None:
         """Wait on, after the deadline, as long as the aggregation point answers and the missing workers live."""
         begun = time.monotonic() - self._deadline_s
-        answers = -1
+        answers, told = -1, False
         while True:
             waiting = (one.state for one in rounds if not one.state.complete)
             error = self._timeout_error(next(waiting, rounds[0].state))
@@ -395,6 +395,9 @@ class UdpTransport:
                 or not self._peers.are_alive(error.missing)
             ):
                 raise error
+            if not told:
+                log_busy(error, self._busy_s)
+                told = True
             if self._run(rounds):
                 return
 

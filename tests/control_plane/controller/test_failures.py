@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 
 from lanesum.joining import join
+from lanesum.rpc import connections
 from lanesum.rpc import controller as rpc
 from lanesum.server import AggregationServer
 from lanesum.session import Session
@@ -85,6 +87,7 @@ class Workers(contextlib.ExitStack):
 
     def __init__(self, address: str, deed: str = "", deadline_s: float = 30.0) -> None:
         super().__init__()
+        self.errors: dict[int, str] = {}
         self._command = [sys.executable, "-c", WORKER, address]
         self.processes = [self.start(worker, deed, deadline_s) for worker in range(3)]
         for process in self.processes:
@@ -109,6 +112,7 @@ class Workers(contextlib.ExitStack):
         """Return what a worker says about its second all-reduce."""
         output, errors = self.processes[worker].communicate(timeout=250)
         assert output, errors
+        self.errors[worker] = errors
         read: dict[str, Any] = json.loads(output)
         return read
 
@@ -142,8 +146,24 @@ def test_busy_worker_is_awaited_beyond_deadline(address: str) -> None:
         with Workers(address, f"time.sleep({3 * deadline_s})", deadline_s / 2) as workers:
             workers.release()
             assert [workers.outcome(worker) for worker in range(3)] == [{"sum": 3.0}] * 3
+            for worker in (0, 2):
+                told = f"for {deadline_s / 2:g} s at worker {worker}; still missing: worker 1. The controller says that"
+                assert f"{told} it lives, so the wait goes on for up to 600 s (busy_s)." in workers.errors[worker]
+                assert "uneven inputs need model.join()" in workers.errors[worker]
 
     with_longer_deadlines(attempt)
+
+
+@pytest.mark.long
+def test_stopped_worker_is_awaited_not_lost(controller: Controller, address: str) -> None:
+    """For longer than a dead machine is waited for."""
+    with Workers(address, deadline_s=5.0) as workers:
+        workers.processes[1].send_signal(signal.SIGSTOP)
+        time.sleep(2 * (connections.PROBE_AFTER_S + connections.HOST_DEAD_S))
+        assert not any("lost" in text for text in what(controller, "a"))
+        workers.processes[1].send_signal(signal.SIGCONT)
+        workers.release()
+        assert [workers.outcome(worker) for worker in range(3)] == [{"sum": 3.0}] * 3
 
 
 def test_worker_without_stream_is_awaited_until_deadline(address: str) -> None:
