@@ -4,6 +4,7 @@
 
 from lanesum.session.handle import AllReduceHandle
 from lanesum.session.observer import ObservedRound, RoundObserver
+from lanesum.session.options import SessionOptions
 from lanesum.session.session import Session
 
-__all__ = ["AllReduceHandle", "ObservedRound", "RoundObserver", "Session"]
+__all__ = ["AllReduceHandle", "ObservedRound", "RoundObserver", "Session", "SessionOptions"]

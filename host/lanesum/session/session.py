@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import weakref
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, overload
+from typing import TYPE_CHECKING, Any, get_args, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,6 @@ from lanesum import codecs, environment
 from lanesum._internal import arrays
 from lanesum._internal.closing import Closing
 from lanesum._internal.exporters import exporter
-from lanesum._internal.offload import Offload
 from lanesum.codecs.base import Codec, CodecContext, Part, is_tensor
 from lanesum.codecs.fixed import FixedPoint
 from lanesum.codecs.registry import CodecSpec
@@ -24,20 +24,14 @@ from lanesum.errors import ConfigurationError
 from lanesum.keep_alive import KeepAlive
 from lanesum.session.all_reduce import AllReduce
 from lanesum.session.handle import AllReduceHandle, V
-from lanesum.session.observer import RoundObserver
+from lanesum.session.options import NonFinite, SessionOptions
 from lanesum.session.phases import SessionPhases
 from lanesum.session.scheduler import AllReduceScheduler
 from lanesum.transport import JobTicket, TransportStats, UdpTransport
-from lanesum.transport.congestion import CongestionControl
-from lanesum.transport.constants import DEFAULT_DEADLINE_S, LEAVE_DEADLINE_S
-from lanesum.transport.sockets import WrapSocket
+from lanesum.transport.constants import LEAVE_DEADLINE_S
 
 if TYPE_CHECKING:
     import torch
-
-NonFinite: TypeAlias = Literal["mean", "raise"]
-#: Time for which a worker waits for others that live but are busy: that of PyTorch's process groups with NCCL.
-DEFAULT_BUSY_S = 600.0
 
 
 class Session(Closing):
@@ -46,16 +40,8 @@ class Session(Closing):
     Args:
         ticket: from the controller (``lanesum.join``); valid for one session.
         codec: name or codec object, for calls of ``all_reduce`` that name none. The default sums exactly up to float32.
-        window: maximum number of packets in flight; None for the job's slots, or what the kernel's buffers hold.
-        congestion: congestion control below that maximum: ``"aimd"``, ``"fixed"`` or a ``CongestionControl``.
-        pacing: spread the packets of a window over a round trip instead of sending them at once.
-        deadline_s: longest time without progress before AggregationTimeoutError, in seconds.
-        busy_s: as ``deadline_s``, where only workers are missing that live, as the controller says.
-        observer: called after every round, in the calling thread.
-        non_finite: reaction to a NaN, an infinity or a value beyond the codec's range in the vector of some worker:
-            ``"mean"`` returns NaN on all workers, ``"raise"`` raises NotFiniteError on all of them.
-        offload: ``"auto"``, ``"on"`` or ``"off"``: UDP segmentation offload, see ``UdpTransport``.
-        wrap_socket: for tests, see ``UdpTransport``.
+        options: see :class:`lanesum.session.options.SessionOptions`; None for the defaults.
+        changes: fields of ``options`` with other values.
 
     A session opens in the background, and its first all-reduce waits until all workers have opened theirs, also in a
     job with a quorum.
@@ -72,43 +58,30 @@ class Session(Closing):
         ticket: JobTicket,
         *,
         codec: CodecSpec | Codec = "fixed",
-        window: int | None = None,
-        congestion: str | CongestionControl = "aimd",
-        pacing: bool = False,
-        deadline_s: float = DEFAULT_DEADLINE_S,
-        busy_s: float = DEFAULT_BUSY_S,
-        observer: RoundObserver | None = None,
-        non_finite: NonFinite = "mean",
-        offload: Offload = "auto",
-        wrap_socket: WrapSocket | None = None,
+        options: SessionOptions | None = None,
+        **changes: Any,
     ) -> None:
-        if non_finite not in get_args(NonFinite):
+        options = dataclasses.replace(options or SessionOptions(), **changes)
+        if options.non_finite not in get_args(NonFinite):
             raise ConfigurationError(
-                f"Invalid non_finite={non_finite!r}: expected one of {', '.join(get_args(NonFinite))}."
+                f"Invalid non_finite={options.non_finite!r}: expected one of {', '.join(get_args(NonFinite))}."
             )
         self.ticket = ticket
         self.codec = self.resolve_codec(codec)
         self._num_all_reduces = 0
-        self._transport = UdpTransport(
-            ticket,
-            window=window,
-            congestion=congestion,
-            pacing=pacing,
-            deadline_s=deadline_s,
-            offload=offload,
-            wrap_socket=wrap_socket,
-        )
-        self._scheduler = AllReduceScheduler(self._transport, observer, raise_not_finite=non_finite == "raise")
+        self._transport = UdpTransport(ticket, options)
+        observer, raise_not_finite = options.observer, options.non_finite == "raise"
+        self._scheduler = AllReduceScheduler(self._transport, observer, raise_not_finite=raise_not_finite)
         self._keep_alive = KeepAlive.of(ticket)
         if self._keep_alive is not None:
-            self._transport.ask(self._keep_alive, busy_s)
+            self._transport.ask(self._keep_alive, options.busy_s)
             self._keep_alive.listen(self._transport, self.phases)
             weakref.finalize(self, self._keep_alive.abandon).atexit = False
         if address := os.environ.get(environment.METRICS):
             exporter("worker")(self, address)
         #: Maximum number of values for which ``all_reduce`` uses ``UdpTransport.gather``.
         self._max_gathered = 0
-        plain = observer is None and non_finite == "mean"
+        plain = observer is None and not raise_not_finite
         if type(self.codec) is FixedPoint and self.codec.workers == ticket.workers and plain:
             self._max_gathered = self.codec.gathered // ticket.workers
 

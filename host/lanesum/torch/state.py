@@ -26,8 +26,7 @@ from lanesum.errors import ConfigurationError
 from lanesum.joining import DEFAULT_WAIT_S, join, wait_for_others
 from lanesum.keep_alive import KeepAlive
 from lanesum.launch.run_folder import RunFolder
-from lanesum.session import RoundObserver, Session
-from lanesum.session.session import DEFAULT_BUSY_S, NonFinite
+from lanesum.session import Session, SessionOptions
 from lanesum.torch import checkpoint
 from lanesum.torch.admission import admitted_job, release
 from lanesum.torch.communication_thread import CommunicationThread
@@ -39,8 +38,6 @@ from lanesum.torch.path_choice import PathChoice, may_step_aside
 from lanesum.torch.stats import HookStats, open_range, warn_unused
 from lanesum.torch.tensor_all_reduce import TensorAllReduce, check_tensor, closed_error, refusal
 from lanesum.transport import JobTicket
-from lanesum.transport.congestion import CongestionControl
-from lanesum.transport.constants import DEFAULT_DEADLINE_S
 
 _WRITE_S = 1.0
 
@@ -129,19 +126,13 @@ class State(Closing):
         codec: CodecSpec | Codec | None = None,
         error_feedback: bool | None = None,
         model: torch.nn.Module | None = None,
-        window: int | None = None,
-        congestion: str | CongestionControl = "aimd",
-        pacing: bool = False,
-        deadline_s: float = DEFAULT_DEADLINE_S,
-        busy_s: float = DEFAULT_BUSY_S,
-        observer: RoundObserver | None = None,
-        non_finite: NonFinite = "mean",
         wait_s: float = DEFAULT_WAIT_S,
         take_over: bool = False,
         group: dist.ProcessGroup | None = None,
         hierarchical: bool = False,
         local_group: dist.ProcessGroup | None = None,
         step_aside: bool | None = None,
+        **options: Any,
     ) -> State:
         """Join a job, wait for its other workers, and return a state for it.
 
@@ -149,8 +140,8 @@ class State(Closing):
         None, it reads the environment: LANESUM_CONTROLLER, LANESUM_JOB, RANK, or LANESUM_TICKET. If no job is named,
         one is admitted for the ranks of the process group; ``admit`` and its exceptions are those of
         :func:`lanesum.torch.admission.admitted_job`. A ``codec`` that is None is that of the job, else LANESUM_CODEC,
-        else ``thc``. ``window``, ``congestion``, ``pacing``, ``deadline_s``, ``busy_s``, ``observer`` and
-        ``non_finite`` are those of :class:`lanesum.session.Session`, the rest of the constructor.
+        else ``thc``. ``error_feedback`` and ``model`` are arguments of the constructor. ``options`` are fields of
+        :class:`lanesum.session.SessionOptions`.
 
         The process group of the ranks is the ``alternative``, as :func:`lanesum.torch.path_choice.may_step_aside` says
         for ``step_aside``; not with an observer, ``hierarchical`` or ``non_finite="raise"``. All ranks must agree.
@@ -166,8 +157,9 @@ class State(Closing):
                 :func:`lanesum.wait_for_others`: a worker has not joined within ``wait_s`` seconds, or uses another
                 codec, or another version of lanesum or PyTorch. An error on one rank is raised on all of them.
         """
+        settings = SessionOptions(**options)
         by_host = hierarchical or local_group is not None
-        host = HostGroup(local_group, wait_s, max(busy_s, deadline_s)) if by_host else None
+        host = HostGroup(local_group, wait_s, max(settings.busy_s, settings.deadline_s)) if by_host else None
         if host is not None and not host.leads:
             host.wait_for_leader()
             return cls._remembered(cls(cast(Session, Follower(host)), host=host), None)
@@ -185,15 +177,9 @@ class State(Closing):
                 opened = session = Session(
                     ticket,
                     codec=codec or ticket.codec or os.environ.get(environment.CODEC) or DEFAULT_CODEC,
-                    window=window,
-                    congestion=congestion,
-                    pacing=pacing,
-                    deadline_s=deadline_s,
-                    busy_s=busy_s,
-                    observer=observer,
-                    non_finite=non_finite,
+                    options=settings,
                 )
-                watched = observer is not None or non_finite != "mean"
+                watched = settings.observer is not None or settings.non_finite != "mean"
                 other = _alternative(session, of_ranks, step_aside) if ranked and host is None and not watched else None
                 if ticket.controller:
                     described, facts = session.describe(), {"torch": str(torch.__version__)}

@@ -5,10 +5,11 @@
 Vocabulary: docs/native-transport.md, "The worker's transport".
 """
 
+from lanesum.transport.options import TransportOptions
 from lanesum.transport.round_sequence import RoundSequence
 from lanesum.transport.round_state import RoundState
 from lanesum.transport.stats import TransportStats
 from lanesum.transport.ticket import JobTicket
 from lanesum.transport.udp import UdpTransport
 
-__all__ = ["JobTicket", "RoundSequence", "RoundState", "TransportStats", "UdpTransport"]
+__all__ = ["JobTicket", "RoundSequence", "RoundState", "TransportOptions", "TransportStats", "UdpTransport"]

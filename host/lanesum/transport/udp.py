@@ -18,8 +18,7 @@ from lanesum._internal.udp_socket import Address, is_shared_with_switch
 from lanesum.aggregation.pieces import RoundPieces
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.protocol.lanes import LaneOp
-from lanesum.transport.congestion import CongestionControl
-from lanesum.transport.constants import DEFAULT_DEADLINE_S, LEAVE_DEADLINE_S
+from lanesum.transport.constants import LEAVE_DEADLINE_S
 from lanesum.transport.errors import (
     AggregationTimeoutError,
     MismatchError,
@@ -33,10 +32,11 @@ from lanesum.transport.long_wait import log_busy, run_and_log
 from lanesum.transport.native_rounds import AnyRoundState, NativeRoundSequence, NativeRoundState, make_round_sequence
 from lanesum.transport.native_worker_loop import NativeWorkerLoop, WorkerLoop
 from lanesum.transport.opening import OPENING_OP, Opening
+from lanesum.transport.options import TransportOptions
 from lanesum.transport.path_check import check_path
 from lanesum.transport.round_in_flight import RoundInFlight
 from lanesum.transport.service_thread import ServiceThread
-from lanesum.transport.sockets import ServerSockets, WrapSocket
+from lanesum.transport.sockets import ServerSockets
 from lanesum.transport.stats import TransportStats
 from lanesum.transport.ticket import JobTicket
 from lanesum.transport.worker_loop import PythonWorkerLoop, closed_in_round
@@ -119,47 +119,28 @@ class UdpTransport:
 
     Args:
         ticket: the worker's place in the job.
-        window: congestion window, in packets, at most (never more than the job's slots); None for the job's slots, or
-            fewer if the kernel's socket buffers do not hold as many packets.
-        congestion: see ``RoundSequence``; a congestion control object selects the Python implementation.
-        pacing: see ``RoundSequence``.
-        deadline_s: a round without any progress for this long raises AggregationTimeoutError.
-        offload: UDP GSO and GRO, with which the kernel takes many packets as one and splits them late: ``"on"``,
-            ``"off"``, or ``"auto"``: where the ticket says that no software switch is on the path, and else not
-            through devices that may have one behind them, because it has to see every packet. The Python implementation
-            sends packets one by one with any value.
-        wrap_socket: for tests: takes each of the sockets, and returns the object to use in its place. The native
-            extension uses no wrapped sockets.
+        options: see ``TransportOptions``; None for the defaults.
 
-    Raises ConfigurationError if the local address is not this host's or its port is in use, if packets of the job would
-    be fragmented on their way, or if the kernel's socket buffers do not hold a window of them; UsedTicketError if
-    this process has used the ticket before.
+    Raises ConfigurationError if an option is out of range, the local address is not this host's or its port is in use,
+    if packets of the job would be fragmented on their way, or if the kernel's socket buffers do not hold a window of
+    them; UsedTicketError if this process has used the ticket before.
     """
 
-    def __init__(
-        self,
-        ticket: JobTicket,
-        *,
-        window: int | None = None,
-        congestion: str | CongestionControl = "aimd",
-        pacing: bool = False,
-        deadline_s: float = DEFAULT_DEADLINE_S,
-        offload: Offload = "auto",
-        wrap_socket: WrapSocket | None = None,
-    ) -> None:
+    def __init__(self, ticket: JobTicket, options: TransportOptions | None = None) -> None:
+        options = options or TransportOptions()
+        window, deadline_s = options.window, options.deadline_s
         if (window is not None and window < 1) or not deadline_s > 0:  # NaN would never pass
             raise ConfigurationError(f"window = {window}, deadline_s = {deadline_s}: both must be positive.")
+        check_offload(options.offload)
         self.ticket = ticket
-        check_offload(offload)
         self._deadline_s = deadline_s
         self._process = os.getpid()
         self._usable = True
         self._in_flight = 0  # rounds begun and not finished
         self._closed_in_round = False
         try:
-            self._sockets = ServerSockets(
-                ticket.local, ticket.servers, shared=is_shared_with_switch(ticket.local), wrap_socket=wrap_socket
-            )
+            shared = is_shared_with_switch(ticket.local)
+            self._sockets = ServerSockets(ticket.local, ticket.servers, shared=shared, wrap_socket=options.wrap_socket)
         except OSError as error:
             raise ConfigurationError(
                 f"Worker {ticket.worker} cannot send from {ticket.local[0]}:{ticket.local[1]} "
@@ -168,9 +149,11 @@ class UdpTransport:
             ) from error
         try:
             window = check_path(ticket, self._sockets.filenos(), window)
-            self._rounds = make_round_sequence(ticket, window=window, congestion=congestion, pacing=pacing)
+            self._rounds = make_round_sequence(
+                ticket, window=window, congestion=options.congestion, pacing=options.pacing
+            )
             _use(ticket)
-            self._loop = self._make_loop(offload, wrapped=wrap_socket is not None)
+            self._loop = self._make_loop(options.offload, wrapped=options.wrap_socket is not None)
         except Exception:
             self._sockets.close()
             raise

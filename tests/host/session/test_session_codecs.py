@@ -184,7 +184,7 @@ def test_invalid_reaction_to_non_finite_values_is_refused() -> None:
     with AggregationServer((LOCALHOST, 0)) as server:
         (ticket,) = tickets_for(server, 1)
         with pytest.raises(ConfigurationError, match="Invalid non_finite='skip': expected one of mean, raise"):
-            Session(ticket, non_finite="skip")  # type: ignore[arg-type]
+            Session(ticket, non_finite="skip")
 
 
 def test_all_reduce_beyond_float32_is_not_finite() -> None:

@@ -1,0 +1,41 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Options of a worker's transport."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lanesum._internal.offload import Offload
+from lanesum.transport.congestion import CongestionControl
+from lanesum.transport.constants import DEFAULT_DEADLINE_S
+from lanesum.transport.sockets import WrapSocket
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransportOptions:
+    """Options of a worker's transport.
+
+    Attributes:
+        window: maximum number of packets in flight, also limited by the job's slots; None for these slots, or fewer if
+            the kernel's socket buffers do not hold as many packets.
+        congestion: congestion control below that maximum: ``"aimd"``, ``"fixed"`` or a ``CongestionControl``, which
+            selects the Python implementation.
+        pacing: spread the packets of a window over a round trip instead of sending them at once.
+        deadline_s: longest time without progress before AggregationTimeoutError, in seconds.
+        offload: UDP GSO and GRO, with which the kernel takes many packets as one and splits them late: ``"on"``,
+            ``"off"`` or ``"auto"``. With ``"auto"`` it is on where the ticket says that no software switch is on the
+            path, which would have to see every packet, or where no device could have one behind it. The Python
+            implementation sends packets one by one with any value.
+        wrap_socket: for tests: takes each of the sockets, and returns the object to use in its place. The native
+            extension uses no wrapped sockets.
+
+    Values are checked by ``UdpTransport``, at a time when other workers can be told.
+    """
+
+    window: int | None = None
+    congestion: str | CongestionControl = "aimd"
+    pacing: bool = False
+    deadline_s: float = DEFAULT_DEADLINE_S
+    offload: Offload = "auto"
+    wrap_socket: WrapSocket | None = None
