@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from lanesum.codecs.base import Codec, CodecContext, Result, Round, Steps, UnencodableError, is_tensor
 from lanesum.session.lengths import AppendedLengths
-from lanesum.transport.round_in_flight import RoundInFlight
+from lanesum.transport.engine import RoundInFlight
 
 if TYPE_CHECKING:
     import torch

@@ -19,7 +19,7 @@ import itertools
 import logging
 import time
 from collections.abc import Callable
-from typing import ParamSpec
+from typing import ParamSpec, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,7 @@ from lanesum.session.lengths import AppendedLengths, append_lengths
 from lanesum.session.observer import ObservedRound, RoundObserver, make_aggregate
 from lanesum.session.phases import SessionPhases
 from lanesum.transport import UdpTransport
+from lanesum.transport.engine import RoundOfPieces
 from lanesum.transport.errors import SessionClosedError
 
 P = ParamSpec("P")
@@ -228,7 +229,7 @@ class AllReduceScheduler:
             for one in all_reduce.started:
                 if one.flight.ready:
                     with self.phases.decode:
-                        self._transport.decode(one.flight)
+                        self._transport.decode(cast(RoundOfPieces, one.flight))
                     self._transport.poll()
                     return True
                 if one.result is None and one.flight.complete:
@@ -282,7 +283,7 @@ class AllReduceScheduler:
             for one in all_reduce.started:
                 if one.flight.encoding:
                     with self.phases.encode:
-                        self._transport.encode(one.flight)
+                        self._transport.encode(cast(RoundOfPieces, one.flight))
                     return True
                 if one.overlap is not None:
                     self._transport.poll()

@@ -5,13 +5,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
+from lanesum.transport.engine import Engine, RoundInFlight
 from lanesum.transport.errors import AggregationTimeoutError, round_number
-from lanesum.transport.native_worker_loop import WorkerLoop
-from lanesum.transport.stats import TransportStats
 from lanesum.transport.ticket import JobTicket
-from lanesum.transport.worker_loop import Target
 
 #: Time without progress after which a wait is logged, in seconds.
 LOG_WAIT_S = 10.0
@@ -19,31 +17,23 @@ LOG_WAIT_S = 10.0
 logger = logging.getLogger(__name__)
 
 
-def run_and_log(
-    loop: WorkerLoop,
-    targets: Sequence[Target],
-    deadline_s: float,
-    ticket: JobTicket,
-    stats: Callable[[], TransportStats],
-) -> bool:
-    """Call ``PythonWorkerLoop.run``, and log a wait of more than ten seconds.
+def run_on(engine: Engine, rounds: Sequence[RoundInFlight], deadline_s: float) -> bool:
+    """Log that a wait has taken ``LOG_WAIT_S`` without progress, and wait on; see ``PythonWorkerLoop.run``.
 
     Args:
-        loop, targets, deadline_s: as for ``PythonWorkerLoop.run``, whose result is returned.
-        ticket: names the worker, and has the epoch of the first round.
-        stats: returns the counts of the rounds.
+        engine: ran the rounds so far.
+        rounds: the rounds that are waited for.
+        deadline_s: longest time without progress, from the last progress on.
     """
-    if loop.run(targets, min(deadline_s, LOG_WAIT_S)):
-        return True
     while deadline_s > LOG_WAIT_S:
-        _log(targets, ticket)
-        chunks = stats().chunks
-        if loop.run(targets, deadline_s - LOG_WAIT_S):
+        _log(rounds, engine.rounds.ticket)
+        chunks = engine.rounds.stats.chunks
+        if engine.run(rounds, deadline_s - LOG_WAIT_S):
             return True
-        if stats().chunks == chunks:
+        if engine.rounds.stats.chunks == chunks:
             break
         # The rest of the deadline was counted from the last progress: now the whole one begins.
-        if loop.run(targets, LOG_WAIT_S):
+        if engine.run(rounds, LOG_WAIT_S):
             return True
     return False
 
@@ -58,8 +48,8 @@ def log_busy(error: AggregationTimeoutError, busy_s: float) -> None:
     )
 
 
-def _log(targets: Sequence[Target], ticket: JobTicket) -> None:
-    state = next((state for state, _ in targets if not state.complete), targets[0][0])
+def _log(rounds: Sequence[RoundInFlight], ticket: JobTicket) -> None:
+    state = next((round_ for round_ in rounds if not round_.complete), rounds[0])
     missing = ", ".join(map(str, state.missing_workers()))
     if missing:
         whom = f"worker {missing}"

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum._internal.native import availability
+from lanesum.aggregation.pieces import RoundPieces
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header
 from lanesum.protocol.spec import MAX_SLOTS, Kind
@@ -38,6 +39,7 @@ class NativeRoundState:
     Attributes:
         core: the round in the native extension.
         words: uplink words, which the native extension reads until the round is retired; None afterwards.
+        pieces: encode the words of a round that was started ``withheld``, and decode the result, while packets arrive.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class NativeRoundState:
         self.epoch = core.epoch
         self.size = size
         self.words: NDArray[np.uint32] | None = words
+        self.pieces: RoundPieces | None = None
 
     @property
     def complete(self) -> bool:
@@ -89,9 +92,36 @@ class NativeRoundState:
         """See ``RoundState.done_chunks``."""
         return self.core.done_chunks
 
-    def chunks_of(self, words: int) -> int:
-        """Return the number of chunks that hold the first ``words`` accumulator words."""
-        return min(self.chunks, -(-words // self._accumulator_words))
+    @property
+    def encoding(self) -> bool:
+        """See ``RoundInFlight.encoding``."""
+        return self.pieces is not None and self.pieces.encoded < len(self.pieces)
+
+    @property
+    def ready(self) -> bool:
+        """See ``RoundInFlight.ready``."""
+        return self._decoding and self.core.done_chunks >= self.awaited_chunks
+
+    @property
+    def _decoding(self) -> bool:
+        return self.pieces is not None and self.pieces.decoded < len(self.pieces)
+
+    @property
+    def awaited_chunks(self) -> int:
+        """Number of leading chunks whose results are waited for: to the end of the next piece, or of the round."""
+        if self.pieces is None or not self._decoding:
+            return self.chunks
+        return min(self.chunks, -(-self.pieces.needed // self._accumulator_words))
+
+    def encode(self) -> None:
+        """See ``RoundOfPieces.encode``."""
+        assert self.pieces is not None
+        self.release(self.pieces.encode_next())
+
+    def decode(self) -> None:
+        """See ``RoundOfPieces.decode``."""
+        assert self.pieces is not None
+        self.pieces.decode_up_to(self.pieces.needed, self.arriving())
 
     def arriving(self) -> NDArray[np.uint32]:
         """Return all accumulator words; those of the first ``done_chunks`` chunks have arrived."""

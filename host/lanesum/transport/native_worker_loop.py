@@ -9,18 +9,19 @@ import os
 import threading
 import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lanesum._internal.native import max_spin_s
 from lanesum._internal.offload import Offload, use_gro, use_gso
+from lanesum.aggregation.pieces import RoundPieces
 from lanesum.protocol.lanes import LaneOp
 from lanesum.transport.native_rounds import NativeRoundSequence, NativeRoundState, as_sent
 from lanesum.transport.sockets import ServerSockets
 from lanesum.transport.ticket import JobTicket
-from lanesum.transport.worker_loop import PythonWorkerLoop, Target, cannot_send, closed_in_round
+from lanesum.transport.worker_loop import cannot_send, closed_in_round
 
 if TYPE_CHECKING:
     from lanesum_native import _core
@@ -44,8 +45,10 @@ class NativeWorkerLoop:
         ticket: the worker's place in the job.
         rounds: rounds to run.
         sockets: sockets of the kernel, not wrapped.
-        offload: see ``UdpTransport``.
+        offload: see ``TransportOptions``.
     """
+
+    supports_pieces = True
 
     def __init__(
         self, ticket: JobTicket, rounds: NativeRoundSequence, sockets: ServerSockets, offload: Offload
@@ -53,7 +56,7 @@ class NativeWorkerLoop:
         from lanesum_native import _core
 
         self._ticket = ticket
-        self._rounds = rounds
+        self.rounds = rounds
         descriptors = sockets.filenos()
         gso = use_gso(_core, descriptors, offload, joined_packets=ticket.joined_packets)
         self._core = _core.WorkerLoop(rounds.core, descriptors, gso, use_gro(offload), max_spin_s())
@@ -69,18 +72,25 @@ class NativeWorkerLoop:
         """Packets are handed to the kernel joined, and it has not refused them so far."""
         return self._core.gso
 
-    def run(self, targets: Sequence[Target], deadline_s: float, leave_s: float | None = None) -> bool:
+    def start(
+        self, op: LaneOp, words: NDArray[np.uint32], *, opening: bool = False, pieces: RoundPieces | None = None
+    ) -> NativeRoundState:
+        """See ``PythonWorkerLoop.start``."""
+        round_ = self.rounds.start(op, words, opening=opening, withheld=pieces is not None)
+        round_.pieces = pieces
+        return round_
+
+    def run(self, rounds: Sequence[Any], deadline_s: float, leave_s: float | None = None) -> bool:
         """See ``PythonWorkerLoop.run``."""
-        cores = [round_.core for round_, _ in targets if isinstance(round_, NativeRoundState)]
-        for core, (_, chunks) in zip(cores, targets, strict=True):
-            core.set_target(chunks)
+        for round_ in rounds:
+            round_.core.set_target(round_.awaited_chunks)
         self._core.begin(deadline_s, math.inf if leave_s is None else leave_s)
         try:
             with self._running:
                 return self._resume(self._core.run(_SLICE_S))
         finally:
-            for core in cores:
-                core.set_target(core.NO_TARGET)
+            for round_ in rounds:
+                round_.core.set_target(round_.core.NO_TARGET)
 
     def _resume(self, reason: _core.LoopExit) -> bool:
         """Resume the loop after an exit, until it ends; return False after the deadline."""
@@ -91,29 +101,23 @@ class NativeWorkerLoop:
 
     def exchange(
         self, op: LaneOp, words: NDArray[np.uint32], deadline_s: float
-    ) -> tuple[bool, NativeRoundState | _core.RoundState]:
-        """Run a round from beginning to end, in one call of the native extension if all goes well.
-
-        Only while no other round is in flight. Returns False after ``deadline_s`` without progress, else True; and the
-        round, which is a ``NativeRoundState`` while it is not retired: see ``run``.
-        """
+    ) -> tuple[_core.RoundState | None, NativeRoundState | None, bool]:
+        """See ``PythonWorkerLoop.exchange``. It is one call of the native extension if all goes well."""
         words = as_sent(words)
         with self._running:
             reason, core = self._core.exchange(op, words, deadline_s, _SLICE_S)
             if reason == self._reached and core is not None:
-                return True, core
-            return self._continue(reason, core, op, words)
+                return core, None, True
+            return None, *self._continue(reason, core, op, words)
 
     def gather(
         self, vector: NDArray[np.float32], divisor: float, num_appended: int, deadline_s: float
-    ) -> tuple[bool, NativeRoundState | _core.RoundState | None, NDArray[np.float32]] | None:
-        """Run a round of all workers' vectors side by side, as ``exchange``, and return their sum over ``divisor``.
+    ) -> tuple[NDArray[np.float32], _core.RoundState | None, NativeRoundState | None, bool] | None:
+        """Run a round of all workers' vectors side by side, and return their sum over ``divisor``.
 
-        ``num_appended`` zeros follow the vectors.
-
-        Returns None if the vector is not finite; nothing was sent then. Otherwise returns False after ``deadline_s``
-        without progress, else True; the round, or None if it is retired and all workers have appended zeros; and the
-        array of the sum, filled without a round.
+        ``num_appended`` zeros follow the vectors. Returns None if the vector is not finite; nothing was sent then.
+        Otherwise returns the array of the sum, and what ``exchange`` returns. The array is filled if there is no round,
+        completed or not: all workers have appended zeros then.
         """
         ticket = self._ticket
         words = np.zeros(ticket.workers * vector.size + num_appended, np.uint32)
@@ -123,18 +127,18 @@ class NativeWorkerLoop:
                 vector, ticket.worker, ticket.workers, divisor, words, values, deadline_s, _SLICE_S
             )
             if reason == self._reached:
-                return True, core, values
-            return (*self._continue(reason, core, LaneOp.ADD32, words), values) if finite else None
+                return values, core, None, True
+            return (values, None, *self._continue(reason, core, LaneOp.ADD32, words)) if finite else None
 
     def _continue(
         self, reason: _core.LoopExit, core: _core.RoundState | None, op: LaneOp, words: NDArray[np.uint32]
-    ) -> tuple[bool, NativeRoundState]:
+    ) -> tuple[NativeRoundState, bool]:
         """Continue a round that one call did not complete."""
         if core is None:
             raise closed_in_round()
-        round_ = self._rounds.adopt(core, op, words)
+        round_ = self.rounds.adopt(core, op, words)
         try:
-            return self._resume(reason), round_
+            return round_, self._resume(reason)
         finally:
             core.set_target(core.NO_TARGET)
 
@@ -162,13 +166,10 @@ class NativeWorkerLoop:
         if reason == exits.SLICE:
             return
         if reason in (exits.CONFLICT, exits.GONE):
-            raise self._rounds.fatal_error(self._core.fatal_header)
+            raise self.rounds.fatal_error(self._core.fatal_header)
         if reason == exits.CLOSED:
             raise closed_in_round()
         error = self._core.error
         if reason == exits.SEND_FAILED:
             raise cannot_send(self._ticket, self._core.failed_server, error)
         raise OSError(error, os.strerror(error))
-
-
-WorkerLoop = PythonWorkerLoop | NativeWorkerLoop

@@ -85,6 +85,14 @@ class RoundState:
         """A result or a pending answer of this round has arrived."""
         return self._left < self.chunks or bool(self._arrived)
 
+    # The packets of a round are made at its start, so it has no pieces.
+    encoding = ready = False
+
+    @property
+    def awaited_chunks(self) -> int:
+        """Number of leading chunks whose results are waited for."""
+        return self.chunks
+
     def is_done(self, chunk: int) -> bool:
         """Return True if the chunk has its result, or is not part of this round."""
         return chunk >= self.chunks or bool(self._done[chunk])

@@ -13,12 +13,14 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum._internal.offload import Offload, check_offload
+from lanesum._internal.offload import check_offload
 from lanesum._internal.udp_socket import Address, is_shared_with_switch
 from lanesum.aggregation.pieces import RoundPieces
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.protocol.lanes import LaneOp
+from lanesum.transport import long_wait
 from lanesum.transport.constants import LEAVE_DEADLINE_S
+from lanesum.transport.engine import CompletedRound, RoundInFlight, RoundOfPieces, make_engine
 from lanesum.transport.errors import (
     AggregationTimeoutError,
     MismatchError,
@@ -28,18 +30,14 @@ from lanesum.transport.errors import (
     timeout_error,
     used_ticket_error,
 )
-from lanesum.transport.long_wait import log_busy, run_and_log
-from lanesum.transport.native_rounds import AnyRoundState, NativeRoundSequence, NativeRoundState, make_round_sequence
-from lanesum.transport.native_worker_loop import NativeWorkerLoop, WorkerLoop
 from lanesum.transport.opening import OPENING_OP, Opening
 from lanesum.transport.options import TransportOptions
 from lanesum.transport.path_check import check_path
-from lanesum.transport.round_in_flight import RoundInFlight
 from lanesum.transport.service_thread import ServiceThread
 from lanesum.transport.sockets import ServerSockets
 from lanesum.transport.stats import TransportStats
 from lanesum.transport.ticket import JobTicket
-from lanesum.transport.worker_loop import PythonWorkerLoop, closed_in_round
+from lanesum.transport.worker_loop import closed_in_round
 
 # Tickets that this process has used, by servers, job, tag and worker. A second session of another process is found in
 # the opening; here it is found before anything is sent.
@@ -64,16 +62,6 @@ class Peers(Protocol):
 
     def report_failure(self, error: BaseException) -> None:
         """Tell the others of an exception that ends this worker's part."""
-
-
-class CompletedRound(Protocol):
-    """A completed round."""
-
-    def result(self) -> NDArray[np.uint32]:
-        """Return the accumulator words, as many as the operation makes of the round's words."""
-
-    def contributors(self) -> NDArray[np.uint32]:
-        """Return the bitmaps of the contributors of each packet, shape ``(packets, racks)``."""
 
 
 class _Exclusive:
@@ -149,11 +137,8 @@ class UdpTransport:
             ) from error
         try:
             window = check_path(ticket, self._sockets.filenos(), window)
-            self._rounds = make_round_sequence(
-                ticket, window=window, congestion=options.congestion, pacing=options.pacing
-            )
+            self._engine = make_engine(ticket, options, window, self._sockets)
             _use(ticket)
-            self._loop = self._make_loop(options.offload, wrapped=options.wrap_socket is not None)
         except Exception:
             self._sockets.close()
             raise
@@ -162,15 +147,10 @@ class UdpTransport:
         self._peers: Peers | None = None
         self._opening = Opening(ticket)
         # The opening until it is complete.
-        self._opening_round: AnyRoundState | None = self._rounds.start(OPENING_OP, self._opening.words, opening=True)
+        self._opening_round: RoundInFlight | None = self._engine.start(OPENING_OP, self._opening.words, opening=True)
         self._busy_s = self._waited_s = 0.0
         self._lock = threading.Lock()
         self._service_thread = ServiceThread(self._lock, self._service)
-
-    def _make_loop(self, offload: Offload, *, wrapped: bool) -> WorkerLoop:
-        if isinstance(self._rounds, NativeRoundSequence) and not wrapped:
-            return NativeWorkerLoop(self.ticket, self._rounds, self._sockets, offload)
-        return PythonWorkerLoop(self.ticket, self._rounds, self._sockets)
 
     def ask(self, peers: Peers, busy_s: float) -> None:
         """Use the knowledge of ``peers``: wait up to ``busy_s`` seconds for missing workers that live."""
@@ -180,19 +160,19 @@ class UdpTransport:
         """Raise ``error`` in this or the next wait, after ``patience_s`` without progress; for any thread."""
         self._interruption = error
         self._deadline_s = min(self._deadline_s, patience_s)
-        self._loop.wake()
+        self._engine.wake()
 
     @property
     def stats(self) -> TransportStats:
         """Counts since the session is open, or of its opening; a snapshot."""
-        stats = self._rounds.stats.copy()
+        stats = self._engine.rounds.stats.copy()
         stats.wait_us = round(self._waited_s * 1e6)
         return stats
 
     @property
     def supports_pieces(self) -> bool:
         """Rounds may be encoded and decoded in pieces. With a quorum they may not: pieces have no contributors."""
-        return isinstance(self._loop, NativeWorkerLoop) and not self.ticket.quorum
+        return self._engine.supports_pieces and not self.ticket.quorum
 
     def exchange(self, op: LaneOp, words: NDArray[np.uint32]) -> CompletedRound:
         """Run one round from beginning to end.
@@ -201,25 +181,20 @@ class UdpTransport:
         way for a small round. Arguments and errors: see ``begin_round``. After an AggregationTimeoutError the transport
         is unusable, because the other workers may have the result.
         """
-        self._check_round(op, words)
-        self.open()
-        if self._in_flight or not isinstance(self._loop, NativeWorkerLoop):
-            state = self.begin_round(op, words).state
-            with _Exclusive(self):
-                self._loop.send()
+        if self._in_flight:
+            round_ = self.begin_round(op, words)
         else:
+            self._check_round(op, words)
+            self.open()
             with _Exclusive(self):
                 begun = time.monotonic()
-                in_time, done = self._loop.exchange(op, words, self._deadline_s)
+                completed, unfinished, in_time = self._engine.exchange(op, words, self._deadline_s)
                 self._waited_s += time.monotonic() - begun
-                if not isinstance(done, NativeRoundState):
-                    return done
-                state = done
-                self._in_flight += 1
-                if not in_time:
-                    self._wait_for_busy([RoundInFlight(state, None)])
-        self._complete(state)
-        return state
+                if unfinished is None:
+                    assert completed is not None
+                    return completed
+                round_ = self._adopt(unfinished, in_time)
+        return self._complete(round_)
 
     def gather(
         self, vector: NDArray[np.float32], divisor: float, num_appended: int
@@ -232,42 +207,45 @@ class UdpTransport:
         still to be computed from it. Returns None, with nothing sent, if the fast way does not apply: other rounds are
         in flight or not in the native extension, or a value is not finite.
         """
-        loop, ticket = self._loop, self.ticket
-        if self._in_flight or not isinstance(loop, NativeWorkerLoop) or ticket.quorum or LaneOp.ADD32 not in ticket.ops:
+        if self._in_flight or self.ticket.quorum or LaneOp.ADD32 not in self.ticket.ops:
             return None
         self.open()
         with _Exclusive(self):
             begun = time.monotonic()
-            gathered = loop.gather(vector, divisor, num_appended, self._deadline_s)
+            gathered = self._engine.gather(vector, divisor, num_appended, self._deadline_s)
             self._waited_s += time.monotonic() - begun
             if gathered is None:
                 return None
-            in_time, state, values = gathered
-            if not isinstance(state, NativeRoundState):
-                return values, state
-            self._in_flight += 1
-            if not in_time:
-                self._wait_for_busy([RoundInFlight(state, None)])
-        self._complete(state)
-        return values, state
+            values, completed, unfinished, in_time = gathered
+            if unfinished is None:
+                return values, completed
+            round_ = self._adopt(unfinished, in_time)
+        return values, self._complete(round_)
 
-    def _complete(self, state: AnyRoundState) -> None:
-        """Wait for the only round in flight, and finish it."""
-        round_ = RoundInFlight(state, None)
+    def _adopt(self, round_: RoundInFlight, in_time: bool) -> RoundInFlight:
+        """Count a round that one call of the engine did not complete; wait on for it unless it was ``in_time``."""
+        self._in_flight += 1
+        if not in_time:
+            self._wait_for_busy([round_])
+        return round_
+
+    def _complete(self, round_: RoundInFlight) -> RoundInFlight:
+        """Wait for a round, and finish it."""
         while not round_.complete:
             self.wait([round_])
         with _Exclusive(self):
-            self._finish(state)
+            self._finish(round_)
+        return round_
 
     @property
     def can_begin(self) -> bool:
         """One more round may begin: the session is open, and with a quorum no other one is in flight."""
-        return self._opening_round is None and self._rounds.can_start
+        return self._opening_round is None and self._engine.rounds.can_start
 
     @property
     def opening(self) -> RoundInFlight | None:
         """The opening, to ``wait`` for; None once the session is open."""
-        return None if self._opening_round is None else RoundInFlight(self._opening_round, None)
+        return self._opening_round
 
     def open(self) -> None:
         """Wait until the session is open.
@@ -277,7 +255,7 @@ class UdpTransport:
         if (opening := self.opening) is None:
             return
         with _Exclusive(self):
-            self._loop.send()
+            self._engine.send()
         woken = False
         while not opening.complete:
             self.wait([opening])
@@ -291,8 +269,8 @@ class UdpTransport:
         """Continue at the epoch of this session. Raises UsedTicketError."""
         assert self._opening_round is not None
         opening, self._opening_round = self._opening_round, None
-        self._rounds.finish(opening)
-        self._rounds.continue_at(self._opening.first_epoch(opening.result()))
+        self._engine.rounds.finish(opening)
+        self._engine.rounds.continue_at(self._opening.first_epoch(opening.result()))
         self._waited_s = 0.0
 
     def begin_round(self, op: LaneOp, words: NDArray[np.uint32], pieces: RoundPieces | None = None) -> RoundInFlight:
@@ -319,13 +297,9 @@ class UdpTransport:
         self._check_round(op, words)
         self.open()
         with _Exclusive(self):
-            if pieces is None:
-                state: AnyRoundState = self._rounds.start(op, words)
-            else:
-                assert isinstance(self._rounds, NativeRoundSequence)
-                state = self._rounds.start(op, words, withheld=True)
+            round_ = self._engine.start(op, words, pieces=pieces)
             self._in_flight += 1
-            return RoundInFlight(state, pieces)
+            return round_
 
     def _check_round(self, op: LaneOp, words: NDArray[np.uint32]) -> None:
         if op not in self.ticket.ops:
@@ -335,13 +309,13 @@ class UdpTransport:
             group = op.shape.uplink_words_per_group
             raise TransportError(f"{words.size} words are not whole groups of {group}, as {op.name} needs them.")
 
-    def encode(self, round_: RoundInFlight) -> None:
+    def encode(self, round_: RoundOfPieces) -> None:
         """Encode the next piece of a round that is ``encoding``, and send the packets that the window admits."""
         with _Exclusive(self):
             round_.encode()
-            self._loop.poll()
+            self._engine.poll()
 
-    def decode(self, round_: RoundInFlight) -> None:
+    def decode(self, round_: RoundOfPieces) -> None:
         """Decode the next piece of a round that is ``ready``."""
         with _Exclusive(self):
             round_.decode()
@@ -349,7 +323,7 @@ class UdpTransport:
     def poll(self) -> None:
         """Receive the waiting datagrams and send those that are due, without waiting."""
         with _Exclusive(self):
-            self._loop.poll()
+            self._engine.poll()
 
     def wait(self, rounds: Sequence[RoundInFlight]) -> None:
         """Send and receive until one of the rounds is ready or complete, or ``wake`` is called.
@@ -366,9 +340,8 @@ class UdpTransport:
         begun = time.monotonic() - self._deadline_s
         answers, told = -1, False
         while True:
-            waiting = (one.state for one in rounds if not one.state.complete)
-            error = self._timeout_error(next(waiting, rounds[0].state))
-            answers, before = self._rounds.stats.pending_replies, answers
+            error = self._timeout_error(next((one for one in rounds if not one.complete), rounds[0]))
+            answers, before = self._engine.rounds.stats.pending_replies, answers
             if (
                 self._peers is None
                 or not isinstance(error, AggregationTimeoutError)
@@ -379,22 +352,22 @@ class UdpTransport:
             ):
                 raise error
             if not told:
-                log_busy(error, self._busy_s)
+                long_wait.log_busy(error, self._busy_s)
                 told = True
             if self._run(rounds):
                 return
 
     def _run(self, rounds: Sequence[RoundInFlight]) -> bool:
-        """Run the loop until one of the rounds is ready or complete; return False after the deadline."""
-        targets = [one.target for one in rounds]
+        """Run the engine until one of the rounds is ready or complete; return False after the deadline."""
         begun = time.monotonic()
-        in_time = run_and_log(self._loop, targets, self._deadline_s, self._rounds.ticket, lambda: self._rounds.stats)
+        in_time = self._engine.run(rounds, min(self._deadline_s, long_wait.LOG_WAIT_S))
+        in_time = in_time or long_wait.run_on(self._engine, rounds, self._deadline_s)
         self._waited_s += time.monotonic() - begun
         return in_time
 
     def wake(self) -> None:
         """Make ``wait`` return, or the next one not wait; callable from any thread."""
-        self._loop.wake()
+        self._engine.wake()
 
     def finish(self, round_: RoundInFlight) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
         """Finish a ``complete`` round.
@@ -403,14 +376,14 @@ class UdpTransport:
         contributors of each packet, shape ``(packets, racks)``.
         """
         with _Exclusive(self):
-            self._finish(round_.state)
-            return round_.result()
+            self._finish(round_)
+            return round_.result(), round_.contributors()
 
-    def _finish(self, state: AnyRoundState) -> None:
-        self._rounds.finish(state)
+    def _finish(self, round_: RoundInFlight) -> None:
+        self._engine.rounds.finish(round_)
         self._in_flight -= 1
         # Requests that arrived with the last result should not wait for the next round.
-        self._loop.send()
+        self._engine.send()
 
     def leave(self, deadline_s: float = LEAVE_DEADLINE_S) -> bool:
         """Leave together with all other workers, then close; return True if all have left.
@@ -434,21 +407,21 @@ class UdpTransport:
                     if not self._run_to_leave(self._opening_round, deadline_s):
                         return False
                     self._finish_opening()
-                state = self._rounds.start(self.ticket.ops[0], np.zeros(0, np.uint32))
-                self._loop.send()
-                if not self._run_to_leave(state, deadline_s):
+                last = self._engine.start(self.ticket.ops[0], np.zeros(0, np.uint32))
+                self._engine.send()
+                if not self._run_to_leave(last, deadline_s):
                     return False
-                self._finish(state)
+                self._finish(last)
             return True
         except (AggregationTimeoutError, ResultGoneError):
             return False
         finally:
             self.close()
 
-    def _run_to_leave(self, state: AnyRoundState, deadline_s: float) -> bool:
-        """Run the loop until the round is complete; return False after the deadlines of ``leave``."""
-        while not state.complete:
-            if not self._loop.run([(state, state.chunks)], min(deadline_s, self._deadline_s), self._deadline_s):
+    def _run_to_leave(self, round_: RoundInFlight, deadline_s: float) -> bool:
+        """Run the engine until the round is complete; return False after the deadlines of ``leave``."""
+        while not round_.complete:
+            if not self._engine.run([round_], min(deadline_s, self._deadline_s), self._deadline_s):
                 return False
         return True
 
@@ -457,21 +430,21 @@ class UdpTransport:
         if not self._usable:
             return
         try:
-            self._loop.poll()
+            self._engine.poll()
         except LanesumError as error:
             self._failure = error
             self._usable = False
         except OSError:
             return  # another thread closes the transport
 
-    def _timeout_error(self, state: AnyRoundState) -> LanesumError:
+    def _timeout_error(self, round_: RoundInFlight) -> LanesumError:
         return self._interruption or timeout_error(
-            self._rounds.ticket,
-            None if state is self._opening_round else state.epoch,
+            self._engine.rounds.ticket,
+            None if round_ is self._opening_round else round_.epoch,
             self._deadline_s,
-            missing=state.missing_workers(),
-            refused=state.refused_results > 0,
-            answered=state.answered,
+            missing=round_.missing_workers(),
+            refused=round_.refused_results > 0,
+            answered=round_.answered,
             obstacle=self._sockets.obstacle(),
         )
 
@@ -486,5 +459,5 @@ class UdpTransport:
         self._closed_in_round |= self._usable and self._in_flight > 0
         self._usable = False
         self._service_thread.close()
-        self._loop.close()
+        self._engine.close()
         self._sockets.close()

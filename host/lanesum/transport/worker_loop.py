@@ -10,17 +10,20 @@ import threading
 import time
 import weakref
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from lanesum._internal.udp_socket import MAX_DATAGRAM_BYTES
+from lanesum.aggregation.pieces import RoundPieces
+from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import server_of
 from lanesum.transport.constants import ICMP_ERRNOS, MAX_SEND_TRIES, RECEIVE_BATCH, UNSENT_ERRNOS
 from lanesum.transport.errors import MismatchError, SessionClosedError, TransportError
 from lanesum.transport.native_rounds import AnyRoundSequence, AnyRoundState
 from lanesum.transport.sockets import ServerSockets
 from lanesum.transport.ticket import JobTicket
-
-# A round, and the number of leading chunks whose results a caller waits for.
-Target = tuple[AnyRoundState, int]
 
 
 def cannot_send(ticket: JobTicket, server: int, error: int) -> TransportError:
@@ -41,11 +44,17 @@ class PythonWorkerLoop:
 
     All methods but ``wake`` and ``close`` raise MismatchError and ResultGoneError as the rounds do, TransportError for
     packets that cannot be sent, OSError for broken sockets, and SessionClosedError after ``close``.
+
+    Attributes:
+        rounds: the rounds of the session.
+        supports_pieces: rounds may be encoded and decoded in pieces.
     """
+
+    supports_pieces = False
 
     def __init__(self, ticket: JobTicket, rounds: AnyRoundSequence, sockets: ServerSockets) -> None:
         self._ticket = ticket
-        self._rounds = rounds
+        self.rounds = rounds
         self._sockets = sockets
         self._buffer = bytearray(MAX_DATAGRAM_BYTES)
         self._closed = False
@@ -58,8 +67,26 @@ class PythonWorkerLoop:
         for descriptor in sockets.filenos():
             self._poll.register(descriptor, select.POLLIN)
 
-    def run(self, targets: Sequence[Target], deadline_s: float, leave_s: float | None = None) -> bool:
-        """Send and receive until one of ``targets`` is reached or ``wake`` is called.
+    def start(
+        self, op: LaneOp, words: NDArray[np.uint32], *, opening: bool = False, pieces: RoundPieces | None = None
+    ) -> AnyRoundState:
+        """Start the next round; see ``RoundSequence.start``. ``pieces`` encode ``words``, where they are supported."""
+        assert pieces is None
+        return self.rounds.start(op, words, opening=opening)
+
+    def exchange(self, op: LaneOp, words: NDArray[np.uint32], deadline_s: float) -> tuple[None, AnyRoundState, bool]:
+        """Begin a round while no other one is in flight, and run it as far as it takes one call.
+
+        Returns the round if it is completed, else None; the round if it is still to be completed, else None; and False
+        if it is not completed after ``deadline_s`` without progress, else True.
+        """
+        return None, self.start(op, words), True
+
+    def gather(self, vector: object, divisor: float, num_appended: int, deadline_s: float) -> None:
+        """Return None: the caller gathers by ``exchange``. See ``NativeWorkerLoop.gather``."""
+
+    def run(self, rounds: Sequence[Any], deadline_s: float, leave_s: float | None = None) -> bool:
+        """Send and receive until the awaited chunks of one of ``rounds`` have their results, or ``wake`` is called.
 
         Returns False after ``deadline_s`` without progress, which is a result of any round. ``leave_s``: the caller may
         give up on the round. Answering other workers counts as progress then, but all of it takes at most ``leave_s``.
@@ -69,22 +96,22 @@ class PythonWorkerLoop:
                 raise closed_in_round()
             self._running = True
         try:
-            return self._run(targets, deadline_s, leave_s)
+            return self._run(rounds, deadline_s, leave_s)
         finally:
             with self._wake_lock:
                 self._running = False
                 if self._closed:
                     self._close_wake()
 
-    def _run(self, targets: Sequence[Target], deadline_s: float, leave_s: float | None) -> bool:
-        rounds = self._rounds
+    def _run(self, awaited: Sequence[Any], deadline_s: float, leave_s: float | None) -> bool:
+        rounds = self.rounds
         begun = last_progress = time.monotonic()
         while True:
             now = time.monotonic()
             answered = rounds.stats.answered_pendings
             progress = self._receive(now)
             self.send()
-            if any(round_.done_chunks >= chunks for round_, chunks in targets) or self._was_woken():
+            if any(round_.done_chunks >= round_.awaited_chunks for round_ in awaited) or self._was_woken():
                 return True
             if progress or (leave_s is not None and rounds.stats.answered_pendings > answered):
                 last_progress = now
@@ -109,7 +136,7 @@ class PythonWorkerLoop:
 
     def send(self) -> None:
         """Send the datagrams that are due."""
-        self._send_all(self._rounds.due(time.monotonic()))
+        self._send_all(self.rounds.due(time.monotonic()))
 
     def poll(self) -> None:
         """Receive the waiting datagrams and send those that are due, without waiting."""
@@ -142,9 +169,9 @@ class PythonWorkerLoop:
                     raise closed_in_round() from error
                 raise
             try:
-                progress |= self._rounds.receive(view[:size], now)
+                progress |= self.rounds.receive(view[:size], now)
             except MismatchError:
-                self._send_all(self._rounds.final_datagrams())
+                self._send_all(self.rounds.final_datagrams())
                 raise
         return progress
 

@@ -70,9 +70,9 @@ WORDS = np.arange(1000, dtype=np.uint32)
 def test_transport_uses_native_loop_on_kernel_sockets(implementation: str) -> None:
     one, other = tickets((HOST, 9), 2)
     with contextlib.closing(UdpTransport(one)) as transport:
-        assert isinstance(transport._loop, NativeWorkerLoop if implementation == "native" else PythonWorkerLoop)
+        assert isinstance(transport._engine, NativeWorkerLoop if implementation == "native" else PythonWorkerLoop)
     with contextlib.closing(UdpTransport(other, TransportOptions(wrap_socket=lambda sock: sock))) as transport:
-        assert isinstance(transport._loop, PythonWorkerLoop)
+        assert isinstance(transport._engine, PythonWorkerLoop)
 
 
 @pytest.mark.parametrize(("offload", "gso"), [("auto", True), ("on", True), ("off", False)])
@@ -82,8 +82,8 @@ def test_offload_option_controls_super_packets(offload: Any, gso: bool) -> None:
         server.admit(ServerJob.from_tickets([ticket]))
         with contextlib.closing(UdpTransport(ticket, TransportOptions(offload=offload))) as transport:
             assert transport.exchange(LaneOp.ADD32, WORDS).result().tolist() == WORDS.tolist()
-            if isinstance(transport._loop, NativeWorkerLoop):
-                assert transport._loop.gso is gso
+            if isinstance(transport._engine, NativeWorkerLoop):
+                assert transport._engine.gso is gso
 
 
 def test_window_or_deadline_of_zero_raises() -> None:

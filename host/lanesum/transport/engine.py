@@ -1,0 +1,102 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Engine of a worker's transport: runs rounds on sockets, in the native extension or in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanesum.aggregation.pieces import RoundPieces
+from lanesum.protocol.lanes import LaneOp
+from lanesum.transport.native_rounds import AnyRoundSequence, NativeRoundSequence, make_round_sequence
+from lanesum.transport.native_worker_loop import NativeWorkerLoop
+from lanesum.transport.options import TransportOptions
+from lanesum.transport.sockets import ServerSockets
+from lanesum.transport.ticket import JobTicket
+from lanesum.transport.worker_loop import PythonWorkerLoop
+
+
+class CompletedRound(Protocol):
+    """A completed round."""
+
+    def result(self) -> NDArray[np.uint32]:
+        """Return the accumulator words, as many as the operation makes of the round's words."""
+
+    def contributors(self) -> NDArray[np.uint32]:
+        """Return the bitmaps of the contributors of each packet, shape ``(packets, racks)``."""
+
+
+class RoundInFlight(CompletedRound, Protocol):
+    """A round in flight; ``RoundState`` describes the attributes that are not described here."""
+
+    @property
+    def epoch(self) -> int: ...
+    @property
+    def complete(self) -> bool: ...
+    @property
+    def answered(self) -> bool: ...
+    @property
+    def refused_results(self) -> int: ...
+    def missing_workers(self) -> tuple[int, ...]: ...
+
+    @property
+    def encoding(self) -> bool:
+        """Some pieces of its words are still to be encoded."""
+
+    @property
+    def ready(self) -> bool:
+        """The result of a piece has arrived, and the piece is not decoded yet."""
+
+
+class RoundOfPieces(RoundInFlight, Protocol):
+    """A round that was started with ``pieces``."""
+
+    def encode(self) -> None:
+        """Encode the next piece, which may be sent then."""
+
+    def decode(self) -> None:
+        """Decode the next piece."""
+
+
+class Engine(Protocol):
+    """Rounds of a session, and the loop that moves their packets; ``PythonWorkerLoop`` describes its methods."""
+
+    supports_pieces: bool
+
+    @property
+    def rounds(self) -> AnyRoundSequence: ...
+    def start(
+        self, op: LaneOp, words: NDArray[np.uint32], *, opening: bool = False, pieces: RoundPieces | None = None
+    ) -> RoundInFlight: ...
+    def run(self, rounds: Sequence[Any], deadline_s: float, leave_s: float | None = None) -> bool: ...
+    def exchange(
+        self, op: LaneOp, words: NDArray[np.uint32], deadline_s: float
+    ) -> tuple[CompletedRound | None, RoundInFlight | None, bool]: ...
+    def gather(
+        self, vector: NDArray[np.float32], divisor: float, num_appended: int, deadline_s: float
+    ) -> tuple[NDArray[np.float32], CompletedRound | None, RoundInFlight | None, bool] | None: ...
+    def send(self) -> None: ...
+    def poll(self) -> None: ...
+    def wake(self) -> None: ...
+    def close(self) -> None: ...
+
+
+def make_engine(ticket: JobTicket, options: TransportOptions, window: int, sockets: ServerSockets) -> Engine:
+    """Return the engine of a session: the native extension's, unless it is not available or the options exclude it.
+
+    Args:
+        ticket: the worker's place in the job.
+        options: see ``TransportOptions``.
+        window: maximum number of packets in flight, which the sockets hold.
+        sockets: sockets to the job's servers.
+
+    Raises the exceptions of ``make_round_sequence``.
+    """
+    rounds = make_round_sequence(ticket, window=window, congestion=options.congestion, pacing=options.pacing)
+    if isinstance(rounds, NativeRoundSequence) and options.wrap_socket is None:
+        return NativeWorkerLoop(ticket, rounds, sockets, options.offload)
+    return PythonWorkerLoop(ticket, rounds, sockets)
