@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lanesum.joining import wait_for_others as wait_for_others
     from lanesum.keep_alive import SupersededError as SupersededError
     from lanesum.rpc.controller import ControllerError as ControllerError
-    from lanesum.session import AllReduceHandle as AllReduceHandle
+    from lanesum.session import AllReduce as AllReduce
     from lanesum.session import Session as Session
     from lanesum.transport import JobTicket as JobTicket
     from lanesum.transport.errors import AggregationTimeoutError as AggregationTimeoutError
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 # Public names, and the modules that define them.
 _HOMES = {
     "AggregationTimeoutError": "lanesum.transport.errors",
-    "AllReduceHandle": "lanesum.session",
+    "AllReduce": "lanesum.session",
     "CodecError": "lanesum.codecs",
     "ConfigurationError": "lanesum.errors",
     "ControllerError": "lanesum.rpc.controller",

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker's session: all-reduces of arrays and tensors over the workers of a job."""
 
-from lanesum.session.handle import AllReduceHandle
+from lanesum.session.all_reduce import AllReduce
 from lanesum.session.observer import ObservedRound, RoundObserver
 from lanesum.session.options import SessionOptions
 from lanesum.session.session import Session
 
-__all__ = ["AllReduceHandle", "ObservedRound", "RoundObserver", "Session", "SessionOptions"]
+__all__ = ["AllReduce", "ObservedRound", "RoundObserver", "Session", "SessionOptions"]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""State of one all-reduce."""
+"""One all-reduce, from its submission to its result."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,20 @@ if TYPE_CHECKING:
     import torch
 
     from lanesum.gpu.staging import Staging, StreamEvent
+
+
+#: The kind of vector that the caller passed, and gets back.
+V = TypeVar("V", "NDArray[Any]", "torch.Tensor")
+
+
+class Driver(Protocol):
+    """Advances the all-reduces of a session."""
+
+    def wait(self, all_reduce: AllReduce[Any]) -> bool:
+        """Advance all of them until this one is done; return False if ``Session.wake`` interrupted the wait."""
+
+    def progress(self) -> None:
+        """Advance all of them as far as no wait is needed."""
 
 
 @dataclass(slots=True)
@@ -46,10 +60,15 @@ class StartedRound:
 
 
 @dataclass(slots=True, eq=False)
-class AllReduce:
-    """One all-reduce, from its submission to its result.
+class AllReduce(Generic[V]):
+    """An all-reduce in flight; :meth:`lanesum.session.Session.all_reduce_async` makes it.
+
+    Callers use ``done``, ``wait``, ``result`` and ``codec_result``, from one thread at a time. A session is not safe
+    for concurrent calls either. The attributes are for the driver.
 
     Attributes:
+        driver: advances it.
+        shape: of the vector as the caller passed it.
         codec: encodes the vector and decodes the sums.
         vector: flat array or tensor.
         context: of the codec.
@@ -59,7 +78,7 @@ class AllReduce:
         ready: event that is complete once the vector is computed; None for a vector that exists already.
         staging: the device of the result; None for the host.
         description: of the vector, compared between the workers; empty for none.
-        result: the codec's result, once the all-reduce has succeeded.
+        completed: the codec's result, once the all-reduce has succeeded.
         error: the exception, once it has failed.
         cause: the error of a vector that is not finite, in whose place zeros are sent.
         begun: the codec was asked for its first round.
@@ -71,6 +90,8 @@ class AllReduce:
         last_checks: of the rounds that the codec has yielded last, whether they are known to be its last.
     """
 
+    driver: Driver
+    shape: tuple[int, ...]
     codec: Codec
     vector: Any
     context: CodecContext
@@ -80,7 +101,7 @@ class AllReduce:
     ready: StreamEvent | None = None
     staging: Staging | None = None
     description: str = ""
-    result: Result | None = None
+    completed: Result | None = None
     error: BaseException | None = None
     cause: UnencodableError | None = None
     begun: bool = False
@@ -93,9 +114,43 @@ class AllReduce:
     _max_rounds: float | None = None
 
     @property
-    def done(self) -> bool:
+    def ended(self) -> bool:
         """True once there is a result or an error."""
-        return self.result is not None or self.error is not None
+        return self.completed is not None or self.error is not None
+
+    def done(self) -> bool:
+        """Return True if the all-reduce has succeeded or failed; advance it first as far as no wait is needed."""
+        if not self.ended:
+            self.driver.progress()
+        return self.ended
+
+    def wait(self) -> bool:
+        """Advance all all-reduces in flight until this one is done; return False if ``Session.wake`` interrupted it."""
+        return self.driver.wait(self)
+
+    def result(self) -> V:
+        """Wait for the sum or mean, and return it in the shape of the vector.
+
+        Raises:
+            LanesumError: the exceptions of :meth:`lanesum.session.Session.all_reduce`.
+        """
+        return cast(V, self.codec_result().values.reshape(self.shape))
+
+    def codec_result(self) -> Result:
+        """Wait as ``result`` does, and return the codec's result: flat values, and the residual if it was asked for.
+
+        Values and residual on a device are ready for work that the calling thread launches in its current stream.
+        """
+        while not self.wait():
+            pass
+        if self.error is not None:
+            raise self.error
+        result = self.completed
+        assert result is not None
+        if self.staging is not None:
+            vectors = (result.values,) if result.residual is None else (result.values, result.residual)
+            self.staging.hand_over(*cast("tuple[torch.Tensor, ...]", vectors))
+        return result
 
     @property
     def max_rounds(self) -> float:
@@ -127,7 +182,7 @@ class AllReduce:
         """True if all results that the codec waits for are there."""
         return bool(self.started) and not self.made and all(one.result is not None for one in self.started)
 
-    def depends_on(self, earlier: AllReduce) -> bool:
+    def depends_on(self, earlier: AllReduce[Any]) -> bool:
         """Return True if the rounds depend on the sum of ``earlier``, so that it must be done first."""
         if self.codec is not earlier.codec or not self.codec.traits.depends_on_past_sums:
             return False
@@ -154,17 +209,3 @@ class AllReduce:
             return np.full_like(self.vector, value)
         with nullcontext() if self.staging is None else self.staging.stream():
             return self.vector.new_full(self.vector.shape, value)
-
-    def outcome(self) -> Result:
-        """Return the codec's result of an all-reduce that is done, or raise its error.
-
-        Values and residual on a device are ready for work that the calling thread launches in its current stream.
-        """
-        if self.error is not None:
-            raise self.error
-        result = self.result
-        assert result is not None
-        if self.staging is not None:
-            vectors = (result.values,) if result.residual is None else (result.values, result.residual)
-            self.staging.hand_over(*cast("tuple[torch.Tensor, ...]", vectors))
-        return result

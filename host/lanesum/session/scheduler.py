@@ -19,7 +19,7 @@ import itertools
 import logging
 import time
 from collections.abc import Callable
-from typing import ParamSpec, cast
+from typing import Any, ParamSpec, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,14 +69,14 @@ class AllReduceScheduler:
         self._raise_not_finite = raise_not_finite
         self._ticket = transport.ticket
         self._observer = observer
-        self._queue: collections.deque[AllReduce] = collections.deque()
+        self._queue: collections.deque[AllReduce[Any]] = collections.deque()
 
-    def submit(self, all_reduce: AllReduce) -> None:
+    def submit(self, all_reduce: AllReduce[Any]) -> None:
         """Append an all-reduce to the queue, and advance the queue as far as no wait is needed."""
         self._queue.append(all_reduce)
         self._end_on_error(self._start_all)
 
-    def run(self, all_reduce: AllReduce) -> Result:
+    def run(self, all_reduce: AllReduce[Any]) -> Result:
         """Append an all-reduce to the queue, wait until it is done, and return its result or raise its error.
 
         ``UdpTransport.wake`` does not interrupt it.
@@ -85,10 +85,7 @@ class AllReduceScheduler:
         if len(self._queue) == 1:
             all_reduce.begun = True
             self._end_on_error(self._advance, all_reduce, functools.partial(self._run_plain_rounds, all_reduce))
-        if not all_reduce.done:
-            while not self.wait(all_reduce):
-                pass
-        return all_reduce.outcome()
+        return all_reduce.codec_result()
 
     def gather(self, vector: NDArray[np.float32], divisor: float) -> NDArray[np.float32] | None:
         """Return the sum over all workers divided by ``divisor``; see ``UdpTransport.gather``.
@@ -114,20 +111,20 @@ class AllReduceScheduler:
             self._transport.abandon(error)
             raise
 
-    def wait(self, all_reduce: AllReduce) -> bool:
+    def wait(self, all_reduce: AllReduce[Any]) -> bool:
         """Advance all all-reduces until this one is done; return False if ``UdpTransport.wake`` interrupted the wait.
 
         An exception ends all of them and becomes their ``error``. One that is no ``Exception`` is raised, too.
         """
 
         def work() -> None:
-            while not all_reduce.done and self._step():
+            while not all_reduce.ended and self._step():
                 pass
 
-        while not all_reduce.done:
+        while not all_reduce.ended:
             self._end_on_error(work)
-            if not all_reduce.done and not self._end_on_error(self._wait_for_packets):
-                return all_reduce.done
+            if not all_reduce.ended and not self._end_on_error(self._wait_for_packets):
+                return all_reduce.ended
         return True
 
     def progress(self) -> None:
@@ -167,7 +164,7 @@ class AllReduceScheduler:
             )
             raise
 
-    def _run_plain_rounds(self, all_reduce: AllReduce) -> Round | RoundGroup:
+    def _run_plain_rounds(self, all_reduce: AllReduce[Any]) -> Round | RoundGroup:
         """Run the rounds of the only all-reduce in the queue, one after another; return the first that needs ``_step``.
 
         The results are those of ``_step``, in fewer calls. Raises the exceptions of the codec's steps.
@@ -256,13 +253,15 @@ class AllReduceScheduler:
                 return False
         return False
 
-    def _start_round(self, all_reduce: AllReduce, round_: Round) -> None:
+    def _start_round(self, all_reduce: AllReduce[Any], round_: Round) -> None:
         words, lengths = self._count_round(all_reduce, round_)
         with self.phases.send:
             flight = self._transport.begin_round(round_.op, words, round_.pieces)
         all_reduce.started.append(StartedRound(round_, flight, round_.overlap, lengths, self.phases.send.begin))
 
-    def _count_round(self, all_reduce: AllReduce, round_: Round) -> tuple[NDArray[np.uint32], AppendedLengths | None]:
+    def _count_round(
+        self, all_reduce: AllReduce[Any], round_: Round
+    ) -> tuple[NDArray[np.uint32], AppendedLengths | None]:
         """Count a round that starts now; return its words, with the vector lengths behind them if they have room."""
         all_reduce.num_rounds += 1
         if all_reduce.lengths_sent:
@@ -316,7 +315,7 @@ class AllReduceScheduler:
             pass
         self._transport.poll()
 
-    def _resume(self, all_reduce: AllReduce) -> None:
+    def _resume(self, all_reduce: AllReduce[Any]) -> None:
         """Hand the aggregates to the codec, which decodes them and makes its next rounds."""
         started, all_reduce.started = all_reduce.started, []
         all_reduce.lengths_sent = True
@@ -357,7 +356,7 @@ class AllReduceScheduler:
             self._observer(ObservedRound(codec, round_, aggregate, bitmaps))
         return aggregate
 
-    def _advance(self, all_reduce: AllReduce, step: Callable[[], Round | RoundGroup]) -> None:
+    def _advance(self, all_reduce: AllReduce[Any], step: Callable[[], Round | RoundGroup]) -> None:
         try:
             made = step()
         except StopIteration as stop:
@@ -367,7 +366,7 @@ class AllReduceScheduler:
         else:
             self._take(all_reduce, made)
 
-    def _handle_not_finite(self, all_reduce: AllReduce, error: UnencodableError) -> None:
+    def _handle_not_finite(self, all_reduce: AllReduce[Any], error: UnencodableError) -> None:
         """Start again with zeros, before the first round; after a round, end the all-reduce, as all workers do."""
         if all_reduce.num_rounds:
             all_reduce.steps.close()
@@ -382,17 +381,17 @@ class AllReduceScheduler:
             all_reduce.start_again(error)
             self._advance(all_reduce, functools.partial(next, all_reduce.steps))
 
-    def _finish(self, all_reduce: AllReduce, result: Result) -> None:
+    def _finish(self, all_reduce: AllReduce[Any], result: Result) -> None:
         if all_reduce.cause is not None and not result.not_finite and not self._ticket.quorum:
             raise NotFiniteError(
                 f"A vector of worker {self._ticket.worker} is not finite, and codec {all_reduce.codec.name} has not "
                 "told the other workers.",
                 "Give the codec a first round with room for the lengths, or let it read CodecContext.not_finite.",
             )
-        all_reduce.result = result
+        all_reduce.completed = result
         self._queue.remove(all_reduce)
 
-    def _take(self, all_reduce: AllReduce, made: Round | RoundGroup) -> None:
+    def _take(self, all_reduce: AllReduce[Any], made: Round | RoundGroup) -> None:
         """Queue the rounds that a codec has yielded."""
         all_reduce.grouped = isinstance(made, RoundGroup)
         self._check_rounds(all_reduce, len(made.rounds))
@@ -400,7 +399,7 @@ class AllReduceScheduler:
         if not self._ticket.quorum:
             all_reduce.last_checks = [round_.last for round_ in made.rounds]
 
-    def _check_rounds(self, all_reduce: AllReduce, more: int) -> None:
+    def _check_rounds(self, all_reduce: AllReduce[Any], more: int) -> None:
         if all_reduce.made_last_round:
             raise CodecError(f"Codec {all_reduce.codec.name} makes a round after one that it marked as its last.")
         if all_reduce.num_rounds + more > all_reduce.max_rounds:

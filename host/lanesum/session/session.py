@@ -22,8 +22,7 @@ from lanesum.codecs.fixed import FixedPoint
 from lanesum.codecs.registry import CodecSpec
 from lanesum.errors import ConfigurationError
 from lanesum.keep_alive import KeepAlive
-from lanesum.session.all_reduce import AllReduce
-from lanesum.session.handle import AllReduceHandle, V
+from lanesum.session.all_reduce import AllReduce, V
 from lanesum.session.options import NonFinite, SessionOptions
 from lanesum.session.phases import SessionPhases
 from lanesum.session.scheduler import AllReduceScheduler
@@ -205,22 +204,22 @@ class Session(Closing):
         parts: Sequence[Part] = (),
         error_feedback: torch.Tensor | None = None,
         description: str = "",
-    ) -> AllReduceHandle[V]:
-        """Begin an all-reduce, and return its handle before it is done.
+    ) -> AllReduce[V]:
+        """Begin an all-reduce, and return it before it is done.
 
         Several may be in flight: the next one is encoded and sent while the sums of the one before come back. All
         workers must submit the same ones in the same order. They may wait for them in any order, at any point of their
-        programs. ``array`` must not change until the handle is ``done``. On a device it must not change until the
-        handle's ``result`` was called.
+        programs. ``array`` must not change until the all-reduce is ``done``. On a device it must not change until its
+        ``result`` was called.
 
-        The handle raises the exceptions of ``all_reduce``. They are the same for all all-reduces in flight, because
+        The all-reduce raises the exceptions of ``all_reduce``. They are the same for all all-reduces in flight, because
         the session ends with them. Only ConfigurationError is raised here, for an array that cannot be reduced.
 
         The call never waits for a device. An all-reduce of a device's tensor begins once the tensor is computed.
 
         Args:
             array, codec, average, name: as for ``all_reduce``.
-            keep_residual: compute the residual for ``AllReduceHandle.codec_result``.
+            keep_residual: compute the residual for ``AllReduce.codec_result``.
             parts: the parameters that the array consists of, in order; for error messages and policies.
             error_feedback: added to the array first; only for codecs and tensors for which the codec does so.
             description: of the array, such as its data type; a difference between workers is a MismatchError, as for
@@ -229,7 +228,7 @@ class Session(Closing):
         all_reduce = self._make_all_reduce(array, codec, average, name, keep_residual, parts, error_feedback)
         all_reduce.description = description
         self._scheduler.submit(all_reduce)
-        return AllReduceHandle(self._scheduler, all_reduce, np.shape(array))
+        return all_reduce
 
     def _make_all_reduce(
         self,
@@ -240,7 +239,7 @@ class Session(Closing):
         keep_residual: bool = False,
         parts: Sequence[Part] = (),
         error_feedback: torch.Tensor | None = None,
-    ) -> AllReduce:
+    ) -> AllReduce[Any]:
         """Return the next all-reduce of this session."""
         chosen = self.codec if codec is None else self.resolve_codec(codec)
         context = CodecContext(
@@ -265,15 +264,18 @@ class Session(Closing):
                 raise _refuse_error_feedback(chosen)
             self._num_all_reduces += 1
             steps, ready, staging = tensors.make_steps(chosen, tensor, context)
-            return AllReduce(chosen, tensor, context, steps, tensor.numel(), names, ready, staging)
+            return AllReduce(
+                self._scheduler, array.shape, chosen, tensor, context, steps, tensor.numel(), names, ready, staging
+            )
         vector = _flat(np.asarray(array))
         if error_feedback is not None:
             raise _refuse_error_feedback(chosen)
         self._num_all_reduces += 1
-        return AllReduce(chosen, vector, context, chosen.all_reduce(vector, context), vector.size, names)
+        steps = chosen.all_reduce(vector, context)
+        return AllReduce(self._scheduler, np.shape(array), chosen, vector, context, steps, vector.size, names)
 
     def wake(self) -> None:
-        """Interrupt ``AllReduceHandle.wait``, or the next call of it; the only method that any thread may call."""
+        """Interrupt ``AllReduce.wait``, or the next call of it; the only method that any thread may call."""
         self._transport.wake()
 
     def describe(self) -> str:

@@ -150,7 +150,7 @@ class Follower:
 
 
 class SharedResult:
-    """Result that a follower receives from its leader; the part of ``AllReduceHandle`` that a ``State`` uses."""
+    """Result that a follower receives from its leader; the part of ``AllReduce`` that a ``State`` uses."""
 
     def __init__(self, follower: Follower, values: torch.Tensor) -> None:
         self._follower, self._values = follower, values.view(-1)

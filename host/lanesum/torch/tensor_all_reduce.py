@@ -20,7 +20,7 @@ from lanesum.codecs.sparse.rows import RowUnion
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.gpu.staging import Staging, needs_staging, staging_for
 from lanesum.gpu.tensors import adds_error_feedback
-from lanesum.session import AllReduceHandle
+from lanesum.session import AllReduce
 from lanesum.torch.error_feedback import ErrorFeedbackState
 from lanesum.transport.errors import SessionClosedError
 
@@ -117,7 +117,7 @@ class TensorAllReduce:
         self._staging = staging_for(tensor.device) if self.staged else Staging(tensor.device)
         self._computed = self._staging.record_event()
         self._rows: SparseRows | None = None
-        self._handle: AllReduceHandle[torch.Tensor] | None = None
+        self._handle: AllReduce[torch.Tensor] | None = None
         self._result: Result | None = None
         self._shared = False
 

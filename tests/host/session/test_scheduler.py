@@ -16,7 +16,7 @@ from lanesum.codecs.fixed import FixedPoint
 from lanesum.errors import ConfigurationError
 from lanesum.protocol import LaneOp
 from lanesum.server import AggregationServer, ServerJob
-from lanesum.session import AllReduceHandle, ObservedRound, Session
+from lanesum.session import AllReduce, ObservedRound, Session
 from lanesum.session.scheduler import AllReduceScheduler
 from lanesum.transport.errors import AggregationTimeoutError, MismatchError, SessionClosedError
 from lanesum_lab.baselines.thc_paper.codec import PaperTHC
@@ -287,7 +287,7 @@ def test_observer_gets_every_round_once(server: AggregationServer) -> None:
             seen.append(observed)
 
     def work(session: Session) -> list[float]:
-        pending: list[AllReduceHandle] = [session.all_reduce_async(np.full(3000, n, np.float32)) for n in range(4)]
+        pending: list[AllReduce] = [session.all_reduce_async(np.full(3000, n, np.float32)) for n in range(4)]
         order = list(range(4))
         random.Random(session.ticket.worker).shuffle(order)
         for number in order:

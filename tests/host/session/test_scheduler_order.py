@@ -91,7 +91,9 @@ class Job:
         context = CodecContext(
             workers=1, worker=0, tensor=tensor, round=self._numbers["all"], complete=True, in_pieces=True
         )
-        all_reduce = AllReduce(self.codec, x, context, self.codec.all_reduce(x, context), x.size, (tensor,))
+        all_reduce = AllReduce(
+            self.scheduler, x.shape, self.codec, x, context, self.codec.all_reduce(x, context), x.size, (tensor,)
+        )
         self.scheduler.submit(all_reduce)
         return all_reduce
 
@@ -127,7 +129,7 @@ def test_next_starts_once_sketch_has_scale_and_index() -> None:
     job.arrive(0)
     assert job.ops() == GROUP
     job.arrive(1)  # all keys can be read, so no further round follows
-    assert job.ops() == GROUP * 2 and not a.done
+    assert job.ops() == GROUP * 2 and not a.ended
     for number in (3, 4, 5, 2):
         job.arrive(number)
     assert a.result is not None and b.result is not None
@@ -154,7 +156,7 @@ def test_next_starts_once_union_has_sent_values() -> None:
     assert job.ops() == GROUP[:2]
     job.arrive(0)
     job.arrive(1)
-    assert job.ops() == [*GROUP, *GROUP[:2]] and not a.done
+    assert job.ops() == [*GROUP, *GROUP[:2]] and not a.ended
     for number in (3, 4, 2, 5):
         job.arrive(number)
     assert a.result is not None and (a.result.values == some(1)).all()
@@ -168,7 +170,7 @@ def test_same_tensor_starts_after_its_earlier_sum() -> None:
         job.arrive(number)
     assert job.ops() == GROUP and not again.begun
     job.arrive(2)
-    assert a.done and job.ops() == GROUP * 2
+    assert a.ended and job.ops() == GROUP * 2
 
 
 def test_next_starts_after_all_codecs_of_policy() -> None:
