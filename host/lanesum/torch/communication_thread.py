@@ -13,7 +13,7 @@ import queue
 import threading
 import weakref
 from collections.abc import Callable
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 
 class InFlight(Protocol):
@@ -52,12 +52,20 @@ class CommunicationThread:
         name: name of the thread.
         interrupt: ends a wait of a task soon; must not refer to this object.
         wake: interrupts ``InFlight.wait``, or the next call of it.
+        in_flight: what the tasks have begun; the thread appends it, and removes it before ``InFlight.complete``.
     """
 
-    def __init__(self, name: str, interrupt: Callable[[], object], wake: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        name: str,
+        interrupt: Callable[[], object],
+        wake: Callable[[], object],
+        in_flight: collections.deque[Any],
+    ) -> None:
         self._name = name
         self._interrupt = interrupt
         self._wake = wake
+        self._in_flight = in_flight
         # Unbounded: DDP submits at most the buckets of one backward pass, and then waits for them.
         self._tasks: _Tasks = queue.SimpleQueue()
         self._delayed: _DelayedTasks | None = None
@@ -73,8 +81,9 @@ class CommunicationThread:
             after: waits until the task may begin; called in another thread; must not raise.
         """
         if self._thread is None:
-            # The thread refers to the queue alone: a reference to this object would keep it alive forever.
-            self._thread = threading.Thread(target=_work, args=(self._tasks,), name=self._name, daemon=True)
+            # The thread refers to the queues alone: a reference to this object would keep it alive forever.
+            queues = (self._tasks, self._in_flight)
+            self._thread = threading.Thread(target=_work, args=queues, name=self._name, daemon=True)
             self._finalizer = weakref.finalize(self, _stop, self._tasks, self._thread, self._interrupt, self._wake)
             self._thread.start()
         if after is not None and self._delayed is None:
@@ -110,8 +119,7 @@ def _wait_for_each(delayed: _DelayedTasks, tasks: _Tasks, wake: Callable[[], obj
         del item, after, task
 
 
-def _work(tasks: _Tasks) -> None:
-    in_flight: collections.deque[InFlight] = collections.deque()
+def _work(tasks: _Tasks, in_flight: collections.deque[Any]) -> None:
     while True:
         # The thread begins another task only where it does not have to wait for one.
         while in_flight and (len(in_flight) >= MAX_IN_FLIGHT or tasks.empty()):

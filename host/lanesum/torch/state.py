@@ -5,11 +5,8 @@
 from __future__ import annotations
 
 import atexit
-import collections
 import concurrent.futures
 import contextlib
-import functools
-import os
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -18,26 +15,22 @@ from typing import Any, cast
 import torch
 import torch.distributed as dist
 
-from lanesum import environment
 from lanesum._internal.closing import Closing
 from lanesum.codecs.base import Codec, Part
-from lanesum.codecs.registry import DEFAULT_CODEC, CodecSpec
+from lanesum.codecs.registry import CodecSpec
 from lanesum.errors import ConfigurationError
-from lanesum.joining import DEFAULT_WAIT_S, join, wait_for_others
-from lanesum.keep_alive import KeepAlive
 from lanesum.launch.run_folder import RunFolder
-from lanesum.session import Session, SessionOptions
+from lanesum.session import Session
 from lanesum.torch import checkpoint
-from lanesum.torch.admission import admitted_job, release
 from lanesum.torch.communication_thread import CommunicationThread
 from lanesum.torch.copied_state import CopiedState
 from lanesum.torch.error_feedback import ErrorFeedbackState
-from lanesum.torch.hierarchy import Follower, HostGroup
+from lanesum.torch.hierarchy import HostGroup
+from lanesum.torch.membership import join_job
 from lanesum.torch.parameters import NUMBERED, parameter_names
-from lanesum.torch.path_choice import PathChoice, may_step_aside
+from lanesum.torch.path_choice import PathChoice
 from lanesum.torch.stats import HookStats, open_range, warn_unused
-from lanesum.torch.tensor_all_reduce import TensorAllReduce, check_tensor, closed_error, refusal
-from lanesum.transport import JobTicket
+from lanesum.torch.tensor_all_reduce import TensorAllReduce, TensorCommunication, check_tensor, closed_error, refusal
 
 _WRITE_S = 1.0
 
@@ -61,7 +54,6 @@ class State(Closing):
             steps shorter; see :mod:`lanesum.torch.path_choice`.
 
     Attributes:
-        error: the exception of the first bucket that failed, or None.
         closed: ``close`` was called; the process group can join a job again.
         error_feedback: the residuals, or None where error feedback is off.
 
@@ -86,7 +78,6 @@ class State(Closing):
         self._choice = None if alternative is None else PathChoice(alternative)
         self._after_leave: Callable[[], None] | None = None
         self.codec: Codec = session.codec if codec is None else session.resolve_codec(codec)
-        self.error: Exception | None = None
         self.closed = False
         own = self.codec.traits.keeps_error_feedback
         if own and error_feedback is not None:
@@ -100,16 +91,14 @@ class State(Closing):
         # Tensors hash by identity: a parameter is the same key after DDP has rebuilt its buckets.
         self._names: dict[torch.Tensor, str] = {} if model is None else parameter_names(model)
         session.phases.open_range = open_range
-        self._skipped: str | None = None
-        self._thread = CommunicationThread(
-            f"lanesum-job-{session.ticket.job}-worker-{session.ticket.worker}", session.close, session.wake
-        )
-        self._in_flight: collections.deque[TensorAllReduce] = collections.deque()  # of the communication thread alone
-        self._busy_since = self._busy_s = self._written_at = 0.0
+        self._communication = TensorCommunication(session, host)
+        name = f"lanesum-job-{session.ticket.job}-worker-{session.ticket.worker}"
+        self._thread = CommunicationThread(name, session.close, session.wake, self._communication.in_flight)
+        self._written_at = 0.0
         self._run_folder = RunFolder.of_environment() if host is None or host.leads else None
         if self._run_folder is not None:
             atexit.register(lambda kept: None if (state := kept()) is None else state._write_stats(), weakref.ref(self))
-        self._num_steps = self._num_buckets = self._num_elements = self._num_calls = 0
+        self._num_steps = self._num_calls = 0
         # Also at the end of a process that does not close the state.
         self._warn_unused = weakref.finalize(self, warn_unused, session.ticket.worker, session.ticket.job)
         if host is not None and not host.leads:
@@ -117,31 +106,19 @@ class State(Closing):
 
     @classmethod
     def join(
-        cls,
-        *,
-        controller: str | None = None,
-        job: str | None = None,
-        worker: int | None = None,
-        admit: bool | None = None,
-        codec: CodecSpec | Codec | None = None,
-        error_feedback: bool | None = None,
-        model: torch.nn.Module | None = None,
-        wait_s: float = DEFAULT_WAIT_S,
-        take_over: bool = False,
-        group: dist.ProcessGroup | None = None,
-        hierarchical: bool = False,
-        local_group: dist.ProcessGroup | None = None,
-        step_aside: bool | None = None,
-        **options: Any,
+        cls, *, error_feedback: bool | None = None, model: torch.nn.Module | None = None, **arguments: Any
     ) -> State:
         """Join a job, wait for its other workers, and return a state for it.
+
+        ``error_feedback`` and ``model`` are those of the constructor, ``arguments`` those of
+        :func:`lanesum.torch.membership.join_job`. Its ``options`` are fields of
+        :class:`lanesum.session.SessionOptions`, such as ``deadline_s``.
 
         ``controller``, ``job``, ``worker`` and ``take_over`` are those of :func:`lanesum.join`. Where they are
         None, it reads the environment: LANESUM_CONTROLLER, LANESUM_JOB, RANK, or LANESUM_TICKET. If no job is named,
         one is admitted for the ranks of the process group; ``admit`` and its exceptions are those of
         :func:`lanesum.torch.admission.admitted_job`. A ``codec`` that is None is that of the job, else LANESUM_CODEC,
-        else ``thc``. ``error_feedback`` and ``model`` are arguments of the constructor. ``options`` are fields of
-        :class:`lanesum.session.SessionOptions`.
+        else ``thc``.
 
         The process group of the ranks is the ``alternative``, as :func:`lanesum.torch.path_choice.may_step_aside` says
         for ``step_aside``; not with an observer, ``hierarchical`` or ``non_finite="raise"``. All ranks must agree.
@@ -157,48 +134,14 @@ class State(Closing):
                 :func:`lanesum.wait_for_others`: a worker has not joined within ``wait_s`` seconds, or uses another
                 codec, or another version of lanesum or PyTorch. An error on one rank is raised on all of them.
         """
-        settings = SessionOptions(**options)
-        by_host = hierarchical or local_group is not None
-        host = HostGroup(local_group, wait_s, max(settings.busy_s, settings.deadline_s)) if by_host else None
-        if host is not None and not host.leads:
-            host.wait_for_leader()
-            return cls._remembered(cls(cast(Session, Follower(host)), host=host), None)
-        with contextlib.nullcontext() if host is None else host.leading() as leaders:
-            group = group if host is None else leaders
-            job = admitted_job(controller, job, codec, admit=admit, group=group, wait_s=wait_s)
-            ranked = worker is None
-            worker = dist.get_rank(group) if ranked and group is not None else worker
-            ticket = join(controller=controller, job=job, worker=worker, take_over=take_over)
-            opened: KeepAlive | Session | None = KeepAlive.of(ticket)
-            try:
-                of_ranks = getattr(model, "process_group", None) if group is None else group
-                if ranked:
-                    _check_group(ticket, of_ranks)
-                opened = session = Session(
-                    ticket,
-                    codec=codec or ticket.codec or os.environ.get(environment.CODEC) or DEFAULT_CODEC,
-                    options=settings,
-                )
-                watched = settings.observer is not None or settings.non_finite != "mean"
-                other = _alternative(session, of_ranks, step_aside) if ranked and host is None and not watched else None
-                if ticket.controller:
-                    described, facts = session.describe(), {"torch": str(torch.__version__)}
-                    facts["step_aside"] = str(other is not None)
-                    wait_for_others(ticket, ticket.controller, description=described, facts=facts, timeout_s=wait_s)
-                state = cls(session, error_feedback=error_feedback, model=model, host=host, alternative=other)
-            except BaseException as error:
-                if opened is not None:
-                    opened.report_failure(error)
-                    opened.close()
-                raise
-            if ticket.controller and job is not None:
-                state._after_leave = functools.partial(release, ticket.controller, job)
-        return cls._remembered(state, None if host is not None else group)
-
-    @staticmethod
-    def _remembered(state: State, group: dist.ProcessGroup | None) -> State:
+        with join_job(model=model, **arguments) as membership:
+            host, alternative = membership.host, membership.alternative
+            state = cls(
+                membership.session, error_feedback=error_feedback, model=model, host=host, alternative=alternative
+            )
+        state._after_leave = membership.after_leave
         if dist.is_initialized():
-            _joined[cast(dist.ProcessGroup, dist.group.WORLD) if group is None else group] = state
+            _joined[membership.group or cast(dist.ProcessGroup, dist.group.WORLD)] = state
         return state
 
     @staticmethod
@@ -212,20 +155,25 @@ class State(Closing):
         return CopiedState, ()
 
     @property
+    def error(self) -> Exception | None:
+        """The exception of the first bucket that failed, or None."""
+        return self._communication.error
+
+    @property
     def stats(self) -> HookStats:
         """Counts so far; complete when no backward is running."""
-        session, phases = self.session, self.session.phases
-        seconds = (self._busy_s, phases.encode.seconds, phases.network.seconds, phases.decode.seconds)
+        session, phases, counted = self.session, self.session.phases, self._communication
+        seconds = (counted.busy_s, phases.encode.seconds, phases.network.seconds, phases.decode.seconds)
         chosen, group_steps = ("", 0) if self._choice is None else (self._choice.summary, self._choice.group_steps)
-        return HookStats(self._num_buckets, self._num_elements, *seconds, session.stats, group_steps, chosen)
+        return HookStats(counted.buckets, counted.elements, *seconds, session.stats, group_steps, chosen)
 
     def submit(self, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
         """Start averaging ``bucket``; see :func:`lanesum.torch.hook`."""
         self.session.phases.step = self._num_steps
         self._num_steps += bucket.is_last()
+        self._write_now_and_then()
         if self._choice is not None and self.error is None and self._choice.is_of_group(bucket):
             self._warn_unused.detach()
-            self._write_now_and_then()
             if self.error_feedback is not None:
                 self.error_feedback.flush_to(bucket.buffer(), self._parts(bucket.parameters()))
             return self._choice.all_reduce(bucket)
@@ -278,7 +226,9 @@ class State(Closing):
         if feedback is not None:
             feedback.check_sizes(parts)
         chosen = self.codec if codec is None else self.session.resolve_codec(codec)
-        one = TensorAllReduce(self, tensor, future, chosen, average, name, parts, feedback, self._num_calls)
+        one = TensorAllReduce(
+            self._communication, tensor, future, chosen, average, name, parts, feedback, self._num_calls
+        )
         # This thread must not wait for a device that still computes the gradient.
         self._thread.submit(one.begin, after=one.wait_for_gradient if one.staged else None)
 
@@ -307,7 +257,7 @@ class State(Closing):
         A policy can skip gradients that are not finite, on all ranks alike. The mean of such a bucket is zero: skip the
         optimizer's step. Call this after every ``backward()``.
         """
-        skipped, self._skipped = self._skipped, None
+        skipped, self._communication.skipped = self._communication.skipped, None
         return skipped
 
     def state_dict(self) -> dict[str, Any]:
@@ -361,20 +311,11 @@ class State(Closing):
         self.closed = True
         if self.error is None:
             self._warn_unused()
-            self.error = closed_error()
+            self._communication.error = closed_error()
         self.session.close()
         self._thread.stop()
         self._write_stats()
         self._run_folder = None  # a later state of this worker has the file
-
-    def count(self, elements: int) -> None:
-        """Count a completed tensor; called by the communication thread."""
-        self._num_buckets += 1
-        self._num_elements += elements
-        now = time.perf_counter()
-        self._busy_s += now - self._busy_since
-        self._busy_since = now
-        self._write_now_and_then()
 
     def _write_now_and_then(self) -> None:
         now = time.perf_counter()
@@ -393,30 +334,6 @@ class State(Closing):
         if error is not None:
             self.session.report_failure(error)
         self.close()
-
-
-def _check_group(ticket: JobTicket, group: dist.ProcessGroup | None) -> None:
-    """Raise ConfigurationError if ``group``, or the default process group, is not that of the job."""
-    if not dist.is_initialized():
-        return
-    size, rank = dist.get_world_size(group), dist.get_rank(group)
-    if (size, rank) != (ticket.workers, ticket.worker):
-        raise ConfigurationError(
-            f"Rank {rank} of a process group of {size} has joined job {ticket.job} as worker {ticket.worker} of "
-            f"{ticket.workers}.",
-            "Start as many ranks as the job has workers, or admit the job for as many workers as there are ranks; rank "
-            "n is worker n unless worker is given.",
-        )
-
-
-def _alternative(
-    session: Session, group: dist.ProcessGroup | None, step_aside: bool | None
-) -> dist.ProcessGroup | None:
-    """Return the process group of the ranks, if it may average steps."""
-    if not dist.is_initialized():
-        return None
-    group = cast(dist.ProcessGroup, dist.group.WORLD) if group is None else group
-    return group if may_step_aside(session.ticket, session.codec, group, step_aside) else None
 
 
 def raise_after_backward(check: Callable[[], None]) -> None:

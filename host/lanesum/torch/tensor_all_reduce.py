@@ -1,16 +1,18 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""All-reduce of one tensor in the communication thread of a ``State``."""
+"""All-reduce of one tensor in the communication thread."""
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import copy
 import math
 import threading
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 import torch
@@ -20,12 +22,10 @@ from lanesum.codecs.sparse.rows import RowUnion
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.gpu.staging import Staging, needs_staging, staging_for
 from lanesum.gpu.tensors import adds_error_feedback
-from lanesum.session import AllReduce
+from lanesum.session import AllReduce, Session
 from lanesum.torch.error_feedback import ErrorFeedbackState
+from lanesum.torch.hierarchy import HostGroup
 from lanesum.transport.errors import SessionClosedError
-
-if TYPE_CHECKING:
-    from lanesum.torch.state import State
 
 
 def check_tensor(tensor: torch.Tensor, name: str) -> None:
@@ -79,6 +79,41 @@ def refusal(name: str, error: Exception, *, closed: bool) -> Exception:
     return refused
 
 
+@dataclass(slots=True, eq=False)
+class TensorCommunication:
+    """State that the all-reduces of tensors share. The communication thread alone changes it, before ``close``.
+
+    Attributes:
+        session: carries the all-reduces.
+        host: ranks of this host that share the session of their leader.
+        in_flight: all-reduces begun and not completed, in their order.
+        error: the exception of the first that failed.
+        skipped: parameter for which a policy skipped a tensor.
+        buckets: number of completed all-reduces.
+        elements: number of elements in them.
+        busy_s: seconds in which at least one was in flight.
+        busy_since: time of the last completion, or of the first begin after it.
+    """
+
+    session: Session
+    host: HostGroup | None
+    in_flight: collections.deque[TensorAllReduce] = field(default_factory=collections.deque)
+    error: Exception | None = None
+    skipped: str | None = None
+    buckets: int = 0
+    elements: int = 0
+    busy_s: float = 0.0
+    busy_since: float = 0.0
+
+    def count(self, elements: int) -> None:
+        """Count a completed all-reduce."""
+        self.buckets += 1
+        self.elements += elements
+        now = time.perf_counter()
+        self.busy_s += now - self.busy_since
+        self.busy_since = now
+
+
 class TensorAllReduce:
     """All-reduce of a tensor: begun in the communication thread, then completed in any case.
 
@@ -92,7 +127,7 @@ class TensorAllReduce:
 
     def __init__(
         self,
-        state: State,
+        communication: TensorCommunication,
         tensor: torch.Tensor,
         future: torch.futures.Future[torch.Tensor],
         codec: Codec,
@@ -104,7 +139,7 @@ class TensorAllReduce:
     ) -> None:
         self.done = threading.Event()
         self.staged = needs_staging(tensor.device)
-        self._state = state
+        self._communication = communication
         self._tensor = tensor
         self._future = future
         self._codec = codec
@@ -117,7 +152,7 @@ class TensorAllReduce:
         self._staging = staging_for(tensor.device) if self.staged else Staging(tensor.device)
         self._computed = self._staging.record_event()
         self._rows: SparseRows | None = None
-        self._handle: AllReduce[torch.Tensor] | None = None
+        self._all_reduce: AllReduce[torch.Tensor] | None = None
         self._result: Result | None = None
         self._shared = False
 
@@ -129,16 +164,16 @@ class TensorAllReduce:
 
     def begin(self) -> TensorAllReduce | None:
         """Submit the all-reduce; return None if that failed."""
-        state = self._state
-        if not state._in_flight:
-            state._busy_since = time.perf_counter()
+        communication = self._communication
+        if not communication.in_flight:
+            communication.busy_since = time.perf_counter()
         try:
-            if state.error is not None:
-                raise state.error
+            if communication.error is not None:
+                raise communication.error
             if self._feedback is not None:
                 # Buckets of one backward pass have no parameter in common, but other callers' buckets may.
                 keys = {part.key for part in self._parts}
-                for other in state._in_flight:
+                for other in communication.in_flight:
                     if not keys.isdisjoint(part.key for part in other._parts):
                         other._take_result()
             with self._staging.stream():
@@ -146,7 +181,6 @@ class TensorAllReduce:
         except Exception as error:
             self._fail(error)
             return None
-        state._in_flight.append(self)
         return self
 
     def _submit(self) -> None:
@@ -155,15 +189,15 @@ class TensorAllReduce:
         # The tensor is not used before the future is complete, so a float32 one is not copied.
         vector, added = self._tensor.detach().resolve_neg().to(torch.float32), None
         if vector.is_sparse:
-            self._rows = SparseRows(vector, self._state.session.ticket.workers)
+            self._rows = SparseRows(vector, self._communication.session.ticket.workers)
             vector, codec = self._rows.values, self._rows.codec
-        elif self._state.host is not None:
-            vector = self._state.host.reduce(vector, self._average)
+        elif self._communication.host is not None:
+            vector = self._communication.host.reduce(vector, self._average)
         if feedback is not None and adds_error_feedback(codec, vector):
             added = feedback.gather(vector, self._parts)
         elif feedback is not None:
             vector = feedback.add_to(vector, self._parts)
-        self._handle = self._state.session.all_reduce_async(
+        self._all_reduce = self._communication.session.all_reduce_async(
             vector,
             codec=codec,
             average=self._average,
@@ -176,13 +210,11 @@ class TensorAllReduce:
 
     def wait(self) -> bool:
         """Wait for the all-reduce; return False if ``Session.wake`` interrupted the wait."""
-        assert self._handle is not None
-        return self._handle.wait()
+        assert self._all_reduce is not None
+        return self._all_reduce.wait()
 
     def complete(self) -> None:
         """Complete the future with the result or an exception."""
-        state = self._state
-        assert state._in_flight.popleft() is self
         try:
             # The future records the current stream when it completes, and DDP's stream waits for that one.
             with self._staging.stream():
@@ -190,7 +222,7 @@ class TensorAllReduce:
                 self._share(cast(torch.Tensor, result.values), result.skipped)
                 summed = self._summed(result)
                 # Counted before the future is complete, so that its caller finds the tensor in the counts.
-                state.count(self._tensor.numel() if self._rows is None else self._rows.values.numel())
+                self._communication.count(self._tensor.numel() if self._rows is None else self._rows.values.numel())
                 self._future.set_result(summed)
         except Exception as error:
             self._fail(error)
@@ -200,11 +232,11 @@ class TensorAllReduce:
     def _take_result(self) -> Result:
         """Return the result, and store its residual as error feedback, once."""
         if self._result is None:
-            assert self._handle is not None
+            assert self._all_reduce is not None
             with self._staging.stream():
-                self._result = self._handle.codec_result()
+                self._result = self._all_reduce.codec_result()
             residual = self._result.residual
-            self._state._skipped = self._result.skipped or self._state._skipped
+            self._communication.skipped = self._result.skipped or self._communication.skipped
             # Without a sum, the next step gets the residuals of the last one.
             if self._feedback is not None and not self._result.not_finite:
                 assert residual is not None
@@ -213,9 +245,10 @@ class TensorAllReduce:
 
     def _share(self, values: torch.Tensor, note: Exception | str | None) -> None:
         """Pass a result or an error on to the other ranks of the host, where this rank leads one; once."""
-        if self._state.host is not None and self._state.host.leads and not self._shared:
+        host = self._communication.host
+        if host is not None and host.leads and not self._shared:
             self._shared = True
-            self._state.host.share(values, note)
+            host.share(values, note)
 
     def _summed(self, result: Result) -> torch.Tensor:
         values = cast(torch.Tensor, result.values)
@@ -227,16 +260,17 @@ class TensorAllReduce:
 
     def _fail(self, error: Exception) -> None:
         # The first failure is the cause. Later ones, and those after close(), follow from it.
-        if self._state.error is None:
-            self._state.error = error
-            self._state.session.report_failure(error)
+        communication = self._communication
+        if communication.error is None:
+            communication.error = error
+            communication.session.report_failure(error)
         try:
             # PyTorch annotates the parameter as a result.
-            self._future.set_exception(self._state.error)  # type: ignore[arg-type]
+            self._future.set_exception(communication.error)  # type: ignore[arg-type]
         finally:
             self.done.set()
         with contextlib.suppress(Exception):  # the other ranks may be gone
-            self._share(torch.zeros(self._tensor.numel(), device=self._tensor.device), self._state.error)
+            self._share(torch.zeros(self._tensor.numel(), device=self._tensor.device), communication.error)
 
 
 def write(values: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:

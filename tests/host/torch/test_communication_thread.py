@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import collections
 import threading
 
 from lanesum.torch.communication_thread import MAX_IN_FLIGHT, CommunicationThread
@@ -37,7 +38,7 @@ class FakeTask:
 def test_tasks_in_flight_complete_in_order_of_submission() -> None:
     seen: list[tuple[str, int]] = []
     woken, alone = threading.Event(), threading.Event()
-    thread = CommunicationThread("lanesum-test", woken.set, woken.set)
+    thread = CommunicationThread("lanesum-test", woken.set, woken.set, collections.deque())
     tasks = [FakeTask(number, seen, woken) for number in range(MAX_IN_FLIGHT + 1)]
     for task in tasks:
         thread.submit(task.begin)

@@ -1,0 +1,127 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Membership of a rank in a job: joins the job for the hook, and opens its session."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+import torch
+import torch.distributed as dist
+
+from lanesum import environment
+from lanesum.codecs.base import Codec
+from lanesum.codecs.registry import DEFAULT_CODEC, CodecSpec
+from lanesum.errors import ConfigurationError
+from lanesum.joining import DEFAULT_WAIT_S, join, wait_for_others
+from lanesum.keep_alive import KeepAlive
+from lanesum.session import Session, SessionOptions
+from lanesum.torch.admission import admitted_job, release
+from lanesum.torch.hierarchy import Follower, HostGroup
+from lanesum.torch.path_choice import may_step_aside
+from lanesum.transport import JobTicket
+
+
+@dataclass(frozen=True, slots=True)
+class JobMembership:
+    """Membership of a rank in a job.
+
+    Attributes:
+        session: opened; of a rank that does not lead its host, the ``Follower`` in its place.
+        group: process group of the ranks; None for the default one.
+        host: ranks of this host that share the session of their leader.
+        alternative: process group that may average steps instead of lanesum.
+        after_leave: to be called once all workers have left.
+    """
+
+    session: Session
+    group: dist.ProcessGroup | None = None
+    host: HostGroup | None = None
+    alternative: dist.ProcessGroup | None = None
+    after_leave: Callable[[], None] | None = None
+
+
+@contextlib.contextmanager
+def join_job(
+    *,
+    controller: str | None = None,
+    job: str | None = None,
+    worker: int | None = None,
+    admit: bool | None = None,
+    codec: CodecSpec | Codec | None = None,
+    model: torch.nn.Module | None = None,
+    wait_s: float = DEFAULT_WAIT_S,
+    take_over: bool = False,
+    group: dist.ProcessGroup | None = None,
+    hierarchical: bool = False,
+    local_group: dist.ProcessGroup | None = None,
+    step_aside: bool | None = None,
+    **options: Any,
+) -> Iterator[JobMembership]:
+    """Join a job, wait for its other workers, and yield the membership.
+
+    An exception in the context is reported to the other workers, and ends the membership. Arguments and exceptions:
+    see :meth:`lanesum.torch.State.join`.
+    """
+    settings = SessionOptions(**options)
+    by_host = hierarchical or local_group is not None
+    host = HostGroup(local_group, wait_s, max(settings.busy_s, settings.deadline_s)) if by_host else None
+    if host is not None and not host.leads:
+        host.wait_for_leader()
+        yield JobMembership(cast(Session, Follower(host)), host=host)
+        return
+    with contextlib.nullcontext() if host is None else host.leading() as leaders:
+        group = group if host is None else leaders
+        job = admitted_job(controller, job, codec, admit=admit, group=group, wait_s=wait_s)
+        ranked = worker is None
+        worker = dist.get_rank(group) if ranked and group is not None else worker
+        ticket = join(controller=controller, job=job, worker=worker, take_over=take_over)
+        opened: KeepAlive | Session | None = KeepAlive.of(ticket)
+        try:
+            of_ranks = getattr(model, "process_group", None) if group is None else group
+            if ranked:
+                _check_group(ticket, of_ranks)
+            name = codec or ticket.codec or os.environ.get(environment.CODEC) or DEFAULT_CODEC
+            opened = session = Session(ticket, codec=name, options=settings)
+            watched = settings.observer is not None or settings.non_finite != "mean"
+            other = _alternative(session, of_ranks, step_aside) if ranked and host is None and not watched else None
+            if ticket.controller:
+                described, facts = session.describe(), {"torch": str(torch.__version__)}
+                facts["step_aside"] = str(other is not None)
+                wait_for_others(ticket, ticket.controller, description=described, facts=facts, timeout_s=wait_s)
+            after_leave = functools.partial(release, ticket.controller, job) if ticket.controller and job else None
+            yield JobMembership(session, None if host is not None else group, host, other, after_leave)
+        except BaseException as error:
+            if opened is not None:
+                opened.report_failure(error)
+                opened.close()
+            raise
+
+
+def _check_group(ticket: JobTicket, group: dist.ProcessGroup | None) -> None:
+    """Raise ConfigurationError if ``group``, or the default process group, is not that of the job."""
+    if not dist.is_initialized():
+        return
+    size, rank = dist.get_world_size(group), dist.get_rank(group)
+    if (size, rank) != (ticket.workers, ticket.worker):
+        raise ConfigurationError(
+            f"Rank {rank} of a process group of {size} has joined job {ticket.job} as worker {ticket.worker} of "
+            f"{ticket.workers}.",
+            "Start as many ranks as the job has workers, or admit the job for as many workers as there are ranks; rank "
+            "n is worker n unless worker is given.",
+        )
+
+
+def _alternative(
+    session: Session, group: dist.ProcessGroup | None, step_aside: bool | None
+) -> dist.ProcessGroup | None:
+    """Return the process group of the ranks, if it may average steps."""
+    if not dist.is_initialized():
+        return None
+    group = cast(dist.ProcessGroup, dist.group.WORLD) if group is None else group
+    return group if may_step_aside(session.ticket, session.codec, group, step_aside) else None
