@@ -351,7 +351,7 @@ TNA = (
         f"{_SWITCH}/tna/body.py",
         ("names of an action outlive it", "        self.scope = outer\n", ""),
         ("fields that are exchanged become equal", "if isinstance(value.expr, ir.Const | ir.Param):", "if True:"),
-        ("an else runs after its if", "            jump += 1\n", ""),
+        ("an else never runs", "            jump += 1\n", ""),
         (
             "a whole header is assigned without its validity",
             '            self.emit("add_header", ir.HeaderRef(target.name))\n',

@@ -1,17 +1,20 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Statements and expressions that are refused by name."""
+"""Effects of statements in actions; statements and expressions that are refused by name."""
 
 from __future__ import annotations
 
 import pytest
 
 from lanesum_switch.api import UnsupportedProgramError
-from lanesum_switch.tna.load import load_text
+from lanesum_switch.tna import load
 
-from .conftest import printed
+from .conftest import load_text, printed
+from .test_externs import BYPASS, HASH, Command
 
 _STATEMENT = "hdr.bridge.tag = 8w1;"
+_ACTION = "hdr.command.crc16 = crc16_0.get<tuple<bit<32>, bit<8>>>({ hdr.command.value, hdr.command.small });"
+_BYPASSING = "hdr.command.value[31:24] = md.range;"
 _AHEAD = "md.ahead = (packet.lookahead<option_t>()).value;"
 
 
@@ -20,7 +23,7 @@ def refusal(old: str, new: str) -> str:
     text = printed("externs")
     assert text.count(old) == 1
     with pytest.raises(UnsupportedProgramError) as caught:
-        load_text(text.replace(old, new).encode())
+        load.load_text(text.replace(old, new).encode())
     return caught.value.what
 
 
@@ -70,3 +73,41 @@ def test_unsupported_statement_is_refused(statement: str, message: str) -> None:
 )
 def test_unsupported_text_is_refused(old: str, new: str, message: str) -> None:
     assert refusal(old, new).startswith(f"Unsupported: {message}")
+
+
+def processed(command: Command, *changes: tuple[str, str]) -> bytes:
+    """Return the packet that leaves a program with other texts in some places."""
+    text = printed("externs")
+    for old, new in changes:
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    (out,) = load_text(text).process(1, command.pack())
+    return out.frame
+
+
+@pytest.mark.parametrize(("small", "branch"), [(1, 5), (2, 6)])
+def test_if_with_else_runs_one_branch(small: int, branch: int) -> None:
+    statement = "if (hdr.command.small == 8w1) hdr.command.crc16 = 16w5; else hdr.command.crc16 = 16w6;"
+    assert processed(Command(HASH, small=small), (_ACTION, statement))[10:12] == bytes([0, branch])
+
+
+@pytest.mark.parametrize(
+    "value", ["{ hdr.option.value, hdr.option.kind }", "(option_t){kind = hdr.option.value,value = hdr.option.kind}"]
+)
+def test_assigned_fields_are_read_before_any_is_written(value: str) -> None:
+    frame = processed(Command(BYPASS, rest=b"\x40\x07tail"), (_BYPASSING, f"hdr.option = {value};"))
+    assert frame[22:] == b"\x07\x40tail"
+
+
+def test_header_with_assigned_values_becomes_valid() -> None:
+    frame = processed(Command(BYPASS, rest=b"\0tail"), (_BYPASSING, "hdr.option = { 8w1, 8w2 };"))
+    assert frame[22:] == b"\x01\x02\0tail"
+
+
+def test_parameter_hides_a_name_in_its_action_only() -> None:
+    changes = [
+        ("action hash_2() {", "action hash_2(in bit<8> md) {"),
+        (_ACTION, "hdr.command.small = md;"),
+        ("hash_2();", "hash_2(8w7); hdr.command.crc16[7:0] = md.port.tag;"),
+    ]
+    assert processed(Command(HASH, crc16=0x1234), *changes)[1:12:10] == bytes([7, 0])

@@ -161,6 +161,13 @@ def test_meter_gives_the_architectures_colors(load: Load) -> None:
     assert colors == [0, 1, 3, 3]  # GREEN, YELLOW, RED
 
 
+def test_meter_of_bytes_counts_no_packets() -> None:
+    text = printed("externs").replace("MeterType_t.PACKETS) meter_0", "MeterType_t.BYTES) meter_0")
+    switch = load_text(text, clock=lambda: 0)
+    switch.meters["Ingress.meter"].write(1, MeterRates(1, 1, 1, 1000))
+    assert switch.process(1, Command(METER).pack())[0].frame[1] == 1  # YELLOW: longer than 1 byte
+
+
 def test_random_and_identity(switch: TofinoSwitch) -> None:
     packet = Command(RANDOM, port=0x17, value=0xAAAA_0000).pack()
     values = [int.from_bytes(switch.process(1, packet)[0].frame[4:8], "big") for _ in range(50)]
