@@ -58,6 +58,8 @@ def test_direct_meter_counts_bytes(switch: EmbeddedSwitch) -> None:
     assert ask(switch, 7, 1)[0] == 100
     table.write_meter((Match(1),), 0, MeterRates(cir=1, cburst=16, pir=1, pburst=32))
     assert [ask(switch, 7, 1)[0] for _ in range(3)] == [100, 101, 102]
+    table.write_meter((Match(1),), 0, MeterRates(cir=1, cburst=16, pir=1, pburst=32))
+    assert ask(switch, 7, 1)[0] == 100  # rates that are written begin with full buckets
 
 
 def test_register_bank_wrong_cell_or_value_raises() -> None:

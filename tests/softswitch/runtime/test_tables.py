@@ -16,9 +16,10 @@ from lanesum_switch.api import (
     PermissionDeniedError,
     TableEntry,
     TableFullError,
+    UnsupportedProgramError,
 )
 from lanesum_switch.dataplane import EmbeddedSwitch
-from tests.softswitch.conftest import Clock, Load
+from tests.softswitch.conftest import PROGRAMS, Clock, Load
 from tests.softswitch.queries import SECOND, answer, ask
 
 
@@ -142,4 +143,7 @@ def test_invalid_program_keeps_previous_one(switch: EmbeddedSwitch) -> None:
         switch.load(b"{}")
     with pytest.raises(InvalidArgumentError):
         switch.load(b"not json")
+    refused = (PROGRAMS / "tables.json").read_bytes().replace(b'"usat_cast"', b'"of_later_p4c"')
+    with pytest.raises(UnsupportedProgramError, match="of_later_p4c"):
+        switch.load(refused)
     assert ask(switch, 0, 1, 2)[0] == 3
