@@ -44,7 +44,9 @@ def test_nodes_of_torchrun_variables() -> None:
     found = nodes(PET_NNODES="2", PET_NODE_RANK="1", PET_MASTER_ADDR="a", PET_NPROC_PER_NODE="2")
     assert found.nproc == 2
     assert {"--nnodes=2", "--node-rank=1", "--master-addr=a"} <= set(found.options)
-    assert "--nnodes=3" in nodes("--nnodes", "3", PET_NNODES="2", PET_RDZV_ENDPOINT="a:1").options
+    found = nodes("--nnodes", "3", PET_NNODES="2", PET_RDZV_ENDPOINT="a:1", PET_MASTER_ADDR="b", PET_MASTER_PORT="2")
+    expected = {"--nnodes=3", "--rdzv-endpoint=a:1", "--rdzv-backend=c10d", "--nproc-per-node=1"}
+    assert set(found.options) == expected  # torchrun refuses a master besides a rendezvous
 
 
 def test_nodes_of_slurm_meet_at_first_machine() -> None:

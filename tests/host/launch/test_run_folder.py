@@ -15,7 +15,7 @@ from lanesum.launch.status import StatusLine
 def test_first_failure_is_that_of_the_last_attempt(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     assert folder.first_failure() is None
-    for attempt, ranks in enumerate([(3, 1), (2, 0)]):
+    for attempt, ranks in [(0, (3, 1)), (9, (2, 0)), (10, (1, 2))]:
         folder.begin_attempt(attempt)
         folder.begin_attempt(attempt)
         assert folder.first_failure() is None

@@ -17,6 +17,7 @@ def test_stopped_child_is_terminated_not_killed(tmp_path: Path) -> None:
     with Supervisor(tmp_path) as parts:
         child = parts.start("sleeper", ["sleep", "60"])
         os.kill(child.process.pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, child.process.pid, os.WSTOPPED | os.WNOWAIT)
     assert child.process.returncode == -signal.SIGTERM
 
 

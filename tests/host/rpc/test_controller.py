@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
@@ -35,6 +36,31 @@ def test_call_of_addresses_with_spaces_reaches_each(called: list[str]) -> None:
     assert rpc.leader(addresses) == "10.0.0.8:50551"
     assert rpc.call(addresses, rpc.JOBS, {}) == {}
     assert called == ["10.0.0.8:50551", "10.0.0.9:50551"] and rpc.leader(addresses) == called[1]
+
+
+@pytest.mark.parametrize(("method", "attempts"), [(rpc.ADMIT, 1), (rpc.JOBS, 2)])
+def test_change_without_an_answer_is_not_repeated(
+    monkeypatch: pytest.MonkeyPatch, method: str, attempts: int
+) -> None:
+    """The controller may have carried it out; a question is asked again."""
+    called: list[str] = []
+
+    def call(address: str, *_: Any) -> dict[str, Any]:
+        called.append(address)
+        if len(called) == 1:
+            raise json_grpc.NoAnswerError("No answer.")
+        return {}
+
+    monkeypatch.setattr(json_grpc, "call", call)
+    monkeypatch.setattr(rpc, "_leaders", {})
+    with contextlib.nullcontext() if attempts > 1 else pytest.raises(rpc.UnreachableError):
+        rpc.call("10.0.0.8:50551,10.0.0.9:50551", method, {})
+    assert called == ["10.0.0.8:50551", "10.0.0.9:50551"][:attempts]
+
+
+def test_one_line_of_other_process_is_printable_and_short() -> None:
+    assert rpc.one_line("a \n b\x1b[2Jc\u202ed\x00") == "a b?[2Jc?d?"
+    assert rpc.one_line("é" * 10_000) == "é" * rpc.MAX_TEXT
 
 
 @pytest.mark.parametrize("wrong", ["", "10.0.0.8", ":50551", "10.0.0.8:port"])

@@ -14,12 +14,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import quote
 
 import grpc
 import pytest
 
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.rpc.caller import Caller, Role
+from lanesum.rpc.calls import cut
 from lanesum.rpc.json_grpc import NoAnswerError, NoConnectionError, RefusedCallError, ReplyStream, call, encode
 from lanesum.rpc.limits import Limits
 from lanesum.rpc.serving import JsonService
@@ -363,6 +365,19 @@ def test_message_beyond_the_methods_length_is_refused() -> None:
         assert site.call("Large", length=1, more="x" * 200)
         with pytest.raises(RefusedCallError, match=r"has 2\d\d bytes, and the method takes 100"):
             site.call(text="x" * 200)
+        length = len(encode({"text": ""}))
+        assert site.call(text="x" * (100 - length)) == {"text": "x" * (100 - length)}
+        with pytest.raises(RefusedCallError, match=r"has 101 bytes, and the method takes 100"):
+            site.call(text="x" * (101 - length))
+
+
+def test_long_error_text_keeps_both_ends_within_limits() -> None:
+    for character, size in (("x", 1), ("\u00e9", 6), ("\U0001f600", 12)):  # size: percent-encoded
+        whole = "begin " + character * (6000 // size) + " end"
+        assert cut(whole) == whole
+        text = cut("begin " + character * 10_000 + " end")
+        assert text.startswith("begin ") and text.endswith(" end") and " ... " in text
+        assert len(quote(text)) <= 8 << 10
 
 
 def test_refusals_and_bugs_are_told_apart() -> None:

@@ -33,6 +33,8 @@ TICKET = JobTicket(job=1, tag=2, worker=0, workers=2, slots=8, places=((0, 0), (
         ("places", [[0, 0.5], [1, 0]], "expected racks < 32 and bits < 32"),
         ("places", [[0, 0], ["1", 0]], "expected racks < 32 and bits < 32"),
         ("places", [[0, 0]], r"Job ticket: places = \[\(0, 0\)\]: expected 2 different places, one per worker"),
+        ("places", [[0, 1], [0, 1]], "expected 2 different places, one per worker"),
+        ("servers", [["127.0.0.1", 1], ["127.0.0.1", 1]], "expected 1 to 256 different addresses"),
         ("servers", [["nowhere", 1]], "expected IPv4 addresses and ports"),
         ("servers", [["127.0.0.1", 70000]], "expected IPv4 addresses and ports"),
         ("servers", [["127.0.0.1", "1"]], "expected IPv4 addresses and ports"),

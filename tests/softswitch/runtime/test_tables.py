@@ -143,7 +143,7 @@ def test_invalid_program_keeps_previous_one(switch: EmbeddedSwitch) -> None:
         switch.load(b"{}")
     with pytest.raises(InvalidArgumentError):
         switch.load(b"not json")
-    refused = (PROGRAMS / "tables.json").read_bytes().replace(b'"usat_cast"', b'"of_later_p4c"')
+    refused = (PROGRAMS / "tables.json").read_bytes().replace(b'"crc16"', b'"of_later_p4c"')
     with pytest.raises(UnsupportedProgramError, match="of_later_p4c"):
         switch.load(refused)
     assert ask(switch, 0, 1, 2)[0] == 3
