@@ -234,7 +234,7 @@ STORE = (
         ("events of the quietest party go first", "ORDER BY count(*) DESC", "ORDER BY count(*) ASC"),
         ("ranges of ended jobs stay", 'self._db.execute("DELETE FROM ranges")', "pass"),
         (
-            "the number after the last one is 0",
+            "the last job number is never given",
             '"next_job", number % _MAX_JOB + 1',
             '"next_job", (number + 1) % _MAX_JOB',
         ),

@@ -9,7 +9,7 @@ import pytest
 from lanesum.rpc import controller as rpc
 from lanesum_control.errors import AdmissionError
 from lanesum_control.jobs.liveness import STREAMS_PER_WORKER, Gone, Liveness, Watch
-from lanesum_control.jobs.records import Taken
+from lanesum_control.jobs.records import Job, Taken
 from tests.control_plane.control_fakes import Site, request
 
 KEY = (1, 2, 0)
@@ -32,6 +32,14 @@ def test_stream_brings_back_only_a_lost_worker(kind: str, gone: bool) -> None:
     assert liveness.report(*KEY, Gone(kind, ""))
     liveness.open(stream())
     assert liveness.is_gone(*KEY) is gone
+
+
+def test_first_report_of_worker_is_its_cause() -> None:
+    liveness = Liveness(lambda: 0.0)
+    first = Gone(rpc.FAILED, "RuntimeError: out of memory")
+    assert liveness.report(*KEY, first)
+    assert not liveness.report(*KEY, Gone(rpc.LEFT, "closed its session"))
+    assert liveness.gone(*KEY[:2]) == {KEY[2]: first}
 
 
 def test_watch_without_news_has_no_answer() -> None:
@@ -62,3 +70,20 @@ def test_living_worker_is_not_replaced_before_start(site: Site) -> None:
     site.clock.now += 60.0
     with pytest.raises(AdmissionError, match="was claimed twice"):
         controller.join("a", 0, Taken("other", "there"))
+
+
+def test_sign_of_life_during_expiry_keeps_job(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may arrive between the search for jobs without a lease and the lock of one of them."""
+    controller = site.start()
+    controller.admit(request(lease_s=10.0))
+    site.clock.now += 10.5
+    found = controller.workers.expired
+
+    def expired() -> list[Job]:
+        jobs = list(found())
+        controller.join("a", 0, Taken("one", "here"))
+        return jobs
+
+    monkeypatch.setattr(controller.workers, "expired", expired)
+    controller.expire()
+    assert controller.job("a").tickets

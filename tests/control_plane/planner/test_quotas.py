@@ -4,13 +4,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from lanesum.errors import ConfigurationError
-from lanesum.rpc.caller import Caller, Role
+from lanesum.rpc import caller
+from lanesum.rpc.caller import Caller
 from lanesum_control.controller.controller import Controller, JobRequest
 from lanesum_control.errors import AdmissionError, QuotaError
 from lanesum_control.jobs.records import Taken
@@ -19,11 +21,11 @@ from lanesum_control.planner.placement import Assignment
 from lanesum_control.planner.quotas import SLOTS, AdmissionRate, TenantQuota
 from lanesum_control.switches.switch import P4RuntimeSwitch
 from lanesum_fabric.program.capabilities import GROUPS, JOB_TABLES
-from lanesum_fabric.program.pipelines import bmv2_pipeline
-from lanesum_fabric.program.switch_job import SwitchJob
+from lanesum_fabric.program.pipelines import bmv2_pipeline, tofino_pipeline
+from lanesum_fabric.program.switch_job import HostPort, Member, Role, SwitchJob
 from tests.control_plane.control_fakes import Site, request, what
 
-BLUE, RED = (Caller(name, Role.TENANT) for name in ("blue", "red"))
+BLUE, RED = (Caller(name, caller.Role.TENANT) for name in ("blue", "red"))
 ANY_RATE = TenantQuota(jobs=1000, admissions_per_minute=1000)
 
 
@@ -179,6 +181,14 @@ def test_resize_and_extension_beyond_a_share_change_nothing() -> None:
     assert controller.job("job").request.workers == ("w1", "w2", "w3")
 
 
+def test_quota_of_grown_job_fits_slots_of_its_workers() -> None:
+    """They keep their number of slots until their next incarnation, so more are of no use."""
+    controller, _ = started(slots=100)
+    controller.admit(request("grown", slots=60))
+    controller.resize("grown", 100)
+    assert controller.admit(request("other", slots=40)).left_out == {}
+
+
 def test_resize_of_older_job_spares_guarantee_of_younger() -> None:
     controller, _ = started(slots=100)
     controller.admit(request("older", slots=60))
@@ -301,6 +311,20 @@ def test_needs_are_the_entries_that_a_switch_writes() -> None:
         "member": 1024, "receiver": 1024, "descend": 32, "lookup": 32, GROUPS: 65535,
     }  # fmt: skip
     assert quotas.SLOTS == SLOTS
+
+
+def test_needs_with_pipes_are_the_entries_written() -> None:
+    hosts = [HostPort(port, 0x0A000001 + port, bytes(5) + bytes([number])) for number, port in enumerate((1, 2, 385, 386))]
+    members = [Member(number, (host,), 19539) for number, host in enumerate(hosts[:2])]
+    rack = Member(2, tuple(hosts[2:]), 19539, aggregate=True)
+    job = SwitchJob(5, 7, 0, 10, 1, (*members, rack), ops=(), role=Role.UPPER, combining_pipe=0)
+    names = tofino_pipeline("tofino1-w32").names
+    written = Counter(
+        names.table_name(number).rpartition(".")[2] if (number := entity.table_entry.table_id) else GROUPS
+        for step in P4RuntimeSwitch(None, names, (68,)).job_entities(job)  # type: ignore[arg-type]
+        for entity in step
+    )
+    assert Counter(needs(_assignment(job), looks_up=False)) == written
 
 
 def _assignment(job: SwitchJob) -> Assignment:

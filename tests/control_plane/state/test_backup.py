@@ -176,6 +176,11 @@ def test_restore_of_a_broken_backup_is_refused(state: Path, tmp_path: Path, monk
             controller.admit(request(f"job{number}", slots=1))
     back_up(tmp_path / "first", copy)
     good = copy.read_bytes()
+    with contextlib.closing(sqlite3.connect(copy)) as db:
+        db.execute("UPDATE ranges SET job = 999 WHERE job = 1")
+        db.commit()
+    with pytest.raises(StoreError, match="is broken: an entry of ranges belongs to no job"):
+        restore(copy, state)
     for broken, message in (
         (good[: len(good) // 2], "is broken|Cannot"),
         (good[:4096] + os.urandom(len(good) - 4096), "is broken|Cannot"),

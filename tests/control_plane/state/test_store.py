@@ -188,6 +188,19 @@ def test_new_numbers_with_all_in_use_are_refused(monkeypatch: pytest.MonkeyPatch
         store.new_numbers()
 
 
+def test_new_number_of_job_follows_last_unused_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lanesum_control.state.store._MAX_JOB", 6)
+    with Store(None) as store:
+        controller = Site().start(store=store)
+        controller.admit(request("a"))
+        controller.admit(request("b"))
+        numbers = []
+        for _ in range(6):
+            numbers.append(controller.admit(request("later", slots=1)).number)
+            controller.remove("later")
+    assert numbers == [3, 4, 5, 6, 3, 4]
+
+
 def test_second_controller_is_told(tmp_path: Path) -> None:
     with (
         Store(tmp_path / "state.db"),

@@ -32,6 +32,7 @@ from lanesum_fabric.protobufs import p4runtime_pb2
 from lanesum_fabric.topology import load
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
+from tests.waiting import wait_until
 
 
 @pytest.fixture
@@ -204,6 +205,16 @@ def test_second_controllers(address: str) -> None:
         with pytest.raises(NotPrimaryError, match=r"election id 5 is primary .* this controller has election id 4"):
             SwitchConnection(address, election_id=(0, 4))
     SwitchConnection(address, election_id=(0, 4)).close()  # the first one is gone
+
+
+def test_mastership_lost_meanwhile_is_known_until_resumed(address: str) -> None:
+    with SwitchConnection(address, election_id=(0, 5)) as connection:
+        session = connection._session
+        assert session.is_primary and session.was_primary
+        SwitchConnection(address, election_id=(0, 6)).close()
+        wait_until(lambda: session.is_primary and session.other_primary == (0, 6))
+        assert not session.was_primary
+        assert session.resume() and session.was_primary
 
 
 def test_push_pipeline_with_another_p4info_raises(address: str, tmp_path: Path) -> None:

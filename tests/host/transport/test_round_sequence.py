@@ -345,6 +345,16 @@ def test_gone_result_raises_only_where_it_is_missing() -> None:
     assert rounds.due(LATER) == []
 
 
+def test_gone_answer_without_quorum_is_ignored() -> None:
+    """No aggregation point sends it to such a job: an attacker does, to end the session."""
+    to = ticket(0, 3)
+    rounds, round_ = begin(to, 2)
+    rounds.receive(answer(to, Kind.PENDING, flags=Flag.GONE), LATER)
+    assert rounds.stats.pending_replies == 1
+    assert rounds.receive(answer(to, workers=0b111), LATER)
+    rounds.finish(round_)
+
+
 def test_conflict_names_worker_and_both_sizes() -> None:
     to = ticket(0, 3)
     rounds, _ = begin(to, 4)
