@@ -181,7 +181,7 @@ def test_resize_and_extension_beyond_a_share_change_nothing() -> None:
     assert controller.job("job").request.workers == ("w1", "w2", "w3")
 
 
-def test_quota_of_grown_job_fits_slots_of_its_workers() -> None:
+def test_quota_of_grown_job_fits_its_slots() -> None:
     """They keep their number of slots until their next incarnation, so more are of no use."""
     controller, _ = started(slots=100)
     controller.admit(request("grown", slots=60))
@@ -314,7 +314,8 @@ def test_needs_are_the_entries_that_a_switch_writes() -> None:
 
 
 def test_needs_with_pipes_are_the_entries_written() -> None:
-    hosts = [HostPort(port, 0x0A000001 + port, bytes(5) + bytes([number])) for number, port in enumerate((1, 2, 385, 386))]
+    ports = (1, 2, 385, 386)
+    hosts = [HostPort(port, 0x0A000001 + port, bytes(5) + bytes([number])) for number, port in enumerate(ports)]
     members = [Member(number, (host,), 19539) for number, host in enumerate(hosts[:2])]
     rack = Member(2, tuple(hosts[2:]), 19539, aggregate=True)
     job = SwitchJob(5, 7, 0, 10, 1, (*members, rack), ops=(), role=Role.UPPER, combining_pipe=0)
@@ -324,7 +325,7 @@ def test_needs_with_pipes_are_the_entries_written() -> None:
         for step in P4RuntimeSwitch(None, names, (68,)).job_entities(job)  # type: ignore[arg-type]
         for entity in step
     )
-    assert Counter(needs(_assignment(job), looks_up=False)) == written
+    assert Counter(_assignment(job).needs(looks_up=False)) == written
 
 
 def _assignment(job: SwitchJob) -> Assignment:

@@ -29,7 +29,7 @@ def test_service_whose_output_fails_serves_on(broken: str, monkeypatch: pytest.M
     else:
         reading, number = os.pipe()
         os.close(reading)
-    output = io.TextIOWrapper(open(number, "wb", buffering=0), write_through=True)
+    output = io.TextIOWrapper(io.FileIO(number, "w"), write_through=True)
     with contextlib.closing(output), monkeypatch.context() as patched:
         patched.setattr(sys, "stdout", output)
         with pytest.raises(Stopped):

@@ -39,9 +39,7 @@ def test_call_of_addresses_with_spaces_reaches_each(called: list[str]) -> None:
 
 
 @pytest.mark.parametrize(("method", "attempts"), [(rpc.ADMIT, 1), (rpc.JOBS, 2)])
-def test_change_without_an_answer_is_not_repeated(
-    monkeypatch: pytest.MonkeyPatch, method: str, attempts: int
-) -> None:
+def test_change_without_an_answer_is_not_repeated(monkeypatch: pytest.MonkeyPatch, method: str, attempts: int) -> None:
     """The controller may have carried it out; a question is asked again."""
     called: list[str] = []
 
@@ -58,7 +56,7 @@ def test_change_without_an_answer_is_not_repeated(
     assert called == ["10.0.0.8:50551", "10.0.0.9:50551"][:attempts]
 
 
-def test_one_line_of_other_process_is_printable_and_short() -> None:
+def test_line_of_other_process_is_printable_and_short() -> None:
     assert rpc.one_line("a \n b\x1b[2Jc\u202ed\x00") == "a b?[2Jc?d?"
     assert rpc.one_line("é" * 10_000) == "é" * rpc.MAX_TEXT
 

@@ -45,7 +45,8 @@ def test_arithmetic_of_all_values_is_within_its_bounds(op: str, left: tuple[int,
 
 
 @pytest.mark.parametrize(
-    ("op", "results"), [("sat_cast", [-4, -4, 0, 3, 3]), ("usat_cast", [0, 0, 0, 3, 7]), ("two_comp_mod", [3, -4, 0, 3, 0])]
+    ("op", "results"),
+    [("sat_cast", [-4, -4, 0, 3, 3]), ("usat_cast", [0, 0, 0, 3, 7]), ("two_comp_mod", [3, -4, 0, 3, 0])],
 )
 def test_cast_of_values_around_its_limits(op: str, results: list[int]) -> None:
     value = Expressions._cast(op, Value("a", -100, 100, True), ir.Const(3))
