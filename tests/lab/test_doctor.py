@@ -34,3 +34,4 @@ def test_checks_without_any_program_are_notes(monkeypatch: pytest.MonkeyPatch) -
     for name in ("bmv2", "Mininet", "network namespaces"):
         assert checks[name].status is Severity.NOTE, checks[name]
     assert "simple_switch_grpc is not on PATH" in checks["bmv2"].what
+    assert "docs/tools.md says where it comes from" in checks["bmv2"].what

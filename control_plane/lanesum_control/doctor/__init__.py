@@ -57,7 +57,7 @@ def program(name: str, executable: str, without: str) -> Finding:
     """Report where an optional executable is, or what happens ``without`` it."""
     path = shutil.which(executable)
     if path is None:
-        return note(name, f"{executable} is not on PATH. {without}")
+        return note(name, f"{executable} is not on PATH. {without} docs/tools.md says where it comes from.")
     return ok(name, f"{path}.")
 
 

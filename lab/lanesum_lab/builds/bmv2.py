@@ -68,7 +68,7 @@ def build_all(p4src: Path) -> None:
     if compiler is None:
         raise MissingToolError(
             f"{COMPILER} is not on PATH.",
-            "Install p4c (p4lang publishes packages and sources); the committed build needs no compiler to run.",
+            "Install p4c (docs/tools.md says where it comes from); the committed build needs no compiler to run.",
         )
     out = p4src / "build"
     outputs = [path for build in BUILDS for path in compile_build(compiler, p4src, build, out)]

@@ -148,7 +148,7 @@ def tools() -> tuple[str, str]:
         if path is None:
             raise MissingToolError(
                 f"{tool} is not on PATH.",
-                "Build p4lang's p4c with -DENABLE_TOFINO=ON, which makes the compiler and the assembler; what is "
+                "Build p4lang's p4c with -DENABLE_TOFINO=ON (docs/tools.md), which makes both; what is "
                 f"committed in {TOFINO_BUILD_FOLDER} needs neither.",
             )
         found.append(path)

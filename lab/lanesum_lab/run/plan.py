@@ -272,7 +272,10 @@ def _place(runner: str | None, switch: str | None) -> tuple[Runner, SwitchTarget
             )
         return "loopback", None, "as requested"
     if asked is not None and asked.obstacle:
-        raise MissingToolError(f"{asked.obstacle}.", f"Install {asked.description}, or choose the embedded switch.")
+        raise MissingToolError(
+            f"{asked.obstacle}.",
+            f"Install {asked.description}, which docs/tools.md describes, or choose the embedded switch.",
+        )
     if asked is not None and not asked.on_loopback and (runner == "loopback" or obstacle):
         reason = obstacle or "loopback was requested"
         raise ConfigurationError(
