@@ -8,11 +8,13 @@ Search", SIGCOMM 1999): entries with the same masks share a hash table. Results 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from lanesum_switch.api import Match
 
 Row = tuple[Any, ...]
+RankedRow = tuple[tuple[Match, ...], int, Row]  # match, rank and row of an entry; the larger rank wins
 NO_ACTION = -1  # action number of a row without action (an indirect table without a default action)
 GROUP = -2  # action number of a row whose third item is the list of rows of a group's members
 
@@ -27,14 +29,21 @@ class TupleSpaceSearch(dict[Any, Row | None]):
         self.single = len(kinds) == 1
         self.kinds = kinds
         self.widths = widths
+        self._changed: Callable[[], list[RankedRow]] | None = None
         # (highest rank, masks, masked key -> (rank, row)) of the entries with the same masks, highest rank first.
         self.tuples: list[tuple[int, tuple[int, ...], dict[tuple[int, ...], tuple[int, Row]]]] = []
         # (rank, tests, row) of the entries that need comparisons, highest rank first.
         self.ranges: list[tuple[int, list[tuple[int, int, int]], Row]] = []
 
-    def rebuild(self, entries: list[tuple[tuple[Match, ...], int, Row]]) -> None:
-        """Replace all entries, given as (match, rank, row); the larger rank wins."""
+    def change(self, entries: Callable[[], list[RankedRow]]) -> None:
+        """Replace all entries by ``entries()`` at the next lookup, so that many writes rebuild the search once."""
         self.clear()
+        self._changed = entries
+
+    def rebuild(self, entries: list[RankedRow]) -> None:
+        """Replace all entries."""
+        self.clear()
+        self._changed = None
         self.tuples = []
         self.ranges = []
         tuples: dict[tuple[int, ...], dict[tuple[int, ...], tuple[int, Row]]] = {}
@@ -82,6 +91,8 @@ class TupleSpaceSearch(dict[Any, Row | None]):
         return mask, match.value & mask, match.value & mask
 
     def __missing__(self, key: Any) -> Row | None:
+        if self._changed is not None:
+            self.rebuild(self._changed())
         values = (key,) if self.single else key
         best = -1
         found: Row | None = None

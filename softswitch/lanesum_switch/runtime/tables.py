@@ -34,7 +34,7 @@ from lanesum_switch.api import (
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.runtime.action_profiles import ActionProfileMembers, check_arguments
 from lanesum_switch.runtime.externs import GREEN, TokenBuckets
-from lanesum_switch.runtime.lookup import GROUP, NO_ACTION, Row, TupleSpaceSearch
+from lanesum_switch.runtime.lookup import GROUP, NO_ACTION, RankedRow, Row, TupleSpaceSearch
 
 _PRIORITY_BASE = 1 << 24  # const entries: the smaller number wins in the JSON, the larger one in P4Runtime
 
@@ -70,10 +70,8 @@ class MatchTable:
         meter = program.meters.get(node.direct_meter or "")
         self._meter_counts_packets = meter is not None and meter.unit == "packets"
         kinds = tuple(k.kind for k in node.keys)
-        self.exact = all(kind == "exact" for kind in kinds)
-        self.rows: dict[Any, Row | None] = (
-            {} if self.exact else TupleSpaceSearch(kinds, tuple(k.bits for k in node.keys))
-        )
+        exact = all(kind == "exact" for kind in kinds)
+        self.rows: dict[Any, Row | None] = {} if exact else TupleSpaceSearch(kinds, tuple(k.bits for k in node.keys))
         self.default_row: list[Row] = [(NO_ACTION, [0, 0, 0, None])]
         self._entries: dict[tuple[tuple[Match, ...], int], TableEntry] = {}
         self._states: dict[int, list[Any]] = {}
@@ -127,10 +125,10 @@ class MatchTable:
             stored = self._stored(match, priority)
             del self._entries[(stored.match, stored.priority)]
             del self._states[stored.handle]
-            if self.exact:
-                del self.rows[self._key(stored.match)]
+            if isinstance(self.rows, TupleSpaceSearch):
+                self.rows.change(self._ranked_rows)
             else:
-                self._refresh()
+                del self.rows[self._key(stored.match)]
 
     def get(self, match: tuple[Match, ...], priority: int) -> TableEntry:
         """Return a copy of an entry. Raises NotFoundError or InvalidArgumentError."""
@@ -359,23 +357,24 @@ class MatchTable:
         return 0 if lpm is None else entry.match[lpm].aux
 
     def _refresh_one(self, key: tuple[tuple[Match, ...], int]) -> None:
-        if self.exact:
+        if isinstance(self.rows, TupleSpaceSearch):
+            self.rows.change(self._ranked_rows)
+        else:
             entry = self._entries[key]
             self.rows[self._key(entry.match)] = self._row(entry.target, self._states[entry.handle])
-        else:
-            self._refresh()
 
     def _refresh(self) -> None:
         """Rebuild all rows, as after a change of an action profile's member."""
         self._refresh_default()
         if isinstance(self.rows, TupleSpaceSearch):
-            self.rows.rebuild(
-                [
-                    (entry.match, self._rank(entry), self._row(entry.target, self._states[entry.handle]))
-                    for entry in self._entries.values()
-                ]
-            )
+            self.rows.rebuild(self._ranked_rows())
         else:
             self.rows.clear()
             for entry in self._entries.values():
                 self.rows[self._key(entry.match)] = self._row(entry.target, self._states[entry.handle])
+
+    def _ranked_rows(self) -> list[RankedRow]:
+        return [
+            (entry.match, self._rank(entry), self._row(entry.target, self._states[entry.handle]))
+            for entry in self._entries.values()
+        ]

@@ -19,6 +19,7 @@ from lanesum_switch.api import (
     UnsupportedProgramError,
 )
 from lanesum_switch.dataplane import EmbeddedSwitch
+from lanesum_switch.runtime.lookup import TupleSpaceSearch
 from tests.softswitch.conftest import PROGRAMS, Clock, Load
 from tests.softswitch.queries import SECOND, answer, ask
 
@@ -147,3 +148,19 @@ def test_invalid_program_keeps_previous_one(switch: EmbeddedSwitch) -> None:
     with pytest.raises(UnsupportedProgramError, match="of_later_p4c"):
         switch.load(refused)
     assert ask(switch, 0, 1, 2)[0] == 3
+
+
+def test_many_writes_rebuild_the_search_once(switch: EmbeddedSwitch, monkeypatch: pytest.MonkeyPatch) -> None:
+    rebuilt: list[int] = []
+    rebuild = TupleSpaceSearch.rebuild
+    monkeypatch.setattr(
+        TupleSpaceSearch, "rebuild", lambda self, entries: (rebuilt.append(len(entries)), rebuild(self, entries))[1]
+    )
+    table = switch.tables["I.ternary_table"]
+    keys = [(Match(number, 0xFF), *(Match(0, 0) for _ in table.keys[1:])) for number in range(50)]
+    for number, match in enumerate(keys):
+        table.insert(TableEntry(match, answer(number), priority=1))
+    table.delete(keys[49], 1)
+    table.modify(TableEntry(keys[7], answer(77), priority=1))
+    assert [ask(switch, 2, number)[0] for number in (7, 8)] == [77, 8]
+    assert rebuilt == [49]
