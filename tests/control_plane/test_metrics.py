@@ -40,6 +40,9 @@ from lanesum_fabric.metrics import exporters
 from lanesum_fabric.metrics.endpoint import MAX_CONNECTIONS_OF_HOST, MetricsEndpoint
 from lanesum_fabric.metrics.exporters import server_samples
 from lanesum_fabric.metrics.families import FAMILIES, MAX_LABEL_SETS, Family, Samples
+from lanesum_fabric.program.capabilities import SLOT
+from lanesum_fabric.program.pipelines import bmv2_pipeline
+from lanesum_switch.api import CounterValue
 from lanesum_switch.cli import switch as switch_command
 from lanesum_switch.cli.samples import switch_samples
 from lanesum_switch.dataplane import EmbeddedSwitch
@@ -203,6 +206,21 @@ def test_samples_of_a_server_and_a_switch() -> None:
     found = read(switch_samples(switch))
     assert found["lanesum_softswitch_received_packets_total{3}"] == 1
     assert found["lanesum_softswitch_dropped_packets_total{}"] == 1
+
+
+def test_absorbed_contributions_are_not_dropped_packets() -> None:
+    switch = EmbeddedSwitch()
+    switch.load(bmv2_pipeline().program)
+    slot = switch.tables[SLOT]
+    for entry in slot.entries():
+        name = entry.target.action.rpartition(".")[2]
+        slot.write_counter(entry.match, entry.priority, CounterValue(packets={"claim": 2, "replay": 9}.get(name, 0)))
+    absorbed = sum(entry.target.action.endswith(".claim") for entry in slot.entries()) * 2
+    for _ in range(absorbed + 5):
+        assert switch.process(3, b"frame") == []
+    found = read(switch_samples(switch))
+    assert found["lanesum_softswitch_absorbed_packets_total{}"] == absorbed > 0
+    assert found["lanesum_softswitch_dropped_packets_total{}"] == 5
 
 
 class FakeSession:

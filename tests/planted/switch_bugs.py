@@ -39,7 +39,11 @@ TABLES = (
         f"{_SWITCH}/runtime/lookup.py",
         ("of equal entries the later one wins", "known[values][0] < rank", "known[values][0] <= rank"),
         ("the first tuple wins, not the best", "self.tuples.sort(key=lambda item: -item[0])", "pass"),
-        ("found rows outlive a change", "        self.clear()\n        self._changed = entries", "        self._changed = entries"),
+        (
+            "found rows outlive a change",
+            "        self.clear()\n        self._changed = entries",
+            "        self._changed = entries",
+        ),
         ("ranges are not ordered by priority", "self.ranges.sort(key=lambda item: -item[0])", "pass"),
     ),
     *bugs(

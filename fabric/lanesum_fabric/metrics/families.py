@@ -77,7 +77,8 @@ SERVER = (
 SWITCH = (
     Family("lanesum_softswitch_received_packets_total", ("port",), "Packets that arrived at a port."),
     Family("lanesum_softswitch_sent_packets_total", ("port",), "Packets that left through a port."),
-    Family("lanesum_softswitch_dropped_packets_total", (), "Packets of which none left the switch."),
+    Family("lanesum_softswitch_absorbed_packets_total", (), "Contributions that wait in a slot for the others."),
+    Family("lanesum_softswitch_dropped_packets_total", (), "Other packets of which none left the switch."),
     Family("lanesum_softswitch_parser_errors_total", (), "Packets that the program's parser refused."),
     Family("lanesum_softswitch_program_errors_total", (), "Packets that the program failed on."),
     _OMITTED,

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from lanesum_fabric.program.p4info import P4InfoNames
 
 OWNER_REGISTER = "IngressPipeline.slots.slot_owner"
+SLOT = "IngressPipeline.slots.slot"  # the table of decisions about contributions
+ABSORBING = ("claim", "contribute")  # its actions that keep a contribution in a slot
 OWNER_WORD_TABLE = "IngressPipeline.slots.owner"
 RECIRCULATION = "IngressPipeline.slots.recirculation"
 CPU_PORT = "IngressPipeline.redirect.cpu_port"
