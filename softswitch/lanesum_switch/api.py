@@ -72,9 +72,8 @@ class ActionSpec:
     params: tuple[ParamSpec, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
-    """A key field of an entry.
+class Match(NamedTuple):
+    """A key field of an entry. A tuple, because tables find entries by their matches.
 
     Attributes:
         value: the value; of a ``range`` the lower bound, inclusive.

@@ -4,8 +4,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from lanesum_switch.api import Match, TableEntry
 from lanesum_switch.p4runtime.p4info import FieldInfo, TableInfo
@@ -13,8 +12,7 @@ from lanesum_switch.p4runtime.status import invalid
 from lanesum_switch.p4runtime.values import byte_count, decode, encode, mask
 
 
-@dataclass(frozen=True, slots=True)
-class MatchKey:
+class MatchKey(NamedTuple):
     """Identity of an entry: the match of every field and the priority, or the mark of the default entry."""
 
     match: tuple[Match, ...] = ()
