@@ -204,6 +204,16 @@ class _StateWriter:
         with self.context.writer.block(f"if frame_length < {end}:"):
             self._error("PacketTooShort")
 
+    def _octets(self, bits: ir.Expr) -> str:
+        """Write the check that ``bits`` are whole bytes; return the local with their number."""
+        value = self.context.expressions.value(bits, self.scope)
+        name = self.context.names.fresh("octets")
+        self._line(f"{name} = {value.code}")
+        with self.context.writer.block(f"if {name} & 7:"):
+            self._error("ParserInvalidArgument")
+        self._line(f"{name} >>= 3")
+        return name
+
     def _extract(self, target: ir.Expr, length: ir.Expr | None) -> None:
         if isinstance(target, ir.HeaderRef):
             self._extract_header(target.name, length)
@@ -240,12 +250,7 @@ class _StateWriter:
             lines = self.layout.extract(header, "frame", start, None)
             size = str(layout.size)
         else:
-            value = self.context.expressions.value(length, self.scope)
-            name = self.context.names.fresh("octets")
-            self._line(f"{name} = {value.code}")
-            with self.context.writer.block(f"if {name} & 7:"):
-                self._error("ParserInvalidArgument")
-            self._line(f"{name} >>= 3")
+            name = self._octets(length)
             size = f"{layout.size} + {name}"
             with self.context.writer.block(f"if {name} < 0 or frame_length < {start} + {size}:"):
                 self._error("PacketTooShort")
@@ -301,12 +306,7 @@ class _StateWriter:
             self._need(str(bits.value // 8))
             self.at += bits.value // 8
             return
-        value = self.context.expressions.value(bits, self.scope)
-        name = self.context.names.fresh("octets")
-        self._line(f"{name} = {value.code}")
-        with self.context.writer.block(f"if {name} & 7:"):
-            self._error("ParserInvalidArgument")
-        self._line(f"{name} >>= 3")
+        name = self._octets(bits)
         start = str(self.at) if self.at is not None else "offset"
         with self.context.writer.block(f"if {name} < 0 or frame_length < {start} + {name}:"):
             self._error("PacketTooShort")

@@ -39,6 +39,16 @@ def _no_resource(info: TableInfo, what: str) -> StatusError:
     return invalid(f"{info.name} has no direct {what}")
 
 
+def _written(program: ServedProgram, message: Any, what: str) -> tuple[TableInfo, MatchKey]:
+    """Return table and key of an entry to write, which has a direct ``what``. Raises StatusError."""
+    entry = _entry_of(message)
+    info = program.table_info(entry.table_id)
+    key = _written_key(program, info, entry)
+    if not getattr(info, f"direct_{what}"):
+        raise _no_resource(info, what)
+    return info, key
+
+
 def _default_entry(info: TableInfo, what: str) -> StatusError:
     # BMv2 has no direct resources for default entries.
     return StatusError(UNKNOWN, f"The default entry of {info.name} has no direct {what}")
@@ -50,11 +60,7 @@ def write_direct_counter(program: ServedProgram, kind: int, message: Any) -> Non
     Raises:
         StatusError: INVALID_ARGUMENT (not NOT_FOUND) for an entry that does not exist, UNKNOWN for default entries.
     """
-    entry = _entry_of(message)
-    info = program.table_info(entry.table_id)
-    key = _written_key(program, info, entry)
-    if not info.direct_counter:
-        raise _no_resource(info, "counter")
+    info, key = _written(program, message, "counter")
     check_counter_update(kind)
     if key.is_default:
         raise _default_entry(info, "counter")
@@ -71,11 +77,7 @@ def write_direct_meter(program: ServedProgram, kind: int, message: Any) -> None:
     Raises:
         StatusError: INVALID_ARGUMENT (not NOT_FOUND) for an entry that does not exist, UNKNOWN for default entries.
     """
-    entry = _entry_of(message)
-    info = program.table_info(entry.table_id)
-    key = _written_key(program, info, entry)
-    if not info.direct_meter:
-        raise _no_resource(info, "meter")
+    info, key = _written(program, message, "meter")
     check_meter_update(kind)
     rates = parse_meter_config(message.config) if message.HasField("config") else None
     if key.is_default:

@@ -18,7 +18,7 @@ from lanesum_switch.tna.values import Typed
 class Extern:
     """An instance of an extern: statements call its methods."""
 
-    def __init__(self, gress: Gress, instance: p4.Instantiation) -> None:
+    def __init__(self, gress: Gress, instance: p4.Instantiation, scope: Mapping[str, Binding] | None = None) -> None:
         self.gress = gress
         self.instance = instance
         self.name = instance.control_name

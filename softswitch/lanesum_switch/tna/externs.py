@@ -114,12 +114,19 @@ class CrcPolynomial(Extern):
         self.crc = Crc(width, numbers[0], reflected == p4.Truth(True), numbers[1], numbers[2])
 
 
-class Hash(Extern):
+class _OfType(Extern):
+    """Extern whose results have the type of its first type argument."""
+
     def __init__(self, gress: Gress, instance: p4.Instantiation, scope: dict[str, Binding]) -> None:
         super().__init__(gress, instance)
         kind = gress.storage.resolve(instance.type.args[0])
         assert isinstance(kind, p4.Bits)
         self.type = kind
+
+
+class Hash(_OfType):
+    def __init__(self, gress: Gress, instance: p4.Instantiation, scope: dict[str, Binding]) -> None:
+        super().__init__(gress, instance, scope)
         label = _label(instance.args[0])
         self.crc = _CRC.get(label)
         if label == "CUSTOM" and len(instance.args) == 2 and isinstance(instance.args[1], p4.Path):
@@ -144,13 +151,7 @@ class Hash(Extern):
         return Typed(result.expr, self.type)
 
 
-class Random(Extern):
-    def __init__(self, gress: Gress, instance: p4.Instantiation, scope: dict[str, Binding]) -> None:
-        super().__init__(gress, instance)
-        kind = gress.storage.resolve(instance.type.args[0])
-        assert isinstance(kind, p4.Bits)
-        self.type = kind
-
+class Random(_OfType):
     def call(self, body: Body, method: str, call: p4.CallExpression) -> Typed | None:
         if method != "get":
             return super().call(body, method, call)
@@ -173,9 +174,6 @@ class _Emitter(Extern):
 
 
 class Mirror(_Emitter):
-    def __init__(self, gress: Gress, instance: p4.Instantiation, scope: dict[str, Binding]) -> None:
-        super().__init__(gress, instance)
-
     def call(self, body: Body, method: str, call: p4.CallExpression) -> Typed | None:
         if method != "emit":
             return super().call(body, method, call)
@@ -185,9 +183,6 @@ class Mirror(_Emitter):
 
 
 class Resubmit(_Emitter):
-    def __init__(self, gress: Gress, instance: p4.Instantiation, scope: dict[str, Binding]) -> None:
-        super().__init__(gress, instance)
-
     def call(self, body: Body, method: str, call: p4.CallExpression) -> Typed | None:
         if method != "emit":
             return super().call(body, method, call)
