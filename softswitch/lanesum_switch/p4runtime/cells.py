@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.api import CounterValue
-from lanesum_switch.p4runtime.other_programs.meters import (
+from lanesum_switch.p4runtime.other_programs import (
     check_meter_update,
     check_rates,
     parse_meter_config,

@@ -10,7 +10,7 @@ from typing import Any
 from lanesum_switch.api import CounterValue, TableEntry
 from lanesum_switch.p4runtime.cells import check_counter_update, merge_counter, write_counter_data
 from lanesum_switch.p4runtime.matches import MatchKey, parse_key, write_key
-from lanesum_switch.p4runtime.other_programs.meters import (
+from lanesum_switch.p4runtime.other_programs import (
     check_meter_update,
     check_rates,
     parse_meter_config,

@@ -15,7 +15,7 @@ from lanesum_switch.p4runtime.direct import (
     write_direct_counter,
     write_direct_meter,
 )
-from lanesum_switch.p4runtime.other_programs import entities as other_programs
+from lanesum_switch.p4runtime.other_programs import HANDLERS
 from lanesum_switch.p4runtime.program import ServedProgram
 from lanesum_switch.p4runtime.served import ServedPipeline
 from lanesum_switch.p4runtime.status import ERROR_SPACE, UNIMPLEMENTED, UNKNOWN, StatusError, pack_write_errors
@@ -67,8 +67,8 @@ def write_entity(pipeline: ServedPipeline, kind: int, entity: Any) -> None:
     message = getattr(entity, which) if which else None
     if which in _OF_PROGRAM:
         _OF_PROGRAM[which].write(pipeline.program, kind, message)
-    elif which in other_programs.HANDLERS:
-        other_programs.HANDLERS[which].write(pipeline.others, kind, message)
+    elif which in HANDLERS:
+        HANDLERS[which].write(pipeline.others, kind, message)
     elif which == "packet_replication_engine_entry":
         pipeline.replication.write(kind, message)
     elif which in _NOT_WRITTEN:
@@ -92,8 +92,8 @@ def _read_entity(pipeline: ServedPipeline, entity: Any, response: Any) -> None:
     message = getattr(entity, kind) if kind else None
     if kind in _OF_PROGRAM:
         _OF_PROGRAM[kind].read(pipeline.program, message, response)
-    elif kind in other_programs.HANDLERS:
-        other_programs.HANDLERS[kind].read(pipeline.others, message, response)
+    elif kind in HANDLERS:
+        HANDLERS[kind].read(pipeline.others, message, response)
     elif kind == "packet_replication_engine_entry":
         pipeline.replication.read(message, response)
     elif kind in _NOT_READ:

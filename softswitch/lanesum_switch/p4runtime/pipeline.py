@@ -15,8 +15,7 @@ from lanesum_switch.api import InvalidArgumentError, SwitchError, UnsupportedPro
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime.consistency import check_program, check_tables
 from lanesum_switch.p4runtime.legacy_config import unwrap_device_config
-from lanesum_switch.p4runtime.other_programs.idle import SWEEP_SECONDS
-from lanesum_switch.p4runtime.other_programs.scheduler import Scheduler
+from lanesum_switch.p4runtime.other_programs import SWEEP_SECONDS, Scheduler
 from lanesum_switch.p4runtime.p4info import P4InfoIndex, build_index
 from lanesum_switch.p4runtime.packet_io import Inject
 from lanesum_switch.p4runtime.reconcile import replay, snapshot

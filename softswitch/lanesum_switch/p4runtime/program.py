@@ -10,7 +10,7 @@ from typing import TypeVar
 from lanesum_switch.api import Table
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime.entries import EntryStore
-from lanesum_switch.p4runtime.other_programs.profiles import ProfileManager, profile_of
+from lanesum_switch.p4runtime.other_programs import ProfileManager, profile_of
 from lanesum_switch.p4runtime.p4info import CounterInfo, MeterInfo, P4InfoIndex, ProfileInfo, TableInfo
 from lanesum_switch.p4runtime.status import UNKNOWN, StatusError, invalid_id
 from lanesum_switch.runtime.action_profiles import ActionProfileMembers

@@ -4,31 +4,16 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.dataplane import EmbeddedSwitch
-from lanesum_switch.p4runtime.other_programs.digests import DigestManager
-from lanesum_switch.p4runtime.other_programs.entities import OtherEntities
-from lanesum_switch.p4runtime.other_programs.idle import IdleMonitor
-from lanesum_switch.p4runtime.other_programs.scheduler import Scheduler
+from lanesum_switch.p4runtime.other_programs import OtherEntities, SweepOwner
 from lanesum_switch.p4runtime.p4info import P4InfoIndex
 from lanesum_switch.p4runtime.packet_io import PacketIo
 from lanesum_switch.p4runtime.program import ServedProgram
 from lanesum_switch.p4runtime.replication import ReplicationManager
-
-
-class PipelineOwner(Protocol):
-    """Parts of the pipeline manager that a pipeline uses."""
-
-    lock: threading.RLock
-    scheduler: Scheduler
-    idle_sweep_seconds: float
-
-    def send(self, message: Any) -> None:
-        """Send a stream message to the primary."""
 
 
 class ServedPipeline:
@@ -38,7 +23,7 @@ class ServedPipeline:
         self,
         index: P4InfoIndex,
         config: Any,
-        owner: PipelineOwner,
+        owner: SweepOwner,
         switch: EmbeddedSwitch,
         const_priorities: Mapping[str, list[int]] | None = None,
     ) -> None:
@@ -47,18 +32,8 @@ class ServedPipeline:
         self.program = ServedProgram(index, switch, const_priorities)
         self.replication = ReplicationManager(self.program)
         self.packet_io = PacketIo(index)
-        self.others = OtherEntities(
-            profiles=self.program.profiles,
-            digests=DigestManager(index, owner.scheduler, owner.send),
-            idle=IdleMonitor(
-                index.tables.values(),
-                self.program.store,
-                self.program.target_table,
-                owner.lock,
-                owner.scheduler,
-                owner.send,
-                owner.idle_sweep_seconds,
-            ),
+        self.others = OtherEntities.of(
+            index, self.program.profiles, self.program.store, self.program.target_table, owner
         )
 
     def close(self) -> None:

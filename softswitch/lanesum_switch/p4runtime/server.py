@@ -12,8 +12,7 @@ from lanesum.rpc.limits import Limits
 from lanesum_switch.bmv2.limits import MAX_PROGRAM_BYTES
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime.devices import Devices
-from lanesum_switch.p4runtime.other_programs.idle import SWEEP_SECONDS
-from lanesum_switch.p4runtime.other_programs.scheduler import Scheduler
+from lanesum_switch.p4runtime.other_programs import SWEEP_SECONDS, Scheduler
 from lanesum_switch.p4runtime.packet_io import Inject
 from lanesum_switch.p4runtime.pipeline import PipelineManager
 from lanesum_switch.p4runtime.service import P4RuntimeService

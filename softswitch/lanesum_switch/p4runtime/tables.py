@@ -18,8 +18,7 @@ from lanesum_switch.p4runtime.actions import check_action_id, parse_action
 from lanesum_switch.p4runtime.cells import merge_counter
 from lanesum_switch.p4runtime.entries import EntryState
 from lanesum_switch.p4runtime.matches import MatchKey, parse_key
-from lanesum_switch.p4runtime.other_programs.meters import check_rates, parse_meter_config
-from lanesum_switch.p4runtime.other_programs.profiles import OneShot
+from lanesum_switch.p4runtime.other_programs import OneShot, check_rates, parse_meter_config
 from lanesum_switch.p4runtime.p4info import TableInfo
 from lanesum_switch.p4runtime.program import ServedProgram
 from lanesum_switch.p4runtime.status import (

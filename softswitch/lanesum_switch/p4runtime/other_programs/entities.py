@@ -4,13 +4,29 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, Self
 
+from lanesum_switch.api import Table
+from lanesum_switch.p4runtime.entries import EntryStore
 from lanesum_switch.p4runtime.other_programs.digests import DigestManager
 from lanesum_switch.p4runtime.other_programs.idle import IdleMonitor
 from lanesum_switch.p4runtime.other_programs.profiles import ProfileManager, profile_of
+from lanesum_switch.p4runtime.other_programs.scheduler import Scheduler
+from lanesum_switch.p4runtime.p4info import P4InfoIndex, TableInfo
+
+
+class SweepOwner(Protocol):
+    """Parts of the pipeline manager that sweeps use."""
+
+    lock: threading.RLock
+    scheduler: Scheduler
+    idle_sweep_seconds: float
+
+    def send(self, message: Any) -> None:
+        """Send a stream message to the primary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +36,22 @@ class OtherEntities:
     profiles: Mapping[int, ProfileManager]
     digests: DigestManager
     idle: IdleMonitor
+
+    @classmethod
+    def of(
+        cls,
+        index: P4InfoIndex,
+        profiles: Mapping[int, ProfileManager],
+        store: EntryStore,
+        target: Callable[[TableInfo], Table],
+        owner: SweepOwner,
+    ) -> Self:
+        """Return the state of a new pipeline; ``target`` returns a table of the switch."""
+        digests = DigestManager(index, owner.scheduler, owner.send)
+        tables, period = index.tables.values(), owner.idle_sweep_seconds
+        return cls(
+            profiles, digests, IdleMonitor(tables, store, target, owner.lock, owner.scheduler, owner.send, period)
+        )
 
     def close(self) -> None:
         """Stop all sweeps."""
