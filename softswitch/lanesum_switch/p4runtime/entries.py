@@ -4,11 +4,28 @@
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import dataclass
 
-from lanesum_switch.p4runtime.handles import Handles
 from lanesum_switch.p4runtime.matches import DEFAULT_KEY, MatchKey
 from lanesum_switch.p4runtime.p4info import P4InfoIndex
+
+
+class Handles:
+    """Handles of entries, members and groups as in BMv2: the smallest free number. Reads are in their order."""
+
+    def __init__(self) -> None:
+        self._next = 0
+        self._free: list[int] = []
+
+    def take(self) -> int:
+        if self._free:
+            return heapq.heappop(self._free)
+        self._next += 1
+        return self._next - 1
+
+    def give_back(self, handle: int) -> None:
+        heapq.heappush(self._free, handle)
 
 
 @dataclass(slots=True)
