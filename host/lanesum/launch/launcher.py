@@ -12,20 +12,19 @@ import secrets
 import signal
 import subprocess
 import sys
-import tempfile
-from pathlib import Path
 
 from lanesum import codecs, environment
 from lanesum.codecs.registry import DEFAULT_CODEC
 from lanesum.launch import parts
 from lanesum.launch.nodes import LaunchNodes
 from lanesum.launch.run_folder import RunFolder
+from lanesum.launch.scratch_folder import LOGS, ScratchFolder
 from lanesum.launch.status import StatusLine
-from lanesum.launch.supervisor import Child, Supervisor
+from lanesum.launch.supervisor import Child, Supervisor, send_signal
 from lanesum.launch.torchrun import SIGNALED
 from lanesum.rpc import controller as rpc
 
-_INTERRUPT_S = 5.0
+_INTERRUPT_S, _GRACE_S = 1.0, 5.0  # after SIGINT, and after SIGTERM
 _NO_WORKER = (
     "no worker joined the job, so the script averaged its gradients without lanesum. Add lanesum.torch.attach(model) "
     "after the line that wraps the model in DistributedDataParallel."
@@ -39,10 +38,10 @@ def launch(options: argparse.Namespace, nodes: LaunchNodes) -> int:
     if own:
         parts.check(options.switch or "none", nodes.nproc)
     with contextlib.ExitStack() as stack:
-        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lanesum-")))
+        scratch = stack.enter_context(ScratchFolder()).path
         folder = RunFolder(scratch / "run")
         folder.path.mkdir()
-        supervisor = stack.enter_context(Supervisor(scratch / "logs"))
+        supervisor = stack.enter_context(Supervisor(scratch / LOGS))
         controller = options.controller
         if own:
             block = stack.enter_context(contextlib.closing(parts.Block()))
@@ -72,6 +71,8 @@ def launch(options: argparse.Namespace, nodes: LaunchNodes) -> int:
             variables[environment.JOB] = job
         variables |= {name: value for name, value in defaults.items() if name not in os.environ}
         status = stack.enter_context(contextlib.closing(StatusLine(folder)))
+        # Else torchrun makes a folder in the temporary folder, and leaves it there.
+        variables.setdefault("PET_LOG_DIR", os.environ.get("PET_LOG_DIR") or str(scratch / "torchrun"))
         torchrun = supervisor.start("torchrun", _command(options, nodes), environment=variables, to_terminal=True)
         code = _wait(supervisor, torchrun, status)
         status.close()
@@ -111,10 +112,12 @@ def _wait(supervisor: Supervisor, torchrun: Child, status: StatusLine) -> int:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 torchrun.process.wait(0.1)
     except KeyboardInterrupt:
-        # The script may want to save a checkpoint; a second Ctrl-C ends all processes at once.
-        torchrun.process.send_signal(signal.SIGINT)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            torchrun.process.wait(_INTERRUPT_S)
+        # SIGTERM ends a rank that waits in a collective. A rank that handles it has time to save a checkpoint.
+        for number, patience_s in ((signal.SIGINT, _INTERRUPT_S), (signal.SIGTERM, _GRACE_S)):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                send_signal(torchrun, number)
+                torchrun.process.wait(patience_s)
+        supervisor.kill_all()
         raise
     if code < 0:
         _say(f"torchrun was ended by {signal.Signals(-code).name}")

@@ -62,11 +62,14 @@ class Supervisor(Closing):
         environment: Mapping[str, str] | None = None,
         to_terminal: bool = False,
     ) -> Child:
-        """Start ``command`` with ``environment`` added to the environment of this process."""
+        """Start ``command`` with ``environment`` added to the environment of this process.
+
+        ``to_terminal``: it has the standard input and outputs of this process, instead of a log.
+        """
         log = None if to_terminal else self._log_folder / f"{name}.log"
         if log is not None:
             log.unlink(missing_ok=True)  # of the run before
-        process = open_process(command, environment or {}, log)
+        process = open_process(command, environment or {}, log, reads_input=to_terminal)
         self.children.append(Child(name, command, environment or {}, process, log))
         return self.children[-1]
 
@@ -91,6 +94,11 @@ class Supervisor(Closing):
                 end = "; see its messages above." if child.log is None else f". {_end_of(child.log)}"
                 raise ProcessFailedError(f"{child.name} {ending(status)}{end}")
 
+    def kill_all(self) -> None:
+        """End all running processes at once, without a chance to clean up."""
+        for child in self.children:
+            send_signal(child, signal.SIGKILL)
+
     def close(self) -> None:
         """End all running processes in reverse order of their start. Idempotent."""
         for child in reversed(self.children):
@@ -111,15 +119,20 @@ def ending(status: int) -> str:
     return f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with exit code {status}"
 
 
-def open_process(command: Sequence[str], environment: Mapping[str, str], log: Path | None) -> subprocess.Popen[bytes]:
-    """Start a process that ends with this one, also if this one is killed."""
+def open_process(
+    command: Sequence[str], environment: Mapping[str, str], log: Path | None, *, reads_input: bool = False
+) -> subprocess.Popen[bytes]:
+    """Start a process that ends with this one, also if this one is killed.
+
+    ``reads_input``: it has the standard input of this process, else none.
+    """
     prefix = [sys.executable, "-ES", guarded.__file__, str(int(signal.SIGTERM)), str(os.getpid())]
     output = None if log is None else log.open("ab")
     try:
         return subprocess.Popen(
             [*prefix, *command],
             env={**os.environ, **environment},
-            stdin=subprocess.DEVNULL,
+            stdin=None if reads_input else subprocess.DEVNULL,
             stdout=output,
             stderr=None if output is None else subprocess.STDOUT,
             # Ctrl-C reaches this process alone, which ends the children in order.

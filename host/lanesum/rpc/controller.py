@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Any
 
+from lanesum import environment
 from lanesum._internal.udp_socket import own_address
 from lanesum.errors import LanesumError
 from lanesum.rpc import json_grpc, tls
@@ -91,9 +93,13 @@ def call(
                 f"The controller at {address} was reached, but {method} got no answer; the limit is {timeout_s:g} s.",
                 "It may still carry it out: look at its jobs (lanesum job list) before another attempt.",
             ) from error
+        how = "Start it (lanesum controller), correct the address, or start the script with lanesum launch."
+        if address == os.environ.get(environment.CONTROLLER):
+            how = (
+                f"{environment.CONTROLLER} names it: unset it if it is of an earlier run, or start a controller there."
+            )
         raise UnreachableError(
-            f"No controller answers at {address} within {min(timeout_s, connect_s or timeout_s):g} s.",
-            "Start it (lanesum controller), correct the address, or start the script with lanesum launch.",
+            f"No controller answers at {address} within {min(timeout_s, connect_s or timeout_s):g} s.", how
         ) from error
     except json_grpc.RefusedCallError as error:
         raise ControllerError(f"The controller at {address}: {error}") from error

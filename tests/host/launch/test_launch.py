@@ -11,11 +11,13 @@ import fcntl
 import os
 import pty
 import re
+import shutil
 import signal
 import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -96,15 +98,17 @@ def script(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Yield a function that starts ``lanesum launch``. At the end none of its processes runs."""
+    """Yield a function that starts ``lanesum launch``. At the end none of its processes runs, and no folder is left."""
     mark = f"LANESUM_TEST_MARK={tmp_path}"
     started: list[subprocess.Popen[str]] = []
+    temporary = Path(tempfile.mkdtemp())  # below tmp_path, the path of a socket would be too long
 
-    def run(*arguments: Any) -> subprocess.Popen[str]:
+    def run(*arguments: Any, stdin: int | None = None) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "lanesum.cli", "launch", *map(str, arguments)]
         name, _, value = mark.partition("=")
-        pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-        started.append(subprocess.Popen(command, cwd=tmp_path, env={**os.environ, name: value}, text=True, **pipes))
+        pipes: Any = {"stdin": stdin, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        variables = {**os.environ, name: value, "TMPDIR": str(temporary)}
+        started.append(subprocess.Popen(command, cwd=tmp_path, env=variables, text=True, **pipes))
         return started[-1]
 
     yield run
@@ -114,6 +118,10 @@ def start(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
         assert process.stdout is not None
         process.stdout.close()
     wait_until(lambda: not marked(mark))
+    left = [*temporary.glob("lanesum-*/run"), *temporary.glob("torchelastic_*")]  # logs stay where a message names them
+    shutil.rmtree(temporary)
+    # A launch that was killed leaves its folder to the next one.
+    assert len(left) == sum(process.returncode == -signal.SIGKILL for process in started)
 
 
 def marked(mark: str) -> list[str]:
@@ -239,6 +247,13 @@ def test_launch_ended_by_signal_leaves_nothing(
     assert process.returncode == expected[signal.Signals(number)], output
 
 
+def test_launch_script_reads_standard_input(start: Callable[..., Any], tmp_path: Path) -> None:
+    script = tmp_path / "ask.py"
+    script.write_text("print(f'read {input()}')")
+    output, _ = start(script, stdin=subprocess.PIPE).communicate("some words\n", timeout=250)
+    assert "read some words" in output
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(("part", "said"), [("server", "server was ended by SIGKILL"), ("torchrun", "")])
 def test_launch_killed_part_ends_all_others(
@@ -338,7 +353,14 @@ def test_launch_on_terminal_keeps_and_returns_last_row(script: Path, tmp_path: P
 def test_launch_without_controller_at_address_says_so(script: Path) -> None:
     result = invoke(["launch", "--controller", "127.0.0.1:9", str(script)])
     assert result.exit_code == 1
-    assert "No controller answers at 127.0.0.1:9 within 4 s." in result.output
+    assert "No controller answers at 127.0.0.1:9 within 4 s. Start it" in result.output
+
+
+def test_launch_stale_controller_variable_is_named(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LANESUM_CONTROLLER", "127.0.0.1:9")
+    result = invoke(["launch", str(script)])
+    assert result.exit_code == 1
+    assert "LANESUM_CONTROLLER names it: unset it if it is of an earlier run" in result.output
 
 
 @pytest.mark.parametrize(
