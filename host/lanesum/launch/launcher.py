@@ -25,6 +25,8 @@ from lanesum.launch.torchrun import SIGNALED
 from lanesum.rpc import controller as rpc
 
 _INTERRUPT_S, _GRACE_S = 1.0, 5.0  # after SIGINT, and after SIGTERM
+# A controller of its own ends with the launch. Another one removes the job of a launch that was killed.
+_LEASE_S = 3600.0
 _NO_WORKER = (
     "no worker joined the job, so the script averaged its gradients without lanesum. Add lanesum.torch.attach(model) "
     "after the line that wraps the model in DistributedDataParallel."
@@ -38,14 +40,14 @@ def launch(options: argparse.Namespace, nodes: LaunchNodes) -> int:
     if own:
         parts.check(options.switch or "none", nodes.nproc)
     with contextlib.ExitStack() as stack:
-        scratch = stack.enter_context(ScratchFolder()).path
-        folder = RunFolder(scratch / "run")
+        scratch = stack.enter_context(ScratchFolder())
+        folder = RunFolder(scratch.path / "run")
         folder.path.mkdir()
-        supervisor = stack.enter_context(Supervisor(scratch / LOGS))
+        supervisor = stack.enter_context(Supervisor(scratch.path / LOGS))
         controller = options.controller
         if own:
             block = stack.enter_context(contextlib.closing(parts.Block()))
-            controller = parts.start(supervisor, block, scratch, options.switch or "none", nodes.nproc)
+            controller = parts.start(supervisor, block, scratch.path, options.switch or "none", nodes.nproc)
         variables = {
             environment.CONTROLLER: controller,
             environment.RUN_FOLDER: str(folder.path),
@@ -62,7 +64,7 @@ def launch(options: argparse.Namespace, nodes: LaunchNodes) -> int:
             # Loopback has no host name, which torch would warn about.
             defaults |= {"GLOO_SOCKET_IFNAME": "lo", "TORCH_CPP_LOG_LEVEL": "ERROR"}
             job = job or f"launch-{secrets.token_hex(4)}"
-            _admit(options, nodes, controller, job)
+            _admit(options, nodes, controller, job, lease_s=0.0 if own else _LEASE_S)
             if not own:
                 stack.callback(_remove, controller, job)
         elif job:
@@ -72,19 +74,20 @@ def launch(options: argparse.Namespace, nodes: LaunchNodes) -> int:
         variables |= {name: value for name, value in defaults.items() if name not in os.environ}
         status = stack.enter_context(contextlib.closing(StatusLine(folder)))
         # Else torchrun makes a folder in the temporary folder, and leaves it there.
-        variables.setdefault("PET_LOG_DIR", os.environ.get("PET_LOG_DIR") or str(scratch / "torchrun"))
+        variables.setdefault("PET_LOG_DIR", os.environ.get("PET_LOG_DIR") or str(scratch.path / "torchrun"))
         torchrun = supervisor.start("torchrun", _command(options, nodes), environment=variables, to_terminal=True)
-        code = _wait(supervisor, torchrun, status)
+        code = _wait(supervisor, torchrun, status, scratch)
         status.close()
         _report(folder, status, code)
         return code
 
 
-def _admit(options: argparse.Namespace, nodes: LaunchNodes, controller: str, job: str) -> None:
+def _admit(options: argparse.Namespace, nodes: LaunchNodes, controller: str, job: str, lease_s: float) -> None:
     """Admit the job of one machine, and say who sums it."""
     codec = options.codec or os.environ.get(environment.CODEC) or DEFAULT_CODEC
-    message = {"name": job, "addresses": [rpc.address_towards(controller)] * nodes.nproc, "codec": codec}
-    admitted = rpc.call(controller, rpc.ADMIT, {**message, "seed": options.seed}, connect_s=rpc.CONNECT_S)
+    addresses = [rpc.address_towards(controller)] * nodes.nproc
+    message = {"name": job, "addresses": addresses, "codec": codec, "seed": options.seed, "lease_s": lease_s}
+    admitted = rpc.call(controller, rpc.ADMIT, message, connect_s=rpc.CONNECT_S)
     switches = ", ".join(admitted["placement"]) or "the server"
     words = admitted["words"]
     _say(f"job {job}: {nodes.nproc} workers, codec {codec}, packets of {words} words, summed by {switches}")
@@ -103,11 +106,13 @@ def _command(options: argparse.Namespace, nodes: LaunchNodes) -> list[str]:
     return [*command, json.dumps([*script, *options.arguments])]
 
 
-def _wait(supervisor: Supervisor, torchrun: Child, status: StatusLine) -> int:
-    """Return the exit status of torchrun. Raises ProcessFailedError if a part ends."""
+def _wait(supervisor: Supervisor, torchrun: Child, status: StatusLine, scratch: ScratchFolder) -> int:
+    """Return the exit status of torchrun; restart parts that end. Raises ProcessFailedError if a part cannot serve."""
     try:
         while (code := torchrun.process.poll()) is None:
-            supervisor.check(besides=[torchrun])
+            for sentence in supervisor.restart_ended(besides=[torchrun]):
+                _say(sentence)
+                scratch.keeps_logs = True
             status.tick()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 torchrun.process.wait(0.1)

@@ -82,7 +82,8 @@ def start(supervisor: Supervisor, block: Block, folder: Path, switch: str, worke
     listen = f"{block.host(_SERVER)}:{UDP_PORT + behind}"
     supervisor.start("server", _command("server", "--listen", listen, "--control", control))
     switches = ["--switch", p4runtime] if behind else []
-    command = _command("controller", *network, "--listen", controller, "--server", control, *switches)
+    listening = ["--listen", controller, "--state", str(folder / "controller.db")]
+    command = _command("controller", *network, *listening, "--server", control, *switches)
     supervisor.wait_ready(supervisor.start("controller", command))
     return controller
 

@@ -23,9 +23,13 @@ class ScratchFolder:
     """Temporary folder, removed at the end; its logs stay after a ProcessFailedError, which names one of them.
 
     A lock of the kernel shows later launches that this process lives. Use as a context manager.
+
+    Attributes:
+        keeps_logs: a message has named a log, so they stay in any case.
     """
 
     def __init__(self) -> None:
+        self.keeps_logs = False
         _remove_abandoned()
         self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
         new = self.path / f"{_LOCK}.new"
@@ -39,10 +43,9 @@ class ScratchFolder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        logs = self.path / LOGS
-        if isinstance(error, ProcessFailedError) and logs.is_dir() and any(logs.iterdir()):
+        if self.keeps_logs or isinstance(error, ProcessFailedError):
             for one in self.path.iterdir():
-                if one != logs:
+                if one.name != LOGS:
                     _remove(one)
         else:
             _remove(self.path)

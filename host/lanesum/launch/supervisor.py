@@ -22,6 +22,7 @@ _READY_POLL_S = 0.02
 _READY_S = 60.0
 _GRACE_S = 5.0
 _LOG_TAIL_LINES = 15
+_MAX_RESTARTS = 10
 
 
 class ProcessFailedError(LanesumError):
@@ -30,13 +31,24 @@ class ProcessFailedError(LanesumError):
 
 @dataclass(slots=True, eq=False)
 class Child:
-    """A process, and its command. ``log``: its log file; None if it writes to the terminal."""
+    """A process, and its command.
+
+    Attributes:
+        log: its log file, also of its starts before; None if it writes to the terminal.
+        restarts: number of starts after the first one.
+    """
 
     name: str
     command: Sequence[str]
     environment: Mapping[str, str]
     process: subprocess.Popen[bytes]
     log: Path | None
+    restarts: int = 0
+
+    @property
+    def served(self) -> bool:
+        """True if the present or last process has said that it serves."""
+        return self.log is not None and self.log.read_text(errors="replace").count(READY) > self.restarts
 
 
 class Supervisor(Closing):
@@ -80,7 +92,7 @@ class Supervisor(Closing):
         """
         assert child.log is not None
         deadline = time.monotonic() + timeout_s
-        while READY not in child.log.read_text(errors="replace"):
+        while not child.served:
             self.check()
             if time.monotonic() > deadline:
                 raise ProcessFailedError(f"{child.name} is not ready after {timeout_s:g} s. {_end_of(child.log)}")
@@ -93,6 +105,27 @@ class Supervisor(Closing):
             if status is not None and child not in besides and (status or child not in may_end):
                 end = "; see its messages above." if child.log is None else f". {_end_of(child.log)}"
                 raise ProcessFailedError(f"{child.name} {ending(status)}{end}")
+
+    def restart(self, child: Child) -> None:
+        """Start an ended process with the same command again; append to its log."""
+        child.process = open_process(child.command, child.environment, child.log)
+        child.restarts += 1
+
+    def restart_ended(self, besides: Collection[Child] = ()) -> list[str]:
+        """Restart the processes ``besides`` these that have served and ended; return a sentence about each.
+
+        Raises ProcessFailedError if one ended before it served, or has ended too often.
+        """
+        said = []
+        for child in self.children:
+            status = child.process.poll()
+            if status is None or child in besides:
+                continue
+            if not child.served or child.restarts >= _MAX_RESTARTS:
+                self.check(besides)
+            said.append(f"{child.name} {ending(status)}, and is started again; its log is {child.log}")
+            self.restart(child)
+        return said
 
     def kill_all(self) -> None:
         """End all running processes at once, without a chance to clean up."""

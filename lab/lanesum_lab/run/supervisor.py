@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
-from lanesum.launch.supervisor import Child, ProcessFailedError, Supervisor, open_process, send_signal
+from lanesum.launch.supervisor import Child, ProcessFailedError, Supervisor, send_signal
 
 _POLL_S = 0.05
 
@@ -41,7 +41,7 @@ class RunSupervisor(Supervisor):
 
     def restart(self, child: Child) -> None:
         """Restart a killed process with the same command; append to its log."""
-        child.process = open_process(child.command, child.environment, child.log)
+        super().restart(child)
         self.killed.remove(child)
 
     @staticmethod

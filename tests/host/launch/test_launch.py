@@ -72,9 +72,12 @@ from lanesum.session import Session
 
 with Session(join(wait=True)) as session:
     for step in range(1 << 60):
-        session.all_reduce(np.ones(10_000, np.float32))
+        total = session.all_reduce(np.full(10_000, step % 7, np.float32), codec="fixed")
+        assert (total == int(os.environ["WORLD_SIZE"]) * (step % 7)).all()
         if step == 2:
             print("trained", flush=True)
+        if step % 50 == 49:
+            print("exact sums", flush=True)
         if step == 1 and os.environ["RANK"] == "1" and "--exit" in sys.argv:
             os._exit(7)
         if step == 1 and os.environ["RANK"] == "1" and "--kill" in sys.argv:
@@ -247,30 +250,53 @@ def test_launch_ended_by_signal_leaves_nothing(
     assert process.returncode == expected[signal.Signals(number)], output
 
 
-def test_launch_script_reads_standard_input(start: Callable[..., Any], tmp_path: Path) -> None:
+def test_launch_script_has_input_and_lasting_job(start: Callable[..., Any], tmp_path: Path) -> None:
+    """A script may compile for minutes before it joins its job."""
     script = tmp_path / "ask.py"
-    script.write_text("print(f'read {input()}')")
+    script.write_text("""
+import os
+from lanesum.rpc import controller
+jobs = controller.jobs_by_name(os.environ["LANESUM_CONTROLLER"])
+print(f"read {input()}, lease {jobs[os.environ['LANESUM_JOB']]['lease_s']:g}")
+""")
     output, _ = start(script, stdin=subprocess.PIPE).communicate("some words\n", timeout=250)
-    assert "read some words" in output
+    assert "read some words, lease 0" in output
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("part", "said"), [("server", "server was ended by SIGKILL"), ("torchrun", "")])
-def test_launch_killed_part_ends_all_others(
-    start: Callable[..., Any], numpy_script: Path, part: str, said: str
-) -> None:
+def test_launch_restarts_killed_parts_and_goes_on(start: Callable[..., Any], numpy_script: Path) -> None:
+    process = start("--nproc", 2, "--switch", "embedded", "--codec", "fixed", numpy_script)
+    wait_for_line(process, "trained")
+    for part in ("server", "switch", "controller"):
+        os.kill(pid_of(process, "lanesum.cli", part), signal.SIGKILL)
+        said = wait_for_line(process, f"lanesum: {part} was ended by SIGKILL, and is started again; its log is")
+        for _ in range(3):
+            said += wait_for_line(process, "exact sums")
+        assert "Error" not in said
+    os.kill(process.pid, signal.SIGINT)
+    output_of(process)
+    assert process.returncode == 130
+    log = Path(said.partition("its log is ")[2].split()[0])
+    assert log.read_text().count("lanesum is ready:") == 2
+
+
+@pytest.mark.long
+def test_launch_without_torchrun_ends_all_others(start: Callable[..., Any], numpy_script: Path) -> None:
     process = start("--nproc", 2, numpy_script)
     wait_for_line(process, "trained")
-    words = {"server": ["lanesum.cli", "server"], "torchrun": ["lanesum.launch.torchrun"]}[part]
+    os.kill(pid_of(process, "lanesum.launch.torchrun"), signal.SIGKILL)
+    output_of(process)
+    assert process.returncode == 128 + signal.SIGKILL
+
+
+def pid_of(process: subprocess.Popen[str], *words: str) -> int:
+    """Return the child of a launch whose command line has these words."""
     (pid,) = [
         int(folder.name)
         for folder in Path("/proc").glob("[0-9]*")
         if parent_of(folder) == process.pid and set(words) <= set(words_of(folder))
     ]
-    os.kill(pid, signal.SIGKILL)
-    output = output_of(process)
-    assert process.returncode != 0
-    assert said in output
+    return pid
 
 
 def parent_of(folder: Path) -> int:
