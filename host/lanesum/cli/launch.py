@@ -23,7 +23,13 @@ def parser() -> ArgumentParser:
         description="Start what is missing (server, controller, switch), admit a job, and run a script under torchrun.",
     )
     add = options.add_argument
-    add("--nproc", "--nproc-per-node", dest="nproc_per_node", metavar="N", help="ranks on this machine (default: 1)")
+    add(
+        "--nproc",
+        "--nproc-per-node",
+        dest="nproc_per_node",
+        metavar="N",
+        help="ranks on this machine, or auto, gpu, cpu (default: 1)",
+    )
     add(
         "--switch",
         choices=("none", "embedded", "bmv2"),

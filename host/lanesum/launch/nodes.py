@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -44,9 +45,7 @@ class LaunchNodes:
 
         known = {name: value(name) for name in ("nnodes", "node_rank", "rdzv_endpoint", "rdzv_id")}
         known |= {name: value(name) for name in ("master_addr", "master_port")}
-        nproc = value("nproc_per_node") or "1"
-        if not nproc.isdecimal() or int(nproc) < 1:
-            raise ConfigurationError(f"Invalid --nproc {nproc!r}: expected a positive number of processes.")
+        nproc = str(_processes(value("nproc_per_node") or "1"))
         if known["nnodes"] is None:
             known = {**known, **{name: one for name, one in _found(variables).items() if known[name] is None}}
         if known["nnodes"] in (None, "1"):
@@ -63,6 +62,22 @@ class LaunchNodes:
         if known["rdzv_endpoint"] is not None:
             run.append("--rdzv-backend=c10d")
         return cls(int(nproc), False, (*run, f"--nproc-per-node={nproc}"))
+
+
+def _processes(text: str) -> int:
+    """Return the number of ranks for ``--nproc``, as torchrun reads it. Raises ConfigurationError."""
+    if text.isdecimal() and int(text) > 0:
+        return int(text)
+    if text not in ("auto", "gpu", "cpu"):
+        raise ConfigurationError(
+            f"Invalid --nproc {text!r}: expected a positive number of processes, or one of auto, gpu, cpu."
+        )
+    import torch  # this takes seconds
+
+    gpus = 0 if text == "cpu" else torch.cuda.device_count()
+    if text == "gpu" and gpus == 0:
+        raise ConfigurationError("--nproc gpu: PyTorch finds no GPU.", "Use --nproc cpu, or a number.")
+    return gpus or os.cpu_count() or 1
 
 
 def _found(variables: Mapping[str, str]) -> dict[str, str]:

@@ -17,6 +17,7 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.nn.parallel import DistributedDataParallel
 
 from lanesum.errors import ConfigurationError
+from lanesum.torch.collectives import job_of
 from lanesum.torch.copied_state import CopiedState
 from lanesum.torch.state import State
 
@@ -49,6 +50,7 @@ def attach(model: torch.nn.Module, *, replicas: DeviceMesh | None = None, **opti
 
     Args:
         model: a DistributedDataParallel, which may be compiled, or a model that ``fully_shard`` (FSDP2) has sharded.
+            A DistributedDataParallel over a sub-group has a job of its own.
         replicas: for FSDP2, the dimension of the mesh whose ranks have the same shard; each shard has a job of its own.
         options: arguments of :meth:`State.join`, for example ``codec``.
 
@@ -56,8 +58,9 @@ def attach(model: torch.nn.Module, *, replicas: DeviceMesh | None = None, **opti
         The state. Call ``leave`` on it after the last step.
 
     Raises:
-        ConfigurationError: the model is no DistributedDataParallel, has a hook already, or no parameter that requires
-            a gradient. Or it is sharded by FSDP1, or by FSDP2 without replicas.
+        ConfigurationError: the model is no DistributedDataParallel, has a hook already, mixed_precision, an optimizer
+            that runs in backward, or no parameter that requires a gradient. Or it is sharded by FSDP1, or by FSDP2
+            without replicas.
         LanesumError: the exceptions of :meth:`State.join`.
     """
     model = getattr(model, "_orig_mod", model)
@@ -72,6 +75,9 @@ def attach(model: torch.nn.Module, *, replicas: DeviceMesh | None = None, **opti
 
         return attach_fsdp(model, replicas, **options)
     wrapper = _checked(model)
+    group = wrapper.process_group
+    if not {"group", "worker", "local_group"} & options.keys() and group.size() < dist.get_world_size():
+        options |= {"job": job_of(group, **options), "group": group}
     state = State.join(model=wrapper, **options)
     try:
         wrapper.register_comm_hook(state, hook)
@@ -92,6 +98,16 @@ def _checked(model: torch.nn.Module) -> DistributedDataParallel:
     if others := [one for one, state in model._comm_hooks if not isinstance(state, CopiedState)]:
         other = others[0]
         raise _refused(f"it has {other.__module__}.{other.__qualname__}")
+    if model.mixed_precision is not None:
+        raise ConfigurationError(
+            "The DistributedDataParallel has mixed_precision, which casts gradients by a hook of its own.",
+            "Wrap the model without it, and compute the loss under torch.autocast; or train a model in bfloat16.",
+        )
+    if any(hasattr(parameter, "_in_backward_optimizers") for parameter in model.parameters()):
+        raise ConfigurationError(
+            "An optimizer of the model runs in backward, by a hook of DDP that excludes lanesum's.",
+            "Leave _apply_optimizer_in_backward out, and call optimizer.step() after backward.",
+        )
     if not any(parameter.requires_grad for parameter in model.parameters()):
         raise ConfigurationError(
             "No parameter of the model requires a gradient, so there is nothing to average.",

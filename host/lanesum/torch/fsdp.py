@@ -66,6 +66,7 @@ def attach_fsdp(model: torch.nn.Module, replicas: DeviceMesh | None, **options: 
 def _hook(state: State, group: Any, name: str, names: dict[torch.Tensor, str]) -> Any:
     keys = [(one, names[one.sharded_param]) for one in group.fsdp_params]
     parts: list[Part] = []
+    held: dict[str, torch.Tensor] = {}  # sums of steps without an all-reduce, by parameter
     post_backward = group.post_backward
 
     def note_parts(*unused: Any) -> None:
@@ -82,6 +83,19 @@ def _hook(state: State, group: Any, name: str, names: dict[torch.Tensor, str]) -
     def all_reduce(gradients: torch.Tensor) -> None:
         # A divisor that the user has set is already that of all ranks. Else FSDP has divided by the number of shards.
         average, flat = group.gradient_divide_factor is None, gradients.view(-1)
+        if not group.all_reduce_grads:  # FSDP accumulates the zeros that are left
+            for part in parts:
+                held[part.key] = held.pop(part.key, 0) + flat[part.start : part.stop]
+            flat.zero_()
+            return
+        if unused := held.keys() - {part.key for part in parts}:
+            raise ConfigurationError(
+                f"Parameter {min(unused)} has a gradient of steps without an all-reduce, but none in this step.",
+                "Use the same parameters in all backward passes of a step, or set_reduce_scatter_unused_params(True).",
+            )
+        for part in parts:
+            if part.key in held:
+                flat[part.start : part.stop] += held.pop(part.key)
         mean = state.all_reduce(flat, average=average, name=name, parts=tuple(parts)).wait()
         if mean is not flat:
             flat.copy_(mean)

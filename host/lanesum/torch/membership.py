@@ -79,7 +79,7 @@ def join_job(
         group = group if host is None else leaders
         job = admitted_job(controller, job, codec, admit=admit, group=group, wait_s=wait_s)
         ranked = worker is None
-        worker = dist.get_rank(group) if ranked and group is not None else worker
+        worker = dist.get_rank(group) if ranked and dist.is_initialized() else worker
         ticket = join(controller=controller, job=job, worker=worker, take_over=take_over)
         opened: KeepAlive | Session | None = KeepAlive.of(ticket)
         try:

@@ -115,8 +115,9 @@ class State(Closing):
         :class:`lanesum.session.SessionOptions`, such as ``deadline_s``.
 
         ``controller``, ``job``, ``worker`` and ``take_over`` are those of :func:`lanesum.join`. Where they are
-        None, it reads the environment: LANESUM_CONTROLLER, LANESUM_JOB, RANK, or LANESUM_TICKET. If no job is named,
-        one is admitted for the ranks of the process group; ``admit`` and its exceptions are those of
+        None, it reads the environment: LANESUM_CONTROLLER, LANESUM_JOB, or LANESUM_TICKET. The worker is the rank in
+        the process group, or RANK without one. If no job is named, one is admitted for the ranks of the process group;
+        ``admit`` and its exceptions are those of
         :func:`lanesum.torch.admission.admitted_job`. A ``codec`` that is None is that of the job, else LANESUM_CODEC,
         else ``thc``.
 

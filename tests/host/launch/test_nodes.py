@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from lanesum.cli.launch import parser
@@ -85,6 +87,25 @@ def test_nodes_several_machines_without_address_are_refused() -> None:
 def test_nodes_invalid_nproc_is_refused(number: str) -> None:
     with pytest.raises(ConfigurationError, match=f"--nproc '{number}': expected a positive number of processes"):
         nodes(f"--nproc={number}")
+
+
+@pytest.mark.parametrize(
+    ("text", "gpus", "number"), [("auto", 0, os.cpu_count()), ("auto", 3, 3), ("gpu", 3, 3), ("cpu", 3, os.cpu_count())]
+)
+def test_nodes_nproc_counts_gpus_and_processors(
+    monkeypatch: pytest.MonkeyPatch, text: str, gpus: int, number: int
+) -> None:
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+    found = nodes("--nproc", text)
+    assert found.nproc == number and f"--nproc-per-node={number}" in found.options
+
+
+def test_nodes_nproc_gpu_without_gpu_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    with pytest.raises(ConfigurationError, match="--nproc gpu: PyTorch finds no GPU"):
+        nodes("--nproc", "gpu")
 
 
 @pytest.mark.parametrize(

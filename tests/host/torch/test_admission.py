@@ -18,6 +18,7 @@ import pytest
 import torch
 from torch import nn
 from torch.distributed.fsdp import FullyShardedDataParallel
+from torch.distributed.optim import _apply_optimizer_in_backward
 from torch.nn.parallel import DistributedDataParallel
 
 import lanesum.torch
@@ -215,7 +216,7 @@ def test_attach_without_controller_fails_within_five_seconds(ranks: Ranks) -> No
             variables = {"LANESUM_CONTROLLER": f"127.0.0.1:{held.getsockname()[1]}", **named}
             for kind, message in ranks.run(refusal, [variables, variables], {}):
                 assert kind == "UnreachableError"
-                assert "within 4 s" in message and "start the script with lanesum launch" in message
+                assert "within 4 s" in message and "LANESUM_CONTROLLER names it: unset it" in message
 
 
 def test_attach_without_environment_names_launch(ranks: Ranks) -> None:
@@ -242,7 +243,10 @@ def refused_models(variables: dict[str, str]) -> list[str]:
         sharded = FullyShardedDataParallel.__new__(FullyShardedDataParallel)  # its constructor requires a GPU
         nn.Module.__init__(sharded)
         sharded._modules["_fsdp_wrapped_module"] = nn.Linear(8, 4)
-        for model in (hooked, frozen, nn.Linear(8, 4), sharded):
+        mixed, overlapped = wrapped(), wrapped()
+        mixed.mixed_precision = object()  # its constructor requires a GPU
+        _apply_optimizer_in_backward(torch.optim.SGD, overlapped.module.parameters(), {"lr": 0.1})
+        for model in (hooked, frozen, nn.Linear(8, 4), sharded, mixed, overlapped):
             with pytest.raises(ConfigurationError) as caught:
                 lanesum.torch.attach(model)
             said.append(str(caught.value))
@@ -262,11 +266,13 @@ def refused_models(variables: dict[str, str]) -> list[str]:
 
 def test_attach_refuses_models_that_it_cannot_average(ranks: Ranks, site: Site) -> None:
     for said in ranks.run(refused_models, [{**RUN, "LANESUM_CONTROLLER": site.address}] * 2):
-        hooked, frozen, bare, sharded, late, mean = said
+        hooked, frozen, bare, sharded, mixed, overlapped, late, mean = said
         assert "does not accept the hook of lanesum: it has lanesum.torch.ddp_hook.hook. Attach once, before" in hooked
         assert "No parameter of the model requires a gradient" in frozen
         assert "takes a DistributedDataParallel, not Linear. Wrap the model" in bare
         assert "attach does not support FullyShardedDataParallel (FSDP1)" in sharded
+        assert "has mixed_precision, which casts gradients by a hook of its own. Wrap the model without it" in mixed
+        assert "optimizer of the model runs in backward, by a hook of DDP that excludes lanesum's. Leave" in overlapped
         assert "attached after a backward pass" in late
         assert mean == "1.5000"
 

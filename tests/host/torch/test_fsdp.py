@@ -181,3 +181,58 @@ def test_models_without_replicas_are_refused(four_ranks: Ranks) -> None:
         assert "replicas has 2 dimensions, not 1" in both
         assert "fully_shard has not sharded this Sequential" in plain
         assert "FSDP2 needs PyTorch 2.13 or newer, not 2.12.1" in older
+
+
+def accumulate(rank: int, variables: dict[str, str]) -> tuple[list[torch.Tensor], list[torch.Tensor], int]:
+    """Accumulate gradients over two backward passes, of which the second one is reduced.
+
+    Return those of FSDP over gloo, those by lanesum, and the number of all-reduces.
+    """
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))
+    plain, own = sharded(net(1), mesh), sharded(net(1), mesh["shard"])
+    for model in (plain, own):
+        for module in model.modules():
+            if hasattr(module, "set_force_sum_reduction_for_comms"):
+                module.set_force_sum_reduction_for_comms(True)  # gloo has no PREMUL_SUM
+    with environment(variables):
+        state = lanesum.torch.attach(own, replicas=mesh["replicate"], codec="fixed")
+    found: tuple[list[torch.Tensor], list[torch.Tensor]] = ([], [])
+    for model, gradients in zip((plain, own), found, strict=True):
+        for step in range(4):
+            model.set_requires_all_reduce(step % 2 == 1)
+            batch = torch.randn(16, 32, generator=torch.Generator().manual_seed(100 * rank + step))
+            model(batch).square().mean().backward()
+        gradients += [one.grad.to_local() for one in model.parameters()]
+    buckets = state.stats.buckets
+    state.leave()
+    return *found, buckets
+
+
+def test_steps_without_all_reduce_are_accumulated(four_ranks: Ranks) -> None:
+    with controlled(RANKS) as (_, variables):
+        for expected, got, buckets in four_ranks.run(accumulate, list(range(RANKS)), variables):
+            assert buckets == 2 * 3, "one all-reduce for each layer and second step"
+            for one, other in zip(expected, got, strict=True):
+                torch.testing.assert_close(other, one, rtol=1e-5, atol=1e-6)
+
+
+def change_branch(rank: int, variables: dict[str, str]) -> str:
+    """Return the refusal of a step that lacks a parameter of the step before, which was not reduced."""
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))
+    model = fully_shard(Branches(), mesh=mesh["shard"])
+    model.set_force_sum_reduction_for_comms(True)
+    with environment(variables):
+        state = lanesum.torch.attach(model, replicas=mesh["replicate"], codec="fixed")
+    model.set_requires_all_reduce(False)
+    model(torch.randn(4, 16), 0).sum().backward()
+    model.set_requires_all_reduce(True)
+    with pytest.raises(ConfigurationError) as caught:
+        model(torch.randn(4, 16), 1).sum().backward()
+    state.leave()
+    return str(caught.value)
+
+
+def test_step_without_accumulated_parameter_is_refused(four_ranks: Ranks) -> None:
+    with controlled(RANKS) as (_, variables):
+        for said in four_ranks.run(change_branch, list(range(RANKS)), variables):
+            assert "Parameter layers.0.weight has a gradient of steps without an all-reduce, but none in this" in said

@@ -1,0 +1,60 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Membership in the job of a process group: sub-groups, and ranks that the environment does not have."""
+
+from __future__ import annotations
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+import lanesum.torch
+from tests.host.torch.controllers import controlled, environment
+from tests.host.torch.ranks import Ranks
+
+RANKS = 4
+
+
+def train_pairs(rank: int, variables: dict[str, str]) -> tuple[list[float], list[float]]:
+    """Return means of gradients of 1 + rank over ranks (0, 2) and (1, 3): over gloo, and by lanesum."""
+    pairs = [dist.new_group([first, first + 2]) for first in (0, 1)]
+    means: tuple[list[float], list[float]] = ([], [])
+    with environment(variables):
+        for found, attached in zip(means, (False, True), strict=True):
+            model = DistributedDataParallel(nn.Linear(8, 4), process_group=pairs[rank % 2])
+            state = lanesum.torch.attach(model, codec="fixed") if attached else None
+            for _ in range(2):
+                model.zero_grad()
+                model(torch.full((1, 8), 1.0 + rank)).sum().backward()
+                found.append(round(model.module.weight.grad.mean().item(), 4))
+            if state is not None:
+                assert state.session.ticket.workers == 2
+                assert state.stats.buckets + state.stats.group_steps > 0
+                state.leave()
+    return means
+
+
+def test_attach_over_subgroup_averages_its_ranks(four_ranks: Ranks) -> None:
+    """RANK is wrong, as it is for processes of ``mp.spawn``."""
+    with controlled(RANKS) as (controller, variables):
+        outcomes = four_ranks.run(train_pairs, list(range(RANKS)), {**variables, "RANK": "0"})
+        assert {"train.0-2", "train.1-3"} <= {event.whom for event in controller.events.since(0)}
+    for rank, (plain, own) in enumerate(outcomes):
+        assert own == plain == [2.0 + rank % 2] * 2
+
+
+def train_all(rank: int, variables: dict[str, str]) -> tuple[int, float]:
+    """Return worker and mean of gradients of 1 + rank."""
+    with environment(variables):
+        model = DistributedDataParallel(nn.Linear(8, 4))
+        state = lanesum.torch.attach(model, codec="fixed")
+        model(torch.full((1, 8), 1.0 + rank)).sum().backward()
+        state.leave()
+    return state.session.ticket.worker, round(model.module.weight.grad.mean().item(), 4)
+
+
+def test_attach_takes_rank_from_process_group(four_ranks: Ranks) -> None:
+    with controlled(RANKS) as (_, variables):
+        outcomes = four_ranks.run(train_all, list(range(RANKS)), {**variables, "RANK": "0"})
+    assert outcomes == [(rank, 2.5) for rank in range(RANKS)]
