@@ -9,7 +9,6 @@ import importlib.util
 import platform
 from collections.abc import Iterator
 
-from lanesum import environment
 from lanesum._internal.native import Availability, availability
 from lanesum.codecs.kernels.dispatch import thread_choice
 from lanesum.doctor.finding import Finding, note, ok, problem
@@ -75,7 +74,7 @@ def codec_threads() -> Iterator[Finding]:
     try:
         chosen = thread_choice()
     except LanesumError as error:
-        yield problem("codec threads", error.what, f"Correct it, or unset it: {environment.THREADS} has a default.")
+        yield problem("codec threads", error.what, "Correct the variable, or unset it: it has a default.")
         return
     yield ok("codec threads", f"{chosen.number} ({chosen.reason}).")
 

@@ -40,6 +40,8 @@ class StatusLine:
             return
         line, before = self.summary() or "no worker has joined the job yet", self._steps
         self._steps = max((stats.get("steps", 0.0) for stats in self._folder.stats()), default=0.0)
+        if self._steps < before:  # all ranks were started again, and count anew
+            before = 0.0
         self._last += seconds
         text = f"lanesum: {(self._steps - before) / seconds:.1f} steps/s, {line}"
         if self._terminal:

@@ -64,6 +64,22 @@ def test_status_adds_up_bytes_and_names_savings(tmp_path: Path) -> None:
     assert status.summary().endswith(", 4 steps averaged by the process group")
 
 
+def test_status_rate_after_restart_is_not_negative(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Restarted ranks count their steps from zero."""
+    now = 0.0
+    monkeypatch.setattr("lanesum.launch.status.time.monotonic", lambda: now)
+    folder = RunFolder(tmp_path)
+    status = StatusLine(folder)
+    for steps in (60, 120, 30):
+        folder.write_stats(0, {"steps": steps})
+        now += 60.0
+        status.tick()
+    rates = [line.split()[1] for line in capsys.readouterr().err.splitlines()]
+    assert rates == ["1.0", "1.0", "0.5"]
+
+
 @pytest.mark.parametrize(
     "data",
     [b"", b"{", b"\xff", b"[1]", b"[" * 100_000, b'{"steps": "x", "bytes_up": null}', b'{"steps": NaN}', b"1" * 5000],
