@@ -187,7 +187,7 @@ LAUNCH = (
     *bugs(
         "launch",
         f"{_HOST}/launch/nodes.py",
-        ("0 processes are accepted", "int(nproc) < 1:", "int(nproc) < 0:"),
+        ("0 processes are accepted", "int(text) > 0:", "int(text) >= 0:"),
         ("Slurm's first host has one digit", r"(?:\[(\d+)[^\]]*\]", r"(?:\[(\d)[^\]]*\]"),
         (
             "a rendezvous and a master are passed together",
