@@ -22,7 +22,7 @@ from lanesum.server.slot_table import ServerDecision, ServerEntry, ServerSlotTab
 # Datagrams with their receivers.
 Datagrams = list[tuple[Address, bytes]]
 
-_KEPT_FLAGS = Flag.ECN | Flag.COLLISION
+_KEPT_FLAGS = Flag.ECN | Flag.COLLISION | Flag.RETRANSMISSION
 _COMPLETE = (ServerDecision.CLAIM_AND_COMPLETE, ServerDecision.CONTRIBUTE_AND_COMPLETE)
 _INCOMPLETE = (ServerDecision.REPORT_PENDING, ServerDecision.REPORT_OVERLAP)
 
@@ -158,7 +158,8 @@ class ServedJob:
         if (cached.owner.op, cached.owner.round_words) != (header.op, header.racks):
             conflict = answers.conflict(header, cached.owner, member)
             return ServerDecision.REPORT_CONFLICT, self._to(self._members.all_workers, conflict)
-        return ServerDecision.REPLAY, self._to(self._contributors(header, member, workers), cached.datagram)
+        replay = answers.with_flags(cached.datagram, header.flags & Flag.RETRANSMISSION)
+        return ServerDecision.REPLAY, self._to(self._contributors(header, member, workers), replay)
 
     def _complete(self, header: Header, entry: ServerEntry) -> bytes:
         sums = entry.partial_sums

@@ -15,7 +15,7 @@ from lanesum.aggregation.combine import Words
 from lanesum.aggregation.slots import ChunkOrder, Owner, order_of
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header
-from lanesum.protocol.spec import OPENING
+from lanesum.protocol.spec import OPENING, Flag
 from lanesum.server.partial_sums import Acceptance, PartialSums
 
 
@@ -109,8 +109,9 @@ class ServerSlotTable:
             return ServerDecision.REPORT_CONFLICT, entry
         elif entry.result is not None:
             return ServerDecision.REPLAY, entry
-        entry.flags |= flags
         acceptance = entry.partial_sums.add(workers, words)
+        # A duplicate repairs nothing, so its flag says nothing about the result.
+        entry.flags |= flags if acceptance is Acceptance.ACCEPTED else flags & ~Flag.RETRANSMISSION
         if entry.partial_sums.workers.bit_count() >= threshold:
             claims = order is ChunkOrder.NEWER
             return ServerDecision.CLAIM_AND_COMPLETE if claims else ServerDecision.CONTRIBUTE_AND_COMPLETE, entry

@@ -13,9 +13,11 @@ so silence mostly means that a worker is late. Four events make a worker retrans
   as well: its contributors have begun that round.
 - The probe timeout (PTO) of the first chunk without a result runs out. One probe is enough to find that a worker is
   late; the timeout backs off until something completes on its path. But where a probe brings a result at once, and no
-  pending answer reports a missing worker, the chunk was lost. Then the chunks sent after it mostly were lost, too: a
-  full queue drops the end of a burst, and no later packet shows it. Two more chunks are probed then, and two more for
-  each of them. So a burst is repaired in a few round trips instead of one timeout per packet.
+  pending answer reports a missing worker, the chunk was lost. The flag of a retransmission tells that result from the
+  one of the first transmissions, which may arrive while the probe waits behind its own window. Then the chunks sent
+  after it mostly were lost, too: a full queue drops the end of a burst, and no later packet shows it. Two more chunks
+  are probed then, and two more for each of them. So a burst is repaired in a few round trips instead of one timeout
+  per packet.
 """
 
 from __future__ import annotations
@@ -177,8 +179,15 @@ class LossDetector:
         self._link.sequence += 1
         return sent
 
-    def on_ack_received(self, position: int, now: float, *, marked: bool) -> None:
-        """Take the result of a position; ``marked``: it reports a full queue."""
+    def on_ack_received(self, position: int, now: float, *, marked: bool, retransmitted: bool) -> None:
+        """Take the result of a position.
+
+        Args:
+            position: position of the chunk.
+            now: time in seconds.
+            marked: the result reports a full queue.
+            retransmitted: the result may have a retransmission in it, or answer one.
+        """
         link = self._link
         self._requests.pop(position, None)
         recovery = self._path(position)
@@ -196,7 +205,7 @@ class LossDetector:
             recovery.path.rtt.sample(now - sent.sent_at)
             if link.pacer is not None:
                 link.pacer.sample(now - sent.sent_at)
-        elif sent.probe and now - sent.sent_at < recovery.path.rtt.loss_delay_s:
+        elif sent.probe and retransmitted and now - sent.sent_at < recovery.path.rtt.loss_delay_s:
             recovery.probe_credit += PROBES_PER_LOST_PROBE
         link.congestion.on_packet_acked(sent.first_on_link, link.sequence, marked)
 

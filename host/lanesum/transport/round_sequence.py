@@ -32,6 +32,7 @@ from lanesum.transport.ticket import JobTicket
 
 # As plain integers: see ``membership``.
 _ECN, _COLLISION, _PARTIAL, _BYPASS = int(Flag.ECN), int(Flag.COLLISION), int(Flag.PARTIAL), int(Flag.BYPASS)
+_RETRANSMISSION = int(Flag.RETRANSMISSION)
 
 
 class RoundSequence:
@@ -256,8 +257,17 @@ class RoundSequence:
         stats.server_results += bool(header.flags & _BYPASS)
         self._scheduler.on_result(position)
         link.slot_backoff.on_result(position % self.ticket.slots, collided)
-        self._recovery.on_ack_received(position, now, marked=marked)
+        self._recovery.on_ack_received(position, now, marked=marked, retransmitted=self._may_repeat(header))
         return True
+
+    def _may_repeat(self, header: Header) -> bool:
+        """Return True if a result may have a retransmission in it, or answer one.
+
+        Switches do not mark their sums so. The sums of one level are in results of switches, the others in results of
+        servers, too.
+        """
+        summed_by_switch = not header.flags & _BYPASS or self.ticket.places or self.ticket.quorum
+        return bool(header.flags & _RETRANSMISSION or summed_by_switch)
 
     def _may_have_result(self, position: int, bitmaps: Bitmaps) -> bool:
         """Return True if the position was sent, or if a quorum continued without this worker, in turn."""

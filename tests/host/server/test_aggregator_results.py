@@ -65,10 +65,11 @@ def test_replay_goes_to_the_sender_only() -> None:
     assert workers.check(answers[0]) == 0b11
 
 
-def test_result_repeats_congestion_and_collision_flags() -> None:
+def test_result_repeats_flags_of_its_contributions() -> None:
     workers = Workers(served(flat(3)))
     workers.send(0, flags=Flag.COLLISION)
-    workers.send(1, flags=Flag.ECN | Flag.RETRANSMISSION)
+    workers.send(0, flags=Flag.RETRANSMISSION)  # a duplicate, which is not in the result
+    workers.send(1, flags=Flag.ECN)
     result = workers.send(2)[0]
     assert result.header.flags == Flag.BYPASS | Flag.ECN | Flag.COLLISION
     assert workers.send(0)[0].header.flags == Flag.BYPASS | Flag.ECN | Flag.COLLISION | Flag.RETRANSMISSION
@@ -80,6 +81,14 @@ def test_result_repeats_congestion_and_collision_flags() -> None:
     assert workers.send(2, chunk=8)[0].header.flags == Flag.BYPASS
     again = workers.send(1, chunk=8, flags=Flag.ECN | Flag.COLLISION)[1]
     assert again.header.flags == Flag.BYPASS | Flag.ECN | Flag.RETRANSMISSION
+
+
+@pytest.mark.parametrize("repeated", range(3))
+def test_result_tells_that_a_contribution_was_retransmitted(repeated: int) -> None:
+    workers = Workers(served(flat(3)))
+    for worker in range(3):
+        answers = workers.send(worker, flags=Flag.RETRANSMISSION if worker == repeated else 0)
+    assert kinds(answers) == dict.fromkeys(range(3), (Kind.RESULT, Flag.BYPASS | Flag.RETRANSMISSION))
 
 
 def test_ecn_mark_of_ipv4_header_sets_flag() -> None:

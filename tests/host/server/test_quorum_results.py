@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.packet import Header, Packet
-from lanesum.protocol.spec import Flag, Kind
+from lanesum.protocol.spec import HEADER_BYTES, Flag, Kind
 from lanesum.server import ServerDecision, ServerJob
 from lanesum.server.native_aggregator import make_aggregator
 from tests.host.server.contributions import ROUND_WORDS, Workers, flat, racks, served
@@ -47,7 +47,9 @@ def test_partial_result_names_contributors_and_is_replayed() -> None:
     assert (result.header.flags, result.header.workers, result.header.fan_in_workers) == (PARTIAL, 0b1101, 4)
     (late,) = workers.handle(1, workers.packet(1))
     assert late == (workers.members.addresses[1], result.pack())
-    assert workers.handle(1, workers.packet(1, flags=Flag.RETRANSMISSION)) == [late]
+    ((_, again),) = workers.handle(1, workers.packet(1, flags=Flag.RETRANSMISSION))
+    assert Packet.unpack(again).header.flags == PARTIAL | Flag.RETRANSMISSION
+    assert again[HEADER_BYTES:] == late[1][HEADER_BYTES:]
 
 
 def test_partial_result_in_two_levels_names_contributors() -> None:
@@ -316,13 +318,20 @@ def test_failed_admission_keeps_the_old_job(tmp_path: Path) -> None:
 
 
 def test_result_does_not_depend_on_last_packet() -> None:
-    """Neither flags nor fields of the packet that completes a chunk or asks for a replay are in the result."""
+    """Of the packet that completes a chunk or asks for a replay, no field and no other flag is in the result."""
     workers = Workers(job())
     workers.send(0)
     workers.send(1)
     result = workers.send(2, spare=3, fan_in_workers=77, flags=Flag.RETRANSMISSION | Flag.BYPASS)[0]
     assert result.header == dataclasses.replace(
-        Header(), kind=Kind.RESULT, flags=PARTIAL, job=7, tag=0xC0FFEE, workers=0b111, fan_in_workers=4, words=8
+        Header(),
+        kind=Kind.RESULT,
+        flags=PARTIAL | Flag.RETRANSMISSION,
+        job=7,
+        tag=0xC0FFEE,
+        workers=0b111,
+        fan_in_workers=4,
+        words=8,
     )
     assert workers.send(3, spare=2, flags=Flag.ECN)[3].pack() == result.pack()
 

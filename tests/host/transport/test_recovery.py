@@ -114,6 +114,16 @@ def test_result_long_after_probe_proves_no_loss() -> None:
     assert chunks_due(rounds, now + 0.81) == []
 
 
+def test_server_result_without_retransmission_proves_no_loss() -> None:
+    """It is the result of the first transmissions, which arrives while the probe waits behind its own window."""
+    rounds, to, now = after_long_round_trips(10)
+    rounds.due(now)
+    now += 0.8
+    assert chunks_due(rounds, now) == [0]
+    rounds.receive(answer(to, epoch=1, workers=3, chunk=0, flags=Flag.BYPASS), now + 1e-3)
+    assert chunks_due(rounds, now + 1e-3) == []
+
+
 def test_probe_credit_excludes_chunks_sent_after_probe() -> None:
     rounds, to, now = after_long_round_trips(9)
     assert chunks_due(rounds, now) == list(range(9))

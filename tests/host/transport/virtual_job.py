@@ -94,6 +94,8 @@ class VirtualJob:
         switch: contributions without BYPASS go to an aggregation point of their own, which stands for a switch.
         unknown: workers whose contributions the switch does not consume, but routes to the server.
         starts: times at which workers begin, by number.
+        pause_s: the longest time between two rounds of a worker.
+        packet_s: time of a packet on a worker's link, in each direction.
         history: results that the server keeps.
         fields: of the tickets.
     """
@@ -110,6 +112,8 @@ class VirtualJob:
         switch: bool = False,
         unknown: Collection[int] = (),
         starts: dict[int, float] | None = None,
+        pause_s: float = 0.0,
+        packet_s: float = 0.0,
         window: int = 64,
         history: int = DEFAULT_KEPT_RESULTS,
         **fields: Any,
@@ -124,6 +128,9 @@ class VirtualJob:
         self._unknown = unknown
         self._random = random.Random(seed)
         self._shares = loss, duplicates, jitter_s
+        self._pause_s = pause_s
+        self._packet_s = packet_s
+        self._link_free_at: dict[tuple[int, bool], float] = {}
         self._lost = lost or (lambda _worker, _sends, _header: False)
         self._numbers = itertools.count()
         self._events: list[tuple[float, int, Callable[[], None]]] = []
@@ -175,10 +182,12 @@ class VirtualJob:
         if self._lost(worker.ticket.worker, sends, Header.unpack(datagram)):
             return
         arrive = self._at_point if sends else self._at_worker
+        link = worker.ticket.worker, sends
+        left = self._link_free_at[link] = max(self.now, self._link_free_at.get(link, 0.0)) + self._packet_s
         for _ in range(2 if self._random.random() < duplicates else 1):
             if self._random.random() < loss:
                 continue
-            when = self.now + PATH_S + self._random.random() * jitter_s
+            when = left + PATH_S + self._random.random() * jitter_s
             self.at(when, functools.partial(arrive, worker, datagram))
 
     def _at_point(self, worker: Worker, datagram: bytes) -> None:
@@ -212,7 +221,11 @@ class VirtualJob:
             worker.rounds.finish(round_)
             worker.round = None
             if not worker.done:
-                self._begin(worker)
+                if self._pause_s:
+                    begins_at = self.now + self._random.random() * self._pause_s
+                    self.at(begins_at, functools.partial(self._begin, worker))
+                else:
+                    self._begin(worker)
         self._send(worker)
 
 

@@ -9,7 +9,7 @@
 namespace lanesum::server {
 namespace {
 
-constexpr std::uint32_t KEPT_FLAGS = FLAG_ECN | FLAG_COLLISION;
+constexpr std::uint32_t KEPT_FLAGS = FLAG_ECN | FLAG_COLLISION | FLAG_RETRANSMISSION;
 
 // A retransmitted aggregate is answered to all workers in it.
 void answer_contributors(const MemberTable &members, std::uint32_t worker, std::span<const std::byte> datagram,

@@ -54,8 +54,10 @@ std::pair<ServerDecision, ServerEntry *> ServerSlotTable::contribute(const Heade
     if (entry.result) {
         return {ServerDecision::REPLAY, &entry};
     }
-    entry.flags |= flags;
     const Acceptance acceptance = entry.partial_sums.add(workers, payload, accumulator_words_, pool);
+    // A duplicate repairs nothing, so its flag says nothing about the result.
+    entry.flags |=
+        acceptance == Acceptance::ACCEPTED ? flags : flags & ~static_cast<std::uint32_t>(FLAG_RETRANSMISSION);
     if (entry.partial_sums.count() >= workers_) {
         const bool claims = order == ChunkOrder::NEWER;
         return {claims ? ServerDecision::CLAIM_AND_COMPLETE : ServerDecision::CONTRIBUTE_AND_COMPLETE, &entry};

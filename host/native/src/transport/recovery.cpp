@@ -73,7 +73,7 @@ void LossDetector::on_retransmitted(SentChunk &sent, double now, bool bypass) {
     ++link_->sequence;
 }
 
-void LossDetector::on_ack_received(std::uint64_t position, double now, bool marked) {
+void LossDetector::on_ack_received(std::uint64_t position, double now, bool marked, bool retransmitted) {
     Link &link = *link_;
     PathRecovery &recovery = path(position);
     recovery.pto_backoff = 1;
@@ -96,7 +96,7 @@ void LossDetector::on_ack_received(std::uint64_t position, double now, bool mark
         if (link.pacer) {
             link.pacer->sample(now - sent->sent_at);
         }
-    } else if (sent->probe && now - sent->sent_at < recovery.path->rtt.loss_delay_s()) {
+    } else if (sent->probe && retransmitted && now - sent->sent_at < recovery.path->rtt.loss_delay_s()) {
         recovery.probe_credit += PROBES_PER_LOST_PROBE;
     }
     link.congestion->on_packet_acked(sent->first_on_link, link.sequence, marked);

@@ -63,7 +63,9 @@ public:
 
     void on_packet_sent(std::uint64_t position, RoundState &round, double now, bool bypass);
     void on_retransmitted(SentChunk &sent, double now, bool bypass);
-    void on_ack_received(std::uint64_t position, double now, bool marked);
+    /// @param marked the result reports a full queue.
+    /// @param retransmitted the result may have a retransmission in it, or answer one.
+    void on_ack_received(std::uint64_t position, double now, bool marked, bool retransmitted);
     void on_pending_received(std::uint64_t position, const Header &pending, double now);
     /// Valid until the next call.
     std::span<const Retransmission> detect_loss(double now, std::uint64_t probe_position, bool more_to_send);
