@@ -27,11 +27,6 @@ SESSION = (
         "session",
         f"{_HOST}/session/scheduler.py",
         (
-            "an all-reduce of an observer waits for ever",
-            "if len(self._queue) > 1:  # an observer",
-            "if False:  # an observer",
-        ),
-        (
             "a codec may make more rounds than it announced",
             "if all_reduce.num_rounds + more > all_reduce.max_rounds:",
             "if False:",

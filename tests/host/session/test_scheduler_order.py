@@ -86,13 +86,17 @@ class Job:
         self.scheduler = AllReduceScheduler(self.transport)  # type: ignore[arg-type]
         self._numbers = collections.Counter[str]()
 
-    def submit(self, tensor: str, x: np.ndarray) -> AllReduce:
+    def submit(
+        self, tensor: str, x: np.ndarray, *, parameters: tuple[str, ...] = (), codec: Codec | None = None
+    ) -> AllReduce:
+        codec = codec or self.codec
         self._numbers["all"] += 1
         context = CodecContext(
             workers=1, worker=0, tensor=tensor, round=self._numbers["all"], complete=True, in_pieces=True
         )
+        names = (tensor, *parameters)
         all_reduce = AllReduce(
-            self.scheduler, x.shape, self.codec, x, context, self.codec.all_reduce(x, context), x.size, (tensor,)
+            self.scheduler, x.shape, codec, x, context, codec.all_reduce(x, context), x.size, names
         )
         self.scheduler.submit(all_reduce)
         return all_reduce
@@ -171,6 +175,27 @@ def test_same_tensor_starts_after_its_earlier_sum() -> None:
     assert job.ops() == GROUP and not again.begun
     job.arrive(2)
     assert a.ended and job.ops() == GROUP * 2
+
+
+def test_bucket_starts_after_earlier_sum_of_its_parameter() -> None:
+    """PyTorch rebuilds buckets, so two may contain the same parameter under other names."""
+    job = Job(experienced(Sketch))
+    a = job.submit("a", some(1), parameters=("p", "q"))
+    b = job.submit("b", some(2), parameters=("q", "r"))
+    for number in (0, 1):
+        job.arrive(number)
+    assert job.ops() == GROUP and not b.begun
+    job.arrive(2)
+    assert a.ended and job.ops() == GROUP * 2
+
+
+def test_same_tensor_of_another_codec_starts_before_sum() -> None:
+    job = Job(experienced(Sketch))
+    a = job.submit("a", some(1))
+    job.submit("a", some(2), codec=experienced(Sketch))
+    for number in (0, 1):
+        job.arrive(number)
+    assert job.ops() == GROUP * 2 and not a.ended
 
 
 def test_next_starts_after_all_codecs_of_policy() -> None:
