@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Plant each known bug once, and list which tests catch it: ``python -m tests.planted calls|run|report``.
+"""Plant each known bug once, and list which tests catch it: ``python -m tests.planted calls|run|check|report``.
 
 - ``calls`` runs all tests of ``make test`` once, and records the functions that each of them calls.
 - ``run`` plants the bugs in a copy of the working tree, except those that were caught, so that it can be continued.
+- ``check`` plants them with their recorded tests alone, and prints catches that are no longer ones.
 - ``report`` writes docs/planted-bugs.md from the results, and the present marks of tests.
 """
 
@@ -57,29 +58,53 @@ def _copy_tree() -> None:
             shutil.copy2(source, _TREE / name, follow_symlinks=False)
 
 
+def _start(bugs: Sequence[str], paths: Sequence[str], output: Path = _NEW, **more: object) -> None:
+    settings = FOLDER / "settings.json"
+    settings.write_text(json.dumps({"calls": str(CALLS), "output": str(output), "bugs": bugs, **more}))
+    _pytest(_TREE, "tests.planted.running", *paths, LANESUM_PLANTED=str(settings))
+
+
+def _start_again(output: Path = _NEW, **more: object) -> None:
+    """Plant the bugs that need modules of their own, each in a process of its own."""
+    found = report.read_lines(output)
+    for bug in BUGS:
+        if (result := found.get(bug.name)) is not None and result.get("again"):
+            source = (ROOT / bug.file).read_text()
+            with planting.in_file(bug, _TREE):
+                _start([bug.name], result["files"], output, source=source, **more)
+
+
 def run(names: Sequence[str], tests: Sequence[str]) -> None:
     """Plant bugs, and add their results to the file of results."""
     _copy_tree()
-    settings, output = FOLDER / "settings.json", _NEW
-
-    def start(bugs: Sequence[str], paths: Sequence[str], **more: str | bool | list[str]) -> None:
-        settings.write_text(json.dumps({"calls": str(CALLS), "output": str(output), "bugs": bugs, **more}))
-        _pytest(_TREE, "tests.planted.running", *paths, LANESUM_PLANTED=str(settings))
-
     try:
-        start(names, tests)
-        found = report.read_lines(output)
+        _start(names, tests)
+        found = report.read_lines(_NEW)
         left = [name for name, result in found.items() if not result["caught"] and not result.get("again")]
-        start(left, tests, thorough=True)
-        found = report.read_lines(output)
-        for bug in BUGS:
-            if (result := found.get(bug.name)) is not None and result.get("again"):
-                source = (ROOT / bug.file).read_text()
-                with planting.in_file(bug, _TREE):
-                    start([bug.name], result["files"], source=source)
-        start([], tests, control=report.catching(report.read_lines(output)))
+        _start(left, tests, thorough=True)
+        _start_again()
+        _start([], tests, control=report.catching(report.read_lines(_NEW)))
     finally:
-        report.add(report.read_lines(output))
+        report.add(report.read_lines(_NEW))
+
+
+def check(names: Sequence[str]) -> list[str]:
+    """Plant bugs with their recorded tests alone; return the recorded tests that do not catch their bug."""
+    _copy_tree()
+    output = FOLDER / "checked.jsonl"
+    output.unlink(missing_ok=True)
+    recorded = {name: tests for name, tests in report.results().items() if name in names}
+    files = sorted({file for tests in recorded.values() for file in tests})
+    _start([*recorded], files, output, recorded=recorded)
+    _start_again(output, recorded=recorded)
+    found = {name: result["caught"] for name, result in report.read_lines(output).items()}
+    return [
+        f"{name}: {file}::{test}"
+        for name, tests in recorded.items()
+        for file, one in tests.items()
+        for test in one
+        if test not in found.get(name, {}).get(file, [])
+    ]
 
 
 def _by_turns(names: Sequence[str]) -> list[str]:
@@ -97,7 +122,7 @@ def _by_turns(names: Sequence[str]) -> list[str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one of the commands."""
     parser = argparse.ArgumentParser(prog="python -m tests.planted", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("command", choices=("calls", "run", "report"))
+    parser.add_argument("command", choices=("calls", "run", "check", "report"))
     parser.add_argument("--only", action="append", metavar="TEXT", help="only bugs with this text in their name")
     parser.add_argument("--area", action="append", help="only bugs of this area")
     parser.add_argument("--tests", nargs="+", default=_TESTS, metavar="PATH", help="only tests below these paths")
@@ -105,11 +130,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.command == "calls":
         record_calls(options.tests)
-    elif options.command == "run":
+    elif options.command in ("run", "check"):
         report.add(report.read_lines(_NEW))  # of a run that was interrupted
         _NEW.unlink(missing_ok=True)
         areas = [(bug.name, bug.area) for bug in BUGS] + [(mutant.name, SIMULATOR) for mutant in MUTANTS]
-        known = {} if options.again else report.results()
+        known = {} if options.again or options.command == "check" else report.results()
         names = [
             name
             for name, area in areas
@@ -117,6 +142,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             and (options.only is None or any(text in name for text in options.only))
             and (options.area is None or area in options.area)
         ]
+        if options.command == "check":
+            wrong = check(names)
+            print(*wrong, sep="\n")
+            return bool(wrong)
         run(_by_turns(names), options.tests)
     else:
         report.write()

@@ -112,18 +112,25 @@ class Runner:
         return self._results(bug, source, lambda: planting.in_process(bug, source, ROOT, self._functions))
 
     def _results(self, bug: Bug | Mutant, source: str, plant: Callable[[], bool]) -> dict[str, Any]:
-        files = plan(self._calls, self._items, bug, source)
+        files = self._recorded(bug.name) or plan(self._calls, self._items, bug, source)
         reach = sum(map(len, files.values()))
         result: dict[str, Any] = {"bug": bug.name, "reach": reach, "files": [*files][:_MAX_AGAIN], "caught": {}}
         passed: set[str] = set()
         in_file = isinstance(bug, Bug) and "source" not in self._options
         with planting.in_file(bug, ROOT) if in_file and isinstance(bug, Bug) else contextlib.nullcontext():
             budget = _THOROUGH_S if self._options.get("thorough") else _SPECIFIC_S
+            budget = math.inf if "recorded" in self._options else budget
             self._fork(files, plant, budget, result, passed)
         result["run"] = len(passed)
         if not result.get("again"):
             del result["files"]
         return result
+
+    def _recorded(self, name: str) -> dict[str, list[str]]:
+        """Return the tests that the settings name for a bug, by file; empty if the calls choose them."""
+        recorded: dict[str, list[str]] = self._options.get("recorded", {}).get(name, {})
+        files = {file: [f"{file}::{test}" for test in tests] for file, tests in recorded.items()}
+        return {file: [test for test in tests if test in self._items] for file, tests in files.items()}
 
     def _fork(
         self,

@@ -7,6 +7,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.planted import report
 from tests.planted.selection import Calls, enclosing, key, of_mirrors
 
@@ -59,9 +61,9 @@ def test_mirrors_are_test_files_named_like_the_module() -> None:
     assert of_mirrors("control_plane/lanesum_control/controller/fair_lock.py", [mirror]) == [mirror]
 
 
-def test_split_counts_tests_of_both_targets() -> None:
-    caught = {"tests/test_a.py": ["test_1", "test_2"], "tests/test_b.py": ["test_3"]}
-    assert report.split(caught, {"tests/test_a.py::test_1"}) == (
-        {"tests/test_a.py": 1},
-        {"tests/test_a.py": 1, "tests/test_b.py": 1},
-    )
+@pytest.mark.parametrize(
+    ("caught", "place"),
+    [({"tests/a.py": ["1", "2"]}, "make test"), ({"tests/a.py": ["2"]}, "make test-all"), ({}, "none found")],
+)
+def test_place_of_catch_is_the_shorter_target(caught: dict[str, list[str]], place: str) -> None:
+    assert report.place(caught, {"tests/a.py::1"}) == place

@@ -88,14 +88,6 @@ def test_worker_at_upper_switch_is_own_rack() -> None:
     ]  # fmt: skip
 
 
-def test_job_without_addresses_may_use_all_hosts() -> None:
-    network = Network.of(load("star4"), loopback=True)
-    assert sorted(network.hosts_of(["127.0.0.1"] * 4, {"w1"})) == sorted(network.workers)
-    assert network.hosts_of(["127.0.0.1"] * 3, {network.workers[0]}) == network.workers[1:]
-    with pytest.raises(AdmissionError, match="The job has 5 workers, the controller's topology 4"):
-        network.hosts_of(["127.0.0.1"] * 5, ())
-
-
 def test_with_a_quorum_the_server_decides() -> None:
     (one,) = placed(ALL_WORKERS, STAR, quorum=3).assignments
     assert (one.role, one.threshold, one.uplink) == (Role.ASCEND | Role.QUORUM, 3, None)
@@ -237,3 +229,20 @@ def test_worker_beside_server_leaves_all_switches_out(network: Network, quorum: 
     assert set(placement.left_out.values()) == {"w2 reaches the server on its own host without it"}
     assert placement.places == placed(ALL_WORKERS, network).places
     assert roles(placed(("w1", "w4"), with_servers(STAR, "w2", "w3"))) == {"s1": NO_ROLE}
+
+
+def test_hosts_of_addresses_are_hosts_of_their_workers() -> None:
+    network = Network.of(load("star4"), loopback=False)
+    assert network.hosts_of(["10.19.0.3", "10.19.0.1"], busy=()) == ("w3", "w1")
+    with pytest.raises(AdmissionError, match=r"No worker .* the address 10\.0\.0\.1\. Its workers: w1 10\.19\.0\.1,"):
+        network.hosts_of(["10.0.0.1"], busy=())
+    with pytest.raises(AdmissionError, match=r"Several workers of the job are at w1 \(10\.19\.0\.1\)"):
+        network.hosts_of(["10.19.0.1", "10.19.0.1"], busy=())
+
+
+def test_hosts_of_loopback_are_all_with_busy_last() -> None:
+    network = Network.of(load("star4"), loopback=True)
+    assert network.hosts_of(["127.0.0.1"] * 3, busy=("w1", "w2")) == ("w3", "w4", "w1")
+    assert sorted(network.hosts_of(["127.0.0.1"] * 4, {"w1"})) == sorted(network.workers)
+    with pytest.raises(AdmissionError, match="The job has 5 workers, the controller's topology 4"):
+        network.hosts_of(["127.0.0.1"] * 5, ())

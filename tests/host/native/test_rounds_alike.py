@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header, Packet
 from lanesum.protocol.spec import HEADER, HEADER_BYTES, UDP_PORT, Flag, Kind
@@ -321,8 +320,3 @@ def test_words_of_round_finished_early_are_copied(native: ModuleType) -> None:
     retransmitted = [bytes(datagram) for datagram in rounds.due(1e-3)][-1]
     assert Header.unpack(retransmitted).epoch == 1
     assert bytes(retransmitted[HEADER_BYTES:]) == first[1][HEADER_BYTES:]
-
-
-def test_unknown_congestion_control_raises(native: ModuleType) -> None:
-    with pytest.raises(ConfigurationError, match="no congestion control 'cubic'"):
-        NativeRoundSequence(make_ticket(random.Random(1)), congestion="cubic")

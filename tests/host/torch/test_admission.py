@@ -277,19 +277,6 @@ def test_attach_refuses_models_that_it_cannot_average(ranks: Ranks, site: Site) 
         assert mean == "1.5000"
 
 
-def test_admit_by_addresses_finds_hosts() -> None:
-    network = Network.of(load("star4"), loopback=False)
-    assert network.hosts_of(["10.19.0.3", "10.19.0.1"], busy=()) == ("w3", "w1")
-    with pytest.raises(LanesumError, match=r"No worker .* the address 10\.0\.0\.1\. Its workers: w1 10\.19\.0\.1,"):
-        network.hosts_of(["10.0.0.1"], busy=())
-    with pytest.raises(LanesumError, match=r"Several workers of the job are at w1 \(10\.19\.0\.1\)"):
-        network.hosts_of(["10.19.0.1", "10.19.0.1"], busy=())
-    loopback = Network.of(load("star4"), loopback=True)
-    assert loopback.hosts_of(["127.0.0.1"] * 3, busy=("w1", "w2")) == ("w3", "w4", "w1")
-    with pytest.raises(LanesumError, match="has 5 workers, the controller's topology 4"):
-        loopback.hosts_of(["127.0.0.1"] * 5, busy=())
-
-
 def test_admit_by_addresses_without_list_is_refused(site: Site) -> None:
     with pytest.raises(rpc.ControllerError, match="addresses = 'w1' is no list"):
         rpc.call(site.address, rpc.ADMIT, {"name": "a", "addresses": "w1"})

@@ -47,6 +47,7 @@ TICKET = JobTicket(job=1, tag=2, worker=0, workers=2, slots=8, places=((0, 0), (
         ("joined_packets", 1, "ticket"),
         ("code_table", "x", "ticket"),
         ("code_table", "00", "Job ticket: code table of 1 bytes: expected 16 bytes"),
+        ("quorum", 3, "Job ticket: quorum = 3: expected 0 to 2"),
     ],
 )
 def test_ticket_with_wrong_value_is_refused(name: str, value: Any, message: str) -> None:

@@ -274,12 +274,6 @@ def test_details_of_many_refusals_fit_into_the_metadata(bound: Client) -> None:
     assert set(refused) == {Code.NOT_FOUND.value[0]} and len(refused) == 64
 
 
-def test_refusal_after_many_updates_is_counted(bound: Client) -> None:
-    everything = messages.TableEntry(table_id=ORIGIN.id)
-    updates = [*[(Update.DELETE, everything)] * 1000, (Update.DELETE, origin())]
-    assert code(lambda: bound.write(*updates), "1 of 1001 updates were refused, too many to name") == Code.UNKNOWN
-
-
 def test_refusals_among_many_updates_are_all_counted(bound: Client) -> None:
     everything = messages.TableEntry(table_id=ORIGIN.id)
     updates = [(Update.DELETE, everything), (Update.DELETE, everything), (Update.DELETE, origin())] * 100
