@@ -95,8 +95,8 @@ RPC = (
         f"{_HOST}/rpc/tls.py",
         (
             "a certificate with two identities is accepted",
-            "if len(found) == 1 and found[0] else None",
-            "if found and found[0] else None",
+            "if len(uris) != 1:",
+            "if not uris:",
         ),
         ("an identity may have a suffix", "_IDENTITY.fullmatch(", "_IDENTITY.match("),
         ("a token travels unencrypted", "if folder_for(address) is None and not is_local(address):", "if False:"),

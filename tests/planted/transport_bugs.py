@@ -155,8 +155,8 @@ TRANSPORT = (
         f"{_HOST}/transport/worker_loop.py",
         (
             "a waiting worker cannot be woken",
-            "for round_, chunks in targets) or self._was_woken():",
-            "for round_, chunks in targets):",
+            "for round_ in awaited) or self._was_woken():",
+            "for round_ in awaited):",
         ),
     ),
     *bugs(

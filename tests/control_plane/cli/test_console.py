@@ -13,9 +13,7 @@ import pytest
 from rich.table import Table
 
 from lanesum_control.cli.console import console
-from lanesum_control.cli.controller import _print_event
 from lanesum_control.controller.service import ControllerService
-from lanesum_control.state.events import Event
 from lanesum_fabric.program.capabilities import EVERYTHING
 from tests.command_line import invoke
 from tests.control_plane.control_fakes import Site, request
@@ -66,17 +64,6 @@ def test_job_list_names_the_pipe_that_combines_sums() -> None:
     with ControllerService(controller, "127.0.0.1:0") as service:
         output = invoke(["job", "list", "--controller", service.address]).output
     assert "sums of its pipes, combined by pipe 0" in output
-
-
-def test_event_on_full_disk_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    event = Event(1, 0.0, "s1", "connected: no differences")
-    with io.TextIOWrapper(open("/dev/full", "wb", buffering=0), write_through=True) as full:
-        monkeypatch.setattr("sys.stdout", full)
-        _print_event(event)
-        monkeypatch.undo()
-    with contextlib.redirect_stdout(io.StringIO()) as printed:
-        _print_event(event)
-    assert printed.getvalue() == f"{event.line()}\n"
 
 
 def test_job_list_keeps_to_columns_that_are_set(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,6 @@ import pytest
 from lanesum import environment
 from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.rpc import tls
-from lanesum.rpc.caller import Caller, Role
 
 
 def test_folder_of_certificates_that_is_incomplete_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,21 +28,6 @@ def test_folder_of_certificates_that_is_incomplete_is_refused(tmp_path: Path, mo
         with pytest.raises(ConfigurationError, match=re.escape(message)):
             tls.channel("10.0.0.9:50551")
         (tmp_path / name).unlink()
-
-
-@pytest.mark.parametrize(
-    ("uris", "expected"),
-    [
-        ([b"spiffe://lanesum/tenant/blue"], Caller("blue", Role.TENANT)),
-        ([b"spiffe://lanesum/tenant/blue/green"], None),
-        ([b"spiffe://lanesum/tenant/blue\n"], None),
-        ([b"x-spiffe://lanesum/tenant/blue"], None),
-        ([b"spiffe://lanesum/tenant/blue", b"spiffe://lanesum/operator/red"], None),
-        ([], None),
-    ],
-)
-def test_certificate_with_one_whole_identity_names_its_caller(uris: list[bytes], expected: Caller | None) -> None:
-    assert tls.caller_of({"peer_uri": uris}) == expected
 
 
 def test_call_without_grpcio_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,9 +95,7 @@ class Job:
             workers=1, worker=0, tensor=tensor, round=self._numbers["all"], complete=True, in_pieces=True
         )
         names = (tensor, *parameters)
-        all_reduce = AllReduce(
-            self.scheduler, x.shape, codec, x, context, codec.all_reduce(x, context), x.size, names
-        )
+        all_reduce = AllReduce(self.scheduler, x.shape, codec, x, context, codec.all_reduce(x, context), x.size, names)
         self.scheduler.submit(all_reduce)
         return all_reduce
 
@@ -136,8 +134,8 @@ def test_next_starts_once_sketch_has_scale_and_index() -> None:
     assert job.ops() == GROUP * 2 and not a.ended
     for number in (3, 4, 5, 2):
         job.arrive(number)
-    assert a.result is not None and b.result is not None
-    assert (a.result.values == some(1)).all() and (b.result.values == some(2)).all()
+    assert a.completed is not None and b.completed is not None
+    assert (a.completed.values == some(1)).all() and (b.completed.values == some(2)).all()
 
 
 def test_unreadable_keys_are_sent_before_next_starts() -> None:
@@ -150,8 +148,8 @@ def test_unreadable_keys_are_sent_before_next_starts() -> None:
     assert job.ops() == [*GROUP, "ADD32", *GROUP]
     for number in (3, 4, 5, 6):
         job.arrive(number)
-    assert a.result is not None and (a.result.values == some(1, density=0.1)).all()
-    assert b.result is not None and (b.result.values == some(2)).all()
+    assert a.completed is not None and (a.completed.values == some(1, density=0.1)).all()
+    assert b.completed is not None and (b.completed.values == some(2)).all()
 
 
 def test_next_starts_once_union_has_sent_values() -> None:
@@ -163,8 +161,8 @@ def test_next_starts_once_union_has_sent_values() -> None:
     assert job.ops() == [*GROUP, *GROUP[:2]] and not a.ended
     for number in (3, 4, 2, 5):
         job.arrive(number)
-    assert a.result is not None and (a.result.values == some(1)).all()
-    assert b.result is not None and (b.result.values == some(2)).all()
+    assert a.completed is not None and (a.completed.values == some(1)).all()
+    assert b.completed is not None and (b.completed.values == some(2)).all()
 
 
 def test_same_tensor_starts_after_its_earlier_sum() -> None:
@@ -206,8 +204,8 @@ def test_next_starts_after_all_codecs_of_policy() -> None:
     assert job.ops() == ["MAX", *GROUP, "MAX", *GROUP]
     for number in (0, 3, 4, 5, 6, 7):
         job.arrive(number)
-    assert a.result is not None and (a.result.values == some(1)).all()
-    assert b.result is not None and (b.result.values == some(2)).all()
+    assert a.completed is not None and (a.completed.values == some(1)).all()
+    assert b.completed is not None and (b.completed.values == some(2)).all()
 
 
 def test_round_after_last_one_raises() -> None:
