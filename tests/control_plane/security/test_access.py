@@ -248,6 +248,16 @@ def test_caller_is_the_one_of_the_certificate(closed: bool, uri: bytes | None, e
     assert access.authenticate({}, context) == expected
 
 
+@pytest.mark.parametrize("method", [rpc.JOBS, rpc.EVENTS, rpc.LIVE])
+def test_call_about_job_of_other_tenant_is_refused(method: str) -> None:
+    jobs = [SimpleNamespace(number=1, owner=owner, request=SimpleNamespace(name=owner)) for owner in ("alice", "bob")]
+    access, alice = Access(lambda: jobs), Caller("alice", Role.TENANT)  # type: ignore[arg-type]
+    access.check(alice, method, {})
+    access.check(alice, method, {"job": "alice"})
+    with pytest.raises(tls.AccessError, match="has no job 'bob'"):
+        access.check(alice, method, {"job": "bob"})
+
+
 def test_two_identities_in_a_certificate_are_none() -> None:
     both = [b"spiffe://lanesum/operator/root", b"spiffe://lanesum/tenant/alice"]
     context = {"peer_uri": both, "x509_pem_cert": [_pem(b"".join(both))]}

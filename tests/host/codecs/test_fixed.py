@@ -107,6 +107,15 @@ def test_gather_where_another_worker_is_not_finite_raises() -> None:
             one.send(Aggregate(total, 2))
 
 
+def test_scale_where_another_worker_is_not_finite_raises() -> None:
+    contexts = [CodecContext(workers=2, worker=own, complete=True, not_finite=own == 1, tensor="t") for own in range(2)]
+    steps = [FixedPoint(workers=2, gathered=0).all_reduce(np.zeros(10, np.float32), one) for one in contexts]
+    largest = np.maximum(*(next(one).words for one in steps))
+    for one in steps:
+        with pytest.raises(UnencodableError, match="'t' is not finite at some worker"):
+            one.send(Aggregate(largest, 2))
+
+
 @pytest.mark.parametrize("workers", [1, 2, 3, 7, 8, 17, 1000])
 def test_largest_values_of_all_workers_never_overflow(workers: int) -> None:
     codec = FixedPoint(workers=workers)

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from lanesum.codecs import Aggregate, Auto, CodecContext, CodecError, RoundGroup, Sketch, SparseCodec, Union
-from lanesum.codecs.sparse.all_reduce import SparseReduction
+from lanesum.codecs.sparse.all_reduce import SparseReduction, _checked_magnitude, _header
 from lanesum.codecs.sparse.hashing import cells_of, round_seed
-from lanesum.codecs.sparse.plan import BLOCKS, SparseMethod
+from lanesum.codecs.sparse.plan import BLOCKS, SparseMethod, SparsePlan
 from lanesum.codecs.sparse.tensor_stats import TensorStats, exponent_for, nonzero_counts, suits, union_counts
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
@@ -441,3 +441,13 @@ def test_more_blocks_than_keys_are_refused() -> None:
 class Refusing(SparseReduction):
     def __init__(self, *_: Any) -> None:
         raise AssertionError("looked at")
+
+
+def test_scale_round_of_different_plans_raises_on_both() -> None:
+    plan = SparsePlan(SparseMethod.DENSE)
+    headers = [_header(1, plan, None, size) for size in (100, 101)]
+    largest = np.maximum(*headers)
+    for header in headers:
+        with pytest.raises(CodecError, match="have different histories of tensor 't'"):
+            _checked_magnitude(largest, header, CodecContext(workers=2, worker=0, tensor="t"))
+        assert _checked_magnitude(header, header, CodecContext(workers=2, worker=0, tensor="t")) > 0
