@@ -133,7 +133,6 @@ SEVERAL_HOMES = frozenset(
         "Chip",
         "Claim",
         "Command",
-        "Fleet",
         "Job",
         "Layout",
         "Link",

@@ -214,8 +214,8 @@ SWITCHES = (
     ),
     *bugs(
         "reconcile",
-        f"{_CONTROL}/controller/deployment.py",
-        ("a switch that returns is not asked again", "self._plans.forget(name)", "pass"),
+        f"{_CONTROL}/controller/reconciler.py",
+        ("a switch that returns is not asked again", "self.forget_refusals(name)", "pass"),
     ),
 )
 
@@ -414,8 +414,8 @@ ADMISSION = (
     ),
     *bugs(
         "admission",
-        f"{_CONTROL}/controller/deployment.py",
-        ("workers that a topology moved keep their tickets", "(before ^ now) % _JOINED", "False"),
+        f"{_CONTROL}/controller/startup.py",
+        ("workers that a topology moved keep their tickets", "(before ^ now) % JOINED", "False"),
     ),
     *bugs(
         "admission",

@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lanesum.transport.ticket import JobTicket
@@ -15,6 +16,8 @@ from lanesum_control.planner.network import Network
 from lanesum_control.planner.placement import Placement
 from lanesum_control.planner.planning import Plan
 from lanesum_fabric.program.switch_job import SwitchJob
+
+JOINED = 1 << 32  #: added to the checksum of members whose packets may be joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,12 @@ def tickets(
         dataclasses.replace(shared, worker=worker, local=(network.address(name), request.port))
         for worker, name in enumerate(request.workers)
     )
+
+
+def checksum(tickets: Sequence[JobTicket]) -> int:
+    """Return a checksum of addresses and places of the workers, by which packets name them, plus ``JOINED``."""
+    named = zlib.crc32(repr([(ticket.local, ticket.place) for ticket in tickets]).encode())
+    return named + JOINED * tickets[0].joined_packets
 
 
 def left_out_words(job: Job, plan: Plan) -> str:

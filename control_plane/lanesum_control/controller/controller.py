@@ -2,35 +2,52 @@
 # SPDX-License-Identifier: Apache-2.0
 """Controller: admits jobs, hands out tickets, and keeps switches and servers in the state that the jobs require.
 
-``Deployment`` carries out what is decided here, and describes the locks.
+Every change of jobs has the same steps: plan, write the desired state to the store, publish it, and let ``Reconciler``
+apply it to servers and switches. Only an admission is stored last, so that it leaves nothing behind if the controller
+ends before. ``Reconciler`` describes the locks.
 """
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from lanesum.errors import ConfigurationError
+from lanesum.protocol.lanes import LaneOp
 from lanesum.rpc.caller import UNAUTHENTICATED, Caller, Role
 from lanesum.transport.ticket import JobTicket
-from lanesum_control.controller.admitted import AdmittedJob
-from lanesum_control.controller.deployment import Deployment
-from lanesum_control.errors import AdmissionError, UnknownJobError
+from lanesum_control.controller.admitted import AdmittedJob, checksum, left_out_words
+from lanesum_control.controller.reconciler import Reconciler
+from lanesum_control.controller.startup import packet_words, start
+from lanesum_control.controller.workers import Workers
+from lanesum_control.errors import AdmissionError, StoreError, UnknownJobError
 from lanesum_control.jobs.joining import Verdict, worker_number
-from lanesum_control.jobs.records import Job, JobRequest, Taken
+from lanesum_control.jobs.records import Incarnation, Job, JobRequest, Taken
 from lanesum_control.jobs.worker_reports import WorkerFigures
+from lanesum_control.planner.admission import (
+    check_name,
+    check_tenant,
+    free_group,
+    new_incarnation,
+    taken_ports,
+    with_port,
+)
 from lanesum_control.planner.network import Network
+from lanesum_control.planner.planning import Plan
 from lanesum_control.planner.quotas import DEFAULT_QUOTA, AdmissionRate, TenantQuota
 from lanesum_control.servers.controlled_server import ControlledServer
-from lanesum_control.state.events import EventLog
-from lanesum_control.state.store import Store
+from lanesum_control.state.events import CONTROLLER, EventLog
+from lanesum_control.state.store import Store, members_of
 from lanesum_control.switches.managed import ManagedSwitch
 
 __all__ = ["AdmittedJob", "Controller", "JobRequest"]
 
 _THIS_PROCESS = Taken("", "this process")
+# A worker with a stream to a controller that is frozen notices it after up to 20 s, and then finds the one that leads.
+_TAKE_OVER_GRACE_S = 30.0
 
 
 class Controller:
@@ -50,7 +67,7 @@ class Controller:
         quota: quota of every tenant.
 
     Attributes:
-        deployment: the admitted jobs at switches and servers: checks and repairs of these parts.
+        reconciler: the admitted jobs at switches and servers: checks and repairs of these parts.
         workers: the workers of all jobs: their states, reports and streams.
 
     Jobs in the store with other servers begin a new incarnation. Raises NotPrimaryError and PipelineError for a switch
@@ -81,19 +98,38 @@ class Controller:
                 "Name the control address of each of them (lanesum controller --server).",
             )
         self._rate = AdmissionRate(quota.admissions_per_minute, clock)
-        self.deployment = Deployment(
-            network, servers, switches or {}, store, accumulator_words, self.events, clock, quota
+        self._store = store
+        switches = switches or {}
+        self._words = packet_words(store, switched=bool(switches)) if accumulator_words is None else accumulator_words
+        self.reconciler = Reconciler(
+            network,
+            servers,
+            switches,
+            store,
+            self._words,
+            self.events,
+            quota,
+            lambda job, why: self._restart(job, job.request, why),
         )
-        self.deployment.start(connect_timeout_s)
-        self.workers = self.deployment.workers
+        grace_s = _TAKE_OVER_GRACE_S if store.term else 0.0
+        self.workers = Workers(self.reconciler.lock, lambda: self.reconciler.jobs, store, self.events, clock, grace_s)
+        start(self.reconciler, network, store, self._words, self._restart, connect_timeout_s)
 
     # Admission.
 
-    def admit(self, request: JobRequest, *, take_over: bool = False, caller: Caller = UNAUTHENTICATED) -> AdmittedJob:
+    def admit(
+        self,
+        request: JobRequest,
+        *,
+        addresses: Sequence[str] | None = None,
+        take_over: bool = False,
+        caller: Caller = UNAUTHENTICATED,
+    ) -> AdmittedJob:
         """Admit a job: assign identifiers, and install it on the servers and on the switches with capacity.
 
         A job of the same name is removed first if all of its workers are gone, or with ``take_over``: its workers are
-        told so. ``caller`` owns the job.
+        told so. ``caller`` owns the job. ``addresses``: IPv4 addresses of the workers in place of ``request.workers``,
+        see ``Network.hosts_of``.
 
         Raises:
             AdmissionError: unknown host, name in use, a quota that cannot be met (QuotaError).
@@ -101,43 +137,84 @@ class Controller:
             UnservedError: an aggregation server is unreachable or refuses the job; then nothing of the job remains.
         """
         self._count_attempt(caller)
-        with self.deployment.changing.held_for(caller.name):
-            return self._admit(request, take_over, caller)
+        with self.reconciler.changing.held_for(caller.name):
+            if addresses is not None:
+                others = [other for other in self._requests() if other.name != request.name]
+                busy = {host for other in others for host in other.workers}
+                request = replace(request, workers=self.network.hosts_of(addresses, busy))
+            self._check(request)
+            with self.reconciler.lock:
+                names = [*self.reconciler.jobs]
+            check_name(request.name, {CONTROLLER, *self.network.switches, *self.reconciler.servers}, names)
+            if request.name in self.reconciler.jobs:
+                self._make_room(self.reconciler.jobs[request.name], take_over, caller)
+            return self.reconciler.admitted(self._install(request, caller))
 
-    def admit_at(
-        self,
-        addresses: Sequence[str],
-        request: JobRequest,
-        *,
-        take_over: bool = False,
-        caller: Caller = UNAUTHENTICATED,
-    ) -> AdmittedJob:
-        """Admit a job whose workers have these addresses, see ``Network.hosts_of``; the rest as ``admit``."""
-        self._count_attempt(caller)
-        with self.deployment.changing.held_for(caller.name):
-            others = [job.request for job in self.deployment.jobs.values() if job.request.name != request.name]
-            busy = {host for other in others for host in other.workers}
-            request = replace(request, workers=self.network.hosts_of(addresses, busy))
-            return self._admit(request, take_over, caller)
-
-    def _admit(self, request: JobRequest, take_over: bool, caller: Caller) -> AdmittedJob:
-        self.deployment.check(request)
-        self.deployment.check_name(request.name)
-        jobs = self.deployment.jobs
-        if request.name in jobs:
-            self._make_room(jobs[request.name], take_over, caller)
+    def _install(self, request: JobRequest, caller: Caller) -> Job:
+        """Install a new job with a checked request. Raises the exceptions of ``admit``."""
+        parts = self.reconciler
         limited = caller.role is not Role.OPERATOR
-        return self.deployment.admitted(self.deployment.admit(request, caller, limited=limited))
+        request = request.with_slots(switched=bool(parts.switches))
+        if limited:
+            check_tenant(parts.quota, caller.name, request, parts.jobs.values())
+        request = self._with_port(request.with_ops(self._words))
+        with parts.lock:
+            number, order = self._store.new_numbers()
+        group, incarnation = free_group(parts.jobs.values()), self._incarnation(request, number)
+        job = Job(number, group, order, request, incarnation, caller.name, limited)
+        jobs = {**parts.jobs, request.name: job}
+        planned = parts.planned(jobs, strict=job)
+        parts.links.admit(parts.server_job(job, planned))
+        try:
+            planned = parts.apply(jobs, planned, strict=job)
+            what = f"admitted as job {number}{left_out_words(job, planned)}"
+            with parts.lock:
+                self._save(job, planned, what, caller)
+                self.workers.begin(number)
+                parts.publish(jobs, planned)
+            self.workers.leases_changed()
+            parts.note_moves()
+        except BaseException:
+            self._withdraw(job)
+            raise
+        return job
+
+    def _save(self, job: Job, planned: Plan, what: str, caller: Caller) -> None:
+        """Store a new or changed job, with its event."""
+        with self._store.transaction():
+            self._store.save(job, planned.ranges)
+            self._store.set_meta(members_of(job.number), checksum(self.reconciler.tickets(job, planned)))
+            self.events.add(job.request.name, what, caller)
+
+    def _withdraw(self, job: Job) -> None:
+        """Remove what servers and switches have of a job whose admission failed."""
+        self.reconciler.links.forget(job.number)
+        self.reconciler.forget_refusals(job.number)
+        with contextlib.suppress(StoreError):  # the caller learns of the failed admission
+            self.reconciler.carry_out()
 
     def _count_attempt(self, caller: Caller) -> None:
         if caller.role is not Role.OPERATOR:
-            with self.deployment.lock:
+            with self.reconciler.lock:
                 self._rate.take(caller.name)
 
     def remove(self, name: str, why: str = "removed", caller: Caller = UNAUTHENTICATED) -> None:
         """Remove the job everywhere and free its slots. Raises UnknownJobError."""
-        with self.deployment.changing.held_for(self._owner(name)):
-            self.deployment.remove(self._job(name), why, caller)
+        parts = self.reconciler
+        with parts.changing.held_for(self._owner(name)):
+            job = self._job(name)
+            parts.refused.clear()  # other jobs may fit now
+            jobs = {one: other for one, other in parts.jobs.items() if one != name}
+            planned = parts.planned(jobs)
+            with parts.lock:
+                with self._store.transaction():
+                    self._store.remove(job.number, planned.ranges)
+                    self.events.add(name, why, caller)
+                parts.publish(jobs, planned)
+                self.workers.end(job, f"job {name!r} was {why}")
+                self.workers.forget(job)
+            parts.carry_out()
+            parts.links.forget(job.number)
 
     def resize(self, name: str, slots: int, caller: Caller = UNAUTHENTICATED) -> AdmittedJob:
         """Change the demand of a running job. Its workers keep their number of slots; the server sums the contributions
@@ -146,13 +223,12 @@ class Controller:
         Raises UnknownJobError, AdmissionError.
         """
         self._count_attempt(caller)
-        with self.deployment.changing.held_for(self._owner(name)):
+        with self.reconciler.changing.held_for(self._owner(name)):
             job = self._job(name)
-            request = replace(job.request, slots=slots)
-            self.deployment.check(request)
-            changed = replace(job, request=request)
-            self.deployment.change(changed, f"resized to {slots} slots", caller, strict=True)
-            return self.deployment.admitted(changed)
+            changed = replace(job, request=replace(job.request, slots=slots))
+            self._check(changed.request)
+            self._change(changed, f"resized to {slots} slots", caller, strict=True)
+            return self.reconciler.admitted(changed)
 
     # Workers.
 
@@ -182,40 +258,40 @@ class Controller:
             AdmissionError: no such worker, or another process is this worker, and it lives or the job has not started.
             ServerError: a server is unreachable or refuses the job.
         """
-        with self.deployment.lock:
+        with self.reconciler.lock:
             job = self._job(name)
             claim, verdict, alive = self.workers.judge(job, worker, by, take_over)
             if verdict is not Verdict.RESTART:
                 self.workers.hand_out(job, claim, caller)
-                return self.deployment.tickets(job)[claim.worker]
-        with self.deployment.changing.held_for(job.owner):
+                return self.reconciler.tickets(job)[claim.worker]
+        with self.reconciler.changing.held_for(job.owner):
             job = self._job(name)
             claim, verdict, alive = self.workers.judge(job, worker, by, take_over)
             if verdict is Verdict.RESTART:
                 did = "took over" if take_over and alive else "began again"
-                self.deployment.restart(job, job.request, f"worker {claim.worker} of {by.origin} {did}", caller)
+                self._restart(job, job.request, f"worker {claim.worker} of {by.origin} {did}", caller)
             # Another process may have taken the new ticket meanwhile.
             return self.join(name, worker, by, caller=caller)
 
     def leave(self, name: str, worker: int | str, caller: Caller = UNAUTHENTICATED) -> AdmittedJob:
         """Continue without a worker, in a new incarnation; numbers close up. Raises UnknownJobError, AdmissionError."""
-        with self.deployment.changing.held_for(self._owner(name)):
+        with self.reconciler.changing.held_for(self._owner(name)):
             job = self._job(name)
             gone = worker_number(job, worker)
             hosts = job.request.workers
             if len(hosts) == 1:
                 raise AdmissionError(f"{hosts[0]} is the last worker of job {name!r}.", "Remove the job.")
             request = replace(job.request, workers=hosts[:gone] + hosts[gone + 1 :])
-            return self.deployment.admitted(self.deployment.restart(job, request, f"{hosts[gone]} left", caller))
+            return self.reconciler.admitted(self._restart(job, request, f"{hosts[gone]} left", caller))
 
     def extend(self, name: str, host: str, caller: Caller = UNAUTHENTICATED) -> AdmittedJob:
         """Continue with one more worker at ``host``, in a new incarnation. Raises UnknownJobError, AdmissionError."""
         self._count_attempt(caller)
-        with self.deployment.changing.held_for(self._owner(name)):
+        with self.reconciler.changing.held_for(self._owner(name)):
             job = self._job(name)
             request = replace(job.request, workers=(*job.request.workers, host))
-            again = self.deployment.restart(job, request, f"{host} joined", caller, strict=True)
-            return self.deployment.admitted(again)
+            again = self._restart(job, request, f"{host} joined", caller, strict=True)
+            return self.reconciler.admitted(again)
 
     def expire(self) -> float | None:
         """Report the workers that are lost, renew the leases of those that live, and remove jobs without any.
@@ -223,7 +299,7 @@ class Controller:
         Returns the seconds until the next lease ends; None if there is no lease.
         """
         for job in self.workers.expired():
-            with self.deployment.changing.held_for(job.owner):
+            with self.reconciler.changing.held_for(job.owner):
                 if self.workers.is_expired(job):
                     lease_s = job.request.lease_s
                     why = f"removed: no sign of life for {lease_s:g} s, its lease (lanesum job admit --lease)"
@@ -238,20 +314,20 @@ class Controller:
 
     def job(self, name: str) -> AdmittedJob:
         """Return an admitted job. Raises UnknownJobError."""
-        with self.deployment.lock:
-            return self.deployment.admitted(self._job(name))
+        with self.reconciler.lock:
+            return self.reconciler.admitted(self._job(name))
 
     def present(self) -> list[Job]:
         """Return the admitted jobs; without a lock, so that it never waits."""
-        return list(self.deployment.jobs.values())
+        return list(self.reconciler.jobs.values())
 
     def jobs(self) -> list[AdmittedJob]:
-        with self.deployment.lock:
-            return [self.deployment.admitted(job) for job in self.deployment.jobs.values()]
+        with self.reconciler.lock:
+            return [self.reconciler.admitted(job) for job in self.reconciler.jobs.values()]
 
     def examine(self) -> dict[str, Any]:
         """Return the state of all switches, servers and hosts, see ``examination.examine``; without the outer lock."""
-        return self.deployment.examine()
+        return self.reconciler.examine()
 
     def ask(self, jobs: Sequence[AdmittedJob]) -> dict[int, list[WorkerFigures]]:
         """Return the present figures of the workers by job, and ask these for new counts, which arrive later."""
@@ -260,29 +336,34 @@ class Controller:
 
     def counters(self) -> dict[str, Any]:
         """Return the packet counters of switches and servers, see ``packet_counters``; without a lock."""
-        return self.deployment.counters()
+        return self.reconciler.counters()
+
+    def switches_in_use(self) -> set[str]:
+        """Return the switches that sum for a job with a live worker; without a lock, so that it never waits."""
+        jobs = self.workers.jobs_alive()
+        return {name for name, ranges in self.reconciler.plan.ranges.items() if not jobs.isdisjoint(ranges)}
 
     def close(self) -> None:
         """Disconnect from the switches; the jobs remain on them, and in the store."""
-        with self.deployment.changing.held_for():
-            self.deployment.close()
+        with self.reconciler.changing.held_for():
+            self.reconciler.close()
 
     # Implementation.
 
     def _job(self, name: str) -> Job:
-        if name not in self.deployment.jobs:
+        if name not in self.reconciler.jobs:
             before = self.events.removal_of(name)
             raise UnknownJobError(
-                f"No job {name!r} is admitted; there is {', '.join(sorted(self.deployment.jobs)) or 'none'}."
+                f"No job {name!r} is admitted; there is {', '.join(sorted(self.reconciler.jobs)) or 'none'}."
                 + (f" It was {before.what}." if before is not None else ""),
                 "Admit it first (lanesum job admit).",
             )
-        return self.deployment.jobs[name]
+        return self.reconciler.jobs[name]
 
     def _owner(self, name: str) -> str:
         """Return the owner of a job; changes of an unknown one fail later."""
-        with self.deployment.lock:
-            job = self.deployment.jobs.get(name)
+        with self.reconciler.lock:
+            job = self.reconciler.jobs.get(name)
         return "" if job is None else job.owner
 
     def _make_room(self, job: Job, take_over: bool, caller: Caller) -> None:
@@ -301,3 +382,55 @@ class Controller:
                 f"Job {name!r} is admitted already.{lives}",
                 "Remove it, choose another name, or end its run (lanesum job admit --take-over).",
             )
+
+    def _change(self, job: Job, what: str, caller: Caller, *, strict: bool) -> None:
+        """Replace an existing job; ``what`` is the event.
+
+        ``strict``: refuse a quota that cannot be met, instead of leaving out the switch. Raises AdmissionError.
+        """
+        parts = self.reconciler
+        old = parts.jobs[job.request.name]
+        jobs = {**parts.jobs, job.request.name: job}
+        if strict and job.limited:
+            check_tenant(parts.quota, job.owner, job.request, parts.jobs.values())
+        planned = parts.planned(jobs, strict=job if strict else None)
+        with parts.lock:
+            self._save(job, planned, what, caller)
+            parts.publish(jobs, planned)
+            self.workers.begin_again(job)
+        if job.incarnation.tag != old.incarnation.tag:
+            parts.links.tell(parts.server_job(job, planned))
+        parts.carry_out()
+
+    def _restart(
+        self, job: Job, request: JobRequest, why: str, caller: Caller = UNAUTHENTICATED, *, strict: bool = False
+    ) -> Job:
+        """Start a new incarnation with ``request`` instead of the old one; ``strict`` as for ``_change``.
+
+        Raises AdmissionError, ConfigurationError.
+        """
+        self._check(request)
+        if request.port in taken_ports(request, self._requests(), self.network):
+            request = self._with_port(replace(request, udp_port=None))
+        again = replace(job, request=request, incarnation=self._incarnation(request, job.number))
+        self._change(again, f"new incarnation: {why}", caller, strict=strict)
+        with self.reconciler.lock:
+            self.workers.end(job, f"job {request.name!r} has a new incarnation: {why}")
+        return again
+
+    def _check(self, request: JobRequest) -> None:
+        """Check a request without regard to other jobs. Raises AdmissionError, ConfigurationError."""
+        request.check(self.network.at, self._words)
+        request.code_table()
+
+    def _with_port(self, request: JobRequest) -> JobRequest:
+        one_port = self.network.one_port and bool(self.reconciler.switches)
+        return with_port(request, self._requests(), self.network, one_port=one_port)
+
+    def _requests(self) -> list[JobRequest]:
+        return [job.request for job in self.reconciler.jobs.values()]
+
+    def _incarnation(self, request: JobRequest, number: int) -> Incarnation:
+        programs = self.reconciler.capabilities.values()
+        looks_up = all(op in program.ops for program in programs for op in LaneOp if op.shape.lookup)
+        return new_incarnation(request, number, self.reconciler.jobs.values(), self.network.servers, looks_up)

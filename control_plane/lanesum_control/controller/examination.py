@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from lanesum.protocol.spec import HEADER_BYTES, IPV4_BYTES, UDP_BYTES, VERSION, WORD_BYTES
@@ -13,13 +14,13 @@ from lanesum_control.planner.network import Network
 from lanesum_control.planner.planning import Plan
 from lanesum_control.servers.controlled_server import ServerLinks
 from lanesum_control.servers.remote_server import ServerError
-from lanesum_control.switches.fleet import Fleet
+from lanesum_control.switches.switch_handle import SwitchHandle
 
 
 def examine(
     network: Network,
-    fleet: Fleet,
-    links: ServerLinks,
+    links: Mapping[str, SwitchHandle],
+    servers: ServerLinks,
     planned: Plan,
     words: int,
 ) -> dict[str, Any]:
@@ -32,18 +33,18 @@ def examine(
     ``packet_bytes``: size of an IP packet of the switches' program.
     """
     switches = {}
-    capacity = fleet.capacity
-    for name, (address, program) in fleet.descriptions.items():
-        lost = fleet.down.get(name)
-        if lost is None and (defect := fleet.probe(name)) is not None:
+    for name, link in links.items():
+        address, program = link.switch.description
+        lost = link.down
+        if lost is None and (defect := link.probe()) is not None:
             lost = defect.what
         switches[name] = {
             "address": address,
             "program": program,
             "ip": network.own.get(name),
             "lost": lost,
-            "tables_agree": lost is not None or fleet.agrees(name, planned.tables[name]),
-            "slots": capacity[name],
+            "tables_agree": lost is not None or link.agrees(planned.tables[name]),
+            "slots": link.switch.slots,
             "used": sum(one.count for one in planned.ranges.get(name, {}).values() if not one.shared),
         }
     hosts = {
@@ -60,17 +61,17 @@ def examine(
         "protocol": VERSION,
         "packet_bytes": IPV4_BYTES + UDP_BYTES + HEADER_BYTES + words * WORD_BYTES,
         "switches": switches,
-        "servers": {name: _server(links, name) for name in links.names},
-        "addresses": {name: list(address) for name, address in zip(links.names, network.servers, strict=True)},
+        "servers": {name: _server(servers, name) for name in servers.names},
+        "addresses": {name: list(address) for name, address in zip(servers.names, network.servers, strict=True)},
         "hosts": hosts,
         "links": [list(link) for link in network.links],
     }
 
 
-def _server(links: ServerLinks, name: str) -> dict[str, Any]:
+def _server(servers: ServerLinks, name: str) -> dict[str, Any]:
     begin = time.perf_counter()
     try:
-        status = links[name].look()
+        status = servers[name].look()
     except ServerError as error:
         return {"lost": error.what}
     seconds = time.perf_counter() - begin

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from lanesum._internal.closing import Serving
 from lanesum_control.controller.controller import Controller
-from lanesum_control.controller.deployment import Deployment
+from lanesum_control.controller.reconciler import Reconciler
 from lanesum_control.errors import StoreError
 from lanesum_control.event_loop import event_loop, run
 
@@ -42,21 +42,21 @@ class Monitor(Serving):
 
     def __init__(self, controller: Controller, interval_s: float = DEFAULT_INTERVAL_S) -> None:
         pool = ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="lanesum-monitor")
-        deployment = controller.deployment
-        count = len(deployment.switches)
+        reconciler = controller.reconciler
+        count = len(reconciler.switches)
         entries_s = max(_ENTRIES_INTERVAL_S, count * _ENTRIES_AUDIT_S)
         self._pool = pool
         self._parts = [_Part(controller.expire, controller.watch_leases, None, pool)]
         switches: dict[str, _Part] = {}
-        for name in deployment.switches:
-            check, audit = (functools.partial(do, name) for do in (deployment.check_switch, deployment.audit_switch))
-            switches[name] = _Part(check, functools.partial(deployment.watch_switch, name), None, pool)
+        for name in reconciler.switches:
+            check, audit = (functools.partial(do, name) for do in (reconciler.check_switch, reconciler.audit_switch))
+            switches[name] = _Part(check, functools.partial(reconciler.watch_switch, name), None, pool)
             self._parts += [switches[name], _Part(audit, lambda _changed: None, entries_s, pool)]
-        for name in deployment.servers:
-            watch = functools.partial(deployment.watch_server, name)
-            self._parts.append(_Part(functools.partial(deployment.check_server, name), watch, _SERVER_INTERVAL_S, pool))
+        for name in reconciler.servers:
+            watch = functools.partial(reconciler.watch_server, name)
+            self._parts.append(_Part(functools.partial(reconciler.check_server, name), watch, _SERVER_INTERVAL_S, pool))
 
-        self._programs = _ProgramAudit(deployment, switches, interval_s)
+        self._programs = _ProgramAudit(controller, reconciler, switches, interval_s)
 
     def start(self) -> None:
         for part in self._parts:
@@ -153,13 +153,16 @@ class _ProgramAudit:
     live workers come before the others. A switch that does not answer delays no other.
 
     Args:
-        deployment: the switches.
+        controller: has the jobs, by which switches are in use.
+        reconciler: the switches.
         parts: checks of the switches, by name.
         interval_s: shortest time between two audits.
     """
 
-    def __init__(self, deployment: Deployment, parts: Mapping[str, _Part], interval_s: float) -> None:
-        self._deployment = deployment
+    def __init__(
+        self, controller: Controller, reconciler: Reconciler, parts: Mapping[str, _Part], interval_s: float
+    ) -> None:
+        self._controller, self._reconciler = controller, reconciler
         self._parts = parts
         self._pause_s = max(interval_s, min(_PROGRAM_AUDIT_S, (len(parts) - 1) * _PROGRAM_AUDIT_S / 2))
         self._waiting = list(parts)  # those audited last are at the end
@@ -180,7 +183,7 @@ class _ProgramAudit:
         self._timer = self._loop.call_later(self._pause_s, self._run)
 
     def _run(self) -> None:
-        in_use = self._deployment.switches_in_use()
+        in_use = self._controller.switches_in_use()
         due = [name for name in self._waiting if name in in_use][:_IN_USE]
         due += [name for name in self._waiting if name not in in_use][:_IDLE]
         self._waiting = [name for name in self._waiting if name not in due] + due
@@ -191,7 +194,7 @@ class _ProgramAudit:
 
     async def _ask(self, name: str) -> None:
         try:
-            is_unchanged = await self._deployment.switch_unchanged(name)
+            is_unchanged = await self._reconciler.switch_unchanged(name)
         except Exception:  # the check finds the reason
             logger.exception("An audit failed.")
             is_unchanged = False

@@ -250,13 +250,13 @@ class ControllerService(Serving):
         fields = dict(message)
         take_over = fields.pop("take_over", False) is True
         addresses = fields.pop("addresses", None)
-        if addresses is None:
-            request = JobRequest.from_message(fields)
-            return job_message(self._controller.admit(request, take_over=take_over, caller=caller))
-        if not isinstance(addresses, list) or not all(isinstance(one, str) for one in addresses):
-            raise AdmissionError(f"addresses = {addresses!r} is no list of IPv4 addresses.")
-        request = JobRequest.from_message({**fields, "workers": []})
-        return job_message(self._controller.admit_at(addresses, request, take_over=take_over, caller=caller))
+        if addresses is not None:
+            if not isinstance(addresses, list) or not all(isinstance(one, str) for one in addresses):
+                raise AdmissionError(f"addresses = {addresses!r} is no list of IPv4 addresses.")
+            fields["workers"] = []
+        request = JobRequest.from_message(fields)
+        admitted = self._controller.admit(request, addresses=addresses, take_over=take_over, caller=caller)
+        return job_message(admitted)
 
     def _remove(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
         self._controller.remove(_name(message), caller=caller)

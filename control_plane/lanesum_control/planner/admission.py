@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of a request against other jobs: names, UDP ports of the workers, and quotas of tenants. Pure functions.
+"""Checks of a request against other jobs: names, ports, quotas of tenants, and what a new job is given.
 
 The packets of two jobs, or of a job and a server, differ in their UDP ports at every host.
 """
@@ -10,17 +10,32 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Iterable
 
+from lanesum._internal.udp_socket import Address
+from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import UDP_PORT
 from lanesum.rpc.limits import MAX_STREAMS
 from lanesum_control.errors import AdmissionError
 from lanesum_control.jobs.liveness import STREAMS_PER_WORKER
 from lanesum_control.jobs.names import folded, look_alike
-from lanesum_control.jobs.records import JobRequest
+from lanesum_control.jobs.records import Incarnation, Job, JobRequest
 from lanesum_control.planner.network import Network
 from lanesum_control.planner.quotas import TenantQuota
+from lanesum_fabric.program.capabilities import owner_word
 
+_TAG_DRAWS = 8
 # Limit for hosts with several jobs; far above the capacity of a server or switch.
 _MORE_PORTS = range(UDP_PORT + 1, 0x10000)
+
+
+def check_hosts(jobs: Iterable[Job], network: Network) -> None:
+    """Check that the network has the hosts of stored jobs. Raises ConfigurationError."""
+    for job in jobs:
+        missing = [host for host in job.request.workers if host not in network.at]
+        if missing:
+            raise ConfigurationError(
+                f"Job {job.request.name!r} of the state has workers at {', '.join(missing)}, which the topology lacks.",
+                "Start the controller with a topology that has them, and remove the job (lanesum job remove).",
+            )
 
 
 def check_name(name: str, parts: Collection[str], jobs: Iterable[str]) -> None:
@@ -76,8 +91,13 @@ def with_port(request: JobRequest, others: Iterable[JobRequest], network: Networ
     return dataclasses.replace(request, udp_port=free)
 
 
-def check_tenant(quota: TenantQuota, tenant: str, jobs: Collection[JobRequest]) -> None:
-    """Check all jobs of ``tenant``. Raises AdmissionError if they exceed its quota."""
+def check_tenant(quota: TenantQuota, tenant: str, request: JobRequest, jobs: Iterable[Job]) -> None:
+    """Check the jobs of a tenant with a new or changed one. Raises AdmissionError if they exceed its quota."""
+    others = [job.request for job in jobs if job.tenant == tenant and job.request.name != request.name]
+    _check_tenant(quota, tenant, [*others, request])
+
+
+def _check_tenant(quota: TenantQuota, tenant: str, jobs: Collection[JobRequest]) -> None:
     if len(jobs) > quota.jobs:
         raise AdmissionError(f"Tenant {tenant!r} has {quota.jobs} jobs, its quota.", "Remove a job.")
     workers = sum(len(job.workers) for job in jobs)
@@ -95,3 +115,26 @@ def check_tenant(quota: TenantQuota, tenant: str, jobs: Collection[JobRequest]) 
             f"{quota.packets}.",
             "Remove a job, or use fewer slots.",
         )
+
+
+def free_group(jobs: Iterable[Job]) -> int:
+    """Return the lowest number of a multicast group that no job has."""
+    used = {job.group for job in jobs}
+    return next(group for group in range(1, len(used) + 2) if group not in used)
+
+
+def new_incarnation(
+    request: JobRequest, number: int, jobs: Iterable[Job], servers: tuple[Address, ...], looks_up: bool
+) -> Incarnation:
+    """Return a new incarnation with a tag that every switch can distinguish from all others.
+
+    Some switches identify an owner by one word. Raises AdmissionError.
+    """
+    taken = {owner_word(job.number, job.incarnation.tag) for job in jobs} | {0}
+    for _ in range(_TAG_DRAWS):
+        drawn = Incarnation.of(request, servers, looks_up)
+        if owner_word(number, drawn.tag) not in taken:
+            return drawn
+    raise AdmissionError(
+        f"Job {request.name!r}: none of {_TAG_DRAWS} random tags tells it from the other jobs.", "Try again."
+    )

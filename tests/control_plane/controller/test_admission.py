@@ -32,9 +32,9 @@ def everything(site: Site, controller: Controller) -> object:
         {name: dict(switch.jobs) for name, switch in site.switches.items()},
         [dict(server.jobs) for server in site.servers],
         controller.jobs(),
-        controller.deployment._store.jobs(),
-        controller.deployment._store.ranges(),
-        controller.deployment._plans.refused,
+        controller._store.jobs(),
+        controller._store.ranges(),
+        controller.reconciler.refused,
     )
 
 
@@ -42,7 +42,7 @@ def fail_in_store(site: Site, controller: Controller, error: BaseException, monk
     def save(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(controller.deployment._store, "save", save)
+    monkeypatch.setattr(controller._store, "save", save)
 
 
 def fail_at_switch(site: Site, controller: Controller, error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,8 +92,8 @@ def test_admission_cut_by_a_crash_leaves_nothing_behind(
         before = everything(site, controller)
         with monkeypatch.context() as patch:
             fail(site, controller, CrashError(), patch)
-            patch.setattr(controller.deployment, "_withdraw", lambda _job: None)
-            patch.setattr(type(controller.deployment._links["server"]), "forget", lambda *_: None)
+            patch.setattr(controller, "_withdraw", lambda _job: None)
+            patch.setattr(type(controller.reconciler.links["server"]), "forget", lambda *_: None)
             with pytest.raises(CrashError):
                 controller.admit(request("new", slots=30))
         assert everything(site, controller) != before, "the crash was in the middle"

@@ -272,7 +272,7 @@ def test_switch_that_refused_is_retried_after_restart(controller: Controller, si
     controller.admit(request(quota=0))
     switch.full = False
     switch.restart()
-    controller.deployment.check_switch("s1")
+    controller.reconciler.check_switch("s1")
     assert controller.job("a").switch_jobs.keys() == {"s1"} and not controller.job("a").left_out
 
 
@@ -314,12 +314,12 @@ def test_switch_that_started_again_is_repaired(controller: Controller, site: Sit
     admitted = controller.admit(request())
     held = dict(switch.jobs)
     switch.restart()
-    controller.deployment.check_switch("s1")
+    controller.reconciler.check_switch("s1")
     assert switch.jobs == held
     assert len(switch.hosts) == 6
     assert controller.job("a").tickets == admitted.tickets
     assert what(controller, "s1")[1:] == ["lost: The switch is away.", "connected: 0 jobs became 1"]
-    controller.deployment.check_switch("s1")
+    controller.reconciler.check_switch("s1")
     assert len(what(controller, "s1")) == 3
 
 
@@ -327,7 +327,7 @@ def test_job_comes_to_a_switch_that_was_away(controller: Controller, site: Site)
     switch = site.switches["s1"]
     controller.admit(request("old"))
     switch.away = True
-    controller.deployment.check_switch("s1")
+    controller.reconciler.check_switch("s1")
     new = controller.admit(request("new"))
     assert new.left_out == {"s1": "it cannot be reached: The switch is away"}
     assert controller.job("old").switch_jobs.keys() == {"s1"}, "only the way to the switch may be down"
@@ -335,7 +335,7 @@ def test_job_comes_to_a_switch_that_was_away(controller: Controller, site: Site)
     controller.admit(request("newer"))
     switch.away = False
     switch.restart()
-    controller.deployment.check_switch("s1")
+    controller.reconciler.check_switch("s1")
     assert set(switch.jobs) == {2, 3}
     assert controller.job("new").left_out == {}
 
@@ -347,7 +347,7 @@ def test_switch_lost_during_admission_is_repaired_later(controller: Controller, 
     assert admitted.number in site.server.jobs
     assert what(controller, "s1")[-1] == "lost: The switch is away."
     switch.away = False
-    controller.deployment.check_switch("s1")
+    controller.reconciler.check_switch("s1")
     assert set(switch.jobs) == {admitted.number}
 
 
@@ -355,11 +355,11 @@ def test_quota_that_a_returning_switch_cannot_meet() -> None:
     site = Site("tree2x2")
     controller = site.start()
     site.switches["s1"].away = True
-    controller.deployment.check_switch("s1")
+    controller.reconciler.check_switch("s1")
     controller.admit(JobRequest("one", ("w1", "w2"), slots=60))
     controller.admit(JobRequest("other", ("w1", "w2"), slots=60))
     site.switches["s1"].away = False
-    controller.deployment.check_switch("s1")
+    controller.reconciler.check_switch("s1")
     assert controller.job("one").switch_jobs.keys() == {"s1"}
     assert controller.job("other").left_out == {"s1": "other jobs use 60 of 100 guaranteed slots, and the job needs 60"}
 
@@ -368,17 +368,17 @@ def test_server_that_started_again_learns_all_jobs(controller: Controller, site:
     controller.admit(request("a", slots=10))
     tag = controller.admit(request("b", slots=10, quorum=2)).tickets[0].tag
     site.server.restart()
-    controller.deployment.check_server()
+    controller.reconciler.check_server()
     assert set(site.server.jobs) == {1, 2}
     assert site.server.jobs[2].tag == tag, "its journal has the decisions"
     assert what(controller, "server")[-1] == "restarted: 2 jobs admitted again"
     site.server.away = True
-    controller.deployment.check_server()
-    controller.deployment.check_server()
+    controller.reconciler.check_server()
+    controller.reconciler.check_server()
     assert what(controller, "server")[-1] == "lost: The server is away."
     controller.remove("a")
     site.server.away = False
-    controller.deployment.check_server()
+    controller.reconciler.check_server()
     assert set(site.server.jobs) == {2}
     assert what(controller, "server")[-1] == "connected: 1 unexpected jobs removed"
 
@@ -388,7 +388,7 @@ def test_server_without_decisions_restarts_quorum_jobs(controller: Controller, s
     plain = controller.admit(request("plain", slots=10)).tickets[0].tag
     decided = controller.admit(request("decided", slots=10, quorum=2)).tickets[0].tag
     site.server.restart()
-    controller.deployment.check_server()
+    controller.reconciler.check_server()
     assert site.server.jobs[1].tag == plain
     assert site.server.jobs[2].tag != decided
     assert site.switches["s1"].jobs[2].tag == site.server.jobs[2].tag
@@ -398,7 +398,7 @@ def test_repair_on_request(controller: Controller, site: Site) -> None:
     controller.admit(request())
     held = dict(site.switches["s1"].jobs)
     site.switches["s1"].jobs.clear()
-    controller.deployment.repair()
+    controller.reconciler.repair()
     assert site.switches["s1"].jobs == held
     assert what(controller, "s1")[-1] == "repaired: 0 jobs became 1"
 
@@ -409,15 +409,15 @@ def test_sums_moved_to_server_are_job_events() -> None:
     controller.admit(request("a"))
     (_, since) = controller.job("a").moved, controller.events.now()
     site.switches["s1"].away = True
-    controller.deployment.check_switch("s1")
+    controller.reconciler.check_switch("s1")
     assert what(controller, "a")[1:] == ["sums of s1 moved to the server: it is lost: The switch is away"]
     (moved,) = controller.job("a").moved.values()
     assert moved.why == "it is lost: The switch is away" and moved.since >= since
     assert controller.job("a").left_out == {}, "its place there stays reserved"
-    controller.deployment.check_switch("s1")
+    controller.reconciler.check_switch("s1")
     assert len(what(controller, "a")) == 2, "one event for one change"
     site.switches["s1"].away = False
-    controller.deployment.check_switch("s1")
+    controller.reconciler.check_switch("s1")
     assert what(controller, "a")[2:] == ["sums of s1 are back from the server"]
     assert controller.job("a").moved == {}
 

@@ -153,9 +153,9 @@ class ControllerMachine(RuleBasedStateMachine):
     @rule()
     def look(self) -> None:
         """Run one round of the monitor."""
-        self.controller.deployment.check_server()
+        self.controller.reconciler.check_server()
         for switch in SWITCHES:
-            self.controller.deployment.check_switch(switch)
+            self.controller.reconciler.check_switch(switch)
 
     @rule()
     def controller_restarts(self) -> None:

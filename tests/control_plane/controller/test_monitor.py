@@ -105,7 +105,7 @@ def test_audit_without_a_difference_needs_no_check() -> None:
 
 
 class Audited:
-    """Deployment and parts of an audit of programs; ``held`` holds the answer of a switch."""
+    """Controller, reconciler and parts of an audit of programs; ``held`` holds the answer of a switch."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.asked: list[str] = []
@@ -114,7 +114,7 @@ class Audited:
         self.changed: set[str] = set()
         self.held: dict[str, asyncio.Event] = {}
         parts = {name: SimpleNamespace(wake=functools.partial(self.woken.append, name)) for name in names}
-        self.audit = _ProgramAudit(cast("Any", self), cast("Any", parts), NEVER_S)
+        self.audit = _ProgramAudit(cast("Any", self), cast("Any", self), cast("Any", parts), NEVER_S)
 
     def switches_in_use(self) -> set[str]:
         return self.in_use
@@ -177,24 +177,23 @@ def test_audit_of_silent_switch_delays_no_other() -> None:
 def test_switches_are_in_use_while_a_worker_lives() -> None:
     controller = Site("tree4x4").start()
     controller.admit(request(workers=2))
-    deployment = controller.deployment
-    assert deployment.switches_in_use() == set()
+    assert controller.switches_in_use() == set()
     ticket = controller.join("a", 0)
     watch = controller.workers.watch(ticket.job, ticket.tag, 0, "")
-    assert deployment.switches_in_use() == set(controller.job("a").switch_jobs) != set()
+    assert controller.switches_in_use() == set(controller.job("a").switch_jobs) != set()
     watch.close()
-    assert deployment.switches_in_use() == set()
+    assert controller.switches_in_use() == set()
 
 
 def test_audit_repairs_entries_that_another_client_deleted() -> None:
     site = Site()
     controller = site.start()
     controller.admit(request())
-    controller.deployment.audit_switch("s1")
+    controller.reconciler.audit_switch("s1")
     assert site.told()[-1].startswith("s1: admit"), "nothing is written without a difference"
     held = dict(site.switches["s1"].jobs)
     site.switches["s1"].jobs.clear()
-    controller.deployment.audit_switch("s1")
+    controller.reconciler.audit_switch("s1")
     assert site.switches["s1"].jobs == held
     assert what(controller, "s1")[-1] == "repaired: 0 jobs became 1"
 
@@ -203,7 +202,7 @@ def test_audit_of_switch_that_is_away_changes_nothing() -> None:
     site = Site()
     controller = site.start()
     site.switches["s1"].away = True
-    controller.deployment.audit_switch("s1")
+    controller.reconciler.audit_switch("s1")
     assert what(controller, "s1") == ["connected: no differences"]
 
 

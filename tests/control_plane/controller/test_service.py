@@ -373,7 +373,7 @@ def test_counters_are_a_table_without_zeros(
     assert ["accept", "0", "5", "0", "0"] in found and ["refused: not a member", "0", "0", "0", "1"] in found
     assert not any("replay" in line for line in found)
     site.server.away = site.switches["s2"].away = True
-    controller.deployment.check_switch("s2")
+    controller.reconciler.check_switch("s2")
     for switch in site.switches.values():
         monkeypatch.setattr(switch, "decisions", lambda: {"claim": 0})
     away = [["server: does not answer"], ["s2: lost: The switch is away"]]

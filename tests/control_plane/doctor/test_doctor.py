@@ -339,7 +339,7 @@ def test_examination_leaves_news_of_switches_to_the_monitor() -> None:
     switch.unread.append("port 2 is down")
     assert controller.examine()["switches"]["s1"]["lost"] is None
     assert "port 2 is down" not in what(controller, "s1")
-    controller.deployment.check_switch("s1")
+    controller.reconciler.check_switch("s1")
     assert what(controller, "s1")[-1] == "port 2 is down"
     controller.close()
 

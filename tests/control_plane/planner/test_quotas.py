@@ -158,11 +158,11 @@ def test_share_holds_after_a_return_of_the_switch() -> None:
     site.switches["s1"].capabilities = replace(bmv2_pipeline().capabilities, sizes={"receiver": 15})
     controller = site.start(quota=ANY_RATE)
     site.switches["s1"].away = True
-    controller.deployment.check_switch("s1")
+    controller.reconciler.check_switch("s1")
     for name in ("one", "two"):
         controller.admit(request(name, slots=10), caller=BLUE)
     site.switches["s1"].away = False
-    controller.deployment.check_switch("s1")
+    controller.reconciler.check_switch("s1")
     assert controller.job("one").left_out == {}
     assert "tenant 'blue' use 4 of its 7" in controller.job("two").left_out["s1"]
 
@@ -172,9 +172,9 @@ def test_resize_and_extension_beyond_a_share_change_nothing() -> None:
     controller.admit(request("job", workers=3, slots=400), caller=BLUE)
     held = dict(site.switches["s1"].jobs)
     with pytest.raises(QuotaError, match="0 of its 256 guaranteed slots, and the job needs 400"):
-        controller.deployment.quota = TenantQuota(share=0.25)
+        controller.reconciler.quota = TenantQuota(share=0.25)
         controller.extend("job", "w4", BLUE)
-    controller.deployment.quota = ANY_RATE
+    controller.reconciler.quota = ANY_RATE
     with pytest.raises(QuotaError, match="entries of table receiver"):
         controller.extend("job", "w4", BLUE)
     assert site.switches["s1"].jobs == held
@@ -205,10 +205,10 @@ def test_session_after_session_needs_no_guarantee() -> None:
     controller = site.start()
     controller.admit(request("one", slots=60))
     site.switches["s1"].away = True
-    controller.deployment.check_switch("s1")
+    controller.reconciler.check_switch("s1")
     controller.admit(request("two", slots=60))
     site.switches["s1"].away = False
-    controller.deployment.check_switch("s1")
+    controller.reconciler.check_switch("s1")
     assert "guaranteed slots" in controller.job("two").left_out["s1"]
     before = controller.join("two", 0, Taken("p", "x"))
     assert controller.join("two", 0, Taken("p", "x")).tag != before.tag
@@ -242,7 +242,7 @@ def test_admissions_per_minute_are_counted_by_tenant() -> None:
     site.clock.now += 20.5
     controller.admit(request("blue3", slots=1), caller=BLUE)
     with pytest.raises(AdmissionError, match="3 admissions per minute"):
-        controller.admit_at(["10.19.0.1"], request("blue4", slots=1), caller=BLUE)
+        controller.admit(request("blue4", slots=1), addresses=["10.19.0.1"], caller=BLUE)
 
 
 def test_tenant_job_quota_is_enforced_and_released() -> None:
@@ -261,7 +261,7 @@ def test_workers_of_tenant_have_streams(monkeypatch: pytest.MonkeyPatch) -> None
     controller, _ = started()
     controller.admit(request("a", workers=4, slots=1), caller=BLUE)
     with pytest.raises(AdmissionError, match=r"5 workers of tenant 'blue' need 10 streams.*its quota is 9"):
-        controller.deployment.quota = TenantQuota(share=0.45)
+        controller.reconciler.quota = TenantQuota(share=0.45)
         controller.admit(request("b", workers=1, slots=1), caller=BLUE)
     controller.admit(request("b", workers=4, slots=1), caller=RED)
 

@@ -86,10 +86,10 @@ def test_events_name_server_lost_and_restored() -> None:
     controller.admit(request())
     before = jobs_at(site)
     site.servers[1].away = True
-    controller.deployment.check_server("server2")
+    controller.reconciler.check_server("server2")
     site.servers[1].away = False
     site.servers[1].restart()
-    controller.deployment.check_server("server2")
+    controller.reconciler.check_server("server2")
     assert jobs_at(site) == before
     assert what(controller, "server2")[1:] == ["lost: The server is away.", "restarted: 1 jobs admitted again"]
     assert what(controller, "server") == ["connected: no differences"]
@@ -103,7 +103,7 @@ def test_decisions_forgotten_by_one_server_restart_job_everywhere() -> None:
     plain = controller.admit(request("a", 2)).tickets[0].tag
     decided = controller.admit(request("b", 4, quorum=3, udp_port=20000)).tickets[0].tag
     site.servers[1].restart()
-    controller.deployment.check_server("server2")
+    controller.reconciler.check_server("server2")
     (one, other) = jobs_at(site)
     assert one == other
     assert (one[1], one[2] != decided) == (plain, True)

@@ -91,7 +91,7 @@ def test_backup_of_running_controller_restores_with_new_incarnations(state: Path
 
 
 def test_restore_accepts_state_file_with_write_ahead_log(state: Path, tmp_path: Path) -> None:
-    admitted(state, "a").deployment._store.close()
+    admitted(state, "a")._store.close()
     assert state.read_bytes()[18:20] == b"\2\2", "it has no write-ahead logging"
     assert restore(state, tmp_path / "again") == 1
     with Store(tmp_path / "again") as store:
@@ -203,7 +203,7 @@ def test_restore_of_a_broken_backup_is_refused(state: Path, tmp_path: Path, monk
 
 
 def test_restore_backup_with_hostile_job_is_refused(state: Path, tmp_path: Path) -> None:
-    admitted(tmp_path / "first", "a").deployment._store.close()
+    admitted(tmp_path / "first", "a")._store.close()
     back_up(tmp_path / "first", tmp_path / "copy")
     with contextlib.closing(sqlite3.connect(tmp_path / "copy")) as db:
         db.execute("UPDATE jobs SET request = x'00'")
@@ -223,7 +223,7 @@ def test_backup_and_restore_from_the_command_line(state: Path, tmp_path: Path) -
     copy, again = str(tmp_path / "copy"), str(tmp_path / "again")
     result = invoke(["controller", "backup", str(state), copy])
     assert result.exit_code == 0, result.output
-    controller.deployment._store.close()
+    controller._store.close()
     result = invoke(["controller", "restore", copy, again])
     assert (result.exit_code, result.output) == (0, f"2 jobs restored to {again}\n")
     for words in (["backup", "/nonexistent/x", copy], ["restore", copy, again], ["restore", str(tmp_path), again]):

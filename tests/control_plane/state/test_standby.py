@@ -143,7 +143,7 @@ def test_leader_waits_for_switch_of_predecessor(database: PostgresqlUrl, monkeyp
         controller = site.start(store=store)
         assert what(controller, "s1")[-1] == "not controlled: Another client is bound."
         patch.undo()
-        controller.deployment.check_switch("s1")
+        controller.reconciler.check_switch("s1")
         assert what(controller, "s1")[-1] == "mastership won back: no differences"
         assert site.switches["s1"].jobs == before
     with Store() as alone, monkeypatch.context() as patch, pytest.raises(NotPrimaryError):

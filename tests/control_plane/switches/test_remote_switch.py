@@ -414,7 +414,7 @@ def test_guaranteed_admission_moves_the_pool_in_one_request(process: Process) ->
     controller.remove("g")
     assert requests == [[DELETE], [DELETE], [DELETE], [MODIFY] * 30]
     remote.device.remove(job(900))  # entries that are missing are no error
-    controller.deployment.repair()
+    controller.reconciler.repair()
     assert what(controller, "s1")[1:] == []
     controller.close()
 

@@ -1,0 +1,334 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Admitted jobs and their plan at switches and servers: read back what these have, and write what differs.
+
+Two locks protect the state. Changes take turns under the outer one, which is held while they are carried out. The inner
+one protects the values in memory and their copies in the store. It is never held during a call of a switch or server:
+keep-alives do not wait for changes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from lanesum.server import ServerJob
+from lanesum.transport.ticket import JobTicket
+from lanesum_control.controller.admitted import AdmittedJob, tickets
+from lanesum_control.controller.counters import packet_counters
+from lanesum_control.controller.examination import examine
+from lanesum_control.controller.fair_lock import FairLock
+from lanesum_control.controller.moved_sums import MovedSums
+from lanesum_control.errors import NotPrimaryError, QuotaError
+from lanesum_control.jobs.records import Job
+from lanesum_control.planner.allocation import Ranges
+from lanesum_control.planner.left_out import Cause, Reason
+from lanesum_control.planner.network import Network
+from lanesum_control.planner.planning import Plan, plan
+from lanesum_control.planner.quotas import TenantQuota
+from lanesum_control.servers.controlled_server import ControlledServer, ServerLinks
+from lanesum_control.servers.remote_server import ServerError
+from lanesum_control.state.events import EventLog
+from lanesum_control.state.store import Store
+from lanesum_control.switches.managed import ManagedSwitch
+from lanesum_control.switches.switch_handle import Refusal, SwitchHandle
+from lanesum_fabric.errors import ControlError
+from lanesum_fabric.program.switch_job import SwitchJob
+from lanesum_fabric.topology.model import SERVER
+
+
+class Reconciler:
+    """Desired state, and what servers and switches have of it.
+
+    The methods that check and repair parts are thread-safe; the others need ``changing``.
+
+    Args:
+        network: hosts, switches and links.
+        servers: aggregation servers, as many as the network names.
+        switches: controlled switches by name; others on the paths are plain routers.
+        store: persistent state.
+        accumulator_words: words per packet.
+        events: log of all events of switches, servers and jobs.
+        quota: quota of every tenant.
+        restart: starts a new incarnation of a job, for a reason.
+
+    Attributes:
+        changing: the outer lock.
+        lock: the inner lock, which may be taken inside ``changing``, not around it.
+        jobs: the admitted jobs by name. Replaced together with ``plan``, under both locks.
+        plan: their plan.
+        links: the servers.
+        quota: quota of every tenant.
+        refused: reason why a switch refused a job, by job and switch; that switch is left out of later plans.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        servers: Sequence[ControlledServer],
+        switches: Mapping[str, ManagedSwitch],
+        store: Store,
+        accumulator_words: int,
+        events: EventLog,
+        quota: TenantQuota,
+        restart: Callable[[Job, str], object],
+    ) -> None:
+        self._network = network
+        self._store = store
+        self._words = accumulator_words
+        self._events = events
+        self._restart = restart
+        self.quota = quota
+        self.links = ServerLinks(servers, events)
+        self._switches = {
+            name: SwitchHandle(name, switch, network.seen[name].values(), events) for name, switch in switches.items()
+        }
+        self._moved, self._is_started = MovedSums(events), False
+        self.refused: dict[tuple[int, str], Reason] = {}
+        self.changing = FairLock()
+        self.lock = threading.RLock()
+        self.jobs: Mapping[str, Job] = {job.request.name: job for job in store.jobs()}
+        self.plan = Plan({}, {}, {})
+
+    @property
+    def switches(self) -> tuple[str, ...]:
+        """Names of the controlled switches."""
+        return tuple(self._switches)
+
+    @property
+    def servers(self) -> tuple[str, ...]:
+        """Names of the servers."""
+        return self.links.names
+
+    @property
+    def capabilities(self) -> dict[str, Any]:
+        """Capabilities of every switch."""
+        return {name: link.switch.capabilities for name, link in self._switches.items()}
+
+    def connect(self, timeout_s: float) -> None:
+        """Connect switches and servers. Raises NotPrimaryError, PipelineError.
+
+        A switch that still has the controller before as its primary is connected later.
+        """
+        for link in self._switches.values():
+            try:
+                self._connect(link, timeout_s)
+            except NotPrimaryError as error:
+                if not self._store.term:
+                    raise
+                link.unusable(error)
+        for name in self.servers:
+            self.check_server(name)
+
+    def start(self) -> None:
+        """Plan with the connected switches; log sums that move to the server from now on."""
+        self._is_started = True
+        self._replan()
+
+    def close(self) -> None:
+        """Disconnect; the jobs remain at switches and servers, and in the store."""
+        for link in self._switches.values():
+            link.switch.close()
+        for name in self.servers:
+            self.links[name].close()
+
+    # Plans.
+
+    def planned(self, jobs: Mapping[str, Job], held: Ranges | None = None, *, strict: Job | None = None) -> Plan:
+        """Return the plan of ``jobs`` for the present switches, with the ranges of ``held`` as far as possible.
+
+        ``held``: by default the present ranges. Raises AdmissionError if a job cannot be placed, or the quota of
+        ``strict`` cannot be met.
+        """
+        held = self.plan.ranges if held is None else held
+        capacity = {name: link.switch.slots for name, link in self._switches.items()}
+        reasons = self._unavailable(jobs, held)
+        return plan(self._network, capacity, jobs.values(), held, reasons, self.capabilities, self.quota, strict)
+
+    def _unavailable(self, jobs: Mapping[str, Job], held: Ranges) -> dict[tuple[int, str], Reason]:
+        reasons = dict(self.refused)
+        for switch in self._network.switches:
+            link = self._switches.get(switch)
+            for number in (job.number for job in jobs.values()):
+                if link is None:
+                    reasons[number, switch] = Reason(Cause.NOT_CONTROLLED, "no controller programs it")
+                elif link.down is not None and number not in held.get(switch, {}):
+                    reasons[number, switch] = Reason(Cause.LOST, f"it cannot be reached: {link.down}")
+        return reasons
+
+    def publish(self, jobs: Mapping[str, Job], planned: Plan) -> None:
+        """Replace jobs and plan, under both locks."""
+        self.jobs, self.plan = jobs, planned
+
+    def apply(self, jobs: Mapping[str, Job], planned: Plan, *, strict: Job | None = None) -> Plan:
+        """Apply a plan of ``jobs`` to the switches. Return the applied one: a job that a switch refuses is planned
+        again without that switch.
+
+        Raises QuotaError if a switch refuses ``strict``, whose quota it would have to guarantee.
+        """
+        while refusals := self._write(planned.tables):
+            for refusal in refusals:
+                if strict is not None and refusal.job == strict.number and strict.request.guaranteed:
+                    raise QuotaError(
+                        f"A quota of {strict.request.guaranteed} slots cannot be met at {refusal.switch}: "
+                        f"{refusal.why}.",
+                        "Remove a job, or ask for no quota (lanesum job admit --best-effort).",
+                        job=refusal.job,
+                        switch=refusal.switch,
+                    )
+                self.refused[refusal.job, refusal.switch] = Reason(Cause.REFUSED, refusal.why)
+                self._events.add(refusal.switch, f"job {refusal.job}: {refusal.why}")
+            planned = self.planned(jobs, planned.ranges)
+        return planned
+
+    def _write(self, tables: Mapping[str, Mapping[int, SwitchJob]]) -> list[Refusal]:
+        """Write differences to every reachable switch; unreachable ones are repaired after their return.
+
+        A job leaves the upper switch before the racks, and is added at the racks first: an upper switch must never wait
+        for sums that no rack sends. Returns the refused jobs; nothing of them remains on the refusing switch.
+        """
+        upper_last = sorted(self._switches.values(), key=lambda link: link.name == self._network.upper)
+        todo = [(link, link.changes(tables[link.name])) for link in upper_last]
+        for link, changes in reversed(todo):
+            link.write(changes.leave)
+        for link, changes in reversed(todo):
+            link.write(changes.cut)
+        for link, changes in todo:
+            link.write(changes.grow)
+        refusals = [link.admit(job) for link, changes in todo for job in changes.coming]
+        return [refusal for refusal in refusals if refusal is not None]
+
+    def carry_out(self) -> None:
+        """Apply the present plan, and store the changes that switches force."""
+        applied = self.apply(self.jobs, self.plan)
+        if applied is not self.plan:
+            with self.lock:
+                self.publish(self.jobs, applied)
+                self._store.save_ranges(applied.ranges)
+        self.note_moves()
+
+    def note_moves(self) -> None:
+        """Store events about the sums that have moved to the server, or are back."""
+        if self._is_started:
+            down = {name: link.down for name, link in self._switches.items() if link.down is not None}
+            with self.lock:
+                self._moved.update(self.jobs, self.plan, down)
+
+    def _replan(self) -> None:
+        """Plan again after a change of switches or jobs."""
+        planned = self.planned(self.jobs)
+        with self.lock:
+            self._store.save_ranges(planned.ranges)
+            self.publish(self.jobs, planned)
+        self.carry_out()
+
+    def forget_refusals(self, whose: int | str) -> None:
+        """Forget the refusals of a job that was not admitted, or of a switch that is connected again."""
+        self.refused = {pair: why for pair, why in self.refused.items() if whose not in pair}
+
+    def server_job(self, job: Job, planned: Plan) -> ServerJob:
+        """Return a job as the servers have it."""
+        # An outage does not change whether a switch ever sends sums.
+        sums = bool(self._switches) and bool(planned.placements[job.number].places or job.request.threshold)
+        return ServerJob.from_tickets(list(self.tickets(job, planned)), on_switches=sums)
+
+    # Parts.
+
+    def check_switch(self, name: str) -> None:
+        """Check a switch and log its news; after its return, take control of it and repair it."""
+        link = self._switches[name]
+        link.log_news()
+        if link.down is None:
+            problem = link.probe()
+            if problem is None:
+                return
+            with self.changing.held_for(name):
+                link.lost(problem)
+                self.note_moves()
+        try:
+            self._connect(link, 0.0)
+        except ControlError as error:  # controlled by another controller, or it refuses the program: retry later
+            with self.changing.held_for(name):
+                link.unusable(error)
+            return
+        with self.changing.held_for(name):
+            if link.down is None:
+                self.forget_refusals(name)
+                self._replan()  # jobs that were left out may fit now
+
+    def _connect(self, link: SwitchHandle, timeout_s: float) -> None:
+        done = link.connect(timeout_s)
+        if done is not None:
+            with self.changing.held_for(link.name):
+                link.settle(self.plan.tables[link.name], done)
+
+    def check_server(self, name: str = SERVER) -> None:
+        """Check a server; after a restart, admit its jobs again."""
+        server = self.links[name]
+        try:
+            status = server.look()
+        except ServerError as error:
+            with self.changing.held_for(name):
+                server.lost(error)
+            return
+        with self.changing.held_for(name):
+            if server.forgot_decisions(status):
+                # No chunk may be decided twice under the same tag.
+                for job in [job for job in self.jobs.values() if job.request.threshold]:
+                    self._restart(job, f"the {name} lost what it had decided")
+            server.teach(status, {job.number: self.server_job(job, self.plan) for job in self.jobs.values()})
+
+    def audit_switch(self, name: str) -> None:
+        """Read back the state of a switch, and repair it if it is not the desired one.
+
+        The stream of a session shows nothing of writes with its own election id, or from outside of P4Runtime.
+        """
+        link = self._switches[name]
+        with self.lock:
+            wanted = None if link.down is not None else self.plan.tables[name]
+        if wanted is not None and not link.agrees(wanted):
+            self.repair(name)
+
+    def repair(self, *names: str) -> None:
+        """Read back the state of switches, by default of all, and repair differences from the desired state."""
+        for name in names or self.switches:
+            with self.changing.held_for(name):
+                if self._switches[name].down is None:
+                    self._switches[name].settle(self.plan.tables[name])
+                    self.note_moves()
+
+    async def switch_unchanged(self, name: str) -> bool:
+        """Return False if ``check_switch`` has to run. In the event loop."""
+        return await self._switches[name].unchanged()
+
+    def watch_switch(self, name: str, changed: Callable[[], None]) -> None:
+        """Call ``changed``, from any thread, when ``check_switch`` has to run."""
+        self._switches[name].switch.watch(changed)
+
+    def watch_server(self, name: str, changed: Callable[[], None]) -> None:
+        """Call ``changed``, from any thread, when ``check_server`` has to run."""
+        self.links[name].watch(changed)
+
+    # Views.
+
+    def admitted(self, job: Job) -> AdmittedJob:
+        """Return a snapshot of a job."""
+        with self.lock:
+            return AdmittedJob.of(job, self.plan, self.tickets(job), self._moved.of(job.number))
+
+    def tickets(self, job: Job, plan: Plan | None = None) -> tuple[JobTicket, ...]:
+        """Return the tickets of the workers of a job; by default for the present plan."""
+        placement = (self.plan if plan is None else plan).placements[job.number]
+        switches = self._network.on_path(job.request.workers).intersection(self.switches)
+        return tickets(job, placement, self._network, self._words, joined_packets=not switches)
+
+    def examine(self) -> dict[str, Any]:
+        """Return the state of all parts, see ``examination.examine``."""
+        with self.lock:
+            planned = self.plan
+        return examine(self._network, self._switches, self.links, planned, self._words)
+
+    def counters(self) -> dict[str, Any]:
+        """Return the packet counters, see ``packet_counters``; without a lock."""
+        return packet_counters(self._switches, self.links, self.plan.ranges)

@@ -1,0 +1,77 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Start of a controller with the jobs of its state. Jobs whose tickets are void begin new incarnations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from lanesum.protocol.lanes import carried_by
+from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, FULL_ACCUMULATOR_WORDS
+from lanesum_control.controller.admitted import JOINED, checksum
+from lanesum_control.controller.reconciler import Reconciler
+from lanesum_control.jobs.records import Job, JobRequest
+from lanesum_control.planner.admission import check_hosts
+from lanesum_control.planner.network import Network
+from lanesum_control.state.store import Store, members_of
+
+_WORDS = "accumulator_words"
+
+Restart = Callable[[Job, JobRequest, str], object]
+
+
+def packet_words(store: Store, *, switched: bool) -> int:
+    """Return the default words per packet. A controller that loses its switches does not interrupt its jobs."""
+    if switched:
+        return DEFAULT_ACCUMULATOR_WORDS
+    before = store.meta(_WORDS) if store.jobs() else None
+    return FULL_ACCUMULATOR_WORDS if before is None else before
+
+
+def start(
+    parts: Reconciler, network: Network, store: Store, words: int, restart: Restart, connect_timeout_s: float
+) -> None:
+    """Connect switches and servers, and repair them.
+
+    Args:
+        parts: switches, servers and jobs.
+        network: hosts, switches and links.
+        store: persistent state.
+        words: accumulator words per packet.
+        restart: starts a new incarnation of a job with a request, for a reason.
+        connect_timeout_s: time to wait for every switch.
+
+    Raises NotPrimaryError, PipelineError; ConfigurationError if the network lacks a host of a job.
+    """
+    check_hosts(parts.jobs.values(), network)
+    parts.plan = parts.planned(parts.jobs, store.ranges())
+    _change_packets(parts, store, words, restart)
+    _change_members(parts, store, restart)
+    parts.connect(connect_timeout_s)
+    for job in [job for job in parts.jobs.values() if job.incarnation.servers != network.servers]:
+        restart(job, job.request, "its servers are others than before")
+    parts.start()
+
+
+def _change_packets(parts: Reconciler, store: Store, words: int, restart: Restart) -> None:
+    """Begin new incarnations if packets have another size than before: switches pass on those of the old size."""
+    before = store.meta(_WORDS)
+    if before not in (None, words):
+        why = f"packets have {words} accumulator words now, and had {before}"
+        for job in list(parts.jobs.values()):
+            ops = tuple(op for op in job.request.ops or () if op in carried_by(words))
+            restart(job, replace(job.request, ops=ops), why)
+    store.set_meta(_WORDS, words)
+
+
+def _change_members(parts: Reconciler, store: Store, restart: Restart) -> None:
+    """Begin new incarnations of jobs whose tickets are void because the topology has changed."""
+    for job in list(parts.jobs.values()):
+        before, now = store.meta(members_of(job.number)), checksum(parts.tickets(job))
+        if before is not None and (before ^ now) % JOINED:
+            restart(job, job.request, "its workers have other addresses or places than before")
+        elif before is not None and before > now:
+            restart(job, job.request, "its packets pass a switch now")
+        elif before != now:  # or an earlier version did not store it
+            store.set_meta(members_of(job.number), now)
