@@ -158,7 +158,7 @@ SWITCHES = (
     ),
     *bugs(
         "reconcile",
-        f"{_CONTROL}/controller/moved_sums.py",
+        f"{_CONTROL}/controller/reconciler.py",
         (
             "sums are back although no switch sums them",
             "(known.keys() - reasons.keys()) & summing",

@@ -7,17 +7,25 @@ from __future__ import annotations
 import dataclasses
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lanesum.transport.ticket import JobTicket
-from lanesum_control.controller.moved_sums import Moved
 from lanesum_control.jobs.records import Job, JobRequest
+from lanesum_control.planner.left_out import Reason
 from lanesum_control.planner.network import Network
 from lanesum_control.planner.placement import Placement
 from lanesum_control.planner.planning import Plan
 from lanesum_fabric.program.switch_job import SwitchJob
 
 JOINED = 1 << 32  #: added to the checksum of members whose packets may be joined
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """``why`` a switch on the paths of a job does not sum for it, and ``since`` when: seconds since 1970."""
+
+    why: Reason
+    since: float = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,9 @@ from typing import Any
 
 from lanesum.server import ServerJob
 from lanesum.transport.ticket import JobTicket
-from lanesum_control.controller.admitted import AdmittedJob, tickets
-from lanesum_control.controller.counters import packet_counters
-from lanesum_control.controller.examination import examine
+from lanesum_control.controller.admitted import AdmittedJob, Moved, tickets
+from lanesum_control.controller.examination import examine, packet_counters
 from lanesum_control.controller.fair_lock import FairLock
-from lanesum_control.controller.moved_sums import MovedSums
 from lanesum_control.errors import NotPrimaryError, QuotaError
 from lanesum_control.jobs.records import Job
 from lanesum_control.planner.allocation import Ranges
@@ -84,7 +82,8 @@ class Reconciler:
         self._switches = {
             name: SwitchHandle(name, switch, network.seen[name].values(), events) for name, switch in switches.items()
         }
-        self._moved, self._is_started = MovedSums(events), False
+        self._moved: dict[int, dict[str, Moved]] = {}  # switches that do not sum, by job and switch
+        self._is_started = False
         self.refused: dict[tuple[int, str], Reason] = {}
         self.changing = FairLock()
         self.lock = threading.RLock()
@@ -209,11 +208,33 @@ class Reconciler:
         self.note_moves()
 
     def note_moves(self) -> None:
-        """Store events about the sums that have moved to the server, or are back."""
-        if self._is_started:
-            down = {name: link.down for name, link in self._switches.items() if link.down is not None}
-            with self.lock:
-                self._moved.update(self.jobs, self.plan, down)
+        """Compare the switches that sum with those of the last call; store events about sums that have moved.
+
+        The event of an admission names the switches without a part, so a new job has no other event.
+        """
+        if not self._is_started:
+            return
+        with self.lock:
+            before, self._moved = self._moved, {}
+            for name, job in self.jobs.items():
+                placement = self.plan.placements[job.number]
+                summing = {assignment.switch for assignment in placement.assignments}
+                down = {at: why for at in summing if (why := self._switches[at].down) is not None}
+                reasons = {
+                    **placement.left_out,
+                    **{at: Reason(Cause.LOST, f"it is lost: {why}") for at, why in down.items()},
+                }
+                known, now = before.get(job.number), self._events.now()
+                self._moved[job.number] = {
+                    at: Moved(why, known[at].since if known is not None and at in known else now)
+                    for at, why in reasons.items()
+                }
+                if known is None:
+                    continue
+                for at in reasons.keys() - known.keys():
+                    self._events.add(name, f"sums of {at} moved to the server: {reasons[at]}")
+                for at in (known.keys() - reasons.keys()) & summing:
+                    self._events.add(name, f"sums of {at} are back from the server")
 
     def _replan(self) -> None:
         """Plan again after a change of switches or jobs."""
@@ -315,7 +336,7 @@ class Reconciler:
     def admitted(self, job: Job) -> AdmittedJob:
         """Return a snapshot of a job."""
         with self.lock:
-            return AdmittedJob.of(job, self.plan, self.tickets(job), self._moved.of(job.number))
+            return AdmittedJob.of(job, self.plan, self.tickets(job), self._moved.get(job.number, {}))
 
     def tickets(self, job: Job, plan: Plan | None = None) -> tuple[JobTicket, ...]:
         """Return the tickets of the workers of a job; by default for the present plan."""

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Protocol
 
 from lanesum.errors import ConfigurationError
 from lanesum_control.errors import SwitchUnreachableError
@@ -26,27 +25,35 @@ from lanesum_fabric.program.pipelines import CompiledPipeline
 from lanesum_fabric.program.switch_job import PLAIN_STATION, HostPort, Station, SwitchJob
 
 
-class ManagedSwitch(Protocol):
-    """A switch and its connection.
+class ManagedSwitch:
+    """A switch and its connection: here ``device`` in this process, without outages; see ``RemoteSwitch``.
 
     ``device`` raises SwitchUnreachableError while there is no connection. So does every other method after an outage.
     """
 
+    def __init__(self, device: ControlledSwitch) -> None:
+        self._in_process = device
+        self._routed: list[HostPort] = []
+
     @property
     def slots(self) -> int:
         """Slots of the whole switch."""
+        return self._in_process.slots
 
     @property
     def capabilities(self) -> Capabilities:
         """Capabilities of its program."""
+        return self._in_process.capabilities
 
     @property
     def description(self) -> tuple[str, str]:
         """Address and program, in words."""
+        return "in this process", type(self._in_process).__name__
 
     @property
     def device(self) -> ControlledSwitch:
         """The switch itself."""
+        return self._in_process
 
     def check_ports(self, used: Collection[int]) -> None:
         """Check that hosts and switches can be attached to these ports. Raises ConfigurationError."""
@@ -56,6 +63,7 @@ class ManagedSwitch(Protocol):
 
         Raises SwitchUnreachableError, NotPrimaryError, PipelineError.
         """
+        return []
 
     def check(self) -> None:
         """Check that it is there, is the one that ``connect`` found, and had no other primary since.
@@ -65,15 +73,23 @@ class ManagedSwitch(Protocol):
 
     async def unchanged(self) -> bool:
         """Return False if ``check`` may raise an error. In the event loop, where it costs less."""
+        return True
 
     def reconcile(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> list[str]:
         """Make it hold exactly these jobs; return the differences in words."""
+        for host in hosts:  # no other client changes its jobs
+            if host not in self._routed:
+                self.device.add_host(host)
+                self._routed.append(host)
+        return []
 
     def agrees(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> bool:
         """Return True if it holds exactly these jobs. Reads only; another thread may write meanwhile."""
+        return True
 
     def news(self) -> list[str]:
         """Return the changes that the switch has reported since the last call, in words. One thread at a time."""
+        return []
 
     def watch(self, changed: Callable[[], None]) -> None:
         """From now on call ``changed``, from any thread, when ``check``, ``connect`` or ``news`` has another outcome.
@@ -85,8 +101,8 @@ class ManagedSwitch(Protocol):
         """Disconnect; its entries remain."""
 
 
-class RemoteSwitch:
-    """Switch at ``address`` that runs ``pipeline``, see ``protocols``. Satisfies ``ManagedSwitch``.
+class RemoteSwitch(ManagedSwitch):
+    """Switch at ``address`` that runs ``pipeline``, see ``protocols``.
 
     ``mark_above``: the switch sets ECN on packets to a port while this many packets wait there. ``recirculation``:
     recirculation ports of a chip; None for its default ones. ``station``: its own address and the class of its answers.
@@ -230,59 +246,3 @@ class RemoteSwitch:
         connection, self._connection, self._device = self._connection, None, None
         if connection is not None:
             connection.close()
-
-
-class InProcessSwitch:
-    """Switch in this process, without outages. Satisfies ``ManagedSwitch``."""
-
-    def __init__(self, device: ControlledSwitch) -> None:
-        self._device = device
-        self._hosts: list[HostPort] = []
-
-    @property
-    def slots(self) -> int:
-        return self._device.slots
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return self._device.capabilities
-
-    def check_ports(self, used: Collection[int]) -> None:
-        return
-
-    @property
-    def description(self) -> tuple[str, str]:
-        return "in this process", type(self._device).__name__
-
-    @property
-    def device(self) -> ControlledSwitch:
-        return self._device
-
-    def connect(self, timeout_s: float) -> list[str]:
-        return []
-
-    def check(self) -> None:
-        return
-
-    async def unchanged(self) -> bool:
-        return True
-
-    def reconcile(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> list[str]:
-        """Apply the state without reading it back: no other client can change it."""
-        for host in hosts:
-            if host not in self._hosts:
-                self._device.add_host(host)
-                self._hosts.append(host)
-        return []
-
-    def agrees(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> bool:
-        return True
-
-    def news(self) -> list[str]:
-        return []
-
-    def watch(self, changed: Callable[[], None]) -> None:
-        return
-
-    def close(self) -> None:
-        return

@@ -14,7 +14,7 @@ from lanesum.protocol.spec import UDP_PORT
 from lanesum_control.controller.controller import AdmittedJob, Controller, JobRequest
 from lanesum_control.planner.network import Network
 from lanesum_control.servers.controlled_server import NoServer
-from lanesum_control.switches.managed import InProcessSwitch
+from lanesum_control.switches.managed import ManagedSwitch
 from lanesum_fabric.program.controlled_switch import ControlledSwitch
 from lanesum_fabric.program.switch_job import SWITCH_MAC
 from lanesum_fabric.topology import Topology
@@ -36,7 +36,7 @@ class Workload:
 def admit(switch: ControlledSwitch, topology: Topology, accumulator_words: int) -> AdmittedJob:
     """Add the hosts and the benchmark's job to a switch."""
     network = Network.of(topology, loopback=False)
-    switches = {topology.switch: InProcessSwitch(switch)}
+    switches = {topology.switch: ManagedSwitch(switch)}
     controller = Controller(network, NoServer(), switches, accumulator_words=accumulator_words)
     workers = tuple(topology.names("worker"))
     return controller.admit(JobRequest(JOB, workers, codec="thc"))

@@ -28,7 +28,7 @@ from lanesum_control.controller.service import ControllerService
 from lanesum_control.doctor import echo, hops, job_reasons, machine, site
 from lanesum_control.planner.left_out import Cause
 from lanesum_control.planner.network import Network
-from lanesum_control.switches.managed import InProcessSwitch
+from lanesum_control.switches.managed import ManagedSwitch
 from lanesum_fabric import resources
 from lanesum_fabric.topology import load
 from lanesum_switch.reference.switch import ReferenceSwitch
@@ -303,7 +303,7 @@ def test_doctor_of_a_controller_reports_all_parts(monkeypatch: pytest.MonkeyPatc
     """One controller with a switch and a server, as the command line asks it."""
     with AggregationServer(("127.19.0.97", 0)) as server:
         network = dataclasses.replace(Network.of(load("star4"), loopback=True), servers=(server.address,))
-        controller = Controller(network, server, {"s1": InProcessSwitch(ReferenceSwitch(64))})
+        controller = Controller(network, server, {"s1": ManagedSwitch(ReferenceSwitch(64))})
         controller.admit(JobRequest("train", ("w1", "w2"), codec="fixed"))
         monkeypatch.setattr("lanesum_control.cli.top._ONCE_S", 0.0)
         with ControllerService(controller, "127.0.0.1:0") as service:

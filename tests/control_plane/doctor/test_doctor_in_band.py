@@ -17,7 +17,7 @@ from lanesum_control.controller.controller import Controller
 from lanesum_control.doctor import echo, hops, in_band
 from lanesum_control.planner.network import Network
 from lanesum_control.servers.controlled_server import NoServer
-from lanesum_control.switches.managed import InProcessSwitch
+from lanesum_control.switches.managed import ManagedSwitch
 from lanesum_fabric.program.switch_job import Station
 from lanesum_fabric.topology import available
 from lanesum_fabric.topology.files import parse
@@ -44,7 +44,7 @@ class Racks:
         self.switches = {name: ReferenceSwitch(clock=self.clock.microseconds) for name in topology.switches()}
         self.network = Network.of(topology, loopback=False)
         self.controller = Controller(
-            self.network, NoServer(), {name: InProcessSwitch(switch) for name, switch in self.switches.items()}
+            self.network, NoServer(), {name: ManagedSwitch(switch) for name, switch in self.switches.items()}
         )
         for name, ip in self.network.own.items():
             self.switches[name].set_station(Station(ipv4_int(ip)))

@@ -27,7 +27,7 @@ from lanesum.transport.ticket import JobTicket
 from lanesum_control.cli import top
 from lanesum_control.cli.top import snapshot
 from lanesum_control.controller.controller import Controller
-from lanesum_control.controller.counters import _covered
+from lanesum_control.controller.examination import _covered
 from lanesum_control.controller.service import ControllerService
 from lanesum_control.jobs.worker_reports import COUNTS
 from lanesum_control.observe.live_view import Poll, view

@@ -21,7 +21,7 @@ from lanesum_control.event_loop import run
 from lanesum_control.planner.network import Network
 from lanesum_control.servers.controlled_server import NoServer, ServerError
 from lanesum_control.switches.client import SwitchConnection
-from lanesum_control.switches.managed import InProcessSwitch
+from lanesum_control.switches.managed import ManagedSwitch
 from lanesum_control.switches.session import P4RuntimeSession
 from lanesum_control.switches.switch import ARP, DELETE, FORWARD, INSERT, LOOKUP, MEMBER, RECEIVER, P4RuntimeSwitch
 from lanesum_fabric.errors import NotOfferedError, PipelineError, SwitchWriteError
@@ -50,7 +50,7 @@ def address(device: EmbeddedSwitch, tmp_path: Path) -> Iterator[str]:
 def admit(switch: P4RuntimeSwitch) -> tuple[SwitchJob, Controller]:
     """Install the hosts and a job of two workers."""
     network = Network.of(load("star4"), loopback=False)
-    controller = Controller(network, NoServer(), {"s1": InProcessSwitch(switch)})
+    controller = Controller(network, NoServer(), {"s1": ManagedSwitch(switch)})
     return controller.admit(JobRequest("a", ("w1", "w2"))).switch_jobs["s1"], controller
 
 

@@ -26,7 +26,7 @@ from lanesum.transport import JobTicket
 from lanesum_control.controller.controller import AdmittedJob, Controller, JobRequest
 from lanesum_control.planner.network import Network
 from lanesum_control.servers.controlled_server import NoServer
-from lanesum_control.switches.managed import InProcessSwitch
+from lanesum_control.switches.managed import ManagedSwitch
 from lanesum_fabric.program.switch_job import HostPort
 from lanesum_fabric.topology import load
 from lanesum_lab.attack import kinds as attack
@@ -52,7 +52,7 @@ class Tree:
         self.switches = {name: ReferenceSwitch(clock=self.clock.microseconds) for name in self.topology.switches()}
         network = Network.of(self.topology, loopback=False)
         self.controller = Controller(
-            network, NoServer(), {name: InProcessSwitch(switch) for name, switch in self.switches.items()}
+            network, NoServer(), {name: ManagedSwitch(switch) for name, switch in self.switches.items()}
         )
         self._cables: dict[tuple[str, int], tuple[str, int]] = {}
         for one, port, other, other_port in self.topology.links_between_switches():
