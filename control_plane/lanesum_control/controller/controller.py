@@ -19,13 +19,12 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.rpc.caller import UNAUTHENTICATED, Caller, Role
 from lanesum.transport.ticket import JobTicket
-from lanesum_control.controller.admitted import AdmittedJob, checksum, left_out_words
 from lanesum_control.controller.reconciler import Reconciler
 from lanesum_control.controller.startup import packet_words, start
 from lanesum_control.controller.workers import Workers
 from lanesum_control.errors import AdmissionError, StoreError, UnknownJobError
 from lanesum_control.jobs.joining import Verdict, worker_number
-from lanesum_control.jobs.records import Incarnation, Job, JobRequest, Taken
+from lanesum_control.jobs.records import AdmittedJob, Incarnation, Job, JobRequest, Taken, checksum
 from lanesum_control.jobs.worker_reports import WorkerFigures
 from lanesum_control.planner.admission import (
     check_name,
@@ -167,7 +166,7 @@ class Controller:
         parts.links.admit(parts.server_job(job, planned))
         try:
             planned = parts.apply(jobs, planned, strict=job)
-            what = f"admitted as job {number}{left_out_words(job, planned)}"
+            what = f"admitted as job {number}{planned.left_out_words(job)}"
             with parts.lock:
                 self._save(job, planned, what, caller)
                 self.workers.begin(number)

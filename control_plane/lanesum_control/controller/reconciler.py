@@ -15,13 +15,12 @@ from typing import Any
 
 from lanesum.server import ServerJob
 from lanesum.transport.ticket import JobTicket
-from lanesum_control.controller.admitted import AdmittedJob, Moved, tickets
 from lanesum_control.controller.examination import examine, packet_counters
 from lanesum_control.controller.fair_lock import FairLock
 from lanesum_control.errors import NotPrimaryError, QuotaError
-from lanesum_control.jobs.records import Job
+from lanesum_control.jobs.left_out import Cause, Reason
+from lanesum_control.jobs.records import AdmittedJob, Job, Moved
 from lanesum_control.planner.allocation import Ranges
-from lanesum_control.planner.left_out import Cause, Reason
 from lanesum_control.planner.network import Network
 from lanesum_control.planner.planning import Plan, plan
 from lanesum_control.planner.quotas import TenantQuota
@@ -336,13 +335,25 @@ class Reconciler:
     def admitted(self, job: Job) -> AdmittedJob:
         """Return a snapshot of a job."""
         with self.lock:
-            return AdmittedJob.of(job, self.plan, self.tickets(job), self._moved.get(job.number, {}))
+            placement = self.plan.placements[job.number]
+            return AdmittedJob(
+                request=job.request,
+                number=job.number,
+                owner=job.owner,
+                tickets=self.tickets(job),
+                joined=frozenset(job.incarnation.taken),
+                switch_jobs={one.switch: self.plan.tables[one.switch][job.number] for one in placement.assignments},
+                left_out=placement.left_out,
+                moved=self._moved.get(job.number, {}),
+            )
 
     def tickets(self, job: Job, plan: Plan | None = None) -> tuple[JobTicket, ...]:
         """Return the tickets of the workers of a job; by default for the present plan."""
-        placement = (self.plan if plan is None else plan).placements[job.number]
-        switches = self._network.on_path(job.request.workers).intersection(self.switches)
-        return tickets(job, placement, self._network, self._words, joined_packets=not switches)
+        places = (self.plan if plan is None else plan).placements[job.number].places
+        hosts = job.request.workers
+        switches = self._network.on_path(hosts).intersection(self.switches)
+        addresses = [self._network.address(host) for host in hosts]
+        return job.tickets(places, addresses, self._words, joined_packets=not switches)
 
     def examine(self) -> dict[str, Any]:
         """Return the state of all parts, see ``examination.examine``."""

@@ -19,11 +19,10 @@ from lanesum.rpc.calls import RefusedError
 from lanesum.rpc.json_grpc import STANDBY
 from lanesum.rpc.serving import Handler, JsonService, Messages
 from lanesum.rpc.tls import AccessError, import_grpc
-from lanesum_control.controller.admitted import AdmittedJob
 from lanesum_control.controller.controller import Controller
 from lanesum_control.errors import AdmissionError
 from lanesum_control.jobs.liveness import Gone
-from lanesum_control.jobs.records import Job, JobRequest, Taken
+from lanesum_control.jobs.records import AdmittedJob, Job, JobRequest, Taken
 from lanesum_control.jobs.worker_reports import read_counts
 from lanesum_control.observe.opentelemetry import CallSpans
 from lanesum_control.observe.traces import read_trace

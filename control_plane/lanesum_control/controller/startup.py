@@ -9,9 +9,8 @@ from dataclasses import replace
 
 from lanesum.protocol.lanes import carried_by
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, FULL_ACCUMULATOR_WORDS
-from lanesum_control.controller.admitted import JOINED, checksum
 from lanesum_control.controller.reconciler import Reconciler
-from lanesum_control.jobs.records import Job, JobRequest
+from lanesum_control.jobs.records import JOINED, Job, JobRequest, checksum
 from lanesum_control.planner.admission import check_hosts
 from lanesum_control.planner.network import Network
 from lanesum_control.state.store import Store, members_of

@@ -12,11 +12,10 @@ from typing import Any
 
 from lanesum.rpc import controller as rpc
 from lanesum.rpc.caller import UNAUTHENTICATED, Caller
-from lanesum_control.controller.admitted import AdmittedJob
 from lanesum_control.errors import AdmissionError
 from lanesum_control.jobs.joining import Claim, Verdict, judge, readiness, worker_number
 from lanesum_control.jobs.liveness import Gone, Liveness, Watch
-from lanesum_control.jobs.records import Job, Taken
+from lanesum_control.jobs.records import AdmittedJob, Job, Taken
 from lanesum_control.jobs.worker_reports import WorkerFigures, WorkerReport
 from lanesum_control.observe.traces import Traces, WorkerTrace
 from lanesum_control.state.events import EventLog

@@ -10,7 +10,7 @@ from typing import Any
 from lanesum.doctor.finding import Finding, Severity, note, ok, problem
 from lanesum.rpc import controller as rpc
 from lanesum_control.doctor import site
-from lanesum_control.planner.left_out import Cause
+from lanesum_control.jobs.left_out import Cause
 
 _MAX_EVENTS = 5
 _LOST_SHARE, _SERVER_SHARE = 0.001, 0.01

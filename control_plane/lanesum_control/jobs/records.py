@@ -9,7 +9,8 @@ import functools
 import json
 import re
 import secrets
-from collections.abc import Collection, Mapping
+import zlib
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,12 +21,19 @@ from lanesum._internal.udp_socket import Address
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp, carried_by, check_carried
 from lanesum.protocol.spec import MAX_SLOTS, UDP_PORT
+from lanesum.transport.ticket import JobTicket
 from lanesum_control.errors import AdmissionError
+from lanesum_control.jobs.left_out import Reason
+from lanesum_fabric.program.switch_job import SwitchJob
 
 # Packets in flight of a job that names none. BMv2 queues 64 packets per egress port.
 DEFAULT_SLOTS = 64
 DEFAULT_SLOTS_WITHOUT_SWITCH = 512
 DEFAULT_LEASE_S = 120.0
+
+#: Added to the checksum of members whose packets may be joined.
+JOINED = 1 << 32
+Places = tuple[tuple[int, int], ...]  # (rack, bit) of every worker; empty with one level
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,3 +283,80 @@ class Job:
         """Permitted operations."""
         table = self.code_table
         return tuple(op for op in self.request.ops or () if not op.shape.lookup or table is not None)
+
+    def tickets(
+        self, places: Places, addresses: Sequence[str], accumulator_words: int, *, joined_packets: bool
+    ) -> tuple[JobTicket, ...]:
+        """Return one ticket per worker of the present incarnation.
+
+        ``places``: of ``Placement``; ``addresses``: IPv4 addresses of the workers.
+        """
+        request, now = self.request, self.incarnation
+        shared = JobTicket(
+            job=self.number,
+            tag=now.tag,
+            worker=0,
+            workers=len(request.workers),
+            slots=now.slots,
+            accumulator_words=accumulator_words,
+            servers=now.servers,
+            seed=now.seed,
+            ops=self.ops,
+            code_table=self.code_table,
+            epoch=now.epoch,
+            quorum=request.threshold,
+            places=places,
+            codec=request.codec,
+            joined_packets=joined_packets,
+        )
+        return tuple(
+            dataclasses.replace(shared, worker=worker, local=(address, request.port))
+            for worker, address in enumerate(addresses)
+        )
+
+
+def checksum(tickets: Sequence[JobTicket]) -> int:
+    """Return a checksum of addresses and places of the workers, by which packets name them.
+
+    It is ``JOINED`` higher if their packets may be joined.
+    """
+    named = zlib.crc32(repr([(ticket.local, ticket.place) for ticket in tickets]).encode())
+    return named + JOINED * tickets[0].joined_packets
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """``why`` a switch on the paths of a job does not sum for it, and ``since`` when: seconds since 1970."""
+
+    why: Reason
+    since: float = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class AdmittedJob:
+    """Snapshot of a job.
+
+    Attributes:
+        request: the user's request.
+        number: job identifier in packets.
+        owner: name of the caller that admitted it; empty if it gave none.
+        tickets: one per worker, of the present incarnation.
+        joined: workers that have taken their tickets.
+        switch_jobs: entry of each switch; a switch whose part the server does has none.
+        left_out: reason why a switch on the job's paths has no part in it.
+        moved: switches whose sums the server computes, left out or lost.
+    """
+
+    request: JobRequest
+    number: int
+    owner: str
+    tickets: tuple[JobTicket, ...]
+    joined: frozenset[int]
+    switch_jobs: Mapping[str, SwitchJob]
+    left_out: Mapping[str, str]
+    moved: Mapping[str, Moved]
+
+    @property
+    def result_bytes(self) -> int:
+        """Bytes of the accumulator words of a result."""
+        return 4 * self.tickets[0].accumulator_words

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 
 from lanesum.protocol.spec import MAX_RACKS, MAX_WORKERS
 from lanesum_control.errors import AdmissionError
-from lanesum_control.planner.left_out import Cause, Reason
+from lanesum_control.jobs.left_out import Cause, Reason
 from lanesum_control.planner.network import Network
 from lanesum_fabric.program.capabilities import GROUPS
 from lanesum_fabric.program.switch_job import NO_ROLE, Member, Role

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from lanesum.protocol.lanes import LaneOp
 from lanesum_control.errors import QuotaError
+from lanesum_control.jobs.left_out import Cause, Reason
 from lanesum_control.jobs.records import Job
 from lanesum_control.planner.allocation import Claim, Ranges, SlotRange, allocate
-from lanesum_control.planner.left_out import Cause, Reason
 from lanesum_control.planner.network import Network
 from lanesum_control.planner.placement import Assignment, Placement, place
 from lanesum_control.planner.quotas import DEFAULT_QUOTA, SLOTS, TenantQuota, Usage
@@ -34,6 +34,19 @@ class Plan:
     placements: Mapping[int, Placement]
     ranges: Mapping[str, Mapping[int, SlotRange]]
     tables: Mapping[str, Mapping[int, SwitchJob]]
+
+    def left_out_words(self, job: Job) -> str:
+        """Return the switches and operations that are left to the server, for the event of the admission."""
+        request, placement = job.request, self.placements[job.number]
+        words = [f"; {switch} is left out: {why}" for switch, why in placement.left_out.items()]
+        for assignment in placement.assignments:
+            summed = self.tables[assignment.switch][job.number].ops
+            others = [op.name for op in job.ops if op not in summed]
+            if others:
+                words.append(f"; {assignment.switch} leaves {', '.join(others)} to the server")
+        if request.code_table() is not None and job.code_table is None:
+            words.append(f"; {request.codec} without a code table, because not all switches use one")
+        return "".join(words)
 
 
 def plan(

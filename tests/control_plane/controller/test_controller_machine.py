@@ -19,11 +19,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from lanesum.transport.ticket import JobTicket
-from lanesum_control.controller.admitted import AdmittedJob
 from lanesum_control.controller.controller import JobRequest
 from lanesum_control.errors import AdmissionError
-from lanesum_control.jobs.records import Taken
-from lanesum_control.planner.left_out import Cause
+from lanesum_control.jobs.left_out import Cause
+from lanesum_control.jobs.records import AdmittedJob, Taken
 from lanesum_control.servers.remote_server import ServerError
 from lanesum_control.state.store import Store
 from lanesum_fabric.program.switch_job import Role

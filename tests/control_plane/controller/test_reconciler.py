@@ -7,7 +7,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from lanesum_control.planner.left_out import Cause, Reason
+from lanesum_control.jobs.left_out import Cause, Reason
 from tests.control_plane.control_fakes import Site, request
 
 

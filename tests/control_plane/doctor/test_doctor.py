@@ -26,7 +26,7 @@ from lanesum_control import doctor
 from lanesum_control.controller.controller import Controller, JobRequest
 from lanesum_control.controller.service import ControllerService
 from lanesum_control.doctor import echo, hops, job_reasons, machine, site
-from lanesum_control.planner.left_out import Cause
+from lanesum_control.jobs.left_out import Cause
 from lanesum_control.planner.network import Network
 from lanesum_control.switches.managed import ManagedSwitch
 from lanesum_fabric import resources
