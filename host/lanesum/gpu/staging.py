@@ -28,7 +28,6 @@ import torch
 from numpy.typing import NDArray
 
 from lanesum import environment
-from lanesum.codecs.base import Codec
 from lanesum.errors import ConfigurationError
 
 VARIABLE = environment.GPU
@@ -212,13 +211,6 @@ def mode() -> str:
 def needs_staging(device: torch.device) -> bool:
     """Return True if tensors of ``device`` have to be staged."""
     return device.type != "cpu" or mode() == "interpret"
-
-
-def codec_accepts(codec: Codec, device: torch.device) -> bool:
-    """Return True if ``codec`` gets tensors of ``device`` as they are, because it has kernels for them."""
-    if not codec.traits.accepts_device_tensors or not needs_staging(device):
-        return False
-    return device.type in ("cpu", "cuda") and mode() != "off"
 
 
 def to_device_of(vector: NDArray[np.float32] | torch.Tensor, kept: NDArray[np.float32] | torch.Tensor) -> Any:

@@ -194,7 +194,7 @@ class AllReduce(Generic[V]):
         self.context = replace(self.context, not_finite=True, error_feedback=None)
         zeros = self._filled(0.0)
         if is_tensor(zeros):
-            from lanesum.gpu.tensors import make_steps  # PyTorch is imported already
+            from lanesum.codecs.tensors import make_steps  # PyTorch is imported already
 
             self.steps = make_steps(self.codec, zeros, self.context)[0]
         else:

@@ -257,7 +257,7 @@ class Session(Closing):
         )
         names = (name, *[part.key for part in parts])
         if type(array) is not np.ndarray and is_tensor(array):
-            from lanesum.gpu import tensors  # PyTorch is imported already
+            from lanesum.codecs import tensors  # PyTorch is imported already
 
             tensor = tensors.flat(array)
             if error_feedback is not None and not tensors.adds_error_feedback(chosen, tensor):

@@ -19,9 +19,9 @@ import torch
 
 from lanesum.codecs.base import Codec, Part, Result
 from lanesum.codecs.sparse.rows import RowUnion
+from lanesum.codecs.tensors import adds_error_feedback
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.gpu.staging import Staging, needs_staging, staging_for
-from lanesum.gpu.tensors import adds_error_feedback
 from lanesum.session import AllReduce, Session
 from lanesum.torch.error_feedback import ErrorFeedbackState
 from lanesum.torch.hierarchy import HostGroup

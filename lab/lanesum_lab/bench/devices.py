@@ -60,7 +60,7 @@ class Device:
         """Return the steps of ``codec`` as in a session: a codec without kernels gets a host copy."""
         if self.of is None:
             return codec.all_reduce(vector, context)
-        from lanesum.gpu import tensors
+        from lanesum.codecs import tensors
 
         return tensors.make_steps(codec, vector, context)[0]
 

@@ -15,8 +15,8 @@ import torch
 from lanesum.codecs.base import CodecContext
 from lanesum.codecs.kernels.reference import SUM_BLOCK
 from lanesum.codecs.thc.codec import THC
+from lanesum.codecs.thc.device import DeviceBackend
 from lanesum.gpu.staging import staging_for
-from lanesum.gpu.thc import DeviceBackend
 from lanesum_lab.bench import gpu_peers
 from lanesum_lab.bench.devices import Device
 from lanesum_lab.bench.gpu_traffic import traffic

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from tests.host.gpu.compiling import CAPABILITIES, Case
 
-_MODULE = "lanesum.gpu.sketch_kernels"
+_MODULE = "lanesum.codecs.sparse.device_kernels"
 _TYPES = {
     **dict.fromkeys(("values", "residual"), "*fp32"),
     **dict.fromkeys(("largest", "keys", "integers", "sketch", "placed", "degree", "order", "removed"), "*i32"),

@@ -7,10 +7,10 @@ from __future__ import annotations
 from typing import Any
 
 from lanesum.codecs import THC
-from lanesum.gpu.thc import SQUARE_SUMS, Launches
+from lanesum.codecs.thc.device import SQUARE_SUMS, Launches
 from tests.host.gpu.compiling import CAPABILITIES, Case
 
-_MODULE = "lanesum.gpu.thc_kernels"
+_MODULE = "lanesum.codecs.thc.device_kernels"
 _TYPES = {
     **dict.fromkeys(("values", "feedback", "residual", "powers", "positions", "scales"), "*fp32"),
     **dict.fromkeys(("words", "lanes", "signs"), "*i32"),
@@ -43,7 +43,7 @@ CASES = [
     *(_encode(codec, True, 80) for codec in _SMALL),
     _case("decode", {**Launches(_SMALL[1].coder).decode, "MASKED": True}, 80),
     *(
-        Case("lanesum.gpu.digit_kernels", name, _DIGIT_TYPES, constants, 80)
+        Case("lanesum.codecs.thc.device_kernels", name, _DIGIT_TYPES, constants, 80)
         for name, constants in (("pack_digits", _DIGITS), ("unpack_digits", {**_DIGITS, "LANE": 8}))
     ),
     _case("square_sums", {**SQUARE_SUMS, "PART": 4096, "UNROLL": 8, "FEEDBACK": True}, 80),

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import torch
 
-from lanesum.codecs import ErrorFeedback, NotFiniteError, get
+from lanesum.codecs import ErrorFeedback, NotFiniteError, get, tensors
 from lanesum.errors import ConfigurationError
-from lanesum.gpu import staging, tensors
+from lanesum.gpu import staging
 from lanesum.session import Session
 from lanesum_lab.codec_simulation import simulate
 from tests.host.torch.device_codecs import AddsErrorFeedback, OnDevice, run

@@ -64,8 +64,8 @@ class SparseReduction:
     ``exponent``: of the expected unit, where the plan has a sketch. ``peak``: largest integer of a worker's value.
     Raises UnencodableError if a value is not finite.
 
-    :class:`lanesum.gpu.sketch.DeviceReduction` has the same rounds, index and keys. It overrides the methods that
-    handle values: ``_scan``, and those after ``_encode_cells``.
+    :class:`lanesum.codecs.sparse.device.DeviceReduction` has the same rounds, index and keys. It overrides the methods
+    that handle values: ``_scan``, and those after ``_encode_cells``.
     """
 
     def __init__(

@@ -176,9 +176,8 @@ class SparseCodec:
 
     def _on_device(self, x: Any, context: CodecContext) -> Steps:
         # PyTorch is installed: x is its tensor.
-        from lanesum.gpu.sketch import DeviceReduction
-        from lanesum.gpu.staging import codec_accepts
-        from lanesum.gpu.tensors import checked_tensor, copy_and_make_steps
+        from lanesum.codecs.sparse.device import DeviceReduction
+        from lanesum.codecs.tensors import checked_tensor, codec_accepts, copy_and_make_steps
 
         tensor = checked_tensor(x, context, self.workers)
         planned = self.planned_blocks(context, tensor.numel())

@@ -168,17 +168,16 @@ class THC:
         """Return the backend for ``x``; None for a device without kernels, or for longer blocks than theirs."""
         if not is_tensor(x):
             return HostBackend(self.coder, checked_vector(x, context, self.workers), context)
-        from lanesum.gpu.staging import codec_accepts
-        from lanesum.gpu.tensors import checked_tensor
-        from lanesum.gpu.thc import MAX_BLOCK as MAX_DEVICE_BLOCK
-        from lanesum.gpu.thc import DeviceBackend
+        from lanesum.codecs.tensors import checked_tensor, codec_accepts
+        from lanesum.codecs.thc.device import MAX_BLOCK as MAX_DEVICE_BLOCK
+        from lanesum.codecs.thc.device import DeviceBackend
 
         x = checked_tensor(x, context, self.workers)
         has_kernels = codec_accepts(self, x.device) and self.block <= MAX_DEVICE_BLOCK
         return DeviceBackend(self.coder, x, context) if has_kernels else None
 
     def _on_host(self, x: Any, context: CodecContext) -> Steps:
-        from lanesum.gpu.tensors import copy_and_make_steps, with_error_feedback
+        from lanesum.codecs.tensors import copy_and_make_steps, with_error_feedback
 
         return copy_and_make_steps(self, with_error_feedback(x, context), replace(context, error_feedback=None))
 

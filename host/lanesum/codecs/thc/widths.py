@@ -192,8 +192,8 @@ class WidthTHC(THC):
             return finish((yield round_))
         vector, stream = x, cast(Any, nullcontext)
         if on_device:
+            from lanesum.codecs.tensors import with_error_feedback
             from lanesum.gpu.staging import staging_for
-            from lanesum.gpu.tensors import with_error_feedback
 
             vector, stream = with_error_feedback(x, context), staging_for(x.device).stream
         groups = []

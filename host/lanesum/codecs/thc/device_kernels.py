@@ -4,10 +4,15 @@
 
 They have the bits of :mod:`lanesum.codecs.thc.reference`, because they do the same IEEE 754 operations in the same
 order. Launch them with ``enable_fp_fusion=False``, which keeps products and sums apart. A block is four tensors
-(GROUPS, 16) as in :mod:`lanesum.gpu.philox`. It is read once, kept in registers, and written once.
+(GROUPS, 16) as in :mod:`lanesum.codecs.kernels.device`. It is read once, kept in registers, and written once.
 
 ``size`` is the number of values of the vector, ``first`` the index of the launch's first block, ``length`` the number
 of coordinates of a block with its padding. With ``MASKED`` a block may be shorter than 64 ``GROUPS``.
+
+Two kernels pack codes as digits of words, and unpack the digits of sums to lanes. Their counterparts for arrays are
+:func:`lanesum.codecs.thc.reference.pack_digits` and ``unpack_digits``. One program makes ``TILE`` words of one block,
+whose number of words is ``width``. Digit i of word w belongs to coordinate i ``width`` + w. There ``length`` is a
+multiple of 32.
 """
 
 from __future__ import annotations
@@ -15,10 +20,9 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from lanesum.codecs.kernels.device import block_dithers, hadamard
 from lanesum.codecs.kernels.reference import FLOAT32_MAX, SUM_LANES
 from lanesum.codecs.thc.dither import UNIT
-from lanesum.gpu.hadamard import hadamard
-from lanesum.gpu.philox import block_dithers
 
 _MAX = tl.constexpr(FLOAT32_MAX)
 _UNIT = tl.constexpr(UNIT)
@@ -293,3 +297,36 @@ def decode(
     _store(values, _restore(x01, signs0, scale0, scale1, 16), at + 16, left, MASKED)
     _store(values, _restore(x10, signs1, scale0, scale1, 0), at + 32, left, MASKED)
     _store(values, _restore(x11, signs1, scale0, scale1, 16), at + 48, left, MASKED)
+
+
+@triton.jit(do_not_specialize=["length", "width"])
+def pack_digits(codes, words, length, width, PER_WORD: tl.constexpr, BASE: tl.constexpr, TILE: tl.constexpr):
+    """Pack ``codes`` (uint8, the bytes of words of a little-endian device) to ``words`` (int32)."""
+    block = tl.program_id(0).to(tl.int64)
+    codes += block * length
+    words += block * width
+    word = tl.program_id(1) * TILE + tl.arange(0, TILE)
+    packed = tl.zeros([TILE], tl.int32)
+    for digit in tl.static_range(PER_WORD):
+        coordinate = (PER_WORD - 1 - digit) * width + word
+        # The first coordinate of four is in the highest byte of a word.
+        there = (word < width) & (coordinate < length)
+        packed = packed * BASE + tl.load(codes + (coordinate ^ 3), mask=there, other=0).to(tl.int32)
+    tl.store(words + word, packed, mask=word < width)
+
+
+@triton.jit(do_not_specialize=["length", "width"])
+def unpack_digits(
+    words, lanes, length, width, PER_WORD: tl.constexpr, BASE: tl.constexpr, LANE: tl.constexpr, TILE: tl.constexpr
+):  # fmt: skip
+    """Unpack ``words`` (int32) to ``lanes``, which are uint8 or int16, as ``LANE`` says."""
+    block = tl.program_id(0).to(tl.int64)
+    words += block * width
+    lanes += block * length
+    word = tl.program_id(1) * TILE + tl.arange(0, TILE)
+    rest = tl.load(words + word, mask=word < width, other=0).to(tl.uint32, bitcast=True)
+    for digit in tl.static_range(PER_WORD):
+        coordinate = digit * width + word
+        there = (word < width) & (coordinate < length)
+        tl.store(lanes + (coordinate ^ (32 // LANE - 1)), (rest % BASE).to(lanes.dtype.element_ty), mask=there)
+        rest = rest // BASE

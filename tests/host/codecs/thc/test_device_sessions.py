@@ -12,10 +12,12 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton", reason="needs Triton: pip install 'lanesum[gpu]'")
 from lanesum.codecs import THC, ErrorFeedback  # noqa: E402
-from lanesum.gpu import thc as device_thc  # noqa: E402
+from lanesum.codecs.thc import device as device_thc  # noqa: E402
 from lanesum.session import Session  # noqa: E402
 from tests.host.torch.device_codecs import run  # noqa: E402
 from tests.host.torch.ranks import served_job  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("interpreted")
 
 SIZES = (0, 1, 5000)
 

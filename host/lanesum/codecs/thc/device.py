@@ -23,6 +23,7 @@ from lanesum.codecs.base import CodecContext, Members, Result, Vector
 from lanesum.codecs.kernels.philox import sign_words
 from lanesum.codecs.kernels.reference import SUM_BLOCK, SUM_LANES
 from lanesum.codecs.norms import checked_norms
+from lanesum.codecs.tensors import with_error_feedback
 from lanesum.codecs.thc.backend import HostBackend
 from lanesum.codecs.thc.blocks import BlockCoder, Run, cut, num_words
 from lanesum.codecs.thc.dither import dither_offset, dither_sum
@@ -30,7 +31,6 @@ from lanesum.codecs.thc.grid import outer_levels
 from lanesum.codecs.thc.reference import digit_base
 from lanesum.gpu.availability import require
 from lanesum.gpu.staging import StreamEvent, staging_for, to_host
-from lanesum.gpu.tensors import with_error_feedback
 
 #: Largest block: a larger one does not fit the registers of a program.
 MAX_BLOCK = 1 << 14
@@ -111,19 +111,19 @@ class Launches:
 
 
 class DeviceBackend:
-    """One all-reduce of a tensor that ``lanesum.gpu.tensors.checked_tensor`` has returned."""
+    """One all-reduce of a tensor that ``lanesum.codecs.tensors.checked_tensor`` has returned."""
 
     # All work is launched before the rounds.
     own_residual: Callable[[], Any] | None = None
 
     def __init__(self, coder: BlockCoder, vector: torch.Tensor, context: CodecContext) -> None:
         require(vector.device)
-        from lanesum.gpu import thc_kernels
-        from lanesum.gpu.philox import as_int32, keys
+        from lanesum.codecs.kernels.device import as_int32, keys
+        from lanesum.codecs.thc import device_kernels
 
         self.size = vector.numel()
         self.runs = cut(self.size, coder.block, _PIECE)
-        self._kernels = thc_kernels
+        self._kernels = device_kernels
         self._coder = coder
         self._launches = Launches(coder)
         self._vector = vector
@@ -168,7 +168,7 @@ class DeviceBackend:
         self._encoded: list[StreamEvent] = []
         with self._staging.stream():
             parameters = self._staging.copy_to_device(np.concatenate(known))
-            *own, self._scales, signs = parameters.split([one.size for one in known])
+            *own, self._scales, signs = parameters.split([one.size for one in known])  # type: ignore[no-untyped-call]
             self._own, self._signs = own, signs.view(torch.int32)
             codes = torch.empty(self._unpacked(self.runs[-1]).stop, dtype=torch.int32, device=self._vector.device)
             words = torch.empty(pinned.numel(), dtype=torch.int32, device=codes.device) if coder.per_word else codes
@@ -184,12 +184,10 @@ class DeviceBackend:
         return run.words(self._coder.op.shape.code_bits)
 
     def _launch_digits(self, kernel: str, run: Run, *tensors: torch.Tensor, **constants: int) -> None:
-        """Launch a kernel of :mod:`lanesum.gpu.digit_kernels` on the tensors of a run: those it reads, then writes."""
-        from lanesum.gpu import digit_kernels
-
+        """Launch a kernel that packs or unpacks digits on the tensors of a run: first it reads, then writes them."""
         per_word = self._coder.per_word
         assert per_word
-        launch: _Kernel = getattr(digit_kernels, kernel)
+        launch: _Kernel = getattr(self._kernels, kernel)
         digits = kernel == "unpack_digits"
         for first, blocks, length, _ in self._launches.parts(run):
             # Blocks before the first one of this launch are full.

@@ -15,9 +15,11 @@ pytest.importorskip("triton", reason="needs Triton: pip install 'lanesum[gpu]'")
 from lanesum.codecs.thc import blocks as host_blocks  # noqa: E402
 from lanesum.codecs.thc import reference  # noqa: E402
 from lanesum.codecs.thc.codec import DigitTHC  # noqa: E402
-from lanesum.gpu.digit_kernels import pack_digits, unpack_digits  # noqa: E402
+from lanesum.codecs.thc.device_kernels import pack_digits, unpack_digits  # noqa: E402
 from lanesum_lab.codec_simulation import simulate  # noqa: E402
 from tests.host.codecs.samples import check_alike, sample  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("interpreted")
 
 # Words of a program, fewer than those of a block.
 _TILE = 8

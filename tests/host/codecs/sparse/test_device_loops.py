@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton", reason="needs Triton: pip install 'lanesum[gpu]'")
 
+from lanesum.codecs.sparse import device_loops as loops  # noqa: E402
 from lanesum.codecs.sparse import reference  # noqa: E402
 from lanesum.codecs.sparse.hashing import Cells  # noqa: E402
 from lanesum.codecs.sparse.plan import BLOCKS, cells_for  # noqa: E402
-from lanesum.gpu import sketch_loops as loops  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("interpreted")
 
 seeds = st.integers(0, 2**64 - 1)
 blocks = st.sampled_from([1, 2, 16, 1024])

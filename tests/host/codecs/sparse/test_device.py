@@ -21,6 +21,8 @@ from lanesum_lab.codec_simulation import simulate  # noqa: E402
 from tests.host.torch.fake_device import FakeDevice  # noqa: E402
 from tests.host.torch.ranks import served_job  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("interpreted")
+
 
 @pytest.fixture(autouse=True)
 def device(monkeypatch: pytest.MonkeyPatch) -> FakeDevice:

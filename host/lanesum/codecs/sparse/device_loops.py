@@ -14,9 +14,9 @@ from typing import Any
 
 import torch
 
+from lanesum.codecs.kernels.device import keys as halves
+from lanesum.codecs.sparse import device_kernels as kernels
 from lanesum.codecs.sparse.hashing import Cells
-from lanesum.gpu import sketch_kernels as kernels
-from lanesum.gpu.philox import keys as halves
 
 # Values of a program; also its keys, in kernels that read no values.
 _PROGRAM = 1024

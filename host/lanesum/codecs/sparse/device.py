@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from lanesum.aggregation.pieces import RoundPieces
 from lanesum.codecs.base import CodecContext, Round, Words, always, refuse_not_finite, round_in_pieces
 from lanesum.codecs.kernels.reference import INFINITY_BITS
+from lanesum.codecs.sparse import device_loops as loops
 from lanesum.codecs.sparse.all_reduce import SparseReduction
 from lanesum.codecs.sparse.plan import BLOCKS, SparsePlan
-from lanesum.gpu import sketch_loops as loops
 from lanesum.gpu.availability import require
 from lanesum.gpu.staging import StreamEvent, staging_for, to_host
 from lanesum.protocol.lanes import LaneOp
@@ -30,7 +30,7 @@ _PIECE = 1 << 18
 
 
 class DeviceReduction(SparseReduction):
-    """All-reduce of a tensor that ``lanesum.gpu.tensors.checked_tensor`` has returned; its result has tensors."""
+    """All-reduce of a tensor that ``lanesum.codecs.tensors.checked_tensor`` has returned; its result has tensors."""
 
     def __init__(self, vector: Any, context: CodecContext, plan: SparsePlan, exponent: int | None, peak: int) -> None:
         require(vector.device)

@@ -17,7 +17,7 @@ pytest.importorskip("triton", reason="needs Triton: pip install 'lanesum[gpu]'")
 from lanesum import codecs  # noqa: E402
 from lanesum._internal.native import VARIABLE  # noqa: E402
 from lanesum.codecs import THC, CodecContext, CodecError, ErrorFeedback  # noqa: E402
-from lanesum.gpu import thc as device_thc  # noqa: E402
+from lanesum.codecs.thc import device as device_thc  # noqa: E402
 from lanesum_lab.codec_simulation import simulate  # noqa: E402
 from tests.host.codecs.samples import (  # noqa: E402
     PACKINGS,
@@ -28,6 +28,8 @@ from tests.host.codecs.samples import (  # noqa: E402
     simulation_options,
     three_vectors,
 )
+
+pytestmark = pytest.mark.usefixtures("interpreted")
 
 
 @pytest.fixture(autouse=True, scope="module")

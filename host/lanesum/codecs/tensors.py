@@ -11,7 +11,7 @@ import torch
 
 from lanesum.codecs.base import Codec, CodecContext, CodecError, Result, Steps, Vector, refuse_more_workers
 from lanesum.errors import ConfigurationError
-from lanesum.gpu.staging import Staging, StreamEvent, codec_accepts, needs_staging, staging_for
+from lanesum.gpu.staging import Staging, StreamEvent, mode, needs_staging, staging_for
 
 
 def flat(tensor: torch.Tensor) -> torch.Tensor:
@@ -32,6 +32,13 @@ def flat(tensor: torch.Tensor) -> torch.Tensor:
             "Move the model to a device with to_empty() and initialize it before the all-reduce.",
         )
     return tensor.detach().resolve_neg().to(torch.float32).contiguous().view(-1)
+
+
+def codec_accepts(codec: Codec, device: torch.device) -> bool:
+    """Return True if ``codec`` gets tensors of ``device`` as they are, because it has kernels for them."""
+    if not codec.traits.accepts_device_tensors or not needs_staging(device):
+        return False
+    return device.type in ("cpu", "cuda") and mode() != "off"
 
 
 def adds_error_feedback(codec: Codec, tensor: torch.Tensor) -> bool:
@@ -83,7 +90,8 @@ def with_error_feedback(tensor: torch.Tensor, context: CodecContext) -> torch.Te
     if context.error_feedback is None:
         return tensor
     with staging_for(tensor.device).stream():
-        return tensor + context.error_feedback
+        total: torch.Tensor = tensor + context.error_feedback
+        return total
 
 
 def copy_and_make_steps(codec: Codec, tensor: torch.Tensor, context: CodecContext) -> Steps:
