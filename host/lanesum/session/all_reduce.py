@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from lanesum.codecs.base import Codec, CodecContext, Result, Round, Steps, UnencodableError, is_tensor
 from lanesum.session.lengths import AppendedLengths
-from lanesum.transport.engine import RoundInFlight
+from lanesum.transport.native_engine import AnyRoundState
 
 if TYPE_CHECKING:
     import torch
@@ -52,7 +52,7 @@ class StartedRound:
     """
 
     round: Round
-    flight: RoundInFlight
+    flight: AnyRoundState
     overlap: Callable[[], object] | None
     lengths: AppendedLengths | None
     begin: float

@@ -41,8 +41,8 @@ from lanesum.session.lengths import AppendedLengths, append_lengths
 from lanesum.session.observer import ObservedRound, RoundObserver, make_aggregate
 from lanesum.session.phases import SessionPhases
 from lanesum.transport import UdpTransport
-from lanesum.transport.engine import RoundOfPieces
 from lanesum.transport.errors import SessionClosedError
+from lanesum.transport.native_engine import NativeRoundState
 
 P = ParamSpec("P")
 logger = logging.getLogger(__name__)
@@ -226,7 +226,7 @@ class AllReduceScheduler:
             for one in all_reduce.started:
                 if one.flight.ready:
                     with self.phases.decode:
-                        self._transport.decode(cast(RoundOfPieces, one.flight))
+                        self._transport.decode(cast(NativeRoundState, one.flight))
                     self._transport.poll()
                     return True
                 if one.result is None and one.flight.complete:
@@ -282,7 +282,7 @@ class AllReduceScheduler:
             for one in all_reduce.started:
                 if one.flight.encoding:
                     with self.phases.encode:
-                        self._transport.encode(cast(RoundOfPieces, one.flight))
+                        self._transport.encode(cast(NativeRoundState, one.flight))
                     return True
                 if one.overlap is not None:
                     self._transport.poll()

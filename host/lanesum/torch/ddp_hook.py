@@ -18,8 +18,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from lanesum.errors import ConfigurationError
 from lanesum.torch.collectives import job_of
-from lanesum.torch.copied_state import CopiedState
-from lanesum.torch.state import State
+from lanesum.torch.state import CopiedState, State
 
 
 def hook(state: State, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import torch
 import torch.distributed as dist
+from torch.autograd import profiler
 
 from lanesum._internal.closing import Closing
 from lanesum.codecs.base import Codec, Part
@@ -23,13 +24,12 @@ from lanesum.launch.run_folder import RunFolder
 from lanesum.session import Session
 from lanesum.torch import checkpoint
 from lanesum.torch.communication_thread import CommunicationThread
-from lanesum.torch.copied_state import CopiedState
 from lanesum.torch.error_feedback import ErrorFeedbackState
 from lanesum.torch.hierarchy import HostGroup
 from lanesum.torch.membership import join_job
 from lanesum.torch.parameters import NUMBERED, parameter_names
 from lanesum.torch.path_choice import PathChoice
-from lanesum.torch.stats import HookStats, open_range, warn_unused
+from lanesum.torch.stats import HookStats, warn_unused
 from lanesum.torch.tensor_all_reduce import TensorAllReduce, TensorCommunication, check_tensor, closed_error, refusal
 
 _WRITE_S = 1.0
@@ -90,7 +90,7 @@ class State(Closing):
         self.error_feedback = ErrorFeedbackState() if enabled else None
         # Tensors hash by identity: a parameter is the same key after DDP has rebuilt its buckets.
         self._names: dict[torch.Tensor, str] = {} if model is None else parameter_names(model)
-        session.phases.open_range = open_range
+        session.phases.open_range = _open_range
         self._communication = TensorCommunication(session, host)
         name = f"lanesum-job-{session.ticket.job}-worker-{session.ticket.worker}"
         self._thread = CommunicationThread(name, session.close, session.wake, self._communication.in_flight)
@@ -152,7 +152,7 @@ class State(Closing):
         return None if state is None or state.closed else state
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return a stand-in for copies and files of a model; see :class:`lanesum.torch.copied_state.CopiedState`."""
+        """Return a stand-in for copies and files of a model; see :class:`CopiedState`."""
         return CopiedState, ()
 
     @property
@@ -335,6 +335,28 @@ class State(Closing):
         if error is not None:
             self.session.report_failure(error)
         self.close()
+
+
+class CopiedState:
+    """Copy of a ``State`` by ``copy.deepcopy``, ``pickle`` or ``torch.save``, which copy the hook of a model with it.
+
+    A membership in a job cannot be copied. DistributedDataParallel does not register the hook in a copy, so the process
+    group averages its gradients. Any other use raises ConfigurationError.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # optional methods that copy and pickle look for
+            raise AttributeError(name)
+        raise ConfigurationError(
+            f"State.{name} is not available: this State was copied or loaded, and is no member of a job.",
+            "Call attach for the copy of the model; save state_dict() of a State instead of the State.",
+        )
+
+
+def _open_range(name: str) -> contextlib.AbstractContextManager[object] | None:
+    """Return a range for the trace of the running PyTorch profiler, or None if none runs."""
+    # The flag that PyTorch keeps for such checks: a record_function without a profiler takes microseconds.
+    return profiler.record_function(name) if profiler._is_profiler_enabled else None
 
 
 def raise_after_backward(check: Callable[[], None]) -> None:

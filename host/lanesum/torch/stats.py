@@ -6,10 +6,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import logging
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-
-from torch.autograd import profiler
 
 from lanesum.codecs.kernels.dispatch import thread_choice
 from lanesum.transport import TransportStats
@@ -77,12 +74,6 @@ class HookStats:
             "group_steps": self.group_steps,
             "codec_threads": thread_choice().number,
         }
-
-
-def open_range(name: str) -> AbstractContextManager[object] | None:
-    """Return a range for the trace of the running PyTorch profiler, or None if none runs."""
-    # The flag that PyTorch keeps for such checks: a record_function without a profiler takes microseconds.
-    return profiler.record_function(name) if profiler._is_profiler_enabled else None
 
 
 def warn_unused(worker: int, job: int) -> None:

@@ -12,8 +12,13 @@ from numpy.typing import NDArray
 
 from lanesum.aggregation.pieces import RoundPieces
 from lanesum.protocol.lanes import LaneOp
-from lanesum.transport.native_rounds import AnyRoundSequence, NativeRoundSequence, make_round_sequence
-from lanesum.transport.native_worker_loop import NativeWorkerLoop
+from lanesum.transport.native_engine import (
+    AnyRoundSequence,
+    AnyRoundState,
+    NativeRoundSequence,
+    NativeWorkerLoop,
+    make_round_sequence,
+)
 from lanesum.transport.options import TransportOptions
 from lanesum.transport.sockets import ServerSockets
 from lanesum.transport.ticket import JobTicket
@@ -30,38 +35,6 @@ class CompletedRound(Protocol):
         """Return the bitmaps of the contributors of each packet, shape ``(packets, racks)``."""
 
 
-class RoundInFlight(CompletedRound, Protocol):
-    """A round in flight; ``RoundState`` describes the attributes that are not described here."""
-
-    @property
-    def epoch(self) -> int: ...
-    @property
-    def complete(self) -> bool: ...
-    @property
-    def answered(self) -> bool: ...
-    @property
-    def refused_results(self) -> int: ...
-    def missing_workers(self) -> tuple[int, ...]: ...
-
-    @property
-    def encoding(self) -> bool:
-        """Some pieces of its words are still to be encoded."""
-
-    @property
-    def ready(self) -> bool:
-        """The result of a piece has arrived, and the piece is not decoded yet."""
-
-
-class RoundOfPieces(RoundInFlight, Protocol):
-    """A round that was started with ``pieces``."""
-
-    def encode(self) -> None:
-        """Encode the next piece, which may be sent then."""
-
-    def decode(self) -> None:
-        """Decode the next piece."""
-
-
 class Engine(Protocol):
     """Rounds of a session, and the loop that moves their packets; ``PythonWorkerLoop`` describes its methods."""
 
@@ -71,14 +44,14 @@ class Engine(Protocol):
     def rounds(self) -> AnyRoundSequence: ...
     def start(
         self, op: LaneOp, words: NDArray[np.uint32], *, opening: bool = False, pieces: RoundPieces | None = None
-    ) -> RoundInFlight: ...
+    ) -> AnyRoundState: ...
     def run(self, rounds: Sequence[Any], deadline_s: float, leave_s: float | None = None) -> bool: ...
     def exchange(
         self, op: LaneOp, words: NDArray[np.uint32], deadline_s: float
-    ) -> tuple[CompletedRound | None, RoundInFlight | None, bool]: ...
+    ) -> tuple[CompletedRound | None, AnyRoundState | None, bool]: ...
     def gather(
         self, vector: NDArray[np.float32], divisor: float, num_appended: int, deadline_s: float
-    ) -> tuple[NDArray[np.float32], CompletedRound | None, RoundInFlight | None, bool] | None: ...
+    ) -> tuple[NDArray[np.float32], CompletedRound | None, AnyRoundState | None, bool] | None: ...
     def send(self) -> None: ...
     def poll(self) -> None: ...
     def wake(self) -> None: ...

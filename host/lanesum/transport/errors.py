@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
 from lanesum.errors import LanesumError
@@ -181,3 +182,16 @@ def timeout_error(
             "has joined it anew since."
         )
     return AggregationTimeoutError(what, next_step, missing)
+
+
+def cannot_send(ticket: JobTicket, server: int, error: int) -> TransportError:
+    """Return the error of an errno with which sending to a server, by its number, ended."""
+    return TransportError(
+        f"Worker {ticket.worker} cannot send to {ticket.servers[server][0]}: {os.strerror(error)}.",
+        "Check the route to the aggregation server.",
+    )
+
+
+def closed_in_round() -> SessionClosedError:
+    """Return the error of a round whose session another thread has closed."""
+    return SessionClosedError("This session was closed while a round of it was in flight.")

@@ -7,8 +7,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from lanesum.transport.engine import Engine, RoundInFlight
+from lanesum.transport.engine import Engine
 from lanesum.transport.errors import AggregationTimeoutError, round_number
+from lanesum.transport.native_engine import AnyRoundState
 from lanesum.transport.ticket import JobTicket
 
 #: Time without progress after which a wait is logged, in seconds.
@@ -17,7 +18,7 @@ LOG_WAIT_S = 10.0
 logger = logging.getLogger(__name__)
 
 
-def run_on(engine: Engine, rounds: Sequence[RoundInFlight], deadline_s: float) -> bool:
+def run_on(engine: Engine, rounds: Sequence[AnyRoundState], deadline_s: float) -> bool:
     """Log that a wait has taken ``LOG_WAIT_S`` without progress, and wait on; see ``PythonWorkerLoop.run``.
 
     Args:
@@ -48,7 +49,7 @@ def log_busy(error: AggregationTimeoutError, busy_s: float) -> None:
     )
 
 
-def _log(rounds: Sequence[RoundInFlight], ticket: JobTicket) -> None:
+def _log(rounds: Sequence[AnyRoundState], ticket: JobTicket) -> None:
     state = next((round_ for round_ in rounds if not round_.complete), rounds[0])
     missing = ", ".join(map(str, state.missing_workers()))
     if missing:

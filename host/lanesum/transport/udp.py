@@ -20,16 +20,18 @@ from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.transport import long_wait
 from lanesum.transport.constants import LEAVE_DEADLINE_S
-from lanesum.transport.engine import CompletedRound, RoundInFlight, RoundOfPieces, make_engine
+from lanesum.transport.engine import CompletedRound, make_engine
 from lanesum.transport.errors import (
     AggregationTimeoutError,
     MismatchError,
     ResultGoneError,
     SessionClosedError,
     TransportError,
+    closed_in_round,
     timeout_error,
     used_ticket_error,
 )
+from lanesum.transport.native_engine import AnyRoundState, NativeRoundState
 from lanesum.transport.opening import OPENING_OP, Opening
 from lanesum.transport.options import TransportOptions
 from lanesum.transport.path_check import check_path
@@ -37,7 +39,6 @@ from lanesum.transport.service_thread import ServiceThread
 from lanesum.transport.sockets import ServerSockets
 from lanesum.transport.stats import TransportStats
 from lanesum.transport.ticket import JobTicket
-from lanesum.transport.worker_loop import closed_in_round
 
 # Tickets that this process has used, by servers, job, tag and worker. A second session of another process is found in
 # the opening; here it is found before anything is sent.
@@ -147,7 +148,7 @@ class UdpTransport:
         self._peers: Peers | None = None
         self._opening = Opening(ticket)
         # The opening until it is complete.
-        self._opening_round: RoundInFlight | None = self._engine.start(OPENING_OP, self._opening.words, opening=True)
+        self._opening_round: AnyRoundState | None = self._engine.start(OPENING_OP, self._opening.words, opening=True)
         self._busy_s = self._waited_s = 0.0
         self._lock = threading.Lock()
         self._service_thread = ServiceThread(self._lock, self._service)
@@ -222,14 +223,14 @@ class UdpTransport:
             round_ = self._adopt(unfinished, in_time)
         return values, self._complete(round_)
 
-    def _adopt(self, round_: RoundInFlight, in_time: bool) -> RoundInFlight:
+    def _adopt(self, round_: AnyRoundState, in_time: bool) -> AnyRoundState:
         """Count a round that one call of the engine did not complete; wait on for it unless it was ``in_time``."""
         self._in_flight += 1
         if not in_time:
             self._wait_for_busy([round_])
         return round_
 
-    def _complete(self, round_: RoundInFlight) -> RoundInFlight:
+    def _complete(self, round_: AnyRoundState) -> AnyRoundState:
         """Wait for a round, and finish it."""
         while not round_.complete:
             self.wait([round_])
@@ -243,7 +244,7 @@ class UdpTransport:
         return self._opening_round is None and self._engine.rounds.can_start
 
     @property
-    def opening(self) -> RoundInFlight | None:
+    def opening(self) -> AnyRoundState | None:
         """The opening, to ``wait`` for; None once the session is open."""
         return self._opening_round
 
@@ -273,7 +274,7 @@ class UdpTransport:
         self._engine.rounds.continue_at(self._opening.first_epoch(opening.result()))
         self._waited_s = 0.0
 
-    def begin_round(self, op: LaneOp, words: NDArray[np.uint32], pieces: RoundPieces | None = None) -> RoundInFlight:
+    def begin_round(self, op: LaneOp, words: NDArray[np.uint32], pieces: RoundPieces | None = None) -> AnyRoundState:
         """Begin the next round, which the next call of any method below sends; only where ``can_begin``.
 
         All workers of a job begin the same rounds in the same order. Several may be in flight at the same time, if all
@@ -309,13 +310,13 @@ class UdpTransport:
             group = op.shape.uplink_words_per_group
             raise TransportError(f"{words.size} words are not whole groups of {group}, as {op.name} needs them.")
 
-    def encode(self, round_: RoundOfPieces) -> None:
+    def encode(self, round_: NativeRoundState) -> None:
         """Encode the next piece of a round that is ``encoding``, and send the packets that the window admits."""
         with _Exclusive(self):
             round_.encode()
             self._engine.poll()
 
-    def decode(self, round_: RoundOfPieces) -> None:
+    def decode(self, round_: NativeRoundState) -> None:
         """Decode the next piece of a round that is ``ready``."""
         with _Exclusive(self):
             round_.decode()
@@ -325,7 +326,7 @@ class UdpTransport:
         with _Exclusive(self):
             self._engine.poll()
 
-    def wait(self, rounds: Sequence[RoundInFlight]) -> None:
+    def wait(self, rounds: Sequence[AnyRoundState]) -> None:
         """Send and receive until one of the rounds is ready or complete, or ``wake`` is called.
 
         Raises AggregationTimeoutError after the deadline without progress of any round, or after ``busy_s`` if the
@@ -335,7 +336,7 @@ class UdpTransport:
             if not self._run(rounds):
                 self._wait_for_busy(rounds)
 
-    def _wait_for_busy(self, rounds: Sequence[RoundInFlight]) -> None:
+    def _wait_for_busy(self, rounds: Sequence[AnyRoundState]) -> None:
         """Wait on, after the deadline, as long as the aggregation point answers and the missing workers live."""
         begun = time.monotonic() - self._deadline_s
         answers, told = -1, False
@@ -357,7 +358,7 @@ class UdpTransport:
             if self._run(rounds):
                 return
 
-    def _run(self, rounds: Sequence[RoundInFlight]) -> bool:
+    def _run(self, rounds: Sequence[AnyRoundState]) -> bool:
         """Run the engine until one of the rounds is ready or complete; return False after the deadline."""
         begun = time.monotonic()
         in_time = self._engine.run(rounds, min(self._deadline_s, long_wait.LOG_WAIT_S))
@@ -369,7 +370,7 @@ class UdpTransport:
         """Make ``wait`` return, or the next one not wait; callable from any thread."""
         self._engine.wake()
 
-    def finish(self, round_: RoundInFlight) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    def finish(self, round_: AnyRoundState) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
         """Finish a ``complete`` round.
 
         Returns its accumulator words, as many as the operation makes of the uplink words, and the bitmaps of
@@ -379,7 +380,7 @@ class UdpTransport:
             self._finish(round_)
             return round_.result(), round_.contributors()
 
-    def _finish(self, round_: RoundInFlight) -> None:
+    def _finish(self, round_: AnyRoundState) -> None:
         self._engine.rounds.finish(round_)
         self._in_flight -= 1
         # Requests that arrived with the last result should not wait for the next round.
@@ -418,7 +419,7 @@ class UdpTransport:
         finally:
             self.close()
 
-    def _run_to_leave(self, round_: RoundInFlight, deadline_s: float) -> bool:
+    def _run_to_leave(self, round_: AnyRoundState, deadline_s: float) -> bool:
         """Run the engine until the round is complete; return False after the deadlines of ``leave``."""
         while not round_.complete:
             if not self._engine.run([round_], min(deadline_s, self._deadline_s), self._deadline_s):
@@ -437,7 +438,7 @@ class UdpTransport:
         except OSError:
             return  # another thread closes the transport
 
-    def _timeout_error(self, round_: RoundInFlight) -> LanesumError:
+    def _timeout_error(self, round_: AnyRoundState) -> LanesumError:
         return self._interruption or timeout_error(
             self._engine.rounds.ticket,
             None if round_ is self._opening_round else round_.epoch,

@@ -20,23 +20,10 @@ from lanesum.aggregation.pieces import RoundPieces
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import server_of
 from lanesum.transport.constants import ICMP_ERRNOS, MAX_SEND_TRIES, RECEIVE_BATCH, UNSENT_ERRNOS
-from lanesum.transport.errors import MismatchError, SessionClosedError, TransportError
-from lanesum.transport.native_rounds import AnyRoundSequence, AnyRoundState
+from lanesum.transport.errors import MismatchError, cannot_send, closed_in_round
+from lanesum.transport.native_engine import AnyRoundSequence, AnyRoundState
 from lanesum.transport.sockets import ServerSockets
 from lanesum.transport.ticket import JobTicket
-
-
-def cannot_send(ticket: JobTicket, server: int, error: int) -> TransportError:
-    """Return the error of an errno with which sending to a server, by its number, ended."""
-    return TransportError(
-        f"Worker {ticket.worker} cannot send to {ticket.servers[server][0]}: {os.strerror(error)}.",
-        "Check the route to the aggregation server.",
-    )
-
-
-def closed_in_round() -> SessionClosedError:
-    """Return the error of a round whose session another thread has closed."""
-    return SessionClosedError("This session was closed while a round of it was in flight.")
 
 
 class PythonWorkerLoop:

@@ -12,7 +12,7 @@ from lanesum._internal.native import availability
 from lanesum.errors import ConfigurationError
 from lanesum.server.aggregator import Aggregator
 from lanesum.server.native_aggregator import AnyAggregator, NativeAggregator
-from lanesum.transport.native_rounds import AnyRoundSequence, NativeRoundSequence
+from lanesum.transport.native_engine import AnyRoundSequence, NativeRoundSequence
 from lanesum.transport.round_sequence import RoundSequence
 from lanesum.transport.ticket import JobTicket
 from lanesum_lab.targets import SwitchTarget

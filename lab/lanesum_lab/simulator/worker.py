@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from lanesum.transport.errors import MismatchError, ResultGoneError
-from lanesum.transport.native_rounds import AnyRoundState
+from lanesum.transport.native_engine import AnyRoundState
 from lanesum_lab.simulator.job import JobRun
 from lanesum_lab.simulator.parts import Parts
 from lanesum_lab.simulator.truth import random_words

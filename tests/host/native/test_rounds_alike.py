@@ -20,7 +20,7 @@ from lanesum.protocol.packet import Header, Packet
 from lanesum.protocol.spec import HEADER, HEADER_BYTES, UDP_PORT, Flag, Kind
 from lanesum.transport.constants import INITIAL_PTO_S, MAX_PTO_S, MAX_ROUNDS_IN_FLIGHT, MIN_PTO_S
 from lanesum.transport.errors import MismatchError, TransportError
-from lanesum.transport.native_rounds import NativeRoundSequence, NativeRoundState
+from lanesum.transport.native_engine import NativeRoundSequence, NativeRoundState
 from lanesum.transport.round_sequence import RoundSequence
 from lanesum.transport.round_state import RoundState
 from lanesum.transport.stats import TransportStats

@@ -27,7 +27,7 @@ from lanesum.server import AggregationServer, ServerJob
 from lanesum.session import Session
 from lanesum.transport import JobTicket
 from lanesum.transport.errors import AggregationTimeoutError, SessionClosedError
-from lanesum.transport.native_rounds import NativeRoundSequence
+from lanesum.transport.native_engine import NativeRoundSequence
 from lanesum_lab.baselines.thc_paper.codec import PaperTHC
 from tests.waiting import with_longer_deadlines
 

@@ -196,13 +196,13 @@ def test_error_feedback_for_other_codecs_is_refused(device: FakeDevice) -> None:
 
 def test_lanesum_gpu_off_disables_kernels(device: FakeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     cuda, cpu, codec = torch.device("cuda", 0), torch.device("cpu"), OnDevice(workers=1)
-    assert staging.codec_accepts(codec, cuda) and staging.codec_accepts(codec, cpu)
-    assert not staging.codec_accepts(get("fixed", workers=1), cuda)
+    assert tensors.codec_accepts(codec, cuda) and tensors.codec_accepts(codec, cpu)
+    assert not tensors.codec_accepts(get("fixed", workers=1), cuda)
     monkeypatch.setenv(staging.VARIABLE, "off")
-    assert not staging.codec_accepts(codec, cuda) and staging.needs_staging(cuda)
+    assert not tensors.codec_accepts(codec, cuda) and staging.needs_staging(cuda)
     monkeypatch.delenv(staging.VARIABLE)
     assert (
-        staging.codec_accepts(codec, cuda) and not staging.codec_accepts(codec, cpu) and not staging.needs_staging(cpu)
+        tensors.codec_accepts(codec, cuda) and not tensors.codec_accepts(codec, cpu) and not staging.needs_staging(cpu)
     )
     monkeypatch.setenv(staging.VARIABLE, "on")
     with pytest.raises(ConfigurationError, match="Invalid LANESUM_GPU='on': expected one of auto, off"):

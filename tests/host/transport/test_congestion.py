@@ -17,7 +17,7 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol import Flag, Kind, LaneOp
 from lanesum.transport import congestion, rtt, slot_backoff
 from lanesum.transport.congestion import congestion_control
-from lanesum.transport.native_rounds import AnyRoundSequence, make_round_sequence
+from lanesum.transport.native_engine import AnyRoundSequence, make_round_sequence
 from tests.host.transport.virtual_job import answer, read, ticket
 
 pytestmark = pytest.mark.usefixtures("implementation")

@@ -10,7 +10,7 @@ import pytest
 from lanesum.protocol import Flag, Kind, LaneOp
 from lanesum.protocol.spec import NONCE_WORDS, OPENING
 from lanesum.transport.errors import UsedTicketError
-from lanesum.transport.native_rounds import make_round_sequence
+from lanesum.transport.native_engine import make_round_sequence
 from lanesum.transport.opening import OPENING_OP, Opening
 from lanesum.transport.stats import TransportStats
 from tests.host.transport.virtual_job import answer, read, ticket

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from lanesum.protocol import Flag, Kind, LaneOp
-from lanesum.transport.native_rounds import AnyRoundSequence, make_round_sequence
+from lanesum.transport.native_engine import AnyRoundSequence, make_round_sequence
 from lanesum.transport.pacing import Pacer
 from tests.host.transport.virtual_job import answer, read, ticket
 

@@ -14,7 +14,7 @@ from lanesum.protocol import Flag, Kind, LaneOp
 from lanesum.protocol.spec import UDP_PORT
 from lanesum.transport import JobTicket
 from lanesum.transport.constants import INITIAL_PTO_S, MAX_PTO_S, MIN_PTO_S
-from lanesum.transport.native_rounds import AnyRoundSequence, make_round_sequence
+from lanesum.transport.native_engine import AnyRoundSequence, make_round_sequence
 from tests.host.transport.virtual_job import answer, read, ticket
 
 pytestmark = pytest.mark.usefixtures("implementation")

@@ -11,7 +11,7 @@ from lanesum.protocol import Flag, Header, Kind, LaneOp
 from lanesum.transport import JobTicket
 from lanesum.transport.constants import MIN_PTO_S
 from lanesum.transport.errors import MismatchError, ResultGoneError, RoundSize
-from lanesum.transport.native_rounds import AnyRoundSequence, AnyRoundState, make_round_sequence
+from lanesum.transport.native_engine import AnyRoundSequence, AnyRoundState, make_round_sequence
 from tests.host.transport.virtual_job import answer, read, ticket
 
 pytestmark = pytest.mark.usefixtures("implementation")

@@ -10,7 +10,7 @@ import pytest
 from lanesum.protocol import Kind, LaneOp
 from lanesum.transport.constants import INITIAL_PTO_S, MAX_ROUNDS_IN_FLIGHT
 from lanesum.transport.errors import MismatchError
-from lanesum.transport.native_rounds import AnyRoundSequence, AnyRoundState, make_round_sequence
+from lanesum.transport.native_engine import AnyRoundSequence, AnyRoundState, make_round_sequence
 from tests.host.transport.virtual_job import answer, read, ticket
 
 pytestmark = pytest.mark.usefixtures("implementation")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lanesum.protocol import HEADER_BYTES, Flag, Header, Kind, LaneOp
-from lanesum.transport.native_rounds import AnyRoundSequence, make_round_sequence
+from lanesum.transport.native_engine import AnyRoundSequence, make_round_sequence
 from lanesum.transport.ticket import JobTicket
 
 pytestmark = pytest.mark.usefixtures("implementation")

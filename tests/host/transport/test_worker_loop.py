@@ -26,7 +26,7 @@ from lanesum.protocol import LaneOp
 from lanesum.server import AggregationServer, ServerJob
 from lanesum.transport import JobTicket, TransportOptions, UdpTransport
 from lanesum.transport.errors import SessionClosedError, TransportError
-from lanesum.transport.native_worker_loop import NativeWorkerLoop
+from lanesum.transport.native_engine import NativeWorkerLoop
 from lanesum.transport.worker_loop import PythonWorkerLoop
 from lanesum_lab.veth import obstacle
 from tests.host.transport.loopback import (

@@ -22,7 +22,7 @@ from lanesum.server import Aggregator, ServerJob
 from lanesum.server.jobs import DEFAULT_KEPT_RESULTS
 from lanesum.transport import JobTicket, TransportStats
 from lanesum.transport.errors import TransportError
-from lanesum.transport.native_rounds import AnyRoundSequence, AnyRoundState, make_round_sequence
+from lanesum.transport.native_engine import AnyRoundSequence, AnyRoundState, make_round_sequence
 
 Words = NDArray[np.uint32]
 Plan = list[tuple[LaneOp, Words]]

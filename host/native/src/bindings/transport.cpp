@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// A worker's rounds for lanesum/transport/native_rounds.py.
+// A worker's rounds for lanesum/transport/native_engine.py.
 #include <algorithm>
 #include <stdexcept>
 #include <utility>

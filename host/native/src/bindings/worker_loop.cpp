@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Worker loop for lanesum/transport/native_worker_loop.py.
+// Worker loop for lanesum/transport/native_engine.py.
 #include <algorithm>
 #include <memory>
 #include <tuple>

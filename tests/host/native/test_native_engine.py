@@ -24,7 +24,7 @@ from lanesum.protocol import LaneOp
 from lanesum.protocol.packet import Packet
 from lanesum.protocol.spec import Kind
 from lanesum.transport import JobTicket
-from lanesum.transport.native_rounds import NativeRoundSequence
+from lanesum.transport.native_engine import NativeRoundSequence
 
 HOST = "127.0.0.1"
 WORDS = np.arange(100, dtype=np.uint32)
@@ -140,7 +140,7 @@ def test_busy_polling_receives_datagram(native: Any, rounds: NativeRoundSequence
 _THREADS_AT_EXIT = """
 import threading, time
 from lanesum.transport import JobTicket
-from lanesum.transport.native_rounds import NativeRoundSequence
+from lanesum.transport.native_engine import NativeRoundSequence
 from lanesum._internal.udp_socket import open_udp_socket
 from lanesum_native import _core
 ticket = JobTicket(job=1, tag=2, worker=0, workers=2, slots=4)
