@@ -33,7 +33,7 @@ from lanesum.protocol import Header, LaneOp
 from lanesum.protocol.packet import PacketError
 from lanesum.protocol.spec import HEADER_BYTES
 from lanesum.server import AggregationServer, ServerJob
-from lanesum.transport import JobTicket, TransportOptions, UdpTransport
+from lanesum.transport import JobTicket, SessionOptions, UdpTransport
 from tests.fuzz.running import Budget, Errors, mutated, options, report
 from tests.lab.attack.test_switch import FORMER, OTHERS, Scene
 from tests.lab.attack.world import World
@@ -76,7 +76,7 @@ class Relay:
         members = [dataclasses.replace(one, local=back) for one, back in zip(self.tickets, backs, strict=True)]
         self.server.admit(ServerJob.from_tickets(members))
         self.transports = [
-            stack.enter_context(contextlib.closing(UdpTransport(ticket, TransportOptions(deadline_s=120))))
+            stack.enter_context(contextlib.closing(UdpTransport(ticket, SessionOptions(deadline_s=120))))
             for ticket in self.tickets
         ]
         self._round = 0

@@ -4,7 +4,7 @@
 
 from lanesum.session.all_reduce import AllReduce
 from lanesum.session.observer import ObservedRound, RoundObserver
-from lanesum.session.options import SessionOptions
 from lanesum.session.session import Session
+from lanesum.transport.options import SessionOptions
 
 __all__ = ["AllReduce", "ObservedRound", "RoundObserver", "Session", "SessionOptions"]

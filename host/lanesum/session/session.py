@@ -8,7 +8,7 @@ import dataclasses
 import os
 import weakref
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, get_args, overload
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +23,11 @@ from lanesum.codecs.registry import CodecSpec
 from lanesum.errors import ConfigurationError
 from lanesum.keep_alive import KeepAlive
 from lanesum.session.all_reduce import AllReduce, V
-from lanesum.session.options import NonFinite, SessionOptions
 from lanesum.session.phases import SessionPhases
 from lanesum.session.scheduler import AllReduceScheduler
 from lanesum.transport import JobTicket, TransportStats, UdpTransport
 from lanesum.transport.constants import LEAVE_DEADLINE_S
+from lanesum.transport.options import NonFinite, SessionOptions
 
 if TYPE_CHECKING:
     import torch
@@ -39,7 +39,7 @@ class Session(Closing):
     Args:
         ticket: from the controller (``lanesum.join``); valid for one session.
         codec: name or codec object, for calls of ``all_reduce`` that name none. The default sums exactly up to float32.
-        options: see :class:`lanesum.session.options.SessionOptions`; None for the defaults.
+        options: see :class:`lanesum.transport.options.SessionOptions`; None for the defaults.
         changes: fields of ``options`` with other values.
 
     A session opens in the background, and its first all-reduce waits until all workers have opened theirs, also in a
@@ -130,24 +130,9 @@ class Session(Closing):
         """Packets, bytes, retransmissions and chunk latencies so far; a snapshot."""
         return self._transport.stats
 
-    @overload
     def all_reduce(
-        self, array: torch.Tensor, *, codec: CodecSpec | Codec | None = None, average: bool = False, name: str = ""
-    ) -> torch.Tensor: ...
-
-    @overload
-    def all_reduce(
-        self, array: NDArray[Any], *, codec: CodecSpec | Codec | None = None, average: bool = False, name: str = ""
-    ) -> NDArray[np.float32]: ...
-
-    def all_reduce(
-        self,
-        array: NDArray[Any] | torch.Tensor,
-        *,
-        codec: CodecSpec | Codec | None = None,
-        average: bool = False,
-        name: str = "",
-    ) -> NDArray[np.float32] | torch.Tensor:
+        self, array: V, *, codec: CodecSpec | Codec | None = None, average: bool = False, name: str = ""
+    ) -> V:
         """Sum (or average) ``array`` over all workers.
 
         Args:
@@ -173,15 +158,16 @@ class Session(Closing):
             SessionClosedError: the session is closed or failed earlier.
         """
         self.phases.step = self._num_all_reduces
+        given: Any = array
         if type(array) is np.ndarray or not is_tensor(array):
-            array = np.asarray(array)
-            if codec is None and self._can_gather(array):
-                values = self._scheduler.gather(array.reshape(-1), self.ticket.workers if average else 1)
+            given = np.asarray(array)
+            if codec is None and self._can_gather(given):
+                values = self._scheduler.gather(given.reshape(-1), self.ticket.workers if average else 1)
                 if values is not None:
                     self._num_all_reduces += 1
-                    return values.reshape(array.shape)
-        made = self._make_all_reduce(array, codec, average, name)
-        return self._scheduler.run(made).values.reshape(array.shape)
+                    return cast(V, values.reshape(given.shape))
+        result = self._scheduler.run(self._make_all_reduce(given, codec, average, name))
+        return cast(V, result.values.reshape(given.shape))
 
     def _can_gather(self, array: NDArray[Any]) -> bool:
         """Return True if the session's codec would gather all workers' values in one round and add them up.

@@ -89,7 +89,10 @@ def join_job(
             name = codec or ticket.codec or os.environ.get(environment.CODEC) or DEFAULT_CODEC
             opened = session = Session(ticket, codec=name, options=settings)
             watched = settings.observer is not None or settings.non_finite != "mean"
-            other = _alternative(session, of_ranks, step_aside) if ranked and host is None and not watched else None
+            other = None
+            if ranked and host is None and not watched and dist.is_initialized():
+                ranks = of_ranks or cast(dist.ProcessGroup, dist.group.WORLD)
+                other = ranks if may_step_aside(ticket, session.codec, ranks, step_aside) else None
             if ticket.controller:
                 described, facts = session.describe(), {"torch": str(torch.__version__)}
                 facts["step_aside"] = str(other is not None)
@@ -115,13 +118,3 @@ def _check_group(ticket: JobTicket, group: dist.ProcessGroup | None) -> None:
             "Start as many ranks as the job has workers, or admit the job for as many workers as there are ranks; rank "
             "n is worker n unless worker is given.",
         )
-
-
-def _alternative(
-    session: Session, group: dist.ProcessGroup | None, step_aside: bool | None
-) -> dist.ProcessGroup | None:
-    """Return the process group of the ranks, if it may average steps."""
-    if not dist.is_initialized():
-        return None
-    group = cast(dist.ProcessGroup, dist.group.WORLD) if group is None else group
-    return group if may_step_aside(session.ticket, session.codec, group, step_aside) else None

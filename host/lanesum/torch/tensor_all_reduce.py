@@ -114,10 +114,11 @@ class TensorCommunication:
         self.busy_since = now
 
 
+@dataclass(eq=False)
 class TensorAllReduce:
     """All-reduce of a tensor: begun in the communication thread, then completed in any case.
 
-    Work on a device is launched in the stream of ``lanesum.gpu.staging``. Arguments are those of
+    Work on a device is launched in the stream of ``lanesum.gpu.staging``. Fields are arguments of
     :meth:`lanesum.torch.State.all_reduce`, the ``feedback`` to add, and the ``number`` of the call.
 
     Attributes:
@@ -125,31 +126,20 @@ class TensorAllReduce:
         staged: the tensor is on a device, which may still compute it.
     """
 
-    def __init__(
-        self,
-        communication: TensorCommunication,
-        tensor: torch.Tensor,
-        future: torch.futures.Future[torch.Tensor],
-        codec: Codec,
-        average: bool,
-        name: str,
-        parts: Sequence[Part],
-        feedback: ErrorFeedbackState | None,
-        number: int,
-    ) -> None:
+    communication: TensorCommunication
+    tensor: torch.Tensor
+    future: torch.futures.Future[torch.Tensor]
+    codec: Codec
+    average: bool
+    name: str
+    parts: Sequence[Part]
+    feedback: ErrorFeedbackState | None
+    number: int
+
+    def __post_init__(self) -> None:
         self.done = threading.Event()
-        self.staged = needs_staging(tensor.device)
-        self._communication = communication
-        self._tensor = tensor
-        self._future = future
-        self._codec = codec
-        self._average = average
-        self._name = name
-        self._parts = parts
-        self._feedback = feedback
-        kind = f"{'AVG' if average else 'SUM'} of {tensor.dtype} with shape {tuple(tensor.shape)}"
-        self._description = f"{kind} in call {number}"
-        self._staging = staging_for(tensor.device) if self.staged else Staging(tensor.device)
+        self.staged = needs_staging(self.tensor.device)
+        self._staging = staging_for(self.tensor.device) if self.staged else Staging(self.tensor.device)
         self._computed = self._staging.record_event()
         self._rows: SparseRows | None = None
         self._all_reduce: AllReduce[torch.Tensor] | None = None
@@ -164,17 +154,17 @@ class TensorAllReduce:
 
     def begin(self) -> TensorAllReduce | None:
         """Submit the all-reduce; return None if that failed."""
-        communication = self._communication
+        communication = self.communication
         if not communication.in_flight:
             communication.busy_since = time.perf_counter()
         try:
             if communication.error is not None:
                 raise communication.error
-            if self._feedback is not None:
+            if self.feedback is not None:
                 # Buckets of one backward pass have no parameter in common, but other callers' buckets may.
-                keys = {part.key for part in self._parts}
+                keys = {part.key for part in self.parts}
                 for other in communication.in_flight:
-                    if not keys.isdisjoint(part.key for part in other._parts):
+                    if not keys.isdisjoint(part.key for part in other.parts):
                         other._take_result()
             with self._staging.stream():
                 self._submit()
@@ -184,28 +174,29 @@ class TensorAllReduce:
         return self
 
     def _submit(self) -> None:
-        codec, feedback = self._codec, self._feedback
-        self._staging.wait_event(self._computed, self._tensor)
+        codec, feedback, tensor = self.codec, self.feedback, self.tensor
+        kind = "AVG" if self.average else "SUM"
+        self._staging.wait_event(self._computed, tensor)
         # The tensor is not used before the future is complete, so a float32 one is not copied.
-        vector, added = self._tensor.detach().resolve_neg().to(torch.float32), None
+        vector, added = tensor.detach().resolve_neg().to(torch.float32), None
         if vector.is_sparse:
-            self._rows = SparseRows(vector, self._communication.session.ticket.workers)
+            self._rows = SparseRows(vector, self.communication.session.ticket.workers)
             vector, codec = self._rows.values, self._rows.codec
-        elif self._communication.host is not None:
-            vector = self._communication.host.reduce(vector, self._average)
+        elif self.communication.host is not None:
+            vector = self.communication.host.reduce(vector, self.average)
         if feedback is not None and adds_error_feedback(codec, vector):
-            added = feedback.gather(vector, self._parts)
+            added = feedback.gather(vector, self.parts)
         elif feedback is not None:
-            vector = feedback.add_to(vector, self._parts)
-        self._all_reduce = self._communication.session.all_reduce_async(
+            vector = feedback.add_to(vector, self.parts)
+        self._all_reduce = self.communication.session.all_reduce_async(
             vector,
             codec=codec,
-            average=self._average,
-            name=self._name,
+            average=self.average,
+            name=self.name,
             keep_residual=feedback is not None,
-            parts=() if self._rows is not None else self._parts,
+            parts=() if self._rows is not None else self.parts,
             error_feedback=added,
-            description=self._description,
+            description=f"{kind} of {tensor.dtype} with shape {tuple(tensor.shape)} in call {self.number}",
         )
 
     def wait(self) -> bool:
@@ -222,8 +213,8 @@ class TensorAllReduce:
                 self._share(cast(torch.Tensor, result.values), result.skipped)
                 summed = self._summed(result)
                 # Counted before the future is complete, so that its caller finds the tensor in the counts.
-                self._communication.count(self._tensor.numel() if self._rows is None else self._rows.values.numel())
-                self._future.set_result(summed)
+                self.communication.count(self.tensor.numel() if self._rows is None else self._rows.values.numel())
+                self.future.set_result(summed)
         except Exception as error:
             self._fail(error)
         else:
@@ -236,16 +227,16 @@ class TensorAllReduce:
             with self._staging.stream():
                 self._result = self._all_reduce.codec_result()
             residual = self._result.residual
-            self._communication.skipped = self._result.skipped or self._communication.skipped
+            self.communication.skipped = self._result.skipped or self.communication.skipped
             # Without a sum, the next step gets the residuals of the last one.
-            if self._feedback is not None and not self._result.not_finite:
+            if self.feedback is not None and not self._result.not_finite:
                 assert residual is not None
-                self._feedback.store(cast(torch.Tensor, residual), self._parts)
+                self.feedback.store(cast(torch.Tensor, residual), self.parts)
         return self._result
 
     def _share(self, values: torch.Tensor, note: Exception | str | None) -> None:
         """Pass a result or an error on to the other ranks of the host, where this rank leads one; once."""
-        host = self._communication.host
+        host = self.communication.host
         if host is not None and host.leads and not self._shared:
             self._shared = True
             host.share(values, note)
@@ -253,24 +244,24 @@ class TensorAllReduce:
     def _summed(self, result: Result) -> torch.Tensor:
         values = cast(torch.Tensor, result.values)
         if self._rows is not None:
-            return self._rows.tensor(values, not_finite=result.not_finite).to(self._tensor.dtype)
-        values = values.view(self._tensor.shape)
+            return self._rows.tensor(values, not_finite=result.not_finite).to(self.tensor.dtype)
+        values = values.view(self.tensor.shape)
         # DDP accepts another tensor than the buffer, which saves a copy on a device.
-        return values if self.staged and values.dtype == self._tensor.dtype else write(values, self._tensor)
+        return values if self.staged and values.dtype == self.tensor.dtype else write(values, self.tensor)
 
     def _fail(self, error: Exception) -> None:
         # The first failure is the cause. Later ones, and those after close(), follow from it.
-        communication = self._communication
+        communication = self.communication
         if communication.error is None:
             communication.error = error
             communication.session.report_failure(error)
         try:
             # PyTorch annotates the parameter as a result.
-            self._future.set_exception(communication.error)  # type: ignore[arg-type]
+            self.future.set_exception(communication.error)  # type: ignore[arg-type]
         finally:
             self.done.set()
         with contextlib.suppress(Exception):  # the other ranks may be gone
-            self._share(torch.zeros(self._tensor.numel(), device=self._tensor.device), communication.error)
+            self._share(torch.zeros(self.tensor.numel(), device=self.tensor.device), communication.error)
 
 
 def write(values: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:

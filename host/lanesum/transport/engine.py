@@ -19,7 +19,7 @@ from lanesum.transport.native_engine import (
     NativeWorkerLoop,
     make_round_sequence,
 )
-from lanesum.transport.options import TransportOptions
+from lanesum.transport.options import SessionOptions
 from lanesum.transport.sockets import ServerSockets
 from lanesum.transport.ticket import JobTicket
 from lanesum.transport.worker_loop import PythonWorkerLoop
@@ -58,12 +58,12 @@ class Engine(Protocol):
     def close(self) -> None: ...
 
 
-def make_engine(ticket: JobTicket, options: TransportOptions, window: int, sockets: ServerSockets) -> Engine:
+def make_engine(ticket: JobTicket, options: SessionOptions, window: int, sockets: ServerSockets) -> Engine:
     """Return the engine of a session: the native extension's, unless it is not available or the options exclude it.
 
     Args:
         ticket: the worker's place in the job.
-        options: see ``TransportOptions``.
+        options: see ``SessionOptions``.
         window: maximum number of packets in flight, which the sockets hold.
         sockets: sockets to the job's servers.
 

@@ -308,7 +308,7 @@ class NativeWorkerLoop:
         ticket: the worker's place in the job.
         rounds: rounds to run.
         sockets: sockets of the kernel, not wrapped.
-        offload: see ``TransportOptions``.
+        offload: see ``SessionOptions``.
     """
 
     supports_pieces = True

@@ -1,20 +1,24 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Options of a worker's transport."""
+"""Options of a worker's session."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
 
 from lanesum._internal.offload import Offload
 from lanesum.transport.congestion import CongestionControl
 from lanesum.transport.constants import DEFAULT_DEADLINE_S
 from lanesum.transport.sockets import WrapSocket
 
+NonFinite: TypeAlias = Literal["mean", "raise"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TransportOptions:
-    """Options of a worker's transport.
+class SessionOptions:
+    """Options of a worker's session.
 
     Attributes:
         window: maximum number of packets in flight, also limited by the job's slots; None for these slots, or fewer if
@@ -23,6 +27,11 @@ class TransportOptions:
             selects the Python implementation.
         pacing: spread the packets of a window over a round trip instead of sending them at once.
         deadline_s: longest time without progress before AggregationTimeoutError, in seconds.
+        busy_s: as ``deadline_s``, where only workers are missing that live, as the controller says. The default is the
+            timeout of PyTorch's process groups with NCCL.
+        observer: called with an ``ObservedRound`` after every round, in the calling thread.
+        non_finite: reaction to a NaN, an infinity or a value beyond the codec's range in the vector of some worker:
+            ``"mean"`` returns NaN on all workers, ``"raise"`` raises NotFiniteError on all of them.
         offload: UDP GSO and GRO, with which the kernel takes many packets as one and splits them late: ``"on"``,
             ``"off"`` or ``"auto"``. With ``"auto"`` it is on where the ticket says that no software switch is on the
             path, which would have to see every packet, or where no device could have one behind it. The Python
@@ -30,12 +39,15 @@ class TransportOptions:
         wrap_socket: for tests: takes each of the sockets, and returns the object to use in its place. The native
             extension uses no wrapped sockets.
 
-    Values are checked by ``UdpTransport``, at a time when other workers can be told.
+    ``Session`` and ``UdpTransport`` check the values, at a time when other workers can be told.
     """
 
     window: int | None = None
     congestion: str | CongestionControl = "aimd"
     pacing: bool = False
     deadline_s: float = DEFAULT_DEADLINE_S
+    busy_s: float = 600.0
+    observer: Callable[[Any], None] | None = None
+    non_finite: NonFinite = "mean"
     offload: Offload = "auto"
     wrap_socket: WrapSocket | None = None

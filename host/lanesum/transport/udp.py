@@ -33,7 +33,7 @@ from lanesum.transport.errors import (
 )
 from lanesum.transport.native_engine import AnyRoundState, NativeRoundState
 from lanesum.transport.opening import OPENING_OP, Opening
-from lanesum.transport.options import TransportOptions
+from lanesum.transport.options import SessionOptions
 from lanesum.transport.path_check import check_path
 from lanesum.transport.service_thread import ServiceThread
 from lanesum.transport.sockets import ServerSockets
@@ -108,15 +108,15 @@ class UdpTransport:
 
     Args:
         ticket: the worker's place in the job.
-        options: see ``TransportOptions``; None for the defaults.
+        options: see ``SessionOptions``; None for the defaults.
 
     Raises ConfigurationError if an option is out of range, the local address is not this host's or its port is in use,
     if packets of the job would be fragmented on their way, or if the kernel's socket buffers do not hold a window of
     them; UsedTicketError if this process has used the ticket before.
     """
 
-    def __init__(self, ticket: JobTicket, options: TransportOptions | None = None) -> None:
-        options = options or TransportOptions()
+    def __init__(self, ticket: JobTicket, options: SessionOptions | None = None) -> None:
+        options = options or SessionOptions()
         window, deadline_s = options.window, options.deadline_s
         if (window is not None and window < 1) or not deadline_s > 0:  # NaN would never pass
             raise ConfigurationError(f"window = {window}, deadline_s = {deadline_s}: both must be positive.")

@@ -18,7 +18,7 @@ from lanesum._internal.udp_socket import MAX_DATAGRAM_BYTES, Address
 from lanesum.codecs import get
 from lanesum.protocol.lanes import LaneOp
 from lanesum.session import Session
-from lanesum.transport import JobTicket, TransportOptions, UdpTransport
+from lanesum.transport import JobTicket, SessionOptions, UdpTransport
 from lanesum.transport.latency import LatencyHistogram
 from lanesum_lab.bench.agents import serve
 from lanesum_lab.bench.aggregation import cpu_seconds
@@ -104,7 +104,7 @@ class Pinger:
         self._session = Session(ticket, codec=codec, window=setup.window, deadline_s=_DEADLINE_S)
         for job in (ROUND, ALONE):
             self._transports[job] = UdpTransport(
-                setup.tickets[job], TransportOptions(window=setup.window, deadline_s=_DEADLINE_S)
+                setup.tickets[job], SessionOptions(window=setup.window, deadline_s=_DEADLINE_S)
             )
 
     def _all_reduces(self, task: Pings) -> list[float]:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from lanesum.joining import join
-from lanesum.transport import TransportOptions, UdpTransport
+from lanesum.transport import SessionOptions, UdpTransport
 from lanesum_lab.bench.agents import serve
 from lanesum_lab.bench.rounds import RoundsWorker
 
@@ -14,7 +14,7 @@ def main(arguments: list[str]) -> None:
     """Join the job, then work until the benchmark closes the connection."""
     path, controller, job, worker, congestion = arguments
     ticket = join(controller=controller, job=job, worker=int(worker), wait=True)
-    transport = UdpTransport(ticket, TransportOptions(congestion=congestion))
+    transport = UdpTransport(ticket, SessionOptions(congestion=congestion))
     try:
         serve(path, RoundsWorker(transport).work)
     finally:

@@ -15,7 +15,7 @@ from lanesum.codecs import CodecContext, CodecTraits, Result, Round, RoundGroup,
 from lanesum.protocol import LaneOp
 from lanesum.server import AggregationServer
 from lanesum.session import ObservedRound, Session
-from lanesum.transport import JobTicket, TransportOptions, UdpTransport
+from lanesum.transport import JobTicket, SessionOptions, UdpTransport
 from lanesum.transport.errors import AggregationTimeoutError, SessionClosedError
 from tests.host.session.workers import run_workers
 from tests.host.transport.loopback import (
@@ -51,7 +51,7 @@ def test_exchange_and_steps_have_same_results_and_counts(server: AggregationServ
     given = [[np.random.default_rng([w, size]).integers(0, 2**32, size, np.uint32) for size in SIZES] for w in (0, 1)]
     with ExitStack() as cleanup:
         transports = [
-            cleanup.enter_context(closing(UdpTransport(ticket, TransportOptions(deadline_s=FOREVER_S))))
+            cleanup.enter_context(closing(UdpTransport(ticket, SessionOptions(deadline_s=FOREVER_S))))
             for ticket in admitted(server, 2, quorum=quorum)
         ]
         with ThreadPoolExecutor(2) as pool:
@@ -73,7 +73,7 @@ def test_exchange_and_steps_have_same_results_and_counts(server: AggregationServ
 
 def test_wake_during_exchange_changes_nothing(server: AggregationServer) -> None:
     words = np.arange(1000, dtype=np.uint32)
-    one, other = (UdpTransport(ticket, TransportOptions(deadline_s=FOREVER_S)) for ticket in admitted(server, 2))
+    one, other = (UdpTransport(ticket, SessionOptions(deadline_s=FOREVER_S)) for ticket in admitted(server, 2))
     with closing(one), closing(other), ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(in_one_call, one, words)
         wait_until_sending(one)
@@ -104,7 +104,7 @@ def test_exchange_without_progress_raises_after_deadline(server: AggregationServ
 def test_exchange_beside_earlier_round_keeps_order(server: AggregationServer) -> None:
     """The earlier round stays in flight and is finished after the exchange."""
     words = np.arange(500, dtype=np.uint32)
-    one, other = (UdpTransport(ticket, TransportOptions(deadline_s=FOREVER_S)) for ticket in admitted(server, 2))
+    one, other = (UdpTransport(ticket, SessionOptions(deadline_s=FOREVER_S)) for ticket in admitted(server, 2))
     with closing(one), closing(other), ThreadPoolExecutor(1) as pool:
         theirs = pool.submit(lambda: [in_one_call(other, factor * words)[0] for factor in (1, 3)])
         before = one.begin_round(LaneOp.ADD32, words)

@@ -15,7 +15,7 @@ import pytest
 from lanesum._internal.udp_socket import BUFFER_BYTES, open_udp_socket
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import MAX_SLOTS, MAX_WORDS
-from lanesum.transport import JobTicket, TransportOptions, UdpTransport
+from lanesum.transport import JobTicket, SessionOptions, UdpTransport
 from lanesum.transport.path_check import buffer_bytes, check_path, path_mtu, result_bytes
 from lanesum_lab.veth import obstacle
 
@@ -84,8 +84,8 @@ def test_refused_transport_releases_port_and_ticket() -> None:
         local = probe.getsockname()
     large = ticket(accumulator_words=MAX_WORDS, slots=MAX_SLOTS, local=local, tag=77)
     with pytest.raises(ConfigurationError):
-        UdpTransport(large, TransportOptions(window=MAX_SLOTS))
-    UdpTransport(large, TransportOptions(window=1)).close()
+        UdpTransport(large, SessionOptions(window=MAX_SLOTS))
+    UdpTransport(large, SessionOptions(window=1)).close()
 
 
 @pytest.mark.skipif(bool(obstacle()), reason=obstacle() or "namespaces can be made")

@@ -24,7 +24,7 @@ import pytest
 from lanesum.errors import ConfigurationError
 from lanesum.protocol import LaneOp
 from lanesum.server import AggregationServer, ServerJob
-from lanesum.transport import JobTicket, TransportOptions, UdpTransport
+from lanesum.transport import JobTicket, SessionOptions, UdpTransport
 from lanesum.transport.errors import SessionClosedError, TransportError
 from lanesum.transport.native_engine import NativeWorkerLoop
 from lanesum.transport.worker_loop import PythonWorkerLoop
@@ -71,7 +71,7 @@ def test_transport_uses_native_loop_on_kernel_sockets(implementation: str) -> No
     one, other = tickets((HOST, 9), 2)
     with contextlib.closing(UdpTransport(one)) as transport:
         assert isinstance(transport._engine, NativeWorkerLoop if implementation == "native" else PythonWorkerLoop)
-    with contextlib.closing(UdpTransport(other, TransportOptions(wrap_socket=lambda sock: sock))) as transport:
+    with contextlib.closing(UdpTransport(other, SessionOptions(wrap_socket=lambda sock: sock))) as transport:
         assert isinstance(transport._engine, PythonWorkerLoop)
 
 
@@ -80,7 +80,7 @@ def test_offload_option_controls_super_packets(offload: Any, gso: bool) -> None:
     with AggregationServer((HOST, 0)) as server:
         (ticket,) = tickets(server.address, 1)
         server.admit(ServerJob.from_tickets([ticket]))
-        with contextlib.closing(UdpTransport(ticket, TransportOptions(offload=offload))) as transport:
+        with contextlib.closing(UdpTransport(ticket, SessionOptions(offload=offload))) as transport:
             assert transport.exchange(LaneOp.ADD32, WORDS).result().tolist() == WORDS.tolist()
             if isinstance(transport._engine, NativeWorkerLoop):
                 assert transport._engine.gso is gso
@@ -89,7 +89,7 @@ def test_offload_option_controls_super_packets(offload: Any, gso: bool) -> None:
 def test_window_or_deadline_of_zero_raises() -> None:
     for options in ({"window": 0}, {"deadline_s": 0.0}, {"deadline_s": float("nan")}):
         with pytest.raises(ConfigurationError, match=r"window = .*, deadline_s = .*: both must be positive"):
-            UdpTransport(tickets((HOST, 9), 1)[0], TransportOptions(**options))  # type: ignore[arg-type]
+            UdpTransport(tickets((HOST, 9), 1)[0], SessionOptions(**options))  # type: ignore[arg-type]
 
 
 def test_round_that_the_job_cannot_sum_raises() -> None:
@@ -104,13 +104,13 @@ def test_round_that_the_job_cannot_sum_raises() -> None:
 
 def test_unknown_offload_raises() -> None:
     with pytest.raises(ConfigurationError, match="offload 'maybe': expected one of auto, on, off"):
-        UdpTransport(tickets((HOST, 9), 1)[0], TransportOptions(offload="maybe"))  # type: ignore[arg-type]
+        UdpTransport(tickets((HOST, 9), 1)[0], SessionOptions(offload="maybe"))  # type: ignore[arg-type]
 
 
 def test_signal_ends_waiting_round_and_releases_port() -> None:
     ticket = tickets((HOST, 9), 2)[0]
     with descriptors_stay():
-        transport = UdpTransport(ticket, TransportOptions(deadline_s=FOREVER_S))
+        transport = UdpTransport(ticket, SessionOptions(deadline_s=FOREVER_S))
         with interrupted_when_sending(transport):
             transport.exchange(LaneOp.ADD32, WORDS)
         with pytest.raises(SessionClosedError):
@@ -131,7 +131,7 @@ def test_close_ends_round_of_another_thread() -> None:
 
     with AggregationServer((HOST, 0)) as server:
         transport, other = (
-            UdpTransport(ticket, TransportOptions(deadline_s=FOREVER_S)) for ticket in admitted(server, 2)
+            UdpTransport(ticket, SessionOptions(deadline_s=FOREVER_S)) for ticket in admitted(server, 2)
         )
         thread = threading.Thread(target=work)
         thread.start()
@@ -238,7 +238,7 @@ from contextlib import closing
 import numpy as np
 from lanesum.protocol import LaneOp
 from lanesum.server import AggregationServer
-from lanesum.transport import TransportOptions, UdpTransport
+from lanesum.transport import SessionOptions, UdpTransport
 from lanesum.transport.errors import AggregationTimeoutError
 from tests.host.transport.loopback import FOREVER_S, admitted
 
@@ -251,7 +251,7 @@ def sum_once(transport):
 subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
 with AggregationServer(("127.0.0.1", 0)) as server:
     (ticket,) = admitted(server, 1)
-    with closing(UdpTransport(ticket, TransportOptions(deadline_s=FOREVER_S))) as transport:
+    with closing(UdpTransport(ticket, SessionOptions(deadline_s=FOREVER_S))) as transport:
         print(sum_once(transport))
         address("del")
         sums = []
@@ -263,7 +263,7 @@ with AggregationServer(("127.0.0.1", 0)) as server:
         thread.join()
         print(*sums)
     (ticket,) = admitted(server, 1, job=8)
-    with closing(UdpTransport(ticket, TransportOptions(deadline_s=0.5))) as transport:
+    with closing(UdpTransport(ticket, SessionOptions(deadline_s=0.5))) as transport:
         sum_once(transport)
         address("del")
         try:
@@ -302,6 +302,6 @@ def test_errors_of_sending_are_loss(number: int) -> None:
     with AggregationServer((HOST, 0)) as server:
         (ticket,) = admitted(server, 1)
         with contextlib.closing(
-            UdpTransport(ticket, TransportOptions(deadline_s=FOREVER_S, wrap_socket=Failing))
+            UdpTransport(ticket, SessionOptions(deadline_s=FOREVER_S, wrap_socket=Failing))
         ) as transport:
             assert transport.exchange(LaneOp.ADD32, np.full(9, 5, np.uint32)).result().sum() == 45

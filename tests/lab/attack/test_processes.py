@@ -32,7 +32,7 @@ from lanesum.protocol import LaneOp
 from lanesum.protocol.spec import UDP_PORT
 from lanesum.server import AggregationServer
 from lanesum.transport import JobTicket
-from lanesum.transport.options import TransportOptions
+from lanesum.transport.options import SessionOptions
 from lanesum.transport.udp import UdpTransport
 from lanesum_control.controller.controller import Controller, JobRequest
 from lanesum_control.planner.network import Network
@@ -130,7 +130,7 @@ class Site:
         return Host(mac_bytes(self.topology.nodes[name].mac_text), ipv4_int(str(self.topology.nodes[name].ip)))
 
     def transport(self, host: str, ticket: JobTicket) -> UdpTransport:
-        transport = within(self.names[host], lambda: UdpTransport(ticket, TransportOptions(deadline_s=DEADLINE_S)))
+        transport = within(self.names[host], lambda: UdpTransport(ticket, SessionOptions(deadline_s=DEADLINE_S)))
         self._stack.callback(transport.close)
         return transport
 

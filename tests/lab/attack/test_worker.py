@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from lanesum.protocol import Flag, Header, Kind, LaneOp, Packet
 from lanesum.protocol.spec import HEADER
 from lanesum.server import AggregationServer, Aggregator, ServerJob
-from lanesum.transport import JobTicket, RoundSequence, TransportOptions, UdpTransport
+from lanesum.transport import JobTicket, RoundSequence, SessionOptions, UdpTransport
 from lanesum.transport.errors import MismatchError, ResultGoneError, TransportError
 
 WORDS, SLOTS, CHUNKS = 2, 4, 6
@@ -164,7 +164,7 @@ def run_alone(errors: list[int], every: int) -> NDArray[np.uint32]:
         )  # fmt: skip
         server.aggregator.admit(ServerJob.from_tickets([ticket]))
         wrap = lambda sock: SocketWithNews(sock, errors, every)  # noqa: E731
-        transport = UdpTransport(ticket, TransportOptions(wrap_socket=wrap, deadline_s=60))
+        transport = UdpTransport(ticket, SessionOptions(wrap_socket=wrap, deadline_s=60))
         try:
             return transport.exchange(LaneOp.ADD32, np.arange(100, dtype=np.uint32)).result()
         finally:
