@@ -25,7 +25,6 @@ from lanesum_lab.bench import (
     faults,
     learning,
     nmse,
-    observation,
     pictures,
     server,
     sparse,
@@ -197,20 +196,6 @@ def sparse_table(result: dict[str, Any]) -> str:
     return "\n".join([*lines, "", f"{result['values']:,} values. {_on_one_machine(result)}"])
 
 
-def observation_table(result: dict[str, Any]) -> str:
-    """Return the cost of top, metrics and traces."""
-    words = (
-        f"Blocks of {result['block_s']:g} s, {observation.TRACED_BLOCKS:g} times as long with a trace; top read every "
-        f"{result['observed_s'] / result['reads']:.1f} s. Medians of pairs, and means of {result['windows']} windows, "
-        f"with 95 % confidence intervals. {result['workers']} workers, codec {result['codec']}, {_machine(result)}."
-    )
-    tables = (
-        _markdown(observation.COLUMNS, observation.rows(result)),
-        _markdown(observation.COST_COLUMNS, observation.cost_rows(result)),
-    )
-    return "\n".join([*tables[0], "", *tables[1], "", words])
-
-
 def learning_table(result: dict[str, Any]) -> str:
     """Return the accuracy and the traffic of trainings."""
     often = ", ".join(f"{seeds} ({task}, {steps} steps)" for task, steps, seeds in result["trainings"])
@@ -340,7 +325,6 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "all-reduce at equal error, large": ("allreduce-large-transformer.json", PAGE, equal_error_table),
     "all-reduce at equal error, words": ("allreduce-word-transformer.json", PAGE, equal_error_table),
     "server figures": ("server.json", PARTS_PAGE, server_tables),
-    "observation figures": ("observation.json", "docs/metrics.md", observation_table),
     "transport figures": ("transport.json", PARTS_PAGE, transport_tables),
     "error figures": ("nmse.json", THC_PAGE, nmse_table),
     "widths figures": ("nmse-widths.json", THC_PAGE, widths_table),
@@ -380,7 +364,6 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
             "transport",
             "nmse",
             "learning",
-            "observation",
         )
     },
     "allreduce-sizes": (

@@ -129,14 +129,12 @@ _GENERATED = ("p4src/build/", "tests/softswitch/p4runtime/programs/", "tests/sof
 SEVERAL_HOMES = frozenset(
     [
         "Action",
-        "Block",
         "Chip",
         "Claim",
         "Command",
         "Job",
         "Layout",
         "Link",
-        "Measured",
         "Network",
         "Order",
         "Outcome",

@@ -32,11 +32,7 @@ _BUILT_IN = (
     "codec",
     "learning",
     "tta",
-    "growth",
-    "observation",
-    "supervision",
     "tenants",
-    "mutual_tls",
 )
 _OPTION = "option"
 _FACTORS = {"k": 1000, "M": 10**6, "G": 10**9}

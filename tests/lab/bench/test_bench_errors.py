@@ -24,7 +24,6 @@ from lanesum_lab.bench import (
     datagrams,
     devices,
     learning,
-    observed_site,
     pictures,
     places,
     sparse,
@@ -37,7 +36,6 @@ from lanesum_lab.bench.background import BackgroundDone
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.pinger import ALL_REDUCE, Pinger, Pings
 from lanesum_lab.bench.reducer import Reduced, Reduction
-from lanesum_lab.bench.supervised import SupervisedSite
 from lanesum_lab.bench.timed import Phases
 from lanesum_lab.bench.workers import Measured, Wire, Workers
 from lanesum_lab.cli import bench as commands
@@ -134,12 +132,6 @@ def test_result_that_does_not_come_back_raises(monkeypatch: pytest.MonkeyPatch) 
         switch._windowed("s1", workload, {1: near})  # type: ignore[arg-type]
 
 
-def test_processes_that_never_start_are_an_error(tmp_path: Path) -> None:
-    site = SupervisedSite(1, tmp_path)
-    with pytest.raises(BenchError, match=f"The processes did not start within 0 s. Read {tmp_path}"):
-        site._wait(lambda: False, 0.0)
-
-
 def test_slow_link_without_an_echo_is_an_error() -> None:
     job = SimpleNamespace(workers=[SimpleNamespace(progress=Progress([0.0, 1.0]))])
     fleet: Any = SimpleNamespace(
@@ -179,20 +171,3 @@ def test_taken_loopback_addresses_are_an_error() -> None:
         taken.bind(("127.0.0.1", 0))
         with pytest.raises(BenchError, match=r"No block of loopback addresses is free .*Stop other benchmarks"):
             places.free_block(lambda _block: taken.getsockname())
-
-
-def test_trace_that_fails_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(observed_site, "_PREPARED", "import sys; print(flush=True); sys.exit('No job.')")
-    site = object.__new__(observed_site.ObservedSite)
-    site._folder, site._controller = tmp_path, "nowhere"
-    with pytest.raises(BenchError, match=r"The job could not be traced: No job\."):
-        site.prepare_trace(2.0)()
-
-
-def test_top_that_shows_no_job_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(observed_site, "_START_S", 0.0)
-    (tmp_path / "top.log").write_text("No controller.\n")
-    site: Any = object.__new__(observed_site.ObservedSite)
-    site._supervisor, site._top = SimpleNamespace(check=lambda: None), SimpleNamespace(log=tmp_path / "top.log")
-    with pytest.raises(BenchError, match=r"lanesum top showed no job within 0 s: No controller\."):
-        site._wait_for_top()
