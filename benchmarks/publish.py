@@ -21,7 +21,6 @@ from lanesum_lab.bench import (
     allreduce,
     codec,
     comparison,
-    congestion,
     faults,
     learning,
     nmse,
@@ -33,7 +32,6 @@ from lanesum_lab.bench import (
     tta,
     tta_report,
     two_threads,
-    widths,
 )
 from lanesum_lab.bench.figures import text as shown
 from lanesum_lab.generate import replace_generated
@@ -69,11 +67,6 @@ def loss_table(result: dict[str, Any]) -> str:
 def sharing_table(result: dict[str, Any]) -> str:
     """Return the throughput of two jobs at one switch."""
     return "\n".join([*_transposed(faults.SHARING_COLUMNS, faults.sharing_rows(result)), "", _measured(result)])
-
-
-def congestion_table(result: dict[str, Any]) -> str:
-    """Return the rates of a job and a TCP flow on a slow link."""
-    return "\n".join([*_transposed(congestion.COLUMNS, congestion.rows(result)), "", _measured(result)])
 
 
 def allreduce_table(result: dict[str, Any]) -> str:
@@ -147,18 +140,6 @@ def nmse_table(result: dict[str, Any]) -> str:
     """Return the error of the codecs for 1, 8 and 64 workers."""
     shown = [row for row in nmse.rows(result) if row[1] in ("1", "8", "64")]
     return "\n".join([*_markdown(nmse.COLUMNS, shown), "", _averaged(result)])
-
-
-def widths_table(result: dict[str, Any]) -> str:
-    """Return the error of ``thc`` with widths per block, with all bits counted."""
-    words = f"{result['workers']} workers, means of {result['records']} records, {_machine(result)}."
-    return "\n".join([*_markdown(widths.columns(result), widths.rows(result)), "", words])
-
-
-def bounds_table(result: dict[str, Any]) -> str:
-    """Return the fewest bits with the error of flat ``thc``, beside those of widths per block."""
-    words = f"{result['workers']} workers, means of {result['records']} records, {_machine(result)}."
-    return "\n".join([*_markdown(widths.BOUND_COLUMNS, widths.bound_rows(result)), "", words])
 
 
 def training_table(result: dict[str, Any]) -> str:
@@ -316,7 +297,6 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "loss figures": ("faults.json", PARTS_PAGE, loss_table),
     "sharing figures": ("faults.json", PARTS_PAGE, sharing_table),
     "tenant figures": ("tenants.json", PARTS_PAGE, tenants_table),
-    "congestion figures": ("congestion.json", PARTS_PAGE, congestion_table),
     "all-reduce figures": ("allreduce.json", PAGE, allreduce_table),
     "all-reduce summary": ("allreduce.json", "README.md", summary_table),
     "all-reduce by size": ("allreduce-sizes.json", PAGE, sweep_table),
@@ -327,8 +307,6 @@ TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "server figures": ("server.json", PARTS_PAGE, server_tables),
     "transport figures": ("transport.json", PARTS_PAGE, transport_tables),
     "error figures": ("nmse.json", THC_PAGE, nmse_table),
-    "widths figures": ("nmse-widths.json", THC_PAGE, widths_table),
-    "bounds of widths": ("nmse-widths.json", THC_PAGE, bounds_table),
     "widths in training": ("learning-widths.json", THC_PAGE, training_table),
     "widths in longer training": ("learning-long.json", THC_PAGE, training_table),
     "bias figures": ("nmse.json", THC_PAGE, rounds_table),
@@ -358,7 +336,6 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
             "switch",
             "faults",
             "tenants",
-            "congestion",
             "allreduce",
             "server",
             "transport",
@@ -377,7 +354,6 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
         )
         for model in ("transformer", "large_transformer", "word_transformer")
     },
-    "nmse-widths": ("widths",),
     "learning-widths": (
         *("learning", "--codecs", "fixed,thc,widths 2,widths 3", "--steps", "100", "--seeds", "5"),
         *("--tasks", "digits,digits AdamW,transformer,transformer AdamW,words,words AdamW"),

@@ -22,13 +22,11 @@ from lanesum.errors import ConfigurationError
 _BUILT_IN = (
     "switch",
     "faults",
-    "congestion",
     "allreduce",
     "sparse",
     "server",
     "transport",
     "nmse",
-    "widths",
     "codec",
     "learning",
     "tta",

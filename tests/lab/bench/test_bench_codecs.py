@@ -20,7 +20,7 @@ from lanesum import codecs
 from lanesum._internal.native import VARIABLE, availability
 from lanesum.codecs.kernels.dispatch import threads
 from lanesum.errors import ConfigurationError, MissingToolError
-from lanesum_lab.bench import codec, comparison, learning, nmse, pictures, two_threads, widths
+from lanesum_lab.bench import codec, comparison, learning, nmse, pictures, two_threads
 from lanesum_lab.codec_simulation import simulate
 from tests.command_line import invoke
 
@@ -49,29 +49,6 @@ def test_errors_of_drawn_vectors() -> None:
     assert all(slopes[by] == pytest.approx(-0.5, abs=0.05) for by in unbiased)
     assert slopes["paper"] > -0.4
     assert [row[0] for row in nmse.mean_rows(result)] == ["1", "4", "32", "slope of rms"]
-
-
-@pytest.mark.skipif(not has_torch, reason="PyTorch is not installed.")
-def test_widths_at_equal_bytes_have_less_error() -> None:
-    result = widths.run(widths.QUICK)
-    json.dumps(result)
-    found = {(one["vectors"], one["by"]): one for one in result["figures"]}
-    flat, equal = found["digits", "bits=4"], found["digits", "budget=4"]
-    assert equal["bits_up"] + equal["bits_down"] <= flat["bits_up"] + flat["bits_down"]
-    assert equal["nmse"] < 0.6 * flat["nmse"] and flat["bits_up"] == pytest.approx(4.02, abs=0.02)
-    assert found["log-normal", "budget=4"]["nmse"] == found["log-normal", "bits=4"]["nmse"]
-    assert found["digits", "error=0.01"]["bits_down"] < 0.6 * flat["bits_down"]
-    assert found["digits", "error=0.01"]["nmse"] < flat["nmse"]
-    (bound, *_) = result["bounds"]
-    reached = found["digits", "error=0.01"]
-    assert bound["rate_up"] < bound["scalar_up"] < bound["grid_up"] < reached["bits_up"]
-    assert bound["rate_down"] < bound["grid_down"] < reached["bits_down"]
-    both = found["digits", "budget=8, error=0.01"]
-    assert both["bits_up"] + both["bits_down"] < reached["bits_up"] + reached["bits_down"]
-    assert both["nmse"] < flat["nmse"] and both["bits_up"] < reached["bits_up"]
-    assert all(len(row) == len(widths.BOUND_COLUMNS) for row in widths.bound_rows(result))
-    rows = list(widths.rows(result))
-    assert len(rows) == len(widths.CODECS) and all(len(row) == len(widths.columns(result)) == 6 for row in rows)
 
 
 @pytest.mark.skipif(not has_torch, reason="PyTorch is not installed.")

@@ -13,14 +13,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum_lab.bench import (
     codec,
-    congestion,
     datagrams,
     devices,
     learning,
@@ -29,10 +27,7 @@ from lanesum_lab.bench import (
     sparse,
     switch,
     tta,
-    widths,
 )
-from lanesum_lab.bench.agents import Progress
-from lanesum_lab.bench.background import BackgroundDone
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.pinger import ALL_REDUCE, Pinger, Pings
 from lanesum_lab.bench.reducer import Reduced, Reduction
@@ -46,7 +41,6 @@ from lanesum_lab.cli import bench as commands
     [
         (lambda: learning.run(learning.QUICK), "Training"),
         (lambda: tta.run(tta.QUICK), "Training"),
-        (lambda: widths.run(widths.QUICK), "Recording gradients"),
         (lambda: devices.device("cuda"), "--device cuda"),
     ],
 )
@@ -130,19 +124,6 @@ def test_result_that_does_not_come_back_raises(monkeypatch: pytest.MonkeyPatch) 
     near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     with near, far, pytest.raises(BenchError, match="s1 lost a packet: 0 of 2 results came back"):
         switch._windowed("s1", workload, {1: near})  # type: ignore[arg-type]
-
-
-def test_slow_link_without_an_echo_is_an_error() -> None:
-    job = SimpleNamespace(workers=[SimpleNamespace(progress=Progress([0.0, 1.0]))])
-    fleet: Any = SimpleNamespace(
-        agents=SimpleNamespace(ask=lambda tasks: {congestion._SOURCE: BackgroundDone(None, (), 3)}),
-        tasks=lambda task, control: {},
-        done=lambda answers, control: job,
-        counters=lambda: {"packets": {}},
-    )
-    slow: Any = SimpleNamespace(dropped=lambda: 0)
-    with pytest.raises(BenchError, match=r"No echo came back through the slow link\. Measure for longer"):
-        congestion._Run(fleet, congestion.QUICK, "fixed", False, slow)
 
 
 @pytest.mark.parametrize(

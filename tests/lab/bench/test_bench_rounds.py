@@ -69,22 +69,6 @@ def test_loss_and_sharing() -> None:
         assert case["chunks_by_switch"] + case["chunks_by_server"] >= 2 * result["chunks_per_round"]
 
 
-@needs_mininet
-def test_congestion() -> None:
-    result = bench("congestion")
-    assert result["words_wrong"] == 0
-    assert result["words_checked"] > 10_000
-    cases = {(case["congestion"], case["background"]): case for case in result["cases"]}
-    assert cases.keys() == {(control, flow) for control in ("fixed", "aimd") for flow in (False, True)}
-    for (_, flow), case in cases.items():
-        assert case["job_mbit_s"]["min"] > 0
-        assert case["delay_p50_ms"]["median"] <= case["delay_p99_ms"]["median"]
-        assert (case["background_mbit_s"] is not None) == flow
-    # A window of twice the depth cannot but be marked: from the kernel's queue to the worker, by way of the program.
-    assert cases["fixed", False]["results_marked"] > 0
-    assert cases["fixed", False]["packets_marked"] > 0
-
-
 @dataclasses.dataclass
 class Completed:
     """A completed round."""
