@@ -30,7 +30,6 @@ from lanesum_lab.bench import (
     tenants,
     transport,
     tta,
-    tta_report,
     two_threads,
 )
 from lanesum_lab.bench.figures import text as shown
@@ -202,9 +201,7 @@ def tta_table(result: dict[str, Any]) -> str:
     """Return all methods with their time to the target, and the parts of a step."""
     table = _markdown(tta.COLUMNS, tta.rows(result))
     parts = _markdown(tta.BREAKDOWN_COLUMNS, tta.breakdown_rows(result))
-    return "\n".join(
-        [*table, "", *(f"- {one}" for one in tta.winners(result)), "", *parts, "", tta_report.conditions(result)]
-    )
+    return "\n".join([*table, "", *(f"- {one}" for one in tta.winners(result)), "", *parts, "", tta.conditions(result)])
 
 
 def quality_table(result: dict[str, Any]) -> str:
@@ -233,7 +230,7 @@ def tta_summary_table(result: dict[str, Any]) -> str:
             figures.setdefault(one["by"], []).append(one)
     head = ("by", *(tta.links_name(one) for one in figures[tta.GLOO]))
     rows = [(by, *map(_to_target, some)) for by, some in figures.items()]
-    return "\n".join([*_markdown(head, rows), "", tta_report.conditions(result)])
+    return "\n".join([*_markdown(head, rows), "", tta.conditions(result)])
 
 
 def _to_target(figure: dict[str, Any]) -> str:

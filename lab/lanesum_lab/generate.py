@@ -18,9 +18,7 @@ from lanesum.protocol import spec
 from lanesum.protocol.lanes import Combine, LaneOp, LaneShape
 from lanesum.transport import TransportStats, constants
 from lanesum_control.cli import configuration, tree
-from lanesum_control.observe import timeline
 from lanesum_fabric.yaml_model import schema_text
-from lanesum_lab import slot_picture, step_picture
 from lanesum_lab.dissector import wireshark_lua
 from lanesum_lab.style_check import GLOSSARY
 
@@ -358,7 +356,6 @@ def generated_files(root: Path) -> dict[Path, str]:
         )
         for name in COMMAND_PAGES
     }
-    pictures = root / "docs" / "pictures"
     return {
         root / "p4src" / "shared" / "protocol.p4": p4_protocol(),
         root / "p4src" / "shared" / "repeat.p4": p4_repeat(),
@@ -370,8 +367,6 @@ def generated_files(root: Path) -> dict[Path, str]:
         style_page: replace_generated(style_page.read_text(), "glossary", glossary_table()),
         **command_pages,
         root / "deploy" / "lanesum.schema.json": _configuration_schema(),
-        pictures / "slot.svg": slot_picture.svg(),
-        pictures / "step.svg": step_picture.svg(timeline.read_timeline(pictures / "step.json")),
     }
 
 

@@ -4,15 +4,12 @@
 
 from __future__ import annotations
 
-import itertools
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 import yaml
 
-from lanesum_lab import site, slot_picture
-from lanesum_switch.reference.slots import Decision
+from lanesum_lab import site
 from tests.docs.names import resolves
 from tests.paths import ROOT
 
@@ -47,20 +44,3 @@ def test_linked_files_are_pictures_and_sources(tmp_path: Path) -> None:
 def test_modules_of_the_reference_exist() -> None:
     for module in site.API:
         assert resolves(module), module
-
-
-def test_slot_picture_shows_whole_sums_under_faults() -> None:
-    steps = slot_picture.run()
-    done = [state for step in steps for state in step.sets if state is not None and state[3]]
-    assert {(workers, total) for _, workers, total, _ in done} == {(0b111, 1 + 2 + 3)}
-    assert {position for position, *_ in done} == {0, 64}
-    seen = {step.decision for step in steps}
-    assert {Decision.REPLAY, Decision.REPORT_PENDING, Decision.DROP_LATE} < seen
-    for before, step in itertools.pairwise(steps):
-        counted = step.decision.value.startswith(("claim", "contribute"))
-        assert (before.sets != step.sets) == counted, step
-    root = ElementTree.fromstring(slot_picture.svg())
-    shown = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
-    assert [text for text in shown if text in {step.decision.value for step in steps}] == [
-        step.decision.value for step in steps
-    ]

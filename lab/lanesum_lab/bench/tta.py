@@ -22,7 +22,7 @@ from rich.console import Console
 from lanesum._internal.native import availability
 from lanesum._internal.output_file import write_file
 from lanesum.errors import ConfigurationError
-from lanesum_lab.bench import pictures, registry, tta_report
+from lanesum_lab.bench import pictures, registry
 from lanesum_lab.bench.devices import require_torch
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.figures import spread, text
@@ -44,6 +44,13 @@ BREAKDOWN_COLUMNS = (
 GLOO, ALONE = "gloo", "alone"
 PHASES = ("forward", "backward", "optimizer")
 _OUT = Path("out/tta")
+_TOPOLOGIES = {
+    HUB: "Each worker is behind a link of the stated rate in each direction. The aggregation server is in the place of "
+    "a switch, where the links meet, and has no link of its own; no switch takes part.",
+    SWITCH: "Each worker is behind a link of the stated rate in each direction. The embedded switch runs the compiled "
+    "P4 program where the links meet; packets of gloo pass it, too.",
+    LOOPBACK: "No link limits the rate.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +74,7 @@ class Settings:
     test_every: int | None = registry.option(None, "Steps from one test to the next.", low=1)
     limit: int | None = registry.option(None, "Images, or bytes of text, to use.", low=1)
     tolerance: float = registry.option(0.005, "Share by which the target is above gloo's final loss.", low=0)
-    out: Path = registry.option(_OUT, "Folder of finished trainings and of report.html.")  # noqa: RUF009 a Path is immutable
+    out: Path = registry.option(_OUT, "Folder of finished trainings and of logs.")  # noqa: RUF009 a Path is immutable
     note: str = registry.option("", "Sentence for the conditions, for example on other load.")
 
     def __post_init__(self) -> None:
@@ -100,7 +107,7 @@ QUICK = Settings(
 
 
 def run(settings: Settings) -> dict[str, Any]:
-    """Train; return a JSON-ready object with ``figures``, and write the report. Progress is on standard error.
+    """Train; return a JSON-ready object with ``figures``. Progress is on standard error.
 
     Raises MissingToolError without PyTorch, root or namespaces; BenchError if replicas differ.
     """
@@ -139,7 +146,7 @@ def run(settings: Settings) -> dict[str, Any]:
         for rate in settings.rates
         for by in settings.by
     ]
-    result = {
+    return {
         "machine": machine(),
         **dataclasses.asdict(settings),
         **training,
@@ -151,15 +158,19 @@ def run(settings: Settings) -> dict[str, Any]:
         "native": availability().core is not None,
         "figures": figures,
     }
-    tta_report.write(
-        result,
-        out / "report.html",
-        winners=winners(result),
-        times=(COLUMNS, rows(result)),
-        parts=(BREAKDOWN_COLUMNS, breakdown_rows(result)),
+
+
+def conditions(result: dict[str, Any]) -> str:
+    """Return the conditions of a result in words."""
+    machine = result["machine"]
+    return (
+        f"{result['workers']} workers train a {result['what']}. A training has {result['steps']} steps of "
+        f"{result['batch']} samples per worker, {len(result['seeds'])} seeds. {_TOPOLOGIES[result['case']]} The target "
+        f"is the final test loss of float32 over gloo with the same seed, plus {100 * result['tolerance']:g} %. Tests "
+        "are not timed. Medians over the seeds (smallest to largest). All processes share a machine with "
+        f"{machine['cores']} cores ({machine['processor']}). Commit {', '.join(result['commits'])}."
+        + (f" {result['note']}" if result["note"] else "")
     )
-    progress.print(f"Report: {out / 'report.html'}")
-    return result
 
 
 def _trained(built: Stage, by: str, seed: int, training: dict[str, Any]) -> dict[str, Any]:
