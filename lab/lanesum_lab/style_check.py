@@ -160,6 +160,11 @@ SEVERAL_HOMES = frozenset(
         "Workers",
     ]
 )
+# Folders of sources, and of the tests that mirror their modules.
+_MIRRORED = {
+    PurePosixPath("host/lanesum"): PurePosixPath("tests/host"),
+    PurePosixPath("lab/lanesum_lab"): PurePosixPath("tests/lab"),
+}
 _PACKAGES = (
     "host/lanesum/",
     "fabric/lanesum_fabric/",
@@ -340,19 +345,21 @@ def _test_names(path: str, text: str) -> Iterator[Problem]:
 
 
 def misplaced_tests(paths: Iterable[str]) -> list[Problem]:
-    """Return the test files of the host whose names do not begin with a module of their package, or the package."""
-    names: dict[PurePosixPath, set[str]] = defaultdict(set)
-    for path in map(PurePosixPath, paths):
-        if path.is_relative_to("host/lanesum"):
-            names[path.parent] |= {path.stem, path.parent.name}
-            names[path.parent.parent].add(path.parent.name)
+    """Return the test files whose names do not begin with a module of their package, or with the package."""
+    listed = [PurePosixPath(path) for path in paths]
     problems = []
-    for path in map(PurePosixPath, paths):
-        if path.match("test_*.py") and path.is_relative_to("tests/host") and path.parent.name != "native":
-            package = "host/lanesum" / path.parent.relative_to("tests/host")
-            name = f"{path.stem.removeprefix('test_')}_"
-            if not name.startswith(tuple(f"{module}_" for module in names[package])):
-                problems.append(Problem(str(path), 1, f"no module or package of {package} has this name"))
+    for source, tests in _MIRRORED.items():
+        names: dict[PurePosixPath, set[str]] = defaultdict(set)
+        for path in listed:
+            if path.is_relative_to(source):
+                names[path.parent] |= {path.stem, path.parent.name}
+                names[path.parent.parent].add(path.parent.name)
+        for path in listed:
+            if path.match("test_*.py") and path.is_relative_to(tests) and path.parent.name != "native":
+                package = source / path.parent.relative_to(tests)
+                name = f"{path.stem.removeprefix('test_')}_"
+                if not name.startswith(tuple(f"{module}_" for module in names[package])):
+                    problems.append(Problem(str(path), 1, f"no module or package of {package} has this name"))
     return problems
 
 

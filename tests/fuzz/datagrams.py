@@ -35,7 +35,7 @@ from lanesum.protocol.spec import HEADER_BYTES
 from lanesum.server import AggregationServer, ServerJob
 from lanesum.transport import JobTicket, SessionOptions, UdpTransport
 from tests.fuzz.running import Budget, Errors, mutated, options, report
-from tests.lab.attack.test_switch import FORMER, OTHERS, Scene
+from tests.lab.attack.test_attack_switch import FORMER, OTHERS, Scene
 from tests.lab.attack.world import World
 
 LOCALHOST = "127.0.0.1"

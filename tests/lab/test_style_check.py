@@ -135,6 +135,8 @@ def test_misplaced_tests_names_files_without_module() -> None:
     wrong = ["codecs/test_grid.py", "codecs/test_basement.py", "codecs/thc/test_base.py", "rpc/test_rpc.py"]
     found = misplaced_tests([*modules, *(f"tests/host/{path}" for path in (*right, *wrong))])
     assert [problem.path for problem in found] == [f"tests/host/{path}" for path in wrong]
+    lab = ["lab/lanesum_lab/bench/gpu.py", "tests/lab/bench/test_gpu_traffic.py", "tests/lab/bench/test_speed.py"]
+    assert [problem.path for problem in misplaced_tests(lab)] == ["tests/lab/bench/test_speed.py"]
 
 
 def test_main_given_folder_checks_only_tracked_files_below(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

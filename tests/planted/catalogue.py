@@ -18,9 +18,9 @@ from tests.planted.transport_bugs import TRANSPORT_BUGS
 
 ROOT = Path(__file__).parent.parent.parent
 BUGS: tuple[Bug, ...] = CODEC_BUGS + TRANSPORT_BUGS + HOST_BUGS + CONTROL_BUGS + SWITCH_BUGS
-#: Area of the simulator's mutants, which ``tests/lab/simulator/test_mutants.py`` plants.
+#: Area of the simulator's mutants, which ``tests/lab/simulator/test_simulator_mutants.py`` plants.
 SIMULATOR = "simulator"
-SIMULATOR_TEST = "tests/lab/simulator/test_mutants.py"
+SIMULATOR_TEST = "tests/lab/simulator/test_simulator_mutants.py"
 
 
 def mutated_function(mutant: Mutant) -> FunctionType:

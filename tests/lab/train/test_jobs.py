@@ -18,7 +18,7 @@ from lanesum_lab.train import jobs, rank, source_text
 from lanesum_lab.train.loop import evaluate
 from lanesum_lab.train.two_shot import GROUP, TwoShot
 from tests.host.torch.ranks import Ranks, served_job
-from tests.lab.train.test_digits import write_tickets
+from tests.lab.train.test_task_digits import write_tickets
 
 SMALL = {"digits": 640, "bytes": 40_000, "words": 40_000, "words-sparse": 40_000}
 
