@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import subprocess
 
-from lanesum.protocol.spec import ETHERNET_BYTES
-from lanesum.protocol.spec import ETHERNET_MTU as MTU
+from lanesum.protocol.spec import ETHERNET_BYTES, ETHERNET_MTU
 
 _DEVICE = "lo"  # of the new namespace in which ``obstacle`` tries
 
@@ -30,7 +29,7 @@ def htb_rate(interface: str, rate_mbit: float, *, overhead: int = 0, burst: int 
     """
     return (
         f"class replace dev {interface} parent 1: classid 1:1 htb rate {rate_mbit:g}mbit "
-        f"quantum {MTU + ETHERNET_BYTES} overhead {overhead}{'' if burst is None else f' burst {burst}'}"
+        f"quantum {ETHERNET_MTU + ETHERNET_BYTES} overhead {overhead}{'' if burst is None else f' burst {burst}'}"
     )
 
 

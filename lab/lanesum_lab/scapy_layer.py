@@ -50,7 +50,7 @@ def _scapy_field(field: HeaderField) -> Any:
     return (XBitField if field.name in _IN_HEX else BitField)(field.name, default, field.bits)
 
 
-class LanesumPacket(Packet):
+class LanesumPacket(Packet):  # type: ignore[misc]  # scapy has no types
     """A contribution, result or pending answer. ``payload_words`` is a list of integers."""
 
     name = "lanesum"

@@ -24,11 +24,11 @@ from lanesum import codecs
 from lanesum._internal.native import availability
 from lanesum.errors import ConfigurationError
 from lanesum.launch.supervisor import Supervisor
-from lanesum.protocol.spec import WORD_BYTES
+from lanesum.protocol.spec import ETHERNET_MTU, WORD_BYTES
 from lanesum_lab.bench import devices, registry
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.figures import spread, text
-from lanesum_lab.bench.links import HUB, MTU, limited_links
+from lanesum_lab.bench.links import HUB, limited_links
 from lanesum_lab.bench.machine import machine
 from lanesum_lab.bench.places import Links, Loopback, Place, worker_nodes
 from lanesum_lab.bench.reducer import GLOO, NCCL, NCCL_HALF, TWO_SHOTS, Reduction
@@ -314,7 +314,7 @@ def run(settings: Settings) -> dict[str, Any]:
     return {
         "repeats": settings.repeats,
         "gradients": settings.gradients,
-        "mtu": MTU,
+        "mtu": ETHERNET_MTU,
         "native": availability().core is not None,
         "machine": machine(),
         "device": device.described,

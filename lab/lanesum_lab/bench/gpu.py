@@ -139,9 +139,9 @@ def seconds_of(work: Callable[[], object], repeats: int) -> list[float]:
         work()
     times = []
     for _ in range(repeats):
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
         # All launches happen while the GPU is busy: otherwise small kernels would measure the launch.
-        torch.cuda._sleep(_BUSY_CYCLES)
+        torch.cuda._sleep(_BUSY_CYCLES)  # type: ignore[no-untyped-call]
         start.record()
         work()
         end.record()

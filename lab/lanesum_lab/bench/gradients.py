@@ -177,4 +177,4 @@ def loss_of(model: nn.Module, inputs: torch.Tensor, wanted: torch.Tensor) -> tor
 
 def _backward(model: nn.Module, inputs: torch.Tensor, wanted: torch.Tensor) -> None:
     model.zero_grad()
-    loss_of(model, inputs, wanted).backward()
+    loss_of(model, inputs, wanted).backward()  # type: ignore[no-untyped-call]  # PyTorch leaves it untyped

@@ -16,8 +16,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from lanesum.errors import MissingToolError
+from lanesum.protocol.spec import ETHERNET_MTU
 from lanesum_lab.bench.errors import BenchError
-from lanesum_lab.rate_limit import MTU, htb_rate, htb_root
+from lanesum_lab.rate_limit import htb_rate, htb_root
 from lanesum_lab.veth import inside, obstacle
 
 HUB = "hub"
@@ -96,7 +97,7 @@ class LimitedLinks:
 
     def limit(self, rate_mbit: float) -> None:
         """Give every link this rate in each direction. Raises BenchError."""
-        queue = max(20 * MTU, round(rate_mbit * 1e6 / 8 * _QUEUE_S))
+        queue = max(20 * ETHERNET_MTU, round(rate_mbit * 1e6 / 8 * _QUEUE_S))
         for node, interface in self._ends():
             for order in (
                 htb_rate(interface, rate_mbit),

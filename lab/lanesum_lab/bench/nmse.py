@@ -79,7 +79,8 @@ def layers(rng: np.random.Generator, size: int) -> Vector:
 
 def lognormal(rng: np.random.Generator, size: int) -> Vector:
     """Return log-normal magnitudes (sigma 1) with random signs."""
-    return (rng.lognormal(size=size) * rng.choice([-1.0, 1.0], size=size)).astype(np.float32)
+    values: Vector = (rng.lognormal(size=size) * rng.choice([-1.0, 1.0], size=size)).astype(np.float32)
+    return values
 
 
 _DRAWN: dict[str, Callable[[np.random.Generator, int], Vector]] = {

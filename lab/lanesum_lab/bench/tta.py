@@ -337,7 +337,8 @@ def exposed(result: dict[str, Any], figure: dict[str, Any]) -> float | None:
     alone = [one for one in result["figures"] if one["by"] == ALONE and one["rate_mbit"] == figure["rate_mbit"]]
     if not alone or figure["by"] == ALONE:
         return None
-    return max(0.0, figure["phases"]["backward"] - alone[0]["phases"]["backward"])
+    hidden: float = figure["phases"]["backward"] - alone[0]["phases"]["backward"]
+    return max(0.0, hidden)
 
 
 def winners(result: dict[str, Any]) -> Iterator[str]:

@@ -145,7 +145,7 @@ def mininet_network(
     _check_names(topology)
     net_module, node_module, link_module, log_module = _import_mininet()
 
-    class ProgrammedSwitch(node_module.Switch):  # type: ignore[name-defined]
+    class ProgrammedSwitch(node_module.Switch):  # type: ignore[misc, name-defined]
         """Node with ports only: the runner starts its switch process."""
 
         def __init__(self, name: str, **params: Any) -> None:

@@ -171,7 +171,8 @@ _CHANGES: dict[str, Callable[[Seen, int], Seen]] = {
 
 
 def _changed(kind: str, value: int, header: Seen) -> bytes:
-    header = _CHANGES.get(kind, lambda seen, value: seen)(header, value)
+    change = _CHANGES.get(kind)
+    header = header if change is None else change(header, value)
     words = random_words(header.words, value, 1)
     datagram = header.pack() + struct.pack(f">{len(words)}I", *words)
     if kind == "truncated":

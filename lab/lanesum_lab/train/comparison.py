@@ -22,9 +22,10 @@ import lanesum.torch
 from lanesum._internal.output_file import write_file
 from lanesum.session import RoundObserver
 from lanesum_control.cli.console import console
+from lanesum_lab.train.curve import Curve
 from lanesum_lab.train.group import check_ranks
 from lanesum_lab.train.jobs import Task
-from lanesum_lab.train.loop import Curve, Settings, train
+from lanesum_lab.train.loop import Settings, train
 from lanesum_lab.train.methods import lanesum_hook
 from lanesum_lab.train.recorded_sums import RecordedSumCheck
 from lanesum_lab.train.report import Report

@@ -92,7 +92,8 @@ class DigitsNet(nn.Module):
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """Return the logits, shape ``(n, 10)``."""
-        return self.layers(images)
+        logits: torch.Tensor = self.layers(images)
+        return logits
 
 
 class DigitsTask:

@@ -81,7 +81,7 @@ class TwoShot:
     def dequantize(self, rows: torch.Tensor) -> torch.Tensor:
         """Return the values of rows of :meth:`quantize`."""
         groups = rows.shape[1] // (GROUP * self.bits // 8 + _SCALE_BYTES)
-        packed, scales = rows.split([rows.shape[1] - groups * _SCALE_BYTES, groups * _SCALE_BYTES], dim=1)
+        packed, scales = rows.tensor_split([rows.shape[1] - groups * _SCALE_BYTES], dim=1)
         if self.bits == 4:
             # Shifts of int8 extend the sign.
             signed = packed.view(torch.int8)
@@ -89,7 +89,8 @@ class TwoShot:
         else:
             codes = packed.view(torch.int8)
         factors = scales.contiguous().view(torch.float32)
-        return (codes.view(len(rows), groups, GROUP).float() * factors[:, :, None]).flatten(1)
+        values: torch.Tensor = codes.view(len(rows), groups, GROUP).float() * factors[:, :, None]
+        return values.flatten(1)
 
     def submit(self, buffer: torch.Tensor) -> torch.futures.Future[torch.Tensor]:
         """Replace ``buffer`` by the mean; return at once."""
