@@ -72,9 +72,7 @@ class Fleet:
             plan, scratch, supervisor, at=at, interfaces=interfaces, controller_options=controller_options
         )
 
-    def admit(
-        self, name: str, hosts: tuple[str, ...], *, congestion: str = "aimd", idle: bool = False, **request: Any
-    ) -> None:
+    def admit(self, name: str, hosts: tuple[str, ...], *, idle: bool = False, **request: Any) -> None:
         """Admit a job and start its workers; ``connect`` waits for them. An ``idle`` job only holds its slots.
 
         Raises ProcessFailedError, ControllerError.
@@ -84,7 +82,7 @@ class Fleet:
             return
         self._workers[name] = [f"{name}-{host}" for host in hosts]
         for number, (host, agent) in enumerate(zip(hosts, self._workers[name], strict=True)):
-            self.start_agent(agent, host, "worker", self.site.controller, name, str(number), congestion)
+            self.start_agent(agent, host, "worker", self.site.controller, name, str(number))
 
     def start_agent(
         self, agent: str, host: str, module: str, *arguments: str, environment: Mapping[str, str] = {}

@@ -117,10 +117,6 @@ class Pingers:
         answers: dict[str, Flowed] = self._agents.ask(dict.fromkeys(agents, Flow(job, chunks, rounds)))
         return list(answers.values()), self._server_cpu() - before
 
-    def processes(self) -> dict[str, int]:
-        """Return the process ids by name."""
-        return {name: self._supervisor.child(name).process.pid for name in (self._server, *self.workers)}
-
     def _server_cpu(self) -> float:
         answer: ServerUsage = self._agents.ask({self._server: USAGE})[self._server]
         return answer.cpu_s
