@@ -63,11 +63,6 @@ def loss_table(result: dict[str, Any]) -> str:
     return "\n".join([*_markdown(faults.LOSS_COLUMNS, faults.loss_rows(result)), "", _measured(result)])
 
 
-def sharing_table(result: dict[str, Any]) -> str:
-    """Return the throughput of two jobs at one switch."""
-    return "\n".join([*_transposed(faults.SHARING_COLUMNS, faults.sharing_rows(result)), "", _measured(result)])
-
-
 def allreduce_table(result: dict[str, Any]) -> str:
     """Return times and costs of all-reduces beside gloo."""
     speed = _markdown(allreduce.SPEED_COLUMNS, allreduce.speed_rows(result))
@@ -257,12 +252,6 @@ def _markdown(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str
     return [f"| {' | '.join(cells)} |" for cells in (columns, ["---"] * len(columns), *rows)]
 
 
-def _transposed(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return a table with a row for each of ``columns``, for few and long rows."""
-    head, *others = zip(columns, *rows, strict=True)
-    return _markdown(head, others)
-
-
 def _if_any(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """Return a table and an empty line, or nothing if the table has no row."""
     some = list(rows)
@@ -292,7 +281,6 @@ def _machine(result: dict[str, Any]) -> str:
 TABLES: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "switch figures": ("switch.json", "docs/switch.md", switch_table),
     "loss figures": ("faults.json", PARTS_PAGE, loss_table),
-    "sharing figures": ("faults.json", PARTS_PAGE, sharing_table),
     "tenant figures": ("tenants.json", PARTS_PAGE, tenants_table),
     "all-reduce figures": ("allreduce.json", PAGE, allreduce_table),
     "all-reduce summary": ("allreduce.json", "README.md", summary_table),

@@ -141,7 +141,6 @@ SEVERAL_HOMES = frozenset(
         "Packet",
         "Place",
         "Placement",
-        "Progress",
         "Rates",
         "Refusal",
         "Role",

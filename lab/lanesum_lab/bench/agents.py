@@ -3,7 +3,7 @@
 """Agent processes of a benchmark, which carry out tasks on any host.
 
 An agent listens on a socket file, which also works across network namespaces. It takes one task after another and
-answers each with its result. Times are of the system-wide monotonic clock, so that processes compare.
+answers each with its result.
 """
 
 from __future__ import annotations
@@ -14,41 +14,12 @@ from multiprocessing import connection
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from lanesum.launch.supervisor import Supervisor
 from lanesum_lab.bench.errors import BenchError
 
 _POLL_S = 0.05
 _START_S = 120.0
 _LAST_WORDS_S = 5.0
-
-
-class Progress:
-    """Progress over time.
-
-    Args:
-        times: seconds of the monotonic clock, ascending.
-        amounts: amount completed at each time; the index of the time if not given.
-    """
-
-    def __init__(self, times: Sequence[float], amounts: Sequence[float] | None = None) -> None:
-        self.times = tuple(times)
-        self.amounts = tuple(range(len(times))) if amounts is None else tuple(amounts)
-
-    def rate(self, start: float, end: float) -> float:
-        """Return the amount per second between two times, interpolated linearly."""
-        done = np.interp([start, end], self.times, self.amounts)
-        return float((done[1] - done[0]) / (end - start))
-
-
-def common(progresses: Sequence[Progress]) -> tuple[float, float]:
-    """Return the interval in which all of them were active. Raises BenchError if there is none."""
-    start = max(progress.times[0] for progress in progresses)
-    end = min(progress.times[-1] for progress in progresses)
-    if end <= start:
-        raise BenchError("What was to be measured side by side did not run at the same time.", "Measure for longer.")
-    return start, end
 
 
 def serve(path: str, work: Callable[[Any], Any]) -> None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Cost of lossy links, and of sharing a switch: the whole path as processes on loopback.
+"""Cost of lossy links: the whole path as processes on loopback.
 
 Fleets with different loss run side by side and take turns, so that a change of the machine's speed affects them alike:
 a ratio is of two adjacent runs. Every sum is checked.
@@ -19,7 +19,7 @@ from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, WORD_BYTES
 from lanesum.transport.constants import DEFAULT_WINDOW
 from lanesum_fabric.topology import load
-from lanesum_lab.bench import registry, sharing
+from lanesum_lab.bench import registry
 from lanesum_lab.bench.figures import spread, text
 from lanesum_lab.bench.fleet import Fleet, JobDone
 from lanesum_lab.bench.fleets import TOPOLOGY, loopback_fleet
@@ -33,15 +33,6 @@ LOSS_COLUMNS = (
     "MB/s per worker",
     "ratio",
     "retransmissions per lost packet",
-)
-SHARING_COLUMNS = (
-    "slots",
-    "alone, MB/s",
-    "first, MB/s",
-    "second, MB/s",
-    "slower to faster",
-    "both to alone",
-    "by server",
 )
 LOSSES = (0.0, 0.01, 0.05, 0.10)
 OPS = (LaneOp.ADD32, LaneOp.EXPAND8)
@@ -79,8 +70,7 @@ def run(settings: Settings) -> dict[str, Any]:
     """Measure; return a JSON-ready object. Raises the errors of failed processes."""
     with tempfile.TemporaryDirectory(prefix="lanesum-") as folder:
         runs = _with_loss(settings, Path(folder))
-        shared, checked = sharing.run(settings.chunks, settings.seconds, settings.repeats, Path(folder))
-    jobs = [one.job for many in runs.values() for one in many] + checked
+    jobs = [one.job for many in runs.values() for one in many]
     return {
         "topology": TOPOLOGY,
         "workers": len(load(TOPOLOGY).names("worker")),
@@ -93,7 +83,6 @@ def run(settings: Settings) -> dict[str, Any]:
         "words_checked": sum(job.words for job in jobs),
         "words_wrong": sum(job.wrong for job in jobs),
         "loss": [_figure(settings, runs, op, loss) for op in settings.ops for loss in settings.losses],
-        "sharing": shared,
     }
 
 
@@ -121,11 +110,9 @@ def _with_loss(settings: Settings, folder: Path) -> dict[tuple[LaneOp, float], l
 
 def _run(fleet: Fleet, task: RoundsTask) -> LossRun:
     before = fleet.lost()
-    (job,) = fleet.measure(task, JOB)
-    progress = job.workers[0].progress
-    return LossRun(
-        progress.rate(progress.times[0], progress.times[-1]), len(progress.times), fleet.lost() - before, job
-    )
+    job = fleet.measure(task, JOB)
+    first = job.workers[0]
+    return LossRun(first.rate, len(first.times), fleet.lost() - before, job)
 
 
 def _figure(
@@ -163,22 +150,12 @@ def loss_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
         )
 
 
-def sharing_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    """Return the rows for ``SHARING_COLUMNS``."""
-    for case in result["sharing"]:
-        names = ("alone_mbyte_s", "first_mbyte_s", "second_mbyte_s", "fairness", "both_to_alone")
-        yield (case["slots"], *(text(case[name]) for name in names), f"{case['server_share']:.1%}")
-
-
 registry.register(
     registry.Benchmark(
         name="faults",
-        summary="Rounds under loss, beside rounds without; two jobs at one switch, beside one alone. On loopback.",
+        summary="Rounds under loss, beside rounds without. On loopback.",
         quick=QUICK,
         run=run,
-        tables=(
-            (LOSS_COLUMNS, loss_rows),
-            (SHARING_COLUMNS, sharing_rows),
-        ),
+        tables=((LOSS_COLUMNS, loss_rows),),
     )
 )

@@ -6,10 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from lanesum.launch.supervisor import Supervisor
-from lanesum.rpc import controller as rpc
 from lanesum_lab.bench import process
 from lanesum_lab.bench.agents import Agents
 from lanesum_lab.bench.rounds import RoundsDone, RoundsTask
@@ -72,14 +70,9 @@ class Fleet:
             plan, scratch, supervisor, at=at, interfaces=interfaces, controller_options=controller_options
         )
 
-    def admit(self, name: str, hosts: tuple[str, ...], *, idle: bool = False, **request: Any) -> None:
-        """Admit a job and start its workers; ``connect`` waits for them. An ``idle`` job only holds its slots.
-
-        Raises ProcessFailedError, ControllerError.
-        """
-        self.site.admit(name, hosts, **{"codec": None, **request})
-        if idle:
-            return
+    def admit(self, name: str, hosts: tuple[str, ...]) -> None:
+        """Admit a job and start its workers; ``connect`` waits for them. Raises ProcessFailedError, ControllerError."""
+        self.site.admit(name, hosts, codec=None)
         self._workers[name] = [f"{name}-{host}" for host in hosts]
         for number, (host, agent) in enumerate(zip(hosts, self._workers[name], strict=True)):
             self.start_agent(agent, host, "worker", self.site.controller, name, str(number))
@@ -96,22 +89,13 @@ class Fleet:
         """Wait for all workers. Raises ProcessFailedError, BenchError."""
         self.agents.connect([agent for agents in self._workers.values() for agent in agents])
 
-    def tasks(self, task: RoundsTask, *jobs: str) -> dict[str, RoundsTask]:
-        """Return the same task for all workers of these jobs."""
-        return {agent: task for job in jobs for agent in self._workers[job]}
+    def tasks(self, task: RoundsTask, job: str) -> dict[str, RoundsTask]:
+        """Return the same task for all workers of a job."""
+        return dict.fromkeys(self._workers[job], task)
 
-    def done(self, answers: Mapping[str, Any], job: str) -> JobDone:
-        """Return a job's part of the answers of the agents."""
-        return JobDone(tuple(answers[agent] for agent in self._workers[job]))
-
-    def measure(self, task: RoundsTask, *jobs: str) -> list[JobDone]:
-        """Run rounds of these jobs at the same time. Raises ProcessFailedError, BenchError."""
-        answers = self.agents.ask(self.tasks(task, *jobs))
-        return [self.done(answers, job) for job in jobs]
-
-    def counters(self) -> dict[str, Any]:
-        """Return the controller's answer to COUNTERS. Raises ControllerError."""
-        return rpc.call(self.site.controller, rpc.COUNTERS, {})
+    def measure(self, task: RoundsTask, job: str) -> JobDone:
+        """Run rounds of a job. Raises ProcessFailedError, BenchError."""
+        return JobDone(tuple(self.agents.ask(self.tasks(task, job)).values()))
 
     def lost(self) -> int:
         """Return the number of packets that the fault plan has dropped so far."""

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from lanesum.aggregation.combine import combine, expand
 from lanesum.protocol.lanes import LaneOp
 from lanesum.transport import JobTicket, UdpTransport
-from lanesum_lab.bench.agents import Progress
 
 # Consecutive rounds differ: a sum of an earlier round would be found.
 _VARIANTS = 4
@@ -34,16 +33,21 @@ class RoundsDone:
     """Result of one worker.
 
     Attributes:
-        progress: end of every round; the first round is not counted, because it waits for all workers to begin.
+        times: end of every round, in seconds of the monotonic clock.
         words: accumulator words that were compared.
         wrong: words that differed from the sum.
         stats: counters of the transport meanwhile.
     """
 
-    progress: Progress
+    times: tuple[float, ...]
     words: int
     wrong: int
     stats: dict[str, int]
+
+    @property
+    def rate(self) -> float:
+        """Rounds per second. The first round is not counted, because it waits for all workers to begin."""
+        return (len(self.times) - 1) / (self.times[-1] - self.times[0])
 
 
 class KnownRounds:
@@ -99,4 +103,4 @@ class RoundsWorker:
             over = bool(sums[-known.free :].any())
             wrong += int(np.count_nonzero(sums[: -known.free] != known.sums[variant][: -known.free]))
         stats = (self._transport.stats - before).counts()
-        return RoundsDone(Progress(times), len(times) * (known.sums[0].size - known.free), wrong, stats)
+        return RoundsDone(tuple(times), len(times) * (known.sums[0].size - known.free), wrong, stats)

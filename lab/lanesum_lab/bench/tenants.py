@@ -139,7 +139,7 @@ def _figures(settings: Settings, runs: Sequence[Mapping[str, Any]]) -> dict[str,
     ]
     times = sorted(1000 * (end - begin) for one in quiet for begin, end in one.admitted)
     mbyte = settings.chunks * _OP.shape.uplink_words(DEFAULT_ACCUMULATOR_WORDS) * WORD_BYTES / 1e6
-    rates = [one.progress.rate(one.progress.times[0], one.progress.times[-1]) * mbyte for one in workers]
+    rates = [one.rate * mbyte for one in workers]
     return {
         "admission_ms": {**spread(times), "p95": times[len(times) * 95 // 100]},
         "admissions_refused": sum(len(one.refused) for one in quiet),

@@ -19,39 +19,25 @@ from numpy.typing import NDArray
 from lanesum.launch.supervisor import ProcessFailedError, Supervisor
 from lanesum.protocol import LaneOp
 from lanesum.transport import JobTicket, TransportStats
-from lanesum_lab.bench.agents import Agents, Progress, common
+from lanesum_lab.bench.agents import Agents
 from lanesum_lab.bench.errors import BenchError
-from lanesum_lab.bench.rounds import KnownRounds, RoundsTask, RoundsWorker
-from lanesum_lab.run.plan import mininet_obstacle
-
-needs_mininet = pytest.mark.skipif(bool(mininet_obstacle()), reason=f"Mininet: {mininet_obstacle()}")
+from lanesum_lab.bench.rounds import KnownRounds, RoundsDone, RoundsTask, RoundsWorker
 
 
 def bench(*arguments: str) -> dict[str, Any]:
     interfaces = {name for _, name in socket.if_nameindex()}
     command = [sys.executable, "-m", "lanesum.cli", "bench", *arguments, "--quick", "--json"]
-    for _ in range(3):
-        result = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
-        # On a busy machine the short parts of a quick run may not overlap.
-        if "did not run at the same time" not in result.stderr:
-            break
+    result = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
     assert result.returncode == 0, result.stderr
     assert {name for _, name in socket.if_nameindex()} == interfaces
     printed: dict[str, Any] = json.loads(result.stdout)
     return printed
 
 
-def test_loss_and_sharing() -> None:
-    for _ in range(3):
-        result = bench("faults")
-        assert result["words_wrong"] == 0
-        assert result["words_checked"] > 100_000
-        own, pool = result["sharing"]
-        # Some by the server: a busy machine that is late several times in a row has a chunk go there. A pause of the
-        # switch lets most of a short run go there.
-        if own["chunks_by_server"] < own["chunks_by_switch"]:
-            break
-    assert own["chunks_by_server"] < own["chunks_by_switch"]
+def test_loss_costs_only_retransmissions() -> None:
+    result = bench("faults")
+    assert result["words_wrong"] == 0
+    assert result["words_checked"] > 50_000
     assert {(case["op"], case["loss"]) for case in result["loss"]} == {
         ("ADD32", 0.0), ("ADD32", 0.05), ("EXPAND8", 0.0), ("EXPAND8", 0.05),
     }  # fmt: skip
@@ -61,12 +47,6 @@ def test_loss_and_sharing() -> None:
         # A loss is repaired only by a retransmission.
         assert (case["retransmissions"] > 0) >= (case["packets_lost"] > 0)
     assert [case["ratio"]["median"] for case in result["loss"] if case["loss"] == 0] == [1.0, 1.0]
-    for case in (own, pool):
-        assert 0 < case["fairness"]["min"] <= case["fairness"]["max"] <= 1
-        assert case["workers_per_job"] == 2
-        # Two jobs, at least one round each. No multiple of whole rounds: a chunk that a busy machine retransmitted
-        # can have been completed by the switch and by the server, with the same sum.
-        assert case["chunks_by_switch"] + case["chunks_by_server"] >= 2 * result["chunks_per_round"]
 
 
 @dataclasses.dataclass
@@ -105,7 +85,7 @@ def test_wrong_word_is_counted(op: LaneOp) -> None:
     ticket = JobTicket(job=1, tag=2, worker=1, workers=3, slots=8)
     worker = RoundsWorker(Transport(ticket, op, 4))  # type: ignore[arg-type]
     done = worker.work(RoundsTask(op, 4, seconds=3600.0))
-    assert (done.wrong, len(done.progress.times)) == (1, 3)
+    assert (done.wrong, len(done.times)) == (1, 3)
     assert done.words == 3 * (4 * ticket.accumulator_words - op.shape.accumulator_words_per_group)
     assert done.stats["packets_sent"] == 15
 
@@ -119,16 +99,8 @@ def test_known_sums_are_sums() -> None:
     assert not (rounds[0].sums[0] == rounds[0].sums[1]).all()
 
 
-def test_rates_over_a_common_time() -> None:
-    rounds, flow = Progress([10.0, 11.0, 13.0]), Progress([10.5, 12.0, 14.0], [0.0, 300.0, 300.0])
-    start, end = common([rounds, flow])
-    assert (start, end) == (10.5, 13.0)
-    assert rounds.rate(10.0, 11.0) == 1.0
-    assert rounds.rate(11.0, 13.0) == 0.5
-    assert flow.rate(10.5, 12.0) == 200.0
-    assert flow.rate(11.25, 12.75) == 100.0
-    with pytest.raises(BenchError, match="did not run at the same time"):
-        common([rounds, Progress([13.5, 14.0])])
+def test_rate_leaves_out_the_first_round() -> None:
+    assert RoundsDone((10.0, 11.0, 13.0), words=0, wrong=0, stats={}).rate == pytest.approx(2 / 3)
 
 
 def test_failed_process_ends_the_benchmark(tmp_path: Path) -> None:
