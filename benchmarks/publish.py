@@ -165,9 +165,7 @@ def codec_table(result: dict[str, Any]) -> str:
 
 def sparse_table(result: dict[str, Any]) -> str:
     """Return sparse all-reduces beside dense ones."""
-    left_out = {"words/value", "of formula", "CPU s", "encode, s", "network, s", "decode, s"}
-    kept = [index for index, column in enumerate(sparse.COLUMNS) if column not in left_out]
-    lines = _markdown([sparse.COLUMNS[i] for i in kept], ([row[i] for i in kept] for row in sparse.rows(result)))
+    lines = _markdown(sparse.COLUMNS, sparse.rows(result))
     return "\n".join([*lines, "", f"{result['values']:,} values. {_on_one_machine(result)}"])
 
 

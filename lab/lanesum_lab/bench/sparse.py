@@ -7,7 +7,6 @@ The all-gather sends values and positions, as top-k sparsifiers do. Every sum is
 
 from __future__ import annotations
 
-import math
 import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -19,7 +18,6 @@ import numpy as np
 from lanesum._internal.native import availability
 from lanesum.errors import ConfigurationError
 from lanesum.launch.supervisor import Supervisor
-from lanesum.protocol.spec import WORD_BYTES
 from lanesum_lab.bench import registry
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.figures import spread, text
@@ -41,15 +39,8 @@ COLUMNS = (
     "seconds",
     "times fixed",
     "times fewer bytes",
-    "words/value",
-    "of formula",
     "MB on the wire",
-    "CPU s",
-    "encode, s",
-    "network, s",
-    "decode, s",
 )
-PHASES = ("encode", "network", "decode")
 # All-reduces before the measured ones: the size of the next one is predicted from earlier sums.
 _WARM_UP = 3
 
@@ -134,7 +125,6 @@ def _measure(settings: Settings, running: Workers, workers: int, rate: float) ->
                         raise BenchError(f"The sum of {settings.values:,} values by {by} differs between runs.")
             for by, measured in runs.items():
                 words = float(np.median([run.workers[0].words for run in measured]))
-                formula = formula_words(by, settings.values, 1 - sparsity)
                 yield {
                     "rate_mbit": rate,
                     "workers": workers,
@@ -151,13 +141,7 @@ def _measure(settings: Settings, running: Workers, workers: int, rate: float) ->
                     ),
                     "words": words,
                     "packets": asdict(running.sizes[by]) if by in CODECS else None,
-                    "formula_words": formula,
                     "wire_mbyte": spread([_carried(run) / 1e6 for run in measured]),
-                    "cpu_s": spread([run.cpu_s for run in measured]),
-                    **{
-                        f"{name}_s": spread([getattr(one.phases, name) for run in measured for one in run.workers])
-                        for name in PHASES
-                    },
                 }
 
 
@@ -165,24 +149,9 @@ def _carried(run: Measured) -> int:
     return max(1, run.wire.up + run.wire.down)
 
 
-def formula_words(by: str, values: int, density: float) -> float | None:
-    """Return the uplink and downlink words by the thresholds of peeling and the optimal Bloom filter; None for others.
-
-    Cells per key: 1 / 0.818, or 1 / 0.918 coupled, and slightly more for small sketches; false positives are keys, too.
-    """
-    if by not in ("sketch", "union"):
-        return None
-    keys = density * values
-    cells = min(1.2226 + 2 / math.sqrt(keys), 1.125 + 16 / math.sqrt(keys)) if by == "sketch" else 1.0
-    false = min(0.5, density / (32 * cells * math.log(2) ** 2 * (1 - density)))
-    bloom = -density * math.log(false) / math.log(2) ** 2 + 32 * cells * (density + false * (1 - density))
-    return 2 * values * min(1 + 32 * cells * density, bloom) / (8 * WORD_BYTES)
-
-
 def rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
     """Return the rows for ``COLUMNS``."""
     for figure in result["figures"]:
-        formula = figure["formula_words"]
         yield (
             f"{figure['rate_mbit']:g}",
             str(figure["workers"]),
@@ -192,11 +161,7 @@ def rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
             text(figure["seconds"], 3),
             text(figure["times_fixed"]),
             f"{figure['times_fewer_bytes']['median']:.1f}",
-            f"{figure['words'] / result['values']:.4f}",
-            "-" if formula is None else f"{figure['words'] / formula:.1%}",
             f"{figure['wire_mbyte']['median']:,.2f}",
-            f"{figure['cpu_s']['median']:.3f}",
-            *(["-"] * 3 if figure["by"] == ALL_GATHER else [f"{figure[f'{name}_s']['median']:.4f}" for name in PHASES]),
         )
 
 
