@@ -27,9 +27,9 @@ from lanesum.codecs.kernels.reference import FLOAT32_MAX
 from lanesum_lab.baselines.thc_paper import PaperTHC
 from lanesum_lab.baselines.thc_paper import reference as paper
 from lanesum_lab.baselines.thc_paper.arguments import LaneContributors, RandomKey, Scale
-from lanesum_lab.baselines.thc_paper.tables import PUBLISHED
 from lanesum_lab.codec_simulation import simulate
 from tests.host.codecs.samples import floats, sample
+from tests.lab.baselines.published_tables import PUBLISHED
 
 DENORMAL = 1e-45
 

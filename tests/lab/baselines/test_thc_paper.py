@@ -21,10 +21,10 @@ from lanesum.codecs.kernels.packing import lane_contribution, unpack_lanes
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum_lab.baselines.thc_paper import PaperTHC
-from lanesum_lab.baselines.thc_paper.tables import PUBLISHED
 from lanesum_lab.codec_simulation import simulate
 from tests.host.codecs.samples import gaussian, nmse, rotate_orthonormally, signs
 from tests.host.codecs.thc_vectors import check_sum, finite, vectors_of_scales
+from tests.lab.baselines.published_tables import PUBLISHED
 from tests.paths import ROOT
 
 D = 65_536

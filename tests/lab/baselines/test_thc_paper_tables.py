@@ -12,13 +12,12 @@ import pytest
 
 from lanesum.errors import ConfigurationError
 from lanesum_lab.baselines.thc_paper.tables import (
-    PUBLISHED,
     best_table,
-    choose_table,
     clamping_error,
     rounding_variance,
     support_limit,
 )
+from tests.lab.baselines.published_tables import PUBLISHED
 
 LIMITS = {16: 1.862732, 32: 2.153875, 64: 2.417559, 128: 2.660067, 256: 2.885635, 512: 3.097269, 1024: 3.297193}
 
@@ -64,8 +63,8 @@ def test_support_limits(inverse_p: int, limit: float) -> None:
 def test_optimal_tables(granularity: int, inverse_p: int, table: tuple[int, ...], variance: float) -> None:
     found = best_table(4, granularity, 1 / inverse_p)
     mirror = tuple(granularity - value for value in reversed(table))
-    assert found.values in (table, mirror)
-    assert found.rounding == pytest.approx(variance, abs=1e-6)
+    assert found in (table, mirror)
+    assert rounding_variance(found, 1 / inverse_p) == pytest.approx(variance, abs=1e-6)
     assert rounding_variance(table, 1 / inverse_p) == pytest.approx(rounding_variance(mirror, 1 / inverse_p))
 
 
@@ -75,8 +74,7 @@ def test_optimum_is_never_worse_than_a_published_table(key: tuple[int, int, int]
     published = PUBLISHED[key]
     assert len(published) == 2**bits and published[-1] == granularity
     found = best_table(bits, granularity, 1 / inverse_p)
-    assert found.rounding <= rounding_variance(published, 1 / inverse_p) + 1e-11
-    assert found.rounding == pytest.approx(rounding_variance(found.values, 1 / inverse_p), abs=1e-10)
+    assert rounding_variance(found, 1 / inverse_p) <= rounding_variance(published, 1 / inverse_p) + 1e-11
 
 
 @pytest.mark.parametrize(("bits", "granularity", "inverse_p", "rounding", "clamping"), PUBLISHED_ERRORS)
@@ -107,22 +105,7 @@ def test_closed_forms_agree_with_quadrature() -> None:
 def test_brute_force_finds_nothing_better(bits: int, granularity: int) -> None:
     inner = itertools.combinations(range(1, granularity), 2**bits - 2)
     least = min(rounding_variance((0, *middle, granularity), 1 / 64) for middle in inner)
-    assert best_table(bits, granularity, 1 / 64).rounding == pytest.approx(least, abs=1e-11)
-
-
-@pytest.mark.parametrize(("workers", "error"), [(4, 0.00518), (8, 0.00293), (16, 0.00205)])
-def test_choice_for_agreeing_workers_has_the_known_error(workers: int, error: float) -> None:
-    chosen = choose_table(4, workers, agreeing=workers)
-    assert chosen.granularity * workers <= 255
-    assert chosen.error(workers) <= error + 6e-6
-    # Three times better than the default for eight agreeing workers.
-    assert chosen.error(workers) < best_table(4, 30, 1 / 32).error(workers) / 2
-
-
-def test_choice_for_twelve_workers_beats_granularity_twenty() -> None:
-    chosen = choose_table(4, 12, supports=(1 / 64,))
-    assert chosen.values == (0, *range(2, 16), 17)
-    assert chosen.error() < best_table(4, 20, 1 / 64).error() == pytest.approx(0.01926, abs=1e-5)
+    assert rounding_variance(best_table(bits, granularity, 1 / 64), 1 / 64) == pytest.approx(least, abs=1e-11)
 
 
 def test_width_without_a_table_is_refused() -> None:
@@ -130,9 +113,5 @@ def test_width_without_a_table_is_refused() -> None:
         best_table(4, 14, 1 / 32)
     with pytest.raises(ConfigurationError, match="for codec thc-paper: expected 2, 3 or 4"):
         best_table(5, 64, 1 / 32)
-    with pytest.raises(ConfigurationError, match="too small"):
-        choose_table(4, 18)
     with pytest.raises(ConfigurationError, match=r"Invalid support parameter p=.*: expected 0 < p < 1"):
         support_limit(0)
-    with pytest.raises(ConfigurationError, match="Invalid supports: expected at least one value"):
-        choose_table(4, 8, supports=())

@@ -230,7 +230,7 @@ class PaperTHC:
 def _levels(bits: int, codes: str, granularity: int | None, p: float, table: Sequence[int] | None) -> tuple[int, ...]:
     """Return the integers of the table. Raises ConfigurationError if the parameters do not fit together."""
     if codes == "uniform":
-        values = tuple(range(2**bits)) if bits in (2, 3, 4) else best_table(bits, 1, p).values
+        values = tuple(range(2**bits)) if bits in (2, 3, 4) else best_table(bits, 1, p)
         if granularity not in (None, values[-1]) or (table is not None and tuple(table) != values):
             raise ConfigurationError(
                 f"Uniform codes of {bits} bits have granularity {values[-1]}.", 'Use codes="table" for any other.'
@@ -238,7 +238,7 @@ def _levels(bits: int, codes: str, granularity: int | None, p: float, table: Seq
         return values
     wanted = granularity if granularity is not None else (30 if table is None else table[-1])
     if table is None:
-        return best_table(bits, wanted, p).values
+        return best_table(bits, wanted, p)
     values = tuple(table)
     increasing = all(low < high for low, high in pairwise(values))
     if len(values) != 2**bits or values[0] != 0 or values[-1] != wanted or not increasing:
