@@ -33,7 +33,7 @@ from lanesum_lab.bench import (
     two_threads,
 )
 from lanesum_lab.bench.figures import text as shown
-from lanesum_lab.generate import replace_generated
+from lanesum_lab.markdown import replace_generated
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"

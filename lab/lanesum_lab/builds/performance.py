@@ -20,6 +20,7 @@ from lanesum_fabric.tofino.profiles import PORT_BITS_PER_SECOND, TofinoProfile, 
 from lanesum_fabric.tofino.resources import Resources
 from lanesum_lab.builds.parser_cycles import ParserCycles
 from lanesum_lab.builds.rates import rates, recirculated_bytes
+from lanesum_lab.markdown import markdown_table
 
 # Figures of each committed profile.
 PERFORMANCE = "performance.json"
@@ -130,8 +131,8 @@ def _millions(per_second: int) -> str:
     return f"{per_second / 1e6:,.1f} M"
 
 
-def time_table(found: list[Timing]) -> list[str]:
-    """Return the rows of the table of times and packet rates, one column per profile."""
+def time_table(found: list[Timing]) -> str:
+    """Return the table of times and packet rates, one column per profile."""
     rows = {
         "clock, GHz": [f"{one.built.chip.clock_hz / 1e9:.2f}" for one in found],
         "cycles of the ingress parser": [str(one.parsers.ingress) for one in found],
@@ -145,27 +146,21 @@ def time_table(found: list[Timing]) -> list[str]:
         "packets per second of a pipe": [_millions(one.built.chip.clock_hz) for one in found],
         "contributions per second of an ingress parser": [_millions(one.parser_packets) for one in found],
     }
-    return [
-        "| | " + " | ".join(one.built.name for one in found) + " |",
-        "|---|" + "---|" * len(found),
-        *(f"| {title} | " + " | ".join(cells) + " |" for title, cells in rows.items()),
-    ]
+    return markdown_table(["", *(one.built.name for one in found)], ([title, *cells] for title, cells in rows.items()))
 
 
-def round_trip_table(found: list[Timing]) -> list[str]:
-    """Return the rows of the table of slots that keep a port busy over a round trip."""
-    lines = [
-        "| profile | port, Gbit/s | packets per second | "
-        + " | ".join(f"{us} µs" for us in ROUND_TRIPS_US)
-        + " | slots a pipe |",
-        "|---|---|---|" + "---|" * len(ROUND_TRIPS_US) + "---|",
+def round_trip_table(found: list[Timing]) -> str:
+    """Return the table of slots that keep a port busy over a round trip."""
+    head = ["profile", "port, Gbit/s", "packets per second", *(f"{us} µs" for us in ROUND_TRIPS_US), "slots a pipe"]
+    rows = [
+        [
+            one.built.name,
+            str(rate // 10**9),
+            _millions(one.packets_at(rate)),
+            *(f"{one.slots_for(rate, us):,}" for us in ROUND_TRIPS_US),
+            f"{one.built.slots:,}",
+        ]
+        for one in found
+        for rate in one.built.chip.port_rates
     ]
-    for one in found:
-        for rate in one.built.chip.port_rates:
-            cells = [f"{one.slots_for(rate, us):,}" for us in ROUND_TRIPS_US]
-            lines.append(
-                f"| {one.built.name} | {rate // 10**9} | {_millions(one.packets_at(rate))} | "
-                + " | ".join(cells)
-                + f" | {one.built.slots:,} |"
-            )
-    return lines
+    return markdown_table(head, rows)

@@ -16,10 +16,11 @@ from lanesum_fabric.program.capabilities import Capabilities
 from lanesum_fabric.program.manifest import MANIFEST
 from lanesum_fabric.program.p4info import P4InfoNames
 from lanesum_fabric.program.pipelines import TOFINO_BUILD_FOLDER
-from lanesum_fabric.tofino.profiles import PROFILES, Chip, profile
+from lanesum_fabric.tofino.profiles import PROFILES, profile
 from lanesum_fabric.tofino.resources import REPORT, Resources, read_report
 from lanesum_lab.builds.performance import PERFORMANCE, read_parser_cycles, round_trip_table, time_table, timings
 from lanesum_lab.builds.rates import WORKERS, rates, recirculated_bytes, recirculated_rate
+from lanesum_lab.markdown import markdown_table, replace_generated
 
 PAGE = "docs/tofino-resources.md"
 _NO_SUMS = tuple(op for op in LaneOp if op.shape.combine is not Combine.ADD)
@@ -29,104 +30,83 @@ JOBS = (1, 4, 16, 64)
 MODELS = {"25 M": 25e6, "350 M": 350e6, "7 G": 7e9}
 
 
-def recirculation_table() -> list[str]:
-    """Return the rows of the recirculation table, one per profile of several passes and operation."""
-    lines = [
-        "| profile | operation | contribution, bytes | sum, bytes | for one port at line rate | "
-        f"values a second, {WORKERS} workers |",
-        "|---|---|---|---|---|---|",
-    ]
+def recirculation_table() -> str:
+    """Return the recirculation table, one row per profile of several passes and operation."""
+    head = ["profile", "operation", "contribution, bytes", "sum, bytes", "for one port at line rate"]
+    rows = []
     for built in PROFILES:
         if built.passes == 1:
             continue
         for operation in (LaneOp.ADD32, LaneOp.ADD8X4, LaneOp.EXPAND8):
-            found = rates(built, operation)
             contribution, harvest = recirculated_bytes(built, operation)
-            per_port = contribution + harvest / WORKERS
-            lines.append(
-                f"| {built.name} | {operation.name} | {contribution:,} | {harvest:,} | "
-                f"{found.packets_per_second * per_port * 8 / 1e9:.0f} Gbit/s | "
-                f"{recirculated_rate(built, operation) / 1e9:.2f} G |"
+            bandwidth = rates(built, operation).packets_per_second * (contribution + harvest / WORKERS) * 8
+            rows.append(
+                [
+                    built.name,
+                    operation.name,
+                    f"{contribution:,}",
+                    f"{harvest:,}",
+                    f"{bandwidth / 1e9:.0f} Gbit/s",
+                    f"{recirculated_rate(built, operation) / 1e9:.2f} G",
+                ]
             )
-    return lines
+    return markdown_table([*head, f"values a second, {WORKERS} workers"], rows)
 
 
-def slots_table() -> list[str]:
-    """Return the rows of the table of slots by number of jobs, and their duration at 100 Gbit/s.
+def slots_table() -> str:
+    """Return the table of slots by number of jobs, and their duration at 100 Gbit/s.
 
     The size of a result, which decides, is the same for all operations.
     """
-    lines = [
-        "| profile | " + " | ".join(f"{jobs} jobs" if jobs > 1 else "1 job" for jobs in JOBS) + " |",
-        "|---|" + "---|" * len(JOBS),
-    ]
+    rows = []
     for built in PROFILES:
         rate = rates(built, LaneOp.ADD32).packets_per_second
         shares = [built.slots // jobs for jobs in JOBS]
-        lines.append(
-            f"| {built.name} | " + " | ".join(f"{share:,}, {share / rate * 1e6:.0f} µs" for share in shares) + " |"
-        )
-    return lines
+        rows.append([built.name, *(f"{share:,}, {share / rate * 1e6:.0f} µs" for share in shares)])
+    return markdown_table(["profile", *(f"{jobs} jobs" if jobs > 1 else "1 job" for jobs in JOBS)], rows)
 
 
-def model_table() -> list[str]:
-    """Return the rows of the table of times by model size: one all-reduce of all values at 100 Gbit/s."""
-    lines = [
-        "| profile | operation | what decides | " + " | ".join(f"{size} values" for size in MODELS) + " |",
-        "|---|---|---|" + "---|" * len(MODELS),
-    ]
+def model_table() -> str:
+    """Return the table of times by model size: one all-reduce of all values at 100 Gbit/s."""
+    rows = []
     for built in PROFILES:
         for operation in (LaneOp.ADD32, LaneOp.EXPAND8):
             limits = [(rates(built, operation).values_per_second, "port")]
             if built.passes > 1:
                 limits.append((recirculated_rate(built, operation), "recirculation"))
             rate, what = min(limits)
-            cells = [f"{values / rate * 1e3:,.1f} ms" for values in MODELS.values()]
-            lines.append(f"| {built.name} | {operation.name} | {what} | " + " | ".join(cells) + " |")
-    return lines
+            cells = (f"{values / rate * 1e3:,.1f} ms" for values in MODELS.values())
+            rows.append([built.name, operation.name, what, *cells])
+    return markdown_table(["profile", "operation", "what decides", *(f"{size} values" for size in MODELS)], rows)
 
 
-def _share(used: int, there: int) -> str:
-    return f"{used} of {there}"
-
-
-def resource_table(measured: dict[str, Resources]) -> list[str]:
-    """Return the rows of the resource table, one column per profile."""
+def resource_table(measured: dict[str, Resources]) -> str:
+    """Return the resource table, one column per profile."""
     columns = [(profile(name), found) for name, found in measured.items()]
 
-    def row(title: str, cells: list[str]) -> str:
-        return f"| {title} | " + " | ".join(cells) + " |"
+    def share_of_chip(resource: str) -> list[str]:
+        return [
+            f"{getattr(found, resource)} of {built.chip.stages * getattr(built.chip, resource)}"
+            for built, found in columns
+        ]
 
-    def whole(chip: Chip, of_a_stage: int) -> int:
-        return chip.stages * of_a_stage
-
-    return [
-        row("", [built.name for built, _ in columns]),
-        "|---|" + "---|" * len(columns),
-        row("chip", [built.chip.title for built, _ in columns]),
-        row("accumulator words", [str(built.accumulator_words) for built, _ in columns]),
-        row("slots a pipe", [f"{built.slots:,}" for built, _ in columns]),
-        row("stages", [_share(found.stages, built.chip.stages) for built, found in columns]),
-        row("stages with lanes", [str(found.lane_stages) for _, found in columns]),
-        row(
-            "stateful ALUs",
-            [_share(found.stateful_alus, whole(built.chip, built.chip.stateful_alus)) for built, found in columns],
-        ),
-        row("SRAM", [_share(found.memories, whole(built.chip, built.chip.memories)) for built, found in columns]),
-        row(
-            "TCAM",
-            [
-                _share(found.ternary_memories, whole(built.chip, built.chip.ternary_memories))
-                for built, found in columns
-            ],
-        ),
-        row("tables", [str(found.tables) for _, found in columns]),
-        row("PHV bits", [_share(found.header_bits, built.chip.container_bits) for built, found in columns]),
-    ]
+    rows = {
+        "chip": [built.chip.title for built, _ in columns],
+        "accumulator words": [str(built.accumulator_words) for built, _ in columns],
+        "slots a pipe": [f"{built.slots:,}" for built, _ in columns],
+        "stages": [f"{found.stages} of {built.chip.stages}" for built, found in columns],
+        "stages with lanes": [str(found.lane_stages) for _, found in columns],
+        "stateful ALUs": share_of_chip("stateful_alus"),
+        "SRAM": share_of_chip("memories"),
+        "TCAM": share_of_chip("ternary_memories"),
+        "tables": [str(found.tables) for _, found in columns],
+        "PHV bits": [f"{found.header_bits} of {built.chip.container_bits}" for built, found in columns],
+    }
+    return markdown_table(["", *measured], ([title, *cells] for title, cells in rows.items()))
 
 
-def lookup_table(measured: dict[str, Resources]) -> list[str]:
-    """Return the rows of the table of tables that operations by lookups need beside the program."""
+def lookup_table(measured: dict[str, Resources]) -> str:
+    """Return the table of tables that operations by lookups need beside the program."""
     columns = [(profile(name), found) for name, found in measured.items() if profile(name).passes == 1]
     rows: dict[str, list[int]] = {
         "there": [built.chip.stages * _TABLES_OF_A_STAGE for built, _ in columns],
@@ -138,31 +118,24 @@ def lookup_table(measured: dict[str, Resources]) -> list[str]:
         ],
         "with all three operations": [found.tables + 5 * built.accumulator_words for built, found in columns],
     }
-    return [
-        "| tables | " + " | ".join(built.name for built, _ in columns) + " |",
-        "|---|" + "---|" * len(columns),
-        *(f"| {title} | " + " | ".join(map(str, cells)) + " |" for title, cells in rows.items()),
-    ]
+    head = ["tables", *(built.name for built, _ in columns)]
+    return markdown_table(head, ([title, *map(str, cells)] for title, cells in rows.items()))
 
 
-def rate_table(capabilities: Mapping[str, Capabilities]) -> list[str]:
-    """Return the rows of the rate table, one per profile and adding operation; ``capabilities`` by profile."""
-    lines = [
-        "| profile | operation | values a packet | frames up / down | values a second |",
-        "|---|---|---|---|---|",
-    ]
+def rate_table(capabilities: Mapping[str, Capabilities]) -> str:
+    """Return the rate table, one row per profile and adding operation; ``capabilities`` by profile."""
+    rows = []
     for built in PROFILES:
         for operation in capabilities[built.name].of_these(op for op in LaneOp if op not in _NO_SUMS):
             found = rates(built, operation)
-            lines.append(
-                f"| {built.name} | {operation.name} | {found.values_per_packet} | "
-                f"{found.contribution_bytes} / {found.result_bytes} B | {found.values_per_second / 1e9:.2f} G |"
-            )
-    return lines
+            frames = f"{found.contribution_bytes} / {found.result_bytes} B"
+            per_second = f"{found.values_per_second / 1e9:.2f} G"
+            rows.append([built.name, operation.name, str(found.values_per_packet), frames, per_second])
+    return markdown_table(["profile", "operation", "values a packet", "frames up / down", "values a second"], rows)
 
 
-def generated_parts(root: Path) -> dict[str, list[str]]:
-    """Return the lines of each generated part of the page, by its name."""
+def page_with(text: str, root: Path) -> str:
+    """Return ``text`` with its generated parts replaced. Raises ValueError if marks are missing."""
     folder = root / TOFINO_BUILD_FOLDER
     manifest = json.loads((folder / MANIFEST).read_text())
     measured = read_report(folder / REPORT)
@@ -170,8 +143,8 @@ def generated_parts(root: Path) -> dict[str, list[str]]:
     capabilities = {
         name: Capabilities.of(P4InfoNames.from_text((folder / f"{name}.p4info.txtpb").read_text())) for name in measured
     }
-    return {
-        "tofino resources": [*resource_table(measured), "", f"Compiled by {manifest['compiler']}."],
+    parts = {
+        "tofino resources": f"{resource_table(measured)}\n\nCompiled by {manifest['compiler']}.",
         "tofino rates": rate_table(capabilities),
         "tofino recirculation": recirculation_table(),
         "tofino time": time_table(found),
@@ -180,21 +153,12 @@ def generated_parts(root: Path) -> dict[str, list[str]]:
         "tofino models": model_table(),
         "tofino lookups": lookup_table(measured),
     }
-
-
-def page_with(text: str, parts: dict[str, list[str]]) -> str:
-    """Return ``text`` with the generated parts replaced. Raises ValueError if marks are missing."""
-    for name, lines in parts.items():
-        begin, end = f"<!-- generated: {name} -->\n", f"<!-- end: {name} -->"
-        before, found, rest = text.partition(begin)
-        _, closed, after = rest.partition(end)
-        if not found or not closed:
-            raise ValueError(f"{PAGE} has no marks for {name!r}")
-        text = before + begin + "\n".join(lines) + "\n" + end + after
+    for name, body in parts.items():
+        text = replace_generated(text, name, body)
     return text
 
 
 def write_page(root: Path) -> None:
     """Rewrite the generated parts of ``docs/tofino-resources.md``."""
     page = root / PAGE
-    page.write_text(page_with(page.read_text(), generated_parts(root)))
+    page.write_text(page_with(page.read_text(), root))

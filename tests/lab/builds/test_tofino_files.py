@@ -23,7 +23,7 @@ from lanesum_fabric.tofino.chips import pipe_of
 from lanesum_fabric.tofino.profiles import PROFILES
 from lanesum_fabric.topology.files import parse
 from lanesum_lab.builds import tofino as tofinobuild
-from lanesum_lab.builds.report import PAGE, generated_parts, page_with
+from lanesum_lab.builds.report import PAGE, page_with
 from lanesum_lab.builds.tofino import manifest_problems
 
 ROOT = checkout_root() or Path()
@@ -92,7 +92,7 @@ def test_outputs_of_a_removed_profile_are_found(copy: Path) -> None:
 
 def test_page_is_the_report_s() -> None:
     text = (ROOT / PAGE).read_text()
-    assert page_with(text, generated_parts(ROOT)) == text
+    assert page_with(text, ROOT) == text
 
 
 def test_topology_of_page_has_hosts_at_one_pipe() -> None:
