@@ -12,7 +12,7 @@ import importlib
 import io
 import subprocess
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,19 +48,6 @@ class Relay:
     node: str
     lower: str
     upper: str
-
-
-@dataclass(frozen=True, slots=True)
-class _End:
-    """End of a link: an interface of a node that sends at a limited rate.
-
-    Attributes:
-        order: order for ``tc`` that sets the rate.
-    """
-
-    node: str
-    interface: str
-    order: str
 
 
 class MininetNetwork:
@@ -163,12 +150,12 @@ def mininet_network(
         for name in topology.hosts():
             node = topology.nodes[name]
             net.addHost(name, ip=f"{node.ip}/24", mac=node.mac_text)
-        relays, ends = _add_links(net, link_module, topology, gaps, link_mbit)
+        relays, orders = _add_links(net, link_module, topology, gaps, link_mbit)
         net.start()
         for relay in relays:
             _open_gap(net, topology, relay)
         network = MininetNetwork(net, topology, relays)
-        _limit(network, ends)
+        _limit(network, orders)
     except BaseException as error:
         with contextlib.suppress(Exception):
             net.stop()
@@ -186,11 +173,12 @@ def mininet_network(
 
 def _add_links(
     net: Any, link_module: Any, topology: Topology, gaps: Collection[str], link_mbit: float | None
-) -> tuple[list[Relay], list[_End]]:
-    """Add all links; return the relays that close the gaps, and the ends with a limited rate."""
+) -> tuple[list[Relay], dict[str, list[str]]]:
+    """Add all links; return the relays that close the gaps, and by node the orders for ``tc`` that limit rates."""
     upper_ends = {(link.upper, link.upper_port): link.name for link in switch_links(topology)}
     servers = topology.names("server")
-    relays, ends = [], []
+    relays: list[Relay] = []
+    orders: dict[str, list[str]] = {}
     for link in topology.links:
         options: dict[str, Any] = {}
         for number, (name, port) in enumerate(link.parts(), start=1):
@@ -209,18 +197,20 @@ def _add_links(
         made = net.addLink(*(name for name, _ in link.parts()), cls=link_module.Link, **options)
         for end in (made.intf1, made.intf2):
             if link.rate_mbit is not None:
-                ends.append(_End(end.node.name, end.name, htb_rate(end.name, link.rate_mbit, burst=_BURST_BYTES)))
+                rate = htb_rate(end.name, link.rate_mbit, burst=_BURST_BYTES)
             elif link_mbit is not None:
-                ends.append(_End(end.node.name, end.name, htb_rate(end.name, link_mbit, overhead=WIRE_OVERHEAD)))
-    return relays, ends
+                rate = htb_rate(end.name, link_mbit, overhead=WIRE_OVERHEAD)
+            else:
+                continue
+            orders.setdefault(end.node.name, []).extend((htb_root(end.name), rate))
+    return relays, orders
 
 
-def _limit(network: MininetNetwork, ends: Sequence[_End]) -> None:
-    """Limit the rates of all ``ends``. Mininet's own limits print a warning of ``tc`` as an error."""
-    for node in sorted({end.node for end in ends}):
-        orders = [order for end in ends if end.node == node for order in (htb_root(end.interface), end.order)]
+def _limit(network: MininetNetwork, orders: Mapping[str, Sequence[str]]) -> None:
+    """Carry out the orders of each node. Mininet's own limits print a warning of ``tc`` as an error."""
+    for node, lines in sorted(orders.items()):
         done = subprocess.run(
-            network.command(node, ["tc", "-batch", "-"]), input="\n".join(orders), capture_output=True, text=True
+            network.command(node, ["tc", "-batch", "-"]), input="\n".join(lines), capture_output=True, text=True
         )
         if done.returncode != 0:
             raise NetworkError(f"Cannot limit the rate of the links of {node}: {done.stderr.strip()}.")

@@ -30,9 +30,9 @@ class RefusingNetwork:
 
 
 def test_links_that_tc_refuses_to_limit_raise() -> None:
-    ends = [mininet_net._End("w1", "w1-eth0", "class replace")]
+    orders = {"w1": ["class replace"]}
     with pytest.raises(NetworkError, match=r"Cannot limit the rate of the links of w1: no device at w1"):
-        mininet_net._limit(cast(MininetNetwork, RefusingNetwork()), ends)
+        mininet_net._limit(cast(MininetNetwork, RefusingNetwork()), orders)
 
 
 def test_offloads_that_stay_on_are_an_error() -> None:
