@@ -102,20 +102,20 @@ class Reconciler:
     @property
     def capabilities(self) -> dict[str, Any]:
         """Capabilities of every switch."""
-        return {name: link.switch.capabilities for name, link in self._switches.items()}
+        return {name: handle.switch.capabilities for name, handle in self._switches.items()}
 
     def connect(self, timeout_s: float) -> None:
         """Connect switches and servers. Raises NotPrimaryError, PipelineError.
 
         A switch that still has the controller before as its primary is connected later.
         """
-        for link in self._switches.values():
+        for handle in self._switches.values():
             try:
-                self._connect(link, timeout_s)
+                self._connect(handle, timeout_s)
             except NotPrimaryError as error:
                 if not self._store.term:
                     raise
-                link.unusable(error)
+                handle.unusable(error)
         for name in self.servers:
             self.check_server(name)
 
@@ -126,8 +126,8 @@ class Reconciler:
 
     def close(self) -> None:
         """Disconnect; the jobs remain at switches and servers, and in the store."""
-        for link in self._switches.values():
-            link.switch.close()
+        for handle in self._switches.values():
+            handle.switch.close()
         for name in self.servers:
             self.links[name].close()
 
@@ -140,19 +140,19 @@ class Reconciler:
         ``strict`` cannot be met.
         """
         held = self.plan.ranges if held is None else held
-        capacity = {name: link.switch.slots for name, link in self._switches.items()}
+        capacity = {name: handle.switch.slots for name, handle in self._switches.items()}
         reasons = self._unavailable(jobs, held)
         return plan(self._network, capacity, jobs.values(), held, reasons, self.capabilities, self.quota, strict)
 
     def _unavailable(self, jobs: Mapping[str, Job], held: Ranges) -> dict[tuple[int, str], Reason]:
         reasons = dict(self.refused)
         for switch in self._network.switches:
-            link = self._switches.get(switch)
+            handle = self._switches.get(switch)
             for number in (job.number for job in jobs.values()):
-                if link is None:
+                if handle is None:
                     reasons[number, switch] = Reason(Cause.NOT_CONTROLLED, "no controller programs it")
-                elif link.down is not None and number not in held.get(switch, {}):
-                    reasons[number, switch] = Reason(Cause.LOST, f"it cannot be reached: {link.down}")
+                elif handle.down is not None and number not in held.get(switch, {}):
+                    reasons[number, switch] = Reason(Cause.LOST, f"it cannot be reached: {handle.down}")
         return reasons
 
     def publish(self, jobs: Mapping[str, Job], planned: Plan) -> None:
@@ -186,15 +186,15 @@ class Reconciler:
         A job leaves the upper switch before the racks, and is added at the racks first: an upper switch must never wait
         for sums that no rack sends. Returns the refused jobs; nothing of them remains on the refusing switch.
         """
-        upper_last = sorted(self._switches.values(), key=lambda link: link.name == self._network.upper)
-        todo = [(link, link.changes(tables[link.name])) for link in upper_last]
-        for link, changes in reversed(todo):
-            link.write(changes.leave)
-        for link, changes in reversed(todo):
-            link.write(changes.cut)
-        for link, changes in todo:
-            link.write(changes.grow)
-        refusals = [link.admit(job) for link, changes in todo for job in changes.coming]
+        upper_last = sorted(self._switches.values(), key=lambda handle: handle.name == self._network.upper)
+        todo = [(handle, handle.changes(tables[handle.name])) for handle in upper_last]
+        for handle, changes in reversed(todo):
+            handle.write(changes.leave)
+        for handle, changes in reversed(todo):
+            handle.write(changes.cut)
+        for handle, changes in todo:
+            handle.write(changes.grow)
+        refusals = [handle.admit(job) for handle, changes in todo for job in changes.coming]
         return [refusal for refusal in refusals if refusal is not None]
 
     def carry_out(self) -> None:
@@ -257,31 +257,31 @@ class Reconciler:
 
     def check_switch(self, name: str) -> None:
         """Check a switch and log its news; after its return, take control of it and repair it."""
-        link = self._switches[name]
-        link.log_news()
-        if link.down is None:
-            problem = link.probe()
+        handle = self._switches[name]
+        handle.log_news()
+        if handle.down is None:
+            problem = handle.probe()
             if problem is None:
                 return
             with self.changing.held_for(name):
-                link.lost(problem)
+                handle.lost(problem)
                 self.note_moves()
         try:
-            self._connect(link, 0.0)
+            self._connect(handle, 0.0)
         except ControlError as error:  # controlled by another controller, or it refuses the program: retry later
             with self.changing.held_for(name):
-                link.unusable(error)
+                handle.unusable(error)
             return
         with self.changing.held_for(name):
-            if link.down is None:
+            if handle.down is None:
                 self.forget_refusals(name)
                 self._replan()  # jobs that were left out may fit now
 
-    def _connect(self, link: SwitchHandle, timeout_s: float) -> None:
-        done = link.connect(timeout_s)
+    def _connect(self, handle: SwitchHandle, timeout_s: float) -> None:
+        done = handle.connect(timeout_s)
         if done is not None:
-            with self.changing.held_for(link.name):
-                link.settle(self.plan.tables[link.name], done)
+            with self.changing.held_for(handle.name):
+                handle.settle(self.plan.tables[handle.name], done)
 
     def check_server(self, name: str = SERVER) -> None:
         """Check a server; after a restart, admit its jobs again."""
@@ -304,10 +304,10 @@ class Reconciler:
 
         The stream of a session shows nothing of writes with its own election id, or from outside of P4Runtime.
         """
-        link = self._switches[name]
+        handle = self._switches[name]
         with self.lock:
-            wanted = None if link.down is not None else self.plan.tables[name]
-        if wanted is not None and not link.agrees(wanted):
+            wanted = None if handle.down is not None else self.plan.tables[name]
+        if wanted is not None and not handle.agrees(wanted):
             self.repair(name)
 
     def repair(self, *names: str) -> None:

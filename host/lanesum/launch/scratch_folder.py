@@ -16,7 +16,7 @@ from typing import IO
 from lanesum.launch.supervisor import ProcessFailedError
 
 LOGS = "logs"
-_PREFIX, _LOCK = "lanesum-", "lock"
+_PREFIX, _LOCK = "lanesum-launch-", "lock"
 
 
 class ScratchFolder:

@@ -30,7 +30,8 @@ def test_folder_of_killed_launch_is_removed_later(temporary: Path) -> None:
     )
     variables = {**os.environ, "TMPDIR": str(temporary)}
     assert subprocess.run([sys.executable, "-c", script], env=variables, check=False).returncode == -signal.SIGKILL
-    (temporary / "lanesum-other").mkdir()  # of another command
+    (temporary / "lanesum-other").mkdir()  # of a user
+    (temporary / "lanesum-other" / "lock").touch()
     assert len(list(temporary.iterdir())) == 2
     with ScratchFolder() as folder:
         assert sorted(temporary.iterdir()) == sorted([folder.path, temporary / "lanesum-other"])
