@@ -124,7 +124,7 @@ fuzz: $(READY_TO_TEST) ## fuzz the native server and worker (FUZZ_SECONDS= FUZZ_
 	FUZZ_SEED=$(FUZZ_SEED) scripts/native $(VENV) fuzz $(FUZZ_SECONDS)
 
 hold: $(READY_TO_TEST) ## hold 10,000 idle and 1,000 slow connections to a controller while a job lives
-	$(BIN)/python -m tests.lab.attack.held --seconds 60
+	$(BIN)/python -m tests.attack.held --seconds 60
 
 fuzz-programs: $(READY_TO_TEST) ## fuzz the loaders of switch programs (FUZZ_SECONDS= FUZZ_SEED=)
 	$(BIN)/python -m tests.softswitch.bmv2.mutants --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)

@@ -136,7 +136,6 @@ SEVERAL_HOMES = frozenset(
         "Layout",
         "Link",
         "Network",
-        "Order",
         "Outcome",
         "Packet",
         "Place",

@@ -29,8 +29,8 @@ from lanesum_switch.bfruntime import BfRuntimeServer
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
 from lanesum_switch.tna.switch import TofinoSwitch
+from tests.attack.test_control import CONTROLLER, LOCALHOST, SERVER, Site, other_job
 from tests.fuzz.running import Budget, Errors, mutated, options, report
-from tests.lab.attack.test_attack_control import CONTROLLER, LOCALHOST, SERVER, Site, other_job
 from tests.softswitch.bfruntime import client as agent
 from tests.softswitch.bmv2.mutants import Mutator
 from tests.softswitch.p4runtime.client import OK, Client, Program

@@ -34,9 +34,9 @@ from lanesum.protocol.packet import PacketError
 from lanesum.protocol.spec import HEADER_BYTES
 from lanesum.server import AggregationServer, ServerJob
 from lanesum.transport import JobTicket, SessionOptions, UdpTransport
+from tests.attack.test_switch import FORMER, OTHERS, Scene
+from tests.attack.world import World
 from tests.fuzz.running import Budget, Errors, mutated, options, report
-from tests.lab.attack.test_attack_switch import FORMER, OTHERS, Scene
-from tests.lab.attack.world import World
 
 LOCALHOST = "127.0.0.1"
 WORKERS, SLOTS, PACKETS, ROUNDS = 2, 8, 12, 4

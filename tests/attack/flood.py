@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Attacker process: ``python -m lanesum_lab.attack.flood ORDER.json INTERFACE``. Needs CAP_NET_RAW.
+"""Attacker process: ``python -m tests.attack.flood ORDER.json INTERFACE``. Needs CAP_NET_RAW.
 
 Sends the frames of its order repeatedly until SIGTERM, then prints as JSON the number of frames sent of each kind.
-Use it only in networks made for the purpose. ``lanesum_lab.attack.kinds`` lists the frames.
+Use it only in networks made for the purpose. ``tests.attack.kinds`` lists the frames.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from pathlib import Path
 from types import FrameType
 
 from lanesum.transport.ticket import JobTicket
-from lanesum_lab.attack.attacker import Attacker, CapturedTraffic, Host
-from lanesum_lab.attack.kinds import frame
+from tests.attack.attacker import Attacker, CapturedTraffic, Host
+from tests.attack.kinds import frame
 
 READY = "flooding"  # printed once the first frames are sent
 _ROUNDS = 40  # frames of each kind, made before the first one is sent

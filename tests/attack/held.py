@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Thousands of connections to a controller, idle and slow, while a job lives.
 
-``python -m tests.lab.attack.held --idle 10000 --slow 1000 --seconds 60`` (``make hold``) prints what became of the job,
+``python -m tests.attack.held --idle 10000 --slow 1000 --seconds 60`` (``make hold``) prints what became of the job,
 and how long its calls took. Half of the idle connections begin HTTP/2, and half send nothing. A slow connection has a
 call whose message arrives byte by byte. Connections that the controller ends are opened again.
 """
@@ -138,7 +138,7 @@ def measure(idle: int, slow: int, seconds: float) -> dict[str, Any]:
             lives.append(stack.enter_context(KeepAlive(ticket, address)))
         before, _ = _calls(lives[0], 1.0)
         memory = _rss_mib(process)
-        command = [sys.executable, "-m", "tests.lab.attack.held", "--attack", address]
+        command = [sys.executable, "-m", "tests.attack.held", "--attack", address]
         command += ["--idle", str(idle), "--slow", str(slow)]
         held: list[dict[str, int]] = [{"held": 0, "ended": 0}]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as attacker:

@@ -40,10 +40,6 @@ from lanesum_control.switches.managed import RemoteSwitch
 from lanesum_fabric.program.pipelines import bmv2_pipeline
 from lanesum_fabric.program.switch_job import SWITCH_MAC
 from lanesum_fabric.topology import Topology, load
-from lanesum_lab.attack import flood
-from lanesum_lab.attack.attacker import Attacker, CapturedTraffic, Host
-from lanesum_lab.attack.flood import Order
-from lanesum_lab.attack.kinds import ANY_PORT, FORMER_MEMBER, MEMBER_OF_ANOTHER_JOB
 from lanesum_lab.veth import end, inside, obstacle, switch_interface
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.frames import UdpFrame, ipv4_int, mac_bytes
@@ -51,6 +47,10 @@ from lanesum_switch.p4runtime import P4RuntimeServer
 from lanesum_switch.ports.afpacket import AfPacketPort
 from lanesum_switch.ports.port import Port
 from lanesum_switch.ports.runner import PortRunner
+from tests.attack import flood
+from tests.attack.attacker import Attacker, CapturedTraffic, Host
+from tests.attack.flood import Order
+from tests.attack.kinds import ANY_PORT, FORMER_MEMBER, MEMBER_OF_ANOTHER_JOB
 
 from .namespaces import INTERFACE, namespaces, within
 

@@ -24,9 +24,9 @@ from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, UDP_PORT
 from lanesum.server import ServerJob
 from lanesum.server.slot_table import ServerDecision
 from lanesum_fabric.program.switch_job import NO_ROLE, Role
-from lanesum_lab.attack import kinds as attack
-from lanesum_lab.attack.attacker import Attacker
-from lanesum_lab.attack.kinds import ANY_PORT, ATTACKS, BUSY, FORMER_MEMBER, MEMBER_OF_ANOTHER_JOB
+from tests.attack import kinds as attack
+from tests.attack.attacker import Attacker
+from tests.attack.kinds import ANY_PORT, ATTACKS, BUSY, FORMER_MEMBER, MEMBER_OF_ANOTHER_JOB
 
 from .world import OneSwitch, Round, World, host_of, random_rounds, tickets_of
 

@@ -17,8 +17,8 @@ from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header, Packet
 from lanesum.protocol.spec import ETHERNET_BYTES, HEADER_BYTES, IPV4_BYTES, VERSION, Flag, Kind
 from lanesum.transport.ticket import JobTicket
-from lanesum_lab.attack.attacker import LANESUM_AT, Attacker, Host
 from lanesum_switch.frames import ETHERTYPE_ARP, ETHERTYPE_IPV4, UdpFrame, internet_checksum
+from tests.attack.attacker import LANESUM_AT, Attacker, Host
 
 _UDP_AT = ETHERNET_BYTES + IPV4_BYTES
 _WORDS_AT = LANESUM_AT + HEADER_BYTES
