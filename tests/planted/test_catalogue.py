@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.planted import planting
+from tests.planted import planting, report
 from tests.planted.bug import Bug
 from tests.planted.catalogue import BUGS, MUTANTS, ROOT
 
@@ -25,6 +25,16 @@ def test_bug_text_occurs_once_and_replacement_compiles(file: str) -> None:
     for bug in BUGS:
         if bug.file == file:
             assert compile(bug.replaced(source), file, "exec") != compile(source, file, "exec"), bug.name
+
+
+def test_every_bug_has_a_test_that_exists() -> None:
+    found = report.results()
+    assert {bug.name for bug in BUGS} == {name for name, caught in found.items() if caught}
+    for file, tests in (item for caught in found.values() for item in caught.items()):
+        source = (ROOT / file).read_text()
+        for name in tests:
+            function = name.partition("[")[0].rpartition("::")[2]
+            assert f"def {function}(" in source, f"{file} has no {function}: run python -m tests.planted check"
 
 
 def test_in_file_plants_and_restores(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_result_repeats_flags_of_its_contributions() -> None:
     workers = Workers(served(flat(3)))
     workers.send(0, flags=Flag.COLLISION)
     workers.send(0, flags=Flag.RETRANSMISSION)  # a duplicate, which is not in the result
-    workers.send(1, flags=Flag.ECN)
+    workers.send(1, flags=Flag.ECN | Flag.OVERFLOW)
     result = workers.send(2)[0]
     assert result.header.flags == Flag.BYPASS | Flag.ECN | Flag.COLLISION
     assert workers.send(0)[0].header.flags == Flag.BYPASS | Flag.ECN | Flag.COLLISION | Flag.RETRANSMISSION
