@@ -161,6 +161,9 @@ SEVERAL_HOMES = frozenset(
 # Folders of sources, and of the tests that mirror their modules.
 _MIRRORED = {
     PurePosixPath("host/lanesum"): PurePosixPath("tests/host"),
+    PurePosixPath("fabric/lanesum_fabric"): PurePosixPath("tests/fabric"),
+    PurePosixPath("control_plane/lanesum_control"): PurePosixPath("tests/control_plane"),
+    PurePosixPath("softswitch/lanesum_switch"): PurePosixPath("tests/softswitch"),
     PurePosixPath("lab/lanesum_lab"): PurePosixPath("tests/lab"),
 }
 _PACKAGES = (

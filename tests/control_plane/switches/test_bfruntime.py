@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Switches over BF Runtime: what differs from P4Runtime; ``test_remote_switch`` has what does not."""
+"""Switches over BF Runtime: what differs from P4Runtime; ``test_switches_remote`` has what does not."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from lanesum_switch.api import Replica
 from lanesum_switch.bfruntime.fixed_tables import DESCRIPTION
 from tests.control_plane.control_fakes import FakeClock, FakeServer, request, what
 from tests.control_plane.protocols import BF_RUNTIME, Process
-from tests.control_plane.switches.test_tofino_switch import SERVER, contribution, host, job, sums
+from tests.control_plane.switches.test_switches_tofino import SERVER, contribution, host, job, sums
 from tests.waiting import wait_until
 
 PIPELINE = BF_RUNTIME.pipeline()

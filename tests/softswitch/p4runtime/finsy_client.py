@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """finsy, another P4Runtime client: ``finsy_client.py ADDRESS TARGET``, in a process of its own.
 
-Each scenario ends in an exception, or in a line with its name. ``test_foreign_clients.py`` runs this program.
+Each scenario ends in an exception, or in a line with its name. ``test_p4runtime_foreign_clients.py`` runs this program.
 """
 
 from __future__ import annotations

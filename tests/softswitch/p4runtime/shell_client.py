@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """p4runtime-shell, as a client and as a shell: ``shell_client.py ADDRESS TARGET``, in its own environment.
 
-Each scenario ends in an exception, or in a line with its name. ``test_foreign_clients.py`` runs this program.
+Each scenario ends in an exception, or in a line with its name. ``test_p4runtime_foreign_clients.py`` runs this program.
 """
 
 from __future__ import annotations

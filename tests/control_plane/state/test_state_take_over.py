@@ -29,7 +29,7 @@ from lanesum_fabric.topology.files import parse
 from lanesum_switch.ports.runner import PortRunner
 from lanesum_switch.ports.topology import loopback_ports
 from tests.control_plane.protocols import BF_RUNTIME, PROTOCOLS, Protocol
-from tests.control_plane.state.test_standby import rows
+from tests.control_plane.state.test_state_standby import rows
 
 WORKERS, SIZE = 3, 200
 # The second one if the switch sees the end of the leader's session only after another one begins.

@@ -17,7 +17,7 @@ from lanesum_switch.p4runtime import P4RuntimeServer
 from lanesum_switch.tna.switch import TofinoSwitch
 
 from .conftest import PROGRAMS
-from .test_sum import GROUP, address, frame
+from .test_tna_sum import GROUP, address, frame
 
 INSERT = p4runtime_pb2.Update.INSERT
 

@@ -17,7 +17,7 @@ from lanesum_switch.p4runtime.status import StatusError
 
 from . import test_replication as replication
 from .client import DELETE, INSERT, MODIFY, Program, between, exact, lpm, ternary
-from .other_programs.test_notifications import digest
+from .other_programs.test_other_programs_notifications import digest
 from .other_programs.test_profiles import entry, group, member, oneshot
 from .test_cells import cell, direct, meter
 

@@ -30,11 +30,11 @@ from lanesum_switch.p4runtime.status import INVALID_ARGUMENT, MAX_DETAILS_BYTES,
 from . import test_replication as replication
 from .client import DELETE, INSERT, MODIFY, Program, exact
 from .fake_switch import FakeSwitch
-from .other_programs.test_notifications import digest
+from .other_programs.test_other_programs_notifications import digest
 from .other_programs.test_profiles import entry, group, member, oneshot
 from .test_cells import cell, direct, meter
 from .test_consistency import table
-from .test_messages import SELECTED, Build, by_oneshot, empty_replication, exact_entry, keyed, packet_meter
+from .test_p4runtime_messages import SELECTED, Build, by_oneshot, empty_replication, exact_entry, keyed, packet_meter
 
 Set = p4rt.SetForwardingPipelineConfigRequest
 
