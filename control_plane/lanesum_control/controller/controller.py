@@ -151,28 +151,28 @@ class Controller:
 
     def _install(self, request: JobRequest, caller: Caller) -> Job:
         """Install a new job with a checked request. Raises the exceptions of ``admit``."""
-        parts = self.reconciler
+        reconciler = self.reconciler
         limited = caller.role is not Role.OPERATOR
-        request = request.with_slots(switched=bool(parts.switches))
+        request = request.with_slots(switched=bool(reconciler.switches))
         if limited:
-            check_tenant(parts.quota, caller.name, request, parts.jobs.values())
+            check_tenant(reconciler.quota, caller.name, request, reconciler.jobs.values())
         request = self._with_port(request.with_ops(self._words))
-        with parts.lock:
+        with reconciler.lock:
             number, order = self._store.new_numbers()
-        group, incarnation = free_group(parts.jobs.values()), self._incarnation(request, number)
+        group, incarnation = free_group(reconciler.jobs.values()), self._incarnation(request, number)
         job = Job(number, group, order, request, incarnation, caller.name, limited)
-        jobs = {**parts.jobs, request.name: job}
-        planned = parts.planned(jobs, strict=job)
-        parts.links.admit(parts.server_job(job, planned))
+        jobs = {**reconciler.jobs, request.name: job}
+        planned = reconciler.planned(jobs, strict=job)
+        reconciler.links.admit(reconciler.server_job(job, planned))
         try:
-            planned = parts.apply(jobs, planned, strict=job)
+            planned = reconciler.apply(jobs, planned, strict=job)
             what = f"admitted as job {number}{planned.left_out_words(job)}"
-            with parts.lock:
+            with reconciler.lock:
                 self._save(job, planned, what, caller)
                 self.workers.begin(number)
-                parts.publish(jobs, planned)
+                reconciler.publish(jobs, planned)
             self.workers.leases_changed()
-            parts.note_moves()
+            reconciler.note_moves()
         except BaseException:
             self._withdraw(job)
             raise
@@ -199,21 +199,21 @@ class Controller:
 
     def remove(self, name: str, why: str = "removed", caller: Caller = UNAUTHENTICATED) -> None:
         """Remove the job everywhere and free its slots. Raises UnknownJobError."""
-        parts = self.reconciler
-        with parts.changing.held_for(self._owner(name)):
+        reconciler = self.reconciler
+        with reconciler.changing.held_for(self._owner(name)):
             job = self._job(name)
-            parts.refused.clear()  # other jobs may fit now
-            jobs = {one: other for one, other in parts.jobs.items() if one != name}
-            planned = parts.planned(jobs)
-            with parts.lock:
+            reconciler.refused.clear()  # other jobs may fit now
+            jobs = {one: other for one, other in reconciler.jobs.items() if one != name}
+            planned = reconciler.planned(jobs)
+            with reconciler.lock:
                 with self._store.transaction():
                     self._store.remove(job.number, planned.ranges)
                     self.events.add(name, why, caller)
-                parts.publish(jobs, planned)
+                reconciler.publish(jobs, planned)
                 self.workers.end(job, f"job {name!r} was {why}")
                 self.workers.forget(job)
-            parts.carry_out()
-            parts.links.forget(job.number)
+            reconciler.carry_out()
+            reconciler.links.forget(job.number)
 
     def resize(self, name: str, slots: int, caller: Caller = UNAUTHENTICATED) -> AdmittedJob:
         """Change the demand of a running job. Its workers keep their number of slots; the server sums the contributions
@@ -387,19 +387,19 @@ class Controller:
 
         ``strict``: refuse a quota that cannot be met, instead of leaving out the switch. Raises AdmissionError.
         """
-        parts = self.reconciler
-        old = parts.jobs[job.request.name]
-        jobs = {**parts.jobs, job.request.name: job}
+        reconciler = self.reconciler
+        old = reconciler.jobs[job.request.name]
+        jobs = {**reconciler.jobs, job.request.name: job}
         if strict and job.limited:
-            check_tenant(parts.quota, job.owner, job.request, parts.jobs.values())
-        planned = parts.planned(jobs, strict=job if strict else None)
-        with parts.lock:
+            check_tenant(reconciler.quota, job.owner, job.request, reconciler.jobs.values())
+        planned = reconciler.planned(jobs, strict=job if strict else None)
+        with reconciler.lock:
             self._save(job, planned, what, caller)
-            parts.publish(jobs, planned)
+            reconciler.publish(jobs, planned)
             self.workers.begin_again(job)
         if job.incarnation.tag != old.incarnation.tag:
-            parts.links.tell(parts.server_job(job, planned))
-        parts.carry_out()
+            reconciler.links.tell(reconciler.server_job(job, planned))
+        reconciler.carry_out()
 
     def _restart(
         self, job: Job, request: JobRequest, why: str, caller: Caller = UNAUTHENTICATED, *, strict: bool = False

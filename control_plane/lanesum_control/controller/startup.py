@@ -29,12 +29,12 @@ def packet_words(store: Store, *, switched: bool) -> int:
 
 
 def start(
-    parts: Reconciler, network: Network, store: Store, words: int, restart: Restart, connect_timeout_s: float
+    reconciler: Reconciler, network: Network, store: Store, words: int, restart: Restart, connect_timeout_s: float
 ) -> None:
     """Connect switches and servers, and repair them.
 
     Args:
-        parts: switches, servers and jobs.
+        reconciler: switches, servers and jobs.
         network: hosts, switches and links.
         store: persistent state.
         words: accumulator words per packet.
@@ -43,31 +43,31 @@ def start(
 
     Raises NotPrimaryError, PipelineError; ConfigurationError if the network lacks a host of a job.
     """
-    check_hosts(parts.jobs.values(), network)
-    parts.plan = parts.planned(parts.jobs, store.ranges())
-    _change_packets(parts, store, words, restart)
-    _change_members(parts, store, restart)
-    parts.connect(connect_timeout_s)
-    for job in [job for job in parts.jobs.values() if job.incarnation.servers != network.servers]:
+    check_hosts(reconciler.jobs.values(), network)
+    reconciler.plan = reconciler.planned(reconciler.jobs, store.ranges())
+    _change_packets(reconciler, store, words, restart)
+    _change_members(reconciler, store, restart)
+    reconciler.connect(connect_timeout_s)
+    for job in [job for job in reconciler.jobs.values() if job.incarnation.servers != network.servers]:
         restart(job, job.request, "its servers are others than before")
-    parts.start()
+    reconciler.start()
 
 
-def _change_packets(parts: Reconciler, store: Store, words: int, restart: Restart) -> None:
+def _change_packets(reconciler: Reconciler, store: Store, words: int, restart: Restart) -> None:
     """Begin new incarnations if packets have another size than before: switches pass on those of the old size."""
     before = store.meta(_WORDS)
     if before not in (None, words):
         why = f"packets have {words} accumulator words now, and had {before}"
-        for job in list(parts.jobs.values()):
+        for job in list(reconciler.jobs.values()):
             ops = tuple(op for op in job.request.ops or () if op in carried_by(words))
             restart(job, replace(job.request, ops=ops), why)
     store.set_meta(_WORDS, words)
 
 
-def _change_members(parts: Reconciler, store: Store, restart: Restart) -> None:
+def _change_members(reconciler: Reconciler, store: Store, restart: Restart) -> None:
     """Begin new incarnations of jobs whose tickets are void because the topology has changed."""
-    for job in list(parts.jobs.values()):
-        before, now = store.meta(members_of(job.number)), checksum(parts.tickets(job))
+    for job in list(reconciler.jobs.values()):
+        before, now = store.meta(members_of(job.number)), checksum(reconciler.tickets(job))
         if before is not None and (before ^ now) % JOINED:
             restart(job, job.request, "its workers have other addresses or places than before")
         elif before is not None and before > now:
