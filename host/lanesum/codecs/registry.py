@@ -11,19 +11,21 @@ from __future__ import annotations
 import functools
 import importlib.metadata
 import inspect
+import os
 import re
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from lanesum import environment
 from lanesum.codecs.base import Codec
 from lanesum.errors import ConfigurationError
 
 #: Entry points of packages with codecs; each names a module that registers them when it is imported.
 GROUP = "lanesum.codecs"
 
-#: Codec of a training that names none.
+#: Codec of a training that names none, also not in its environment.
 DEFAULT_CODEC = "thc"
 
 #: A codec in words: its name, with parameters as in ``thc error=0.01``. Or a mapping with ``name`` and parameters.
@@ -114,6 +116,11 @@ def parse(spec: CodecSpec) -> tuple[str, dict[str, Any]]:
             raise not_a_spec(spec)
         parameters[key] = _value(text)
     return name, parameters
+
+
+def default_codec() -> str:
+    """Return the spelling of the codec of a training that names none: LANESUM_CODEC, else ``DEFAULT_CODEC``."""
+    return os.environ.get(environment.CODEC) or DEFAULT_CODEC
 
 
 def spelled(spec: CodecSpec) -> str:

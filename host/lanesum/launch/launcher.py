@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 from lanesum import codecs, environment
-from lanesum.codecs.registry import DEFAULT_CODEC
+from lanesum.codecs.registry import default_codec
 from lanesum.launch import parts
 from lanesum.launch.nodes import LaunchNodes
 from lanesum.launch.run_folder import RunFolder
@@ -36,7 +36,7 @@ _NO_WORKER = (
 def launch(options: argparse.Namespace, nodes: LaunchNodes) -> int:
     """Run the script of the options; return its exit status. Raises the exceptions of ``lanesum.cli.launch.main``."""
     own = options.controller is None
-    codecs.get(options.codec or os.environ.get(environment.CODEC) or DEFAULT_CODEC, workers=nodes.nproc)
+    codecs.get(options.codec or default_codec(), workers=nodes.nproc)
     if own:
         parts.check(options.switch or "none", nodes.nproc)
     with contextlib.ExitStack() as stack:
@@ -84,7 +84,7 @@ def launch(options: argparse.Namespace, nodes: LaunchNodes) -> int:
 
 def _admit(options: argparse.Namespace, nodes: LaunchNodes, controller: str, job: str, lease_s: float) -> None:
     """Admit the job of one machine, and say who sums it."""
-    codec = options.codec or os.environ.get(environment.CODEC) or DEFAULT_CODEC
+    codec = options.codec or default_codec()
     addresses = [rpc.address_towards(controller)] * nodes.nproc
     message = {"name": job, "addresses": addresses, "codec": codec, "seed": options.seed, "lease_s": lease_s}
     admitted = rpc.call(controller, rpc.ADMIT, message, connect_s=rpc.CONNECT_S)

@@ -12,7 +12,7 @@ import torch.distributed as dist
 
 from lanesum import codecs, environment
 from lanesum.codecs.base import Codec
-from lanesum.codecs.registry import DEFAULT_CODEC, CodecSpec
+from lanesum.codecs.registry import CodecSpec, default_codec
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.joining import DEFAULT_WAIT_S, controller_address
 from lanesum.rpc import controller as rpc
@@ -99,7 +99,7 @@ def _admit(controller: str, named: str | None, codec: CodecSpec | Codec | None, 
         if name.startswith(f"{run}.") and name not in _admitted:
             rpc.call(controller, rpc.REMOVE, {"job": name})
     name = named or f"{run}.{len(_admitted)}"
-    codec = codec or os.environ.get(environment.CODEC) or DEFAULT_CODEC
+    codec = codec or default_codec()
     if not isinstance(codec, Codec):
         codecs.get(codec, workers=len(addresses))  # a mistake shows here, with its type
         known: str | None = codecs.spelled(codec)

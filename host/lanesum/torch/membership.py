@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, cast
@@ -14,9 +13,8 @@ from typing import Any, cast
 import torch
 import torch.distributed as dist
 
-from lanesum import environment
 from lanesum.codecs.base import Codec
-from lanesum.codecs.registry import DEFAULT_CODEC, CodecSpec
+from lanesum.codecs.registry import CodecSpec, default_codec
 from lanesum.errors import ConfigurationError
 from lanesum.joining import DEFAULT_WAIT_S, join, wait_for_others
 from lanesum.keep_alive import KeepAlive
@@ -86,7 +84,7 @@ def join_job(
             of_ranks = getattr(model, "process_group", None) if group is None else group
             if ranked:
                 _check_group(ticket, of_ranks)
-            name = codec or ticket.codec or os.environ.get(environment.CODEC) or DEFAULT_CODEC
+            name = codec or ticket.codec or default_codec()
             opened = session = Session(ticket, codec=name, options=settings)
             watched = settings.observer is not None or settings.non_finite != "mean"
             other = None
