@@ -31,6 +31,21 @@ def _cell_index(message: Any) -> int:
     return index
 
 
+def _named_cell(known: Mapping[int, Info], message: Any, what: str) -> tuple[Info, int]:
+    """Return the one cell that an update names; ``what``: ``counter`` or ``meter``.
+
+    Raises:
+        StatusError: INVALID_ARGUMENT for an unknown id or a negative index, UNIMPLEMENTED without an index.
+    """
+    wanted = getattr(message, f"{what}_id")
+    info = known.get(wanted)
+    if info is None:
+        raise invalid_id(wanted, f"an indirect {what}")
+    if not message.HasField("index"):
+        raise StatusError(UNIMPLEMENTED, f"Writing all cells of a {what} in one update is not supported: give an index")
+    return info, _cell_index(message)
+
+
 def _asked_cells(known: Mapping[int, Info], request: Any, response: Any, what: str) -> Iterator[tuple[Info, int, Any]]:
     """Yield the cells that a request names, each with its message in the response; ``what``: ``counter`` or ``meter``.
 
@@ -84,12 +99,7 @@ def write_counter(program: ServedProgram, kind: int, message: Any) -> None:
     Raises:
         StatusError: UNIMPLEMENTED without an index, as in BMv2.
     """
-    info = program.index.counters.get(message.counter_id)
-    if info is None:
-        raise invalid_id(message.counter_id, "an indirect counter")
-    if not message.HasField("index"):
-        raise StatusError(UNIMPLEMENTED, "Writing all cells of a counter in one update is not supported: give an index")
-    index = _cell_index(message)
+    info, index = _named_cell(program.index.counters, message, "counter")
     check_counter_update(kind)
     counter = program.target_counter(info)
     with on_target(f"a write to cell {index} of {info.name}"):
@@ -113,12 +123,7 @@ def write_meter(program: ServedProgram, kind: int, message: Any) -> None:
     Raises:
         StatusError: UNIMPLEMENTED without an index, as in BMv2.
     """
-    info = program.index.meters.get(message.meter_id)
-    if info is None:
-        raise invalid_id(message.meter_id, "an indirect meter")
-    if not message.HasField("index"):
-        raise StatusError(UNIMPLEMENTED, "Writing all cells of a meter in one update is not supported: give an index")
-    index = _cell_index(message)
+    info, index = _named_cell(program.index.meters, message, "meter")
     check_meter_update(kind)
     rates = parse_meter_config(message.config) if message.HasField("config") else None
     check_rates(rates)

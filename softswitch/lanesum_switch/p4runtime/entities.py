@@ -16,7 +16,7 @@ from lanesum_switch.p4runtime.direct import (
     write_direct_meter,
 )
 from lanesum_switch.p4runtime.other_programs import HANDLERS
-from lanesum_switch.p4runtime.program import ServedProgram
+from lanesum_switch.p4runtime.replication import ReplicationManager
 from lanesum_switch.p4runtime.served import ServedPipeline
 from lanesum_switch.p4runtime.status import ERROR_SPACE, UNIMPLEMENTED, UNKNOWN, StatusError, pack_write_errors
 from lanesum_switch.p4runtime.table_reads import read_tables
@@ -24,8 +24,8 @@ from lanesum_switch.p4runtime.tables import write_table
 
 
 class _Handlers(NamedTuple):
-    write: Callable[[ServedProgram, int, Any], None]
-    read: Callable[[ServedProgram, Any, Any], None]
+    write: Callable[[Any, int, Any], None]
+    read: Callable[[Any, Any, Any], None]
 
 
 _OF_PROGRAM = {
@@ -35,8 +35,18 @@ _OF_PROGRAM = {
     "meter_entry": _Handlers(write_meter, read_meters),
     "direct_meter_entry": _Handlers(write_direct_meter, read_direct_meters),
 }
+_REPLICATION = _Handlers(ReplicationManager.write, ReplicationManager.read)
 _NOT_WRITTEN = {"register_entry": "Registers", "value_set_entry": "Value sets", "extern_entry": "Externs"}
 _NOT_READ = {"register_entry": "registers", "value_set_entry": "value sets"}
+
+
+def _served(pipeline: ServedPipeline, kind: str | None) -> tuple[_Handlers, Any] | None:
+    """Return the handlers of a kind of entity, and the state that they work on; None for a kind without."""
+    if kind in _OF_PROGRAM:
+        return _OF_PROGRAM[kind], pipeline.program
+    if kind in HANDLERS:
+        return _Handlers(*HANDLERS[kind]), pipeline.others
+    return (_REPLICATION, pipeline.replication) if kind == "packet_replication_engine_entry" else None
 
 
 def write_updates(pipeline: ServedPipeline, request: Any) -> None:
@@ -44,8 +54,7 @@ def write_updates(pipeline: ServedPipeline, request: Any) -> None:
 
     Raises:
         StatusError: UNIMPLEMENTED for an atomicity other than CONTINUE_ON_ERROR; UNKNOWN with one packed error per
-        update
-            if any failed.
+            update if any failed.
     """
     if request.atomicity != p4rt.WriteRequest.CONTINUE_ON_ERROR:
         raise StatusError(UNIMPLEMENTED, "Only CONTINUE_ON_ERROR is supported: nothing was written")
@@ -65,12 +74,9 @@ def write_entity(pipeline: ServedPipeline, kind: int, entity: Any) -> None:
     """Apply one update. Raises StatusError."""
     which = entity.WhichOneof("entity")
     message = getattr(entity, which) if which else None
-    if which in _OF_PROGRAM:
-        _OF_PROGRAM[which].write(pipeline.program, kind, message)
-    elif which in HANDLERS:
-        HANDLERS[which].write(pipeline.others, kind, message)
-    elif which == "packet_replication_engine_entry":
-        pipeline.replication.write(kind, message)
+    if (served := _served(pipeline, which)) is not None:
+        handlers, state = served
+        handlers.write(state, kind, message)
     elif which in _NOT_WRITTEN:
         raise StatusError(UNIMPLEMENTED, f"{_NOT_WRITTEN[which]} cannot be written over P4Runtime")
     else:
@@ -90,12 +96,9 @@ def read_entities(pipeline: ServedPipeline, request: Any, response: Any) -> None
 def _read_entity(pipeline: ServedPipeline, entity: Any, response: Any) -> None:
     kind = entity.WhichOneof("entity")
     message = getattr(entity, kind) if kind else None
-    if kind in _OF_PROGRAM:
-        _OF_PROGRAM[kind].read(pipeline.program, message, response)
-    elif kind in HANDLERS:
-        HANDLERS[kind].read(pipeline.others, message, response)
-    elif kind == "packet_replication_engine_entry":
-        pipeline.replication.read(message, response)
+    if (served := _served(pipeline, kind)) is not None:
+        handlers, state = served
+        handlers.read(state, message, response)
     elif kind in _NOT_READ:
         raise StatusError(UNIMPLEMENTED, f"Reading {_NOT_READ[kind]} is not supported over P4Runtime")
     else:
