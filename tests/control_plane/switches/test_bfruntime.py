@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import grpc
 import pytest
@@ -37,7 +35,7 @@ from lanesum_fabric.topology import load
 from lanesum_switch.api import Replica
 from lanesum_switch.bfruntime.fixed_tables import DESCRIPTION
 from tests.control_plane.control_fakes import FakeClock, FakeServer, request, what
-from tests.control_plane.protocols import BF_RUNTIME, Process
+from tests.control_plane.protocols import BF_RUNTIME, Process, Protocol
 from tests.control_plane.switches.test_switches_tofino import SERVER, contribution, host, job, sums
 from tests.waiting import wait_until
 
@@ -46,18 +44,8 @@ FORWARD = "IngressPipeline.forward.forward"
 
 
 @pytest.fixture
-def process(tmp_path: Path) -> Iterator[Process]:
-    one = Process(tmp_path, BF_RUNTIME)
-    yield one
-    one.stop()
-
-
-@pytest.fixture
-def remote(process: Process) -> Iterator[RemoteSwitch]:
-    switch = process.remote()
-    assert switch.connect(5.0) == ["program pushed"]
-    yield switch
-    switch.close()
+def protocol() -> Protocol:
+    return BF_RUNTIME
 
 
 def connection_of(remote: RemoteSwitch) -> BfRuntimeConnection:

@@ -9,7 +9,7 @@ import dataclasses
 import functools
 import itertools
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from unittest.mock import AsyncMock
 
@@ -42,34 +42,14 @@ from lanesum_fabric.program.switch_job import Member, Station, SwitchJob
 from lanesum_fabric.protobufs import p4runtime_pb2
 from lanesum_fabric.topology import load
 from tests.control_plane.control_fakes import FakeServer, Site, request, what
-from tests.control_plane.protocols import P4RUNTIME, PROTOCOLS, Process, Protocol
+from tests.control_plane.protocols import PROTOCOLS, Process, Protocol
 from tests.waiting import wait_until
 
 NETWORK = Network.of(load("star4"), loopback=False)
 HOSTS = list(NETWORK.seen["s1"].values())
 
 
-@pytest.fixture
-def protocol() -> Protocol:
-    return P4RUNTIME
-
-
 over_both = pytest.mark.parametrize("protocol", PROTOCOLS, ids=str)
-
-
-@pytest.fixture
-def process(protocol: Protocol, tmp_path: Path) -> Iterator[Process]:
-    one = Process(tmp_path, protocol)
-    yield one
-    one.stop()
-
-
-@pytest.fixture
-def remote(process: Process) -> Iterator[RemoteSwitch]:
-    switch = process.remote()
-    assert switch.connect(5.0) == ["program pushed"]
-    yield switch
-    switch.close()
 
 
 def job(number: int = 1, slot_base: int = 0, *, tag: int = 7, lookup: bool = False) -> SwitchJob:

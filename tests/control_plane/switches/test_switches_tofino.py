@@ -29,7 +29,7 @@ from lanesum_switch.frames import UdpFrame
 from lanesum_switch.p4runtime import P4RuntimeServer
 from lanesum_switch.tna.switch import TofinoSwitch
 from tests.control_plane.control_fakes import FakeServer
-from tests.control_plane.protocols import P4RUNTIME, PROTOCOLS, Protocol
+from tests.control_plane.protocols import PROTOCOLS, Protocol
 
 PIPELINE = tofino_pipeline("tofino1-w32")
 WIDE = tofino_pipeline("tofino2-w256")
@@ -50,11 +50,6 @@ class Process:
 
 
 over_both = pytest.mark.parametrize("protocol", PROTOCOLS, ids=str)
-
-
-@pytest.fixture
-def protocol() -> Protocol:
-    return P4RUNTIME
 
 
 @pytest.fixture
