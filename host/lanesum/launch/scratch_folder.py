@@ -11,7 +11,6 @@ import shutil
 import tempfile
 from pathlib import Path
 from types import TracebackType
-from typing import IO
 
 from lanesum.launch.supervisor import ProcessFailedError
 
@@ -65,13 +64,5 @@ def _remove_abandoned() -> None:
         with contextlib.suppress(OSError):
             if lock.stat().st_uid == os.getuid() and lock.parent.stat().st_uid == os.getuid():
                 with lock.open("r+") as opened:
-                    if _is_free(opened):
-                        _remove(lock.parent)
-
-
-def _is_free(lock: IO[str]) -> bool:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+                    fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)  # BlockingIOError if its launch still runs
+                    _remove(lock.parent)
