@@ -109,7 +109,7 @@ docs: $(READY_TO_TEST) ## build the documentation site into out/site; a dead lin
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 soak: $(READY_TO_TEST) ## run random schedules in the simulator (SOAK_SCHEDULES= SOAK_SECONDS= SOAK_SEED=)
-	$(BIN)/python -m lanesum_lab.simulator --schedules $(SOAK_SCHEDULES) --seed $(SOAK_SEED) \
+	$(BIN)/python -m tests.simulator --schedules $(SOAK_SCHEDULES) --seed $(SOAK_SEED) \
 		$(if $(SOAK_SECONDS),--seconds $(SOAK_SECONDS)) --save out/failing-schedule.json
 
 bench: $(READY_TO_RUN) ## measure the embedded switch, and BMv2 if it is on PATH

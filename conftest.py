@@ -43,12 +43,12 @@ _CRASH_FILE = pytest.StashKey[TextIO]()
 
 # Long tests start before all others, so that no process is busy with one of them at the end.
 FIRST = (
-    "tests/lab/simulator/test_soak.py",
+    "tests/simulator/test_soak.py",
     "bmv2_tests/",
     "tests/lab/run/test_run_faults.py",
     "tests/lab/run/test_run.py",
     "tests/lab/bench/test_bench_rounds.py",
-    "tests/lab/simulator/test_simulator_mutants.py",
+    "tests/simulator/test_simulator_mutants.py",
 )
 # Folders whose tests are all long: benchmarks' own tests, trainings and frameworks.
 LONG = ("tests/lab/bench/", "tests/lab/lgc/", "tests/lab/train/")
@@ -56,7 +56,7 @@ LONG = ("tests/lab/bench/", "tests/lab/lgc/", "tests/lab/train/")
 INDEPENDENT = (
     "tests/lab/run/test_run.py",
     "tests/lab/bench/test_bench_rounds.py",
-    "tests/lab/simulator/test_simulator_mutants.py",
+    "tests/simulator/test_simulator_mutants.py",
 )
 
 

@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""lanesum laboratory: benchmarks, simulator, attack tools, training jobs and the runner of ``make run``."""
+"""lanesum laboratory: benchmarks, training jobs, builds of P4 programs and the runner of ``make run``."""

@@ -17,7 +17,7 @@ KINDS = {
     "Python": r"(host|fabric|control_plane|softswitch)/lanesum.*\.py",
     "C++": r"host/native/src/.*\.(cpp|hpp|inl)",
     "models": r"models/.*\.pml",
-    "tests": r"(bmv2_tests|tests/lab/simulator|tests/attack)/.*\.py",
+    "tests": r"(bmv2_tests|tests/simulator|tests/attack)/.*\.py",
 }
 CITATION = re.compile(r"\bINV-\d+\b")
 

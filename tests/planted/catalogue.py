@@ -8,19 +8,19 @@ import inspect
 from pathlib import Path
 from types import FunctionType
 
-from tests.lab.simulator.mutants import MUTANTS, Mutant
 from tests.planted.bug import Bug
 from tests.planted.codec_bugs import CODEC_BUGS
 from tests.planted.control_bugs import CONTROL_BUGS
 from tests.planted.host_bugs import HOST_BUGS
 from tests.planted.switch_bugs import SWITCH_BUGS
 from tests.planted.transport_bugs import TRANSPORT_BUGS
+from tests.simulator.mutants import MUTANTS, Mutant
 
 ROOT = Path(__file__).parent.parent.parent
 BUGS: tuple[Bug, ...] = CODEC_BUGS + TRANSPORT_BUGS + HOST_BUGS + CONTROL_BUGS + SWITCH_BUGS
-#: Area of the simulator's mutants, which ``tests/lab/simulator/test_simulator_mutants.py`` plants.
+#: Area of the simulator's mutants, which ``tests/simulator/test_simulator_mutants.py`` plants.
 SIMULATOR = "simulator"
-SIMULATOR_TEST = "tests/lab/simulator/test_simulator_mutants.py"
+SIMULATOR_TEST = "tests/simulator/test_simulator_mutants.py"
 
 
 def mutated_function(mutant: Mutant) -> FunctionType:

@@ -110,7 +110,7 @@ This page counts known bugs of the product and says which command's tests catch 
 can go: every bug must stay caught by another one.
 
 `tests/planted/` has the catalogue. Each bug replaces one piece of text in one source file. The mutants of the
-[simulator](simulator.md#planted-bugs) are planted by `tests/lab/simulator/test_simulator_mutants.py`, which catches all
+[simulator](simulator.md#planted-bugs) are planted by `tests/simulator/test_simulator_mutants.py`, which catches all
 of them.
 
 ```text

@@ -26,12 +26,12 @@ import pytest
 from hypothesis import settings
 
 from conftest import enter_network_namespace
-from tests.lab.simulator.mutants import Mutant
 from tests.planted import planting
 from tests.planted.bug import Bug
 from tests.planted.catalogue import BUGS, MUTANTS, ROOT, SIMULATOR_TEST, mutated_function
 from tests.planted.recording import processor_s
 from tests.planted.selection import Calls, enclosing, key, of_mirrors
+from tests.simulator.mutants import Mutant
 
 SETTINGS = "LANESUM_PLANTED"
 MAX_FILES = 3  # catching test files of a bug, after which no more are run

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Switch targets: one record for each kind of switch that runs the lanesum program.
 
-Runner, command line, benchmarks, simulator and conformance suite read this registry. A new target is a module of this
+Runner, command line, benchmarks, conformance suite and simulator read this registry. A new target is a module of this
 package that calls :func:`register`, and a line in ``_BUILT_IN`` below; docs/extending/switch-target.md has the steps.
 """
 

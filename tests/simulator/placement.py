@@ -8,8 +8,8 @@ from lanesum.protocol.lanes import carried_by
 from lanesum.server.jobs import MemberIndex, ServerJob
 from lanesum.transport.ticket import JobTicket
 from lanesum_fabric.program.switch_job import DEFAULT_LEASE_TICKS, NO_ROLE, Member, Role, SwitchJob
-from lanesum_lab.simulator.layout import SERVER_ADDRESSES, Address, Layout, address, code_table, host_ip, ip_text
-from lanesum_lab.simulator.scenario import AT_UPPER, RACKS, SERVER_ALONE, UPPER, JobPlan, Scenario, rack_switch
+from tests.simulator.layout import SERVER_ADDRESSES, Address, Layout, address, code_table, host_ip, ip_text
+from tests.simulator.scenario import AT_UPPER, RACKS, SERVER_ALONE, UPPER, JobPlan, Scenario, rack_switch
 
 
 class Bases:

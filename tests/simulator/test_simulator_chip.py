@@ -11,9 +11,9 @@ import sys
 import pytest
 
 from lanesum_lab import targets
-from lanesum_lab.simulator import Schedule, run, watched_switch
-from lanesum_lab.simulator.ghost import SwitchGhost
-from lanesum_lab.simulator.parts import Parts
+from tests.simulator import Schedule, run, watched_switch
+from tests.simulator.ghost import SwitchGhost
+from tests.simulator.parts import Parts
 
 SEEDS = range(7_000_000, 7_000_200)
 CHIP = Parts(switch=targets.get("tofino1-w32"))
@@ -50,6 +50,6 @@ def test_neither_needs_p4runtime() -> None:
     """The reference switch says what it offers without reading a program."""
     code = (
         "import sys; sys.modules.update(dict.fromkeys(('google.protobuf', 'grpc')))\n"
-        "import lanesum_lab.simulator.__main__, lanesum_switch.reference.switch, lanesum_switch.reference.tofino_slots"
+        "import tests.simulator.__main__, lanesum_switch.reference.switch, lanesum_switch.reference.tofino_slots"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

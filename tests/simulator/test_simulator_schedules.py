@@ -16,16 +16,16 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol import Header
 from lanesum.protocol.spec import HEADER
 from lanesum.server.slot_table import ServerDecision
-from lanesum_lab.simulator import Schedule, run
-from lanesum_lab.simulator.__main__ import main
-from lanesum_lab.simulator.bounds import bounds
-from lanesum_lab.simulator.network import CORRUPT, DELAY, DUPLICATE, LOSE, MARK, MAX_LOSSES, Network
-from lanesum_lab.simulator.scenario import AT_UPPER, NETWORKS, SERVERS, UPPER, Rates, Scenario
-from lanesum_lab.simulator.strays import KINDS
-from lanesum_lab.simulator.truth import JobTruth
-from lanesum_lab.simulator.wire import CONTRIBUTION, Seen, read, version_kind
 from lanesum_switch.reference.slots import Decision
-from tests.lab.simulator.mutants import MUTANTS
+from tests.simulator import Schedule, run
+from tests.simulator.__main__ import main
+from tests.simulator.bounds import bounds
+from tests.simulator.mutants import MUTANTS
+from tests.simulator.network import CORRUPT, DELAY, DUPLICATE, LOSE, MARK, MAX_LOSSES, Network
+from tests.simulator.scenario import AT_UPPER, NETWORKS, SERVERS, UPPER, Rates, Scenario
+from tests.simulator.strays import KINDS
+from tests.simulator.truth import JobTruth
+from tests.simulator.wire import CONTRIBUTION, Seen, read, version_kind
 
 pytestmark = pytest.mark.long
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import pytest
 
-from lanesum_lab.simulator import Invariant, Schedule, run
-from lanesum_lab.simulator.soak import run_seeds
-from tests.lab.simulator.mutants import MUTANTS, Mutant
+from tests.simulator import Invariant, Schedule, run
+from tests.simulator.mutants import MUTANTS, Mutant
+from tests.simulator.soak import run_seeds
 
 pytestmark = pytest.mark.long
 

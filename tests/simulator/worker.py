@@ -12,11 +12,11 @@ import numpy as np
 
 from lanesum.transport.errors import MismatchError, ResultGoneError
 from lanesum.transport.native_engine import AnyRoundState
-from lanesum_lab.simulator.job import JobRun
-from lanesum_lab.simulator.parts import Parts
-from lanesum_lab.simulator.truth import random_words
-from lanesum_lab.simulator.violation import Invariant, Violation
-from lanesum_lab.simulator.wire import (
+from tests.simulator.job import JobRun
+from tests.simulator.parts import Parts
+from tests.simulator.truth import random_words
+from tests.simulator.violation import Invariant, Violation
+from tests.simulator.wire import (
     BYPASS,
     CONTRIBUTION,
     EPOCHS,

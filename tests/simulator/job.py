@@ -8,12 +8,12 @@ import collections
 import struct
 
 from lanesum_fabric.program.switch_job import Role
-from lanesum_lab.simulator.layout import code_table
-from lanesum_lab.simulator.placement import Placement
-from lanesum_lab.simulator.scenario import SERVER, JobPlan
-from lanesum_lab.simulator.truth import JobTruth
-from lanesum_lab.simulator.violation import Invariant, Violation
-from lanesum_lab.simulator.wire import (
+from tests.simulator.layout import code_table
+from tests.simulator.placement import Placement
+from tests.simulator.scenario import SERVER, JobPlan
+from tests.simulator.truth import JobTruth
+from tests.simulator.violation import Invariant, Violation
+from tests.simulator.wire import (
     BYPASS,
     CONFLICT,
     CONTRIBUTION,

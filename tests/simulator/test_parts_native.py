@@ -9,9 +9,9 @@ import functools
 import pytest
 
 from lanesum._internal.native import VARIABLE, availability
-from lanesum_lab.simulator import Outcome, Schedule, run
-from lanesum_lab.simulator.__main__ import main
-from lanesum_lab.simulator.parts import Parts
+from tests.simulator import Outcome, Schedule, run
+from tests.simulator.__main__ import main
+from tests.simulator.parts import Parts
 
 pytestmark = pytest.mark.long
 

@@ -8,7 +8,7 @@ import os
 
 import pytest
 
-from lanesum_lab.simulator.soak import soak
+from tests.simulator.soak import soak
 
 pytestmark = pytest.mark.long
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from lanesum.errors import ConfigurationError
-from lanesum_lab.simulator.draw import draw_scenario
-from lanesum_lab.simulator.network import Fault, Network, Packet
-from lanesum_lab.simulator.parts import PYTHON, Parts
-from lanesum_lab.simulator.scenario import Scenario
-from lanesum_lab.simulator.simulation import Simulation, Trace
-from lanesum_lab.simulator.violation import Violation
+from tests.simulator.draw import draw_scenario
+from tests.simulator.network import Fault, Network, Packet
+from tests.simulator.parts import PYTHON, Parts
+from tests.simulator.scenario import Scenario
+from tests.simulator.simulation import Simulation, Trace
+from tests.simulator.violation import Violation
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lanesum_lab.simulator import kernel
-from lanesum_lab.simulator.bounds import AFTERLIFE_S, bounds
-from lanesum_lab.simulator.intruder import Intruder
-from lanesum_lab.simulator.job import JobRun
-from lanesum_lab.simulator.layout import (
+from tests.simulator import kernel
+from tests.simulator.bounds import AFTERLIFE_S, bounds
+from tests.simulator.intruder import Intruder
+from tests.simulator.job import JobRun
+from tests.simulator.layout import (
     OUTSIDER,
     SERVER_ADDRESSES,
     Address,
@@ -25,16 +25,16 @@ from lanesum_lab.simulator.layout import (
     host_name,
     ip_text,
 )
-from lanesum_lab.simulator.network import Fate, Network
-from lanesum_lab.simulator.nodes import Key, ServerNode, SwitchNode
-from lanesum_lab.simulator.parts import PYTHON, Parts
-from lanesum_lab.simulator.placement import Bases, Placement
-from lanesum_lab.simulator.scenario import SERVER, SERVER_ALONE, SERVERS, Kill, Resize, Scenario, Stray
-from lanesum_lab.simulator.server_ghost import ServerGhost
-from lanesum_lab.simulator.violation import Invariant, Violation
-from lanesum_lab.simulator.watched_switch import WatchedSwitch
-from lanesum_lab.simulator.wire import HEADER_BYTES, Seen, read
-from lanesum_lab.simulator.worker import SimulatedWorker
+from tests.simulator.network import Fate, Network
+from tests.simulator.nodes import Key, ServerNode, SwitchNode
+from tests.simulator.parts import PYTHON, Parts
+from tests.simulator.placement import Bases, Placement
+from tests.simulator.scenario import SERVER, SERVER_ALONE, SERVERS, Kill, Resize, Scenario, Stray
+from tests.simulator.server_ghost import ServerGhost
+from tests.simulator.violation import Invariant, Violation
+from tests.simulator.watched_switch import WatchedSwitch
+from tests.simulator.wire import HEADER_BYTES, Seen, read
+from tests.simulator.worker import SimulatedWorker
 
 Trace = Callable[[str], None]
 _FRAME_BYTES = kernel.PREFIX_BYTES + HEADER_BYTES

@@ -7,9 +7,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lanesum_fabric.program.switch_job import Role, SwitchJob
-from lanesum_lab.simulator.job import JobRun
-from lanesum_lab.simulator.violation import Invariant, Violation
-from lanesum_lab.simulator.wire import BYPASS, COLLISION, ECN, EPOCHS, PARTIAL, RETRANSMISSION, Seen
+from tests.simulator.job import JobRun
+from tests.simulator.violation import Invariant, Violation
+from tests.simulator.wire import BYPASS, COLLISION, ECN, EPOCHS, PARTIAL, RETRANSMISSION, Seen
 
 Key = tuple[int, int]  # job, tag
 # Decisions after which a switch sends nothing.

@@ -9,8 +9,8 @@ import struct
 from collections.abc import Callable
 
 from lanesum.protocol.lanes import Combine, LaneOp
-from lanesum_lab.simulator.scenario import JobPlan
-from lanesum_lab.simulator.wire import EPOCHS
+from tests.simulator.scenario import JobPlan
+from tests.simulator.wire import EPOCHS
 
 _MASK = 0xFFFFFFFF
 _MASK64 = (1 << 64) - 1

@@ -8,13 +8,14 @@ from collections.abc import Callable, Mapping
 
 from lanesum.protocol.spec import UDP_PORT
 from lanesum_fabric.program.switch_job import Role
-from lanesum_lab.simulator import kernel
-from lanesum_lab.simulator.ghost import SwitchGhost
-from lanesum_lab.simulator.job import JobRun
-from lanesum_lab.simulator.layout import SERVER_ADDRESSES, Layout, endpoint, ip_text
-from lanesum_lab.simulator.nodes import Key, SwitchNode
-from lanesum_lab.simulator.violation import Invariant, Violation
-from lanesum_lab.simulator.wire import (
+from lanesum_switch.reference.slots import Decision
+from tests.simulator import kernel
+from tests.simulator.ghost import SwitchGhost
+from tests.simulator.job import JobRun
+from tests.simulator.layout import SERVER_ADDRESSES, Layout, endpoint, ip_text
+from tests.simulator.nodes import Key, SwitchNode
+from tests.simulator.violation import Invariant, Violation
+from tests.simulator.wire import (
     COLLISION,
     CONTRIBUTION,
     ECN,
@@ -25,7 +26,6 @@ from lanesum_lab.simulator.wire import (
     Seen,
     read,
 )
-from lanesum_switch.reference.slots import Decision
 
 _DECISIONS = tuple(decision.value for decision in Decision)
 _TICK_SHIFT = 10  # a tick is 1,024 µs

@@ -141,7 +141,7 @@ class Resize:
 
 @dataclass(frozen=True, slots=True)
 class Stray:
-    """A stray packet of a kind in ``lanesum_lab.simulator.strays``, aimed at a worker of a line."""
+    """A stray packet of a kind in ``tests.simulator.strays``, aimed at a worker of a line."""
 
     at_s: float
     kind: str

@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from lanesum.protocol.lanes import LaneOp, carried_by
-from lanesum_lab.simulator.network import Fault
-from lanesum_lab.simulator.parts import PYTHON, Parts
-from lanesum_lab.simulator.scenario import (
+from tests.simulator.network import Fault
+from tests.simulator.parts import PYTHON, Parts
+from tests.simulator.scenario import (
     ONE_SWITCH,
     RACKS,
     SERVER,
@@ -25,8 +25,8 @@ from lanesum_lab.simulator.scenario import (
     WorkerPlan,
     rack_switch,
 )
-from lanesum_lab.simulator.schedule import Schedule, run
-from lanesum_lab.simulator.violation import Invariant
+from tests.simulator.schedule import Schedule, run
+from tests.simulator.violation import Invariant
 
 Faults = tuple[Fault, ...]
 T = TypeVar("T")

@@ -8,9 +8,9 @@ import collections
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from lanesum_lab.simulator.job import JobRun
-from lanesum_lab.simulator.violation import Invariant, Violation
-from lanesum_lab.simulator.wire import EPOCHS, GONE, HEADER_BYTES, PENDING, RESULT, Seen
+from tests.simulator.job import JobRun
+from tests.simulator.violation import Invariant, Violation
+from tests.simulator.wire import EPOCHS, GONE, HEADER_BYTES, PENDING, RESULT, Seen
 
 At = tuple[int, int]  # round and chunk, counted from the job's beginning
 Answered = list[tuple[int, Seen, bytes]]  # worker, header, datagram

@@ -10,11 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from lanesum_fabric.program.switch_job import SwitchJob
-from lanesum_lab.simulator.layout import Address, Layout
-from lanesum_lab.simulator.parts import PYTHON, Parts
-from lanesum_lab.simulator.placement import Bases, Placement
-from lanesum_lab.simulator.scenario import Resize
 from lanesum_switch.reference.switch import ReferenceSwitch
+from tests.simulator.layout import Address, Layout
+from tests.simulator.parts import PYTHON, Parts
+from tests.simulator.placement import Bases, Placement
+from tests.simulator.scenario import Resize
 
 Key = tuple[int, int]  # job, tag
 Counts = collections.Counter[str]

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import random
 
-from lanesum_lab.simulator.kernel import Endpoint, damage, is_marked, mark, pack, unpack
 from lanesum_switch.frames import UdpFrame
+from tests.simulator.kernel import Endpoint, damage, is_marked, mark, pack, unpack
 
 ONE, OTHER = Endpoint(0x0A000001, b"\2\0\0\0\0\1"), Endpoint(0x0A000002, b"\2\0\0\0\0\2")
 

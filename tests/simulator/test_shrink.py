@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import pytest
 
-from lanesum_lab.simulator import Schedule, run
-from lanesum_lab.simulator.network import DUPLICATE, LOSE
-from lanesum_lab.simulator.shrink import Shrinker
-from lanesum_lab.simulator.soak import run_seeds
-from tests.lab.simulator.mutants import MUTANTS
+from tests.simulator import Schedule, run
+from tests.simulator.mutants import MUTANTS
+from tests.simulator.network import DUPLICATE, LOSE
+from tests.simulator.shrink import Shrinker
+from tests.simulator.soak import run_seeds
 
 
 def plant(name: str, monkeypatch: pytest.MonkeyPatch) -> None:

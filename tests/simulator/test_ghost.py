@@ -10,14 +10,14 @@ import pytest
 
 from lanesum.protocol.lanes import LaneOp
 from lanesum_fabric.program.switch_job import SwitchJob
-from lanesum_lab.simulator import Invariant, Violation
-from lanesum_lab.simulator.ghost import SwitchGhost
-from lanesum_lab.simulator.job import JobRun
-from lanesum_lab.simulator.layout import Layout
-from lanesum_lab.simulator.placement import Bases, Placement
-from lanesum_lab.simulator.scenario import ONE_SWITCH, SERVER, JobPlan, Line, RoundPlan, Scenario, WorkerPlan
-from lanesum_lab.simulator.server_ghost import ServerEntry, ServerGhost
-from lanesum_lab.simulator.wire import (
+from tests.simulator import Invariant, Violation
+from tests.simulator.ghost import SwitchGhost
+from tests.simulator.job import JobRun
+from tests.simulator.layout import Layout
+from tests.simulator.placement import Bases, Placement
+from tests.simulator.scenario import ONE_SWITCH, SERVER, JobPlan, Line, RoundPlan, Scenario, WorkerPlan
+from tests.simulator.server_ghost import ServerEntry, ServerGhost
+from tests.simulator.wire import (
     BYPASS,
     CONTRIBUTION,
     GONE,

@@ -9,9 +9,9 @@ import struct
 
 from lanesum.protocol.spec import UDP_PORT
 from lanesum_fabric.program.switch_job import SWITCH_MAC, HostPort
-from lanesum_lab.simulator import kernel
-from lanesum_lab.simulator.kernel import Endpoint
-from lanesum_lab.simulator.scenario import (
+from tests.simulator import kernel
+from tests.simulator.kernel import Endpoint
+from tests.simulator.scenario import (
     AT_UPPER,
     ONE_SWITCH,
     RACKS,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Run random schedules, or one from a file: ``python -m lanesum_lab.simulator``."""
+"""Run random schedules, or one from a file: ``python -m tests.simulator``."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from typing import Any
 from lanesum._internal.output_file import write_file
 from lanesum.errors import LanesumError
 from lanesum_lab import targets
-from lanesum_lab.simulator.parts import Parts
-from lanesum_lab.simulator.schedule import Schedule, run
-from lanesum_lab.simulator.shrink import Shrinker
-from lanesum_lab.simulator.soak import Soak, soak
+from tests.simulator.parts import Parts
+from tests.simulator.schedule import Schedule, run
+from tests.simulator.shrink import Shrinker
+from tests.simulator.soak import Soak, soak
 
 _SHOWN_STEPS = 40
 
@@ -40,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m lanesum_lab.simulator", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.simulator", description=__doc__)
     parser.add_argument("--schedules", type=int, default=1000, help="number of schedules (1000)")
     parser.add_argument("--seconds", type=float, help="longest run time")
     parser.add_argument("--seed", type=int, default=0, help="seed of the first schedule; each further one adds one (0)")
@@ -120,7 +120,7 @@ def _failure(seed: int, options: argparse.Namespace, parts: Parts) -> dict[str, 
         print(f"Seed {seed} violates an invariant: {violation}")
         chosen = f" --switch {parts.switch.name}" + " --native" * parts.native_workers
         chosen += " --native-server" * parts.native_server
-        print(f"As it was drawn: python -m lanesum_lab.simulator{chosen} --schedules 1 --seed {seed}")
+        print(f"As it was drawn: python -m tests.simulator{chosen} --schedules 1 --seed {seed}")
         print(f"Made smaller in {shrinker.runs} runs; for --replay:")
         print(minimal.to_json())
     return {"violation": str(violation), "schedule": json.loads(minimal.to_json())}

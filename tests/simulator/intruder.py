@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from lanesum_lab.simulator import kernel, strays
-from lanesum_lab.simulator.job import JobRun
-from lanesum_lab.simulator.layout import (
+from tests.simulator import kernel, strays
+from tests.simulator.job import JobRun
+from tests.simulator.layout import (
     OUTSIDER,
     OUTSIDER_ADDRESS,
     SERVER_ADDRESSES,
@@ -19,10 +19,10 @@ from lanesum_lab.simulator.layout import (
     host_name,
     ip_text,
 )
-from lanesum_lab.simulator.nodes import ServerNode, SwitchNode
-from lanesum_lab.simulator.scenario import SERVER_ALONE, Stray
-from lanesum_lab.simulator.violation import Invariant, Violation
-from lanesum_lab.simulator.worker import SimulatedWorker
+from tests.simulator.nodes import ServerNode, SwitchNode
+from tests.simulator.scenario import SERVER_ALONE, Stray
+from tests.simulator.violation import Invariant, Violation
+from tests.simulator.worker import SimulatedWorker
 
 
 class Intruder:

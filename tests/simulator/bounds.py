@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 from lanesum.transport.constants import MAX_PTO_S
-from lanesum_lab.simulator.network import MAX_LOSSES
-from lanesum_lab.simulator.scenario import RACKS, SERVER_ALONE, JobPlan, Scenario
+from tests.simulator.network import MAX_LOSSES
+from tests.simulator.scenario import RACKS, SERVER_ALONE, JobPlan, Scenario
 
 # Workers of a removed job notice the removal late, and continue to send for this time.
 AFTERLIFE_S = 0.5

@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from lanesum_lab.simulator.parts import PYTHON, Parts
-from lanesum_lab.simulator.schedule import Schedule, run
+from tests.simulator.parts import PYTHON, Parts
+from tests.simulator.schedule import Schedule, run
 
 _BATCH = 100
 

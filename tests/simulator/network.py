@@ -8,8 +8,8 @@ import random
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from lanesum_lab.simulator.scenario import Rates
-from lanesum_lab.simulator.wire import Seen
+from tests.simulator.scenario import Rates
+from tests.simulator.wire import Seen
 
 LOSE, DUPLICATE, DELAY, CORRUPT, MARK = "lose", "duplicate", "delay", "corrupt", "mark"
 # Maximum number of losses of a packet: without a limit the length of a run would have no bound.

@@ -8,8 +8,8 @@ import random
 from dataclasses import dataclass, replace
 
 from lanesum.protocol.lanes import LaneOp
-from lanesum_lab.simulator.layout import MAX_WORKERS
-from lanesum_lab.simulator.scenario import (
+from tests.simulator.layout import MAX_WORKERS
+from tests.simulator.scenario import (
     AT_UPPER,
     ONE_SWITCH,
     RACKS,
@@ -29,7 +29,7 @@ from lanesum_lab.simulator.scenario import (
     WorkerPlan,
     rack_switch,
 )
-from lanesum_lab.simulator.strays import KINDS, KINDS_WITHOUT_SWITCHES
+from tests.simulator.strays import KINDS, KINDS_WITHOUT_SWITCHES
 
 _OPS = (LaneOp.ADD32, LaneOp.EXPAND8, LaneOp.TABLE8, LaneOp.ADD8X4, LaneOp.OR, LaneOp.MAX)
 # Operations added later; some of them need packets of four or eight words.

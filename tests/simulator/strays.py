@@ -8,11 +8,11 @@ import struct
 from collections.abc import Callable
 
 from lanesum.protocol.lanes import LaneOp
-from lanesum_lab.simulator.job import JobRun
-from lanesum_lab.simulator.layout import OUTSIDER_ADDRESS, SERVER_ADDRESSES, Address
-from lanesum_lab.simulator.scenario import SERVER, Stray
-from lanesum_lab.simulator.truth import random_words
-from lanesum_lab.simulator.wire import (
+from tests.simulator.job import JobRun
+from tests.simulator.layout import OUTSIDER_ADDRESS, SERVER_ADDRESSES, Address
+from tests.simulator.scenario import SERVER, Stray
+from tests.simulator.truth import random_words
+from tests.simulator.wire import (
     CONFLICT,
     CONTRIBUTION,
     PARTIAL,
