@@ -22,7 +22,6 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split(":")[0])
     parser.add_argument("--coordinates", type=int, default=1 << 26, help="of the vector, a multiple of 4096")
     parser.add_argument("--repeats", type=int, default=20)
-    parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args(arguments)
     if given.coordinates < 4096 or given.coordinates % 4096 or given.repeats < 1:
@@ -34,7 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
         there = device("cuda")
         from lanesum_lab.bench.gpu import measure
 
-        figures = {"machine": machine(), **measure(there, given.coordinates, given.repeats, not given.no_compile)}
+        figures = {"machine": machine(), **measure(there, given.coordinates, given.repeats)}
     except LanesumError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 2
@@ -46,13 +45,9 @@ def table(figures: dict[str, Any]) -> str:
     """Return the figures as text."""
     lines = [f"{figures['device']['name']}, {figures['coordinates']:,} coordinates"]
     for one in figures["timings"]:
-        share = (
-            ""
-            if one["share"] is None
-            else f"{one['bytes']:6.2f} B {one['bandwidth'] / 1e9:7.0f} GB/s {one['share']:4.0%}"
-        )
-        lines.append(f"{one['what']:18} {one['by']:14} {one['ns']:8.4f} ns {share}")
-    return "\n".join(lines + [f"{what}: {error}" for what, error in figures["failed"].items()])
+        share = f"{one['bytes']:6.2f} B {one['bandwidth'] / 1e9:7.0f} GB/s {one['share']:4.0%}"
+        lines.append(f"{one['what']:18} {one['by']:8} {one['ns']:8.4f} ns {share}")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

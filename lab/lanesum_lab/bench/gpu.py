@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels of ``thc`` on a GPU, beside memory copies and other implementations: ``benchmarks/gpu.py``."""
+"""Kernels of ``thc`` on a GPU, beside memory copies: ``benchmarks/gpu.py``."""
 
 from __future__ import annotations
 
@@ -17,53 +17,81 @@ from lanesum.codecs.kernels.reference import SUM_BLOCK
 from lanesum.codecs.thc.codec import THC
 from lanesum.codecs.thc.device import DeviceBackend
 from lanesum.gpu.staging import staging_for
-from lanesum_lab.bench import gpu_peers
 from lanesum_lab.bench.devices import Device
-from lanesum_lab.bench.gpu_traffic import traffic
 
 _WORKERS = 4
-_RANK = 4
+_FLOAT, _DOUBLE = 4, 8
 # About 20 milliseconds, in which hundreds of kernels are launched.
 _BUSY_CYCLES = 40_000_000
 
 
 @dataclass(frozen=True)
-class Timing:
-    """Time of one operation on a vector.
+class Traffic:
+    """Bytes per coordinate of a vector of whole blocks."""
+
+    read: float
+    written: float
+
+    @property
+    def total(self) -> float:
+        return self.read + self.written
+
+
+def traffic(codec: THC, *, error_feedback: bool) -> dict[str, Traffic]:
+    """Return the memory traffic of each kernel by name, by arithmetic.
+
+    These are the requested bytes. ``encode`` may find data of ``square_sums`` in the GPU's cache, for vectors that fit
+    it. ``error_feedback``: with error feedback inside the kernels.
+    """
+    shape, block = codec.op.shape, codec.block
+    inputs = _FLOAT * (2 if error_feedback else 1)
+    # Two powers and one factor for positions, two scales for the residual, two for values.
+    for_encoding = _FLOAT * (5 if error_feedback else 3) / block
+    return {
+        "square_sums": Traffic(inputs, _DOUBLE / min(block, SUM_BLOCK)),
+        "encode": Traffic(inputs + for_encoding, shape.code_bits / 8 + (_FLOAT if error_feedback else 0)),
+        "decode": Traffic(shape.lane_bits / 8 + 2 * _FLOAT / block, _FLOAT),
+    }
+
+
+@dataclass(frozen=True)
+class KernelTiming:
+    """Time of one kernel on a vector.
 
     Attributes:
         what, by: the operation, and its implementation.
-        bytes: memory traffic per coordinate, by arithmetic; None where it is not known.
+        bytes: memory traffic per coordinate, by arithmetic.
         ns: time per coordinate, median of the repetitions.
         min_ns, max_ns: extremes.
-        bandwidth: bytes per second, where ``bytes`` is known.
+        bandwidth: bytes per second.
         share: fraction of the bandwidth of copying.
     """
 
     what: str
     by: str
-    bytes: float | None
+    bytes: float
     ns: float
     min_ns: float
     max_ns: float
-    bandwidth: float | None
-    share: float | None
+    bandwidth: float
+    share: float
 
 
-def timing(what: str, by: str, count: int, bytes_each: float | None, seconds: list[float], copied: float) -> Timing:
+def timing(case: KernelCase, count: int, seconds: list[float], copied: float) -> KernelTiming:
     """Return the timing of repetitions of ``seconds`` on ``count`` coordinates.
 
     ``copied``: bandwidth of copying in bytes per second; 0 for copying itself, whose ``share`` is 1.
     """
     median = statistics.median(seconds)
-    bandwidth = None if bytes_each is None else bytes_each * count / median
-    share = None if bandwidth is None else bandwidth / (copied or bandwidth)
+    bandwidth = case.bytes * count / median
     ns, min_ns, max_ns = (1e9 * one / count for one in (median, min(seconds), max(seconds)))
-    return Timing(what, by, bytes_each, ns, min_ns, max_ns, bandwidth, share)
+    return KernelTiming(
+        case.what, case.by, case.bytes, ns, min_ns, max_ns, bandwidth, bandwidth / (copied or bandwidth)
+    )
 
 
 class Vectors:
-    """Inputs of all operations: ``count`` normal values on a device, a residual, and a codec's state between rounds."""
+    """Inputs of all kernels: ``count`` normal values on a device, a residual, and a codec's state between rounds."""
 
     def __init__(self, count: int, of: torch.device) -> None:
         generator = torch.Generator(of).manual_seed(1)
@@ -79,7 +107,7 @@ class Vectors:
         self.norms = self.place.norms()
         self.peaks = self.norms * np.float32(1.1)
         self.place.prepare(self.norms, self.peaks)
-        # The measured operations run in the caller's stream.
+        # The measured kernels run in the caller's stream.
         own.hand_over()
         uplink, downlink = (shape.words for shape in self.codec.shapes(count)[1:]), self.codec.shapes(count)[1]
         self.words = torch.empty(next(uplink), dtype=torch.int32, device=of)
@@ -88,16 +116,21 @@ class Vectors:
         self.sums = torch.empty(-(-count // SUM_BLOCK), dtype=torch.float64, device=of)
 
 
-def works(count: int, of: torch.device, compiled: bool) -> list[tuple[str, str, float | None, Callable[[], object]]]:
-    """Return operation, implementation, bytes per coordinate, and a function that launches it."""
+@dataclass(frozen=True)
+class KernelCase:
+    """A kernel to measure. ``bytes``: its memory traffic per coordinate, by arithmetic."""
+
+    what: str
+    by: str
+    bytes: float
+    launch: Callable[[], object]
+
+
+def kernel_cases(count: int, of: torch.device) -> list[KernelCase]:
+    """Return the kernels on ``count`` coordinates; copying is the first."""
     one = Vectors(count, of)
     place, runs, moved = one.place, one.place.runs, traffic(one.codec, error_feedback=True)
-    plain = gpu_peers.PlainThc(one.codec, one.context, one.norms, one.peaks, of)
-    target, half = torch.empty_like(one.values), one.values.half()
-    side = int(count**0.5)
-    right = torch.randn(side, _RANK, device=of)
-    square, rest = one.values[: side * side], one.feedback[: side * side]
-    both = moved["square_sums"].total + moved["encode"].total
+    target = torch.empty_like(one.values)
 
     def encode() -> None:
         for run in runs:
@@ -112,25 +145,14 @@ def works(count: int, of: torch.device, compiled: bool) -> list[tuple[str, str, 
         place.launch_square_sums(one.sums)
         encode()
 
-    found: list[tuple[str, str, float | None, Callable[[], object]]] = [
-        ("copy", "PyTorch", 8.0, lambda: target.copy_(one.values)),
-        ("norms", "lanesum", moved["square_sums"].total, lambda: place.launch_square_sums(one.sums)),
-        ("encode", "lanesum", moved["encode"].total, encode),
-        ("norms and encode", "lanesum", both, norm_and_encode),
-        ("decode", "lanesum", moved["decode"].total, decode),
-        ("encode", "plain PyTorch", None, lambda: plain.encode(one.values, one.feedback)),
-        ("decode", "plain PyTorch", None, lambda: plain.decode(one.lanes)),
-        ("encode", "fp16 hook", None, lambda: gpu_peers.half_encode(one.values, _WORKERS)),
-        ("decode", "fp16 hook", None, lambda: gpu_peers.half_decode(half, target)),
-        (f"both, rank {_RANK}", "PowerSGD", None, lambda: gpu_peers.power_sgd(square, rest, right)),
+    norms, encoded, decoded = (moved[name].total for name in ("square_sums", "encode", "decode"))
+    return [
+        KernelCase("copy", "PyTorch", 8.0, lambda: target.copy_(one.values)),
+        KernelCase("norms", "lanesum", norms, lambda: place.launch_square_sums(one.sums)),
+        KernelCase("encode", "lanesum", encoded, encode),
+        KernelCase("norms and encode", "lanesum", norms + encoded, norm_and_encode),
+        KernelCase("decode", "lanesum", decoded, decode),
     ]
-    if compiled:
-        encode_, decode_ = torch.compile(plain.encode), torch.compile(plain.decode)
-        found += [
-            ("encode", "torch.compile", None, lambda: encode_(one.values, one.feedback)),
-            ("decode", "torch.compile", None, lambda: decode_(one.lanes)),
-        ]
-    return found
 
 
 def seconds_of(work: Callable[[], object], repeats: int) -> list[float]:
@@ -150,21 +172,10 @@ def seconds_of(work: Callable[[], object], repeats: int) -> list[float]:
     return times
 
 
-def measure(device: Device, count: int, repeats: int, compiled: bool) -> dict[str, Any]:
-    """Measure all operations on ``count`` coordinates (whole blocks); return JSON-ready figures.
-
-    A peer that fails, or does not fit the GPU's memory, is listed with its error.
-    """
-    timings, failed, copied = [], {}, 0.0
-    for what, by, bytes_each, work in works(count, device.of, compiled):
-        try:
-            seconds = seconds_of(work, repeats)
-        except Exception as error:
-            if by in ("lanesum", "PyTorch"):
-                raise
-            failed[f"{what}, {by}"] = f"{type(error).__name__}: {str(error).splitlines()[0]}"
-            continue
-        made = timing(what, by, count, bytes_each, seconds, copied)
-        copied = copied or made.bandwidth or 0.0
-        timings.append(asdict(made))
-    return {"device": device.described, "coordinates": count, "repeats": repeats, "timings": timings, "failed": failed}
+def measure(device: Device, count: int, repeats: int) -> dict[str, Any]:
+    """Measure all kernels on ``count`` coordinates (whole blocks); return JSON-ready figures."""
+    timings: list[dict[str, Any]] = []
+    for case in kernel_cases(count, device.of):
+        copied = timings[0]["bandwidth"] if timings else 0.0
+        timings.append(asdict(timing(case, count, seconds_of(case.launch, repeats), copied)))
+    return {"device": device.described, "coordinates": count, "repeats": repeats, "timings": timings}
