@@ -8,7 +8,6 @@ import socket
 import tempfile
 from pathlib import Path
 
-from lanesum.rpc import controller as rpc
 from lanesum_lab.run import commands
 from lanesum_lab.run.commands import Scratch
 from lanesum_lab.run.outcome import Outcome
@@ -20,8 +19,6 @@ from lanesum_lab.run.supervisor import RunSupervisor
 
 def run(plan: RunPlan, supervisor: RunSupervisor) -> Outcome:
     """Train. Raises what the supervisor and the controller raise."""
-    topology = plan.topology
-    controller = f"{topology.address(topology.names('controller')[0], loopback=True)}:{rpc.DEFAULT_PORT}"
     with tempfile.TemporaryDirectory(prefix="lanesum-") as folder:
         scratch = Scratch(Path(folder))
         # Without a switch whose ports have the faults, a relay has them.
@@ -29,7 +26,7 @@ def run(plan: RunPlan, supervisor: RunSupervisor) -> Outcome:
         if relayed:
             arguments = ("--loopback", "--topology", plan.topology_source)
             supervisor.start("relay", commands.relay_command(plan, scratch, *arguments))
-        site = start_plan(plan, scratch, supervisor, listen=controller, relayed=relayed)
+        site = start_plan(plan, scratch, supervisor, relayed=relayed)
         try:
             return Stage(
                 plan,

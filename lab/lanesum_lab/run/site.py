@@ -41,7 +41,6 @@ class Site:
         loopback: use the addresses below 127.0.0.0/8.
         at: runs a command at a node.
         environment: variables of all processes.
-        listen: address of the controller; by default a socket file.
         prefix: beginning of the names of the processes at the supervisor.
         relayed: a relay has the servers' address on loopback, where no switch has it.
 
@@ -61,14 +60,13 @@ class Site:
         loopback: bool = True,
         at: At = here,
         environment: Mapping[str, str] = {},
-        listen: str = "",
         prefix: str = "",
         relayed: bool = False,
     ) -> None:
         self.switches: dict[str, str] = {}
         self.servers: dict[str, str] = {}
         self.parts: dict[str, Child] = {}
-        self.controller = listen or f"unix:{folder / CONTROLLER}.sock"
+        self.controller = f"unix:{folder / CONTROLLER}.sock"
         self._topology, self._folder, self._supervisor, self._prefix = topology, folder, supervisor, prefix
         self._loopback, self._at, self._environment, self._relayed = loopback, at, environment, relayed
 
@@ -115,6 +113,7 @@ class Site:
     def admit(self, name: str, hosts: Sequence[str], **request: Any) -> None:
         """Admit a job that stays until it is removed. Raises ProcessFailedError, ControllerError."""
         self.wait_ready()
+        # One call with a long timeout: an attempt that timed out may still have been carried out.
         rpc.call(self.controller, rpc.ADMIT, {"name": name, "workers": list(hosts), "lease_s": 0, **request}, _START_S)
 
     def remove(self, name: str) -> None:
@@ -137,7 +136,6 @@ def start_plan(
     *,
     at: At = here,
     interfaces: Callable[[str], Mapping[int, str]] | None = None,
-    listen: str = "",
     relayed: bool = False,
     controller_options: Sequence[str] = (),
 ) -> Site:
@@ -151,7 +149,6 @@ def start_plan(
         supervisor,
         loopback=plan.runner == "loopback",
         at=at,
-        listen=listen,
         relayed=relayed,
     )
     options: list[str] = []

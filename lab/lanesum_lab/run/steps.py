@@ -36,7 +36,6 @@ class Stage:
         master: address of the process group's store, which the first worker opens.
         interface: returns the name of a host's interface, for gloo.
         at: returns a command with a prefix that runs it at a node.
-        call: like ``rpc.call``, from a place that reaches the controller.
     """
 
     plan: RunPlan
@@ -46,7 +45,6 @@ class Stage:
     master: tuple[str, int]
     interface: Callable[[str], str]
     at: Callable[[str, list[str]], list[str]]
-    call: Callable[..., dict[str, Any]] = rpc.call
 
     def train(self) -> Outcome:
         """Admit the job, train, and remove the job.
@@ -55,25 +53,28 @@ class Stage:
             ProcessFailedError: a process ended unexpectedly.
             ControllerError: the controller refused a call.
         """
-        admit(self.supervisor, self.plan, self.site.controller, self.call)
+        plan = self.plan
+        self.site.admit(
+            commands.JOB, plan.workers, slots=plan.slots, codec=plan.codec, quorum=plan.quorum, seed=plan.seed
+        )
         workers = start_workers(self)
         servers = {
             name: RemoteServer(address, timeout_s=FINAL_STATUS_TIMEOUT_S).status
             for name, address in self.site.servers.items()
         }
         totals = CounterTotals(self._ask, servers)
-        faults = self._train_with_faults(self.plan.faults, workers, totals) if self.plan.faults else {}
+        faults = self._train_with_faults(plan.faults, workers, totals) if plan.faults else {}
         self.supervisor.wait(workers)
         # The controller may have been restarted just now: give it the time to start.
         outcome = totals.outcome(_CONTROLLER_START_S, faults)
-        self.call(self.site.controller, rpc.REMOVE, {"job": commands.JOB}, _CONTROLLER_START_S)
+        self.site.remove(commands.JOB)
         return outcome
 
     def _ask(self, method: str, timeout_s: float) -> dict[str, Any]:
         """Call the controller. Raises ControllerError, without waiting while the controller is killed."""
         if self.supervisor.child(CONTROLLER) in self.supervisor.killed:
             raise rpc.UnreachableError("The controller was killed as planned.")
-        return self.call(self.site.controller, method, {}, timeout_s)
+        return rpc.call(self.site.controller, method, {}, timeout_s)
 
     def _train_with_faults(self, plan: FaultPlan, workers: list[Child], totals: CounterTotals) -> dict[str, Any]:
         """Train while the plan's faults are carried out; return them for the report."""
@@ -94,27 +95,6 @@ class Stage:
             "rules": {label: asdict(counts) for label, counts in rules.items()},
             "processes": processes.report(),
         }
-
-
-def admit(supervisor: RunSupervisor, plan: RunPlan, controller: str, call: Any = rpc.call) -> dict[str, Any]:
-    """Admit the run's job as soon as the controller is ready.
-
-    Raises:
-        ProcessFailedError: a process ended meanwhile, or the controller was not ready within a minute.
-        ControllerError: the controller refused, or did not answer.
-    """
-    supervisor.wait_ready(supervisor.child(CONTROLLER), _CONTROLLER_START_S)
-    message = {
-        "name": commands.JOB,
-        "workers": list(plan.workers),
-        "slots": plan.slots,
-        "codec": plan.codec,
-        "quorum": plan.quorum,
-        "seed": plan.seed,
-    }
-    # Call once with a long timeout: an attempt that timed out may still have been carried out.
-    admitted: dict[str, Any] = call(controller, rpc.ADMIT, message, _CONTROLLER_START_S)
-    return admitted
 
 
 def start_workers(stage: Stage) -> list[Child]:

@@ -38,7 +38,7 @@ def test_every_server_has_own_control_address_and_journal(tmp_path: Path) -> Non
     made, scratch = plan(tmp_path, servers=2), Scratch(tmp_path)
     started: dict[str, list[str]] = {}
     supervisor: Any = SimpleNamespace(start=lambda name, command, **_: started.setdefault(name, command))
-    site = start_plan(made, scratch, supervisor, listen="127.0.0.1:1")
+    site = start_plan(made, scratch, supervisor)
     commands = [started[name] for name in made.servers]
     addresses = [command[command.index("--control") + 1] for command in commands]
     assert addresses == list(site.servers.values())

@@ -26,27 +26,29 @@ def plan(tmp_path: Path) -> RunPlan:
     return make_plan(topology="loopback", runner=None, workers=2, codec="thc", epochs=1, out=tmp_path)
 
 
-def test_admit_waits_for_the_line_of_the_controller(tmp_path: Path, plan: RunPlan) -> None:
+def test_admit_waits_for_the_line_of_the_controller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A call that times out may still be carried out, so the job is admitted by one call."""
-    calls: list[tuple[str, str]] = []
+    calls: list[tuple[str, str, str]] = []
 
-    def call(address: str, method: str, message: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+    def call(address: str, method: str, message: dict[str, Any], timeout_s: float) -> None:
         assert (tmp_path / "started").exists() and timeout_s > 10
-        calls.append((address, method))
-        return {"name": message["name"]}
+        calls.append((address, method, message["name"]))
 
+    monkeypatch.setattr(rpc, "call", call)
     with RunSupervisor(tmp_path / "logs") as supervisor:
         started = f"sleep 0.2; touch {tmp_path}/started; echo '{READY} controller'; exec sleep 60"
-        supervisor.start("controller", ["sh", "-c", started])
-        assert steps.admit(supervisor, plan, "127.0.0.1:1", call)["name"]
-    assert calls == [("127.0.0.1:1", rpc.ADMIT)]
+        site = Site("star4", tmp_path, supervisor)
+        site.parts[CONTROLLER] = supervisor.start(CONTROLLER, ["sh", "-c", started])
+        site.admit("main", ("w1", "w2"))
+    assert calls == [(site.controller, rpc.ADMIT, "main")]
 
 
-def test_admit_with_ended_process_fails_at_once(tmp_path: Path, plan: RunPlan) -> None:
+def test_admit_with_ended_process_fails_at_once(tmp_path: Path) -> None:
     with RunSupervisor(tmp_path / "logs") as supervisor:
-        supervisor.start("controller", ["sh", "-c", "echo broken; exit 7"])
+        site = Site("star4", tmp_path, supervisor)
+        site.parts[CONTROLLER] = supervisor.start(CONTROLLER, ["sh", "-c", "echo broken; exit 7"])
         with pytest.raises(ProcessFailedError, match="controller ended with exit code 7"):
-            steps.admit(supervisor, plan, "127.0.0.1:1", rpc.call)
+            site.admit("main", ("w1", "w2"))
 
 
 def test_wait_ready_without_the_line_shows_the_log(tmp_path: Path) -> None:
@@ -61,7 +63,7 @@ def test_killed_controller_is_not_asked(tmp_path: Path, plan: RunPlan) -> None:
     with RunSupervisor(tmp_path / "logs") as supervisor:
         supervisor.kill(supervisor.start(CONTROLLER, ["sleep", "60"]))
         scratch, at = Scratch(tmp_path), ("127.0.0.1", 1)
-        site = Site("star4", tmp_path, supervisor, listen="127.0.0.1:1")
+        site = Site("star4", tmp_path, supervisor)
         stage = steps.Stage(plan, supervisor, scratch, site, at, str, here)
         with pytest.raises(rpc.UnreachableError, match="The controller was killed as planned"):
             stage._ask(rpc.COUNTERS, 1.0)
