@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Agent process of a tenant that admits jobs (arguments SOCKET CONTROLLER HOST JOB).
 
-Every job has one worker at HOST. An admission takes the place of the job of the same name before it.
+Every job has one worker at HOST. An admission takes the place of the job of the same name before it. A ``SpinTask`` is
+the control of runs beside admissions.
 """
 
 from __future__ import annotations
@@ -33,6 +34,13 @@ class AdmitTask:
 
 
 @dataclass(frozen=True, slots=True)
+class SpinTask:
+    """Task: keep one core busy for ``seconds``."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class AdmitDone:
     """Result: begin and end of each admission, seconds of the monotonic clock, and reasons of the refused ones."""
 
@@ -47,8 +55,10 @@ class Admitter:
         self._controller = controller
         self._message = {"name": job, "workers": [host], "codec": None, "slots": 1, "take_over": True}
 
-    def work(self, task: AdmitTask) -> AdmitDone:
-        """Carry out a task."""
+    def work(self, task: AdmitTask | SpinTask) -> AdmitDone | float:
+        """Carry out a task; return the admissions, or the processor seconds of a ``SpinTask``."""
+        if isinstance(task, SpinTask):
+            return _spin(task)
         if task.elsewhere:
             os.setpriority(os.PRIO_PROCESS, 0, _LOWEST_PRIORITY)
         with ThreadPoolExecutor(task.callers) as pool:
@@ -64,6 +74,14 @@ class Admitter:
         except rpc.ControllerError as error:
             return error.what
         return begin, time.monotonic()
+
+
+def _spin(task: SpinTask) -> float:
+    """Use processor time and nothing else; return the seconds that it took."""
+    start, end = time.process_time(), time.monotonic() + task.seconds
+    while time.monotonic() < end:
+        pass
+    return time.process_time() - start
 
 
 def main(arguments: list[str]) -> None:

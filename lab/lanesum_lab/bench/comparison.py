@@ -11,6 +11,7 @@ workers. A switch adds the words of a codec only if all workers share scales, le
 
 from __future__ import annotations
 
+import atexit
 import copy
 import importlib.util
 from collections.abc import Callable, Iterable, Sequence
@@ -26,7 +27,6 @@ from lanesum.protocol.lanes import WORD_BITS
 from lanesum_lab.baselines import DGC
 from lanesum_lab.bench.devices import Device
 from lanesum_lab.bench.figures import spread
-from lanesum_lab.bench.process_group import join_alone
 from lanesum_lab.bench.reducer import TWO_SHOTS
 from lanesum_lab.codec_simulation import simulate
 from lanesum_lab.torch_threads import one_thread
@@ -302,6 +302,27 @@ def _hook(name: str, records: list[list[Vector]], repeats: int, device: Device) 
         values = model.module.weight.grad.cpu().numpy().reshape(-1)[:size]
     bits = 2 * side * WORD_BITS / size
     return _peer_figure(name, HOOK, device, vectors, values, bits, seconds[-repeats:])
+
+
+def join_alone() -> None:
+    """Make a group of this process alone the default group, if there is none, until the process ends.
+
+    It is never destroyed: futures of PyTorch's PowerSGD hook hold the group. If a gloo thread drops the last reference
+    after ``destroy_process_group``, it joins itself ("Resource deadlock avoided"), which aborts the process. This
+    happened once in hundreds of runs.
+    """
+    import torch.distributed as dist
+
+    if not dist.is_initialized():
+        dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        atexit.register(_leave)
+
+
+def _leave() -> None:
+    import torch.distributed as dist
+
+    if dist.is_initialized():
+        dist.destroy_process_group()
 
 
 def rows(result: dict[str, Any]) -> Iterable[tuple[str, ...]]:

@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Processor cost of plain datagrams: the peers of the aggregation server."""
+"""Plain datagrams: their processor cost is the peer of the aggregation server.
+
+As a process (arguments ADDRESS PORT) it echoes datagrams, for the minimum of a round trip.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from lanesum._internal.udp_socket import MAX_DATAGRAM_BYTES
 from lanesum.launch.supervisor import ProcessFailedError
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.run.supervisor import RunSupervisor
@@ -69,3 +73,15 @@ def iperf3(size: int, seconds: float) -> float:
         taken = total["seconds"] / 100
         return float(taken * (cpu["host_total"] / total["packets"] + cpu["remote_total"] / received))
     raise BenchError(f"iperf3 could not be run at {_TRIES} ports from {_PORT} on.", _BY_HAND)
+
+
+def main(arguments: list[str]) -> None:
+    """Send every datagram back until the process ends."""
+    address, port = arguments
+    buffer = bytearray(MAX_DATAGRAM_BYTES)
+    view = memoryview(buffer)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.bind((address, int(port)))
+        while True:
+            size, peer = sock.recvfrom_into(buffer)
+            sock.sendto(view[:size], peer)

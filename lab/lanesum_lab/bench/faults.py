@@ -21,8 +21,7 @@ from lanesum.transport.constants import DEFAULT_WINDOW
 from lanesum_fabric.topology import load
 from lanesum_lab.bench import registry
 from lanesum_lab.bench.figures import spread, text
-from lanesum_lab.bench.fleet import Fleet, JobDone
-from lanesum_lab.bench.fleets import TOPOLOGY, loopback_fleet
+from lanesum_lab.bench.fleet import TOPOLOGY, Fleet, JobDone, loopback_fleet
 from lanesum_lab.bench.machine import machine
 from lanesum_lab.bench.rounds import RoundsTask
 

@@ -1,20 +1,33 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The whole path as processes: switch, servers, controller, and jobs whose workers run rounds on request."""
+"""The whole path as processes: switch, servers, controller, and jobs whose workers run rounds on request.
+
+Fleets of the topology star4 are on loopback side by side, each with addresses of its own, or in Mininet.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from lanesum._internal.udp_socket import Address
 from lanesum.launch.supervisor import Supervisor
+from lanesum_fabric.topology import Topology, load
 from lanesum_lab.bench import process
 from lanesum_lab.bench.agents import Agents
+from lanesum_lab.bench.places import free_block
 from lanesum_lab.bench.rounds import RoundsDone, RoundsTask
 from lanesum_lab.run.commands import Scratch
-from lanesum_lab.run.plan import RunPlan
+from lanesum_lab.run.mininet_net import MininetNetwork, mininet_network
+from lanesum_lab.run.plan import RunPlan, make_plan
 from lanesum_lab.run.site import At, here, start_plan
 from lanesum_switch.faults.links import LinkFaults
+
+TOPOLOGY = "star4"
+LOSS = "loss"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +88,7 @@ class Fleet:
         self.site.admit(name, hosts, codec=None)
         self._workers[name] = [f"{name}-{host}" for host in hosts]
         for number, (host, agent) in enumerate(zip(hosts, self._workers[name], strict=True)):
-            self.start_agent(agent, host, "worker", self.site.controller, name, str(number))
+            self.start_agent(agent, host, "rounds", self.site.controller, name, str(number))
 
     def start_agent(
         self, agent: str, host: str, module: str, *arguments: str, environment: Mapping[str, str] = {}
@@ -107,3 +120,96 @@ class Fleet:
     def close(self) -> None:
         """End the workers; idempotent."""
         self.agents.close()
+
+
+@contextlib.contextmanager
+def loopback_fleet(
+    folder: Path,
+    *,
+    number: int,
+    loss: float | None,
+    controller_options: Sequence[str] = (),
+    at: At = here,
+) -> Iterator[Fleet]:
+    """Run the whole path as processes on 127.0.0.0/8.
+
+    Args:
+        folder: folder for its files; made here.
+        number: number of the fleet in this process.
+        loss: fraction of packets lost on every link in both directions; 0 keeps the injectors, None has none.
+        controller_options: more options of the controller.
+        at: see ``Fleet``.
+    """
+    folder.mkdir()
+    topology = folder / "topology.yaml"
+    topology.write_text(relocated(load(TOPOLOGY), number))
+    faults = None
+    if loss is not None:
+        faults = folder / "faults.yaml"
+        faults.write_text(json.dumps({"seed": 1, "rules": [{"name": LOSS, "kind": "drop", "probability": loss}]}))
+    plan = make_plan(
+        topology=str(topology),
+        runner="loopback",
+        workers=None,
+        codec="fixed",
+        epochs=1,
+        out=folder,
+        faults=None if faults is None else str(faults),
+    )
+    with Supervisor(folder / "logs") as supervisor:
+        fleet = Fleet(plan, Scratch(folder), supervisor, at=at, controller_options=controller_options)
+        try:
+            yield fleet
+        finally:
+            fleet.close()
+
+
+@contextlib.contextmanager
+def mininet_fleet(
+    folder: Path, logs: Path, *, rates_mbit: Mapping[str, float], workers: int | None = None
+) -> Iterator[tuple[Fleet, MininetNetwork]]:
+    """Run the whole path with an embedded switch in Mininet, without segmentation offloads. Needs root.
+
+    Args:
+        folder: folder for its files.
+        logs: folder for the logs.
+        rates_mbit: rate of the link of each of these nodes; the others have no limit.
+        workers: number of workers that take part; None for all.
+    """
+    fields = load(TOPOLOGY).model_dump(mode="json", exclude_none=True)
+    for link in fields["links"]:
+        for name in rates_mbit.keys() & link["endpoints"]:
+            link["rate_mbit"] = rates_mbit[name]
+    topology = folder / "topology.yaml"
+    topology.write_text(json.dumps(fields))
+    plan = make_plan(
+        topology=str(topology),
+        runner="mininet",
+        switch="embedded",
+        workers=workers,
+        codec="fixed",
+        epochs=1,
+        out=folder,
+    )
+    with mininet_network(plan.topology) as network, Supervisor(logs) as supervisor:
+        network.switch_offloads_off()
+        fleet = Fleet(plan, Scratch(folder), supervisor, at=network.command, interfaces=network.switch_interfaces)
+        try:
+            yield fleet, network
+        finally:
+            fleet.close()
+
+
+def relocated(topology: Topology, number: int) -> str:
+    """Return the topology with unused addresses, as JSON, which is YAML too. Raises BenchError."""
+    fields = topology.model_dump(mode="json", exclude_none=True)
+
+    def move(block: int) -> Address:
+        for node in fields["nodes"].values():
+            if "ip" in node:
+                first, _, *rest = node["ip"].split(".")
+                node["ip"] = ".".join([first, str(block), *rest])
+        return Topology.model_validate(fields).server_backend(loopback=True)
+
+    free_block(move, 7 * number)
+    return json.dumps(fields)

@@ -133,7 +133,7 @@ def pingers(place: Place, settings: Settings, names: dict[str, str], *, echo: bo
         folder = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="lanesum-")))
         supervisor = cleanup.enter_context(RunSupervisor(folder / "logs"))
         if echo:
-            answerer = process.command("echo", place.address(HUB), str(ECHO_PORT))
+            answerer = process.command("datagrams", place.address(HUB), str(ECHO_PORT))
             supervisor.start("echo", place.command(HUB, answerer))
         kinds = []
         for number, (name, native) in enumerate(names.items()):

@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rounds with known sums, run by the workers of a benchmark for a given time."""
+"""Agent process of one worker of a job (arguments SOCKET CONTROLLER JOB WORKER): rounds with known sums.
+
+A task is a time for which all workers of the job run rounds.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.aggregation.combine import combine, expand
+from lanesum.joining import join
 from lanesum.protocol.lanes import LaneOp
 from lanesum.transport import JobTicket, UdpTransport
+from lanesum_lab.bench.agents import serve
 
 # Consecutive rounds differ: a sum of an earlier round would be found.
 _VARIANTS = 4
@@ -104,3 +109,14 @@ class RoundsWorker:
             wrong += int(np.count_nonzero(sums[: -known.free] != known.sums[variant][: -known.free]))
         stats = (self._transport.stats - before).counts()
         return RoundsDone(tuple(times), len(times) * (known.sums[0].size - known.free), wrong, stats)
+
+
+def main(arguments: list[str]) -> None:
+    """Join the job, then work until the benchmark closes the connection."""
+    path, controller, job, worker = arguments
+    ticket = join(controller=controller, job=job, worker=int(worker), wait=True)
+    transport = UdpTransport(ticket)
+    try:
+        serve(path, RoundsWorker(transport).work)
+    finally:
+        transport.close()

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import socket
 import statistics
 import subprocess
@@ -21,23 +22,30 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from lanesum.errors import ConfigurationError
-from lanesum.protocol import LaneOp
-from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
+from lanesum.protocol import ChunkBatch, Header, LaneOp
+from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, UDP_PORT
+from lanesum_control.controller.controller import AdmittedJob, Controller, JobRequest
+from lanesum_control.planner.network import Network
+from lanesum_control.servers.controlled_server import NoServer
 from lanesum_control.switches.client import SwitchConnection
+from lanesum_control.switches.managed import ManagedSwitch
 from lanesum_control.switches.switch import P4RuntimeSwitch
-from lanesum_fabric.program.controlled_switch import DEFAULT_DEVICE_ID
+from lanesum_fabric.program.controlled_switch import DEFAULT_DEVICE_ID, ControlledSwitch
 from lanesum_fabric.program.pipelines import bmv2_pipeline
-from lanesum_fabric.topology import load
+from lanesum_fabric.program.switch_job import SWITCH_MAC
+from lanesum_fabric.topology import Topology, load
 from lanesum_lab import targets
 from lanesum_lab.bench import registry
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.machine import machine
-from lanesum_lab.bench.workload import Workload, admit, build
 from lanesum_lab.targets import SwitchProcess, SwitchTarget
 from lanesum_lab.targets.bmv2 import BMV2, version
 from lanesum_lab.veth import end, inside, obstacle, raw_sockets, switch_interface, veth_namespace
 from lanesum_switch.dataplane import EmbeddedSwitch
+from lanesum_switch.frames import UdpFrame, ipv4_int
 from lanesum_switch.p4runtime import P4RuntimeServer
 
 WINDOW_CHUNKS = 16  # BMv2 queues 64 packets per port; the job's 64 slots would allow more
@@ -46,6 +54,7 @@ _TOPOLOGY = "star4"
 _FRAME_BYTES = 65536
 _PEER = "BMv2 on veth"
 
+JOB = "bench"
 COLUMNS = ("switch", "operation", "packets/s", "min", "max", "times BMv2")
 
 Measure = Callable[[LaneOp, int], float]
@@ -83,6 +92,46 @@ class SwitchFigure:
     max_pps: float
     runs: int
     ratio_to_bmv2: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """``frames``: (switch port, frame) in order; every ``workers`` frames complete one chunk."""
+
+    job: AdmittedJob
+    frames: list[tuple[int, bytes]]
+    workers: int
+    chunks: int
+
+
+def admit(switch: ControlledSwitch, topology: Topology, accumulator_words: int) -> AdmittedJob:
+    """Add the hosts and the benchmark's job to a switch."""
+    network = Network.of(topology, loopback=False)
+    switches = {topology.switch: ManagedSwitch(switch)}
+    controller = Controller(network, NoServer(), switches, accumulator_words=accumulator_words)
+    workers = tuple(topology.names("worker"))
+    return controller.admit(JobRequest(JOB, workers, codec="thc"))
+
+
+def build(job: AdmittedJob, op: LaneOp, chunks: int, *, epoch: int = 0, position: int = 0) -> Workload:
+    """Return ``chunks`` chunks of random words from every worker, workers taking turns."""
+    first = job.tickets[0]
+    generator = np.random.default_rng(secrets.randbits(32))
+    per_worker = []
+    (on_switch,) = job.switch_jobs.values()
+    for ticket, member in zip(job.tickets, on_switch.members, strict=True):
+        words = generator.integers(0, 1 << 32, (chunks, op.shape.uplink_words(first.accumulator_words)), np.uint32)
+        header = Header(job=ticket.job, tag=ticket.tag, epoch=epoch, op=op, workers=1 << ticket.worker)
+        header.fan_in_workers = ticket.workers
+        batch = ChunkBatch(header, words, position=position, slots=ticket.slots)
+        frame = UdpFrame(
+            member.host.mac, SWITCH_MAC, member.host.ip, ipv4_int(ticket.server[0]), member.udp_port, UDP_PORT, b""
+        )
+        per_worker.append(
+            [(member.host.port, frame.with_payload(bytes(batch.packet(c))).pack()) for c in range(chunks)]
+        )
+    frames = [frames[chunk] for chunk in range(chunks) for frames in per_worker]
+    return Workload(job, frames, len(per_worker), chunks)
 
 
 class _Feeder:

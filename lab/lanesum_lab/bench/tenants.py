@@ -11,6 +11,7 @@ cores apart, controller and admissions have the last core, and switch, server an
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -24,15 +25,12 @@ from lanesum.rpc.caller import Role
 from lanesum_control.planner.quotas import DEFAULT_QUOTA
 from lanesum_control.security import tokens
 from lanesum_lab.bench import registry
-from lanesum_lab.bench.admitter import AdmitDone, AdmitTask
-from lanesum_lab.bench.cores import pinned, split_cores
+from lanesum_lab.bench.admitter import AdmitDone, AdmitTask, SpinTask
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.figures import spread
-from lanesum_lab.bench.fleet import Fleet
-from lanesum_lab.bench.fleets import loopback_fleet
+from lanesum_lab.bench.fleet import Fleet, loopback_fleet
 from lanesum_lab.bench.machine import machine
 from lanesum_lab.bench.rounds import RoundsDone, RoundsTask
-from lanesum_lab.bench.spinner import SpinTask
 from lanesum_lab.run.site import here
 from lanesum_switch.faults.topology_names import CONTROLLER
 
@@ -68,12 +66,19 @@ class Settings:
 QUICK = Settings(repeats=1, admissions=5, flood=80, chunks=64)
 
 
+def _split_cores() -> tuple[list[int], list[int]]:
+    """Return all cores of this process but the last one, and the last one; a single core is both."""
+    cores = sorted(os.sched_getaffinity(0))
+    return cores[:-1] or cores, cores[-1:]
+
+
 def _apart(node: str, command: list[str]) -> list[str]:
     """Return ``command`` with a prefix that keeps it off the cores of the other parts. Raises BenchError."""
-    workers, last = split_cores()
+    workers, last = _split_cores()
     if workers == last:
         raise BenchError("One core cannot be divided.", "Give the benchmark two cores.")
-    return pinned(last if node in (CONTROLLER, _QUIET_HOST, _BUSY_HOST) else workers, command)
+    cores = last if node in (CONTROLLER, _QUIET_HOST, _BUSY_HOST) else workers
+    return ["taskset", "--cpu-list", ",".join(map(str, cores)), *command]
 
 
 def run(settings: Settings) -> dict[str, Any]:
@@ -101,10 +106,10 @@ def measure(settings: Settings, *, limited: bool, apart: bool) -> dict[str, Any]
         at = _apart if apart else here
         with loopback_fleet(folder / "fleet", number=0, loss=None, controller_options=options, at=at) as fleet:
             fleet.admit(_JOB, _WORKERS)
-            for name, host in ((QUIET, _QUIET_HOST), (BUSY, _BUSY_HOST)):
-                token = {environment.TOKEN_FILE: str(files[name])}
+            agents = ((QUIET, _QUIET_HOST, QUIET), (BUSY, _BUSY_HOST, BUSY), (_SPINNER, _BUSY_HOST, BUSY))
+            for name, host, tenant in agents:
+                token = {environment.TOKEN_FILE: str(files[tenant])}
                 fleet.start_agent(name, host, "admitter", fleet.site.controller, host, name, environment=token)
-            fleet.start_agent(_SPINNER, _BUSY_HOST, "spinner")
             fleet.connect()
             fleet.agents.connect([QUIET, BUSY, _SPINNER])
             fleet.measure(RoundsTask(_OP, settings.chunks, 0.0), _JOB)  # warm-up

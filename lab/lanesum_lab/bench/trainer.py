@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Agent process of one worker (argument SOCKET) that runs trainings one after another.
 
-The first task is a ``Setup``; ``Training`` is answered with ``Trained``.
+The first task is a ``TrainerSetup``; ``Training`` is answered with ``Trained``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _DEADLINE_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
+class TrainerSetup:
     """Task: join the process group and load the data.
 
     Attributes:
@@ -78,16 +78,16 @@ class Trainer:
 
     def __init__(self) -> None:
         self._task: Any = None
-        self._setup: Setup | None = None
+        self._setup: TrainerSetup | None = None
 
-    def work(self, task: Setup | Training) -> Trained | None:
-        """Carry out a task; the first one is a ``Setup``."""
-        if isinstance(task, Setup):
+    def work(self, task: TrainerSetup | Training) -> Trained | None:
+        """Carry out a task; the first one is a ``TrainerSetup``."""
+        if isinstance(task, TrainerSetup):
             self._start(task)
             return None
         return self._train(task)
 
-    def _start(self, setup: Setup) -> None:
+    def _start(self, setup: TrainerSetup) -> None:
         os.environ["GLOO_SOCKET_IFNAME"] = setup.interface
         import torch
         import torch.distributed as dist

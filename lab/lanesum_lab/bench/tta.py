@@ -28,8 +28,8 @@ from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.figures import spread, text
 from lanesum_lab.bench.links import HUB, Wire
 from lanesum_lab.bench.machine import machine
-from lanesum_lab.bench.stages import CASES, LOOPBACK, SWITCH, Stage, stage
 from lanesum_lab.bench.trainer import Trained
+from lanesum_lab.bench.training_network import CASES, LOOPBACK, SWITCH, TrainingNetwork, training_network
 
 COLUMNS = ("links", "by", "to target, s", "times gloo", "s per step", "MB per step", "final loss", "beside gloo")
 BREAKDOWN_COLUMNS = (
@@ -127,7 +127,7 @@ def run(settings: Settings) -> dict[str, Any]:
     wanted = [(seed, rate, by) for seed in seeds for rate in settings.rates for by in settings.by]
     missing = [one for one in wanted if cache.get(*one) is None]
     if missing:
-        with stage(
+        with training_network(
             settings.case,
             workers=settings.workers,
             job=settings.job,
@@ -173,7 +173,7 @@ def conditions(result: dict[str, Any]) -> str:
     )
 
 
-def _trained(built: Stage, by: str, seed: int, training: dict[str, Any]) -> dict[str, Any]:
+def _trained(built: TrainingNetwork, by: str, seed: int, training: dict[str, Any]) -> dict[str, Any]:
     """Run one training; return its JSON-ready record."""
     from lanesum_lab.train.methods import applies_momentum
 

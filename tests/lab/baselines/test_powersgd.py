@@ -13,7 +13,7 @@ import pytest
 from lanesum.codecs import Aggregate, CodecContext, CodecError, ErrorFeedback, Part, Round
 from lanesum_lab.baselines import PowerSGD
 from lanesum_lab.baselines.powersgd import orthonormal
-from lanesum_lab.bench.process_group import join_alone
+from lanesum_lab.bench.comparison import join_alone
 from lanesum_lab.codec_simulation import simulate
 from tests.host.codecs.samples import nmse
 from tests.lab.baselines.vectors import drawn

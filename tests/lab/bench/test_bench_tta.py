@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 
 from lanesum.errors import ConfigurationError
-from lanesum_lab.bench import stages, tta
+from lanesum_lab.bench import tta
 from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.links import Wire
 from lanesum_lab.bench.trainer import Trained
+from lanesum_lab.bench.training_network import training_network
 from lanesum_lab.cli import bench
 from lanesum_lab.run.plan import mininet_obstacle
 from lanesum_lab.veth import obstacle
@@ -46,7 +47,7 @@ def record(losses: list[float], *, step_s: float = 1.0, weights: str = "a") -> T
 
 
 class Invented:
-    """Stage with invented trainings: lanesum is twice as fast, and ``two-shot-4`` ends with a higher loss."""
+    """Network with invented trainings: lanesum is twice as fast, and ``two-shot-4`` ends with a higher loss."""
 
     def __init__(self) -> None:
         self.trained: list[str] = []
@@ -70,7 +71,7 @@ SETTINGS = dataclasses.replace(
 @pytest.fixture
 def invented(monkeypatch: pytest.MonkeyPatch) -> Invented:
     made = Invented()
-    monkeypatch.setattr(tta, "stage", lambda case, **_: contextlib.nullcontext(made))
+    monkeypatch.setattr(tta, "training_network", lambda case, **_: contextlib.nullcontext(made))
     return made
 
 
@@ -183,7 +184,7 @@ def test_unknown_method_is_refused_before_anything_starts(tmp_path: Path) -> Non
 def test_switch_has_one_rate(tmp_path: Path) -> None:
     with (
         pytest.raises(ConfigurationError, match="The links of a topology have one rate"),
-        stages.stage("switch", workers=2, job="digits", limit=64, rates_mbit=(1.0, 2.0), logs=tmp_path),
+        training_network("switch", workers=2, job="digits", limit=64, rates_mbit=(1.0, 2.0), logs=tmp_path),
     ):
         pass
 
