@@ -56,8 +56,11 @@ SANITIZE_SECONDS ?= 30
 FUZZ_SECONDS ?= 600
 FUZZ_SEED ?= 1
 
+# Folder of p4c's samples for `make p4c-samples`: testdata/p4_16_samples.
+P4C_SAMPLES ?=
+
 .PHONY: help run test test-all test-rest lint format setup docs p4 tofino tofino-try tofino-model generate soak bench native-sanitize audit \
-	install-service fuzz hold fuzz-programs fuzz-files fuzz-grpc fuzz-udp model clean
+	install-service fuzz hold p4c-samples fuzz-programs fuzz-files fuzz-grpc fuzz-udp model clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 17
@@ -128,6 +131,9 @@ hold: $(READY_TO_TEST) ## hold 10,000 idle and 1,000 slow connections to a contr
 
 fuzz-programs: $(READY_TO_TEST) ## fuzz the loaders of switch programs (FUZZ_SECONDS= FUZZ_SEED=)
 	$(BIN)/python -m tests.softswitch.bmv2.mutants --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
+
+p4c-samples: $(READY_TO_TEST) ## run p4c's samples with packet tests on the embedded switch (needs p4c-bm2-ss on PATH; P4C_SAMPLES=)
+	$(BIN)/python -m tests.p4c_samples $(or $(P4C_SAMPLES),$(error P4C_SAMPLES= names p4c's testdata/p4_16_samples))
 
 fuzz-files: $(READY_TO_TEST) ## fuzz the readers of all other files: tickets, topologies, state, P4Info ... (FUZZ_SECONDS= FUZZ_SEED=)
 	$(BIN)/python -m tests.fuzz.files --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
