@@ -14,7 +14,8 @@ import argparse
 import numpy as np
 
 from lanesum.codecs import CodecContext, CodecTraits, Result, Round, RoundShape, Steps, register
-from lanesum.codecs.base import Vector, always, checked_vector, checked_words, refuse_not_finite
+from lanesum.codecs.base import Vector, always
+from lanesum.codecs.checks import checked_vector, checked_words, refuse_not_finite
 from lanesum.joining import join, wait_for_others
 from lanesum.protocol import LaneOp
 from lanesum.session import Session

@@ -49,7 +49,7 @@ PROTOCOL = (
     ),
     *bugs(
         "protocol",
-        f"{_HOST}/aggregation/pieces.py",
+        f"{_HOST}/codecs/base.py",
         ("a piece that just arrived waits", "self.needed <= available", "self.needed < available"),
     ),
     *bugs(
@@ -62,7 +62,7 @@ PROTOCOL = (
 CODECS = (
     *bugs(
         "codecs",
-        f"{_HOST}/codecs/base.py",
+        f"{_HOST}/codecs/checks.py",
         ("a sum of no worker is accepted", "else counted) < 1:", "else counted) < 0:"),
         ("a sum of another size is accepted", " or words.shape != (round_.result_words,):", ":"),
         ("one worker too many is accepted", "if context.workers > workers:", "if context.workers > workers + 1:"),

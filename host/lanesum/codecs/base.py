@@ -22,27 +22,22 @@ have all of them in flight at once. It sends a tuple with one aggregate for each
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias, TypeGuard, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.aggregation.combine import Words as Words
-from lanesum.aggregation.pieces import RoundPieces
 from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError, LanesumError
-from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.lanes import LaneOp, LaneShape
 
 if TYPE_CHECKING:
     import torch
 
 Vector: TypeAlias = NDArray[np.float32]
-# A comparison with a type constructs a dtype every time.
-_FLOAT32, _UINT32 = np.dtype(np.float32), np.dtype(np.uint32)
-#: Next step of errors about values that are raised before the first round.
-NOTHING_SENT = "Nothing of it was sent: skip the step or lower the loss scale."
 
 
 class CodecError(LanesumError):
@@ -129,6 +124,63 @@ def never() -> bool:
 def always() -> bool:
     """Return True: no round follows. For ``Round.last``."""
     return True
+
+
+class RoundPieces:
+    """Callbacks of a codec for the pieces of a round; each piece is encoded and decoded once, in order.
+
+    Args:
+        encode: writes the uplink words of a piece, by number, into the words of the round.
+        decode: uses the accumulator words of a piece, by number; they are the sum over all workers.
+        uplink_ends: number of uplink words up to the end of each piece.
+        shape: shape of the operation; every piece ends with a whole group.
+
+    Attributes:
+        encoded: number of encoded pieces.
+        decoded: number of decoded pieces.
+    """
+
+    def __init__(
+        self,
+        encode: Callable[[int], None],
+        decode: Callable[[int, Words], None],
+        uplink_ends: Sequence[int],
+        shape: LaneShape,
+    ) -> None:
+        self.encoded = 0
+        self.decoded = 0
+        self._encode = encode
+        self._decode = decode
+        self._ends = uplink_ends
+        self._result_ends = [shape.accumulator_words(end) for end in uplink_ends]
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def encode_next(self) -> int:
+        """Encode the next piece; return the number of uplink words encoded so far."""
+        number = self.encoded
+        self._encode(number)
+        self.encoded = number + 1
+        return self._ends[number]
+
+    def encode_all(self) -> None:
+        """Encode all remaining pieces."""
+        while self.encoded < len(self):
+            self.encode_next()
+
+    @property
+    def needed(self) -> int:
+        """Accumulator words up to the end of the next piece to decode; there must be one."""
+        return self._result_ends[self.decoded]
+
+    def decode_up_to(self, available: int, words: Words) -> None:
+        """Decode all pieces within the first ``available`` of the round's accumulator ``words``."""
+        while self.decoded < len(self) and self.needed <= available:
+            number = self.decoded
+            begin = self._result_ends[number - 1] if number else 0
+            self._decode(number, words[begin : self.needed])
+            self.decoded = number + 1
 
 
 @dataclass(slots=True)
@@ -319,74 +371,7 @@ def as_stateful(codec: Codec) -> StatefulCodec | None:
     return cast(StatefulCodec, codec) if codec.traits.stateful else None
 
 
-def checked_vector(x: Vector, context: CodecContext, workers: int) -> Vector:
-    """Return ``x`` as a contiguous vector. Raises CodecError if its type, its shape or the context does not fit.
-
-    The first pass of the codec checks that all elements are finite: see :func:`refuse_not_finite`.
-    """
-    refuse_more_workers(context, workers)
-    if not isinstance(x, np.ndarray) or x.dtype != _FLOAT32 or x.ndim != 1:
-        found = f"{x.dtype} with shape {x.shape}" if isinstance(x, np.ndarray) else type(x).__name__
-        raise CodecError(f"Expected {_named(context)} as a float32 array of one dimension, not {found}.")
-    return np.ascontiguousarray(x)
-
-
-def refuse_more_workers(context: CodecContext, workers: int) -> None:
-    """Raise CodecError if the job has more workers than a codec was built for."""
-    if context.workers > workers:
-        raise CodecError(
-            f"{context.workers} workers would sum lanes that are sized for {workers}.",
-            "Build the codec with the job's number of workers.",
-        )
-
-
 def is_tensor(x: object) -> TypeGuard[torch.Tensor]:
     """Return True if ``x`` is a PyTorch tensor, without importing PyTorch: a caller with a tensor has imported it."""
     module = sys.modules.get("torch")
     return module is not None and isinstance(x, module.Tensor)
-
-
-def refuse_not_finite(x: Vector, context: CodecContext) -> NoReturn:
-    """Raise the UnencodableError that names the first NaN or infinity of ``x``, and its parameter if it is known."""
-    finite = np.isfinite(x)
-    index = int(np.argmin(finite))
-    named, position = _named(context), index
-    for part in context.parts:
-        if part.start <= index < part.stop:
-            named, position = f"tensor {part.key!r}", index - part.start
-    raise UnencodableError(
-        f"Cannot encode {named}: element {position} is {x[index]}, and {x.size - int(finite.sum())} "
-        f"of {x.size} elements are not finite.",
-        NOTHING_SENT,
-    )
-
-
-def _named(context: CodecContext) -> str:
-    return f"tensor {context.tensor!r}" if context.tensor else "the vector"
-
-
-def checked_words(aggregate: Aggregate, round_: RoundShape) -> Words:
-    """Return the words of ``aggregate``. Raises CodecError if they cannot belong to ``round_``."""
-    words = aggregate.words
-    if words.dtype != _UINT32 or words.shape != (round_.result_words,):
-        raise CodecError(
-            f"The aggregate of a {round_.op.name} round has {words.dtype} words of shape "
-            f"{words.shape}, not {round_.result_words} uint32."
-        )
-    for what, per_word in (("contributors", aggregate.contributors), ("included", aggregate.included)):
-        if isinstance(per_word, np.ndarray) and per_word.shape not in ((), aggregate.words.shape):
-            raise CodecError(f"{what} of a {round_.op.name} aggregate has shape {per_word.shape}, not one per word.")
-    counted = aggregate.contributors
-    if (counted.min(initial=1) if isinstance(counted, np.ndarray) else counted) < 1:
-        raise CodecError(f"The aggregate of a {round_.op.name} round has no contributor.")
-    return np.ascontiguousarray(words)
-
-
-def uniform_contributors(aggregate: Aggregate) -> int | None:
-    """Return the number of contributors if it is the same for every word, else None."""
-    if isinstance(aggregate.contributors, int):
-        return aggregate.contributors
-    counts = aggregate.contributors
-    if counts.size and (counts == counts.flat[0]).all():
-        return int(counts.flat[0])
-    return None

@@ -20,24 +20,21 @@ from numpy.typing import NDArray
 
 from lanesum._internal import arrays
 from lanesum._internal.deferred import Deferred
-from lanesum.aggregation.pieces import RoundPieces
 from lanesum.codecs.base import (
     Aggregate,
     CodecContext,
     Result,
     Round,
+    RoundPieces,
     RoundShape,
     Steps,
     UnencodableError,
     Vector,
     Words,
     always,
-    checked_vector,
-    checked_words,
-    refuse_not_finite,
     round_in_pieces,
-    uniform_contributors,
 )
+from lanesum.codecs.checks import checked_vector, checked_words, refuse_not_finite, uniform_contributors
 from lanesum.codecs.gathered import gathered_shape, gathering, summed
 from lanesum.codecs.kernels.dispatch import kernels, threads
 from lanesum.codecs.kernels.interface import BlockUnits

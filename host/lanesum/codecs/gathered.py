@@ -11,7 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lanesum.codecs.base import Aggregate, CodecContext, CodecError, Round, RoundShape, Words, checked_words, never
+from lanesum.codecs.base import Aggregate, CodecContext, CodecError, Round, RoundShape, Words, never
+from lanesum.codecs.checks import checked_words
 from lanesum.protocol.lanes import LaneOp
 
 

@@ -12,18 +12,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum.codecs.base import (
-    NOTHING_SENT,
-    Aggregate,
-    CodecContext,
-    CodecError,
-    RoundShape,
-    UnencodableError,
-    Vector,
-    Words,
-    checked_words,
-    refuse_not_finite,
-)
+from lanesum.codecs.base import Aggregate, CodecContext, CodecError, RoundShape, UnencodableError, Vector, Words
+from lanesum.codecs.checks import NOTHING_SENT, checked_words, refuse_not_finite
 from lanesum.codecs.kernels.dispatch import kernels
 from lanesum.codecs.kernels.reference import FLOAT32_MAX
 

@@ -33,9 +33,8 @@ from lanesum.codecs.base import (
     UnencodableError,
     Vector,
     as_stateful,
-    checked_vector,
-    checked_words,
 )
+from lanesum.codecs.checks import checked_vector, checked_words
 from lanesum.codecs.fixed import FixedPoint
 from lanesum.codecs.kernels.packing import pack_mask, unpack_mask
 from lanesum.codecs.parameter_state import ParameterCounts, ParameterVectors, parts_of

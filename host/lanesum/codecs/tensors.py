@@ -9,7 +9,8 @@ from typing import Any, cast
 
 import torch
 
-from lanesum.codecs.base import Codec, CodecContext, CodecError, Result, Steps, Vector, refuse_more_workers
+from lanesum.codecs.base import Codec, CodecContext, CodecError, Result, Steps, Vector
+from lanesum.codecs.checks import refuse_more_workers
 from lanesum.errors import ConfigurationError
 from lanesum.gpu.staging import Staging, StreamEvent, mode, needs_staging, staging_for
 
@@ -50,7 +51,7 @@ def checked_tensor(x: torch.Tensor, context: CodecContext, workers: int) -> torc
     """Return ``x`` as a contiguous vector on its device, or raise the CodecError that says why it cannot be encoded.
 
     ``context.error_feedback`` must have the shape, device and data type of ``x``. The counterpart for arrays is
-    :func:`lanesum.codecs.base.checked_vector`.
+    :func:`lanesum.codecs.checks.checked_vector`.
     """
     refuse_more_workers(context, workers)
     if x.dtype is not torch.float32 or x.dim() != 1:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from lanesum.codecs.base import Codec, CodecContext, Result, Round, Steps, UnencodableError, is_tensor
 from lanesum.session.lengths import AppendedLengths
-from lanesum.transport.native_engine import AnyRoundState
+from lanesum.transport.native_engine import AnyRoundState, NativeRoundState
 
 if TYPE_CHECKING:
     import torch
@@ -57,6 +57,30 @@ class StartedRound:
     lengths: AppendedLengths | None
     begin: float
     result: tuple[NDArray[np.uint32], NDArray[np.uint32]] | None = None
+
+    @property
+    def encoding(self) -> bool:
+        """True while pieces of the words are still to be encoded."""
+        pieces = self.round.pieces
+        return pieces is not None and pieces.encoded < len(pieces)
+
+    @property
+    def ready(self) -> bool:
+        """True if the result of a piece has arrived, and the piece is not decoded yet."""
+        pieces = self.round.pieces
+        if pieces is None or pieces.decoded == len(pieces):
+            return False
+        return self.flight.done_chunks >= self.flight.awaited_chunks
+
+    def decode_piece(self) -> None:
+        """Decode the next piece, and wait for the one after it from now on."""
+        pieces, flight = self.round.pieces, cast(NativeRoundState, self.flight)
+        assert pieces is not None
+        pieces.decode_up_to(pieces.needed, flight.arriving())
+        if pieces.decoded < len(pieces):
+            flight.await_words(pieces.needed)
+        else:
+            flight.awaited_chunks = flight.chunks
 
 
 @dataclass(slots=True, eq=False)
@@ -173,7 +197,7 @@ class AllReduce(Generic[V]):
     @property
     def all_rounds_started(self) -> bool:
         """True once rounds of the next all-reduce may start."""
-        if self.made or any(one.flight.encoding for one in self.started):
+        if self.made or any(one.encoding for one in self.started):
             return False
         return self.num_rounds >= self.max_rounds or self.made_last_round
 

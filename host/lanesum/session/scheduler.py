@@ -198,13 +198,14 @@ class AllReduceScheduler:
         if not self._queue:
             return False
         # Some may be complete since the last step, by the transport's background thread: then the wait takes no time.
-        flights = [one.flight for all_reduce in self._queue for one in all_reduce.started if one.result is None]
+        awaited = [one for all_reduce in self._queue for one in all_reduce.started if one.result is None]
+        flights = [one.flight for one in awaited]
         if (opening := self._transport.opening) is not None:
             flights.append(opening)
         assert flights  # else nothing but the deadline would end the wait
         with self.phases.network:
             self._transport.wait(flights)
-        return any(flight.complete or flight.ready for flight in flights)
+        return any(flight.complete for flight in flights) or any(one.ready for one in awaited)
 
     def _step(self, *, may_wait: bool = True) -> bool:
         """Do one piece of work, for the oldest all-reduce first.
@@ -224,9 +225,9 @@ class AllReduceScheduler:
     def _decode(self) -> bool:
         for all_reduce in self._queue:
             for one in all_reduce.started:
-                if one.flight.ready:
+                if one.ready:
                     with self.phases.decode:
-                        self._transport.decode(cast(NativeRoundState, one.flight))
+                        one.decode_piece()
                     self._transport.poll()
                     return True
                 if one.result is None and one.flight.complete:
@@ -242,7 +243,7 @@ class AllReduceScheduler:
     def _start(self) -> bool:
         """Start the next round, if there is one and the order allows it."""
         for all_reduce in self._queue:
-            if any(one.flight.encoding for one in all_reduce.started):
+            if any(one.encoding for one in all_reduce.started):
                 return False
             if all_reduce.made:
                 if not self._transport.can_begin:
@@ -256,7 +257,9 @@ class AllReduceScheduler:
     def _start_round(self, all_reduce: AllReduce[Any], round_: Round) -> None:
         words, lengths = self._count_round(all_reduce, round_)
         with self.phases.send:
-            flight = self._transport.begin_round(round_.op, words, round_.pieces)
+            flight = self._transport.begin_round(round_.op, words, withheld=round_.pieces is not None)
+        if round_.pieces is not None:
+            cast(NativeRoundState, flight).await_words(round_.pieces.needed)
         all_reduce.started.append(StartedRound(round_, flight, round_.overlap, lengths, self.phases.send.begin))
 
     def _count_round(
@@ -280,9 +283,11 @@ class AllReduceScheduler:
     def _encode(self) -> bool:
         for all_reduce in self._queue:
             for one in all_reduce.started:
-                if one.flight.encoding:
+                if one.encoding:
+                    assert one.round.pieces is not None
                     with self.phases.encode:
-                        self._transport.encode(cast(NativeRoundState, one.flight))
+                        words = one.round.pieces.encode_next()
+                        self._transport.release(cast(NativeRoundState, one.flight), words)
                     return True
                 if one.overlap is not None:
                     self._transport.poll()

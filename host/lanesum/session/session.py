@@ -238,7 +238,7 @@ class Session(Closing):
             keep_residual=keep_residual,
             parts=tuple(parts),
             complete=not self.ticket.quorum,
-            in_pieces=self._transport.supports_pieces,
+            in_pieces=self._transport.supports_withheld,
             error_feedback=error_feedback,
         )
         names = (name, *[part.key for part in parts])

@@ -10,7 +10,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum.aggregation.pieces import RoundPieces
 from lanesum.protocol.lanes import LaneOp
 from lanesum.transport.native_engine import (
     AnyRoundSequence,
@@ -38,12 +37,12 @@ class CompletedRound(Protocol):
 class Engine(Protocol):
     """Rounds of a session, and the loop that moves their packets; ``PythonWorkerLoop`` describes its methods."""
 
-    supports_pieces: bool
+    supports_withheld: bool
 
     @property
     def rounds(self) -> AnyRoundSequence: ...
     def start(
-        self, op: LaneOp, words: NDArray[np.uint32], *, opening: bool = False, pieces: RoundPieces | None = None
+        self, op: LaneOp, words: NDArray[np.uint32], *, opening: bool = False, withheld: bool = False
     ) -> AnyRoundState: ...
     def run(self, rounds: Sequence[Any], deadline_s: float, leave_s: float | None = None) -> bool: ...
     def exchange(

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from lanesum._internal.native import availability, max_spin_s
 from lanesum._internal.offload import Offload, use_gro, use_gso
-from lanesum.aggregation.pieces import RoundPieces
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header
 from lanesum.protocol.spec import MAX_SLOTS, Kind
@@ -59,7 +58,7 @@ class NativeRoundState:
     Attributes:
         core: the round in the native extension.
         words: uplink words, which the native extension reads until the round is retired; None afterwards.
-        pieces: encode the words of a round that was started ``withheld``, and decode the result, while packets arrive.
+        awaited_chunks: number of leading chunks whose results are waited for; at first all of them.
     """
 
     def __init__(
@@ -72,7 +71,7 @@ class NativeRoundState:
         self.epoch = core.epoch
         self.size = size
         self.words: NDArray[np.uint32] | None = words
-        self.pieces: RoundPieces | None = None
+        self.awaited_chunks = self.chunks
 
     @property
     def complete(self) -> bool:
@@ -112,36 +111,9 @@ class NativeRoundState:
         """See ``RoundState.done_chunks``."""
         return self.core.done_chunks
 
-    @property
-    def encoding(self) -> bool:
-        """Some pieces of its words are still to be encoded."""
-        return self.pieces is not None and self.pieces.encoded < len(self.pieces)
-
-    @property
-    def ready(self) -> bool:
-        """The result of a piece has arrived, and the piece is not decoded yet."""
-        return self._decoding and self.core.done_chunks >= self.awaited_chunks
-
-    @property
-    def _decoding(self) -> bool:
-        return self.pieces is not None and self.pieces.decoded < len(self.pieces)
-
-    @property
-    def awaited_chunks(self) -> int:
-        """Number of leading chunks whose results are waited for: to the end of the next piece, or of the round."""
-        if self.pieces is None or not self._decoding:
-            return self.chunks
-        return min(self.chunks, -(-self.pieces.needed // self._accumulator_words))
-
-    def encode(self) -> None:
-        """Encode the next piece, which may be sent then."""
-        assert self.pieces is not None
-        self.release(self.pieces.encode_next())
-
-    def decode(self) -> None:
-        """Decode the next piece."""
-        assert self.pieces is not None
-        self.pieces.decode_up_to(self.pieces.needed, self.arriving())
+    def await_words(self, words: int) -> None:
+        """Wait for the first ``words`` accumulator words from now on."""
+        self.awaited_chunks = min(self.chunks, -(-words // self._accumulator_words))
 
     def arriving(self) -> NDArray[np.uint32]:
         """Return all accumulator words; those of the first ``done_chunks`` chunks have arrived."""
@@ -311,7 +283,7 @@ class NativeWorkerLoop:
         offload: see ``SessionOptions``.
     """
 
-    supports_pieces = True
+    supports_withheld = True
 
     def __init__(
         self, ticket: JobTicket, rounds: NativeRoundSequence, sockets: ServerSockets, offload: Offload
@@ -336,12 +308,10 @@ class NativeWorkerLoop:
         return self._core.gso
 
     def start(
-        self, op: LaneOp, words: NDArray[np.uint32], *, opening: bool = False, pieces: RoundPieces | None = None
+        self, op: LaneOp, words: NDArray[np.uint32], *, opening: bool = False, withheld: bool = False
     ) -> NativeRoundState:
         """See ``PythonWorkerLoop.start``."""
-        round_ = self.rounds.start(op, words, opening=opening, withheld=pieces is not None)
-        round_.pieces = pieces
-        return round_
+        return self.rounds.start(op, words, opening=opening, withheld=withheld)
 
     def run(self, rounds: Sequence[Any], deadline_s: float, leave_s: float | None = None) -> bool:
         """See ``PythonWorkerLoop.run``."""

@@ -85,9 +85,6 @@ class RoundState:
         """A result or a pending answer of this round has arrived."""
         return self._left < self.chunks or bool(self._arrived)
 
-    # The packets of a round are made at its start, so it has no pieces.
-    encoding = ready = False
-
     @property
     def awaited_chunks(self) -> int:
         """Number of leading chunks whose results are waited for."""

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from lanesum._internal.offload import check_offload
 from lanesum._internal.udp_socket import Address, is_shared_with_switch
-from lanesum.aggregation.pieces import RoundPieces
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.transport import long_wait
@@ -171,9 +170,9 @@ class UdpTransport:
         return stats
 
     @property
-    def supports_pieces(self) -> bool:
-        """Rounds may be encoded and decoded in pieces. With a quorum they may not: pieces have no contributors."""
-        return self._engine.supports_pieces and not self.ticket.quorum
+    def supports_withheld(self) -> bool:
+        """Rounds may be ``withheld``. With a quorum they may not: a part of a result has no contributors."""
+        return self._engine.supports_withheld and not self.ticket.quorum
 
     def exchange(self, op: LaneOp, words: NDArray[np.uint32]) -> CompletedRound:
         """Run one round from beginning to end.
@@ -274,19 +273,20 @@ class UdpTransport:
         self._engine.rounds.continue_at(self._opening.first_epoch(opening.result()))
         self._waited_s = 0.0
 
-    def begin_round(self, op: LaneOp, words: NDArray[np.uint32], pieces: RoundPieces | None = None) -> AnyRoundState:
+    def begin_round(self, op: LaneOp, words: NDArray[np.uint32], *, withheld: bool = False) -> AnyRoundState:
         """Begin the next round, which the next call of any method below sends; only where ``can_begin``.
 
         All workers of a job begin the same rounds in the same order. Several may be in flight at the same time, if all
-        pieces of each are encoded (``encode``) before the next one begins. Each is finished (``finish``), in any order.
-        Between calls a service thread keeps packets moving, less quickly than ``wait``. The first call waits until the
-        session is open, unless ``can_begin``.
+        words of each are released (``release``) before the next one begins. Each is finished, in any order. Between
+        calls a service thread keeps packets moving, less quickly than ``wait``. The first call waits until the session
+        is open, unless ``can_begin``.
 
         Args:
             op: lane operation.
             words: uint32 uplink words, any number of the operation's groups; all workers of the job pass the same
                 number. They must not change until the round has finished.
-            pieces: encodes ``words`` and decodes the result while packets arrive; only where ``supports_pieces``.
+            withheld: the words are still being encoded, and none is sent before ``release``; only where
+                ``supports_withheld``.
 
         This method and all below that send or receive raise:
             MismatchError: another worker brought another operation or number of words to the round.
@@ -298,7 +298,7 @@ class UdpTransport:
         self._check_round(op, words)
         self.open()
         with _Exclusive(self):
-            round_ = self._engine.start(op, words, pieces=pieces)
+            round_ = self._engine.start(op, words, withheld=withheld)
             self._in_flight += 1
             return round_
 
@@ -310,16 +310,11 @@ class UdpTransport:
             group = op.shape.uplink_words_per_group
             raise TransportError(f"{words.size} words are not whole groups of {group}, as {op.name} needs them.")
 
-    def encode(self, round_: NativeRoundState) -> None:
-        """Encode the next piece of a round that is ``encoding``, and send the packets that the window admits."""
+    def release(self, round_: NativeRoundState, words: int) -> None:
+        """Allow to send the first ``words`` of a ``withheld`` round, and send the packets that the window admits."""
         with _Exclusive(self):
-            round_.encode()
+            round_.release(words)
             self._engine.poll()
-
-    def decode(self, round_: NativeRoundState) -> None:
-        """Decode the next piece of a round that is ``ready``."""
-        with _Exclusive(self):
-            round_.decode()
 
     def poll(self) -> None:
         """Receive the waiting datagrams and send those that are due, without waiting."""
@@ -327,7 +322,7 @@ class UdpTransport:
             self._engine.poll()
 
     def wait(self, rounds: Sequence[AnyRoundState]) -> None:
-        """Send and receive until one of the rounds is ready or complete, or ``wake`` is called.
+        """Send and receive until one of the rounds has its awaited chunks, or ``wake`` is called.
 
         Raises AggregationTimeoutError after the deadline without progress of any round, or after ``busy_s`` if the
         missing workers live; and the error of ``interrupt``.
@@ -359,7 +354,7 @@ class UdpTransport:
                 return
 
     def _run(self, rounds: Sequence[AnyRoundState]) -> bool:
-        """Run the engine until one of the rounds is ready or complete; return False after the deadline."""
+        """Run the engine until one of the rounds has its awaited chunks; return False after the deadline."""
         begun = time.monotonic()
         in_time = self._engine.run(rounds, min(self._deadline_s, long_wait.LOG_WAIT_S))
         in_time = in_time or long_wait.run_on(self._engine, rounds, self._deadline_s)

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum._internal.udp_socket import MAX_DATAGRAM_BYTES
-from lanesum.aggregation.pieces import RoundPieces
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import server_of
 from lanesum.transport.constants import ICMP_ERRNOS, MAX_SEND_TRIES, RECEIVE_BATCH, UNSENT_ERRNOS
@@ -34,10 +33,10 @@ class PythonWorkerLoop:
 
     Attributes:
         rounds: the rounds of the session.
-        supports_pieces: rounds may be encoded and decoded in pieces.
+        supports_withheld: rounds may be started before their words are known.
     """
 
-    supports_pieces = False
+    supports_withheld = False
 
     def __init__(self, ticket: JobTicket, rounds: AnyRoundSequence, sockets: ServerSockets) -> None:
         self._ticket = ticket
@@ -55,10 +54,13 @@ class PythonWorkerLoop:
             self._poll.register(descriptor, select.POLLIN)
 
     def start(
-        self, op: LaneOp, words: NDArray[np.uint32], *, opening: bool = False, pieces: RoundPieces | None = None
+        self, op: LaneOp, words: NDArray[np.uint32], *, opening: bool = False, withheld: bool = False
     ) -> AnyRoundState:
-        """Start the next round; see ``RoundSequence.start``. ``pieces`` encode ``words``, where they are supported."""
-        assert pieces is None
+        """Start the next round; see ``RoundSequence.start``.
+
+        ``withheld``, where it is supported: the words are still being encoded, see ``NativeRoundSequence.start``.
+        """
+        assert not withheld
         return self.rounds.start(op, words, opening=opening)
 
     def exchange(self, op: LaneOp, words: NDArray[np.uint32], deadline_s: float) -> tuple[None, AnyRoundState, bool]:

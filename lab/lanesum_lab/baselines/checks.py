@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from lanesum.codecs.base import CodecContext, CodecError, Vector, checked_vector, refuse_not_finite
+from lanesum.codecs.base import CodecContext, CodecError, Vector
+from lanesum.codecs.checks import checked_vector, refuse_not_finite
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import MAX_RACKS, MAX_WORKERS
 

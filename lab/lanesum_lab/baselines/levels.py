@@ -15,16 +15,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum.codecs.base import (
-    NOTHING_SENT,
-    CodecContext,
-    Result,
-    Round,
-    RoundShape,
-    Steps,
-    UnencodableError,
-    Vector,
-)
+from lanesum.codecs.base import CodecContext, Result, Round, RoundShape, Steps, UnencodableError, Vector
+from lanesum.codecs.checks import NOTHING_SENT
 from lanesum.codecs.gathered import gathered_shape, summed
 from lanesum.codecs.kernels.philox import RandomStream, random_words
 from lanesum.codecs.norms import non_negative

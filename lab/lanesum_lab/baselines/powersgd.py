@@ -18,17 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum.codecs.base import (
-    NOTHING_SENT,
-    CodecContext,
-    CodecError,
-    Part,
-    Result,
-    RoundShape,
-    Steps,
-    UnencodableError,
-    Vector,
-)
+from lanesum.codecs.base import CodecContext, CodecError, Part, Result, RoundShape, Steps, UnencodableError, Vector
+from lanesum.codecs.checks import NOTHING_SENT
 from lanesum.codecs.error_feedback import checked_memory
 from lanesum.codecs.fixed import FixedPoint
 from lanesum.codecs.kernels.philox import RandomStream, random_words

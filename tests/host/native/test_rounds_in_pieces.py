@@ -16,9 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lanesum._internal.native import VARIABLE
-from lanesum.aggregation.pieces import RoundPieces
 from lanesum.codecs import fixed
-from lanesum.codecs.base import Codec
+from lanesum.codecs.base import Codec, RoundPieces
 from lanesum.codecs.error_feedback import ErrorFeedback
 from lanesum.codecs.fixed import FixedPoint
 from lanesum.codecs.thc.codec import THC
@@ -27,7 +26,7 @@ from lanesum.server import AggregationServer, ServerJob
 from lanesum.session import Session
 from lanesum.transport import JobTicket
 from lanesum.transport.errors import AggregationTimeoutError, SessionClosedError
-from lanesum.transport.native_engine import NativeRoundSequence
+from lanesum.transport.native_engine import NativeRoundSequence, NativeRoundState
 from lanesum_lab.baselines.thc_paper.codec import PaperTHC
 from tests.waiting import with_longer_deadlines
 
@@ -82,7 +81,7 @@ def test_workers_with_and_without_pieces_have_equal_sums(name: str, loss: float)
         options: dict[str, Any] = {"wrap_socket": WrappedSocket} if worker == 2 else {}
         one = JobTicket(**{**_fields(tickets[worker]), "servers": (server.address,)})
         with Session(one, codec=codec(name, 3), **options) as session:
-            assert session._transport.supports_pieces == (worker != 2)
+            assert session._transport.supports_withheld == (worker != 2)
             for vector in vectors[worker]:
                 results[worker].append(session.all_reduce(vector, name=f"of {vector.size}"))
 
@@ -187,14 +186,12 @@ def test_silent_worker_ends_round_with_its_number() -> None:
             one = JobTicket(**{**_fields(tickets[0]), "servers": (server.address,)})
             with Session(one, codec=codec("fixed", 2), deadline_s=deadline_s) as session:
                 words = np.arange(SIZE, dtype=np.uint32)
-                pieces = RoundPieces(
-                    lambda _: None, lambda *_: pytest.fail("nothing to decode"), [9_000, SIZE], LaneOp.ADD32.shape
-                )
                 transport = session._transport
                 with pytest.raises(AggregationTimeoutError) as caught:
-                    round_ = transport.begin_round(LaneOp.ADD32, words, pieces)
-                    while round_.encoding:
-                        transport.encode(round_)
+                    round_ = transport.begin_round(LaneOp.ADD32, words, withheld=True)
+                    assert isinstance(round_, NativeRoundState)
+                    for end in (9_000, SIZE):
+                        transport.release(round_, end)
                     transport.wait([round_])
                 assert caught.value.missing == (1,)
                 with pytest.raises(SessionClosedError):
@@ -209,7 +206,7 @@ def test_quorum_supports_no_pieces() -> None:
         other = ticket(1, 2, quorum=1, servers=(server.address,))
         server.admit(ServerJob.from_tickets([one, other]))
         with Session(one, codec=codec("thc-uniform", 2)) as session, Session(other):
-            assert not session._transport.supports_pieces
+            assert not session._transport.supports_withheld
             vector = np.random.default_rng(0).standard_normal(SIZE).astype(np.float32)
             error = np.square(session.all_reduce(vector) - vector).sum() / np.square(vector).sum()
             assert error < 0.1

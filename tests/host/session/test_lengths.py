@@ -169,16 +169,16 @@ def test_vector_without_description_sums_with_described_ones(name: str, size: in
 def test_rounds_in_pieces_and_others_have_equal_words(name: str) -> None:
     """The first worker alone encodes rounds in pieces; codecs divide them from the second all-reduce on."""
 
-    def supports_pieces(transport: UdpTransport) -> bool:
+    def supports_withheld(transport: UdpTransport) -> bool:
         return supported.fget(transport) and transport.ticket.worker == 0
 
     def work(session: Session) -> list[bytes]:
         ones = np.ones(50_000, np.float32)
         return [session.all_reduce(ones, name="t").tobytes() for _ in range(3)]
 
-    supported: Any = UdpTransport.supports_pieces
+    supported: Any = UdpTransport.supports_withheld
     with (
-        mock.patch.object(UdpTransport, "supports_pieces", property(supports_pieces)),
+        mock.patch.object(UdpTransport, "supports_withheld", property(supports_withheld)),
         AggregationServer((LOCALHOST, 0)) as server,
     ):
         tickets = tickets_for(server, 2)

@@ -207,8 +207,8 @@ def test_wait_for_rounds_that_ended_before_returns(server: AggregationServer, mo
     wait = AllReduceScheduler._wait_for_packets
 
     def wait_when_all_has_come(self: AllReduceScheduler) -> bool:
-        flights = [one.flight for all_reduce in self._queue for one in all_reduce.started]
-        while not all([flight.complete or flight.ready for flight in flights]):
+        started = [one for all_reduce in self._queue for one in all_reduce.started]
+        while not all([one.flight.complete or one.ready for one in started]):
             threading.Event().wait(1e-3)
         return wait(self)
 

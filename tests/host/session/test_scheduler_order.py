@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lanesum.aggregation.pieces import RoundPieces
 from lanesum.codecs import CodecContext, CodecError, CodecTraits, Policy, Result, Round, Rule, Sketch, Steps, Union
 from lanesum.codecs.base import Codec, always
 from lanesum.protocol.lanes import LaneOp
@@ -28,21 +27,25 @@ SIZE = 20_000
 class Flight:
     """A round in flight of the only worker."""
 
-    def __init__(self, op: LaneOp, words: np.ndarray, pieces: RoundPieces | None) -> None:
-        self.op, self.words, self.pieces = op, words, pieces
+    chunks = awaited_chunks = 1
+
+    def __init__(self, op: LaneOp, words: np.ndarray) -> None:
+        self.op, self.words = op, words
         self.arrived = False
 
     @property
-    def encoding(self) -> bool:
-        return self.pieces is not None and self.pieces.encoded < len(self.pieces)
-
-    @property
-    def ready(self) -> bool:
-        return self.arrived and self.pieces is not None and self.pieces.decoded < len(self.pieces)
-
-    @property
     def complete(self) -> bool:
-        return self.arrived and not self.ready
+        return self.arrived
+
+    @property
+    def done_chunks(self) -> int:
+        return int(self.arrived)
+
+    def await_words(self, words: int) -> None:
+        pass
+
+    def arriving(self) -> np.ndarray:
+        return self.words
 
 
 class Transport:
@@ -55,17 +58,12 @@ class Transport:
     def __init__(self) -> None:
         self.begun: list[Flight] = []
 
-    def begin_round(self, op: LaneOp, words: np.ndarray, pieces: RoundPieces | None) -> Flight:
-        self.begun.append(Flight(op, words, pieces))
+    def begin_round(self, op: LaneOp, words: np.ndarray, *, withheld: bool) -> Flight:
+        self.begun.append(Flight(op, words))
         return self.begun[-1]
 
-    def encode(self, flight: Flight) -> None:
-        assert flight.pieces is not None
-        flight.pieces.encode_next()
-
-    def decode(self, flight: Flight) -> None:
-        assert flight.pieces is not None
-        flight.pieces.decode_up_to(flight.words.size, flight.words)
+    def release(self, flight: Flight, words: int) -> None:
+        pass
 
     def poll(self) -> None:
         pass

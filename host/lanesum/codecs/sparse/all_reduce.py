@@ -18,21 +18,21 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from lanesum._internal import arrays
-from lanesum.aggregation.pieces import RoundPieces
 from lanesum.codecs.base import (
     CodecContext,
     CodecError,
     Result,
     Round,
     RoundGroup,
+    RoundPieces,
     RoundShape,
     UnencodableError,
     Vector,
     Words,
     always,
-    refuse_not_finite,
     round_in_pieces,
 )
+from lanesum.codecs.checks import refuse_not_finite
 from lanesum.codecs.gathered import summed
 from lanesum.codecs.kernels.reference import INFINITY_BITS
 from lanesum.codecs.sparse.hashing import Keys, round_seed

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from lanesum.aggregation.pieces import RoundPieces
-from lanesum.codecs.base import CodecContext, Round, Words, always, refuse_not_finite, round_in_pieces
+from lanesum.codecs.base import CodecContext, Round, RoundPieces, Words, always, round_in_pieces
+from lanesum.codecs.checks import refuse_not_finite
 from lanesum.codecs.kernels.reference import INFINITY_BITS
 from lanesum.codecs.sparse import device_loops as loops
 from lanesum.codecs.sparse.all_reduce import SparseReduction

@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum.codecs.base import CodecContext, CodecError, Result, RoundShape, Steps, Vector, checked_vector, is_tensor
+from lanesum.codecs.base import CodecContext, CodecError, Result, RoundShape, Steps, Vector, is_tensor
+from lanesum.codecs.checks import checked_vector
 from lanesum.codecs.fixed import INT32_MAX, FixedPoint
 from lanesum.codecs.sparse.all_reduce import SparseOutcome, SparseReduction
 from lanesum.codecs.sparse.hashing import MAX_KEYS

@@ -11,18 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum.codecs.base import (
-    Aggregate,
-    CodecContext,
-    CodecError,
-    Result,
-    Round,
-    RoundShape,
-    Steps,
-    Vector,
-    checked_words,
-    refuse_not_finite,
-)
+from lanesum.codecs.base import Aggregate, CodecContext, CodecError, Result, Round, RoundShape, Steps, Vector
+from lanesum.codecs.checks import checked_words, refuse_not_finite
 from lanesum.codecs.fixed import FixedPoint
 from lanesum.codecs.kernels.packing import pack_mask, unpack_mask
 from lanesum.codecs.sparse.plan import DENSE_BLOCK

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum.codecs.base import CodecContext, Result, RoundShape, Steps, Vector, checked_vector, refuse_not_finite
+from lanesum.codecs.base import CodecContext, Result, RoundShape, Steps, Vector
+from lanesum.codecs.checks import checked_vector, refuse_not_finite
 from lanesum.codecs.kernels.dispatch import kernels
 from lanesum.codecs.kernels.reference import INFINITY_BITS
 from lanesum.codecs.registry import register

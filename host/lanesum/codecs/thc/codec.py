@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum.aggregation.pieces import RoundPieces
 from lanesum.codecs.base import (
     Aggregate,
     CodecContext,
@@ -32,15 +31,14 @@ from lanesum.codecs.base import (
     Members,
     Result,
     Round,
+    RoundPieces,
     RoundShape,
     Steps,
     always,
-    checked_vector,
-    checked_words,
     is_tensor,
     round_in_pieces,
-    uniform_contributors,
 )
+from lanesum.codecs.checks import checked_vector, checked_words, uniform_contributors
 from lanesum.codecs.norms import checked_peaks
 from lanesum.codecs.thc.backend import Backend, HostBackend
 from lanesum.codecs.thc.blocks import BlockCoder, Run

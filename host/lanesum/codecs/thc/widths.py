@@ -21,17 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum._internal.deferred import Deferred
-from lanesum.codecs.base import (
-    CodecContext,
-    Result,
-    Round,
-    RoundGroup,
-    RoundShape,
-    Steps,
-    Vector,
-    checked_vector,
-    is_tensor,
-)
+from lanesum.codecs.base import CodecContext, Result, Round, RoundGroup, RoundShape, Steps, Vector, is_tensor
+from lanesum.codecs.checks import checked_vector
 from lanesum.codecs.norms import checked_peaks, norms_of
 from lanesum.codecs.registry import register
 from lanesum.codecs.thc.allocation import Ladder, Width

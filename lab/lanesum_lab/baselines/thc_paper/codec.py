@@ -29,21 +29,19 @@ from numpy.typing import NDArray
 
 from lanesum._internal import arrays
 from lanesum._internal.deferred import Deferred
-from lanesum.aggregation.pieces import RoundPieces
 from lanesum.codecs.base import (
     CodecContext,
     Result,
     Round,
+    RoundPieces,
     RoundShape,
     Steps,
     Vector,
     Words,
     always,
-    checked_vector,
-    checked_words,
     round_in_pieces,
-    uniform_contributors,
 )
+from lanesum.codecs.checks import checked_vector, checked_words, uniform_contributors
 from lanesum.codecs.norms import checked_peaks, norms_of
 from lanesum.codecs.registry import register
 from lanesum.codecs.traits import CodecTraits
