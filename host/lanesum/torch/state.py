@@ -1,8 +1,11 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""State of the communication hook between buckets: session, codec, error feedback, and one thread."""
+"""DDP communication hook, and its state between buckets: session, codec, error feedback, and one thread.
 
-from __future__ import annotations
+This module has no ``from __future__ import annotations``. ``register_comm_hook`` compares the annotation *objects* of
+the hook with ``dist.GradBucket`` and ``torch.futures.Future[torch.Tensor]``, and refuses strings (PyTorch 2.13,
+``DistributedDataParallel._check_comm_hook``). The same check demands the name ``bucket`` for the second parameter.
+"""
 
 import atexit
 import concurrent.futures
@@ -36,7 +39,7 @@ _WRITE_S = 1.0
 
 
 # Of each process group. Another join of this process would begin a new incarnation of the job.
-_joined: weakref.WeakKeyDictionary[dist.ProcessGroup, State] = weakref.WeakKeyDictionary()
+_joined: weakref.WeakKeyDictionary[dist.ProcessGroup, "State"] = weakref.WeakKeyDictionary()
 
 
 class State(Closing):
@@ -107,7 +110,7 @@ class State(Closing):
     @classmethod
     def join(
         cls, *, error_feedback: bool | None = None, model: torch.nn.Module | None = None, **arguments: Any
-    ) -> State:
+    ) -> "State":
         """Join a job, wait for its other workers, and return a state for it.
 
         ``error_feedback`` and ``model`` are those of the constructor, ``arguments`` those of
@@ -146,7 +149,7 @@ class State(Closing):
         return state
 
     @staticmethod
-    def joined(group: dist.ProcessGroup) -> State | None:
+    def joined(group: dist.ProcessGroup) -> "State | None":
         """Return the open state that ``join`` has made for ``group``, if there is one."""
         state = _joined.get(group)
         return None if state is None or state.closed else state
@@ -335,6 +338,26 @@ class State(Closing):
         if error is not None:
             self.session.report_failure(error)
         self.close()
+
+
+def hook(state: State, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+    """Average one bucket over the workers of ``state``'s job.
+
+    Args:
+        state: the same object for every bucket and step of one model.
+        bucket: dense, of any floating-point type, on the CPU or on a CUDA device.
+
+    Returns:
+        A future of the mean, at once. The codec works in float32; the mean has the data type of the bucket and is
+        written to its buffer. For a float32 bucket on a GPU it may be another tensor, as DDP allows. The mean is
+        bit-identical on all workers.
+
+    Raises:
+        ConfigurationError: the gradients are sparse or complex, or a loaded state belongs to another model.
+        LanesumError: the error of an earlier bucket. A failure after the hook has returned is raised by ``backward()``
+            with its own type.
+    """
+    return state.submit(bucket)
 
 
 class CopiedState:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Communication hooks of peers.
 
-This module has no ``from __future__ import annotations``, for the reason given in ``lanesum.torch.ddp_hook``.
+This module has no ``from __future__ import annotations``, for the reason given in ``lanesum.torch.state``.
 """
 
 import torch
