@@ -22,15 +22,15 @@ SESSION = (
             "if self.codec is not earlier.codec or not self.codec",
             "if not self.codec",
         ),
+        (
+            "a codec may make more rounds than it announced",
+            "if self.num_rounds + more > self.max_rounds:",
+            "if False:",
+        ),
     ),
     *bugs(
         "session",
         f"{_HOST}/session/scheduler.py",
-        (
-            "a codec may make more rounds than it announced",
-            "if all_reduce.num_rounds + more > all_reduce.max_rounds:",
-            "if False:",
-        ),
         (
             "later all-reduces begin before one with rounds left",
             "            if not all_reduce.all_rounds_started:\n                return False\n",

@@ -12,7 +12,8 @@ from typing import Any, TypeGuard
 from lanesum.rpc.controller import MAX_SPANS, MAX_TRACE_S
 from lanesum_control.errors import AdmissionError
 
-#: Spans of a report, see ``lanesum.session.phases``; ``round``: from the start of a round until its result is taken.
+#: Spans of a report, see ``lanesum.session.all_reduce``; ``round``: from the start of a round until its result is
+#: taken.
 SPANS = (
     "lanesum::encode",
     "lanesum::send",

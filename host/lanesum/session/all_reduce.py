@@ -1,21 +1,33 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""One all-reduce, from its submission to its result."""
+"""One all-reduce, from its submission to its result, and the time that a session spends in its phases."""
 
 from __future__ import annotations
 
 import collections
 import math
+import time
 from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lanesum.codecs.base import Codec, CodecContext, Result, Round, Steps, UnencodableError, is_tensor
-from lanesum.session.lengths import AppendedLengths
+from lanesum.codecs.base import (
+    Codec,
+    CodecContext,
+    CodecError,
+    Result,
+    Round,
+    RoundGroup,
+    Steps,
+    UnencodableError,
+    is_tensor,
+)
+from lanesum.session.lengths import AppendedLengths, append_lengths
+from lanesum.transport import JobTicket
 from lanesum.transport.native_engine import AnyRoundState, NativeRoundState
 
 if TYPE_CHECKING:
@@ -26,6 +38,73 @@ if TYPE_CHECKING:
 
 #: The kind of vector that the caller passed, and gets back.
 V = TypeVar("V", "NDArray[Any]", "torch.Tensor")
+#: Returns a range for the trace of a profiler, or None if no profiler runs.
+OpenRange = Callable[[str], AbstractContextManager[object] | None]
+
+
+class PhaseTimer:
+    """Context manager that adds up the seconds between its entries and exits.
+
+    It is entered at every step of an all-reduce, so it is one object instead of a ``contextlib`` generator.
+
+    Attributes:
+        seconds: the total.
+        begin: time of the last entry, by ``time.perf_counter``.
+    """
+
+    __slots__ = ("_name", "_phases", "_range", "begin", "seconds")
+
+    def __init__(self, name: str, phases: SessionPhases) -> None:
+        self.seconds = 0.0
+        self._name = name
+        self._phases = phases
+        self._range: AbstractContextManager[object] | None = None
+
+    def __enter__(self) -> None:
+        self._range = self._phases.open_range(self._name)
+        if self._range is not None:
+            self._range.__enter__()
+        self.begin = time.perf_counter()
+
+    def __exit__(self, *exception: object) -> None:
+        self.seconds += self._phases.add_spans(self.begin, self._name) - self.begin
+        if self._range is not None:
+            self._range.__exit__(None, None, None)
+
+
+class SessionPhases:
+    """Phases of one session, and their spans while a trace is recorded.
+
+    All phases but ``wait`` are those of the thread that advances the all-reduces, so their times never overlap and add
+    up to at most the wall-clock time. The network phase is the time in which nothing was left but to send and receive
+    packets.
+
+    Attributes:
+        encode: computing the uplink words, and residuals.
+        send: beginning a round: sending its first packets.
+        network: waiting for results, and moving packets meanwhile.
+        decode: computing the mean from the sums.
+        wait: the thread that needs the results waits for them.
+        open_range: called at every entry, with ``lanesum::encode`` and so on.
+        spans: names, begins, ends by ``time.perf_counter``, and steps, while a trace is recorded; else None.
+        step: number of the step of DDP, or of a synchronous all-reduce; the same at all workers.
+    """
+
+    def __init__(self) -> None:
+        self.open_range: OpenRange = lambda _: None
+        self.spans: collections.deque[tuple[str, float, float, int]] | None = None
+        self.step = 0
+        names = ("encode", "send", "network", "decode", "wait")
+        self.encode, self.send, self.network, self.decode, self.wait = (
+            PhaseTimer(f"lanesum::{x}", self) for x in names
+        )
+
+    def add_spans(self, begin: float, *names: str) -> float:
+        """Add spans that end now, if a trace is recorded; return the time."""
+        now = time.perf_counter()
+        if (spans := self.spans) is not None:  # another thread ends the trace
+            spans.extend((name, begin, now, self.step) for name in names)
+        return now
 
 
 class Driver(Protocol):
@@ -211,6 +290,41 @@ class AllReduce(Generic[V]):
         if self.codec is not earlier.codec or not self.codec.traits.depends_on_past_sums:
             return False
         return not set(self.names).isdisjoint(earlier.names)
+
+    def take(self, made: Round | RoundGroup, *, complete: bool) -> None:
+        """Queue the rounds that the codec has yielded; ``complete``: every sum is over all workers."""
+        self.grouped = isinstance(made, RoundGroup)
+        self.check_rounds(len(made.rounds))
+        self.made.extend(made.rounds)
+        if complete:
+            self.last_checks = [round_.last for round_ in made.rounds]
+
+    def check_rounds(self, more: int) -> None:
+        """Raise CodecError if the codec must not make as many ``more`` rounds."""
+        if self.made_last_round:
+            raise CodecError(f"Codec {self.codec.name} makes a round after one that it marked as its last.")
+        if self.num_rounds + more > self.max_rounds:
+            # Later all-reduces may have started rounds of these numbers.
+            raise CodecError(
+                f"Codec {self.codec.name} makes more than the {self.max_rounds:g} rounds of its shapes.",
+                "Return every round from `shapes`.",
+            )
+
+    def count_round(self, round_: Round, ticket: JobTicket) -> tuple[NDArray[np.uint32], AppendedLengths | None]:
+        """Count a round that starts now; return its words, with the vector lengths behind them if they have room."""
+        self.num_rounds += 1
+        if self.lengths_sent:
+            return round_.words, None
+        words, lengths = append_lengths(
+            self.codec,
+            self.size,
+            round_,
+            ticket,
+            not_finite=self.context.not_finite,
+            description=self.description,
+        )
+        self.lengths_sent = lengths is not None
+        return words, lengths
 
     def start_again(self, cause: UnencodableError) -> None:
         """Make new steps for zeros in place of a vector that is not finite."""

@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 from lanesum.codecs.base import (
     Aggregate,
     Codec,
-    CodecError,
     NotFiniteError,
     Result,
     Round,
@@ -36,10 +35,9 @@ from lanesum.codecs.base import (
 )
 from lanesum.codecs.kernels.dispatch import kernels
 from lanesum.protocol.lanes import LaneOp
-from lanesum.session.all_reduce import AllReduce, StartedRound
-from lanesum.session.lengths import AppendedLengths, append_lengths
+from lanesum.session.all_reduce import AllReduce, SessionPhases, StartedRound
+from lanesum.session.lengths import AppendedLengths
 from lanesum.session.observer import ObservedRound, RoundObserver, make_aggregate
-from lanesum.session.phases import SessionPhases
 from lanesum.transport import UdpTransport
 from lanesum.transport.errors import SessionClosedError
 from lanesum.transport.native_engine import NativeRoundState
@@ -184,10 +182,10 @@ class AllReduceScheduler:
             if len(self._queue) > 1:  # an observer has submitted another one
                 return made
             if all_reduce.num_rounds:
-                self._check_rounds(all_reduce, 1)
+                all_reduce.check_rounds(1)
             if not self._ticket.quorum:
                 all_reduce.last_checks = [made.last]
-            words, lengths = self._count_round(all_reduce, made)
+            words, lengths = all_reduce.count_round(made, self._ticket)
             completed = exchange(made.op, words)
             begin = add_spans(begin, "lanesum::network", "lanesum::round")
             all_reduce.lengths_sent = True
@@ -255,30 +253,12 @@ class AllReduceScheduler:
         return False
 
     def _start_round(self, all_reduce: AllReduce[Any], round_: Round) -> None:
-        words, lengths = self._count_round(all_reduce, round_)
+        words, lengths = all_reduce.count_round(round_, self._ticket)
         with self.phases.send:
             flight = self._transport.begin_round(round_.op, words, withheld=round_.pieces is not None)
         if round_.pieces is not None:
             cast(NativeRoundState, flight).await_words(round_.pieces.needed)
         all_reduce.started.append(StartedRound(round_, flight, round_.overlap, lengths, self.phases.send.begin))
-
-    def _count_round(
-        self, all_reduce: AllReduce[Any], round_: Round
-    ) -> tuple[NDArray[np.uint32], AppendedLengths | None]:
-        """Count a round that starts now; return its words, with the vector lengths behind them if they have room."""
-        all_reduce.num_rounds += 1
-        if all_reduce.lengths_sent:
-            return round_.words, None
-        words, lengths = append_lengths(
-            all_reduce.codec,
-            all_reduce.size,
-            round_,
-            self._ticket,
-            not_finite=all_reduce.context.not_finite,
-            description=all_reduce.description,
-        )
-        all_reduce.lengths_sent = lengths is not None
-        return words, lengths
 
     def _encode(self) -> bool:
         for all_reduce in self._queue:
@@ -369,7 +349,7 @@ class AllReduceScheduler:
         except UnencodableError as error:
             self._handle_not_finite(all_reduce, error)
         else:
-            self._take(all_reduce, made)
+            all_reduce.take(made, complete=not self._ticket.quorum)
 
     def _handle_not_finite(self, all_reduce: AllReduce[Any], error: UnencodableError) -> None:
         """Start again with zeros, before the first round; after a round, end the all-reduce, as all workers do."""
@@ -395,21 +375,3 @@ class AllReduceScheduler:
             )
         all_reduce.completed = result
         self._queue.remove(all_reduce)
-
-    def _take(self, all_reduce: AllReduce[Any], made: Round | RoundGroup) -> None:
-        """Queue the rounds that a codec has yielded."""
-        all_reduce.grouped = isinstance(made, RoundGroup)
-        self._check_rounds(all_reduce, len(made.rounds))
-        all_reduce.made.extend(made.rounds)
-        if not self._ticket.quorum:
-            all_reduce.last_checks = [round_.last for round_ in made.rounds]
-
-    def _check_rounds(self, all_reduce: AllReduce[Any], more: int) -> None:
-        if all_reduce.made_last_round:
-            raise CodecError(f"Codec {all_reduce.codec.name} makes a round after one that it marked as its last.")
-        if all_reduce.num_rounds + more > all_reduce.max_rounds:
-            # Later all-reduces may have started rounds of these numbers.
-            raise CodecError(
-                f"Codec {all_reduce.codec.name} makes more than the {all_reduce.max_rounds:g} rounds of its shapes.",
-                "Return every round from `shapes`.",
-            )

@@ -22,8 +22,7 @@ from lanesum.codecs.fixed import FixedPoint
 from lanesum.codecs.registry import CodecSpec
 from lanesum.errors import ConfigurationError
 from lanesum.keep_alive import KeepAlive
-from lanesum.session.all_reduce import AllReduce, V
-from lanesum.session.phases import SessionPhases
+from lanesum.session.all_reduce import AllReduce, SessionPhases, V
 from lanesum.session.scheduler import AllReduceScheduler
 from lanesum.transport import JobTicket, TransportStats, UdpTransport
 from lanesum.transport.constants import LEAVE_DEADLINE_S

@@ -19,7 +19,7 @@ from lanesum.codecs.base import Codec, Result
 from lanesum.codecs.fixed import FixedPoint
 from lanesum.codecs.registry import CodecSpec
 from lanesum.errors import ConfigurationError, LanesumError
-from lanesum.session.phases import SessionPhases
+from lanesum.session.all_reduce import SessionPhases
 from lanesum.torch import notes
 from lanesum.transport import TransportStats
 from lanesum.transport.errors import SessionClosedError

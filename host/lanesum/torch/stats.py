@@ -22,7 +22,7 @@ class HookStats:
         buckets: number of buckets averaged.
         elements: number of gradient elements in them; 4 bytes each as float32.
         busy_s: seconds in which at least one bucket was in flight: encode, send, wait, decode.
-        encode_s, network_s, decode_s: the shares of the phases in it, see :mod:`lanesum.session.phases`.
+        encode_s, network_s, decode_s: the shares of the phases in it, see ``lanesum.session.all_reduce``.
         transport: packets, bytes and retransmissions.
         group_steps: number of steps that the process group averaged.
         chosen: the choice between lanesum and the process group, in words; empty without one.

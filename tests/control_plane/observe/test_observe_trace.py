@@ -24,7 +24,7 @@ from lanesum.keep_alive import KeepAlive
 from lanesum.rpc import controller as rpc
 from lanesum.rpc.json_grpc import ReplyStream
 from lanesum.session import Session
-from lanesum.session.phases import SessionPhases
+from lanesum.session.all_reduce import SessionPhases
 from lanesum.transport.ticket import JobTicket
 from lanesum_control.controller.controller import Controller
 from lanesum_control.errors import AdmissionError
