@@ -92,7 +92,7 @@ QUOTAS = (
     ),
     *bugs(
         "quotas",
-        f"{_CONTROL}/planner/admission.py",
+        f"{_CONTROL}/planner/planning.py",
         ("a tenant has one job too many", "if len(jobs) > quota.jobs:", "if len(jobs) > quota.jobs + 1:"),
         ("streams of workers are not limited", "if streams > limit:", "if False:"),
     ),
@@ -409,7 +409,7 @@ ADMISSION = (
     ),
     *bugs(
         "admission",
-        f"{_CONTROL}/planner/admission.py",
+        f"{_CONTROL}/jobs/names.py",
         ("a job has the name of a switch", "if name in parts:", "if False:"),
     ),
     *bugs(

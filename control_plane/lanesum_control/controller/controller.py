@@ -24,18 +24,11 @@ from lanesum_control.controller.startup import packet_words, start
 from lanesum_control.controller.workers import Workers
 from lanesum_control.errors import AdmissionError, StoreError, UnknownJobError
 from lanesum_control.jobs.joining import Verdict, worker_number
+from lanesum_control.jobs.names import check_name
 from lanesum_control.jobs.records import AdmittedJob, Incarnation, Job, JobRequest, Taken, checksum
 from lanesum_control.jobs.worker_reports import WorkerFigures
-from lanesum_control.planner.admission import (
-    check_name,
-    check_tenant,
-    free_group,
-    new_incarnation,
-    taken_ports,
-    with_port,
-)
 from lanesum_control.planner.network import Network
-from lanesum_control.planner.planning import Plan
+from lanesum_control.planner.planning import Plan, check_tenant, free_group, new_incarnation, taken_ports, with_port
 from lanesum_control.planner.quotas import DEFAULT_QUOTA, AdmissionRate, TenantQuota
 from lanesum_control.servers.controlled_server import ControlledServer
 from lanesum_control.state.events import CONTROLLER, EventLog

@@ -4,14 +4,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import carried_by
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, FULL_ACCUMULATOR_WORDS
 from lanesum_control.controller.reconciler import Reconciler
 from lanesum_control.jobs.records import JOINED, Job, JobRequest, checksum
-from lanesum_control.planner.admission import check_hosts
 from lanesum_control.planner.network import Network
 from lanesum_control.state.store import Store, members_of
 
@@ -43,7 +43,7 @@ def start(
 
     Raises NotPrimaryError, PipelineError; ConfigurationError if the network lacks a host of a job.
     """
-    check_hosts(reconciler.jobs.values(), network)
+    _check_hosts(reconciler.jobs.values(), network)
     reconciler.plan = reconciler.planned(reconciler.jobs, store.ranges())
     _change_packets(reconciler, store, words, restart)
     _change_members(reconciler, store, restart)
@@ -51,6 +51,17 @@ def start(
     for job in [job for job in reconciler.jobs.values() if job.incarnation.servers != network.servers]:
         restart(job, job.request, "its servers are others than before")
     reconciler.start()
+
+
+def _check_hosts(jobs: Iterable[Job], network: Network) -> None:
+    """Check that the network has the hosts of stored jobs. Raises ConfigurationError."""
+    for job in jobs:
+        missing = [host for host in job.request.workers if host not in network.at]
+        if missing:
+            raise ConfigurationError(
+                f"Job {job.request.name!r} of the state has workers at {', '.join(missing)}, which the topology lacks.",
+                "Start the controller with a topology that has them, and remove the job (lanesum job remove).",
+            )
 
 
 def _change_packets(reconciler: Reconciler, store: Store, words: int, restart: Restart) -> None:

@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+
+from lanesum_control.errors import AdmissionError
 
 # Default_Ignorable_Code_Point of Unicode 16, and the blank pattern of Braille.
 _INVISIBLE_RANGES = (
@@ -32,6 +34,24 @@ def look_alike(name: str, others: Iterable[str]) -> str | None:
     """Return a different name of ``others`` that looks like ``name``; None without one."""
     wanted = folded(name)
     return next((other for other in others if other != name and folded(other) == wanted), None)
+
+
+def check_name(name: str, parts: Collection[str], jobs: Iterable[str]) -> None:
+    """Check that events tell a new job from all other jobs and parts. Raises AdmissionError."""
+    if " ".join(name.split()) != name:
+        raise AdmissionError(f"Job name {name!r} has spaces in a row or at an end.", "Choose another name.")
+    if not folded(name):
+        raise AdmissionError(f"Job name {name!r} has no visible character.", "Choose another name.")
+    if name in parts:
+        raise AdmissionError(
+            f"Job name {name!r} is that of a switch, a server or the controller.", "Choose another name."
+        )
+    if look_alike(name, (*parts, *jobs)) is not None:  # which may be of another tenant
+        raise AdmissionError(
+            f"Job name {name!r} looks like that of another job or part: they differ in case, width or invisible "
+            "characters.",
+            "Choose another name.",
+        )
 
 
 def _folded_once(name: str) -> str:

@@ -1,24 +1,118 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Planning: placement and slots of all jobs together. Pure functions."""
+"""Planning: checks of a request against other jobs, then placement and slots of all jobs together. Pure functions.
+
+The packets of two jobs, or of a job and a server, differ in their UDP ports at every host.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 
+from lanesum._internal.udp_socket import Address
 from lanesum.protocol.lanes import LaneOp
-from lanesum_control.errors import QuotaError
+from lanesum.protocol.spec import UDP_PORT
+from lanesum.rpc.limits import MAX_STREAMS
+from lanesum_control.errors import AdmissionError, QuotaError
 from lanesum_control.jobs.left_out import Cause, Reason
-from lanesum_control.jobs.records import Job
+from lanesum_control.jobs.liveness import STREAMS_PER_WORKER
+from lanesum_control.jobs.records import Incarnation, Job, JobRequest
 from lanesum_control.planner.allocation import Claim, Ranges, SlotRange, allocate
 from lanesum_control.planner.network import Network
 from lanesum_control.planner.placement import Assignment, Placement, place
 from lanesum_control.planner.quotas import DEFAULT_QUOTA, SLOTS, TenantQuota, Usage
-from lanesum_fabric.program.capabilities import EVERYTHING, Capabilities
+from lanesum_fabric.program.capabilities import EVERYTHING, Capabilities, owner_word
 from lanesum_fabric.program.switch_job import Role, SwitchJob
 
 NO_SLOTS = Reason(Cause.FULL, "no slots are left in its shared pool")
+_TAG_DRAWS = 8
+# Limit for hosts with several jobs; far above the capacity of a server or switch.
+_MORE_PORTS = range(UDP_PORT + 1, 0x10000)
+
+
+def taken_ports(request: JobRequest, others: Iterable[JobRequest], network: Network) -> dict[int, list[str]]:
+    """Return the ports that other jobs and servers have at hosts of ``request``, with these hosts."""
+    used = {(other.port, host) for other in others if other.name != request.name for host in other.workers}
+    used |= {(port, host) for host, (_, port) in zip(network.server_hosts, network.servers, strict=True)}
+    taken: dict[int, list[str]] = {}
+    for port, host in sorted(used):
+        if host in request.workers:
+            taken.setdefault(port, []).append(host)
+    return taken
+
+
+def with_port(request: JobRequest, others: Iterable[JobRequest], network: Network, *, one_port: bool) -> JobRequest:
+    """Return the request with a free UDP port at every host; ``one_port``: there is only the default one.
+
+    Raises AdmissionError for a requested one that is not free, or if there is none.
+    """
+    taken = taken_ports(request, others, network)
+    if request.udp_port is not None or one_port:
+        if request.port in taken:
+            raise AdmissionError(
+                f"Job {request.name!r}: another job sends from UDP port {request.port} of "
+                f"{', '.join(taken[request.port])}, or a server has it.",
+                "On loopback a host takes part in one job."
+                if one_port
+                else "Give another port, or none: then a free one is chosen.",
+            )
+        return request
+    free = next((port for port in (UDP_PORT, *_MORE_PORTS) if port not in taken), None)
+    if free is None:
+        raise AdmissionError(
+            f"Job {request.name!r}: its hosts {', '.join(request.workers)} have no UDP port left.", "Remove a job."
+        )
+    return replace(request, udp_port=free)
+
+
+def check_tenant(quota: TenantQuota, tenant: str, request: JobRequest, jobs: Iterable[Job]) -> None:
+    """Check the jobs of a tenant with a new or changed one. Raises AdmissionError if they exceed its quota."""
+    others = [job.request for job in jobs if job.tenant == tenant and job.request.name != request.name]
+    _check_tenant(quota, tenant, [*others, request])
+
+
+def _check_tenant(quota: TenantQuota, tenant: str, jobs: Collection[JobRequest]) -> None:
+    if len(jobs) > quota.jobs:
+        raise AdmissionError(f"Tenant {tenant!r} has {quota.jobs} jobs, its quota.", "Remove a job.")
+    workers = sum(len(job.workers) for job in jobs)
+    streams, limit = workers * STREAMS_PER_WORKER, quota.part(MAX_STREAMS)
+    if streams > limit:
+        raise AdmissionError(
+            f"The {workers} workers of tenant {tenant!r} need {streams} streams of the controller, "
+            f"{STREAMS_PER_WORKER} for each worker; its quota is {limit}.",
+            "Remove a job, or use fewer workers.",
+        )
+    packets = sum(job.in_flight * len(job.workers) for job in jobs)
+    if packets > quota.packets:
+        raise AdmissionError(
+            f"The jobs of tenant {tenant!r} would have {packets} packets in flight, slots times workers; its quota is "
+            f"{quota.packets}.",
+            "Remove a job, or use fewer slots.",
+        )
+
+
+def free_group(jobs: Iterable[Job]) -> int:
+    """Return the lowest number of a multicast group that no job has."""
+    used = {job.group for job in jobs}
+    return next(group for group in range(1, len(used) + 2) if group not in used)
+
+
+def new_incarnation(
+    request: JobRequest, number: int, jobs: Iterable[Job], servers: tuple[Address, ...], looks_up: bool
+) -> Incarnation:
+    """Return a new incarnation with a tag that every switch can distinguish from all others.
+
+    Some switches identify an owner by one word. Raises AdmissionError.
+    """
+    taken = {owner_word(job.number, job.incarnation.tag) for job in jobs} | {0}
+    for _ in range(_TAG_DRAWS):
+        drawn = Incarnation.of(request, servers, looks_up)
+        if owner_word(number, drawn.tag) not in taken:
+            return drawn
+    raise AdmissionError(
+        f"Job {request.name!r}: none of {_TAG_DRAWS} random tags tells it from the other jobs.", "Try again."
+    )
 
 
 @dataclass(frozen=True, slots=True)

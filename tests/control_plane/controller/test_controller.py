@@ -199,7 +199,7 @@ def test_refusals(controller: Controller, site: Site, bad: JobRequest, says: str
 
 
 def test_job_without_a_free_udp_port_is_refused(controller: Controller, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lanesum_control.planner.admission._MORE_PORTS", ())
+    monkeypatch.setattr("lanesum_control.planner.planning._MORE_PORTS", ())
     controller.admit(JobRequest("first", ("w1", "w2"), slots=8))
     with pytest.raises(AdmissionError, match=r"Job 'second': its hosts w2, w3 have no UDP port left\. Remove a job"):
         controller.admit(JobRequest("second", ("w2", "w3"), slots=8))

@@ -31,7 +31,7 @@ ANY_RATE = TenantQuota(jobs=1000, admissions_per_minute=1000)
 
 @pytest.fixture(autouse=True)
 def _many_streams(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lanesum_control.planner.admission.MAX_STREAMS", 1 << 20)
+    monkeypatch.setattr("lanesum_control.planner.planning.MAX_STREAMS", 1 << 20)
 
 
 def started(
@@ -257,7 +257,7 @@ def test_tenant_job_quota_is_enforced_and_released() -> None:
 
 
 def test_workers_of_tenant_have_streams(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lanesum_control.planner.admission.MAX_STREAMS", 20)
+    monkeypatch.setattr("lanesum_control.planner.planning.MAX_STREAMS", 20)
     controller, _ = started()
     controller.admit(request("a", workers=4, slots=1), caller=BLUE)
     with pytest.raises(AdmissionError, match=r"5 workers of tenant 'blue' need 10 streams.*its quota is 9"):
