@@ -74,6 +74,8 @@ class FixedPoint:
     name = "fixed"
     code_table: NDArray[np.uint8] | None = None
     traits = CodecTraits(nearly_exact=True, max_nmse=FLOAT32_NMSE)
+    #: Gathered vectors may have NaN and infinities.
+    sums_not_finite = False
 
     def __init__(
         self, *, workers: int, block: int = 1024, gathered: int = _GATHERED, power_of_two: bool = False
@@ -170,7 +172,7 @@ class FixedPoint:
         loops = kernels()
         largest = np.empty(1, np.uint32)
         loops.magnitudes(vector, vector.size, largest)
-        if largest[0] >= INFINITY_BITS:
+        if largest[0] >= INFINITY_BITS and not self.sums_not_finite:
             refuse_not_finite(vector, context)
         if context.not_finite:
             vector = np.full_like(vector, np.nan)
@@ -180,7 +182,7 @@ class FixedPoint:
         reply = yield gathering(vector.view(np.uint32), self.workers, context, last=always)
         sent = summed(reply, shape, context).view(np.float32)
         loops.sum_rows(sent[: context.workers * vector.size], context.divisor, values)
-        if np.isnan(values[0]):
+        if np.isnan(values[0]) and not self.sums_not_finite:
             raise UnencodableError(f"Tensor {context.tensor!r} is not finite at some worker.")
         return result
 

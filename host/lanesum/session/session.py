@@ -18,6 +18,7 @@ from lanesum._internal import arrays
 from lanesum._internal.closing import Closing
 from lanesum._internal.exporters import exporter
 from lanesum.codecs.base import Codec, CodecContext, Part, is_tensor
+from lanesum.codecs.elementwise import ElementwiseFixed
 from lanesum.codecs.fixed import FixedPoint
 from lanesum.codecs.registry import CodecSpec
 from lanesum.errors import ConfigurationError
@@ -68,8 +69,8 @@ class Session(Closing):
         self.codec = self.resolve_codec(codec)
         self._num_all_reduces = 0
         self._transport = UdpTransport(ticket, options)
-        observer, raise_not_finite = options.observer, options.non_finite == "raise"
-        self._scheduler = AllReduceScheduler(self._transport, observer, raise_not_finite=raise_not_finite)
+        observer, self._raises_not_finite = options.observer, options.non_finite == "raise"
+        self._scheduler = AllReduceScheduler(self._transport, observer, raise_not_finite=self._raises_not_finite)
         self._keep_alive = KeepAlive.of(ticket)
         if self._keep_alive is not None:
             self._transport.ask(self._keep_alive, options.busy_s)
@@ -79,7 +80,7 @@ class Session(Closing):
             exporter("worker")(self, address)
         #: Maximum number of values for which ``all_reduce`` uses ``UdpTransport.gather``.
         self._max_gathered = 0
-        plain = observer is None and not raise_not_finite
+        plain = observer is None and not self._raises_not_finite
         if type(self.codec) is FixedPoint and self.codec.workers == ticket.workers and plain:
             self._max_gathered = self.codec.gathered // ticket.workers
 
@@ -189,6 +190,7 @@ class Session(Closing):
         parts: Sequence[Part] = (),
         error_feedback: torch.Tensor | None = None,
         description: str = "",
+        elementwise: bool = False,
     ) -> AllReduce[V]:
         """Begin an all-reduce, and return it before it is done.
 
@@ -209,11 +211,22 @@ class Session(Closing):
             error_feedback: added to the array first; only for codecs and tensors for which the codec does so.
             description: of the array, such as its data type; a difference between workers is a MismatchError, as for
                 lengths. Workers without one sum with the others.
+            elementwise: leave NaN and infinities to the elements that have them, if the codec is ``fixed`` and the job
+                has no quorum; not with ``non_finite="raise"``. All workers must agree.
         """
+        if elementwise:
+            codec = self._elementwise(self.codec if codec is None else self.resolve_codec(codec))
         all_reduce = self._make_all_reduce(array, codec, average, name, keep_residual, parts, error_feedback)
         all_reduce.description = description
         self._scheduler.submit(all_reduce)
         return all_reduce
+
+    def _elementwise(self, codec: Codec) -> Codec:
+        if type(codec) is not FixedPoint or self.ticket.quorum or self._raises_not_finite:
+            return codec
+        return ElementwiseFixed(
+            workers=codec.workers, block=codec.block, gathered=codec.gathered, power_of_two=codec.power_of_two
+        )
 
     def _make_all_reduce(
         self,

@@ -197,6 +197,7 @@ class TensorAllReduce:
             parts=() if self._rows is not None else self.parts,
             error_feedback=added,
             description=f"{kind} of {tensor.dtype} with shape {tuple(tensor.shape)} in call {self.number}",
+            elementwise=not self.parts and self._rows is None,
         )
 
     def wait(self) -> bool:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import re
 import socket
@@ -16,6 +17,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
@@ -198,6 +200,31 @@ def test_kinds_of_tensors_sum_as_by_gloo(four_ranks: Ranks) -> None:
             results.append(four_ranks.run(kinds_of_tensors, list(range(RANKS)), variables, backend))
     assert results[0] == results[1]
     assert results[0][0][:3] == [10, [], [4 + 8j, 10j]]
+
+
+def sums_with_infinities(rank: int, variables: dict[str, str], backend: str) -> list[list[float]]:
+    """Return the last elements of sums in flight together; ranks 1 and 2 have NaN and infinities in some of them."""
+    with environment(variables):
+        group = dist.new_group(backend=backend)
+        sizes = (4, 5000, 5000, 600, 4)
+        tensors = [torch.full((size,), float(number)) for number, size in enumerate(sizes)]
+        for tensor in tensors[:-2]:
+            if rank in (1, 2):
+                tensor[-3:] = torch.tensor([math.nan, math.inf, math.inf if rank == 1 else -math.inf])
+        works = [dist.all_reduce(tensor, group=group, async_op=True) for tensor in tensors]
+        for work in works:
+            work.wait()
+        dist.destroy_process_group(group)
+    return [[float(tensor[0]), *tensor[-3:].tolist()] for tensor in tensors]
+
+
+def test_infinities_stay_in_their_elements(four_ranks: Ranks) -> None:
+    nan, inf = math.nan, math.inf
+    expected = [[4.0 * number, nan, inf, nan] for number in range(3)] + [[12.0] * 4, [16.0] * 4]
+    for backend in ("gloo", "lanesum"):
+        with controlled(RANKS) as (_, variables):
+            for found in four_ranks.run(sums_with_infinities, list(range(RANKS)), variables, backend):
+                np.testing.assert_array_equal(found, expected)
 
 
 def refused_tensors(rank: int, variables: dict[str, str]) -> list[str]:

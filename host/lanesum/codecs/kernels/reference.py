@@ -93,11 +93,12 @@ def integer_residual(values: Floats, integers: Integers, units: BlockUnits, out:
 def sum_rows(rows: Floats, divisor: float, out: Floats) -> None:
     """Add rows as long as ``out``, one after another, in float64; divide, and round once."""
     total = rows[: out.size].astype(np.float64)
-    for start in range(out.size, rows.size, out.size):  # the order of additions of numpy.sum is not specified
-        total += rows[start : start + out.size]
-    total /= divisor
-    # A sum (not a mean) can leave the range of float32; infinity is then its correct rounding.
-    with np.errstate(over="ignore"):
+    # A sum (not a mean) can leave the range of float32; infinity is then its correct rounding. NaN and infinities may
+    # be among the rows.
+    with np.errstate(over="ignore", invalid="ignore"):
+        for start in range(out.size, rows.size, out.size):  # the order of additions of numpy.sum is not specified
+            total += rows[start : start + out.size]
+        total /= divisor
         out[...] = total
 
 
