@@ -35,12 +35,14 @@ class RunFolder:
             file.with_suffix(".new").write_text(json.dumps(stats))
             file.with_suffix(".new").replace(file)
 
-    def stats(self) -> list[dict[str, float]]:
-        """Return the counts of all workers that have joined a job, without values that are no counts."""
-        return [
-            {name: value for name, value in _read(file).items() if type(value) in (int, float) and 0 <= value < 1e300}
+    def stats(self) -> dict[str, dict[str, float]]:
+        """Return the counts of all workers that have joined a job, by file, without values that are no counts."""
+        return {
+            file.stem: {
+                name: value for name, value in _read(file).items() if type(value) in (int, float) and 0 <= value < 1e300
+            }
             for file in sorted(self.path.glob("worker-*.json"))
-        ]
+        }
 
     def begin_attempt(self, number: int) -> None:
         """Keep the failures of a restart of all ranks apart from earlier ones."""

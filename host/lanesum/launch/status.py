@@ -9,12 +9,15 @@ import math
 import os
 import sys
 import time
+from collections.abc import Iterable, Mapping
 
 from lanesum.launch.run_folder import RunFolder
 
 _TERMINAL_S = 1.0
 _PLAIN_S = 30.0
 _ADDED = ("bytes_up", "bytes_fp32", "packets_sent", "retransmissions", "chunks_by_switch", "chunks_by_server")
+
+_TITLES = {"steps": "steps", "all_reduces": "all-reduces"}
 
 
 class StatusLine:
@@ -31,19 +34,23 @@ class StatusLine:
         self._terminal = sys.stderr.isatty()
         self._rows = 0
         self._last = time.monotonic()
-        self._steps = 0.0
+        self._before: dict[str, dict[str, float]] = {}
 
     def tick(self) -> None:
         """Show the line, if it is time to."""
         seconds = time.monotonic() - self._last
         if seconds < (_TERMINAL_S if self._terminal else _PLAIN_S):
             return
-        line, before = self.summary() or "no worker has joined the job yet", self._steps
-        self._steps = max((stats.get("steps", 0.0) for stats in self._folder.stats()), default=0.0)
-        if self._steps < before:  # all ranks were started again, and count anew
-            before = 0.0
+        line, stats = self.summary() or "no worker has joined the job yet", self._folder.stats()
+        counted = _counted(stats.values())
+        done = 0.0
+        for name, counts in stats.items():
+            now, before = counts.get(counted, 0.0), self._before.get(name, {}).get(counted, 0.0)
+            # Ranks that were started again count anew, in the same file if their job has the same number.
+            done = max(done, now - before if now >= before else now)
+        self._before = stats
         self._last += seconds
-        text = f"lanesum: {(self._steps - before) / seconds:.1f} steps/s, {line}"
+        text = f"lanesum: {done / seconds:.1f} {_TITLES[counted]}/s, {line}"
         if self._terminal:
             self._show(text)
         else:
@@ -51,18 +58,19 @@ class StatusLine:
 
     def summary(self) -> str:
         """Return the counts of all workers; empty if none has joined a job."""
-        stats = self._folder.stats()
+        stats = self._folder.stats().values()
         if not any(stats):
             return f"{len(stats)} workers joined the job" if stats else ""
         total = {name: sum(one.get(name, 0.0) for one in stats) for name in _ADDED}
         sent, plain, again = total["bytes_up"], total["bytes_fp32"], total["retransmissions"]
         saved = f", {1 - sent / plain:.0%} saved" if sent < plain else ""
         chunks = {who: total[f"chunks_by_{who}"] for who in ("switch", "server")}
-        steps = max(one.get("steps", 0.0) for one in stats)
+        counted = _counted(stats)
+        number = max(one.get(counted, 0.0) for one in stats)
         others = max(one.get("group_steps", 0.0) for one in stats)
         shares = [f"{who} {count / sum(chunks.values()):.0%}" for who, count in chunks.items() if count]
         return (
-            f"{steps:.0f} steps, {_bytes(sent)} sent instead of {_bytes(plain)} "
+            f"{number:.0f} {_TITLES[counted]}, {_bytes(sent)} sent instead of {_bytes(plain)} "
             f"as float32{saved}, {again:.0f} retransmissions ({again / max(total['packets_sent'], 1):.1%})"
             + (f", summed by {' and '.join(shares)}" if shares else "")
             + (f", {others:.0f} steps averaged by the process group" if others else "")
@@ -84,6 +92,12 @@ class StatusLine:
             sys.stderr.write(f"\x1b7\x1b[r\x1b[{self._rows};1H\x1b[2K\x1b8")
             sys.stderr.flush()
             self._rows = 0
+
+
+def _counted(stats: Iterable[Mapping[str, float]]) -> str:
+    """Return the name of the count to show: steps of DDP; without one, all-reduces of FSDP2, backend and tensors."""
+    done = {name for one in stats for name in ("steps", "all_reduces") if one.get(name)}
+    return "all_reduces" if done == {"all_reduces"} else "steps"
 
 
 def _bytes(count: float) -> str:

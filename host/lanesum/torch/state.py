@@ -175,8 +175,8 @@ class State(Closing):
         """Start averaging ``bucket``; see :func:`lanesum.torch.hook`."""
         self.session.phases.step = self._num_steps
         self._num_steps += bucket.is_last()
-        self._write_now_and_then()
         if self._choice is not None and self.error is None and self._choice.is_of_group(bucket):
+            self._write_now_and_then()
             self._warn_unused.detach()
             if self.error_feedback is not None:
                 self.error_feedback.flush_to(bucket.buffer(), self._parts(bucket.parameters()))
@@ -214,6 +214,7 @@ class State(Closing):
             raise refusal(name, self.error, closed=self.closed) from self.error
         # Refused tensors count, too: the workers would be out of step if only one of them had such a tensor.
         self._num_calls += 1
+        self._write_now_and_then()
         check_tensor(tensor, name)
         if tensor.is_sparse and self.host is not None:
             raise ConfigurationError(
@@ -329,9 +330,10 @@ class State(Closing):
 
     def _write_stats(self) -> None:
         """Write the counts for the status line of ``lanesum launch``."""
-        if self._run_folder is not None and self._num_steps:
+        if self._run_folder is not None and (self._num_steps or self._num_calls):
             stats, ticket = self.stats, self.session.ticket
-            own = {"steps": self._num_steps, "packets_sent": stats.transport.packets_sent}
+            own = {"steps": self._num_steps, "all_reduces": self._num_calls}
+            own["packets_sent"] = stats.transport.packets_sent
             self._run_folder.write_stats(ticket.worker, stats.as_dict() | own, ticket.job)
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:

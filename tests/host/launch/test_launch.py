@@ -194,6 +194,28 @@ def test_launch_adds_up_the_jobs_of_two_models(start: Callable[..., Any], tmp_pa
     assert re.search(r"^lanesum: 5 steps, .* sent instead of 444 kB as float32", output, re.MULTILINE), output
 
 
+BACKEND = """
+import torch
+import torch.distributed as dist
+import lanesum.torch
+
+dist.init_process_group("lanesum")
+for _ in range(4):
+    dist.all_reduce(torch.ones(1000))
+lanesum.torch.all_reduce(torch.ones(1000))
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.long
+def test_launch_counts_all_reduces_of_the_backend(start: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(BACKEND)
+    process = start("--nproc", 2, "train.py")
+    output = output_of(process)
+    assert process.returncode == 0, output
+    assert re.search(r"^lanesum: 5 all-reduces, .* sent instead of 40 kB as float32", output, re.MULTILINE), output
+
+
 @pytest.mark.long
 def test_launch_says_what_a_second_model_needs(start: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(TWO_MODELS.replace(', job="critic", admit=True', ""))

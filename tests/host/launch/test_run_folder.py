@@ -36,7 +36,7 @@ def test_stats_are_those_of_every_worker(tmp_path: Path, monkeypatch: pytest.Mon
     folder.write_stats(0, {})
     folder.write_stats(1, {"steps": 2})
     folder.write_stats(0, {"steps": 3})
-    assert folder.stats() == [{"steps": 3}, {"steps": 2}]
+    assert list(folder.stats().values()) == [{"steps": 3}, {"steps": 2}]
     monkeypatch.delenv("LANESUM_RUN_FOLDER")
     assert RunFolder.of_environment() is None
 
@@ -64,20 +64,37 @@ def test_status_adds_up_bytes_and_names_savings(tmp_path: Path) -> None:
     assert status.summary().endswith(", 4 steps averaged by the process group")
 
 
-def test_status_rate_after_restart_is_not_negative(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("counts", "rates"),
+    [
+        # Restarted ranks count their steps from zero; their job may have another number.
+        ([(7, {"steps": 60}), (7, {"steps": 120}), (7, {"steps": 30})], ["1.0 steps/s", "1.0 steps/s", "0.5 steps/s"]),
+        ([(7, {"steps": 60}), (8, {"steps": 30})], ["1.0 steps/s", "0.5 steps/s"]),
+        # Before its first step, a script may have reduced tensors.
+        (
+            [(7, {"all_reduces": 60, "steps": 0}), (7, {"all_reduces": 90, "steps": 6})],
+            ["1.0 all-reduces/s", "0.1 steps/s"],
+        ),
+        ([(7, {}), (7, {"all_reduces": 60, "steps": 0})], ["0.0 steps/s", "1.0 all-reduces/s"]),
+    ],
+)
+def test_status_rate_is_that_of_the_last_seconds(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    counts: list[tuple[int, dict[str, int]]],
+    rates: list[str],
 ) -> None:
-    """Restarted ranks count their steps from zero."""
     now = 0.0
     monkeypatch.setattr("lanesum.launch.status.time.monotonic", lambda: now)
     folder = RunFolder(tmp_path)
     status = StatusLine(folder)
-    for steps in (60, 120, 30):
-        folder.write_stats(0, {"steps": steps})
+    for job, one in counts:
+        folder.write_stats(0, one, job)
         now += 60.0
         status.tick()
-    rates = [line.split()[1] for line in capsys.readouterr().err.splitlines()]
-    assert rates == ["1.0", "1.0", "0.5"]
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(": ")[1].split(",")[0] for line in lines] == rates
 
 
 @pytest.mark.parametrize(
@@ -90,6 +107,6 @@ def test_files_written_incompletely_are_left_out(data: bytes, tmp_path: Path) ->
     folder.write_stats(0, {"steps": 3, "packets_sent": 2})
     for name in ("worker-1.json", "failure.json"):
         (tmp_path / name).write_bytes(data)
-    assert folder.stats() == [{"steps": 3, "packets_sent": 2}, {}]
+    assert list(folder.stats().values()) == [{"steps": 3, "packets_sent": 2}, {}]
     assert folder.first_failure() is None
     assert StatusLine(folder).summary().startswith("3 steps")
