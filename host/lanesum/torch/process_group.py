@@ -111,23 +111,37 @@ class LanesumProcessGroup(dist.ProcessGroup):
     ) -> dist.distributed_c10d.Work:
         """Sum or average in place; see ``torch.distributed.all_reduce``."""
         opts = dist.AllreduceOptions() if opts is None else opts
-        (tensor,) = tensors
-        average = opts.reduceOp == dist.ReduceOp.AVG
-        if not (average or opts.reduceOp == dist.ReduceOp.SUM) or not self._serves(tensor):
-            return self._others.allreduce(tensors, opts)
+        return self._reduce(tensors, opts.reduceOp) or self._others.allreduce(tensors, opts)
+
+    def allreduce_coalesced(  # type: ignore[override]
+        self, tensors: list[torch.Tensor], opts: Any = None
+    ) -> dist.distributed_c10d.Work:
+        """Sum or average several tensors in place; see ``torch.distributed.all_reduce_coalesced``."""
+        opts = dist.AllreduceCoalescedOptions() if opts is None else opts
+        return self._reduce(tensors, opts.reduceOp) or self._others.allreduce_coalesced(tensors, opts)
+
+    def _reduce(self, tensors: list[torch.Tensor], op: Any) -> AllReduceWork | None:
+        """Begin all-reduces by lanesum; None if gloo or NCCL serve them."""
+        average = op == dist.ReduceOp.AVG
+        if not (average or op == dist.ReduceOp.SUM) or not all(map(self._serves, tensors)):
+            return None
+        own: list[torch.Tensor] = []
+        futures: list[torch.futures.Future[torch.Tensor]] = []
         try:
             state = self._joined()
             if state is None:
-                return self._others.allreduce(tensors, opts)
-            if not tensor.is_sparse:  # a detached sparse tensor would get the sum alone
-                tensor = tensor.detach()
-            return AllReduceWork(tensor, state.all_reduce(tensor, average=average))
+                return None
+            for tensor in tensors:
+                # A detached sparse tensor would get the sum alone.
+                own.append(tensor if tensor.is_sparse else tensor.detach())
+                futures.append(state.all_reduce(own[-1], average=average))
         except LanesumError as error:
             # DDP calls this from C++, where an exception would lose its type.
             failed: torch.futures.Future[torch.Tensor] = torch.futures.Future()
             failed.set_exception(error)  # type: ignore[arg-type]
             raise_after_backward(lambda: cast(None, failed.wait()))
-            return AllReduceWork(tensor, failed)
+            own, futures = [*own[: len(futures)], tensors[len(futures)]], [*futures, failed]
+        return AllReduceWork(own, futures)
 
     def _serves(self, tensor: torch.Tensor) -> bool:
         """Return True if the tensor is for lanesum by its type, and by the devices of the group's backend."""
@@ -167,43 +181,47 @@ for _name in dir(dist.ProcessGroup):  # all collectives of the installed PyTorch
 
 
 class AllReduceWork(dist.distributed_c10d.Work):
-    """Handle of an all-reduce. ``wait`` raises the exception of lanesum with its own type."""
+    """Handle of all-reduces. ``wait`` raises the exception of lanesum with its own type."""
 
-    def __init__(self, tensor: torch.Tensor, future: torch.futures.Future[torch.Tensor]) -> None:
+    def __init__(self, tensors: list[torch.Tensor], futures: list[torch.futures.Future[torch.Tensor]]) -> None:
         super().__init__()
-        self._tensor, self._future = tensor, future
+        self._tensors, self._futures = tensors, futures
 
-    def _store(self, future: torch.futures.Future[torch.Tensor]) -> list[torch.Tensor]:
-        """Write the result to the tensor, unless it is there."""
-        summed = future.value()
-        if summed is not self._tensor:
-            write(summed, self._tensor)
-        return [self._tensor]
+    def _store(self, _: object = None) -> list[torch.Tensor]:
+        """Write the results to the tensors that do not have them."""
+        for tensor, future in zip(self._tensors, self._futures, strict=True):
+            if (summed := future.value()) is not tensor:
+                write(summed, tensor)
+        return self._tensors
 
     def wait(self, timeout: timedelta | None = None) -> bool:
-        """Wait for the result; ``deadline_s`` of the session limits the time, not ``timeout``."""
-        self._future.wait()
-        self._store(self._future)
+        """Wait for the results; ``deadline_s`` of the session limits the time, not ``timeout``."""
+        for future in self._futures:
+            future.wait()
+        self._store()
         return True
 
     def get_future(self) -> torch.futures.Future[list[torch.Tensor]]:
-        return self._future.then(self._store)
+        if len(self._futures) == 1:
+            return self._futures[0].then(self._store)
+        return torch.futures.collect_all(self._futures).then(self._store)
 
     def is_completed(self) -> bool:
-        return self._future.done()
+        return all(future.done() for future in self._futures)
 
     def is_success(self) -> bool:
         return self.is_completed() and self.exception() is None
 
     def exception(self) -> Exception | None:
         try:
-            self._future.value()
+            for future in self._futures:
+                future.value()
         except Exception as error:
             return error
         return None
 
     def result(self) -> list[torch.Tensor]:
-        return [self._tensor]
+        return self._tensors
 
 
 def _create(options: Any, pg_options: Mapping[str, Any] | None) -> LanesumProcessGroup:

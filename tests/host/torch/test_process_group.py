@@ -72,44 +72,6 @@ def test_sums_of_floats_go_through_lanesum(four_ranks: Ranks) -> None:
             assert counts == [1, 1, 2, 2, 3, 3, 3, 3, 3, 3]
 
 
-def other_collectives(rank: int, variables: dict[str, str]) -> None:
-    with environment(variables):
-        group = lanesum_group()
-        own = torch.tensor([float(rank)])
-        sent = own.clone()
-        dist.broadcast(sent, 2, group=group)
-        assert sent.item() == 2
-        gathered = [torch.zeros(1) for _ in range(RANKS)]
-        dist.all_gather(gathered, own, group=group)
-        assert torch.cat(gathered).tolist() == [0, 1, 2, 3]
-        flat = torch.zeros(RANKS)
-        dist.all_gather_into_tensor(flat, own, group=group)
-        assert flat.tolist() == [0, 1, 2, 3]
-        dist.gather(own, gathered if rank == 1 else None, dst=1, group=group)
-        dist.scatter(own, gathered if rank == 1 else None, src=1, group=group)
-        assert own.item() == rank
-        shard = torch.zeros(1)
-        dist.reduce_scatter_tensor(shard, torch.arange(4.0), group=group)
-        assert shard.item() == 4 * rank
-        swapped = [torch.zeros(1) for _ in range(RANKS)]
-        dist.all_to_all(swapped, [torch.tensor([10.0 * rank + other]) for other in range(RANKS)], group=group)
-        assert torch.cat(swapped).tolist() == [10.0 * other + rank for other in range(RANKS)]
-        reduced = torch.ones(1)
-        dist.reduce(reduced, 3, group=group)
-        assert rank != 3 or reduced.item() == 4
-        if rank == 0:
-            dist.send(torch.tensor([7.0]), 1, group=group)
-        elif rank == 1:
-            dist.recv(own, 0, group=group)
-            assert own.item() == 7
-        objects: list[Any] = [None] * RANKS
-        dist.all_gather_object(objects, {"rank": rank}, group=group)
-        assert objects == [{"rank": other} for other in range(RANKS)]
-        dist.barrier(group=group)
-        assert group.state is None, "no all-reduce: no job was joined"
-        dist.destroy_process_group(group)
-
-
 def sparse_sums(rank: int, variables: dict[str, str], backend: str) -> list[torch.Tensor]:
     def rows() -> torch.Tensor:
         return torch.sparse_coo_tensor(
@@ -166,40 +128,6 @@ def inference_sums(rank: int, variables: dict[str, str], backend: str) -> None:
 def test_sum_in_inference_mode_keeps_training(four_ranks: Ranks, backend: str) -> None:
     with controlled(RANKS) as (_, variables):
         four_ranks.run(inference_sums, list(range(RANKS)), variables, backend)
-
-
-def kinds_of_tensors(rank: int, variables: dict[str, str], backend: str) -> list[Any]:
-    """Return the results of all-reduces, and the error of an integer mean; each is followed by further ones."""
-    own = rank + 1
-    results: list[Any] = []
-    with environment(variables):
-        group = dist.new_group(backend=backend)
-        for op in (dist.ReduceOp.SUM, dist.ReduceOp.AVG):
-            for tensor in (
-                torch.tensor(1.0 * own),
-                torch.zeros(0, 3),
-                torch.tensor([1 + 2j, own * 1j]),
-                torch.tensor([1 + 2j], dtype=torch.complex128),
-                torch.arange(6.0).view(2, 3).t() * own,
-                torch.ones(2, requires_grad=op == dist.ReduceOp.SUM),
-                torch.tensor([2, own]),
-            ):
-                try:
-                    dist.all_reduce(tensor, op, group=group)
-                    results.append(tensor.tolist())
-                except RuntimeError as error:
-                    results.append(str(error))
-        dist.destroy_process_group(group)
-    return results
-
-
-def test_kinds_of_tensors_sum_as_by_gloo(four_ranks: Ranks) -> None:
-    results = []
-    for backend in ("gloo", "lanesum"):
-        with controlled(RANKS) as (_, variables):
-            results.append(four_ranks.run(kinds_of_tensors, list(range(RANKS)), variables, backend))
-    assert results[0] == results[1]
-    assert results[0][0][:3] == [10, [], [4 + 8j, 10j]]
 
 
 def sums_with_infinities(rank: int, variables: dict[str, str], backend: str) -> list[list[float]]:
@@ -395,11 +323,6 @@ def test_older_pytorch_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         process_group.register()
     extras = tomllib.loads((ROOT / "host" / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert extras["torch"] == [f"torch>={process_group.MIN_PYTORCH}"]
-
-
-def test_other_collectives_go_through_gloo(four_ranks: Ranks) -> None:
-    with controlled(RANKS) as (_, variables):
-        four_ranks.run(other_collectives, list(range(RANKS)), variables)
 
 
 def devices_of_backend(rank: int, variables: dict[str, str]) -> list[bool]:
