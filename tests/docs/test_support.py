@@ -32,6 +32,14 @@ def test_row_names_an_answer_and_its_test(row: list[str]) -> None:
     assert defines(ROOT / found[2], found[1])
 
 
+def test_rows_of_results_name_their_tests() -> None:
+    lines = re.findall(r"^\| (?!change \|)(.*) \|$", (ROOT / "docs" / "results.md").read_text(), re.MULTILINE)
+    assert len(lines) > 20
+    for line in lines:
+        ((test, file),) = _TEST.findall(line)
+        assert defines(ROOT / file, test)
+
+
 def test_every_test_of_a_feature_is_a_row() -> None:
     named = {test for row in rows() for test, _ in _TEST.findall(row[-1])}
     for name in FILES:
