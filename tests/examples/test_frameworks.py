@@ -53,6 +53,28 @@ def test_fsdp2_example_averages_replicas(site: Site, replicas: int) -> None:
     check(output, min_buckets=12)
 
 
+def test_gan_example_averages_used_gradients(site: Site) -> None:
+    """The critic has gradients in the step of the generator, too; they are not averaged."""
+    needs()
+    output = torchrun("train_gan.py", f"--controller={site.address}", "--steps=12", LANESUM_STEP_ASIDE="off")
+    assert _BUCKETS.findall(output) == ["12", "12"]
+    assert output.count("replicas agree: True") == 2
+
+
+def test_resume_example_continues_with_other_workers(site: Site, tmp_path: Path) -> None:
+    needs()
+    arguments = (f"--controller={site.address}", f"--checkpoints={tmp_path}", "--steps=8")
+    for workers, said in [
+        (2, "2 workers: from step 0, without error feedback"),
+        (2, "2 workers: from step 8, with error feedback"),
+        (3, "3 workers: from step 16, without error feedback"),
+        (1, "1 workers: from step 24, without error feedback"),
+    ]:
+        output = torchrun("train_resume.py", *arguments, options=(f"--nproc-per-node={workers}",))
+        assert said in output
+        check(output, min_buckets=8)
+
+
 def test_lightning_callback_attaches_lanesum(site: Site, tmp_path: Path) -> None:
     needs("lightning")
     output = torchrun("train_lightning.py", f"--controller={site.address}", "--steps=12", f"--out={tmp_path}")

@@ -113,9 +113,7 @@ class LanesumProcessGroup(dist.ProcessGroup):
         opts = dist.AllreduceOptions() if opts is None else opts
         return self._reduce(tensors, opts.reduceOp) or self._others.allreduce(tensors, opts)
 
-    def allreduce_coalesced(  # type: ignore[override]
-        self, tensors: list[torch.Tensor], opts: Any = None
-    ) -> dist.distributed_c10d.Work:
+    def allreduce_coalesced(self, tensors: list[torch.Tensor], opts: Any = None) -> dist.distributed_c10d.Work:
         """Sum or average several tensors in place; see ``torch.distributed.all_reduce_coalesced``."""
         opts = dist.AllreduceCoalescedOptions() if opts is None else opts
         return self._reduce(tensors, opts.reduceOp) or self._others.allreduce_coalesced(tensors, opts)
