@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lanesum.joining import NotReadyError as NotReadyError
     from lanesum.joining import join as join
     from lanesum.joining import wait_for_others as wait_for_others
+    from lanesum.keep_alive import AlteredSwitchError as AlteredSwitchError
     from lanesum.keep_alive import SupersededError as SupersededError
     from lanesum.rpc.controller import ControllerError as ControllerError
     from lanesum.session import AllReduce as AllReduce
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "AggregationTimeoutError": "lanesum.transport.errors",
     "AllReduce": "lanesum.session",
+    "AlteredSwitchError": "lanesum.keep_alive",
     "CodecError": "lanesum.codecs",
     "ConfigurationError": "lanesum.errors",
     "ControllerError": "lanesum.rpc.controller",

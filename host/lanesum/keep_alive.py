@@ -59,6 +59,10 @@ class SupersededError(rpc.ControllerError):
     """The ticket is void: the job has begun anew, or was removed."""
 
 
+class AlteredSwitchError(SupersededError):
+    """Another client has changed entries of the job at a switch: sums since the named time may be wrong."""
+
+
 def claimant() -> str:
     """Return text that identifies this process; forks get another one."""
     return f"{_RANDOM}-{os.getpid()}"
@@ -78,6 +82,11 @@ def ending(ticket: JobTicket, answer: dict[str, Any]) -> tuple[LanesumError, flo
     if answer.get("state") in rpc.OVER:
         why = rpc.one_line(answer.get("why") or "the job has begun a new incarnation, or was removed")
         what = f"The ticket of worker {ticket.worker} of job {ticket.job} is void: {why}."
+        if answer.get(rpc.ALTERED) is True:
+            how = (
+                "Continue from a checkpoint before that time. Let no other client write to switches (docs/security.md)."
+            )
+            return AlteredSwitchError(what, how), PATIENCE_S[rpc.FAILED]
         how = "Join again. A second model needs a job of its own: attach(model, job=NAME, admit=True)."
         return SupersededError(what, how), PATIENCE_S[rpc.FAILED]
     gone: dict[int, WorkerGoneError] = {}

@@ -35,6 +35,7 @@ class FakeSwitch:
         self.capabilities = EVERYTHING
         self.description = ("here", "a fake")
         self.unread: list[str] = []
+        self.altered: frozenset[int] = frozenset()
 
     def check_ports(self, used: Collection[int]) -> None:
         return
@@ -105,7 +106,7 @@ class FakeSwitch:
     async def unchanged(self) -> bool:
         return self.connected and not self.away
 
-    def reconcile(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> list[str]:
+    def reconcile(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob], *, is_settled: bool = False) -> list[str]:
         self._write("reconcile")
         wanted = {job.job: job for job in jobs}
         repaired = [] if self.jobs == wanted else [f"{len(self.jobs)} jobs became {len(wanted)}"]

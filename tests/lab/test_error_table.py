@@ -58,7 +58,7 @@ def provoke(tmp_path: Path) -> list[LanesumError]:
         lambda: arguments("/nowhere.toml", ["server"]),
         lambda: command("server")(["--listen", "here"]),
         lambda: command("launch")(["nowhere.py"]),
-        lambda: command("controller")(["--election-id", "0"]),
+        lambda: command("controller")(["--server", "a:1", "--server", "a:1"]),
     ]
     errors: list[LanesumError] = [WorkerGoneError("train", 2, "w3", "failed", "out of memory")]
     for call in calls:

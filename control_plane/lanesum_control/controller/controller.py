@@ -101,7 +101,7 @@ class Controller:
             self._words,
             self.events,
             quota,
-            lambda job, why: self._restart(job, job.request, why),
+            lambda job, why, is_altered=False: self._restart(job, job.request, why, is_altered=is_altered),
         )
         grace_s = _TAKE_OVER_GRACE_S if store.term else 0.0
         self.workers = Workers(self.reconciler.lock, lambda: self.reconciler.jobs, store, self.events, clock, grace_s)
@@ -395,9 +395,18 @@ class Controller:
         reconciler.carry_out()
 
     def _restart(
-        self, job: Job, request: JobRequest, why: str, caller: Caller = UNAUTHENTICATED, *, strict: bool = False
+        self,
+        job: Job,
+        request: JobRequest,
+        why: str,
+        caller: Caller = UNAUTHENTICATED,
+        *,
+        strict: bool = False,
+        is_altered: bool = False,
     ) -> Job:
         """Start a new incarnation with ``request`` instead of the old one; ``strict`` as for ``_change``.
+
+        ``is_altered``: sums of the old one may be wrong.
 
         Raises AdmissionError, ConfigurationError.
         """
@@ -407,7 +416,7 @@ class Controller:
         again = replace(job, request=request, incarnation=self._incarnation(request, job.number))
         self._change(again, f"new incarnation: {why}", caller, strict=strict)
         with self.reconciler.lock:
-            self.workers.end(job, f"job {request.name!r} has a new incarnation: {why}")
+            self.workers.end(job, f"job {request.name!r} has a new incarnation: {why}", is_altered=is_altered)
         return again
 
     def _check(self, request: JobRequest) -> None:

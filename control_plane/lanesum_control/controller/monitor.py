@@ -27,7 +27,6 @@ DEFAULT_INTERVAL_S = 0.25
 _PROGRAM_AUDIT_S, _IN_USE, _IDLE = 1.0, 16, 4
 # Longest time between two audits of the entries of all switches together.
 _ENTRIES_AUDIT_S = 4.0
-_ENTRIES_INTERVAL_S = 60.0
 _SERVER_INTERVAL_S = 30.0
 _STORE_S = 1.0  # until the next check after one that could not store a change
 _MAX_THREADS = 16
@@ -44,7 +43,7 @@ class Monitor(Serving):
         pool = ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="lanesum-monitor")
         reconciler = controller.reconciler
         count = len(reconciler.switches)
-        entries_s = max(_ENTRIES_INTERVAL_S, count * _ENTRIES_AUDIT_S)
+        entries_s = count * _ENTRIES_AUDIT_S
         self._pool = pool
         self._parts = [_Part(controller.expire, controller.watch_leases, None, pool)]
         switches: dict[str, _Part] = {}

@@ -14,6 +14,7 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import BUILT_ACCUMULATOR_WORDS, FULL_ACCUMULATOR_WORDS, MAX_WORDS
 from lanesum.server.service import DEFAULT_CONTROL
 from lanesum_control.planner.quotas import DEFAULT_QUOTA, TenantQuota
+from lanesum_control.switches.session import DEFAULT_PRIORITY, MAX_PRIORITY
 from lanesum_fabric.cli.options import DEFAULT_CONTROLLER, Insecure, LogFormat, Loopback, Metrics, Tls, Topology
 from lanesum_fabric.program.switch_job import DEFAULT_MARK_ABOVE
 
@@ -100,12 +101,14 @@ class ControllerOptions:
         int, typer.Option(help="Packets in flight of one tenant's jobs, slots times workers of each, at most.")
     ] = DEFAULT_QUOTA.packets
     election_id: Annotated[
-        str,
+        int,
         typer.Option(
-            help="P4Runtime election id at the switches, 1 to 2^128 - 1, also hexadecimal (0x...). Of several clients "
-            "the one with the highest is primary. With state in PostgreSQL, each new leader takes a higher one."
+            min=1,
+            max=MAX_PRIORITY,
+            help="Priority at the switches: upper 32 bits of the P4Runtime election id, client id of BF Runtime. The "
+            "client with the highest is primary. With state in PostgreSQL, each new leader takes a higher one.",
         ),
-    ] = "1"
+    ] = DEFAULT_PRIORITY
     loopback: Loopback = False
     tls: Tls = None
     client_certs: Annotated[
@@ -123,17 +126,6 @@ class ControllerOptions:
     ] = False
     log_format: LogFormat = None
     insecure: Insecure = False
-
-    @property
-    def election(self) -> tuple[int, int]:
-        """The high and the low 64 bits of the election id. Raises ConfigurationError."""
-        try:
-            number = int(self.election_id, 0)
-        except ValueError:
-            number = 0
-        if not 0 < number < 1 << 128:
-            raise ConfigurationError(f"--election-id {self.election_id!r} is no number from 1 to 2^128 - 1.")
-        return number >> 64, number & ((1 << 64) - 1)
 
     @property
     def quota(self) -> TenantQuota:

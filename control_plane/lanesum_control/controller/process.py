@@ -39,7 +39,7 @@ from lanesum_fabric.program.pipelines import CompiledPipeline, bmv2_pipeline, to
 from lanesum_fabric.program.switch_job import Station
 from lanesum_fabric.topology import load
 
-_Make = Callable[[Store, tuple[int, int]], Controller]
+_Make = Callable[[Store, int], Controller]
 
 
 def run(options: ControllerOptions) -> None:
@@ -50,7 +50,7 @@ def run(options: ControllerOptions) -> None:
     credentials = credentials_for(
         "controller", options.listen, options.tls, insecure=options.insecure, mutual=mutual, identified=identified
     )
-    make, elected = _maker(options), options.election
+    make, priority = _maker(options), options.election_id
     place = None if options.state is None else state_at(options.state, insecure=options.insecure)
     if options.log_format is not None:
         logs.set_up(options.log_format)
@@ -77,10 +77,7 @@ def run(options: ControllerOptions) -> None:
             store = stack.enter_context(Store(place))
         else:
             holder = f"at {options.listen} of {socket.gethostname()}"
-            high, least_term = elected
-            if high or least_term >= 1 << 63:
-                raise ConfigurationError("With state in PostgreSQL, --election-id is at most 2^63 - 1.")
-            leadership = stack.enter_context(Leadership(place, holder, least_term=least_term))
+            leadership = stack.enter_context(Leadership(place, holder, least_term=priority))
             wait = leadership.wait_until_lost
             service = ControllerService(
                 None,
@@ -93,9 +90,9 @@ def run(options: ControllerOptions) -> None:
             stack.enter_context(service)
             with contextlib.suppress(OSError):
                 print(READY, f"standby controller at {service.address}", flush=True)
-            elected = 0, leadership.wait()
+            priority = leadership.wait()
             store = stack.enter_context(Store(PostgresqlDatabase(place, leadership.term, leadership.lost)))
-        leading = make(store, elected)
+        leading = make(store, priority)
         stack.callback(leading.close)
         if endpoint is not None:
             stack.callback(endpoint.close)  # before the controller that it reads
@@ -112,7 +109,7 @@ def run(options: ControllerOptions) -> None:
 
 
 def _maker(options: ControllerOptions) -> _Make:
-    """Return a function that makes the controller of a state, with its election id at the switches.
+    """Return a function that makes the controller of a state, with its priority at the switches.
 
     Raises ConfigurationError for options that do not fit each other.
     """
@@ -123,7 +120,7 @@ def _maker(options: ControllerOptions) -> _Make:
     servers, quota = options.server_addresses(), options.quota
     listener = _print_event if options.log_format is None else log_event
 
-    def make(store: Store, elected: tuple[int, int]) -> Controller:
+    def make(store: Store, priority: int) -> Controller:
         return Controller(
             Network.of(topology, loopback=options.loopback),
             [WatchedServer(address, term=store.term) for address in servers],
@@ -136,7 +133,7 @@ def _maker(options: ControllerOptions) -> _Make:
                     Station(
                         topology.own_ip(name, loopback=options.loopback), options.answer_dscp, options.answer_queue
                     ),
-                    elected,
+                    priority,
                     ports,
                 )
                 for name, address in addresses.items()

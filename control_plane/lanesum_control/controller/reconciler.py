@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from lanesum.server import ServerJob
 from lanesum.transport.ticket import JobTicket
@@ -26,13 +26,19 @@ from lanesum_control.planner.planning import Plan, plan
 from lanesum_control.planner.quotas import TenantQuota
 from lanesum_control.servers.controlled_server import ControlledServer, ServerLinks
 from lanesum_control.servers.remote_server import ServerError
-from lanesum_control.state.events import EventLog
+from lanesum_control.state.events import EventLog, date
 from lanesum_control.state.store import Store
 from lanesum_control.switches.managed import ManagedSwitch
 from lanesum_control.switches.switch_handle import Refusal, SwitchHandle
 from lanesum_fabric.errors import ControlError
 from lanesum_fabric.program.switch_job import SwitchJob
 from lanesum_fabric.topology.model import SERVER
+
+
+class Restart(Protocol):
+    """Start of a new incarnation."""
+
+    def __call__(self, job: Job, why: str, *, is_altered: bool = False) -> object: ...
 
 
 class Reconciler:
@@ -48,7 +54,7 @@ class Reconciler:
         accumulator_words: words per packet.
         events: log of all events of switches, servers and jobs.
         quota: quota of every tenant.
-        restart: starts a new incarnation of a job, for a reason.
+        restart: starts a new incarnation of a job, for a reason; ``is_altered``: its sums may be wrong.
 
     Attributes:
         changing: the outer lock.
@@ -69,7 +75,7 @@ class Reconciler:
         accumulator_words: int,
         events: EventLog,
         quota: TenantQuota,
-        restart: Callable[[Job, str], object],
+        restart: Restart,
     ) -> None:
         self._network = network
         self._store = store
@@ -281,7 +287,17 @@ class Reconciler:
         done = handle.connect(timeout_s)
         if done is not None:
             with self.changing.held_for(handle.name):
-                handle.settle(self.plan.tables[handle.name], done)
+                self._settle(handle, done)
+
+    def _settle(self, handle: SwitchHandle, done: Sequence[str] = ()) -> None:
+        """Repair a connected switch, and end the incarnations whose sums foreign entries can have changed."""
+        since, now = handle.verified_s, self._events.now()
+        altered = handle.settle(self.plan.tables[handle.name], done)
+        handle.verified_s = now
+        for job in [job for job in self.jobs.values() if job.number in altered]:
+            when = "earlier sums" if since is None else f"sums since {date(since)}"
+            why = f"another client changed its entries at switch {handle.name}; {when} may be wrong"
+            self._restart(job, why, is_altered=True)
 
     def check_server(self, name: str = SERVER) -> None:
         """Check a server; after a restart, admit its jobs again."""
@@ -300,7 +316,7 @@ class Reconciler:
             server.teach(status, {job.number: self.server_job(job, self.plan) for job in self.jobs.values()})
 
     def audit_switch(self, name: str) -> None:
-        """Read back the state of a switch, and repair it if it is not the desired one.
+        """Read back the state of a switch; if it is not the desired one, repair it and end the affected incarnations.
 
         The stream of a session shows nothing of writes with its own election id, or from outside of P4Runtime.
         """
@@ -315,7 +331,7 @@ class Reconciler:
         for name in names or self.switches:
             with self.changing.held_for(name):
                 if self._switches[name].down is None:
-                    self._switches[name].settle(self.plan.tables[name])
+                    self._settle(self._switches[name])
                     self.note_moves()
 
     async def switch_unchanged(self, name: str) -> bool:

@@ -61,7 +61,7 @@ class Workers:
         self._reports: dict[tuple[int, int], dict[int, WorkerReport]] = {}  # by job and tag, and worker
         self._traces = Traces(clock)
         self._asked: dict[int, float] = {}  # time of the last question, by job
-        self._ended: dict[tuple[int, int], str] = {}  # why an incarnation, by job and tag, has ended
+        self._ended: dict[tuple[int, int], dict[str, Any]] = {}  # end of an incarnation, by job and tag
         self.leases_changed: Callable[[], None] = lambda: None
 
     # Tickets.
@@ -111,8 +111,7 @@ class Workers:
             answer = readiness(job, tag=tag, worker=worker, claimant=claimant)
             # A process with a void ticket must not extend the lease of the job.
             if job is None or answer["state"] == "superseded":
-                why = self._ended.get((number, tag))
-                return answer if why is None else {**answer, "why": why}
+                return {**answer, **self._ended.get((number, tag), {})}
             self._sign_of_life(job, worker)
             if counts is not None:
                 self._reports.setdefault((number, tag), {})[worker] = WorkerReport(self._clock(), counts)
@@ -269,11 +268,14 @@ class Workers:
         for key in [key for key in self._worker_seen if key[0] == job.number]:
             del self._worker_seen[key]
 
-    def end(self, job: Job, why: str) -> None:
-        """Explain the end of an incarnation to its workers. The caller holds the lock."""
+    def end(self, job: Job, why: str, *, is_altered: bool = False) -> None:
+        """Explain the end of an incarnation to its workers; ``is_altered``: its sums may be wrong.
+
+        The caller holds the lock.
+        """
         self._reports.pop((job.number, job.incarnation.tag), None)
         self._traces.end((job.number, job.incarnation.tag))
-        self._ended[job.number, job.incarnation.tag] = why
+        self._ended[job.number, job.incarnation.tag] = {"why": why, **({rpc.ALTERED: True} if is_altered else {})}
         if len(self._ended) > _MAX_ENDED:
             del self._ended[next(iter(self._ended))]
         self._liveness.forget(job.number, job.incarnation.tag)

@@ -17,14 +17,13 @@ from lanesum._internal.closing import Closing
 from lanesum.rpc.tls import import_grpc
 from lanesum_control.errors import SwitchUnreachableError
 from lanesum_control.event_loop import run
-from lanesum_control.switches.session import GONE, P4RuntimeSession, Session
+from lanesum_control.switches.session import GONE, P4RuntimeSession, Session, new_election_id
 from lanesum_fabric.errors import PipelineError, SwitchWriteError
 from lanesum_fabric.program.p4info import P4InfoNames
 from lanesum_fabric.program.pipelines import CompiledPipeline
 from lanesum_fabric.protobufs import p4runtime_pb2, status_pb2
 
 grpc = import_grpc()
-DEFAULT_ELECTION_ID = (0, 1)
 DEFAULT_CONNECT_TIMEOUT_S = 10.0
 # The errors of all updates of a request travel in gRPC metadata, which has a limit.
 _UPDATES_PER_REQUEST = 64
@@ -43,7 +42,7 @@ class SwitchConnection(Closing):
     Args:
         address: address of the switch's gRPC server, as ``lanesum.rpc.tls.channel`` has it.
         device_id: device id of the switch; by default the usual one.
-        election_id: (high, low); the highest one is primary.
+        election_id: (high, low); the highest one is primary. By default a new one, see ``new_election_id``.
         timeout_s: time to wait for the server.
 
     Raises SwitchUnreachableError, NotPrimaryError.
@@ -58,11 +57,12 @@ class SwitchConnection(Closing):
         address: str,
         *,
         device_id: int | None = None,
-        election_id: tuple[int, int] = DEFAULT_ELECTION_ID,
+        election_id: tuple[int, int] | None = None,
         timeout_s: float = DEFAULT_CONNECT_TIMEOUT_S,
     ) -> None:
         device = self.SESSION.DEVICE_ID if device_id is None else device_id
-        self._use(run(self.SESSION.open(address, device, election_id, timeout_s=timeout_s)))
+        elected = new_election_id() if election_id is None else election_id
+        self._use(run(self.SESSION.open(address, device, elected, timeout_s=timeout_s)))
 
     @classmethod
     def of(cls, session: Session) -> Self:

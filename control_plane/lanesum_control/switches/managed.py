@@ -11,11 +11,11 @@ from lanesum.errors import ConfigurationError
 from lanesum_control.errors import SwitchUnreachableError
 from lanesum_control.event_loop import run
 from lanesum_control.switches.bfruntime.connection import BfRuntimeConnection
-from lanesum_control.switches.client import DEFAULT_CONNECT_TIMEOUT_S, DEFAULT_ELECTION_ID, SwitchConnection
+from lanesum_control.switches.client import DEFAULT_CONNECT_TIMEOUT_S, SwitchConnection
 from lanesum_control.switches.protocols import protocol_of
 from lanesum_control.switches.recirculation import check_ports, recirculation_ports
 from lanesum_control.switches.reconcile import differs, everything, reconcile
-from lanesum_control.switches.session import Session
+from lanesum_control.switches.session import DEFAULT_PRIORITY, Session, new_election_id
 from lanesum_control.switches.session_search import SessionSearch
 from lanesum_control.switches.switch import P4RuntimeSwitch
 from lanesum_fabric.bfruntime.ports import PortSettings
@@ -29,7 +29,12 @@ class ManagedSwitch:
     """A switch and its connection: here ``device`` in this process, without outages; see ``RemoteSwitch``.
 
     ``device`` raises SwitchUnreachableError while there is no connection. So does every other method after an outage.
+
+    Attributes:
+        altered: numbers of the jobs whose sums can be wrong by what the last ``reconcile`` repaired.
     """
+
+    altered: frozenset[int] = frozenset()
 
     def __init__(self, device: ControlledSwitch) -> None:
         self._in_process = device
@@ -75,8 +80,11 @@ class ManagedSwitch:
         """Return False if ``check`` may raise an error. In the event loop, where it costs less."""
         return True
 
-    def reconcile(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> list[str]:
-        """Make it hold exactly these jobs; return the differences in words."""
+    def reconcile(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob], *, is_settled: bool = False) -> list[str]:
+        """Make it hold exactly these jobs; return the differences in words.
+
+        ``is_settled``: it held exactly these before, so that differences are of other clients.
+        """
         for host in hosts:  # no other client changes its jobs
             if host not in self._routed:
                 self.device.add_host(host)
@@ -106,8 +114,8 @@ class RemoteSwitch(ManagedSwitch):
 
     ``mark_above``: the switch sets ECN on packets to a port while this many packets wait there. ``recirculation``:
     recirculation ports of a chip; None for its default ones. ``station``: its own address and the class of its answers.
-    ``election_id``: (high, low) at the switch. ``ports``: settings of the ports in use, over BF Runtime only. Raises
-    ConfigurationError for any other port.
+    ``priority``: of two controllers the one with the higher priority has the switch. ``ports``: settings of the ports
+    in use, over BF Runtime only. Raises ConfigurationError for any other port.
     """
 
     def __init__(
@@ -117,10 +125,10 @@ class RemoteSwitch(ManagedSwitch):
         mark_above: int | None = None,
         recirculation: Iterable[int] | None = None,
         station: Station = PLAIN_STATION,
-        election_id: tuple[int, int] = DEFAULT_ELECTION_ID,
+        priority: int = DEFAULT_PRIORITY,
         ports: PortSettings | None = None,
     ) -> None:
-        self._election_id = election_id
+        self._election_id = new_election_id(priority)
         self._kind, self.address = protocol_of(address, pipeline)
         if ports is not None and not issubclass(self._kind, BfRuntimeConnection):
             raise ConfigurationError(
@@ -217,11 +225,12 @@ class RemoteSwitch(ManagedSwitch):
         connection = self._connection
         return connection is not None and await connection.unchanged()
 
-    def reconcile(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> list[str]:
+    def reconcile(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob], *, is_settled: bool = False) -> list[str]:
         device = self.device
-        done = reconcile(device, hosts, jobs, self._mark_above)
+        done = reconcile(device, hosts, jobs, self._mark_above, is_settled=is_settled)
         device.connection.end_push()
-        return done
+        self.altered = done.altered
+        return done.words
 
     def agrees(self, hosts: Sequence[HostPort], jobs: Sequence[SwitchJob]) -> bool:
         """Compare the answers of the switch with those of the last audit, and their contents only if they differ."""

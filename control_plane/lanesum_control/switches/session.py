@@ -11,6 +11,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import secrets
+import time
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Self
 
@@ -30,11 +32,30 @@ _RETRY_S = 0.05
 #: Details that grpc.aio gives a call if a write meets its end; the status of the server is lost then.
 _LOST_STATUS = "Internal error from Core"
 _ATTEMPTS = 5
+DEFAULT_PRIORITY = 1
+MAX_PRIORITY = (1 << 32) - 1
+_AGE_BITS = 32
+_SECRET_BITS = 64
 _OPTIONS = [
     ("grpc.max_receive_message_length", 64 << 20),
     # A new session must not wait for the reconnection timer of an earlier one at the same address.
     ("grpc.use_local_subchannel_pool", 1),
 ]
+
+
+def new_election_id(priority: int = DEFAULT_PRIORITY) -> tuple[int, int]:
+    """Return an election id (high, low) that other clients cannot guess: a Write has no other proof of its sender.
+
+    Of two controllers with the same priority, the one that started first keeps its switches. The upper half has the
+    priority, and the time of the start downwards; the lower half is random.
+    """
+    start_s = int(time.time()) % (1 << _AGE_BITS)
+    return priority << _AGE_BITS | (1 << _AGE_BITS) - 1 - start_s, secrets.randbits(_SECRET_BITS)
+
+
+def priority_of(election_id: tuple[int, int]) -> int:
+    """Return the priority of an election id of ``new_election_id``."""
+    return election_id[0] >> _AGE_BITS
 
 
 class Session:
@@ -119,8 +140,8 @@ class Session:
         if why:
             return SwitchUnreachableError(f"No TLS session with the switch at {self.address} begins: {why}")
         return SwitchUnreachableError(
-            f"The server at {self.address} accepted no {self.PROTOCOL} session for device {self.device_id} as "
-            f"{self.election_id}: {self._end.rstrip('.')}.",
+            f"The server at {self.address} accepted no {self.PROTOCOL} session for device {self.device_id} with "
+            f"priority {priority_of(self.election_id)}: {self._end.rstrip('.')}.",
             "Check the device id.",
         )
 
@@ -261,13 +282,16 @@ class P4RuntimeSession(Session):
         other = self.other_primary
         client = "Another P4Runtime client" if other is None else f"A P4Runtime client with {_election_text(other)}"
         return NotPrimaryError(
-            f"{client} is primary on the switch at {self.address}; this controller has "
-            f"{_election_text(self.election_id)}.",
-            "Stop it, or give this one a higher election id (lanesum controller --election-id).",
+            f"{client} is primary on the switch at {self.address}; this controller has priority "
+            f"{priority_of(self.election_id)}.",
+            "Stop it, or give this one a higher priority (lanesum controller --election-id).",
         )
 
 
 def _election_text(election_id: tuple[int, int]) -> str:
-    """Return an election id (high, low) as one number, and as the two halves that many tools show."""
+    """Return an election id (high, low) of another client as one number, and as the halves that many tools show.
+
+    The own one is a secret.
+    """
     high, low = election_id
     return f"election id {high << 64 | low}" + (f" (high {high}, low {low})" if high else "")

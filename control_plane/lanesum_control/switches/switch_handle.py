@@ -39,6 +39,7 @@ class SwitchHandle:
 
     Attributes:
         down: reason why the switch is not used; None if it is.
+        verified_s: time of the last comparison of its entries, in seconds since 1970; None before the first.
 
     Raises ConfigurationError if the switch lacks ports of the network.
     """
@@ -53,6 +54,7 @@ class SwitchHandle:
             events.add(name, _NO_REDIRECTION)
         self._held: dict[int, SwitchJob] = {}
         self.down: str | None = _NEVER_CONNECTED
+        self.verified_s: float | None = None
         self._is_mastered = False  # it had another primary since it was in use
 
     def changes(self, desired: Mapping[int, SwitchJob]) -> Changes:
@@ -100,11 +102,15 @@ class SwitchHandle:
         return self.down is None and await self.switch.unchanged()
 
     def agrees(self, desired: Mapping[int, SwitchJob]) -> bool:
-        """Return False if a connected switch holds something else. Slow, without side effects: needs no lock."""
+        """Return False if a connected switch holds something else. Slow: needs no lock. One thread at a time."""
+        begin_s = self._events.now()
         try:
-            return self.switch.agrees(self._hosts, list(desired.values()))
+            agrees = self.switch.agrees(self._hosts, list(desired.values()))
         except ControlError:
             return True  # ``probe`` finds the reason
+        if agrees:
+            self.verified_s = begin_s
+        return agrees
 
     def lost(self, error: ControlError) -> None:
         """Use the switch again only after it is connected."""
@@ -142,13 +148,17 @@ class SwitchHandle:
             self.down = error.what.removesuffix(".")
             return None
 
-    def settle(self, desired: Mapping[int, SwitchJob], done: Sequence[str] = ()) -> None:
-        """Make a connected switch hold exactly ``desired``, and use it again."""
+    def settle(self, desired: Mapping[int, SwitchJob], done: Sequence[str] = ()) -> frozenset[int]:
+        """Make a connected switch hold exactly ``desired``, and use it again.
+
+        Returns the numbers of the jobs whose sums can be wrong since ``verified_s``, by entries of another client.
+        """
+        is_settled = self.down is None and self._held == desired
         try:
-            repaired = self.switch.reconcile(self._hosts, list(desired.values()))
+            repaired = self.switch.reconcile(self._hosts, list(desired.values()), is_settled=is_settled)
         except ControlError as error:
             self.lost(error)
-            return
+            return frozenset()
         self._held = dict(desired)
         if self.down is not None:
             self.down = None
@@ -157,6 +167,7 @@ class SwitchHandle:
             self._events.add(self.name, f"{event}: {', '.join([*done, *repaired]) or 'no differences'}")
         elif repaired:
             self._events.add(self.name, f"repaired: {', '.join(repaired)}")
+        return self.switch.altered
 
 
 class Changes:

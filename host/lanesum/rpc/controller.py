@@ -41,6 +41,8 @@ _leaders: dict[str, str] = {}  # the controller that answered last, by list of a
 
 #: States of an incarnation that has ended.
 OVER = ("superseded", "removed")
+#: Field of an incarnation that has ended, true if sums of it may be wrong.
+ALTERED = "altered"
 #: Kinds of workers that are gone: reported a failure; ended without one; closed its session.
 FAILED, LOST, LEFT = GONE_KINDS = ("failed", "lost", "left")
 #: Length of the texts of other processes, in characters, at most.

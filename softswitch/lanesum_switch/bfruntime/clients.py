@@ -7,11 +7,13 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from lanesum.rpc.caller import Caller
 from lanesum_fabric.bfruntime import messages
 from lanesum_switch.p4runtime.arbitration import Connection
 from lanesum_switch.p4runtime.status import (
     ALREADY_EXISTS,
     NOT_FOUND,
+    PERMISSION_DENIED,
     UNAVAILABLE,
     StatusError,
     invalid,
@@ -60,6 +62,13 @@ class Clients:
             if self._bound is not None:
                 raise StatusError(ALREADY_EXISTS, f"Client {self._bound} is bound to the program: end its stream first")
             self._bound = client_id
+
+    def check_caller(self, client_id: int, caller: Caller) -> None:
+        """Check that a request with the id of a client is on the connection of its stream. Raises StatusError."""
+        with self._lock:
+            connection = self._connections.get(client_id)
+            if connection is not None and connection.caller != caller:
+                raise StatusError(PERMISSION_DENIED, f"The stream of client {client_id} is on another connection")
 
     def check_may_begin(self, client_id: int) -> None:
         """Check that a client may begin a warm restart. Raises StatusError while another one is bound."""

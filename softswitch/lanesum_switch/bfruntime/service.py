@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from lanesum.rpc.caller import Caller
 from lanesum.rpc.calls import Call
 from lanesum.rpc.grpc_server import CallHandler
 from lanesum_fabric.bfruntime import messages
@@ -51,11 +52,12 @@ class BfRuntimeService:
             f"/{messages.SERVICE}/StreamChannel": self._stream_channel,
         }
 
-    def _write(self, request: Any) -> Any:
+    def _write(self, request: Any, caller: Caller) -> Any:
         self._check_device(request.target.device_id)
         self._check_pipes(request.target.pipe_id)
         if request.atomicity != _CONTINUE_ON_ERROR:
             raise StatusError(UNIMPLEMENTED, "Updates are applied one after the other: use CONTINUE_ON_ERROR")
+        self._clients.check_caller(request.client_id, caller)
         self._clients.check_bound(request.client_id)
         errors: list[StatusError | None] = []
         with self._agent.lock:
@@ -71,15 +73,16 @@ class BfRuntimeService:
 
     async def _read(self, call: Call) -> None:
         data = await call.receive()
-        found, failure = await run_slowly(call, lambda: self._entries(parsed(messages.ReadRequest, data)))
+        found, failure = await run_slowly(call, lambda: self._entries(parsed(messages.ReadRequest, data), call.caller))
         # One message with all entries, also in front of an error.
         await call.send(found)
         if failure is not None:
             raise refused(failure)
 
-    def _entries(self, request: Any) -> tuple[bytes, StatusError | None]:
+    def _entries(self, request: Any, caller: Caller) -> tuple[bytes, StatusError | None]:
         self._check_device(request.target.device_id)
         self._check_pipes(request.target.pipe_id)
+        self._clients.check_caller(request.client_id, caller)
         self._clients.check_bound(request.client_id)
         response, failure = messages.ReadResponse(), None
         with self._agent.lock:
@@ -89,8 +92,9 @@ class BfRuntimeService:
                 failure = error
         return response.SerializeToString(), failure
 
-    def _set_config(self, request: Any) -> Any:
+    def _set_config(self, request: Any, caller: Caller) -> Any:
         self._check_device(request.device_id)
+        self._clients.check_caller(request.client_id, caller)
         if len(request.config) != (request.action != _Set.WARM_INIT_END):
             raise invalid("A request has one configuration, and the end of a warm restart has none")
         with self._agent.lock:
@@ -141,7 +145,7 @@ class BfRuntimeService:
         notice.port_status_change_notification.port_up = is_up
         self._clients.tell_of_port(notice)
 
-    def _get_config(self, request: Any) -> Any:
+    def _get_config(self, request: Any, _caller: Caller) -> Any:
         self._check_device(request.device_id)
         with self._agent.lock:
             return self._agent.configuration()

@@ -17,6 +17,8 @@ messages differ. Intended differences:
 - The rates of a deleted entry's direct meter are deleted. BMv2 gives them to the next entry that gets its handle.
 - ``time_since_last_hit`` is correct for timeouts beyond 4.29 s, where BMv2 overflows 32 bits of nanoseconds.
 - In a group whose members have different watch ports, each reads with its own. PI returns one of them for all.
+- A Write or push with the primary's election id is refused if it comes by another connection than the primary's
+  stream, or from another identity. BMv2 takes it from every client.
 - There are no gNMI and ``p4.server.v1.ServerConfig`` services; stream errors are always off, the default of the
   latter.
 """

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from lanesum.rpc.caller import UNAUTHENTICATED, Caller
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.p4runtime.status import ALREADY_EXISTS, INVALID_ARGUMENT, OK, StatusError
 
@@ -24,6 +25,8 @@ class Connection:
     """One open stream: its queue of outgoing messages, and its election id once it has one.
 
     Args:
+        caller: identity and address of the client. Only calls of the same one count as calls of this client: an id
+            in a request is no proof, because every client of the switch learns it.
         wake: called, in any thread, when there is a message, and at the end.
 
     Attributes:
@@ -31,7 +34,8 @@ class Connection:
         dropped: number of messages that found the queue full.
     """
 
-    def __init__(self, wake: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, caller: Caller = UNAUTHENTICATED, wake: Callable[[], None] = lambda: None) -> None:
+        self.caller = caller
         self.election_id: int | None = None
         self.closed = False
         self.dropped = 0
@@ -115,8 +119,8 @@ class Arbitration:
         with self._lock:
             return self._primary() is connection
 
-    def may_write(self, request: Any) -> bool:
-        """Return True if a Write or pipeline push is from the primary.
+    def may_write(self, request: Any, caller: Caller) -> bool:
+        """Return True if a Write or pipeline push is from the primary, on the connection of its stream.
 
         Without any stream, requests without an election id pass, as in simple_switch_grpc, for scripts.
         """
@@ -124,7 +128,7 @@ class Arbitration:
             primary = self._primary()
             if primary is None:
                 return not request.HasField("election_id")
-            return primary.election_id == election_id(request.election_id)
+            return primary.election_id == election_id(request.election_id) and primary.caller == caller
 
     def send_to_primary(self, message: Any) -> None:
         with self._lock:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import grpc
 from google.protobuf.message import DecodeError
 
+from lanesum.rpc.caller import Caller
 from lanesum.rpc.calls import Call, RefusedError
 from lanesum.rpc.grpc_server import CallHandler
 from lanesum_switch.p4runtime.arbitration import Connection
@@ -43,12 +44,15 @@ async def run_slowly(call: Call, function: Callable[[], Any]) -> Any:
         raise refused(error) from error
 
 
-def unary(kind: Any, function: Callable[[Any], Any]) -> CallHandler:
-    """Return the handler of a method with one message of class ``kind`` and one answer."""
+def unary(kind: Any, function: Callable[[Any, Caller], Any]) -> CallHandler:
+    """Return the handler of a method with one message of class ``kind`` and one answer.
+
+    ``function`` takes the message and its caller.
+    """
 
     async def handle(call: Call) -> bytes:
         data = await call.receive()
-        answer: bytes = await run_slowly(call, lambda: function(parsed(kind, data)).SerializeToString())
+        answer: bytes = await run_slowly(call, lambda: function(parsed(kind, data), call.caller).SerializeToString())
         return answer
 
     return handle
@@ -92,7 +96,7 @@ async def serve_stream(call: Call, open_stream: Callable[[Connection], MessageSt
         with contextlib.suppress(RuntimeError):  # the server has ended
             loop.call_soon_threadsafe(changed.set)
 
-    stream = open_stream(Connection(wake))
+    stream = open_stream(Connection(call.caller, wake))
     reader = loop.create_task(stream.read(call))
     try:
         while not call.ended.done():

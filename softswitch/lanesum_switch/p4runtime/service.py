@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lanesum.rpc.caller import Caller
 from lanesum.rpc.calls import Call
 from lanesum.rpc.grpc_server import CallHandler
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
@@ -43,9 +44,9 @@ class P4RuntimeService:
             f"/{SERVICE}/StreamChannel": self._stream_channel,
         }
 
-    def _write(self, request: Any) -> Any:
+    def _write(self, request: Any, caller: Caller) -> Any:
         device = self._devices.get(request.device_id)
-        check_primary(device, request)
+        check_primary(device, request, caller)
         manager = device.manager
         with manager.lock:
             write_updates(manager.current, request)
@@ -71,13 +72,13 @@ class P4RuntimeService:
                 failure = error
         return response.SerializeToString(), failure
 
-    def _set_pipeline(self, request: Any) -> Any:
+    def _set_pipeline(self, request: Any, caller: Caller) -> Any:
         device = self._devices.get(request.device_id)
-        check_primary(device, request)
+        check_primary(device, request, caller)
         device.set_pipeline(request.action, request.config)
         return p4rt.SetForwardingPipelineConfigResponse()
 
-    def _get_pipeline(self, request: Any) -> Any:
+    def _get_pipeline(self, request: Any, _caller: Caller) -> Any:
         response = p4rt.GetForwardingPipelineConfigResponse()
         response.config.CopyFrom(self._devices.get(request.device_id).manager.get(request.response_type))
         return response
@@ -86,16 +87,17 @@ class P4RuntimeService:
         await serve_stream(call, lambda connection: _Stream(self._devices, connection))
 
 
-def check_primary(device: P4RuntimeDevice, request: Any) -> None:
+def check_primary(device: P4RuntimeDevice, request: Any, caller: Caller) -> None:
     """Raise StatusError PERMISSION_DENIED for a request that is not of the primary."""
-    if not device.arbitration.may_write(request):
+    if not device.arbitration.may_write(request, caller):
         raise StatusError(
             PERMISSION_DENIED,
-            f"The client is not primary for device {device.device_id}: send the primary's election id",
+            f"The client is not primary for device {device.device_id}: send the primary's election id, on the "
+            "connection of its stream",
         )
 
 
-def _capabilities(_request: Any) -> Any:
+def _capabilities(_request: Any, _caller: Caller) -> Any:
     return p4rt.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
 
 

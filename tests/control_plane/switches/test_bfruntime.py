@@ -198,7 +198,7 @@ def test_agent_without_warm_restart_uses_single_step_push(
 
 
 def test_second_controller_waits_until_the_first_leaves(remote: RemoteSwitch, process: Process) -> None:
-    second = process.remote(election_id=(0, 2))
+    second = process.remote(priority=2)
     with pytest.raises(NotPrimaryError, match=r"Another BF Runtime client is bound to lanesum .* is client 2\. Stop"):
         second.connect(5.0)
     remote.check()
@@ -291,12 +291,6 @@ def test_link_that_changes_is_an_event(process: Process) -> None:
         process.server.set_link(2, is_up=True)
         wait_until(lambda: what(controller, "s1")[-1] == "port 2 is up")
     controller.close()
-
-
-@pytest.mark.parametrize("election_id", [(1, 0), (0, 1 << 32)])
-def test_election_id_beyond_a_client_id_is_refused(process: Process, election_id: tuple[int, int]) -> None:
-    with pytest.raises(ConfigurationError, match="is no client id of BF Runtime"):
-        process.remote(election_id=election_id).connect(5.0)
 
 
 def test_bmv2_program_is_refused_before_any_call() -> None:

@@ -65,7 +65,7 @@ def connection() -> Connection:
 
 def repairs(connection: Connection, *jobs: SwitchJob) -> list[str]:
     switch = P4RuntimeSwitch(connection, NAMES)  # type: ignore[arg-type]
-    return reconcile(switch, HOSTS, jobs or [JOB])
+    return reconcile(switch, HOSTS, jobs or [JOB]).words
 
 
 def entity(connection: Connection, table: str) -> p4runtime_pb2.Entity:

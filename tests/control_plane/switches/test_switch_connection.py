@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -22,7 +23,7 @@ from lanesum_control.planner.network import Network
 from lanesum_control.servers.controlled_server import NoServer, ServerError
 from lanesum_control.switches.client import SwitchConnection
 from lanesum_control.switches.managed import ManagedSwitch
-from lanesum_control.switches.session import P4RuntimeSession
+from lanesum_control.switches.session import MAX_PRIORITY, P4RuntimeSession, new_election_id, priority_of
 from lanesum_control.switches.switch import ARP, DELETE, FORWARD, INSERT, LOOKUP, MEMBER, RECEIVER, P4RuntimeSwitch
 from lanesum_fabric.errors import NotOfferedError, PipelineError, SwitchWriteError
 from lanesum_fabric.program.p4info import Lpm
@@ -128,10 +129,10 @@ def test_connect_without_server_or_address_fails() -> None:
 def test_server_that_ends_the_session_is_named() -> None:
     session = object.__new__(P4RuntimeSession)
     session.__dict__.update(
-        address="127.0.0.1:1", device_id=7, election_id=3, _end="Stream removed.", _is_refused=False
+        address="127.0.0.1:1", device_id=7, election_id=new_election_id(3), _end="Stream removed.", _is_refused=False
     )
     assert str(run(session._refusal())) == (
-        "The server at 127.0.0.1:1 accepted no P4Runtime session for device 7 as 3: Stream removed. "
+        "The server at 127.0.0.1:1 accepted no P4Runtime session for device 7 with priority 3: Stream removed. "
         "Check the device id."
     )
 
@@ -202,9 +203,20 @@ def test_second_controllers(address: str) -> None:
             SwitchUnreachableError, match="refused a session: Another controller has election id 5: use a different one"
         ):
             SwitchConnection(address, election_id=(0, 5))
-        with pytest.raises(NotPrimaryError, match=r"election id 5 is primary .* this controller has election id 4"):
+        with pytest.raises(NotPrimaryError, match=r"election id 5 is primary .* this controller has priority 0"):
             SwitchConnection(address, election_id=(0, 4))
     SwitchConnection(address, election_id=(0, 4)).close()  # the first one is gone
+
+
+def test_new_election_id_is_unguessable_and_keeps_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "time", lambda: 1_800_000_000.0)
+    high, low = new_election_id(3)
+    assert len({new_election_id(3)[1] for _ in range(100)} | {low}) == 101
+    assert new_election_id(4) > new_election_id(3)
+    monkeypatch.setattr(time, "time", lambda: 1_800_000_001.0)
+    assert new_election_id(3) < (high, 0), "a controller that starts later does not take the switch"
+    assert new_election_id(4) > (high, low)
+    assert [priority_of(new_election_id(one)) for one in (1, 3, MAX_PRIORITY)] == [1, 3, MAX_PRIORITY]
 
 
 def test_mastership_lost_meanwhile_is_known_until_resumed(address: str) -> None:

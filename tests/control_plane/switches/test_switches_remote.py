@@ -47,6 +47,7 @@ from tests.waiting import wait_until
 
 NETWORK = Network.of(load("star4"), loopback=False)
 HOSTS = list(NETWORK.seen["s1"].values())
+HIGHER, HIGHER_TEXT = (1 << 63, 0), f"election id {1 << 127}"
 
 
 over_both = pytest.mark.parametrize("protocol", PROTOCOLS, ids=str)
@@ -212,29 +213,29 @@ def test_restart_is_noticed(remote: RemoteSwitch, process: Process) -> None:
 
 
 def test_another_controller_is_noticed(remote: RemoteSwitch, process: Process) -> None:
-    with SwitchConnection(process.address, election_id=(0, 9)):
+    with SwitchConnection(process.address, election_id=HIGHER):
         wait_until(lambda: not remote.device.connection._session.is_primary)
         with pytest.raises(
-            NotPrimaryError, match=r"A P4Runtime client with election id 9 is primary .* has election id 1\. Stop it"
+            NotPrimaryError, match=rf"A P4Runtime client with {HIGHER_TEXT} .* is primary .* has priority 1\. Stop it"
         ):
             remote.check()
-        with pytest.raises(NotPrimaryError, match="election id 9"):
+        with pytest.raises(NotPrimaryError, match=HIGHER_TEXT):
             remote.device.admit(job())
 
 
 def test_lost_mastership_is_event_with_election_id(process: Process) -> None:
-    remote = process.remote(election_id=(0, 7))
+    remote = process.remote(priority=7)
     controller = Controller(NETWORK, FakeServer(), {"s1": remote}, connect_timeout_s=120.0)
     placed = controller.admit(request()).switch_jobs["s1"]
     member = remote.device.job_entities(placed)[-1][0]
     with Monitor(controller):
-        with SwitchConnection(process.address, election_id=(1, 0)) as other:
+        with SwitchConnection(process.address, election_id=HIGHER) as other:
             wait_until(lambda: any(text.startswith("mastership lost: ") for text in what(controller, "s1")))
             other.write([(DELETE, member)])
         wait_until(lambda: what(controller, "s1")[-1].startswith("mastership won back: "))
     lost, back = what(controller, "s1")[-2:]
-    assert f"with election id {1 << 64} (high 1, low 0) is primary on the switch at {process.address}" in lost
-    assert "this controller has election id 7" in lost
+    assert f"with election id {1 << 127} (high {1 << 63}, low 0) is primary on the switch at {process.address}" in lost
+    assert "this controller has priority 7" in lost
     assert back == "mastership won back: 1 inserted (member 1)"
     controller.close()
 
@@ -333,9 +334,9 @@ def test_end_of_the_switch_is_an_event(remote: RemoteSwitch, process: Process) -
 def test_switch_is_taken_back_once_another_controller_leaves(remote: RemoteSwitch, process: Process) -> None:
     changed = threading.Event()
     remote.watch(changed.set)
-    with SwitchConnection(process.address, election_id=(0, 9)) as other:
+    with SwitchConnection(process.address, election_id=HIGHER) as other:
         assert changed.wait(120)
-        with pytest.raises(NotPrimaryError, match="election id 9"):
+        with pytest.raises(NotPrimaryError, match=HIGHER_TEXT):
             remote.check()
 
         def refused() -> bool:

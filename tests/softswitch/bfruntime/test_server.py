@@ -13,7 +13,7 @@ import pytest
 
 from lanesum_control.switches.bfruntime.connection import forwarding_config
 from lanesum_fabric.bfruntime import messages
-from lanesum_switch.bfruntime import agent
+from lanesum_switch.bfruntime import BfRuntimeServer, agent
 from lanesum_switch.p4runtime.server import LIMITS
 from lanesum_switch.tna.switch import TofinoSwitch
 
@@ -31,6 +31,7 @@ from .client import (
     Code,
     Set,
     Update,
+    bound_client,
     changed,
     code,
     codes,
@@ -296,6 +297,20 @@ def test_client_that_is_unbound_cannot_read_or_write(bound: Client, client: Clie
     assert code(lambda: client.set(Set.BIND)) == Code.INVALID_ARGUMENT
     several = "Programs are bound, or pushed in one or two steps"
     assert code(lambda: client.set(Set.VERIFY, lanesum), several) == Code.UNIMPLEMENTED
+
+
+def test_request_from_other_connection_is_refused() -> None:
+    with BfRuntimeServer(TofinoSwitch(), "127.0.0.1:0", spare=TofinoSwitch) as server:
+        owner, other = bound_client(server.address), Client(server.address)
+        other.subscribe()
+        other.number = owner.number
+        elsewhere = f"The stream of client {owner.number} is on another connection"
+        assert code(other.read, elsewhere) == Code.PERMISSION_DENIED
+        assert code(other.write, elsewhere) == Code.PERMISSION_DENIED
+        assert code(lambda: other.push(CONFIG), elsewhere) == Code.PERMISSION_DENIED
+        owner.read()
+        other.close()
+        owner.close()
 
 
 def test_requests_for_other_devices_and_pipes_are_refused(bound: Client, client: Client) -> None:

@@ -150,6 +150,24 @@ def test_write_needs_the_primary(fresh: Client, everything: Program) -> None:
     assert fresh.insert(entry) == "OK"
 
 
+@pytest.mark.parametrize("target", ["fake", "embedded"], indirect=True)
+def test_write_from_other_connection_is_refused(address: str, client: Client, everything: Program) -> None:
+    stream = client.stream()
+    stream.arbitrate(7, high=2)
+    assert stream.role() == ("OK", 2 * BIG + 7)
+    entry = everything.entry("exact_table", [exact(1, b"\x01"), exact(2, b"\x01")], everything.action("nothing"))
+    other = Client(address, name="other")
+    # A backup learns the primary's election id.
+    backup = other.stream()
+    backup.arbitrate(1)
+    assert backup.role() == ("ALREADY_EXISTS", 2 * BIG + 7)
+    client.election_id = other.election_id = 2 * BIG + 7
+    assert other.write((p4rt.Update.INSERT, entry)) == Outcome("PERMISSION_DENIED")
+    assert other.push(everything.config()) == Outcome("PERMISSION_DENIED")
+    assert client.insert(entry) == "OK"
+    other.close()
+
+
 def test_election_id_zero(client: Client, everything: Program) -> None:
     stream = client.stream()
     stream.arbitrate(0)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from lanesum.rpc.caller import UNAUTHENTICATED
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_fabric.protobufs import status_pb2
 from lanesum_switch.api import InvalidArgumentError, SwitchError, TableFullError, UnsupportedProgramError
@@ -379,7 +380,7 @@ def test_write_of_a_backup_names_the_device() -> None:
     request = p4rt.WriteRequest(device_id=7)
     request.election_id.low = 4
     with pytest.raises(StatusError, match="PERMISSION_DENIED: The client is not primary for device 7: send the"):
-        check_primary(device, request)
+        check_primary(device, request, UNAUTHENTICATED)
 
 
 def test_write_of_another_atomicity_says_why(pipeline: ServedPipeline) -> None:

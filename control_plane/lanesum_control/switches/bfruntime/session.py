@@ -12,10 +12,9 @@ import asyncio
 from collections import deque
 from typing import Any
 
-from lanesum.errors import ConfigurationError
 from lanesum.rpc.tls import import_grpc
 from lanesum_control.errors import NotPrimaryError, SwitchUnreachableError
-from lanesum_control.switches.session import GONE, Session
+from lanesum_control.switches.session import GONE, Session, priority_of
 from lanesum_fabric.bfruntime import messages
 from lanesum_fabric.protobufs import code_pb2
 
@@ -24,13 +23,12 @@ grpc = import_grpc()
 PROGRAM = "lanesum"
 _BIND_S = 2.0
 _REBIND_S = 0.25
-_MAX_CLIENT_ID = (1 << 32) - 1
 _MAX_PORT_CHANGES = 1024  # older ones are dropped
 _PORT_BYTES = 4
 
 
 class BfRuntimeSession(Session):
-    """Session of the client whose id is the election id.
+    """Session of the client whose id is the priority of the election id.
 
     Attributes:
         is_bound: the client is bound to the program.
@@ -44,12 +42,7 @@ class BfRuntimeSession(Session):
     _RESPONSE = messages.StreamMessageResponse
 
     def __init__(self, address: str, device_id: int, election_id: tuple[int, int], changed: Any) -> None:
-        high, self.client_id = election_id
-        if high or self.client_id > _MAX_CLIENT_ID:
-            raise ConfigurationError(
-                f"Election id {high << 64 | self.client_id} is no client id of BF Runtime.",
-                f"Give --election-id from 1 to {_MAX_CLIENT_ID}.",
-            )
+        self.client_id = priority_of(election_id)
         self.is_bound = False
         self.port_changes: deque[tuple[int, bool]] = deque(maxlen=_MAX_PORT_CHANGES)
         self._own_phases = 0  # notices that the push of this client still causes
