@@ -132,6 +132,11 @@ def test_rules_and_dashboard_use_metrics_that_exist() -> None:
     rules = [rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
     assert len({rule["alert"] for rule in rules}) == len(rules)
     assert all(rule["annotations"].keys() == {"summary", "action"} for rule in rules)
+    leaders = {rule["alert"]: rule["expr"] for rule in rules if "lanesum_controller_leader" in rule["expr"]}
+    assert leaders == {
+        "LanesumNoLeader": "max(lanesum_controller_leader) == 0",
+        "LanesumSeveralLeaders": "sum(lanesum_controller_leader) > 1",
+    }
 
 
 # Samples.
@@ -433,7 +438,7 @@ def test_prometheus_scrapes_a_controller_and_fires_an_alert(tmp_path: Path) -> N
     controller.admit(request("a", workers=2, slots=8))
     site.server.away = True
     rules = tmp_path / "lanesum.rules.yml"
-    rules.write_text(re.sub(r"for: \d+m", "for: 0s", RULES.read_text()))
+    rules.write_text(re.sub(r"for: \d+[ms]", "for: 0s", RULES.read_text()))
     leading: list[Controller] = []
     with MetricsEndpoint(lambda: controller_samples(leading[0] if leading else None), "127.0.0.1:0") as endpoint:
         (tmp_path / "prometheus.yml").write_text(

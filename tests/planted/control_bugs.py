@@ -272,11 +272,11 @@ STORE = (
     *bugs(
         "standby",
         f"{_CONTROL}/state/leadership.py",
-        ("two leaders have one term", "greatest(term + 1, ?)", "greatest(term, ?)"),
+        ("two leaders have one term", "max(self._least_term, term + 1)", "max(self._least_term, term)"),
         (
             "a lease is taken before its end",
-            "WHERE until < clock_timestamp() OR NOT EXISTS",
-            "WHERE until > '-infinity' OR NOT EXISTS",
+            "(until < clock_timestamp() OR NOT EXISTS",
+            "(until > '-infinity' OR NOT EXISTS",
         ),
         (
             "a lost leadership is renewed",

@@ -117,7 +117,7 @@ RPC = (
         f"{_HOST}/rpc/controller.py",
         (
             "a change is carried out twice",
-            "if method in CHANGES and not isinstance(problem, json_grpc.NoConnectionError):",
+            "if method in CHANGES and is_received:",
             "if False:",
         ),
         ("control characters reach the terminal", 'one if one.isprintable() else "?"', "one"),

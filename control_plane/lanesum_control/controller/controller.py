@@ -304,6 +304,11 @@ class Controller:
 
     # Queries.
 
+    @property
+    def has_standbys(self) -> bool:
+        """True if another controller can take over."""
+        return self._store.term > 0
+
     def job(self, name: str) -> AdmittedJob:
         """Return an admitted job. Raises UnknownJobError."""
         with self.reconciler.lock:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import signal
 import socket
 from collections.abc import Callable
@@ -58,6 +59,7 @@ def run(options: ControllerOptions) -> None:
     if not isinstance(place, PostgresqlUrl):
         _check_free(options.listen)
     leading: Controller | None = None
+    leadership: Leadership | None = None
     access = Access(
         lambda: [] if leading is None else leading.present(),
         known,
@@ -68,7 +70,10 @@ def run(options: ControllerOptions) -> None:
         endpoint = None
         if options.metrics is not None:
             endpoint = MetricsEndpoint(
-                lambda: controller_samples(leading), options.metrics, options.tls, insecure=options.insecure
+                lambda: controller_samples(leading if leadership is None or leadership.leads else None),
+                options.metrics,
+                options.tls,
+                insecure=options.insecure,
             )
             stack.enter_context(endpoint)
         service = None
@@ -78,15 +83,15 @@ def run(options: ControllerOptions) -> None:
         else:
             holder = f"at {options.listen} of {socket.gethostname()}"
             leadership = stack.enter_context(Leadership(place, holder, least_term=priority))
-            wait = leadership.wait_until_lost
             service = ControllerService(
                 None,
                 options.listen,
                 access=access,
                 credentials=credentials,
-                leader=lambda: leadership.leader,
+                refusal=leadership.refusal,
                 spans=spans,
             )
+            wait = functools.partial(leadership.wait_until_lost, service.change_leadership)
             stack.enter_context(service)
             with contextlib.suppress(OSError):
                 print(READY, f"standby controller at {service.address}", flush=True)

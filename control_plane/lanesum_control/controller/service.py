@@ -20,7 +20,7 @@ from lanesum.rpc.json_grpc import STANDBY
 from lanesum.rpc.serving import Handler, JsonService, Messages
 from lanesum.rpc.tls import AccessError, import_grpc
 from lanesum_control.controller.controller import Controller
-from lanesum_control.errors import AdmissionError
+from lanesum_control.errors import AdmissionError, NotLeaderError, StoreError
 from lanesum_control.jobs.liveness import Gone
 from lanesum_control.jobs.records import AdmittedJob, Job, JobRequest, Taken
 from lanesum_control.jobs.worker_reports import read_counts
@@ -87,12 +87,11 @@ class ControllerService(Serving):
     """Serves ``controller`` at ``address`` (``host:port`` or ``unix:path``; port 0 selects one, see ``port``).
 
     Args:
-        controller: the controller; None for a standby until ``lead``, which answers every call with the name of the
-            controller that leads.
+        controller: the controller; None for a standby until ``lead``, which refuses every call.
         address: address to listen at.
         access: rights of callers; all may call everything if None.
         credentials: for TLS; None for plain text.
-        leader: returns the name of the controller that leads, empty for none.
+        refusal: returns the reason why another controller should be called; empty while this one leads.
         spans: records joins, and changes of jobs.
 
     Raises ConfigurationError if the port is in use.
@@ -105,10 +104,10 @@ class ControllerService(Serving):
         *,
         access: Access | None = None,
         credentials: Any = None,
-        leader: Callable[[], str] = str,
+        refusal: Callable[[], str] = str,
         spans: CallSpans | None = None,
     ) -> None:
-        self._leading, self._leader = controller, leader
+        self._leading, self._refusal = controller, refusal
         self._spans = spans
         self._key = secrets.token_bytes(32)
         self._access = Access(self.present) if access is None else access
@@ -151,20 +150,23 @@ class ControllerService(Serving):
         self._leading = controller
         self._service.set_health(is_serving=True)
 
+    def change_leadership(self, leads: bool) -> None:
+        """Stop or continue to be the service of the controller that leads; see ``Workers.suspend``."""
+        if self._leading is not None:
+            change = self._leading.workers.resume if leads else self._leading.workers.suspend
+            change()
+            self._service.set_health(is_serving=leads)
+
     def present(self) -> list[Job]:
         """Return the admitted jobs, see ``Controller.present``; none at a standby."""
         return [] if self._leading is None else self._leading.present()
 
     @property
     def _controller(self) -> Controller:
-        """The controller. Raises RefusedError at a standby."""
-        if self._leading is None:
-            leader = self._leader()
-            raise RefusedError(
-                import_grpc().StatusCode.UNAVAILABLE,
-                f"It is a standby; {f'the controller {leader} leads' if leader else 'no controller leads now'}.",
-                (STANDBY,),
-            )
+        """The controller. Raises RefusedError at a standby, and after the end of the leadership."""
+        why = self._refusal()
+        if why or self._leading is None:
+            raise _not_leading(why or "It is a standby that begins to lead.")
         return self._leading
 
     def _guarded(self, method: str, handler: Callable[..., _Answer]) -> Callable[..., _Answer]:
@@ -176,6 +178,9 @@ class ControllerService(Serving):
                 self._access.check(caller, method, message)
                 return handler(message, caller, *more)
             except LanesumError as error:
+                is_repeatable = isinstance(error, StoreError) and method not in rpc.CHANGES
+                if isinstance(error, NotLeaderError) or (is_repeatable and controller.has_standbys):
+                    raise _not_leading(str(error)) from error
                 if method in _AUDITED:
                     job = _job_of(method, message)
                     whom = job if isinstance(job, str) else CONTROLLER
@@ -358,6 +363,11 @@ class ControllerService(Serving):
     def close(self) -> None:
         """Stop serving; the jobs stay installed."""
         self._service.close()
+
+
+def _not_leading(why: str) -> RefusedError:
+    """Return the refusal after which a caller tries the other controllers."""
+    return RefusedError(import_grpc().StatusCode.UNAVAILABLE, why, (STANDBY,))
 
 
 def _job_of(method: str, message: dict[str, Any]) -> object:

@@ -23,6 +23,8 @@ from lanesum_control.state.store import Store
 
 _ASK_S = 0.5  # time between two questions for the counts of a job, at least
 _MAX_ENDED = 1000  # incarnations whose ends are explained to their workers
+# A job is kept for this time, or its longer lease, if no call of its hosts has reached the controller since its start.
+_UNREACHED_S = 3600.0
 
 
 class Workers:
@@ -55,14 +57,36 @@ class Workers:
         self._events = events
         self._clock = clock
         self._liveness = Liveness(clock)
-        self._job_seen = dict.fromkeys((job.number for job in jobs().values()), clock())
-        self._grace_end = clock() + grace_s
+        self._grace_s = grace_s
+        self._is_suspended = False
+        self._begin_to_count()
         self._worker_seen: dict[tuple[int, int], float] = {}
         self._reports: dict[tuple[int, int], dict[int, WorkerReport]] = {}  # by job and tag, and worker
         self._traces = Traces(clock)
         self._asked: dict[int, float] = {}  # time of the last question, by job
         self._ended: dict[tuple[int, int], dict[str, Any]] = {}  # end of an incarnation, by job and tag
         self.leases_changed: Callable[[], None] = lambda: None
+
+    def _begin_to_count(self) -> None:
+        """Count the silence of the jobs that are there from now on, and only of hosts that reach this controller."""
+        self._job_seen = dict.fromkeys((job.number for job in self._jobs().values()), self._clock())
+        self._grace_end = self._clock() + self._grace_s
+        self._not_called = set(self._job_seen)  # no worker has called
+        self._kept: set[int] = set()  # an event says that the lease has ended
+        self._calling_hosts: set[str] = set()
+
+    def suspend(self) -> None:
+        """End all streams, and count no silence until ``resume``: another controller may lead meanwhile."""
+        with self._lock:
+            self._is_suspended = True
+            self._liveness.end_all()
+
+    def resume(self) -> None:
+        """Continue after ``suspend``, as if the controller had just begun to lead."""
+        with self._lock:
+            self._is_suspended = False
+            self._begin_to_count()
+        self.leases_changed()
 
     # Tickets.
 
@@ -144,7 +168,9 @@ class Workers:
         """
         with self._lock:
             watch = Watch((number, tag, worker), lambda: self.state(number, tag, worker, claimant), wake, self._unwatch)
-            if self.state(number, tag, worker, claimant)["state"] not in rpc.OVER:
+            if self._is_suspended:
+                watch.end()
+            elif self.state(number, tag, worker, claimant)["state"] not in rpc.OVER:
                 self._liveness.open(watch)
             return watch
 
@@ -231,6 +257,8 @@ class Workers:
     def expired(self) -> list[Job]:
         """Report the workers that are lost, renew the leases of those that live, and return the jobs without any."""
         with self._lock:
+            if self._is_suspended:
+                return []
             jobs = self._jobs()
             present = {(job.number, job.incarnation.tag): job for job in jobs.values()}
             for number, tag, worker in self._liveness.take_lost():
@@ -239,23 +267,47 @@ class Workers:
             for number, tag, worker in self._liveness.alive():
                 if (number, tag) in present:
                     self._sign_of_life(present[number, tag], worker)
+            for job in jobs.values():
+                if self._is_unreached(job) and job.number not in self._kept and self._clock() > self._silence_end(job):
+                    self._kept.add(job.number)
+                    self._events.add(job.request.name, "kept: none of its hosts has reached this controller yet")
             return [job for job in jobs.values() if self.is_expired(job)]
 
     def is_expired(self, job: Job) -> bool:
         """Return True if a job, which may be removed meanwhile, is there and its lease has ended."""
-        return job.number in self._job_seen and self._clock() > self._lease_end(job)
+        is_there = job.number in self._job_seen and not self._is_suspended
+        return is_there and self._clock() > self._lease_end(job)
 
     def seconds_left(self) -> float | None:
         """Return the seconds until ``expired`` has something to do; None if no lease ends."""
         with self._lock:
-            ends = [*self._liveness.deadlines(), *map(self._lease_end, self._jobs().values())]
+            if self._is_suspended:
+                return None
+            jobs = self._jobs().values()
+            ends = [*self._liveness.deadlines(), *map(self._lease_end, jobs)]
+            ends += [self._silence_end(job) for job in jobs if self._is_unreached(job) and job.number not in self._kept]
             return max(0.0, min(ends) - self._clock()) if min(ends, default=math.inf) < math.inf else None
 
     def _lease_end(self, job: Job) -> float:
+        """Return the time at which a job without signs of life is removed."""
+        if self._is_unreached(job):
+            return max(self._silence_end(job), self._job_seen[job.number] + _UNREACHED_S)
+        return self._silence_end(job)
+
+    def _silence_end(self, job: Job) -> float:
         return max(self._grace_end, self._job_seen[job.number] + (job.request.lease_s or math.inf))
+
+    def _is_unreached(self, job: Job) -> bool:
+        """Return True if nothing shows that the workers of a job from before the start can reach this controller."""
+        return job.number in self._not_called and self._calling_hosts.isdisjoint(job.request.workers)
 
     def _sign_of_life(self, job: Job, worker: int) -> None:
         self._job_seen[job.number] = self._worker_seen[job.number, worker] = self._clock()
+        self._not_called.discard(job.number)
+        host = job.request.workers[worker]
+        if host not in self._calling_hosts:
+            self._calling_hosts.add(host)
+            self.leases_changed()
 
     # Incarnations.
 
@@ -284,6 +336,7 @@ class Workers:
         """Forget a removed job. The caller holds the lock."""
         self._job_seen.pop(job.number, None)
         self._asked.pop(job.number, None)
+        self._not_called.discard(job.number)
         self.begin_again(job)
 
     def alive(self, job: Job) -> list[int]:

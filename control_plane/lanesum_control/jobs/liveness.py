@@ -121,6 +121,16 @@ class Liveness:
             self._silent_since[watch.key] = self._clock()
         return True
 
+    def end_all(self) -> None:
+        """End all streams, and forget the workers that are silent or seem lost: they may call another controller."""
+        watches, self._watches = self._watches, []
+        self._silent_since.clear()
+        for gone in self._gone.values():
+            for worker in [worker for worker, one in gone.items() if one.kind == rpc.LOST]:
+                del gone[worker]
+        for watch in watches:
+            watch.end()
+
     def is_alive(self, job: int, tag: int, worker: int) -> bool:
         """Return True if the worker has an open stream."""
         return any(watch.key == (job, tag, worker) for watch in self._watches)

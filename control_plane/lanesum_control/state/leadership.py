@@ -5,15 +5,19 @@
 The leader holds a lease in a table with one row. The database's clock alone counts, and each leader gets a higher term,
 which is its election id at switches. A standby takes over when the lease or the leader's connection has ended.
 Transactions of the state check the term, so an earlier leader that continues after a pause changes nothing.
+
+A leader that cannot renew its lease in time stops leading by its own clock, before another controller can take over. It
+leads again with the same term if its next renewal succeeds.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from lanesum._internal.closing import Closing
 from lanesum_control.errors import NotLeaderError, StoreError
@@ -33,9 +37,8 @@ _CREATE = (
 )
 _UNTIL = "until = clock_timestamp() + make_interval(secs => ?)"
 _TAKE = (
-    f"UPDATE {LEADER} SET term = greatest(term + 1, ?), holder = ?, session = pg_backend_pid(), {_UNTIL}"
-    " WHERE until < clock_timestamp() OR NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = session)"
-    " RETURNING term"
+    f"UPDATE {LEADER} SET term = ?, holder = ?, session = pg_backend_pid(), {_UNTIL} WHERE term < ?"
+    " AND (until < clock_timestamp() OR NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = session)) RETURNING term"
 )
 _RENEW = f"UPDATE {LEADER} SET session = pg_backend_pid(), {_UNTIL} WHERE term = ? RETURNING term"
 _RELEASE = f"UPDATE {LEADER} SET holder = '', session = 0, until = '-infinity' WHERE term = ?"
@@ -63,6 +66,7 @@ class Leadership(Closing):
         self.term, self.leader = 0, ""
         self._holder, self._least_term, self._lease_s = holder, least_term, lease_s
         self._problem = ""
+        self._renewed_at = -math.inf  # monotonic time before the last renewal, so that the database's lease ends later
         self._end, self._why = threading.Event(), ""
         self._mutex = threading.Lock()
         self._database = PostgresqlDatabase(url)
@@ -87,21 +91,45 @@ class Leadership(Closing):
     def take(self) -> bool:
         """Take over if no other controller leads; return True if this one leads."""
         with self._reported():
-            ((self.leader,),) = self._database.execute(f"SELECT holder FROM {LEADER}")
+            asked_at = time.monotonic()
+            ((term, self.leader),) = self._database.execute(f"SELECT term, holder FROM {LEADER}")
+            # A replica that takes the place of the database may be behind: no term is used twice.
+            self._least_term = max(self._least_term, term + 1)
             # After an outage of the database the leader has the time to connect first.
             if self.leader and time.monotonic() - self._database.reconnected_at < self._lease_s:
                 return False
-            taken = self._database.execute(_TAKE, (self._least_term, self._holder, self._lease_s))
+            values = (self._least_term, self._holder, self._lease_s, self._least_term)
+            taken = self._database.execute(_TAKE, values)
             if taken:
-                self.term, self.leader = taken[0][0], self._holder
+                self.term, self.leader, self._renewed_at = taken[0][0], self._holder, asked_at
         return self.term > 0
 
     def renew(self) -> bool:
         """Renew the lease; return False if another controller leads."""
         with self._reported():
-            if not self._database.execute(_RENEW, (self._lease_s, self.term)):
+            asked_at = time.monotonic()
+            if self._database.execute(_RENEW, (self._lease_s, self.term)):
+                self._renewed_at = asked_at
+            else:
                 self.lost(f"another controller leads than that of term {self.term}")
         return not self._end.is_set()
+
+    @property
+    def leads(self) -> bool:
+        """True while the lease of this controller lasts, by the clock of this process."""
+        lasts = time.monotonic() < self._renewed_at + self._lease_s
+        return self.term > 0 and lasts and not self._end.is_set()
+
+    def refusal(self) -> str:
+        """Return the reason why this controller answers no calls; empty if it leads."""
+        if self.leads:
+            return ""
+        if not self.term:
+            who = f"the controller {self.leader} leads" if self.leader else "no controller leads now"
+            return f"It is a standby; {who}."
+        why = self._why or f"it has not renewed its lease for {self._lease_s:g} s"
+        problem = f" {self._problem}" if self._problem else ""
+        return f"It does not lead any more: {why}.{problem} Try the other controllers."
 
     def _renew(self) -> None:
         while not self._end.wait(self._lease_s / 3):
@@ -126,9 +154,18 @@ class Leadership(Closing):
         self._why = self._why or why
         self._end.set()
 
-    def wait_until_lost(self) -> None:
-        """Wait for the end of the leadership. Raises NotLeaderError then."""
-        self._end.wait()
+    def wait_until_lost(self, changed: Callable[[bool], None] = lambda _leads: None) -> None:
+        """Wait for the end of the leadership. Raises NotLeaderError then.
+
+        ``changed``: called with False when this controller stops leading, and with True when it leads again.
+        """
+        led = True
+        while not self._end.wait(POLL_S):
+            if self.leads is not led:
+                led = not led
+                logger.error("%s", "This controller leads again." if led else self.refusal())
+                changed(led)
+        changed(False)
         raise NotLeaderError(
             f"This controller does not lead any more: {self._why}.", "Start it again; it is a standby then."
         )

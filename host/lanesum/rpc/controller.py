@@ -119,19 +119,27 @@ def _call_leader(
         tls.check_address(one)
     deadline = time.monotonic() + (timeout_s if connect_s is None else connect_s)
     share_s = timeout_s / len(known)
+    problems: dict[str, json_grpc.NoAnswerError | json_grpc.NoSessionError] = {}
     while True:
         for one in sorted(known, key=lambda one: one != leader(addresses)):
             try:
                 answer = json_grpc.call(one, SERVICE, method, message, share_s, _PROBE_S)
                 _leaders[addresses] = one
                 return answer
-            except json_grpc.NoAnswerError as error:
-                problem = error
-            if method in CHANGES and not isinstance(problem, json_grpc.NoConnectionError):
-                raise problem
+            except (json_grpc.NoAnswerError, json_grpc.NoSessionError) as error:
+                problems[one] = error
+                is_received = not isinstance(error, (json_grpc.NoConnectionError, json_grpc.NoSessionError))
+                if method in CHANGES and is_received:
+                    raise
         if time.monotonic() > deadline:
-            raise problem
+            raise max(problems.values(), key=_says_much)
         time.sleep(_RETRY_S)
+
+
+def _says_much(error: LanesumError) -> int:
+    """Return the rank of an error among those of several controllers, of which one is raised."""
+    kinds = (json_grpc.NoAnswerError, json_grpc.StandbyError, json_grpc.NoSessionError)
+    return max(number for number, kind in enumerate(kinds) if isinstance(error, kind))
 
 
 def leader(addresses: str) -> str:

@@ -39,6 +39,10 @@ class RefusedCallError(LanesumError):
     """The service refused the call; the error has its message."""
 
 
+class NoSessionError(RefusedCallError):
+    """No TLS session begins, so the service has not received the call."""
+
+
 class NoAnswerError(LanesumError):
     """No answer arrived in time; the service may have carried out the call."""
 
@@ -112,7 +116,7 @@ def _result(pending: Any, address: str) -> Any:
 def _check_handshake(address: str) -> None:
     why = tls.problem(address)
     if why:
-        raise RefusedCallError(f"No TLS session begins: {why}")
+        raise NoSessionError(f"No TLS session begins: {why}")
 
 
 def _typed(error: Any, no_answer: str) -> LanesumError:

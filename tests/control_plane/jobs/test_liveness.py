@@ -4,13 +4,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from lanesum.rpc import controller as rpc
 from lanesum_control.errors import AdmissionError
 from lanesum_control.jobs.liveness import STREAMS_PER_WORKER, Gone, Liveness, Watch
 from lanesum_control.jobs.records import Job, Taken
-from tests.control_plane.control_fakes import Site, request
+from lanesum_control.state.store import Store
+from tests.control_plane.control_fakes import Site, request, what
 
 KEY = (1, 2, 0)
 
@@ -60,6 +63,45 @@ def test_stream_of_earlier_incarnation_is_not_alive(site: Site) -> None:
     site.clock.now += 2.0
     controller.expire()
     assert controller.jobs() == []
+
+
+def test_restart_keeps_jobs_of_hosts_without_calls(site: Site, tmp_path: Path) -> None:
+    """The path between controller and hosts may be cut: nothing shows that the workers are dead."""
+    with Store(tmp_path / "state.db") as store:
+        before = site.start(store=store)
+        before.admit(request("a", workers=2, lease_s=10.0))
+        before.admit(request("b", workers=1, lease_s=10.0))
+        controller = site.start(store=store)
+        site.clock.now += 11.0
+        controller.expire()
+        assert len(controller.present()) == 2
+        assert what(controller, "a")[-1] == "kept: none of its hosts has reached this controller yet"
+        count = len(what(controller, "a"))
+        controller.expire()
+        assert len(what(controller, "a")) == count
+        controller.join("b", 0, Taken("one", "here"))  # at w1, where a worker of a is too
+        controller.expire()
+        assert [job.request.name for job in controller.present()] == ["b"]
+
+        again = site.start(store=store)
+        site.clock.now += 3601.0
+        again.expire()
+        assert not again.present(), "a job without any sign is not kept for ever"
+
+
+def test_suspended_controller_counts_no_silence(site: Site) -> None:
+    controller = site.start()
+    controller.admit(request(lease_s=10.0))
+    ticket = controller.join("a", 0, Taken("one", "here"))
+    workers = controller.workers
+    watch = workers.watch(ticket.job, ticket.tag, 0, "one")
+    workers.suspend()
+    assert watch.ended and workers.watch(ticket.job, ticket.tag, 0, "one").ended
+    site.clock.now += 60.0
+    assert controller.expire() is None and controller.present()
+    workers.resume()
+    controller.expire()
+    assert controller.present() and not workers.state(ticket.job, ticket.tag, 1).get("gone")
 
 
 def test_living_worker_is_not_replaced_before_start(site: Site) -> None:

@@ -5,7 +5,10 @@
 from __future__ import annotations
 
 import contextlib
+import math
+import re
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,8 +17,11 @@ from typing import Any
 import pytest
 
 from lanesum.errors import ConfigurationError, MissingToolError
+from lanesum.keep_alive import KeepAlive, claimant
+from lanesum.protocol.spec import VERSION
 from lanesum.rpc import controller as rpc
 from lanesum.rpc import json_grpc, tls
+from lanesum.transport.ticket import JobTicket
 from lanesum_control.controller.service import ControllerService
 from lanesum_control.errors import NotLeaderError, NotPrimaryError, SchemaError, StoreError
 from lanesum_control.security import certs
@@ -256,12 +262,156 @@ def test_outage_of_the_database_leaves_the_leader(
             assert leadership.term == 1
 
 
+# A leader that loses its database.
+
+
+@contextlib.contextmanager
+def cut_off(leadership: Leadership, url: PostgresqlUrl) -> Iterator[None]:
+    database = leadership._database
+    database._drop()
+    database._url = f"{url.url}-none/none"  # no socket file is there
+    yield
+    database._url = url.url
+
+
+@contextlib.contextmanager
+def read_only(leadership: Leadership, _url: PostgresqlUrl) -> Iterator[None]:
+    leadership._database.execute("SET default_transaction_read_only = on")
+    yield
+    leadership._database.execute("SET default_transaction_read_only = off")
+
+
+@contextlib.contextmanager
+def full(_leadership: Leadership, url: PostgresqlUrl) -> Iterator[None]:
+    with contextlib.closing(PostgresqlDatabase(url)) as other:
+        raised = "RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'"
+        other.execute(f"CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {raised}; END $$")
+        other.execute("CREATE TRIGGER full_disk BEFORE UPDATE ON leader EXECUTE FUNCTION full_disk()")
+        yield
+        other.execute("DROP TRIGGER full_disk ON leader")
+
+
+@contextlib.contextmanager
+def slow(leadership: Leadership, url: PostgresqlUrl) -> Iterator[None]:
+    leadership._database.execute("SET statement_timeout = '50ms'")
+    with contextlib.closing(PostgresqlDatabase(url)) as other:
+        other.begin()
+        other.execute("SELECT FROM leader FOR UPDATE")
+        yield
+        other.rollback()
+    leadership._database.execute("SET statement_timeout = 0")
+
+
+@pytest.mark.parametrize("fault", [cut_off, read_only, full, slow])
+def test_leader_without_its_database_gives_up(
+    fault: Any, database: PostgresqlUrl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgresql_module, "_RETRY_S", 0.0)
+    with candidate(database, "first") as first:
+        assert first.take() and first.leads and first.refusal() == ""
+        with fault(first, database):
+            assert first.renew() and first.leads, "the lease still lasts"
+            first._lease_s = SHORT_S
+            while first.leads:
+                time.sleep(SHORT_S)
+            first._lease_s = LONG_S
+            first._renewed_at = -math.inf
+            assert first.renew() and not first.leads
+            why = r"^It does not lead any more: it has not renewed its lease for 3600 s\. Cannot use the state in"
+            assert re.search(why, first.refusal())
+        assert first.renew() and first.leads and first.term == 1
+
+
+def test_database_that_is_behind_gives_no_term_twice(database: PostgresqlUrl) -> None:
+    with candidate(database, "first") as first, candidate(database, "second") as second:
+        assert first.take() and not second.take()
+        with contextlib.closing(PostgresqlDatabase(database)) as replica:
+            replica.execute("UPDATE leader SET term = 0, holder = '', until = '-infinity'")
+        assert second.take() and second.term == 2
+        assert not first.renew()
+
+
+@contextlib.contextmanager
+def following(leadership: Leadership, service: ControllerService) -> Iterator[None]:
+    """Follow the leadership as the process of a controller does."""
+
+    def follow() -> None:
+        with contextlib.suppress(NotLeaderError):
+            leadership.wait_until_lost(service.change_leadership)
+
+    thread = threading.Thread(target=follow)
+    thread.start()
+    yield
+    leadership.lost("the test ends")
+    thread.join()
+
+
+def test_workers_of_cut_off_leader_find_next(
+    database: PostgresqlUrl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The old leader cannot know of the new one; the job must not be removed for its silence."""
+    monkeypatch.setattr(postgresql_module, "_RETRY_S", 0.0)
+    names = [f"unix:{tmp_path}/one", f"unix:{tmp_path}/two"]
+    with (
+        candidate(database, "first") as first,
+        candidate(database, "second") as second,
+        contextlib.ExitStack() as stack,
+    ):
+        one, two = (
+            stack.enter_context(ControllerService(None, name, refusal=leadership.refusal))
+            for name, leadership in zip(names, (first, second), strict=True)
+        )
+        assert first.take()
+        old = Site().start(store=stack.enter_context(store_of(database, first)))
+        one.lead(old)
+        stack.enter_context(following(first, one))
+        old.admit(request("a", workers=1, lease_s=120.0))
+        message = {"job": "a", "worker": 0, "claimant": claimant(), "protocol": VERSION}
+        answer = rpc.call(",".join(names), rpc.JOIN, message)
+        stack.enter_context(KeepAlive(JobTicket.from_json(answer["ticket"]), ",".join(names)))
+        while old.workers.alive(old.present()[0]) != [0]:
+            time.sleep(0.01)
+        with cut_off(first, database):
+            first._renewed_at = -math.inf  # the lease has ended
+            with contextlib.closing(PostgresqlDatabase(database)) as other:
+                other.execute("UPDATE leader SET until = '-infinity'")
+            while not second.take():
+                time.sleep(0.01)
+            site = Site()
+            new = site.start(store=stack.enter_context(store_of(database, second)))
+            two.lead(new)
+            while new.workers.alive(new.present()[0]) != [0]:
+                time.sleep(0.01)
+            assert old.workers.alive(old.present()[0]) == []
+            for order in (names, names[::-1]):
+                assert set(rpc.jobs_by_name(",".join(order))) == {"a"}
+            site.clock.now += 200.0
+            new.expire()
+            assert [job.request.name for job in new.present()] == ["a"]
+
+
+def test_calls_go_on_from_leader_whose_store_fails(database: PostgresqlUrl, tmp_path: Path) -> None:
+    names = [f"unix:{tmp_path}/one", f"unix:{tmp_path}/two"]
+    second = Site().start()
+    second.admit(request("b"))
+    with leading(database) as store:
+        first = Site().start(store=store)
+        first.admit(request("a"))
+        store._db._drop()  # type: ignore[attr-defined]
+        store._db._url = f"{database.url}-none/none"  # type: ignore[attr-defined]
+        with ControllerService(first, names[0]), ControllerService(second, names[1]):
+            assert set(rpc.jobs_by_name(",".join(names))) == {"b"}
+            with pytest.raises(rpc.ControllerError, match="Cannot use the state"):
+                rpc.call(names[0], rpc.ADMIT, {"name": "c", "workers": ["w1"], "codec": "fixed"})
+
+
 # Service.
 
 
 def test_standby_names_leader_and_serves_when_leading() -> None:
     site = Site()
-    with ControllerService(None, "127.0.0.1:0", leader=lambda: "at 10.0.0.1:5") as service:
+    refusals = ["It is a standby; the controller at 10.0.0.1:5 leads."]
+    with ControllerService(None, "127.0.0.1:0", refusal=lambda: "".join(refusals)) as service:
         address = f"127.0.0.1:{service.port}"
         grpc = tls.import_grpc()
         with grpc.insecure_channel(address) as channel:
@@ -280,6 +430,9 @@ def test_standby_names_leader_and_serves_when_leading() -> None:
                 next(iter(stream))
             controller = site.start()
             controller.admit(request("a"))
+            refusals.clear()
+            with pytest.raises(rpc.UnreachableError, match="It is a standby that begins to lead"):
+                rpc.call(address, rpc.JOBS, {})
             service.lead(controller)
             assert (next(states), health(b"")) == (b"\x08\x01", b"\x08\x01")
             states.cancel()
@@ -294,7 +447,7 @@ def test_calls_with_several_addresses_follow_the_leader(tmp_path: Path) -> None:
         assert [job.request.name for job in first.present()] == ["a"]
         assert rpc.leader(",".join(names)) == names[1]
         one.close()
-        with pytest.raises(rpc.UnreachableError, match="no controller leads now"):
+        with pytest.raises(rpc.UnreachableError, match="It is a standby"):
             rpc.call(",".join(names), rpc.JOBS, {}, connect_s=0.0)
         two.lead(second)
         assert rpc.call(",".join(names), rpc.JOBS, {}) == {"jobs": []}
