@@ -27,7 +27,7 @@ COMPILER = "p4c-bm2-ss"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one sample: ``passed``, ``failed``, ``refused`` by the switch, or ``not compiled``."""
+    """Result of one sample: ``passed``, ``failed``, ``refused`` by the switch, or ``not compiled``."""
 
     sample: str
     outcome: str

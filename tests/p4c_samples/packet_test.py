@@ -49,7 +49,7 @@ class Result:
 
     @property
     def passed(self) -> bool:
-        """Whether all ports sent exactly the expected packets."""
+        """True if all ports sent exactly the expected packets."""
         return not self.differences
 
 
