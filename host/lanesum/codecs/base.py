@@ -86,7 +86,7 @@ class CodecContext:
             :class:`UnencodableError`.
         parts: parameters of the vector, one after the other; empty where they are unknown.
         error_feedback: vector that a codec with the trait ``adds_error_feedback`` adds first, of the same length and
-            device; None for zeros. The codec may overwrite it with the residual.
+            device; None for zeros. The codec must not change it.
     """
 
     workers: int

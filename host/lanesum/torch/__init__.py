@@ -12,6 +12,7 @@ backend ``lanesum`` of ``torch.distributed``.
 """
 
 from lanesum.torch import process_group
+from lanesum.torch.checkpoint import ForeignResidualsError
 from lanesum.torch.collectives import all_reduce
 from lanesum.torch.ddp_hook import attach
 from lanesum.torch.error_feedback import ErrorFeedbackState
@@ -19,6 +20,15 @@ from lanesum.torch.parameters import ForeignCheckpointError
 from lanesum.torch.state import State, hook
 from lanesum.torch.stats import HookStats
 
-__all__ = ["ErrorFeedbackState", "ForeignCheckpointError", "HookStats", "State", "all_reduce", "attach", "hook"]
+__all__ = [
+    "ErrorFeedbackState",
+    "ForeignCheckpointError",
+    "ForeignResidualsError",
+    "HookStats",
+    "State",
+    "all_reduce",
+    "attach",
+    "hook",
+]
 
 process_group.register()

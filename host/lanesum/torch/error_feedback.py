@@ -5,28 +5,35 @@
 DDP rebuilds its buckets after the first backward pass. A residual kept for a bucket would be lost then or, worse, be
 added to other gradients. But whole buckets are compressed, for fewer and fuller packets. So the residuals of parameters
 are gathered into a bucket before the codec, and the codec's residual is split between them after it.
+
+A residual counts once an optimizer has taken the step of its gradient. Without a step, that of the last step counts.
 """
 
 from __future__ import annotations
 
+import gc
+import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 
 from lanesum.codecs.base import Part
 from lanesum.errors import ConfigurationError
 from lanesum.gpu.staging import needs_staging, to_device_of, to_host
+from lanesum.torch.step_tracker import StepTracker
 
 
 @dataclass(frozen=True, slots=True)
 class _Residual:
-    """Residual of a parameter: elements ``start`` to ``stop`` of the residual of a bucket."""
+    """Residual of a parameter, of a loss times ``scale``: elements ``start`` to ``stop`` of that of a bucket."""
 
     bucket: torch.Tensor
     start: int
     stop: int
+    scale: float = 1.0
 
     @property
     def own(self) -> torch.Tensor:
@@ -37,10 +44,58 @@ class ErrorFeedbackState:
     """Residuals of one worker: a flat float32 tensor for each parameter, on the device of the gradients.
 
     For tensors of a device, the calling thread's current stream must be that of ``lanesum.gpu.staging``.
+
+    Args:
+        scaler: multiplies the loss, and so the residuals. None: the ``GradScaler`` that makes the first step, if one
+            does.
+
+    Attributes:
+        steps: tracks the parameters whose residuals count once a step has taken the gradient. Residuals of other
+            parameters count at once.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, scaler: torch.amp.GradScaler | None = None) -> None:
+        self._told, self._loaded = scaler is not None, False
+        self._scaler = scaler
         self._residuals: dict[str, _Residual] = {}
+        # Of gradients whose fate is open; None where nothing is left.
+        self._pending: dict[str, _Residual | None] = {}
+        self.steps = StepTracker(self._commit, self._drop, self._find_scaler)
+
+    def _find_scaler(self, optimizer: torch.optim.Optimizer) -> None:
+        """Find the scaler that makes the first step of ``optimizer``, as those of Lightning and Accelerate."""
+        found = next((one for one in _scalers() if id(optimizer) in one._per_optimizer_states), None)
+        if self._told or found is self._scaler:
+            return
+        if found is not None and self._scaler is not None and not self._loaded:
+            warnings.warn(
+                "Several gradient scalers make steps of one model, so error feedback follows the scale of the last "
+                "one. Use one scaler for the model, or error_feedback=False.",
+                stacklevel=2,
+            )
+        self._scaler, scale = found, 1.0 if found is None else float(found.get_scale())
+        for key, residual in self._pending.items():
+            self._pending[key] = None if residual is None else replace(residual, scale=scale)
+
+    def _commit(self, key: str) -> None:
+        residual = self._pending.pop(key, None)
+        if residual is None:
+            self._residuals.pop(key, None)
+        else:
+            self._residuals[key] = residual
+
+    def _drop(self, key: str) -> None:
+        self._pending.pop(key, None)
+
+    def _current(self, key: str) -> _Residual | None:
+        """Return the residual to add to the parameter's next gradient."""
+        return self._pending[key] if key in self._pending else self._residuals.get(key)
+
+    def scale(self) -> float:
+        """Return the factor of the loss."""
+        if self._loaded:  # it must be known before the first step
+            self._loaded, self._scaler = False, self._scaler or _only_scaler()
+        return 1.0 if self._scaler is None else float(self._scaler.get_scale())
 
     def check_sizes(self, parts: Sequence[Part]) -> None:
         """Raise ConfigurationError if a parameter differs in size from its residual.
@@ -48,7 +103,7 @@ class ErrorFeedbackState:
         That can only come from a checkpoint of another model.
         """
         for part in parts:
-            residual = self._residuals.get(part.key)
+            residual = self._current(part.key)
             if residual is not None and residual.stop - residual.start != part.stop - part.start:
                 raise ConfigurationError(
                     f"Parameter {part.key!r} has {part.stop - part.start} elements, its error feedback "
@@ -56,79 +111,90 @@ class ErrorFeedbackState:
                     "Load the state of the same model, or start without one.",
                 )
 
-    def add_to(self, bucket: torch.Tensor, parts: Sequence[Part]) -> torch.Tensor:
-        """Return a new tensor: ``bucket`` (float32) plus the residuals of its ``parts``."""
+    def add_to(self, bucket: torch.Tensor, parts: Sequence[Part], scale: float = 1.0) -> torch.Tensor:
+        """Return a new tensor: ``bucket`` (float32) of a loss times ``scale`` plus the residuals of its ``parts``."""
         if not needs_staging(bucket.device):
             # By NumPy, in this thread alone: PyTorch's threads are busy with backward, and an addition waits for them.
             vector = bucket.numpy().copy()
             for part in parts:
-                residual = self._get(bucket, part)
-                if residual is not None:
-                    vector[part.start : part.stop] += residual.numpy()
+                found = self._current(part.key)
+                if found is not None:
+                    own = to_device_of(bucket, found.own).numpy()
+                    vector[part.start : part.stop] += own if scale == found.scale else own * _factor(scale, found)
             return torch.from_numpy(vector)
-        whole = self._residual_of(bucket, parts)
+        whole = self._residual_of(bucket, parts, scale)
         if whole is not None:
             return bucket + whole  # one addition instead of one for each parameter
         total = bucket.clone()
         for part in parts:
-            residual = self._get(bucket, part)
+            residual = self._get(bucket, part, scale)
             if residual is not None:
                 total[part.start : part.stop] += residual
         return total
 
-    def gather(self, bucket: torch.Tensor, parts: Sequence[Part]) -> torch.Tensor | None:
+    def gather(self, bucket: torch.Tensor, parts: Sequence[Part], scale: float = 1.0) -> torch.Tensor | None:
         """Return the residuals of the ``parts`` in a tensor as long as ``bucket``, or None if there are none yet.
 
-        For codecs that add it themselves, and that may overwrite it.
+        For codecs that add it themselves. They must not change it.
         """
-        whole = self._residual_of(bucket, parts)
-        if whole is None and any(part.key in self._residuals for part in parts):
+        whole = self._residual_of(bucket, parts, scale)
+        if whole is None and any(self._current(part.key) is not None for part in parts):
             whole = torch.zeros_like(bucket)
             for part in parts:
-                residual = self._get(bucket, part)
+                residual = self._get(bucket, part, scale)
                 if residual is not None:
                     whole[part.start : part.stop] = residual
         return whole
 
-    def _residual_of(self, bucket: torch.Tensor, parts: Sequence[Part]) -> torch.Tensor | None:
+    def _residual_of(self, bucket: torch.Tensor, parts: Sequence[Part], scale: float) -> torch.Tensor | None:
         """Return the stored residual of a bucket with the same ``parts``, if all of them come from one such bucket."""
-        first = self._residuals.get(parts[0].key) if parts else None
+        first = self._current(parts[0].key) if parts else None
         if first is None or first.bucket.device != bucket.device or first.bucket.numel() != bucket.numel():
             return None
         for part in parts:
-            residual = self._residuals.get(part.key)
+            residual = self._current(part.key)
             if residual is None or residual.bucket is not first.bucket or residual.start != part.start:
                 return None
-        return first.bucket
+        return first.bucket if scale == first.scale else first.bucket * float(_factor(scale, first))
 
-    def _get(self, bucket: torch.Tensor, part: Part) -> torch.Tensor | None:
+    def _get(self, bucket: torch.Tensor, part: Part, scale: float) -> torch.Tensor | None:
         """Return the residual of a part on the device of ``bucket``."""
-        residual = self._residuals.get(part.key)
+        residual = self._current(part.key)
         if residual is None:
             return None
         found: torch.Tensor = to_device_of(bucket, residual.own)
-        return found
+        return found if scale == residual.scale else found * float(_factor(scale, residual))
 
-    def store(self, residual: torch.Tensor, parts: Sequence[Part]) -> None:
+    def store(self, residual: torch.Tensor, parts: Sequence[Part], scale: float = 1.0) -> None:
         """Store the ``residual`` (float32) of a bucket for the next step; only after the bucket succeeded."""
         for part in parts:
-            self._residuals[part.key] = _Residual(residual, part.start, part.stop)
+            self._put(part.key, _Residual(residual, part.start, part.stop, scale))
+
+    def _put(self, key: str, residual: _Residual | None) -> None:
+        self._pending[key] = residual
+        if self.steps.watches(key):
+            self.steps.open(key)
+        else:
+            self._commit(key)
 
     def flush_to(self, bucket: torch.Tensor, parts: Sequence[Part]) -> None:
-        """Add the residuals of its ``parts`` to a ``bucket`` that is summed without a codec, and forget them."""
+        """Add the residuals of its ``parts`` to a ``bucket`` that is summed without a codec, which leaves none."""
+        scale = self.scale()
         for part in parts:
-            residual = self._get(bucket, part)
+            residual = self._get(bucket, part, scale)
             if residual is not None:
                 bucket[part.start : part.stop] += residual.to(bucket.dtype)
-                del self._residuals[part.key]
+                self._put(part.key, None)
 
     def norms(self) -> dict[str, float]:
         """Return the Euclidean norm of each parameter's residual."""
         return {key: float(torch.linalg.vector_norm(tensor)) for key, tensor in self.state_dict().items()}
 
     def state_dict(self) -> dict[str, torch.Tensor]:
-        """Return copies of the residuals: flat float32 CPU tensors by parameter name."""
-        return {key: torch.from_numpy(to_host(one.own).copy()) for key, one in self._residuals.items()}
+        """Return copies of the residuals of the last steps, for a scale of 1: flat float32 CPU tensors by parameter."""
+        self.steps.find_taken()
+        residuals = self._residuals.items()
+        return {key: torch.from_numpy(to_host(one.own) * _factor(1.0, one)) for key, one in residuals}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Replace all residuals; each is copied to the device of the parameter's next gradient.
@@ -146,3 +212,32 @@ class ErrorFeedbackState:
                 )
             loaded[str(key)] = _Residual(vector, 0, vector.numel())
         self._residuals = loaded
+        self._loaded = bool(loaded)
+        self._pending.clear()
+        self.steps.clear()
+
+
+def _factor(scale: float, residual: _Residual) -> np.float32:
+    """Return the factor that converts a residual to a loss times ``scale``."""
+    return np.float32(scale / residual.scale)
+
+
+def _only_scaler() -> torch.amp.GradScaler | None:
+    """Return the one ``GradScaler`` of this process that scales a loss; None if there is none, or more."""
+    gc.collect()  # those of earlier trainings
+    found = _scalers()
+    if len(found) > 1:
+        warnings.warn(
+            f"This process has {len(found)} gradient scalers, so the scale of the loaded error feedback is not known. "
+            "Pass attach(..., scaler=) the scaler of the model.",
+            stacklevel=2,
+        )
+    return found[0] if len(found) == 1 else None
+
+
+def _scalers() -> list[torch.amp.GradScaler]:
+    """Return the gradient scalers of this process that scale a loss."""
+    kinds = {torch.amp.GradScaler}
+    for _ in range(4):  # subclasses, such as that of torch.cuda.amp
+        kinds |= {one for kind in kinds for one in kind.__subclasses__()}
+    return [one for one in gc.get_objects() if type(one) in kinds and one.is_enabled() and one._scale is not None]

@@ -50,6 +50,7 @@ class State(Closing):
         codec: name, also with parameters such as ``thc error=0.01``, mapping or object; the session's codec when None.
         error_feedback: add each parameter's compression error to its next gradient. None: on, unless the codec is
             nearly exact (``fixed`` and the sparse ones) or keeps error feedback itself (``policy``).
+        scaler: ``GradScaler`` of the loss. None: the one that makes the first step, if one does.
         model: module or DDP wrapper that names the parameters in checkpoints. Without it they are numbered in the order
             in which DDP first shows them, which is the same in every run of a model.
         host: ranks of this host that share the session of their leader.
@@ -72,6 +73,7 @@ class State(Closing):
         *,
         codec: CodecSpec | Codec | None = None,
         error_feedback: bool | None = None,
+        scaler: torch.amp.GradScaler | None = None,
         model: torch.nn.Module | None = None,
         host: HostGroup | None = None,
         alternative: dist.ProcessGroup | None = None,
@@ -90,9 +92,10 @@ class State(Closing):
             )
         lossy = not own and not self.codec.traits.nearly_exact
         enabled = lossy if error_feedback is None else error_feedback
-        self.error_feedback = ErrorFeedbackState() if enabled else None
+        self.error_feedback = ErrorFeedbackState(scaler) if enabled else None
         # Tensors hash by identity: a parameter is the same key after DDP has rebuilt its buckets.
         self._names: dict[torch.Tensor, str] = {} if model is None else parameter_names(model)
+        self._parts([one for one in self._names if one.requires_grad])
         session.phases.open_range = _open_range
         self._communication = TensorCommunication(session, host)
         name = f"lanesum-job-{session.ticket.job}-worker-{session.ticket.worker}"
@@ -109,11 +112,16 @@ class State(Closing):
 
     @classmethod
     def join(
-        cls, *, error_feedback: bool | None = None, model: torch.nn.Module | None = None, **arguments: Any
+        cls,
+        *,
+        error_feedback: bool | None = None,
+        scaler: torch.amp.GradScaler | None = None,
+        model: torch.nn.Module | None = None,
+        **arguments: Any,
     ) -> "State":
         """Join a job, wait for its other workers, and return a state for it.
 
-        ``error_feedback`` and ``model`` are those of the constructor, ``arguments`` those of
+        ``error_feedback``, ``scaler`` and ``model`` are those of the constructor, ``arguments`` those of
         :func:`lanesum.torch.membership.join_job`. Its ``options`` are fields of
         :class:`lanesum.session.SessionOptions`, such as ``deadline_s``.
 
@@ -141,7 +149,12 @@ class State(Closing):
         with join_job(model=model, **arguments) as membership:
             host, alternative = membership.host, membership.alternative
             state = cls(
-                membership.session, error_feedback=error_feedback, model=model, host=host, alternative=alternative
+                membership.session,
+                error_feedback=error_feedback,
+                scaler=scaler,
+                model=model,
+                host=host,
+                alternative=alternative,
             )
         state._after_leave = membership.after_leave
         if dist.is_initialized():
@@ -252,6 +265,8 @@ class State(Closing):
         parts, start = [], 0
         for parameter in parameters:
             key = self._names.setdefault(parameter, f"{NUMBERED}{len(self._names)}")
+            if self.error_feedback is not None:
+                self.error_feedback.steps.watch(parameter, key)
             parts.append(Part(key, start, start + parameter.numel()))
             start += parameter.numel()
         return parts
@@ -267,22 +282,30 @@ class State(Closing):
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state for a checkpoint; see :func:`lanesum.torch.checkpoint.state_dict`. Call it between steps."""
-        return checkpoint.state_dict(self.codec, self.error_feedback, self._sizes())
+        return checkpoint.state_dict(self.codec, self.error_feedback, self._sizes(), self._worker())
+
+    def _worker(self) -> tuple[int, int]:
+        """Return the number of this worker, and that of all workers."""
+        return self.session.ticket.worker, self.session.ticket.workers
 
     def _sizes(self) -> dict[str, int]:
         """Return the number of elements of each parameter by name."""
         return {name: parameter.numel() for parameter, name in self._names.items()}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
         """Replace the state by a :meth:`state_dict`.
+
+        For another number of workers, pass a list of the states of all workers that there were: each worker gets the
+        mean of their residuals.
 
         Raises:
             ForeignCheckpointError: it has other parameters than this state's model.
+            ForeignResidualsError: it is the state of another worker.
             ConfigurationError: it does not fit this state for another reason.
 
         The state is unchanged then.
         """
-        checkpoint.load_state_dict(self.codec, self.error_feedback, self._sizes(), state)
+        checkpoint.load_state_dict(self.codec, self.error_feedback, self._sizes(), self._worker(), state)
 
     def leave(self) -> bool:
         """End the job together with all other workers, after the same bucket; return True if all of them have left.

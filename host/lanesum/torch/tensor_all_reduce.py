@@ -145,6 +145,7 @@ class TensorAllReduce:
         self._all_reduce: AllReduce[torch.Tensor] | None = None
         self._result: Result | None = None
         self._shared = False
+        self._scale = 1.0
 
     def wait_for_gradient(self) -> None:
         """Wait, in a thread of its own, until the device has computed the gradient."""
@@ -184,10 +185,12 @@ class TensorAllReduce:
             vector, codec = self._rows.values, self._rows.codec
         elif self.communication.host is not None:
             vector = self.communication.host.reduce(vector, self.average)
-        if feedback is not None and adds_error_feedback(codec, vector):
-            added = feedback.gather(vector, self.parts)
-        elif feedback is not None:
-            vector = feedback.add_to(vector, self.parts)
+        if feedback is not None:
+            self._scale = feedback.scale()
+            if adds_error_feedback(codec, vector):
+                added = feedback.gather(vector, self.parts, self._scale)
+            else:
+                vector = feedback.add_to(vector, self.parts, self._scale)
         self._all_reduce = self.communication.session.all_reduce_async(
             vector,
             codec=codec,
@@ -232,7 +235,7 @@ class TensorAllReduce:
             # Without a sum, the next step gets the residuals of the last one.
             if self.feedback is not None and not self._result.not_finite:
                 assert residual is not None
-                self.feedback.store(cast(torch.Tensor, residual), self.parts)
+                self.feedback.store(cast(torch.Tensor, residual), self.parts, self._scale)
         return self._result
 
     def _share(self, values: torch.Tensor, note: Exception | str | None) -> None:

@@ -16,7 +16,7 @@ import lanesum.torch  # noqa: E402
 from lanesum.codecs import ErrorFeedback, get  # noqa: E402
 from lanesum.gpu import staging  # noqa: E402
 from lanesum.session import Session  # noqa: E402
-from tests.host.torch.buckets import FakeBucket, parameters  # noqa: E402
+from tests.host.torch.buckets import FakeBucket, parameters, take_step  # noqa: E402
 from tests.host.torch.fake_device import FakeDevice  # noqa: E402
 from tests.host.torch.ranks import served_job  # noqa: E402
 
@@ -54,6 +54,7 @@ def hooked(codec: str, on_device: bool) -> tuple[list[bytes], dict[str, bytes], 
                 futures.append(lanesum.torch.hook(state, bucket))
             means = [future.wait().numpy().tobytes() for future in futures]
             waited = set(fake.threads_of("synchronize"))
+            take_step(shown)
             memory = state.state_dict()["memory"]
             assert state.error_feedback is not None
         thread.join()

@@ -63,7 +63,7 @@ class OnDevice(GatheredFloats):
 
 
 class AddsErrorFeedback(OnDevice):
-    """``bf16`` that also adds the error feedback itself, and overwrites it with the residual."""
+    """``bf16`` that also adds the error feedback itself."""
 
     def __init__(self, *, workers: int) -> None:
         super().__init__(workers=workers)
@@ -71,7 +71,4 @@ class AddsErrorFeedback(OnDevice):
 
     def all_reduce(self, x: Any, context: CodecContext) -> Steps:
         feedback = context.error_feedback
-        result = yield from super().all_reduce(x if feedback is None else x + feedback, context)
-        if feedback is not None and result.residual is not None:
-            result.residual = feedback.copy_(result.residual)
-        return result
+        return (yield from super().all_reduce(x if feedback is None else x + feedback, context))

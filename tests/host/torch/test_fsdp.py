@@ -113,9 +113,11 @@ def alternate(rank: int, variables: dict[str, str]) -> tuple[float, list[float]]
     with environment(variables):
         state = lanesum.torch.attach(model, replicas=mesh["replicate"], codec="thc")
     total = sum(float(one.to_local().sum()) for one in model.parameters())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
     for number, scale in ((0, 1e6), (1, 1.0), (2, 1.0)):
         (model(torch.randn(4, 16), number).sum() * scale).backward()
         norms.append(float(model.layers[number].weight.grad.to_local().norm()))
+        optimizer.step()
     model.set_reduce_scatter_unused_params(True)
     model(torch.randn(4, 16), 1).sum().backward()
     assert sorted(state.state_dict()["memory"]) == [f"layers.{number}.weight" for number in range(3)]

@@ -165,12 +165,15 @@ def _error_feedback(ticket: JobTicket) -> tuple[bool, bool, bool]:
         model.register_comm_hook(state, lanesum.torch.hook)
         feedback, gradient = state.error_feedback, model.module.weight
         assert feedback is not None
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
         for _ in range(WARM_UP_STEPS + 1):
             model(torch.linspace(0, 1, 64) * (1 + ticket.worker)).sum().backward()
+            optimizer.step()
         gradient.grad = None
         (before,) = feedback.state_dict().values()
         dist.all_reduce(total := before.clone())
         model(torch.zeros(64)).sum().backward()  # of the group
+        optimizer.step()
         mean, left = cast(torch.Tensor, gradient.grad), feedback.state_dict()
         state.leave()
     return bool(before.any()), bool(left), torch.equal(mean.view(-1), total / 2)

@@ -23,7 +23,7 @@ from lanesum.errors import ConfigurationError
 from lanesum.launch.run_folder import RunFolder
 from lanesum.session import Session
 from lanesum.transport.errors import SessionClosedError
-from tests.host.torch.buckets import FakeBucket, average, parameters
+from tests.host.torch.buckets import FakeBucket, average, parameters, take_step
 from tests.host.torch.ranks import served_job
 from tests.paths import ROOT
 
@@ -45,11 +45,13 @@ def test_error_feedback_follows_parameter_into_another_bucket(session: Session) 
     with lanesum.torch.State(session) as state:
         sent = torch.randn(300, generator=torch.Generator().manual_seed(1))
         got = average(state, FakeBucket(sent.clone(), [first, second]))
+        take_step([first, second])
         memory = state.state_dict()["memory"]
         assert list(memory) == ["#0", "#1"]
         torch.testing.assert_close(torch.cat([memory["#0"], memory["#1"]]), sent - got)
         # A zero gradient, alone in its bucket: only the residual is sent, and the new one is smaller.
         average(state, FakeBucket(torch.zeros(200), [second]))
+        take_step([second])
         norms = state.error_feedback.norms() if state.error_feedback is not None else {}
         assert 0 < norms["#1"] < memory["#1"].norm()
         assert norms["#0"] == pytest.approx(memory["#0"].norm().item())
@@ -63,6 +65,7 @@ def test_checkpoint_restores_error_feedback(session: Session) -> None:
     shown = list(model.parameters())
     with lanesum.torch.State(session, model=model) as state:
         average(state, FakeBucket(torch.arange(310.0), shown))
+        take_step(shown)
         file = io.BytesIO()
         torch.save(state.state_dict(), file)
         kept = state.state_dict()["memory"]
@@ -81,15 +84,37 @@ def test_checkpoints_of_others_are_refused(session: Session) -> None:
         state.load_state_dict({})
     with pytest.raises(ConfigurationError, match="This state is of codec 'fixed', not 'thc'"):
         state.load_state_dict({"codec": "fixed", "memory": {}})
+    seven = {"codec": "thc", "parameters": {"#0": 7}, "worker": [0, 1], "memory": {"#0": torch.zeros(7)}}
     with pytest.raises(ConfigurationError, match="The error feedback of '#0' is not a vector of finite numbers"):
-        state.load_state_dict({"codec": "thc", "parameters": {"#0": 1}, "memory": {"#0": torch.tensor([float("nan")])}})
-    seven = {"codec": "thc", "parameters": {"#0": 7}, "memory": {"#0": torch.zeros(7)}}
+        state.load_state_dict({**seven, "memory": {"#0": torch.full((7,), float("nan"))}})
+    with pytest.raises(ConfigurationError, match="does not say which worker has saved it"):
+        state.load_state_dict({**seven, "worker": None})
     state.load_state_dict(seven)
     with pytest.raises(ConfigurationError, match="8 elements, its error feedback 7"):
         lanesum.torch.hook(state, FakeBucket(torch.zeros(8), parameters(8)))
     off = lanesum.torch.State(session, error_feedback=False)
     with pytest.raises(ConfigurationError, match="error feedback is off"):
         off.load_state_dict(seven)
+
+
+def saved_by(worker: int, workers: int) -> dict[str, Any]:
+    memory = {"#0": torch.full((7,), float(worker))} if worker else {}  # the first one has none yet
+    return {"codec": "thc", "parameters": {"#0": 7}, "worker": [worker, workers], "memory": memory}
+
+
+def test_residuals_of_other_workers_need_all_states(session: Session) -> None:
+    with lanesum.torch.State(session) as state:
+        state.load_state_dict(saved_by(0, 1))
+        for others in (saved_by(1, 2), saved_by(0, 2), [saved_by(0, 3), saved_by(1, 3)], [saved_by(1, 2)] * 2):
+            with pytest.raises(lanesum.torch.ForeignResidualsError, match=r"error feedback of worker . of ., and this"):
+                state.load_state_dict(others)
+            assert state.state_dict()["memory"] == {}
+        state.load_state_dict([saved_by(number, 4) for number in range(4)])
+        assert state.state_dict()["memory"]["#0"].tolist() == [1.5] * 7  # (0 + 1 + 2 + 3) / 4
+    with lanesum.torch.State(session, codec="topk") as state:
+        states = [{**saved_by(number, 2), "codec": "topk", "state": {}} for number in range(2)]
+        with pytest.raises(ConfigurationError, match="The state of codec 'topk' belongs to 2 workers, not to 1"):
+            state.load_state_dict(states)
 
 
 def test_join_reads_ticket_from_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,6 +210,7 @@ def test_not_a_number_keeps_error_feedback(session: Session) -> None:
     shown = parameters(3)
     with lanesum.torch.State(session) as state:
         average(state, FakeBucket(torch.tensor([1.0, 5.0, 2.0]), shown))
+        take_step(shown)
         before = state.state_dict()["memory"]["#0"]
         assert average(state, FakeBucket(torch.tensor([1.0, float("nan"), 2.0]), shown)).isnan().all()
         assert torch.equal(state.state_dict()["memory"]["#0"], before)

@@ -19,7 +19,7 @@ from lanesum.gpu import staging
 from lanesum.session import Session
 from lanesum.transport import JobTicket
 from lanesum.transport.errors import SessionClosedError
-from tests.host.torch.buckets import FakeBucket, parameters
+from tests.host.torch.buckets import FakeBucket, parameters, take_step
 from tests.host.torch.device_codecs import AddsErrorFeedback, OnDevice
 from tests.host.torch.fake_device import FakeDevice
 from tests.host.torch.ranks import Ranks, served_job
@@ -58,7 +58,9 @@ def test_hook_lets_only_own_threads_wait_for_device(kind: str, device: FakeDevic
 def mean_of(state: lanesum.torch.State, shown: list[torch.nn.Parameter], step: int, *sizes: int) -> bytes:
     tensor = torch.randn(sum(sizes), generator=torch.Generator().manual_seed(step))
     bucket = FakeBucket(tensor, [one for one in shown if one.numel() in sizes])
-    return bytes(lanesum.torch.hook(state, bucket).wait().numpy().tobytes())
+    mean = bytes(lanesum.torch.hook(state, bucket).wait().numpy().tobytes())
+    take_step(bucket.shown)
+    return mean
 
 
 @pytest.mark.parametrize("kind", [OnDevice, AddsErrorFeedback])

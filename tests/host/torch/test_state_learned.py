@@ -17,7 +17,7 @@ from lanesum.codecs import CodecError
 from lanesum.errors import ConfigurationError
 from lanesum.session import Session
 from lanesum_lab.lgc import Phase
-from tests.host.torch.buckets import FakeBucket, average, parameters
+from tests.host.torch.buckets import FakeBucket, average, parameters, take_step
 from tests.host.torch.ranks import served_job
 
 OPTIONS: dict[str, Any] = {"density": 0.05, "warm_up": 1, "training": 3, "passes": 5, "guard": 1.0}
@@ -44,6 +44,7 @@ def test_checkpoint_resumes_with_same_bits(session: Session, name: str) -> None:
         state = learned(session, name)
         for seed in range(stop):
             average(state, FakeBucket(gradient(seed), shown))
+            take_step(shown)
         file = io.BytesIO()
         torch.save(state.state_dict(), file)
         file.seek(0)
@@ -51,6 +52,7 @@ def test_checkpoint_resumes_with_same_bits(session: Session, name: str) -> None:
         later.load_state_dict(torch.load(file))
         for seed in range(stop, 7):
             one, other = (average(each, FakeBucket(gradient(seed), shown)) for each in (state, later))
+            take_step(shown)
             assert torch.equal(one, other) and one.any()
         # A model with other parameters: its first bucket raises.
         wrong = learned(session, name)
