@@ -65,6 +65,9 @@ def admit(
     best_effort: Annotated[
         bool, typer.Option("--best-effort", help="Use only slots of the shared pool, together with other jobs.")
     ] = False,
+    certified: Annotated[
+        bool, typer.Option("--certified", help="Send check words; a sum that fails its check is taken again.")
+    ] = False,
     udp_port: Annotated[
         int | None, typer.Option(help="Port that the workers send from; one that is free at their hosts if not given.")
     ] = None,
@@ -91,6 +94,7 @@ def admit(
         "priority": priority,
         "quorum": quorum,
         "best_effort": best_effort,
+        "certified": certified,
         "udp_port": udp_port,
         "take_over": take_over,
         "seed": seed,

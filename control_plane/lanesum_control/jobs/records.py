@@ -19,7 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 from lanesum import codecs
 from lanesum._internal.udp_socket import Address
 from lanesum.errors import ConfigurationError
-from lanesum.protocol.lanes import LaneOp, carried_by, check_carried
+from lanesum.protocol.lanes import LaneOp, carried_by, certified_data_words, check_carried, check_certified
 from lanesum.protocol.spec import MAX_SLOTS, UDP_PORT
 from lanesum.transport.ticket import JobTicket
 from lanesum_control.errors import AdmissionError
@@ -52,6 +52,7 @@ class JobRequest:
         priority: jobs of a higher one get slots beyond their quota first.
         quorum: contributions that complete a result; 0 means those of all workers.
         best_effort: use slots of the shared pool only, like a quota of 0.
+        certified: packets have check words, and a result that fails its check is not used (``JobTicket.certified``).
         lease_s: seconds without a keep-alive after which the job is removed; 0 means never.
         worker_token: SHA-256 of the token of the workers, as hexadecimal digits; empty for none.
     """
@@ -67,6 +68,7 @@ class JobRequest:
     priority: int = 0
     quorum: int = 0
     best_effort: bool = False
+    certified: bool = False
     lease_s: float = DEFAULT_LEASE_S
     worker_token: str = ""
 
@@ -118,6 +120,8 @@ class JobRequest:
                 check_carried(f"Job {self.name!r}", self.ops, accumulator_words)
             except ConfigurationError as error:
                 raise AdmissionError(error.what, error.next_step) from error
+        if self.certified:
+            self._check_certified(accumulator_words)
         if not re.fullmatch("([0-9a-f]{64})?", self.worker_token):
             raise AdmissionError(f"Job {self.name!r}: worker_token is no SHA-256 in hexadecimal digits.")
         limits = {
@@ -132,6 +136,20 @@ class JobRequest:
             if not low <= value <= high:
                 raise AdmissionError(f"Job {self.name!r}: {name} = {value} is not between {low} and {high}.")
 
+    def _check_certified(self, accumulator_words: int) -> None:
+        """Raise AdmissionError if sums of the job cannot be certified."""
+        try:
+            # Every codec for gradients needs MAX, apart from those that name their operations.
+            ops = (LaneOp.MAX,) if self.ops is None else self.ops
+            check_certified(f"Job {self.name!r}", ops, accumulator_words, len(self.workers))
+        except ConfigurationError as error:
+            raise AdmissionError(error.what, error.next_step) from error
+        if self.code_table() is not None:
+            raise AdmissionError(
+                f"Job {self.name!r}: codec {self.codec!r} looks codes up in a table, so its sums cannot be certified.",
+                "Choose a codec without a table, such as thc, or admit the job without certified sums.",
+            )
+
     def with_slots(self, *, switched: bool) -> JobRequest:
         """Return the request with a number of slots; ``switched``: a switch may take part in the job."""
         default = DEFAULT_SLOTS if switched else DEFAULT_SLOTS_WITHOUT_SWITCH
@@ -139,13 +157,20 @@ class JobRequest:
 
     def with_ops(self, accumulator_words: int) -> JobRequest:
         """Return the request with all permitted operations named."""
-        return self if self.ops is not None else dataclasses.replace(self, ops=carried_by(accumulator_words))
+        if self.ops is not None:
+            return self
+        ops = carried_by(accumulator_words)
+        if self.certified:
+            workers = len(self.workers)
+            ops = tuple(op for op in ops if certified_data_words(op, accumulator_words, workers))
+        return dataclasses.replace(self, ops=ops)
 
     def code_table(self, looks_up: bool = True) -> bytes | None:
         """Return the code table of the codec; ``looks_up``: the switches can use one.
 
         Raises ConfigurationError: unknown codec, or more workers than its lanes hold.
         """
+        looks_up = looks_up and not self.certified
         return None if self.codec is None else _code_table(self.codec, len(self.workers), looks_up)
 
     def to_message(self) -> dict[str, Any]:
@@ -308,6 +333,7 @@ class Job:
             places=places,
             codec=request.codec,
             joined_packets=joined_packets,
+            certified=request.certified,
         )
         return tuple(
             dataclasses.replace(shared, worker=worker, local=(address, request.port))

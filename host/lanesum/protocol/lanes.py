@@ -187,6 +187,42 @@ def check_carried(whose: str, ops: Iterable[LaneOp], accumulator_words: int) -> 
             )
 
 
+def certified_data_words(op: LaneOp, accumulator_words: int, workers: int) -> int:
+    """Return the accumulator words of data in a packet of a certified job; 0 if the operation cannot be certified.
+
+    A sum gives up one group of words. ``OR`` and ``MAX`` carry all words twice, and a word of each worker. A code table
+    is not linear.
+    """
+    shape = op.shape
+    if shape.lookup:
+        return 0
+    if shape.combine is Combine.ADD:
+        return accumulator_words - shape.accumulator_words_per_group
+    return max(0, (accumulator_words - workers) // 2)
+
+
+def check_certified(whose: str, ops: Iterable[LaneOp], accumulator_words: int, workers: int) -> None:
+    """Raise ConfigurationError for an operation that a job of ``workers`` cannot certify.
+
+    Args:
+        whose: subject of the message, for example "Job ticket".
+        ops: operations to check.
+        accumulator_words: accumulator words of a packet.
+        workers: workers of the job.
+    """
+    for op in ops:
+        if not certified_data_words(op, accumulator_words, workers):
+            why = (
+                "it looks codes up in a table, so the check word of a sum is not the sum of check words"
+                if op.shape.lookup
+                else f"packets of {accumulator_words} words have no room for the check words of {workers} workers"
+            )
+            raise ConfigurationError(
+                f"{whose}: {op.name} cannot be certified: {why}.",
+                f"Leave {op.name} out of the job's operations, or admit the job without certified sums.",
+            )
+
+
 def carried_by(accumulator_words: int) -> tuple[LaneOp, ...]:
     """Return the operations that packets of ``accumulator_words`` can carry."""
     return tuple(op for op in LaneOp if op.shape.fills(accumulator_words))

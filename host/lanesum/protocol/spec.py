@@ -23,6 +23,9 @@ CODE_TABLE_ENTRIES = 16  # a code has 4 bits
 OPENING = 1
 NONCE_WORDS = 2  # words of each worker's random number in the opening
 
+# Bit of the round size in contributions to a certified round, so that only workers with check words share a round.
+CERTIFIED = 1 << 31
+
 # Accumulator words in one packet. A P4 program is compiled for one value; the controller gives it to each job.
 DEFAULT_ACCUMULATOR_WORDS = 64
 BUILT_ACCUMULATOR_WORDS = (32, 64, 128)

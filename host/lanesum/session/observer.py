@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.codecs.base import Aggregate, Codec, Members, Round
+from lanesum.protocol.lanes import LaneOp
 from lanesum.transport import JobTicket
 
 
@@ -39,11 +40,14 @@ class ObservedRound:
 RoundObserver = Callable[[ObservedRound], None]
 
 
-def make_aggregate(ticket: JobTicket, words: NDArray[np.uint32], contributors: NDArray[np.uint32]) -> Aggregate:
+def make_aggregate(
+    ticket: JobTicket, op: LaneOp, words: NDArray[np.uint32], contributors: NDArray[np.uint32]
+) -> Aggregate:
     """Return the accumulator ``words`` of a round with their contributors.
 
     Args:
         ticket: names the workers of the job and their racks.
+        op: lane operation of the round.
         words: accumulator words of the whole round.
         contributors: uint32 bitmaps, shape ``(packets, racks)``.
 
@@ -56,6 +60,6 @@ def make_aggregate(ticket: JobTicket, words: NDArray[np.uint32], contributors: N
     bitmaps, set_of_packet = np.unique(contributors, axis=0, return_inverse=True)
     places = np.array(ticket.places or [(0, worker) for worker in range(ticket.workers)], np.uint32)
     sets = (bitmaps[:, places[:, 0]] >> places[:, 1] & np.uint32(1)).astype(np.bool_)
-    set_of_word = np.repeat(set_of_packet.reshape(-1), ticket.accumulator_words)[: words.size]
+    set_of_word = np.repeat(set_of_packet.reshape(-1), ticket.data_words(op))[: words.size]
     counts = sets.sum(axis=1, dtype=np.int64)[set_of_word]
     return Aggregate(words, counts, sets[set_of_word, ticket.worker], Members(sets, set_of_word))

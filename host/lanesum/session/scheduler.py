@@ -335,8 +335,8 @@ class AllReduceScheduler:
             return Aggregate(words, self._ticket.workers)
         bitmaps = contributors()
         if lengths is not None:
-            bitmaps = bitmaps[: max(1, -(-words.size // self._ticket.accumulator_words))]
-        aggregate = make_aggregate(self._ticket, words, bitmaps)
+            bitmaps = bitmaps[: max(1, -(-words.size // self._ticket.data_words(round_.op)))]
+        aggregate = make_aggregate(self._ticket, round_.op, words, bitmaps)
         if self._observer is not None:
             self._observer(ObservedRound(codec, round_, aggregate, bitmaps))
         return aggregate

@@ -50,6 +50,9 @@ PERSISTENT_CONGESTION_TIMEOUTS = 3
 BYPASS_AFTER_PROBES = 2
 BYPASS_AFTER_LOSSES = 4
 
+# A chunk of a certified job whose results from the server failed their check this many times ends the session.
+MAX_FAILED_RESULTS = 8
+
 # Turns that a slot bypasses the switches after collisions, at most.
 MAX_BYPASS_TURNS = 16
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from lanesum.errors import LanesumError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header
-from lanesum.protocol.spec import Flag
+from lanesum.protocol.spec import CERTIFIED, Flag
 from lanesum.transport.ticket import JobTicket
 
 
@@ -66,16 +66,27 @@ class ResultGoneError(TransportError):
     """A quorum continued without this worker, so long ago that the server has evicted the result."""
 
 
+class CertificationError(TransportError):
+    """The results of a chunk fail their check, also past the switches. No worker of the job uses a wrong sum."""
+
+
 @dataclass(frozen=True, slots=True)
 class RoundSize:
-    """A worker's part in a round: code of the operation, and uplink words of the whole round."""
+    """A worker's part in a round: code of the operation, uplink words of the whole round, and if it has check words."""
 
     op: int
     words: int
+    certified: bool = False
+
+    @classmethod
+    def from_wire(cls, op: int, size: int) -> RoundSize:
+        """Return the part that a conflict reports, from its operation and round size."""
+        return cls(op, size & ~CERTIFIED, bool(size & CERTIFIED))
 
     def __str__(self) -> str:
         known = self.op in set(LaneOp)
-        return f"{self.words:,} words for {LaneOp(self.op).name if known else f'operation {self.op}'}"
+        kind = "certified words" if self.certified else "words"
+        return f"{self.words:,} {kind} for {LaneOp(self.op).name if known else f'operation {self.op}'}"
 
 
 class MismatchError(TransportError):
@@ -110,6 +121,17 @@ def used_ticket_error(ticket: JobTicket) -> UsedTicketError:
     )
 
 
+def certification_error(ticket: JobTicket, header: Header) -> CertificationError:
+    """Return the error of a result, given by its header, that fails its check again and again."""
+    server = "{}:{}".format(*ticket.servers[header.slot % len(ticket.servers)])
+    return CertificationError(
+        f"Job {ticket.job}, round {round_number(ticket, header.epoch)}: results of slot {header.slot} from the server "
+        f"{server} fail their check at worker {ticket.worker}.",
+        "Check the memory and the network card of this host and of the server's host. Tickets of all workers must be "
+        "of one admission.",
+    )
+
+
 def gone_error(ticket: JobTicket, header: Header) -> ResultGoneError:
     """Return the error that a pending answer with GONE means for the ticket's worker."""
     return ResultGoneError(
@@ -121,8 +143,8 @@ def gone_error(ticket: JobTicket, header: Header) -> ResultGoneError:
 
 def mismatch_error(ticket: JobTicket, header: Header, own: RoundSize | None) -> MismatchError:
     """Return the error that a conflict means; ``own``: the part of the ticket's worker in that round, if any."""
-    brought = RoundSize(header.fan_in_racks, header.workers)
-    expected = RoundSize(header.op, header.racks)
+    brought = RoundSize.from_wire(header.fan_in_racks, header.workers)
+    expected = RoundSize.from_wire(header.op, header.racks)
     # Between racks the offender is a rack's aggregate, which has no worker's number; and the field has 8 bits.
     candidates = () if header.flags & Flag.UPPER else range(header.fan_in_workers, ticket.workers, 256)
     worker = candidates[0] if len(candidates) == 1 else None
@@ -146,6 +168,7 @@ def timeout_error(
     missing: tuple[int, ...],
     refused: bool,
     answered: bool,
+    failed: bool = False,
     obstacle: str = "",
 ) -> AggregationTimeoutError:
     """Return the error of a round that made no progress until the deadline.
@@ -157,6 +180,7 @@ def timeout_error(
         missing: workers that the aggregation point reported missing.
         refused: results arrived and were refused.
         answered: any answer of the round arrived.
+        failed: results of a certified job arrived, and failed their check.
         obstacle: reason why this host cannot send packets; empty if it can.
     """
     round_ = "opening of the session" if epoch is None else f"round {round_number(ticket, epoch)}"
@@ -169,6 +193,8 @@ def timeout_error(
     elif missing:
         names = ", ".join(map(str, missing))
         what, next_step = f"{what}; still missing: worker {names}.", f"Check the logs of these workers.{same_servers}"
+    elif failed:
+        what, next_step = f"{what}; results arrived and failed their check.", "Check the memory of switches and hosts."
     elif refused:
         what = f"{what}; results arrived with other contributors than the job's {ticket.workers} workers."
         next_step = "The aggregation point holds another membership of this job: admit the job again."

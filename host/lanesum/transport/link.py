@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from lanesum.transport.certification import Certification
 from lanesum.transport.congestion import CongestionControl
 from lanesum.transport.constants import MIN_PTO_S
 from lanesum.transport.membership import Membership
@@ -49,6 +50,7 @@ class Link:
 
     Attributes:
         pacer: spaces first transmissions, if pacing is on; one for all paths, as the congestion window.
+        certification: check words of the job; None without.
         slot_backoff: slots that bypass the switches after collisions.
         paths: one for every server, in the ticket's order; slot ``s`` has path ``s mod servers``.
         sequence: number of the next packet sent, on any path.
@@ -59,6 +61,7 @@ class Link:
     membership: Membership
     congestion: CongestionControl
     pacer: Pacer | None = None
+    certification: Certification | None = field(init=False)
     slot_backoff: SlotBackoff = field(default_factory=SlotBackoff)
     paths: list[ServerPath] = field(init=False)
     stats: TransportStats = field(default_factory=TransportStats)
@@ -66,6 +69,7 @@ class Link:
     unanswered_probes: int = 0
 
     def __post_init__(self) -> None:
+        self.certification = Certification(self.ticket) if self.ticket.certified else None
         self.paths = [ServerPath() for _ in self.ticket.servers]
 
     def count_sent(self, size: int, *, retransmission: bool, bypass: bool, requested: bool = False) -> None:

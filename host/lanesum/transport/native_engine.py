@@ -26,10 +26,10 @@ from lanesum.protocol.packet import Header
 from lanesum.protocol.spec import MAX_SLOTS, Kind
 from lanesum.transport.congestion import CongestionControl, congestion_control
 from lanesum.transport.errors import (
-    MismatchError,
-    ResultGoneError,
     RoundSize,
+    TransportError,
     cannot_send,
+    certification_error,
     closed_in_round,
     gone_error,
     mismatch_error,
@@ -61,12 +61,10 @@ class NativeRoundState:
         awaited_chunks: number of leading chunks whose results are waited for; at first all of them.
     """
 
-    def __init__(
-        self, core: _core.RoundState, size: RoundSize, words: NDArray[np.uint32], accumulator_words: int
-    ) -> None:
+    def __init__(self, core: _core.RoundState, size: RoundSize, words: NDArray[np.uint32]) -> None:
         self.core = core
-        self._accumulator_words = accumulator_words
-        self._packet_words = LaneOp(size.op).shape.uplink_words(accumulator_words)
+        self._data_words = core.data_words
+        self._packet_words = LaneOp(size.op).shape.uplink_words(core.data_words)
         self.chunks = core.chunks
         self.epoch = core.epoch
         self.size = size
@@ -87,6 +85,11 @@ class NativeRoundState:
     def refused_results(self) -> int:
         """See ``RoundState``."""
         return self.core.refused_results
+
+    @property
+    def failed_results(self) -> dict[int, int]:
+        """See ``RoundState``."""
+        return self.core.failed_results
 
     def is_done(self, chunk: int) -> bool:
         """See ``RoundState.is_done``."""
@@ -113,7 +116,7 @@ class NativeRoundState:
 
     def await_words(self, words: int) -> None:
         """Wait for the first ``words`` accumulator words from now on."""
-        self.awaited_chunks = min(self.chunks, -(-words // self._accumulator_words))
+        self.awaited_chunks = min(self.chunks, -(-words // self._data_words))
 
     def arriving(self) -> NDArray[np.uint32]:
         """Return all accumulator words; those of the first ``done_chunks`` chunks have arrived."""
@@ -166,6 +169,8 @@ class NativeRoundSequence:
             epoch=ticket.epoch,
             quorum=ticket.quorum,
             places=ticket.places,
+            seed=ticket.seed,
+            certified=ticket.certified,
             servers=len(ticket.servers),
             window=window,
             congestion=congestion,
@@ -213,7 +218,7 @@ class NativeRoundSequence:
 
     def adopt(self, core: _core.RoundState, op: LaneOp, words: NDArray[np.uint32]) -> NativeRoundState:
         """Return the round that the native extension has started as ``core``, with ``words`` that are ``as_sent``."""
-        self._rounds.append(NativeRoundState(core, RoundSize(op, words.size), words, self.ticket.accumulator_words))
+        self._rounds.append(NativeRoundState(core, RoundSize(op, words.size, core.certified), words))
         return self._rounds[-1]
 
     def continue_at(self, epoch: int) -> None:
@@ -241,15 +246,17 @@ class NativeRoundSequence:
     def receive(self, datagram: bytes | memoryview, now: float) -> bool:
         """See ``RoundSequence.receive``."""
         outcome = self.core.receive(datagram, now)
-        if outcome in (self._outcome.CONFLICT, self._outcome.GONE):
+        if outcome in (self._outcome.CONFLICT, self._outcome.GONE, self._outcome.FAILED):
             raise self.fatal_error(datagram)
         return outcome == self._outcome.COMPLETED
 
-    def fatal_error(self, datagram: bytes | memoryview) -> MismatchError | ResultGoneError:
+    def fatal_error(self, datagram: bytes | memoryview) -> TransportError:
         """Return the error that a datagram means with which the native extension ended the session."""
         header = Header.unpack(datagram)
         if header.kind == Kind.PENDING:
             return gone_error(self.ticket, header)
+        if header.kind == Kind.RESULT:
+            return certification_error(self.ticket, header)
         sizes = (round_.size for round_ in self._rounds if round_.epoch == header.epoch)
         return mismatch_error(self.ticket, header, next(sizes, None))
 
@@ -398,7 +405,7 @@ class NativeWorkerLoop:
         exits = self._exit
         if reason == exits.SLICE:
             return
-        if reason in (exits.CONFLICT, exits.GONE):
+        if reason in (exits.CONFLICT, exits.GONE, exits.FAILED):
             raise self.rounds.fatal_error(self._core.fatal_header)
         if reason == exits.CLOSED:
             raise closed_in_round()

@@ -209,6 +209,13 @@ class LossDetector:
             recovery.probe_credit += PROBES_PER_LOST_PROBE
         link.congestion.on_packet_acked(sent.first_on_link, link.sequence, marked)
 
+    def on_result_failed(self, position: int) -> None:
+        """Take a result that failed its check: the chunk is taken again, past the switches."""
+        sent = self.sent(position)
+        if sent is not None:
+            sent.bypass = True
+            self._requests[position] = True
+
     def on_pending_received(self, position: int, pending: Header, now: float) -> None:
         """Take a pending answer: an aggregation point waits for a chunk that has no result here either."""
         recovery = self._path(position)

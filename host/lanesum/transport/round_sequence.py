@@ -18,8 +18,8 @@ from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header
 from lanesum.protocol.spec import HEADER_BYTES, MAX_SLOTS, VERSION, Flag, Kind
 from lanesum.transport.congestion import CongestionControl, congestion_control
-from lanesum.transport.constants import MAX_ROUNDS_IN_FLIGHT
-from lanesum.transport.errors import gone_error, mismatch_error
+from lanesum.transport.constants import MAX_FAILED_RESULTS, MAX_ROUNDS_IN_FLIGHT
+from lanesum.transport.errors import certification_error, gone_error, mismatch_error
 from lanesum.transport.link import Link
 from lanesum.transport.membership import Bitmaps, Membership
 from lanesum.transport.pacing import Pacer
@@ -205,8 +205,9 @@ class RoundSequence:
         """Take one datagram, in or between rounds; return True if it completed a chunk of a round.
 
         Foreign datagrams are counted and ignored. Raises MismatchError if a worker brought another operation or number
-        of words to a round (``final_datagrams`` are to be sent then), and ResultGoneError if a quorum continued without
-        this worker too long ago. Both end the session.
+        of words to a round (``final_datagrams`` are to be sent then), ResultGoneError if a quorum continued without
+        this worker too long ago, and CertificationError if the server's results of a chunk fail their check again and
+        again. All end the session.
         """
         stats = self.stats
         stats.packets_received += 1
@@ -249,6 +250,9 @@ class RoundSequence:
             stats.foreign_packets += 1
             round_.refused_results += 1
             return False
+        if not round_.is_right(chunk, datagram, bitmaps):
+            self._take_failed_result(round_, header)
+            return False
         round_.store_result(chunk, datagram, bitmaps)
         marked, collided = bool(header.flags & _ECN), bool(header.flags & _COLLISION)
         stats.ecn_marks += marked
@@ -259,6 +263,13 @@ class RoundSequence:
         link.slot_backoff.on_result(position % self.ticket.slots, collided)
         self._recovery.on_ack_received(position, now, marked=marked, retransmitted=self._may_repeat(header))
         return True
+
+    def _take_failed_result(self, round_: RoundState, header: Header) -> None:
+        """Take a result that failed its check, and request another one from the server."""
+        self.stats.failed_results += 1
+        if header.flags & _BYPASS and round_.failed_results[header.chunk] >= MAX_FAILED_RESULTS:
+            raise certification_error(self.ticket, header)
+        self._recovery.on_result_failed(round_.begin + header.chunk)
 
     def _may_repeat(self, header: Header) -> bool:
         """Return True if a result may have a retransmission in it, or answer one.

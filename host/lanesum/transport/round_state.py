@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import ChunkBatch, Header
-from lanesum.protocol.spec import HEADER_BYTES, OPENING, WORD_BYTES
+from lanesum.protocol.spec import CERTIFIED, HEADER_BYTES, OPENING, WORD_BYTES
 from lanesum.transport.errors import RoundSize
 from lanesum.transport.link import Link
 from lanesum.transport.membership import Arrived, Bitmaps
@@ -35,6 +35,7 @@ class RoundState:
         opening: as given.
         batch: the packets.
         refused_results: results of the round with unexpected contributors or of another length.
+        failed_results: results of the round that failed their check, by chunk.
         retired: the caller has the result of the round.
     """
 
@@ -43,17 +44,22 @@ class RoundState:
     ) -> None:
         ticket = link.ticket
         shape = op.shape
-        packet_words = shape.uplink_words(ticket.accumulator_words)
+        self._certification = None if opening else link.certification
+        data_words = ticket.accumulator_words if opening else ticket.data_words(op)
+        packet_words = shape.uplink_words(data_words)
         self.chunks = max(1, -(-words.size // packet_words))
         self.epoch = epoch
         self.begin = begin
         self.end = begin + self.chunks
-        self.size = RoundSize(op, words.size)
+        self.size = RoundSize(op, words.size, self.certified)
         self.opening = opening
         self.refused_results = 0
+        self.failed_results: dict[int, int] = {}
         self.retired = False
         padded = np.zeros((self.chunks, packet_words), np.uint32)
         padded.reshape(-1)[: words.size] = words
+        if self._certification is not None:
+            padded = self._certification.uplink_packets(op, padded, epoch)
         header = Header(
             job=ticket.job,
             tag=ticket.tag,
@@ -61,19 +67,24 @@ class RoundState:
             op=op,
             spare=OPENING if opening else 0,
             workers=1 << ticket.place[1],
-            racks=words.size,
+            racks=words.size | CERTIFIED * self.certified,
             fan_in_workers=ticket.worker & 0xFF,
         )
         self.batch = ChunkBatch(header, padded, position=begin, slots=ticket.slots)
         self._link = link
         self._result_words = shape.accumulator_words(words.size)
-        self._packet_bytes = ticket.accumulator_words * WORD_BYTES
+        self._packet_bytes = data_words * WORD_BYTES
         self._result = bytearray(self.chunks * self._packet_bytes)
         self._contributors = np.zeros((self.chunks, len(link.membership.members)), np.uint32)
         self._done = bytearray(self.chunks)
         self._done_prefix = 0
         self._left = self.chunks
         self._arrived: dict[int, Arrived] = {}  # of chunks without a result; the latest report comes last
+
+    @property
+    def certified(self) -> bool:
+        """Packets of the round have check words."""
+        return self._certification is not None
 
     @property
     def complete(self) -> bool:
@@ -100,6 +111,16 @@ class RoundState:
         while self._done_prefix < self.chunks and self._done[self._done_prefix]:
             self._done_prefix += 1
         return self._done_prefix
+
+    def is_right(self, chunk: int, datagram: bytes | memoryview, bitmaps: Bitmaps) -> bool:
+        """Return True if a result passes the check of a certified job; count it otherwise."""
+        if self._certification is None:
+            return True
+        words = np.frombuffer(datagram, ">u4", self._link.ticket.accumulator_words, HEADER_BYTES).astype(np.uint32)
+        if self._certification.is_right(LaneOp(self.size.op), self.epoch, chunk, words, bitmaps):
+            return True
+        self.failed_results[chunk] = self.failed_results.get(chunk, 0) + 1
+        return False
 
     def store_result(self, chunk: int, datagram: bytes | memoryview, bitmaps: Bitmaps) -> None:
         """Store the result of a chunk that had none, and its contributors."""

@@ -14,7 +14,7 @@ class TransportStats:
     """Counts since the transport was opened; bytes are UDP payloads with the lanesum header.
 
     Every packet received is counted once under ``packets_received`` and, unless it completed a chunk, once more under
-    one of ``duplicate_results``, ``pending_replies``, ``conflicts`` and ``foreign_packets``.
+    one of ``duplicate_results``, ``failed_results``, ``pending_replies``, ``conflicts`` and ``foreign_packets``.
     """
 
     packets_sent: int = 0
@@ -28,6 +28,7 @@ class TransportStats:
     pending_replies: int = 0
     conflicts: int = 0
     foreign_packets: int = 0  # of another job, tag, epoch or version, unexpected contributors, or malformed: ignored
+    failed_results: int = 0  # results that failed the check of a certified job: not used
     partial_results: int = 0  # results of a quorum, without all workers
     server_results: int = 0  # results that a server completed; switches completed the others
     ecn_marks: int = 0  # results that report a full queue
@@ -50,7 +51,8 @@ class TransportStats:
     @property
     def chunks(self) -> int:
         """Packets received that completed a chunk."""
-        refused = self.duplicate_results + self.pending_replies + self.conflicts + self.foreign_packets
+        refused = self.duplicate_results + self.failed_results + self.pending_replies
+        refused += self.conflicts + self.foreign_packets
         return self.packets_received - refused
 
     def counts(self) -> dict[str, int]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from lanesum._internal.udp_socket import Address
 from lanesum.errors import ConfigurationError
-from lanesum.protocol.lanes import LaneOp, carried_by, check_carried
+from lanesum.protocol.lanes import LaneOp, carried_by, certified_data_words, check_carried, check_certified
 from lanesum.protocol.packet import server_of
 from lanesum.protocol.spec import (
     CODE_TABLE_ENTRIES,
@@ -26,6 +26,7 @@ from lanesum.protocol.spec import (
 )
 
 MAX_SERVERS = 256  # every worker has a socket for each
+_LATER_FIELDS = ("joined_packets", "certified")  # of tickets, without effect where they are missing
 
 
 def name_racks(places: Iterable[tuple[int, int, int]]) -> bool:
@@ -86,6 +87,7 @@ class JobTicket:
         codec: name of the codec for which the job was admitted; None if it has none.
         controller: ``host:port`` of the controller through which a session keeps the job alive; empty for none.
         joined_packets: no software switch is on the path of the job's packets, so the kernel may take many as one.
+        certified: packets have check words, and a result that fails its check is not used. All workers of a job agree.
     """
 
     job: int
@@ -105,6 +107,7 @@ class JobTicket:
     codec: str | None = None
     controller: str = ""
     joined_packets: bool = False
+    certified: bool = False
 
     def __post_init__(self) -> None:
         limits = {
@@ -118,7 +121,12 @@ class JobTicket:
             "quorum": (0, self.workers),
             "seed": (0, (1 << 64) - 1),
         }
+        explicit = bool(self.ops)
         check_fields("Job ticket", self, limits)
+        if self.certified and not explicit:
+            object.__setattr__(self, "ops", tuple(op for op in self.ops if self.data_words(op)))
+        elif self.certified:
+            check_certified("Job ticket", self.ops, self.accumulator_words, self.workers)
         self._check_places()
         if not 1 <= len(self.servers) <= MAX_SERVERS or len(set(self.servers)) != len(self.servers):
             raise ConfigurationError(
@@ -170,12 +178,19 @@ class JobTicket:
             bitmaps[rack] |= 1 << bit
         return tuple(bitmaps)
 
+    def data_words(self, op: LaneOp) -> int:
+        """Return the accumulator words of data in a packet; the others of a certified job are check words."""
+        if not self.certified:
+            return self.accumulator_words
+        return certified_data_words(op, self.accumulator_words, self.workers)
+
     def to_json(self) -> str:
         """Return one line of JSON."""
         fields = dataclasses.asdict(self)
         fields["code_table"] = None if self.code_table is None else self.code_table.hex()
-        if not self.joined_packets:  # earlier builds refuse the field
-            del fields["joined_packets"]
+        for name in _LATER_FIELDS:  # earlier builds refuse them
+            if not fields[name]:
+                del fields[name]
         return json.dumps(fields)
 
     @classmethod
@@ -191,8 +206,9 @@ class JobTicket:
             fields["places"] = tuple((rack, bit) for rack, bit in fields["places"])
             if not isinstance(fields["codec"], str | None) or not isinstance(fields["controller"], str):
                 raise TypeError("codec or controller is no text")
-            if not isinstance(fields.get("joined_packets", False), bool):
-                raise TypeError("joined_packets is neither true nor false")
+            for name in _LATER_FIELDS:
+                if not isinstance(fields.get(name, False), bool):
+                    raise TypeError(f"{name} is neither true nor false")
             return cls(**fields)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise ConfigurationError(

@@ -17,11 +17,13 @@ from lanesum._internal.offload import check_offload
 from lanesum._internal.udp_socket import Address, is_shared_with_switch
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.spec import CERTIFIED
 from lanesum.transport import long_wait
 from lanesum.transport.constants import LEAVE_DEADLINE_S
 from lanesum.transport.engine import CompletedRound, make_engine
 from lanesum.transport.errors import (
     AggregationTimeoutError,
+    CertificationError,
     MismatchError,
     ResultGoneError,
     SessionClosedError,
@@ -290,6 +292,7 @@ class UdpTransport:
 
         This method and all below that send or receive raise:
             MismatchError: another worker brought another operation or number of words to the round.
+            CertificationError: the results of a chunk fail their check, also those of the server.
             ResultGoneError: a quorum continued without this worker too long ago.
             SessionClosedError: closed, or unusable after an earlier failure.
             TransportError: the operation is not one of the job's, or the words are not whole groups of it.
@@ -309,6 +312,8 @@ class UdpTransport:
         if words.size % op.shape.uplink_words_per_group:
             group = op.shape.uplink_words_per_group
             raise TransportError(f"{words.size} words are not whole groups of {group}, as {op.name} needs them.")
+        if words.size >= CERTIFIED:
+            raise TransportError(f"{words.size} words are too many: a round has fewer than {CERTIFIED}.")
 
     def release(self, round_: NativeRoundState, words: int) -> None:
         """Allow to send the first ``words`` of a ``withheld`` round, and send the packets that the window admits."""
@@ -409,7 +414,7 @@ class UdpTransport:
                     return False
                 self._finish(last)
             return True
-        except (AggregationTimeoutError, ResultGoneError):
+        except (AggregationTimeoutError, CertificationError, ResultGoneError):
             return False
         finally:
             self.close()
@@ -440,6 +445,7 @@ class UdpTransport:
             self._deadline_s,
             missing=round_.missing_workers(),
             refused=round_.refused_results > 0,
+            failed=bool(round_.failed_results),
             answered=round_.answered,
             obstacle=self._sockets.obstacle(),
         )

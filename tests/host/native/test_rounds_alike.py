@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lanesum.protocol.lanes import LaneOp
+from lanesum.aggregation.combine import combine, expand
+from lanesum.protocol.lanes import Combine, LaneOp
 from lanesum.protocol.packet import Header, Packet
 from lanesum.protocol.spec import HEADER, HEADER_BYTES, UDP_PORT, Flag, Kind
 from lanesum.transport.constants import INITIAL_PTO_S, MAX_PTO_S, MAX_ROUNDS_IN_FLIGHT, MIN_PTO_S
@@ -51,6 +52,8 @@ def make_ticket(rng: random.Random) -> JobTicket:
         quorum=rng.choice((0, 0, 1, workers - workers // 3)),
         places=places,
         servers=tuple((f"10.0.0.{number}", UDP_PORT) for number in range(rng.choice((1, 1, 2, 3, 7)))),
+        seed=rng.getrandbits(64),
+        certified=rng.random() < 0.4,
     )
 
 
@@ -164,6 +167,8 @@ class BothSequences:
                 header.flags |= Flag.PARTIAL
                 header.workers, header.racks = bitmaps[0], racks
                 payload += bitmaps if ticket.places and rng.random() < 0.9 else []
+            elif round_ is not None and round_.certified and rng.random() < 0.9:
+                payload = self._certified(round_, header, payload)
         elif kind == Kind.PENDING:
             header.flags |= rng.choice((0, Flag.BYPASS, Flag.BYPASS, Flag.UPPER))
             header.flags |= Flag.GONE if rng.random() < 0.03 else 0
@@ -173,6 +178,24 @@ class BothSequences:
             header.workers, header.racks, header.op = rng.getrandbits(4), rng.getrandbits(32), rng.randrange(8)
             header.fan_in_workers, header.fan_in_racks = rng.choice((ticket.worker & 0xFF, 0, 255)), rng.randrange(8)
         return self._damaged(Packet(header, np.array(payload, np.uint32)).pack())
+
+    def _certified(self, round_: RoundState, header: Header, words: list[int]) -> list[int]:
+        """Return the accumulator words of a result of all workers that passes its check."""
+        ticket, op = self.ticket, LaneOp(round_.size.op)
+        certification = self._python._link.certification
+        assert certification is not None
+        zeros = np.zeros((header.chunk + 1, op.shape.uplink_words(ticket.data_words(op))), np.uint32)
+        size = ticket.data_words(op)
+        checks = np.zeros(ticket.accumulator_words - size, np.uint32)
+        for worker in range(ticket.workers):
+            certification._ticket = dataclasses.replace(ticket, worker=worker)
+            packet = certification.uplink_packets(op, zeros, header.epoch)[header.chunk]
+            checks = combine(op, checks, expand(op, packet)[size:])
+        certification._ticket = ticket
+        if op.shape.combine is not Combine.ADD:
+            return words[:size] * 2 + checks[size:].tolist()
+        checks[:1] += certification._products(np.array(words[:size], np.uint32))
+        return words[:size] + checks.tolist()
 
     def _damaged(self, datagram: bytes) -> bytes:
         rng = self._rng
@@ -264,7 +287,7 @@ def test_random_steps_cover_all_events(native: ModuleType) -> None:
     assert total.latency.count > 60
     assert done["openings"] > 10
     assert total.rounds == done["rounds"] > 60
-    for outcome in ("True", "False", "MismatchError", "ResultGoneError"):
+    for outcome in ("True", "False", "MismatchError", "ResultGoneError", "CertificationError"):
         assert sum(count for name, count in done.items() if outcome in name) > 5, done
     assert done[f"{MAX_ROUNDS_IN_FLIGHT} in flight"] > 5 and done["finished behind another"] > 5, done
     for flags in (Flag(0), Flag.RETRANSMISSION, Flag.BYPASS, Flag.RETRANSMISSION | Flag.BYPASS):
@@ -278,7 +301,7 @@ def test_native_results_outlive_their_rounds(native: ModuleType) -> None:
     round_ = rounds.start(LaneOp.ADD32, np.arange(4, dtype=np.uint32))
     rounds.due(0.0)
     for chunk in range(2):
-        header = Header(kind=Kind.RESULT, job=1, tag=2, chunk=chunk, workers=1, fan_in_workers=1)
+        header = Header(kind=Kind.RESULT, job=1, tag=2, chunk=chunk, slot=chunk, workers=1, fan_in_workers=1)
         assert rounds.receive(Packet(header, np.array([chunk, 7], np.uint32)).pack(), 0.0)
     rounds.finish(round_)
     result, contributors = round_.result(), round_.contributors()
@@ -295,7 +318,7 @@ def test_retransmit_buffer_copies_words_at_finish(native: ModuleType) -> None:
     round_ = rounds.start(LaneOp.ADD32, words)
     first = [bytes(datagram) for datagram in rounds.due(0.0)]
     for chunk in range(2):
-        header = Header(kind=Kind.RESULT, job=1, tag=2, chunk=chunk, workers=3, fan_in_workers=2)
+        header = Header(kind=Kind.RESULT, job=1, tag=2, chunk=chunk, slot=chunk, workers=3, fan_in_workers=2)
         rounds.receive(Packet(header, np.zeros(2, np.uint32)).pack(), 0.0)
     rounds.finish(round_)
     words[:] = 99
@@ -312,7 +335,7 @@ def test_words_of_round_finished_early_are_copied(native: ModuleType) -> None:
     words = np.arange(2, dtype=np.uint32)
     round_ = rounds.start(LaneOp.ADD32, words)
     first = [bytes(datagram) for datagram in rounds.due(0.0)]
-    header = Header(kind=Kind.RESULT, job=1, tag=2, epoch=1, workers=3, fan_in_workers=2)
+    header = Header(kind=Kind.RESULT, job=1, tag=2, epoch=1, slot=1, workers=3, fan_in_workers=2)
     rounds.receive(Packet(header, np.zeros(2, np.uint32)).pack(), 0.0)
     rounds.finish(round_)
     words[:] = 99

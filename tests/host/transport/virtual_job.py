@@ -82,6 +82,9 @@ class Worker:
 
 # Returns True if a datagram is lost. Arguments: worker, True for one that it sends, header.
 Lost = Callable[[int, bool, Header], bool]
+# Returns a datagram behind all checksums of its way, perhaps with a wrong bit. Arguments: True for one that a worker
+# sends, datagram.
+Flip = Callable[[bool, bytes], bytes]
 
 
 class VirtualJob:
@@ -91,6 +94,7 @@ class VirtualJob:
         plans: rounds of every worker.
         seed, loss, duplicates, jitter_s: of the network; shares of datagrams, and the longest extra delay.
         lost: decides about further losses.
+        flip: changes datagrams.
         switch: contributions without BYPASS go to an aggregation point of their own, which stands for a switch.
         unknown: workers whose contributions the switch does not consume, but routes to the server.
         starts: times at which workers begin, by number.
@@ -109,6 +113,7 @@ class VirtualJob:
         duplicates: float = 0.0,
         jitter_s: float = 0.0,
         lost: Lost | None = None,
+        flip: Flip | None = None,
         switch: bool = False,
         unknown: Collection[int] = (),
         starts: dict[int, float] | None = None,
@@ -132,6 +137,7 @@ class VirtualJob:
         self._packet_s = packet_s
         self._link_free_at: dict[tuple[int, bool], float] = {}
         self._lost = lost or (lambda _worker, _sends, _header: False)
+        self._flip = flip or (lambda _sends, datagram: datagram)
         self._numbers = itertools.count()
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self.server = self.new_point()
@@ -181,6 +187,7 @@ class VirtualJob:
         loss, duplicates, jitter_s = self._shares
         if self._lost(worker.ticket.worker, sends, Header.unpack(datagram)):
             return
+        datagram = self._flip(sends, datagram)
         arrive = self._at_point if sends else self._at_worker
         link = worker.ticket.worker, sends
         left = self._link_free_at[link] = max(self.now, self._link_free_at.get(link, 0.0)) + self._packet_s
@@ -244,7 +251,7 @@ def check_sums(job: VirtualJob) -> None:
     places = [one.place for one in job.tickets]
     for number, (op, words) in enumerate(first.plan):
         contributions = [worker.plan[number][1] for worker in job.workers]
-        per_chunk = op.shape.uplink_words(first.ticket.accumulator_words)
+        per_chunk = op.shape.uplink_words(first.ticket.data_words(op))
         per_result = op.shape.accumulator_words(per_chunk)
         named = first.contributors[number]
         for worker in job.workers:

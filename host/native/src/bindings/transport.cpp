@@ -10,6 +10,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/unordered_map.h>
 #include <nanobind/stl/vector.h>
 
 #include "bindings/module.hpp"
@@ -57,8 +58,8 @@ nb::list datagrams(std::span<const Datagram> made) {
 
 void make_rounds(RoundSequence *at, std::uint32_t job, std::uint32_t tag, std::uint32_t worker, std::uint32_t workers,
                  std::uint32_t slots, std::uint32_t accumulator_words, std::uint32_t epoch, std::uint32_t quorum,
-                 const std::vector<std::pair<std::uint32_t, std::uint32_t>> &places, std::uint32_t servers,
-                 std::int64_t window, const std::string &congestion, bool pacing) {
+                 const std::vector<std::pair<std::uint32_t, std::uint32_t>> &places, std::uint64_t seed, bool certified,
+                 std::uint32_t servers, std::int64_t window, const std::string &congestion, bool pacing) {
     if (servers == 0) {
         throw std::invalid_argument("no servers");
     }
@@ -66,7 +67,7 @@ void make_rounds(RoundSequence *at, std::uint32_t job, std::uint32_t tag, std::u
     if (control == nullptr) {
         throw std::invalid_argument("unknown congestion control: " + congestion);
     }
-    JobTicket ticket{job, tag, worker, workers, slots, accumulator_words, epoch, quorum, {}, servers};
+    JobTicket ticket{job, tag, worker, workers, slots, accumulator_words, epoch, quorum, {}, servers, seed, certified};
     for (const auto &[rack, bit] : places) {
         ticket.places.push_back({rack, bit});
     }
@@ -147,13 +148,17 @@ void define_transport(nb::module_ &module) {
         .value("NOTHING", ReceiveOutcome::nothing)
         .value("COMPLETED", ReceiveOutcome::completed)
         .value("CONFLICT", ReceiveOutcome::conflict)
-        .value("GONE", ReceiveOutcome::gone);
+        .value("GONE", ReceiveOutcome::gone)
+        .value("FAILED", ReceiveOutcome::failed);
 
     nb::class_<RoundState>(module, "RoundState")
         .def_ro_static("NO_TARGET", &RoundState::NO_TARGET)
         .def_prop_ro("chunks", &RoundState::chunks)
         .def_prop_ro("epoch", &RoundState::epoch)
+        .def_prop_ro("data_words", &RoundState::data_words)
+        .def_prop_ro("certified", &RoundState::certified)
         .def_prop_ro("refused_results", &RoundState::refused_results)
+        .def_prop_ro("failed_results", &RoundState::failed_results)
         .def_prop_ro("complete", &RoundState::complete)
         .def_prop_ro("answered", &RoundState::answered)
         .def("is_done", &RoundState::is_done, nb::arg("chunk"))
@@ -169,7 +174,7 @@ void define_transport(nb::module_ &module) {
     nb::class_<RoundSequence>(module, "RoundSequence")
         .def("__init__", &make_rounds, nb::kw_only(), nb::arg("job"), nb::arg("tag"), nb::arg("worker"),
              nb::arg("workers"), nb::arg("slots"), nb::arg("accumulator_words"), nb::arg("epoch"), nb::arg("quorum"),
-             nb::arg("places"), nb::arg("servers"), nb::arg("window"), nb::arg("congestion"), nb::arg("pacing") = false)
+             nb::arg("places"), nb::arg("seed"), nb::arg("certified"), nb::arg("servers"), nb::arg("window"), nb::arg("congestion"), nb::arg("pacing") = false)
         .def_prop_ro("epoch", &RoundSequence::epoch)
         .def_prop_ro("position", &RoundSequence::position)
         .def_prop_ro("answered", &RoundSequence::answered)

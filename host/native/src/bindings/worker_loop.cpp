@@ -78,6 +78,7 @@ void define_worker_loop(nb::module_ &module) {
         .value("DEADLINE", LoopExit::deadline)
         .value("CONFLICT", LoopExit::conflict)
         .value("GONE", LoopExit::gone)
+        .value("FAILED", LoopExit::failed)
         .value("SEND_FAILED", LoopExit::send_failed)
         .value("RECEIVE_FAILED", LoopExit::receive_failed)
         .value("CLOSED", LoopExit::closed);

@@ -19,6 +19,7 @@ inline constexpr std::size_t WORD_BYTES = 4;
 inline constexpr std::size_t CODE_TABLE_ENTRIES = 16;
 inline constexpr std::uint32_t OPENING = 1;
 inline constexpr std::uint32_t NONCE_WORDS = 2;
+inline constexpr std::uint32_t CERTIFIED = 2147483648;
 
 enum Kind : std::uint32_t {
     KIND_CONTRIBUTION = 1,

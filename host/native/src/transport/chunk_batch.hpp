@@ -6,10 +6,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "protocol/header.hpp"
+#include "transport/certification.hpp"
 
 namespace lanesum::transport {
 
@@ -18,8 +20,11 @@ public:
     /// @param header fields that all packets have in common; its ``words`` is set here.
     /// @param words of the whole round; have to exist as long as the batch, or until ``keep_last``. The last packet is
     ///        padded with zeros.
+    /// @param data_words words of data in a packet of ``packet_words``.
+    /// @param certification makes the other words; null if there are none.
     ChunkBatch(Header header, std::span<const std::uint32_t> words, std::uint32_t chunks, std::size_t packet_words,
-               std::uint64_t position, std::uint32_t slots);
+               std::size_t data_words, std::uint64_t position, std::uint32_t slots,
+               std::shared_ptr<const Certification> certification);
 
     /// The first chunk that is kept.
     std::uint32_t first() const { return first_; }
@@ -41,8 +46,12 @@ private:
     std::uint32_t first_ = 0;
     std::uint32_t chunks_;
     std::size_t packet_words_;
+    std::size_t data_words_;
     std::uint64_t position_;
     std::uint32_t slots_;
+    std::shared_ptr<const Certification> certification_;
+    LaneOp op_;
+    std::uint32_t epoch_;
 };
 
 }  // namespace lanesum::transport

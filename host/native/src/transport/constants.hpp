@@ -29,6 +29,7 @@ inline constexpr std::uint32_t PROBES_PER_LOST_PROBE = 2;
 inline constexpr std::uint32_t PERSISTENT_CONGESTION_TIMEOUTS = 3;
 inline constexpr std::uint32_t BYPASS_AFTER_PROBES = 2;
 inline constexpr std::uint32_t BYPASS_AFTER_LOSSES = 4;
+inline constexpr std::uint32_t MAX_FAILED_RESULTS = 8;
 inline constexpr int MAX_BYPASS_TURNS = 16;
 inline constexpr double PACING_RTT_WEIGHT = 0.125;
 inline constexpr double PACING_GAIN = 1.25;
@@ -71,6 +72,7 @@ inline constexpr int ICMP_ERRNOS[] = {
     COUNTER(pending_replies) \
     COUNTER(conflicts) \
     COUNTER(foreign_packets) \
+    COUNTER(failed_results) \
     COUNTER(partial_results) \
     COUNTER(server_results) \
     COUNTER(ecn_marks) \

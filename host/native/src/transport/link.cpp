@@ -12,6 +12,7 @@ namespace lanesum::transport {
 Link::Link(JobTicket of, std::unique_ptr<CongestionControl> control, bool pacing)
     : ticket(std::move(of)),
       membership(ticket),
+      certification(ticket.certified ? std::make_shared<const Certification>(ticket) : nullptr),
       congestion(std::move(control)),
       pacer(pacing ? std::optional<Pacer>(std::in_place) : std::nullopt),
       paths(ticket.servers) {}

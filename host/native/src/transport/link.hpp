@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "transport/certification.hpp"
 #include "transport/congestion.hpp"
 #include "transport/membership.hpp"
 #include "transport/pacing.hpp"
@@ -31,6 +32,7 @@ struct Link {
 
     JobTicket ticket;
     Membership membership;
+    std::shared_ptr<const Certification> certification;  // null without check words
     std::unique_ptr<CongestionControl> congestion;
     std::optional<Pacer> pacer;
     SlotBackoff slot_backoff;

@@ -102,6 +102,13 @@ void LossDetector::on_ack_received(std::uint64_t position, double now, bool mark
     link.congestion->on_packet_acked(sent->first_on_link, link.sequence, marked);
 }
 
+void LossDetector::on_result_failed(std::uint64_t position) {
+    if (SentChunk *sent = this->sent(position); sent != nullptr) {
+        sent->bypass = true;
+        request(*sent, true);
+    }
+}
+
 void LossDetector::on_pending_received(std::uint64_t position, const Header &pending, double now) {
     SentChunk *sent = this->sent(position);
     if (sent == nullptr) {

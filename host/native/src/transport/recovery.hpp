@@ -66,6 +66,7 @@ public:
     /// @param marked the result reports a full queue.
     /// @param retransmitted the result may have a retransmission in it, or answer one.
     void on_ack_received(std::uint64_t position, double now, bool marked, bool retransmitted);
+    void on_result_failed(std::uint64_t position);
     void on_pending_received(std::uint64_t position, const Header &pending, double now);
     /// Valid until the next call.
     std::span<const Retransmission> detect_loss(double now, std::uint64_t probe_position, bool more_to_send);

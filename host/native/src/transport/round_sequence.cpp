@@ -143,7 +143,7 @@ ReceiveOutcome RoundSequence::receive(std::span<const std::byte> datagram, doubl
             link_->unanswered_probes = 0;
             RoundState *round = in_flight(header.epoch);
             if (header.kind == KIND_RESULT && round != nullptr) {
-                return take_result(*round, header, datagram, now) ? ReceiveOutcome::completed : ReceiveOutcome::nothing;
+                return take_result(*round, header, datagram, now);
             }
             if (header.kind == KIND_PENDING && datagram.size() == HEADER_BYTES) {
                 return take_pending(round, header, now);
@@ -157,26 +157,29 @@ ReceiveOutcome RoundSequence::receive(std::span<const std::byte> datagram, doubl
     return ReceiveOutcome::nothing;
 }
 
-bool RoundSequence::take_result(RoundState &round, const Header &header, std::span<const std::byte> datagram,
-                                double now) {
+ReceiveOutcome RoundSequence::take_result(RoundState &round, const Header &header,
+                                          std::span<const std::byte> datagram, double now) {
     Link &link = *link_;
     TransportStats &stats = link.stats;
     const std::uint32_t chunk = header.chunk;
     if (header.op != static_cast<std::uint32_t>(round.size().op) || chunk >= round.chunks()) {
         ++stats.foreign_packets;
-        return false;
+        return ReceiveOutcome::nothing;
     }
     if (round.is_done(chunk)) {
         ++stats.duplicate_results;
-        return false;
+        return ReceiveOutcome::nothing;
     }
     const std::uint64_t position = round.begin() + chunk;
     if (!link.membership.contributors(header, datagram, bitmaps_) || !may_have_result(position)) {
         ++stats.foreign_packets;
         round.count_refused();
-        return false;
+        return ReceiveOutcome::nothing;
     }
-    round.store_result(chunk, datagram, bitmaps_);
+    if (!round.load_result(chunk, datagram, bitmaps_)) {
+        return take_failed_result(round, header);
+    }
+    round.store_result(chunk, bitmaps_);
     const bool marked = header.flags & FLAG_ECN, collided = header.flags & FLAG_COLLISION;
     stats.ecn_marks += marked;
     stats.collisions += collided;
@@ -189,7 +192,16 @@ bool RoundSequence::take_result(RoundState &round, const Header &header, std::sp
     const bool summed_by_switch = !(header.flags & FLAG_BYPASS) || !ticket.places.empty() || ticket.quorum != 0;
     const bool retransmitted = header.flags & FLAG_RETRANSMISSION || summed_by_switch;
     recovery_.on_ack_received(position, now, marked, retransmitted);
-    return true;
+    return ReceiveOutcome::completed;
+}
+
+ReceiveOutcome RoundSequence::take_failed_result(const RoundState &round, const Header &header) {
+    ++link_->stats.failed_results;
+    if (header.flags & FLAG_BYPASS && round.failed_results().at(header.chunk) >= MAX_FAILED_RESULTS) {
+        return ReceiveOutcome::failed;
+    }
+    recovery_.on_result_failed(round.begin() + header.chunk);
+    return ReceiveOutcome::nothing;
 }
 
 /// The result's contributors are in ``bitmaps_``.

@@ -20,8 +20,9 @@
 
 namespace lanesum::transport {
 
-/// Outcome of a datagram. The last two end the session, and become MismatchError and ResultGoneError in Python.
-enum class ReceiveOutcome : std::uint8_t { nothing, completed, conflict, gone };
+/// Outcome of a datagram. The last three end the session, and become MismatchError, ResultGoneError and
+/// CertificationError in Python.
+enum class ReceiveOutcome : std::uint8_t { nothing, completed, conflict, gone, failed };
 
 /// For one thread at a time, except ``stats``.
 class RoundSequence {
@@ -76,7 +77,9 @@ private:
     std::int64_t room(double now);
     /// Null unless the round of that number is in flight.
     RoundState *in_flight(std::uint32_t epoch) const;
-    bool take_result(RoundState &round, const Header &header, std::span<const std::byte> datagram, double now);
+    ReceiveOutcome take_result(RoundState &round, const Header &header, std::span<const std::byte> datagram,
+                               double now);
+    ReceiveOutcome take_failed_result(const RoundState &round, const Header &header);
     bool may_have_result(std::uint64_t position);
     ReceiveOutcome take_pending(RoundState *round, const Header &header, double now);
     ReceiveOutcome take_conflict(const RoundState *own, const Header &header);

@@ -16,15 +16,16 @@ std::uint32_t chunks_of(std::size_t words, std::size_t packet_words) {
 RoundState::RoundState(std::shared_ptr<Link> link, LaneOp op, std::span<const std::uint32_t> words, std::uint32_t epoch,
                        std::uint64_t begin, bool opening)
     : link_(std::move(link)),
-      chunks_(chunks_of(words.size(), uplink_words(op, link_->ticket.accumulator_words))),
+      certification_(opening ? nullptr : link_->certification),
+      data_words_(certification_ ? certification_->data_words(op) : link_->ticket.accumulator_words),
+      chunks_(chunks_of(words.size(), uplink_words(op, data_words_))),
       epoch_(epoch),
       begin_(begin),
       size_{op, words.size()},
       opening_(opening),
       result_words_(result_words(op, words.size())),
-      accumulator_words_(link_->ticket.accumulator_words),
       racks_(link_->membership.members().size()),
-      result_(memory::allocate_words(chunks_ * accumulator_words_)),
+      result_(memory::allocate_words(chunks_ * data_words_)),
       contributors_(chunks_ * racks_),
       done_(chunks_),
       left_(chunks_),
@@ -37,10 +38,10 @@ RoundState::RoundState(std::shared_ptr<Link> link, LaneOp op, std::span<const st
     header.op = static_cast<std::uint32_t>(op);
     header.spare = opening ? OPENING : 0;
     header.workers = std::uint32_t{1} << ticket.place().bit;
-    header.racks = static_cast<std::uint32_t>(words.size());
+    header.racks = static_cast<std::uint32_t>(words.size()) | (certified() ? CERTIFIED : 0u);
     header.fan_in_workers = ticket.worker & 0xFF;
-    batch_ = std::make_shared<ChunkBatch>(header, words, chunks_, uplink_words(op, ticket.accumulator_words), begin,
-                                          ticket.slots);
+    batch_ = std::make_shared<ChunkBatch>(header, words, chunks_, uplink_words(op, ticket.accumulator_words),
+                                          uplink_words(op, data_words_), begin, ticket.slots, certification_);
 }
 
 std::uint32_t RoundState::done_chunks() {
@@ -50,9 +51,20 @@ std::uint32_t RoundState::done_chunks() {
     return done_prefix_;
 }
 
-void RoundState::store_result(std::uint32_t chunk, std::span<const std::byte> datagram,
-                              std::span<const std::uint32_t> bitmaps) {
-    load_words({result_.get() + chunk * accumulator_words_, accumulator_words_}, datagram.data() + HEADER_BYTES);
+bool RoundState::load_result(std::uint32_t chunk, std::span<const std::byte> datagram,
+                             std::span<const std::uint32_t> bitmaps) {
+    const std::span<std::uint32_t> data{result_.get() + chunk * data_words_, data_words_};
+    const std::byte *const payload = datagram.data() + HEADER_BYTES;
+    load_words(data, payload);
+    if (certification_ == nullptr ||
+        certification_->is_right(size_.op, epoch_, chunk, data, payload + data_words_ * WORD_BYTES, bitmaps)) {
+        return true;
+    }
+    ++failed_results_[chunk];
+    return false;
+}
+
+void RoundState::store_result(std::uint32_t chunk, std::span<const std::uint32_t> bitmaps) {
     std::ranges::copy(bitmaps, contributors_.begin() + static_cast<std::ptrdiff_t>(chunk * racks_));
     done_[chunk] = 1;
     --left_;

@@ -44,6 +44,11 @@ public:
     const RoundSize &size() const { return size_; }
     bool opening() const { return opening_; }
     const std::shared_ptr<ChunkBatch> &batch() const { return batch_; }
+    /// Accumulator words of data in a packet.
+    std::size_t data_words() const { return data_words_; }
+    bool certified() const { return certification_ != nullptr; }
+    /// Results that failed their check, by chunk.
+    const std::unordered_map<std::uint32_t, std::uint32_t> &failed_results() const { return failed_results_; }
     std::uint64_t refused_results() const { return refused_results_; }
     void count_refused() { ++refused_results_; }
 
@@ -63,7 +68,10 @@ public:
     void set_target(std::uint32_t chunks) { target_ = chunks; }
     bool target_reached() { return target_ != NO_TARGET && done_chunks() >= std::min(target_, chunks_); }
 
-    void store_result(std::uint32_t chunk, std::span<const std::byte> datagram, std::span<const std::uint32_t> bitmaps);
+    /// Loads a result, and returns true if it passes the check of a certified round; counts it otherwise.
+    bool load_result(std::uint32_t chunk, std::span<const std::byte> datagram, std::span<const std::uint32_t> bitmaps);
+    /// Stores the contributors of a result that was loaded.
+    void store_result(std::uint32_t chunk, std::span<const std::uint32_t> bitmaps);
     void note_pending(const Header &pending);
     std::vector<std::uint32_t> missing_workers() const;
 
@@ -81,15 +89,17 @@ private:
     using Reports = std::list<std::pair<std::uint32_t, Arrived>>;
 
     std::shared_ptr<Link> link_;
+    std::shared_ptr<const Certification> certification_;
+    std::size_t data_words_;
     std::uint32_t chunks_;
     std::uint32_t epoch_;
     std::uint64_t begin_;
     RoundSize size_;
     bool opening_;
     std::uint64_t refused_results_ = 0;
+    std::unordered_map<std::uint32_t, std::uint32_t> failed_results_;
     std::shared_ptr<ChunkBatch> batch_;
     std::size_t result_words_;
-    std::size_t accumulator_words_;
     std::size_t racks_;
     memory::Words result_;
     std::vector<std::uint32_t> contributors_;

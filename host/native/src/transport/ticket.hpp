@@ -27,6 +27,8 @@ struct JobTicket {
     std::uint32_t quorum;
     std::vector<Place> places;  // of every worker; empty with one level
     std::uint32_t servers = 1;  // slot s belongs to server s % servers
+    std::uint64_t seed = 0;
+    bool certified = false;  // packets have check words
 
     Place place() const { return places.empty() ? Place{0, worker} : places[worker]; }
 

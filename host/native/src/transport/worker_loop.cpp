@@ -196,10 +196,10 @@ LoopExit WorkerLoop::receive(double now, bool &progress) {
     for (io::Receiver &receiver : receivers_) {
         for (const io::Received &one : receiver.receive()) {
             const ReceiveOutcome outcome = rounds_.receive(one.bytes, now);
-            if (outcome == ReceiveOutcome::conflict || outcome == ReceiveOutcome::gone) {
+            if (outcome > ReceiveOutcome::completed) {
                 std::ranges::copy(one.bytes.first(HEADER_BYTES), fatal_header_.begin());
-                if (outcome == ReceiveOutcome::gone) {
-                    return LoopExit::gone;
+                if (outcome != ReceiveOutcome::conflict) {
+                    return outcome == ReceiveOutcome::gone ? LoopExit::gone : LoopExit::failed;
                 }
                 send_all(rounds_.final_datagrams());
                 return LoopExit::conflict;

@@ -30,6 +30,7 @@ enum class LoopExit : std::uint8_t {
     deadline,  ///< no progress until the deadline
     conflict,  ///< see ``fatal_header``; the final datagrams have been sent
     gone,  ///< see ``fatal_header``
+    failed,  ///< see ``fatal_header``
     send_failed,  ///< see ``error`` and ``failed_server``
     receive_failed,  ///< see ``error``
     closed,

@@ -1,0 +1,265 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Certified sums: a wrong bit behind all checksums never becomes a result."""
+
+from __future__ import annotations
+
+import functools
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lanesum.errors import ConfigurationError
+from lanesum.protocol import Flag, Header, Kind, LaneOp
+from lanesum.protocol.lanes import carried_by
+from lanesum.protocol.spec import CERTIFIED, HEADER_BYTES
+from lanesum.server import Aggregator, ServerJob
+from lanesum.transport import JobTicket
+from lanesum.transport.constants import MAX_FAILED_RESULTS
+from lanesum.transport.errors import CertificationError, MismatchError, TransportError
+from lanesum.transport.native_engine import make_round_sequence
+from tests.host.transport.virtual_job import PATH_S, VirtualJob, check_sums, expected, random_plans, ticket
+
+pytestmark = pytest.mark.usefixtures("implementation")
+
+WORDS = 16
+SEED = 0x1234567890ABCDEF
+CERTIFIABLE = tuple(op for op in carried_by(WORDS) if not op.shape.lookup)
+
+
+def plans(seed: int, workers: int, op: LaneOp, packets: int = 6) -> list[list[tuple[LaneOp, Any]]]:
+    """Return two rounds of an operation for every worker."""
+    size = ticket(workers=workers, accumulator_words=WORDS, certified=True).data_words(op)
+    words = op.shape.uplink_words(size) * packets - op.shape.uplink_words_per_group
+    return random_plans(seed, workers, [words, words], (op,))
+
+
+def certified_job(job_plans: Any, **options: Any) -> VirtualJob:
+    return VirtualJob(job_plans, accumulator_words=WORDS, certified=True, **{"seed": SEED, **options})
+
+
+def flipped(datagram: bytes, bit: int) -> bytes:
+    changed = bytearray(datagram)
+    changed[bit // 8] ^= 1 << bit % 8
+    return bytes(changed)
+
+
+class OneFlip:
+    """Flips one bit of the packets' words or headers: of the ``number``-th packet of its kind."""
+
+    def __init__(self, seed: int, kind: Kind, number: int, *, header: bool) -> None:
+        self._bits = random.Random(seed)
+        self._kind = kind
+        self._left = number
+        self._header = header
+        self.done = False
+
+    def __call__(self, _sends: bool, datagram: bytes) -> bytes:
+        if self.done or Header.unpack(datagram).kind != self._kind:
+            return datagram
+        self._left -= 1
+        if self._left > 0:
+            return datagram
+        self.done = True
+        first, end = (0, HEADER_BYTES) if self._header else (HEADER_BYTES, len(datagram))
+        return flipped(datagram, self._bits.randrange(8 * first, 8 * end))
+
+
+def check_sums_or_errors(job: VirtualJob) -> None:
+    """Check that no worker has a wrong sum. Rounds that ended in an error have none."""
+    for worker in job.workers:
+        for number, words in enumerate(worker.results):
+            op = worker.plan[number][0]
+            exact = expected(op, [one.plan[number][1] for one in job.workers])
+            np.testing.assert_array_equal(words, exact)
+
+
+@pytest.mark.parametrize("op", CERTIFIABLE, ids=lambda op: op.name)
+@pytest.mark.parametrize("switch", [False, True], ids=["server", "switch"])
+def test_certified_job_on_lossy_network_has_exact_sums(op: LaneOp, switch: bool) -> None:
+    job = certified_job(plans(3, 3, op), loss=0.05, duplicates=0.1, jitter_s=1e-3, switch=switch)
+    job.run()
+    check_sums(job)
+    assert all(worker.stats.failed_results == 0 < worker.stats.chunks for worker in job.workers)
+
+
+@pytest.mark.parametrize("places", [(), ((0, 0), (0, 1), (1, 0))], ids=["one level", "two levels"])
+@pytest.mark.parametrize("op", [LaneOp.ADD32, LaneOp.EXPAND8, LaneOp.MAX], ids=lambda op: op.name)
+def test_certified_job_with_quorum_agrees(op: LaneOp, places: tuple[tuple[int, int], ...]) -> None:
+    """The late worker is in no result, and its secret is in no check."""
+    job = certified_job(plans(3, 3, op), starts={2: 40 * PATH_S}, quorum=2, places=places)
+    job.run()
+    check_sums(job)
+    assert all(worker.stats.partial_results > 0 for worker in job.workers)
+    assert all(worker.stats.failed_results == 0 for worker in job.workers)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    op=st.sampled_from(CERTIFIABLE),
+    kind=st.sampled_from([Kind.CONTRIBUTION, Kind.RESULT]),
+    number=st.integers(1, 30),
+    switch=st.booleans(),
+    workers=st.integers(1, 4),
+)
+def test_flipped_bit_of_words_never_becomes_result(
+    seed: int, op: LaneOp, kind: Kind, number: int, switch: bool, workers: int
+) -> None:
+    """On a switch's path the sum is taken again past it; a sum of the server that has a wrong bit ends the job."""
+    flip = OneFlip(seed, kind, number, header=False)
+    job = certified_job(plans(seed, workers, op), flip=flip, switch=switch)
+    job.run()
+    check_sums_or_errors(job)
+    errors = [worker.error for worker in job.workers if worker.error is not None]
+    assert all(isinstance(error, CertificationError) for error in errors)
+    assert not errors or (kind == Kind.CONTRIBUTION and not switch)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    op=st.sampled_from([LaneOp.ADD32, LaneOp.EXPAND8, LaneOp.OR]),
+    kind=st.sampled_from([Kind.CONTRIBUTION, Kind.RESULT]),
+    number=st.integers(1, 30),
+    switch=st.booleans(),
+)
+def test_flipped_bit_of_header_never_becomes_result(
+    seed: int, op: LaneOp, kind: Kind, number: int, switch: bool
+) -> None:
+    """A flipped bit may end the job: by a conflict of sizes, or because a chunk never completes."""
+    job = certified_job(plans(seed, 3, op), flip=OneFlip(seed, kind, number, header=True), switch=switch)
+    job.run(until=40.0)
+    check_sums_or_errors(job)
+    assert all(worker.error is None or isinstance(worker.error, TransportError) for worker in job.workers)
+
+
+def wrong_memory(job: VirtualJob, point: Aggregator, rng: random.Random) -> bool:
+    """Flip a bit of a partial sum or of a kept result; return False if there is none."""
+    entries = list(point._served[job.tickets[0].job]._slots._entries.values())
+    for entry in rng.sample(entries, len(entries)):
+        if entry.result is not None:
+            entry.result = flipped(entry.result, rng.randrange(8 * HEADER_BYTES, 8 * len(entry.result)))
+            return True
+        for key, words in entry.partial_sums._sums.items():
+            changed = words.copy()
+            changed[rng.randrange(words.size)] ^= np.uint32(1 << rng.randrange(32))
+            entry.partial_sums._sums[key] = changed
+            return True
+    return False
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    op=st.sampled_from(CERTIFIABLE),
+    when=st.floats(0, 30 * PATH_S),
+    at_server=st.booleans(),
+)
+def test_flipped_bit_of_memory_never_becomes_result(seed: int, op: LaneOp, when: float, at_server: bool) -> None:
+    job = certified_job(plans(seed, 3, op), starts={2: 3 * PATH_S}, loss=0.05, switch=not at_server)
+    point = job.server if at_server or job.switch is None else job.switch
+    job.at(when, functools.partial(wrong_memory, job, point, random.Random(seed)))
+    job.run()
+    check_sums_or_errors(job)
+    assert at_server or all(worker.error is None for worker in job.workers)
+
+
+def test_wrong_sum_of_switch_is_taken_again_past_it() -> None:
+    """Every sum of the switch is wrong: the server makes them all, and each failure is counted."""
+    flips = 0
+
+    def flip(sends: bool, datagram: bytes) -> bytes:
+        nonlocal flips
+        header = Header.unpack(datagram)
+        if sends or header.kind != Kind.RESULT or header.flags & Flag.BYPASS:
+            return datagram
+        flips += 1
+        return flipped(datagram, 8 * HEADER_BYTES)
+
+    job = certified_job(plans(1, 2, LaneOp.EXPAND8), flip=flip, switch=True)
+    job.run()
+    check_sums(job)
+    assert flips == sum(worker.stats.failed_results for worker in job.workers)
+    for worker in job.workers:
+        assert worker.stats.server_results == worker.stats.chunks > 0
+        assert worker.stats.bypasses >= worker.stats.chunks
+
+
+def test_wrong_memory_of_server_ends_job_with_its_address() -> None:
+    def flip(sends: bool, datagram: bytes) -> bytes:
+        return datagram if sends else flipped(datagram, 8 * HEADER_BYTES + 3)
+
+    job = certified_job(plans(1, 2, LaneOp.ADD32), flip=flip)
+    job.run()
+    for worker in job.workers:
+        assert isinstance(worker.error, CertificationError)
+        assert "127.0.0.1:19539 fail their check at worker" in str(worker.error)
+        assert "Check the memory and the network card" in str(worker.error)
+        assert worker.stats.failed_results >= MAX_FAILED_RESULTS
+        assert worker.results == []
+
+
+def test_result_of_other_chunk_fails_with_equal_words() -> None:
+    """Words that are right for one chunk fail as those of another one, even if all words are zeros."""
+    tickets = [ticket(worker, accumulator_words=WORDS, certified=True, seed=SEED, slots=64) for worker in range(2)]
+    words = np.zeros(60, np.uint32)
+    rounds = [make_round_sequence(one) for one in tickets]
+    started = [one.start(LaneOp.ADD32, words) for one in rounds]
+    server = Aggregator()
+    server.admit(ServerJob.from_tickets(tickets))
+    results: list[bytes] = []
+    for one, sequence in zip(tickets, rounds, strict=True):
+        for datagram in sequence.due(0.0):
+            results += [made for to, made in server.handle(one.local, bytes(datagram)) if to == tickets[0].local]
+    assert [Header.unpack(made).chunk for made in results] == [0, 1, 2, 3]
+    for chunk in range(1, 4):
+        swapped = bytearray(results[chunk])
+        swapped[:HEADER_BYTES] = results[0][:HEADER_BYTES]
+        assert not rounds[0].receive(bytes(swapped), 0.0)
+    assert rounds[0].stats.failed_results == 3
+    assert all(rounds[0].receive(one, 0.0) for one in results)
+    assert started[0].complete
+
+
+@pytest.mark.parametrize("odd", [0, 1])
+def test_worker_without_certification_is_refused(odd: int) -> None:
+    """Its rounds have another size, so all workers get an error that names the difference."""
+    job = certified_job(plans(1, 2, LaneOp.ADD32))
+    plain = ticket(odd, accumulator_words=WORDS)
+    job.workers[odd].rounds = make_round_sequence(plain)
+    job.run()
+    for worker in job.workers:
+        assert isinstance(worker.error, MismatchError)
+        assert "certified words for ADD32" in str(worker.error) and "89 words for ADD32" in str(worker.error)
+        assert worker.results == []
+
+
+def test_contribution_has_the_mark_of_certified_rounds() -> None:
+    rounds = make_round_sequence(ticket(accumulator_words=WORDS, certified=True))
+    rounds.start(LaneOp.ADD32, np.zeros(5, np.uint32))
+    assert [Header.unpack(one).racks for one in rounds.due(0.0)] == [CERTIFIED | 5]
+
+
+@pytest.mark.parametrize(
+    ("op", "workers", "why"),
+    [
+        (LaneOp.TABLE8, 2, "TABLE8 cannot be certified: it looks codes up in a table"),
+        (LaneOp.MAX, 15, "MAX cannot be certified: packets of 16 words have no room"),
+        (LaneOp.OR, 16, "have no room for the check words of 16 workers"),
+    ],
+)
+def test_ticket_operation_without_check_words_is_refused(op: LaneOp, workers: int, why: str) -> None:
+    with pytest.raises(ConfigurationError, match=why):
+        ticket(workers=workers, accumulator_words=WORDS, certified=True, ops=(op,))
+    assert op not in ticket(workers=workers, accumulator_words=WORDS, certified=True).ops
+
+
+def test_ticket_certified_survives_json() -> None:
+    one = ticket(certified=True)
+    assert JobTicket.from_json(one.to_json()) == one
+    assert "certified" not in ticket().to_json()
