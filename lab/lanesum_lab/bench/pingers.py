@@ -12,17 +12,21 @@ from typing import Any, Protocol
 
 from lanesum._internal.native import VARIABLE, availability
 from lanesum.codecs import get
+from lanesum.launch.supervisor import Child
 from lanesum.protocol.spec import UDP_PORT
 from lanesum.server.jobs import ServerJob
+from lanesum_control.servers.remote_server import RemoteServer
 from lanesum_lab.bench import process
 from lanesum_lab.bench.agents import Agents
-from lanesum_lab.bench.aggregation import USAGE, ServerUsage
 from lanesum_lab.bench.links import HUB
 from lanesum_lab.bench.pinger import ALL_REDUCE, ALONE, ROUND, Echoes, Flow, Flowed, PingerSetup, Pings
 from lanesum_lab.bench.places import Place, make_tickets, worker_nodes
+from lanesum_lab.processor_time import processor_s
 from lanesum_lab.run.supervisor import RunSupervisor
+from lanesum_lab.targets.embedded import lanesum_command
 
 ECHO_PORT = UDP_PORT + 9
+_START_S = 120.0
 
 
 class Settings(Protocol):
@@ -59,21 +63,24 @@ class Pingers:
         self._agents = Agents(supervisor, folder)
         self._supervisor = supervisor
         self._environment = {VARIABLE: native, "OMP_NUM_THREADS": "1"}
-        self._server, self.workers = f"{name}-server", [""]
+        self._control = f"unix:{folder / f'{name}-server.sock'}"
+        self._server: Child | None = None
+        self.workers = [""]
 
     def start(self, settings: Settings) -> None:
         """Start all processes. Raises ProcessFailedError, BenchError."""
         nodes = worker_nodes(settings.workers)
         port = UDP_PORT + self._number
-        server = process.command(
-            "aggregation", self._agents.path(self._server), self._place.address(HUB), str(port), "auto"
+        server = lanesum_command("server", "--listen", f"{self._place.address(HUB)}:{port}", "--control", self._control)
+        self._server = self._supervisor.start(
+            f"{self.name}-server", self._place.command(HUB, server), environment=self._environment
         )
-        self._supervisor.start(self._server, self._place.command(HUB, server), environment=self._environment)
         self.workers = [f"{self.name}-{node}" for node in nodes]
         for agent, node in zip(self.workers, nodes, strict=True):
             pinger = process.command("pinger", self._agents.path(agent))
             self._supervisor.start(agent, self._place.command(node, pinger), environment=self._environment)
-        self._agents.connect([self._server, *self.workers])
+        self._agents.connect(self.workers)
+        self._supervisor.wait_ready(self._server, _START_S)
         addresses = [self._place.address(node) for node in nodes]
         setups: list[dict[str, Any]] = [{} for _ in nodes]
         jobs: list[tuple[str, Sequence[int]]] = [(ALL_REDUCE, range(len(nodes))), (ROUND, range(len(nodes)))]
@@ -87,7 +94,7 @@ class Pingers:
                 accumulator_words=settings.accumulator_words,
                 slots=settings.window,
             )
-            self._agents.ask({self._server: ServerJob.from_tickets(tickets).to_json()})
+            RemoteServer(self._control).admit(ServerJob.from_tickets(tickets))
             for worker, ticket in zip(members, tickets, strict=True):
                 setups[worker][job] = ticket
         self._agents.ask(
@@ -118,8 +125,8 @@ class Pingers:
         return list(answers.values()), self._server_cpu() - before
 
     def _server_cpu(self) -> float:
-        answer: ServerUsage = self._agents.ask({self._server: USAGE})[self._server]
-        return answer.cpu_s
+        assert self._server is not None
+        return processor_s(self._server.process.pid)
 
     def close(self) -> None:
         """End the processes; idempotent."""

@@ -22,7 +22,6 @@ from lanesum.joining import join
 from lanesum.session import ObservedRound, Session
 from lanesum.transport.latency import LatencyHistogram
 from lanesum_lab.bench.agents import serve
-from lanesum_lab.bench.aggregation import cpu_seconds
 from lanesum_lab.bench.timed import Phases, TimedCodec
 from lanesum_lab.bench.vectors import Sparse, Vector, digest_of, error_of, fixed_sum, sparse_vector, vector
 
@@ -317,13 +316,13 @@ def _timed(task: Reduction, reduce: Callable[[], Any], finish: Callable[[], None
     """
     result = None
     _barrier()
-    cpu, begin = cpu_seconds(), time.monotonic()
+    cpu, begin = time.process_time(), time.monotonic()
     for _ in range(task.iterations):
         result = reduce()
     if finish is not None:
         finish()
     end = time.monotonic()
-    return Reduced(begin, end, cpu_seconds() - cpu, Phases(network=end - begin), 0, 0, ""), result
+    return Reduced(begin, end, time.process_time() - cpu, Phases(network=end - begin), 0, 0, ""), result
 
 
 def _barrier() -> None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import datetime
 import os
+import time
 from dataclasses import dataclass
 from typing import Any
 
 from lanesum_lab.bench.agents import serve
-from lanesum_lab.bench.aggregation import cpu_seconds
 
 # Longer than the transport's deadline, whose error names the missing workers.
 _GROUP_TIMEOUT_S = 300.0
@@ -112,17 +112,17 @@ class Trainer:
         from lanesum_lab.train.loop import Settings, train
         from lanesum_lab.train.methods import PEERS, lanesum_hook
 
-        settings, before = Settings(**task.settings), cpu_seconds()
+        settings, before = Settings(**task.settings), time.process_time()
         if task.by in PEERS:
             peer = PEERS[task.by]
             curve = train(self._task, settings, title=task.by, hook=peer.hook(), one_bucket=peer.one_bucket)
-            return Trained(dataclasses.asdict(curve), cpu_seconds() - before)
+            return Trained(dataclasses.asdict(curve), time.process_time() - before)
         with self._state(task, settings.steps) as state:
             curve = train(self._task, settings, title=task.by, hook=lanesum_hook(state))
             state.leave()
             stats, ticket = state.stats, state.session.ticket
         packets = {"accumulator_words": ticket.accumulator_words, "slots": ticket.slots}
-        cpu_s, again = cpu_seconds() - before, stats.transport.retransmissions
+        cpu_s, again = time.process_time() - before, stats.transport.retransmissions
         return Trained(dataclasses.asdict(curve), cpu_s, stats.busy_s, again, packets)
 
     def _state(self, task: Training, steps: int) -> Any:
