@@ -33,7 +33,7 @@ from lanesum_lab.bench.machine import machine
 from lanesum_lab.bench.places import Links, Loopback, Place, worker_nodes
 from lanesum_lab.bench.reducer import GLOO, NCCL, NCCL_HALF, TWO_SHOTS, Reduction
 from lanesum_lab.bench.vectors import MODELS, record
-from lanesum_lab.bench.workers import Job, Measured, Workers
+from lanesum_lab.bench.workers import Measured, ReducingWorkers, ReductionJob
 from lanesum_lab.veth import obstacle
 
 LOOPBACK, SHARDED = "loopback", "sharded"
@@ -72,7 +72,7 @@ _BYTES_PER_VALUE = {
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class AllReduceSettings:
     """Settings of the benchmark.
 
     Attributes:
@@ -118,7 +118,7 @@ class Settings:
                 codecs.get(codec, workers=workers)
 
 
-QUICK = Settings(workers=(2,), values=(20_000,), rates_mbit=(100.0,), repeats=2, values_per_run=40_000)
+QUICK = AllReduceSettings(workers=(2,), values=(20_000,), rates_mbit=(100.0,), repeats=2, values_per_run=40_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,13 +144,13 @@ def compare(method: Method, measured: Measured, expected: str | None) -> None:
 class _Group:
     """Measurements with one number of workers at one location."""
 
-    def __init__(self, settings: Settings, place: Place, workers: int, cases: Sequence[str]) -> None:
+    def __init__(self, settings: AllReduceSettings, place: Place, workers: int, cases: Sequence[str]) -> None:
         self._settings, self._place, self._workers = settings, place, workers
         self.figures: list[dict[str, Any]] = []
         self.left_out: dict[str, str] = {}
         everywhere = tuple(worker_nodes(workers))
         self._jobs = [
-            Job(f"{codec} {case}", codec, everywhere if case == SHARDED else (HUB,))
+            ReductionJob(f"{codec} {case}", codec, everywhere if case == SHARDED else (HUB,))
             for case in cases
             for codec in settings.codecs
         ]
@@ -160,12 +160,12 @@ class _Group:
         ]
 
     @contextlib.contextmanager
-    def running(self, folder: Path) -> Iterator[Workers]:
+    def running(self, folder: Path) -> Iterator[ReducingWorkers]:
         """Run the worker processes."""
         gradients = self._settings.gradients
         recorded = record(gradients, self._workers, folder) if gradients else None
         with Supervisor(folder / "logs") as supervisor:
-            workers = Workers(
+            workers = ReducingWorkers(
                 self._place,
                 self._jobs,
                 workers=self._workers,
@@ -179,7 +179,7 @@ class _Group:
             finally:
                 workers.close()
 
-    def measure(self, workers: Workers, rate_mbit: float | None) -> None:
+    def measure(self, workers: ReducingWorkers, rate_mbit: float | None) -> None:
         """Measure all sizes and methods."""
         for values in self._settings.values:
             methods = [method for method in self._methods if self._fits(method, values)]
@@ -281,7 +281,7 @@ class _Group:
         return 2 * words * (workers - 1) / workers if method.case == SHARDED else words
 
 
-def run(settings: Settings) -> dict[str, Any]:
+def run(settings: AllReduceSettings) -> dict[str, Any]:
     """Measure; return a JSON-ready object with ``figures`` and, under ``left_out``, cases not measured and the reasons.
 
     Raises MissingToolError without PyTorch or the device, or without root where limited links are requested. Raises

@@ -44,7 +44,7 @@ _BLOCK, _FACTOR = 4096, 64
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class CodecSettings:
     """Settings of the benchmark.
 
     Attributes:
@@ -84,11 +84,11 @@ class Settings:
 _PROCESSOR = Device(None, {})
 # Wall-clock time: that of the processor is the sum over all threads.
 _ELAPSED = ElapsedTime(None, {})
-QUICK = Settings(values=1 << 16, repeats=2, compared=1 << 12, recorded=False)
+QUICK = CodecSettings(values=1 << 16, repeats=2, compared=1 << 12, recorded=False)
 Times = dict[str, float]
 
 
-def run(settings: Settings) -> dict[str, Any]:
+def run(settings: CodecSettings) -> dict[str, Any]:
     """Measure; return a JSON-ready object with ``figures`` and, under ``left_out``, cases not measured and the reasons.
 
     Raises the exceptions of :func:`lanesum_lab.bench.devices.device` before measuring anything.
@@ -121,12 +121,12 @@ def run(settings: Settings) -> dict[str, Any]:
     }
 
 
-def _vector(settings: Settings) -> Vector:
+def _vector(settings: CodecSettings) -> Vector:
     vector: Vector = np.random.default_rng(1).normal(size=settings.values).astype(np.float32)
     return vector
 
 
-def _speed(settings: Settings, left_out: dict[str, str]) -> list[dict[str, Any]]:
+def _speed(settings: CodecSettings, left_out: dict[str, str]) -> list[dict[str, Any]]:
     vector = _vector(settings)
     cases: dict[tuple[str, str], Callable[[], Times]] = {}
     for level in _levels(settings, left_out):
@@ -142,7 +142,7 @@ def _speed(settings: Settings, left_out: dict[str, str]) -> list[dict[str, Any]]
     return _in_turns(settings, cases, PEER)
 
 
-def _speed_of_device(settings: Settings, device: Device) -> list[dict[str, Any]]:
+def _speed_of_device(settings: CodecSettings, device: Device) -> list[dict[str, Any]]:
     vector = _vector(settings)
     cases: dict[tuple[str, str], Callable[[], Times]] = {}
     for bits in (4, 3, 5, 8):
@@ -154,7 +154,7 @@ def _speed_of_device(settings: Settings, device: Device) -> list[dict[str, Any]]
 
 
 def _in_turns(
-    settings: Settings, cases: dict[tuple[str, str], Callable[[], Times]], peer_name: str
+    settings: CodecSettings, cases: dict[tuple[str, str], Callable[[], Times]], peer_name: str
 ) -> list[dict[str, Any]]:
     runs: dict[tuple[str, str], list[Times]] = {case: [] for case in cases}
     for turn in range(settings.repeats + 1):
@@ -166,7 +166,7 @@ def _in_turns(
     return [_figure(case, some, peer) for case, some in runs.items()]
 
 
-def _levels(settings: Settings, left_out: dict[str, str]) -> tuple[str, ...]:
+def _levels(settings: CodecSettings, left_out: dict[str, str]) -> tuple[str, ...]:
     core = availability().core
     if core is None:
         left_out["compiled loops"] = availability().reason

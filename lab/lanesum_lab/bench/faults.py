@@ -38,7 +38,7 @@ OPS = (LaneOp.ADD32, LaneOp.EXPAND8)
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class FaultsSettings:
     """Settings of the benchmark.
 
     Attributes:
@@ -52,7 +52,7 @@ class Settings:
     ops: Sequence[LaneOp] = OPS
 
 
-QUICK = Settings(chunks=64, seconds=0.2, repeats=1, losses=(0.0, 0.05))
+QUICK = FaultsSettings(chunks=64, seconds=0.2, repeats=1, losses=(0.0, 0.05))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class LossRun:
     job: JobDone
 
 
-def run(settings: Settings) -> dict[str, Any]:
+def run(settings: FaultsSettings) -> dict[str, Any]:
     """Measure; return a JSON-ready object. Raises the errors of failed processes."""
     with tempfile.TemporaryDirectory(prefix="lanesum-") as folder:
         runs = _with_loss(settings, Path(folder))
@@ -85,7 +85,7 @@ def run(settings: Settings) -> dict[str, Any]:
     }
 
 
-def _with_loss(settings: Settings, folder: Path) -> dict[tuple[LaneOp, float], list[LossRun]]:
+def _with_loss(settings: FaultsSettings, folder: Path) -> dict[tuple[LaneOp, float], list[LossRun]]:
     runs: dict[tuple[LaneOp, float], list[LossRun]] = {}
     workers = tuple(load(TOPOLOGY).names("worker"))
     with contextlib.ExitStack() as cleanup:
@@ -115,7 +115,7 @@ def _run(fleet: Fleet, task: RoundsTask) -> LossRun:
 
 
 def _figure(
-    settings: Settings, runs: dict[tuple[LaneOp, float], list[LossRun]], op: LaneOp, loss: float
+    settings: FaultsSettings, runs: dict[tuple[LaneOp, float], list[LossRun]], op: LaneOp, loss: float
 ) -> dict[str, Any]:
     """``payload_mbyte_s``: uplink words of every worker. ``ratio``: to the baseline, of adjacent runs."""
     here, plain = runs[op, loss], runs[op, settings.losses[0]]

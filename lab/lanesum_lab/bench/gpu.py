@@ -26,7 +26,7 @@ _BUSY_CYCLES = 40_000_000
 
 
 @dataclass(frozen=True)
-class Traffic:
+class KernelTraffic:
     """Bytes per coordinate of a vector of whole blocks."""
 
     read: float
@@ -37,7 +37,7 @@ class Traffic:
         return self.read + self.written
 
 
-def traffic(codec: THC, *, error_feedback: bool) -> dict[str, Traffic]:
+def traffic(codec: THC, *, error_feedback: bool) -> dict[str, KernelTraffic]:
     """Return the memory traffic of each kernel by name, by arithmetic.
 
     These are the requested bytes. ``encode`` may find data of ``square_sums`` in the GPU's cache, for vectors that fit
@@ -48,9 +48,9 @@ def traffic(codec: THC, *, error_feedback: bool) -> dict[str, Traffic]:
     # Two powers and one factor for positions, two scales for the residual, two for values.
     for_encoding = _FLOAT * (5 if error_feedback else 3) / block
     return {
-        "square_sums": Traffic(inputs, _DOUBLE / min(block, SUM_BLOCK)),
-        "encode": Traffic(inputs + for_encoding, shape.code_bits / 8 + (_FLOAT if error_feedback else 0)),
-        "decode": Traffic(shape.lane_bits / 8 + 2 * _FLOAT / block, _FLOAT),
+        "square_sums": KernelTraffic(inputs, _DOUBLE / min(block, SUM_BLOCK)),
+        "encode": KernelTraffic(inputs + for_encoding, shape.code_bits / 8 + (_FLOAT if error_feedback else 0)),
+        "decode": KernelTraffic(shape.lane_bits / 8 + 2 * _FLOAT / block, _FLOAT),
     }
 
 

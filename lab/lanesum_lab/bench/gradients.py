@@ -38,7 +38,7 @@ _TEXT = (argparse, ast, inspect, typing)
 
 
 @dataclass(frozen=True)
-class Task:
+class GradientTask:
     """A model and its training data.
 
     Attributes:
@@ -54,7 +54,7 @@ class Task:
     lr: float
 
 
-def digits_task(seed: int = 0) -> Task:
+def digits_task(seed: int = 0) -> GradientTask:
     """Return the digits with batches of 32 images."""
     data = load_digits()
     generator = torch.Generator().manual_seed(seed)
@@ -64,10 +64,10 @@ def digits_task(seed: int = 0) -> Task:
         return data.train_images[chosen], data.train_labels[chosen]
 
     torch.manual_seed(seed)
-    return Task(DigitsNet(), batch, (data.test_images, data.test_labels), 0.05)
+    return GradientTask(DigitsNet(), batch, (data.test_images, data.test_labels), 0.05)
 
 
-def transformer_task(seed: int = 0) -> Task:
+def transformer_task(seed: int = 0) -> GradientTask:
     """Return the transformer with batches of 8 stretches of bytes; the last tenth of the text is the test set."""
     source = "".join(inspect.getsource(module) for module in _TEXT).encode()
     text = torch.frombuffer(bytearray(source), dtype=torch.uint8).long()
@@ -75,14 +75,14 @@ def transformer_task(seed: int = 0) -> Task:
     return _continuing(text, CausalTransformer(context=_CONTEXT, width=64, layers=2), seed)
 
 
-def word_transformer_task(seed: int = 0) -> Task:
+def word_transformer_task(seed: int = 0) -> GradientTask:
     """Return a transformer of 1,113,664 parameters with batches of 8 stretches of words, otherwise the same."""
     torch.manual_seed(seed)
     model = CausalTransformer(tokens=_words().words, context=_CONTEXT, width=96, layers=3)
     return _continuing(torch.from_numpy(_words().text), model, seed)
 
 
-def _continuing(text: torch.Tensor, model: nn.Module, seed: int) -> Task:
+def _continuing(text: torch.Tensor, model: nn.Module, seed: int) -> GradientTask:
     """Return the task of continuing stretches of ``text``."""
     end = len(text) * 9 // 10
     generator = torch.Generator().manual_seed(seed)
@@ -94,7 +94,7 @@ def _continuing(text: torch.Tensor, model: nn.Module, seed: int) -> Task:
     def batch() -> tuple[torch.Tensor, torch.Tensor]:
         return rows(torch.randint(end - _CONTEXT - 1, (_BATCH,), generator=generator).tolist())
 
-    return Task(model, batch, rows(range(end, len(text) - _CONTEXT - 1, _TEST_STEP)), 0.1)
+    return GradientTask(model, batch, rows(range(end, len(text) - _CONTEXT - 1, _TEST_STEP)), 0.1)
 
 
 @functools.cache
@@ -102,7 +102,7 @@ def _words() -> WordTask:
     return WordTask(300_000, words=4000, width=64)
 
 
-def words_task(seed: int = 0) -> Task:
+def words_task(seed: int = 0) -> GradientTask:
     """Return the words of Python's standard library, a part of them, with batches of 64 words."""
     text, steps = _words(), itertools.count()
 
@@ -110,7 +110,7 @@ def words_task(seed: int = 0) -> Task:
         return text.batch(next(steps), 0, 1, 64, seed)
 
     torch.manual_seed(seed)
-    return Task(text.model(), batch, text.test, 0.5)
+    return GradientTask(text.model(), batch, text.test, 0.5)
 
 
 def digits(workers: int, records: int, seed: int = 0) -> list[list[Vector]]:
@@ -140,12 +140,12 @@ def word_transformer(workers: int, records: int, seed: int = 0) -> list[list[Vec
     return _recorded(task, workers, records, _adamw(task))
 
 
-def _adamw(task: Task) -> torch.optim.Optimizer:
+def _adamw(task: GradientTask) -> torch.optim.Optimizer:
     return torch.optim.AdamW(task.model.parameters(), lr=2e-3)
 
 
 def _recorded(
-    task: Task, workers: int, records: int, optimizer: torch.optim.Optimizer | None = None
+    task: GradientTask, workers: int, records: int, optimizer: torch.optim.Optimizer | None = None
 ) -> list[list[Vector]]:
     """Train with one batch per step, and record the gradients of all workers every 20 steps from the 20th on."""
     optimizer = optimizer or torch.optim.SGD(task.model.parameters(), lr=task.lr, momentum=0.9)
@@ -161,7 +161,7 @@ def _recorded(
     return recorded
 
 
-def gradient(task: Task) -> Vector:
+def gradient(task: GradientTask) -> Vector:
     """Return the gradient of the next batch at the present weights, all parameters concatenated."""
     _backward(task.model, *task.batch())
     parts = [parameter.grad.reshape(-1) for parameter in task.model.parameters() if parameter.grad is not None]

@@ -64,7 +64,7 @@ _MOMENTUM = 0.9
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class LearningSettings:
     """Settings of the benchmark.
 
     Attributes:
@@ -103,10 +103,10 @@ class Settings:
             raise ConfigurationError(f"There are the tasks {', '.join(TASKS)}; all numbers are positive.")
 
 
-QUICK = Settings(codecs=(BASELINE, PLACES, "lgc", "lgc x workers"), trainings=(("digits", 40, 1),))
+QUICK = LearningSettings(codecs=(BASELINE, PLACES, "lgc", "lgc x workers"), trainings=(("digits", 40, 1),))
 
 
-def run(settings: Settings) -> dict[str, Any]:
+def run(settings: LearningSettings) -> dict[str, Any]:
     """Measure; return a JSON-ready object with ``figures``. Raises MissingToolError without PyTorch."""
     require_torch("Training")
     with one_thread():
@@ -118,7 +118,7 @@ def run(settings: Settings) -> dict[str, Any]:
     return {"machine": machine(), **dataclasses.asdict(settings), "figures": figures, "left_out": {}}
 
 
-def built_as(name: str, steps: int, settings: Settings) -> tuple[str, dict[str, Any]]:
+def built_as(name: str, steps: int, settings: LearningSettings) -> tuple[str, dict[str, Any]]:
     """Return codec and options of a row, for a training of ``steps`` steps."""
     if name in WIDER:
         return WIDER[name], _options(WIDER[name], steps, settings.density * settings.workers)
@@ -139,7 +139,7 @@ def _options(name: str, steps: int, density: float) -> dict[str, Any]:
     return {}
 
 
-def train(task_name: str, name: str, steps: int, settings: Settings, seed: int) -> dict[str, Any]:
+def train(task_name: str, name: str, steps: int, settings: LearningSettings, seed: int) -> dict[str, Any]:
     """Run one training; return its figures."""
     import torch
 

@@ -42,7 +42,7 @@ _NORMS = (1.0, 0.8, 0.6, 0.4)
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class NmseSettings:
     """Settings of the benchmark.
 
     Attributes:
@@ -63,7 +63,7 @@ class Settings:
             )
 
 
-QUICK = Settings(size=8192, runs=2, workers=(1, 4), rounds=(1, 4, 16))
+QUICK = NmseSettings(size=8192, runs=2, workers=(1, 4), rounds=(1, 4, 16))
 
 
 def gaussian(rng: np.random.Generator, size: int) -> Vector:
@@ -124,7 +124,7 @@ COLUMNS = ("vectors", "workers", "that", *SCHEMES)
 ROUNDS_COLUMNS = ("mean of rounds", *SCHEMES)
 
 
-def run(settings: Settings) -> dict[str, Any]:
+def run(settings: NmseSettings) -> dict[str, Any]:
     """Measure; return a JSON-ready object.
 
     ``figures``: of one round; ``means``: of several; ``left_out``: cases not measured, with the reasons.
@@ -193,7 +193,7 @@ def _figure(name: str, records: list[list[Vector]], workers: int, kind: str, sch
     }
 
 
-def _mean_of_rounds(scheme: str, settings: Settings) -> dict[str, Any]:
+def _mean_of_rounds(scheme: str, settings: NmseSettings) -> dict[str, Any]:
     rng = np.random.default_rng(2)
     vectors = [np.float32(norm) * gaussian(rng, settings.size) for norm in _NORMS]
     codec = SCHEMES[scheme](len(vectors))

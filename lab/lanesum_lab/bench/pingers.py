@@ -29,7 +29,7 @@ ECHO_PORT = UDP_PORT + 9
 _START_S = 120.0
 
 
-class Settings(Protocol):
+class PingerSettings(Protocol):
     """Settings of a benchmark that these processes need."""
 
     @property
@@ -67,7 +67,7 @@ class Pingers:
         self._server: Child | None = None
         self.workers = [""]
 
-    def start(self, settings: Settings) -> None:
+    def start(self, settings: PingerSettings) -> None:
         """Start all processes. Raises ProcessFailedError, BenchError."""
         nodes = worker_nodes(settings.workers)
         port = UDP_PORT + self._number
@@ -134,7 +134,9 @@ class Pingers:
 
 
 @contextlib.contextmanager
-def pingers(place: Place, settings: Settings, names: dict[str, str], *, echo: bool = False) -> Iterator[list[Pingers]]:
+def pingers(
+    place: Place, settings: PingerSettings, names: dict[str, str], *, echo: bool = False
+) -> Iterator[list[Pingers]]:
     """Start one set for each of the ``implementations``; with ``echo``, also an echo process at the hub."""
     with contextlib.ExitStack() as cleanup:
         folder = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="lanesum-")))

@@ -27,7 +27,7 @@ BARE = "bare sockets, a call each"
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ServerSettings:
     """Settings of the benchmark.
 
     Attributes:
@@ -45,7 +45,7 @@ class Settings:
     accumulator_words: int = FULL_ACCUMULATOR_WORDS
 
 
-QUICK = Settings(chunks=100, seconds=0.2, lane_seconds=0.01, repeats=2)
+QUICK = ServerSettings(chunks=100, seconds=0.2, lane_seconds=0.01, repeats=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +56,13 @@ class _Run:
     in_all: float | None = None
 
 
-def _serve(kind: Pingers, settings: Settings) -> _Run:
+def _serve(kind: Pingers, settings: ServerSettings) -> _Run:
     flows, used = kind.flow(ROUND, settings.chunks, settings.seconds)
     packets = [flow.sent + flow.received for flow in flows]
     return _Run(2 * used / sum(packets), sum(packets) / max(flow.seconds for flow in flows))
 
 
-def run(settings: Settings) -> dict[str, Any]:
+def run(settings: ServerSettings) -> dict[str, Any]:
     """Measure; return a JSON-ready object with ``lanes``, ``datagrams`` and, in ``left_out``, cases not measured.
 
     Raises BenchError if a sum is wrong.

@@ -26,7 +26,7 @@ from lanesum_lab.bench.machine import machine
 from lanesum_lab.bench.places import Links
 from lanesum_lab.bench.reducer import ALL_GATHER, Reduction
 from lanesum_lab.bench.vectors import Sparse
-from lanesum_lab.bench.workers import Job, Measured, Workers
+from lanesum_lab.bench.workers import Measured, ReducingWorkers, ReductionJob
 
 DENSE = "fixed"
 CODECS = (DENSE, "sketch", "union", "auto")
@@ -46,7 +46,7 @@ _WARM_UP = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class SparseSettings:
     """Settings of the benchmark.
 
     Attributes:
@@ -70,10 +70,10 @@ class Settings:
             raise ConfigurationError("An all-reduce needs two workers at least.")
 
 
-QUICK = Settings(workers=(2,), values=100_000, sparsities=(0.95,), overlaps=(0.5,), repeats=1)
+QUICK = SparseSettings(workers=(2,), values=100_000, sparsities=(0.95,), overlaps=(0.5,), repeats=1)
 
 
-def run(settings: Settings) -> dict[str, Any]:
+def run(settings: SparseSettings) -> dict[str, Any]:
     """Measure; return a JSON-ready object with ``figures``.
 
     Raises MissingToolError without PyTorch or root, BenchError if a sum is wrong.
@@ -83,9 +83,9 @@ def run(settings: Settings) -> dict[str, Any]:
         with limited_links(workers) as network, tempfile.TemporaryDirectory(prefix="lanesum-") as folder:
             network.limit(max(settings.rates_mbit))
             with Supervisor(Path(folder) / "logs") as supervisor:
-                running = Workers(
+                running = ReducingWorkers(
                     Links(network),
-                    [Job(codec, codec, (HUB,)) for codec in CODECS],
+                    [ReductionJob(codec, codec, (HUB,)) for codec in CODECS],
                     workers=workers,
                     supervisor=supervisor,
                     folder=Path(folder),
@@ -106,7 +106,7 @@ def run(settings: Settings) -> dict[str, Any]:
     }
 
 
-def _measure(settings: Settings, running: Workers, workers: int, rate: float) -> Iterator[dict[str, Any]]:
+def _measure(settings: SparseSettings, running: ReducingWorkers, workers: int, rate: float) -> Iterator[dict[str, Any]]:
     for sparsity in settings.sparsities:
         for overlap in settings.overlaps:
             sparse = Sparse(1 - sparsity, overlap)

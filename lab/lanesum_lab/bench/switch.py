@@ -61,7 +61,7 @@ Measure = Callable[[LaneOp, int], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class SwitchSettings:
     """Settings of the benchmark."""
 
     ops: tuple[str, ...] = registry.option(
@@ -78,7 +78,7 @@ class Settings:
             raise ConfigurationError(f"There is no lane operation {', '.join(unknown)}.", f"Known ones: {known}.")
 
 
-QUICK = Settings(ops=("ADD32", "EXPAND8"), chunks=100, repeats=1)
+QUICK = SwitchSettings(ops=("ADD32", "EXPAND8"), chunks=100, repeats=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +232,7 @@ def _drain(sock: socket.socket) -> None:
     sock.settimeout(timeout)
 
 
-def run(settings: Settings) -> dict[str, Any]:
+def run(settings: SwitchSettings) -> dict[str, Any]:
     """Measure; return a JSON-ready object with ``figures`` and ``left_out``: cases not measured, with the reasons."""
     chunks, accumulator_words = settings.chunks, settings.accumulator_words
     workers = len(load(_TOPOLOGY).names("worker"))

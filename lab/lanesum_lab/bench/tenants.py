@@ -44,7 +44,7 @@ _OP = LaneOp.ADD32
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class TenantsSettings:
     """Settings of the benchmark.
 
     Attributes:
@@ -63,7 +63,7 @@ class Settings:
     chunks: int = 256
 
 
-QUICK = Settings(repeats=1, admissions=5, flood=80, chunks=64)
+QUICK = TenantsSettings(repeats=1, admissions=5, flood=80, chunks=64)
 
 
 def _split_cores() -> tuple[list[int], list[int]]:
@@ -81,7 +81,7 @@ def _apart(node: str, command: list[str]) -> list[str]:
     return ["taskset", "--cpu-list", ",".join(map(str, cores)), *command]
 
 
-def run(settings: Settings) -> dict[str, Any]:
+def run(settings: TenantsSettings) -> dict[str, Any]:
     """Measure all cases; return a JSON-ready object. Raises BenchError, and the errors of processes."""
     figures = {
         f"{quota}, {cores}": measure(settings, limited=limited, apart=apart)
@@ -91,7 +91,7 @@ def run(settings: Settings) -> dict[str, Any]:
     return {**asdict(settings), "left_out": {}, "machine": machine(), "figures": figures}
 
 
-def measure(settings: Settings, *, limited: bool, apart: bool) -> dict[str, Any]:
+def measure(settings: TenantsSettings, *, limited: bool, apart: bool) -> dict[str, Any]:
     """Measure with or without a quota of admissions; return a JSON-ready object. Raises the errors of processes.
 
     ``apart``: controller and admissions have a core of their own.
@@ -124,7 +124,7 @@ def _key(way: str) -> str:
     return way.replace(" ", "_")
 
 
-def _run(fleet: Fleet, settings: Settings, way: str) -> Mapping[str, Any]:
+def _run(fleet: Fleet, settings: TenantsSettings, way: str) -> Mapping[str, Any]:
     seconds = settings.admissions * settings.pause_s
     tasks: dict[str, Any] = fleet.tasks(RoundsTask(_OP, settings.chunks, seconds), _JOB)
     tasks[QUIET] = AdmitTask(settings.admissions, pause_s=settings.pause_s)
@@ -135,7 +135,7 @@ def _run(fleet: Fleet, settings: Settings, way: str) -> Mapping[str, Any]:
     return fleet.agents.ask(tasks)
 
 
-def _figures(settings: Settings, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _figures(settings: TenantsSettings, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """``admission_ms``: of the quiet tenant; ``sums_mbyte_s``: of each of its workers; ``flood``: of the busy one."""
     quiet: list[AdmitDone] = [one[QUIET] for one in runs]
     busy: list[AdmitDone] = [one[BUSY] for one in runs if BUSY in one]

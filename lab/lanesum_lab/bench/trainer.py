@@ -45,7 +45,7 @@ class Training:
 
     Attributes:
         by: name of a method (:mod:`lanesum_lab.train.methods`).
-        settings: fields of :class:`lanesum_lab.train.loop.Settings`.
+        settings: fields of :class:`lanesum_lab.train.loop.TrainingSettings`.
         job: controller and name of the job of a codec; None for peers.
     """
 
@@ -109,10 +109,10 @@ class Trainer:
     def _train(self, task: Training) -> Trained:
         import dataclasses
 
-        from lanesum_lab.train.loop import Settings, train
+        from lanesum_lab.train.loop import TrainingSettings, train
         from lanesum_lab.train.methods import PEERS, lanesum_hook
 
-        settings, before = Settings(**task.settings), time.process_time()
+        settings, before = TrainingSettings(**task.settings), time.process_time()
         if task.by in PEERS:
             peer = PEERS[task.by]
             curve = train(self._task, settings, title=task.by, hook=peer.hook(), one_bucket=peer.one_bucket)

@@ -36,7 +36,7 @@ RATE_COLUMNS = ("path", "by", "packets/s", "packets per CPU second", "retransmit
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class TransportSettings:
     """Settings of the benchmark.
 
     Attributes:
@@ -57,7 +57,7 @@ class Settings:
     accumulator_words: int = FULL_ACCUMULATOR_WORDS
 
 
-QUICK = Settings(count=20, chunks=100, seconds=0.1, repeats=2)
+QUICK = TransportSettings(count=20, chunks=100, seconds=0.1, repeats=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class _Latency:
 
 
 def _measure(
-    path: str, place: Place, settings: Settings, names: dict[str, str]
+    path: str, place: Place, settings: TransportSettings, names: dict[str, str]
 ) -> tuple[dict[_Latency, list[list[float]]], dict[str, list[Flowed]]]:
     latencies: dict[_Latency, list[list[float]]] = {}
     flows: dict[str, list[Flowed]] = {}
@@ -97,7 +97,7 @@ def _measure(
     return latencies, flows
 
 
-def run(settings: Settings) -> dict[str, Any]:
+def run(settings: TransportSettings) -> dict[str, Any]:
     """Measure; return a JSON-ready object with ``latency``, ``rate`` and, under ``left_out``, cases not measured.
 
     Raises BenchError if a sum is wrong.
@@ -135,7 +135,7 @@ def run(settings: Settings) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _links(settings: Settings) -> Iterator[Place]:
+def _links(settings: TransportSettings) -> Iterator[Place]:
     with limited_links(settings.workers) as network:
         network.limit(settings.rate_mbit)
         yield Links(network)

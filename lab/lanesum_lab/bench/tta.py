@@ -54,7 +54,7 @@ _TOPOLOGIES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class TtaSettings:
     """Settings of the benchmark; None stands for the setting of the training job."""
 
     job: str = registry.option("words", "Training job: digits, bytes, words or words-sparse.")
@@ -93,7 +93,7 @@ class Settings:
         return (None,) if self.case == LOOPBACK else self.rates_mbit
 
 
-QUICK = Settings(
+QUICK = TtaSettings(
     job="digits",
     by=(ALONE, GLOO, "two-shot-8", "thc"),
     workers=2,
@@ -106,7 +106,7 @@ QUICK = Settings(
 )
 
 
-def run(settings: Settings) -> dict[str, Any]:
+def run(settings: TtaSettings) -> dict[str, Any]:
     """Train; return a JSON-ready object with ``figures``. Progress is on standard error.
 
     Raises MissingToolError without PyTorch, root or namespaces; BenchError if replicas differ.
@@ -208,7 +208,7 @@ def _record(by: str, trained: Sequence[Trained], wire: Wire, steps: int) -> dict
 class _Cache:
     """Finished trainings as files."""
 
-    def __init__(self, folder: Path, settings: Settings, training: dict[str, Any]) -> None:
+    def __init__(self, folder: Path, settings: TtaSettings, training: dict[str, Any]) -> None:
         self._folder, self._case = folder, settings.case
         self._identity = {
             "job": settings.job,
@@ -254,7 +254,7 @@ def time_to(tests: Sequence[dict[str, float]], target: float) -> float | None:
     return before["train_s"] + share * (reached["train_s"] - before["train_s"])
 
 
-def _figure(settings: Settings, rate: float | None, by: str, pairs: Sequence[tuple[Any, Any]]) -> dict[str, Any]:
+def _figure(settings: TtaSettings, rate: float | None, by: str, pairs: Sequence[tuple[Any, Any]]) -> dict[str, Any]:
     """Return the figure of a method; ``pairs`` has its record of every seed, and gloo's."""
     runs, times, ratios, beside = [], [], [], []
     for seed, (own, gloo) in enumerate(pairs, start=1):

@@ -19,7 +19,7 @@ from lanesum_lab.bench.reducer import JobSizes, Reduced, Reduction, Setup
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class ReductionJob:
     """A job to set up: its codec, and the nodes of the servers."""
 
     name: str
@@ -54,7 +54,7 @@ class Measured:
         return self.workers[0].digest
 
 
-class Workers:
+class ReducingWorkers:
     """All processes at one location. Close them before the supervisor.
 
     Raises ProcessFailedError, BenchError.
@@ -63,7 +63,7 @@ class Workers:
     def __init__(
         self,
         place: Place,
-        jobs: Sequence[Job],
+        jobs: Sequence[ReductionJob],
         *,
         workers: int,
         device: str = "cpu",

@@ -19,7 +19,7 @@ WORKERS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
+class PortRates:
     """Maximum rates of a 100G port for one operation in one profile.
 
     A port carries one contribution in and one result out per packet, so the longer of the two decides.
@@ -44,12 +44,12 @@ class Rates:
         return self.packets_per_second * self.values_per_packet
 
 
-def rates(built: TofinoProfile, operation: LaneOp) -> Rates:
+def rates(built: TofinoProfile, operation: LaneOp) -> PortRates:
     """Return the frame sizes of ``operation`` in ``built``."""
     accumulator = built.accumulator_words
     shape = operation.shape
     uplink = shape.uplink_words(accumulator)
-    return Rates(
+    return PortRates(
         operation,
         accumulator * shape.lanes_per_accumulator_word,
         FRAME_OVERHEAD_BYTES + 4 * uplink,

@@ -36,10 +36,10 @@ from lanesum_lab.baselines.checks import checked_workers, finite_vector
 from lanesum_lab.codec_steps import followed, watched
 from lanesum_lab.lgc.guard import Guard
 from lanesum_lab.lgc.latents import LatentCodes
-from lanesum_lab.lgc.network import WINDOW, Architecture, Network
-from lanesum_lab.lgc.phases import Phase, PhaseBytes, Schedule
-from lanesum_lab.lgc.selection import Layout, Selection
-from lanesum_lab.lgc.training import Trainer, TrainingSample
+from lanesum_lab.lgc.network import WINDOW, Architecture, Autoencoder
+from lanesum_lab.lgc.phases import Phase, PhaseBytes, PhaseSchedule
+from lanesum_lab.lgc.selection import Selection, SelectionLayout
+from lanesum_lab.lgc.training import AutoencoderTrainer, TrainingSample
 
 #: Vectors with fewer selected values than one window are sent without the autoencoder.
 MIN_VALUES = WINDOW
@@ -103,22 +103,22 @@ class LGC(abc.ABC):
             raise ConfigurationError(f"Invalid passes={passes} for codec {self.name}: expected an integer from 1.")
         self.workers = checked_workers(self.name, workers)
         self.density = density
-        self.schedule = Schedule(warm_up, training)
+        self.schedule = PhaseSchedule(warm_up, training)
         self.architecture = Architecture(channels, width, self._heads)
         self.latent_bits = latent_bits
         self.latents = LatentCodes(latent_bits, self._latent_workers(workers))
         self.guard = Guard(guard)
         self.passes = passes
         # The imports of training take seconds. In an all-reduce the other workers would wait for them.
-        Trainer(self.architecture, passes)
+        AutoencoderTrainer(self.architecture, passes)
         #: Bytes of this worker by phase.
         self.bytes = {phase: PhaseBytes() for phase in Phase}
         self._exact = FixedPoint(workers=workers, gathered=0)
         self._counts = ParameterCounts()
         self._sizes: dict[str, int] = {}
         self._loaded = False
-        self._trainer: Trainer | None = None
-        self._network: Network | None = None
+        self._trainer: AutoencoderTrainer | None = None
+        self._network: Autoencoder | None = None
 
     def _latent_workers(self, workers: int) -> int:
         """Return the number of workers whose latents are added."""
@@ -139,7 +139,7 @@ class LGC(abc.ABC):
             return ()
         if self.schedule.warm_up:
             return self._exact.shapes(size)
-        layout = Layout.of((Part("", 0, size),), self.density)
+        layout = SelectionLayout.of((Part("", 0, size),), self.density)
         return *self._announced(layout, 0), *self._training_shapes(layout.size)
 
     @abc.abstractmethod
@@ -147,7 +147,7 @@ class LGC(abc.ABC):
         """Return the rounds of ``selected`` values in the training phase."""
 
     @property
-    def network(self) -> Network | None:
+    def network(self) -> Autoencoder | None:
         """The autoencoder, once all workers have it."""
         return self._network
 
@@ -164,7 +164,7 @@ class LGC(abc.ABC):
         self._check_model(parts)
         step = self._counts.of(parts)
         phase = self.schedule.phase(step)
-        layout = Layout.of(parts, self.density)
+        layout = SelectionLayout.of(parts, self.density)
         if phase is Phase.COMPRESSED and layout.size < MIN_VALUES:
             phase = Phase.TRAINING
         counted = PhaseBytes(all_reduces=1, values=vector.size)
@@ -186,7 +186,13 @@ class LGC(abc.ABC):
                 )
 
     def _steps(
-        self, vector: Vector, context: CodecContext, layout: Layout, step: int, phase: Phase, counted: PhaseBytes
+        self,
+        vector: Vector,
+        context: CodecContext,
+        layout: SelectionLayout,
+        step: int,
+        phase: Phase,
+        counted: PhaseBytes,
     ) -> Steps:
         inner = replace(context, parts=(), average=True)
         if phase is Phase.DENSE:
@@ -213,19 +219,19 @@ class LGC(abc.ABC):
         """Distribute the parameters of the trained autoencoder to all workers."""
         words = np.zeros(self.architecture.size, np.uint32)
         if context.worker == _TRAINER:
-            trained = Network(self.architecture, self._own_trainer().parameters)
+            trained = Autoencoder(self.architecture, self._own_trainer().parameters)
             words[:] = trained.flat.view(np.uint32)
         counted.network_bytes += words.size * WORD_BYTES
         reply = yield Round(LaneOp.OR, words, label="autoencoder")
         trained_words = summed(reply, RoundShape(LaneOp.OR, words.size), context)
-        self._network = Network(self.architecture, self.architecture.split(trained_words.view(np.float32).copy()))
+        self._network = Autoencoder(self.architecture, self.architecture.split(trained_words.view(np.float32).copy()))
         self._trainer = None
 
-    def _announced(self, layout: Layout, extra: int) -> tuple[RoundShape, RoundShape]:
+    def _announced(self, layout: SelectionLayout, extra: int) -> tuple[RoundShape, RoundShape]:
         return RoundShape(LaneOp.OR, layout.words + extra), RoundShape(LaneOp.MAX, 2)
 
     def _announce(
-        self, vector: Vector, context: CodecContext, layout: Layout, step: int, phase: Phase, leader: int
+        self, vector: Vector, context: CodecContext, layout: SelectionLayout, step: int, phase: Phase, leader: int
     ) -> Generator[RoundGroup, Any, tuple[Selection, Words]]:
         """Distribute the leader's positions, and the additional words that the instance requires."""
         extra = self._extra_words(layout.size) if phase is Phase.COMPRESSED else 0
@@ -269,7 +275,7 @@ class LGC(abc.ABC):
         selection: Selection,
         leader: int,
         extra: Words,
-        network: Network,
+        network: Autoencoder,
         counted: PhaseBytes,
     ) -> Exchange:
         """Return the mean of the selected values through the autoencoder, or without it if the guard refuses."""
@@ -282,9 +288,9 @@ class LGC(abc.ABC):
         result: Result = yield from followed(self._exact.all_reduce(sent, context))
         return result.values, sent if result.residual is None else sent - result.residual
 
-    def _own_trainer(self) -> Trainer:
+    def _own_trainer(self) -> AutoencoderTrainer:
         if self._trainer is None:
-            self._trainer = Trainer(self.architecture, self.passes)
+            self._trainer = AutoencoderTrainer(self.architecture, self.passes)
         return self._trainer
 
     def _learn(self, context: CodecContext, sample: TrainingSample) -> None:
@@ -329,9 +335,9 @@ class LGC(abc.ABC):
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise CodecError(f"This state of codec {self.name!r} is incomplete: {error!r}.") from error
         if state.get("network") is not None:
-            network = Network(shape, shape.checked(state["network"]))
+            network = Autoencoder(shape, shape.checked(state["network"]))
         if state.get("trainer") is not None:
-            trainer = Trainer(shape, self.passes)
+            trainer = AutoencoderTrainer(shape, self.passes)
             trainer.load_state_dict(state["trainer"])
         self._counts, self._sizes, self._loaded = counts, sizes, True
         self._trainer, self._network = trainer, network

@@ -120,7 +120,7 @@ class Architecture:
         return found
 
 
-class Network:
+class Autoencoder:
     """Autoencoder with fixed parameters (float32, with the names of :attr:`Architecture.shapes`)."""
 
     def __init__(self, architecture: Architecture, parameters: Mapping[str, Vector]) -> None:

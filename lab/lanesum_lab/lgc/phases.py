@@ -24,7 +24,7 @@ class Phase(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
+class PhaseSchedule:
     """Numbers of all-reduces of a parameter in the dense phase (``warm_up``) and in the training phase."""
 
     warm_up: int

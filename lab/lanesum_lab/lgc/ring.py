@@ -12,7 +12,7 @@ from lanesum.codecs.registry import register
 from lanesum.protocol.lanes import LaneOp
 from lanesum_lab.lgc.guard import GUARD_WORDS
 from lanesum_lab.lgc.instance import LGC, Exchange
-from lanesum_lab.lgc.network import Network
+from lanesum_lab.lgc.network import Autoencoder
 from lanesum_lab.lgc.phases import PhaseBytes
 from lanesum_lab.lgc.selection import Selection
 from lanesum_lab.lgc.training import TrainingSample
@@ -47,7 +47,7 @@ class RingLGC(LGC):
         selection: Selection,
         leader: int,
         extra: Words,
-        network: Network,
+        network: Autoencoder,
         counted: PhaseBytes,
     ) -> Exchange:
         sent = vector[selection.positions]

@@ -25,7 +25,7 @@ _SCALE_BITS = 16
 
 
 @dataclass(frozen=True)
-class Layout:
+class SelectionLayout:
     """Number of selected values of each parameter, and the message that names them.
 
     Message, for each parameter: a scale (16 bits, the upper half of a float32), then position in the parameter and sign
@@ -36,7 +36,7 @@ class Layout:
     counts: tuple[int, ...]
 
     @classmethod
-    def of(cls, parts: Sequence[Part], density: float) -> Layout:
+    def of(cls, parts: Sequence[Part], density: float) -> SelectionLayout:
         """Return the layout that selects a share of ``density`` of each parameter, rounded up."""
         some = tuple(part for part in parts if part.stop > part.start)
         return cls(some, tuple(math.ceil((part.stop - part.start) * density) for part in some))

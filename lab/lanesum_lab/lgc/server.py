@@ -30,7 +30,7 @@ from lanesum_lab.lgc.instance import (
     WIDTH,
     Exchange,
 )
-from lanesum_lab.lgc.network import Network
+from lanesum_lab.lgc.network import Autoencoder
 from lanesum_lab.lgc.phases import PhaseBytes
 from lanesum_lab.lgc.selection import Selection
 from lanesum_lab.lgc.training import TrainingSample
@@ -123,7 +123,7 @@ class ServerLGC(LGC):
         selection: Selection,
         leader: int,
         extra: Words,
-        network: Network,
+        network: Autoencoder,
         counted: PhaseBytes,
     ) -> Exchange:
         sent = vector[selection.positions]

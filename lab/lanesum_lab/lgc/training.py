@@ -51,7 +51,7 @@ class TrainingSample:
     heads: tuple[int, ...]
 
 
-class Trainer:
+class AutoencoderTrainer:
     """Training of an autoencoder: ``passes`` steps of Adam after each sample, on recent samples drawn at random.
 
     The loss is the squared error over the energy, in the units of the gradient. The training is deterministic: the same

@@ -10,14 +10,14 @@ from pathlib import Path
 
 from lanesum_lab.run import commands
 from lanesum_lab.run.commands import Scratch
-from lanesum_lab.run.outcome import Outcome
+from lanesum_lab.run.outcome import RunOutcome
 from lanesum_lab.run.plan import RunPlan
 from lanesum_lab.run.site import here, start_plan
 from lanesum_lab.run.steps import Stage
 from lanesum_lab.run.supervisor import RunSupervisor
 
 
-def run(plan: RunPlan, supervisor: RunSupervisor) -> Outcome:
+def run(plan: RunPlan, supervisor: RunSupervisor) -> RunOutcome:
     """Train. Raises what the supervisor and the controller raise."""
     with tempfile.TemporaryDirectory(prefix="lanesum-") as folder:
         scratch = Scratch(Path(folder))

@@ -10,7 +10,7 @@ from pathlib import Path
 from lanesum_lab.run import commands
 from lanesum_lab.run.commands import Scratch
 from lanesum_lab.run.mininet_net import mininet_network
-from lanesum_lab.run.outcome import Outcome
+from lanesum_lab.run.outcome import RunOutcome
 from lanesum_lab.run.plan import RunPlan
 from lanesum_lab.run.site import start_plan
 from lanesum_lab.run.steps import Stage
@@ -19,7 +19,7 @@ from lanesum_lab.run.supervisor import RunSupervisor
 MASTER_PORT = 29500  # torch's usual one; the network is ours alone
 
 
-def run(plan: RunPlan, supervisor: RunSupervisor) -> Outcome:
+def run(plan: RunPlan, supervisor: RunSupervisor) -> RunOutcome:
     """Train. Raises what the supervisor and the controller raise."""
     topology = plan.topology
     # The embedded switch has the faults at its own ports; another one gets them by relays.

@@ -19,7 +19,7 @@ FINAL_STATUS_TIMEOUT_S = 2.0  # a kill waits for no longer
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RunOutcome:
     """Counters and events of the processes of a run.
 
     Attributes:
@@ -74,7 +74,7 @@ class CounterTotals:
         except (rpc.ControllerError, ServerError):
             self._events.append({"whom": process, "what": "killed; its counters could not be read"})
 
-    def outcome(self, timeout_s: float, faults: dict[str, Any]) -> Outcome:
+    def outcome(self, timeout_s: float, faults: dict[str, Any]) -> RunOutcome:
         """Return the totals, including the counters of the running processes. Raises ControllerError."""
         counters = self._ask(rpc.COUNTERS, timeout_s)
         if not counters["switches"]:
@@ -96,4 +96,4 @@ class CounterTotals:
             },
             "server": {kind: dict(counted) for kind, counted in together.items()},
         }
-        return Outcome(total, self._events + self._ask(rpc.EVENTS, timeout_s)["events"], faults)
+        return RunOutcome(total, self._events + self._ask(rpc.EVENTS, timeout_s)["events"], faults)

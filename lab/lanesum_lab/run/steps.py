@@ -14,7 +14,7 @@ from lanesum.rpc import controller as rpc
 from lanesum_control.servers.remote_server import RemoteServer
 from lanesum_lab.run import commands
 from lanesum_lab.run.commands import Scratch
-from lanesum_lab.run.outcome import FINAL_STATUS_TIMEOUT_S, CounterTotals, Outcome
+from lanesum_lab.run.outcome import FINAL_STATUS_TIMEOUT_S, CounterTotals, RunOutcome
 from lanesum_lab.run.plan import RunPlan
 from lanesum_lab.run.process_faults import ProcessFaults
 from lanesum_lab.run.site import Site
@@ -46,7 +46,7 @@ class Stage:
     interface: Callable[[str], str]
     at: Callable[[str, list[str]], list[str]]
 
-    def train(self) -> Outcome:
+    def train(self) -> RunOutcome:
         """Admit the job, train, and remove the job.
 
         Raises:

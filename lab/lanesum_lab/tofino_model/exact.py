@@ -18,7 +18,7 @@ Key = tuple[int, ...]
 _MAX_MOVES = 64
 
 
-class Place(NamedTuple):
+class EntryPlace(NamedTuple):
     """Place of an entry.
 
     Attributes:
@@ -63,15 +63,17 @@ class _Way:
     subword_bits: int
     versions: tuple[tuple[int, int, int], ...]
 
-    def places(self, key: Key) -> list[Place]:
+    def places(self, key: Key) -> list[EntryPlace]:
         """Return the places that a key can have in this way."""
         row = sum(bit.of(key) << position for position, bit in enumerate(self.rows))
         memory = sum(bit.of(key) << position for position, bit in enumerate(self.memories))
         each = max(1, len(self.versions) >> self.subword_bits)
         first = (row & ((1 << self.subword_bits) - 1)) * each
-        return [Place(self.first + number, memory, row >> self.subword_bits) for number in range(first, first + each)]
+        return [
+            EntryPlace(self.first + number, memory, row >> self.subword_bits) for number in range(first, first + each)
+        ]
 
-    def clear(self, place: Place) -> str:
+    def clear(self, place: EntryPlace) -> str:
         """Return the command that makes an entry invalid."""
         word, lowest, width = self.versions[place.address - self.first]
         unit = self.units[place.memory][word]
@@ -88,8 +90,8 @@ class ExactTable:
         self._name = str(table["name"])
         self._fields = [str(field["name"]) for field in table["match_key_fields"]]
         self._ways = _ways(table, self._fields)
-        self._places: dict[Key, Place] = {}
-        self._taken: dict[Place, Key] = {}
+        self._places: dict[Key, EntryPlace] = {}
+        self._taken: dict[EntryPlace, Key] = {}
         self._actions: dict[Key, str] = {}
 
     def add(self, key: Key, action: str) -> list[str]:

@@ -25,7 +25,7 @@ from lanesum_control.cli.console import console
 from lanesum_lab.train.curve import Curve
 from lanesum_lab.train.group import check_ranks
 from lanesum_lab.train.jobs import Task
-from lanesum_lab.train.loop import Settings, train
+from lanesum_lab.train.loop import TrainingSettings, train
 from lanesum_lab.train.methods import lanesum_hook
 from lanesum_lab.train.recorded_sums import RecordedSumCheck
 from lanesum_lab.train.report import Report
@@ -56,7 +56,7 @@ class RankRecord:
 def compare(
     options: argparse.Namespace,
     task: Task,
-    settings: Settings,
+    settings: TrainingSettings,
     state_of: Callable[[RoundObserver], lanesum.torch.State],
 ) -> int:
     """Run both trainings on this rank, write its JSON file and the report; return the exit status.
@@ -74,7 +74,7 @@ def compare(
 def run_rank(
     options: argparse.Namespace,
     task: Task,
-    settings: Settings,
+    settings: TrainingSettings,
     state_of: Callable[[RoundObserver], lanesum.torch.State],
 ) -> RankRecord:
     """Run both trainings on this rank and write its JSON file."""
@@ -106,7 +106,7 @@ def run_rank(
     return record
 
 
-def _gather(options: argparse.Namespace, settings: Settings, record: RankRecord) -> Report:
+def _gather(options: argparse.Namespace, settings: TrainingSettings, record: RankRecord) -> Report:
     """Return the report on every rank; rank 0 writes, draws and prints it."""
     records: list[RankRecord] = [record] * dist.get_world_size()
     dist.all_gather_object(records, record)
@@ -124,7 +124,7 @@ def _gather(options: argparse.Namespace, settings: Settings, record: RankRecord)
     return report
 
 
-def summarize(options: argparse.Namespace, settings: Settings, records: Sequence[RankRecord]) -> Report:
+def summarize(options: argparse.Namespace, settings: TrainingSettings, records: Sequence[RankRecord]) -> Report:
     """Combine the ranks' records into the report."""
     loss = np.mean([record.through.losses for record in records], axis=0)
     loss_plain = np.mean([record.plain.losses for record in records], axis=0)

@@ -29,7 +29,7 @@ _ONE_BUCKET_MIB = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class TrainingSettings:
     """Settings that are equal on all ranks and in all trainings that are compared.
 
     Attributes:
@@ -58,7 +58,7 @@ class Settings:
 
 def train(
     task: Task,
-    settings: Settings,
+    settings: TrainingSettings,
     *,
     title: str,
     hook: Hook | None = None,

@@ -30,7 +30,7 @@ from lanesum_lab.train.comparison import compare
 from lanesum_lab.train.ending import end_process
 from lanesum_lab.train.group import run_in_group
 from lanesum_lab.train.jobs import JOBS, Task, TrainingJob, find
-from lanesum_lab.train.loop import Settings, train
+from lanesum_lab.train.loop import TrainingSettings, train
 from lanesum_lab.train.methods import PEERS, applies_momentum, check_method, lanesum_hook, make_codec
 from lanesum_lab.train.task import DigitsTask
 
@@ -116,7 +116,7 @@ def run_rank(options: argparse.Namespace) -> int:
     return 0
 
 
-def _settings(options: argparse.Namespace, job: TrainingJob, task: Task, workers: int) -> Settings:
+def _settings(options: argparse.Namespace, job: TrainingJob, task: Task, workers: int) -> TrainingSettings:
     """Return the settings of the job, with those that the options name. Raises ConfigurationError."""
     given = {name: getattr(options, name) for name in ("steps", "batch", "lr") if getattr(options, name) is not None}
     chosen = {"steps": job.steps, "batch": job.batch, "lr": job.lr, "test_every": job.test_every, **given}
@@ -125,7 +125,7 @@ def _settings(options: argparse.Namespace, job: TrainingJob, task: Task, workers
             raise ConfigurationError(f"The data of job {job.name} has no epochs.", "Pass --steps instead.")
         chosen["test_every"] = task.steps_per_epoch(workers, chosen["batch"])
         chosen["steps"] = options.epochs * chosen["test_every"]
-    return Settings(**chosen, seed=options.seed, momentum=0.0 if applies_momentum(options.by) else 0.9)
+    return TrainingSettings(**chosen, seed=options.seed, momentum=0.0 if applies_momentum(options.by) else 0.9)
 
 
 def _state(

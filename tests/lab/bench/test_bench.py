@@ -15,7 +15,7 @@ from lanesum_lab.targets import bmv2
 
 
 def test_figures_and_what_was_left_out() -> None:
-    result = bench.run(bench.Settings(ops=("ADD32", "TABLE8"), chunks=40, repeats=2))
+    result = bench.run(bench.SwitchSettings(ops=("ADD32", "TABLE8"), chunks=40, repeats=2))
     json.dumps(result)
     assert result["packets_per_run"] == 160
     labels = {figure["switch"] for figure in result["figures"]}
@@ -31,7 +31,7 @@ def test_figures_and_what_was_left_out() -> None:
 
 def test_without_root_only_memory_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench, "obstacle", lambda: "network namespaces need root")
-    result = bench.run(bench.Settings(ops=("OR",), chunks=10, repeats=1, accumulator_words=32))
+    result = bench.run(bench.SwitchSettings(ops=("OR",), chunks=10, repeats=1, accumulator_words=32))
     assert [figure["switch"] for figure in result["figures"]] == ["embedded in memory"]
     assert set(result["left_out"].values()) == {"network namespaces need root"}
 
@@ -45,4 +45,4 @@ def test_switch_that_loses_packets_has_no_figure(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(bench.EmbeddedSwitch, "process", lossy)
     with pytest.raises(bench.BenchError, match="The embedded switch sent 0 results, not "):
-        bench.run(bench.Settings(ops=("ADD32",), chunks=10, repeats=1))
+        bench.run(bench.SwitchSettings(ops=("ADD32",), chunks=10, repeats=1))

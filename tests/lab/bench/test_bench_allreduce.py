@@ -191,14 +191,14 @@ def test_cuda_without_gpu_is_refused_before_any_process(monkeypatch: pytest.Monk
     with pytest.raises(MissingToolError, match=r"finds no CUDA device on this machine|needs PyTorch"):
         allreduce.run(dataclasses.replace(allreduce.QUICK, device="cuda"))
     with pytest.raises(ConfigurationError, match="There is no device 'tpu' to measure on"):
-        allreduce.Settings(device="tpu")
+        allreduce.AllReduceSettings(device="tpu")
 
 
 def test_peers_of_another_device_are_refused() -> None:
     for device, peer in (("cpu", "nccl"), ("cuda", TWO_SHOTS[0])):
         with pytest.raises(ConfigurationError, match=f"Unknown peers=.*on {device}: expected some of"):
-            allreduce.Settings(device=device, peers=(peer,))
-    assert allreduce.Settings(device="cuda", peers=("nccl-fp16",)).peers
+            allreduce.AllReduceSettings(device=device, peers=(peer,))
+    assert allreduce.AllReduceSettings(device="cuda", peers=("nccl-fp16",)).peers
 
 
 def test_environment_lets_ranks_share_one_gpu() -> None:

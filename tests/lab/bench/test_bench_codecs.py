@@ -28,7 +28,7 @@ has_torch = importlib.util.find_spec("torch") is not None
 
 
 def test_errors_of_drawn_vectors() -> None:
-    result = nmse.run(nmse.Settings(size=4096, runs=2, workers=(1, 4, 64), recorded=False, rounds=(1, 4, 32)))
+    result = nmse.run(nmse.NmseSettings(size=4096, runs=2, workers=(1, 4, 64), recorded=False, rounds=(1, 4, 32)))
     json.dumps(result)
     found = {(one["vectors"], one["workers"], one["that"], one["by"]): one for one in result["figures"]}
     one, same = found["Gaussian", 1, "differ", "thc 4"], found["Gaussian", 4, "agree", "thc 4"]
@@ -54,7 +54,7 @@ def test_errors_of_drawn_vectors() -> None:
 @pytest.mark.skipif(not has_torch, reason="PyTorch is not installed.")
 def test_trainings_with_widths_by_both_optimizers() -> None:
     some = ("fixed", "widths 2")
-    settings = learning.Settings(codecs=some, trainings=(("digits", 5, 1), ("digits AdamW", 5, 1)), workers=2)
+    settings = learning.LearningSettings(codecs=some, trainings=(("digits", 5, 1), ("digits AdamW", 5, 1)), workers=2)
     result = learning.run(settings)
     figures = {(one["task"], one["codec"]): one for one in result["figures"]}
     assert len({one["loss"] for one in figures.values()}) == len(figures) == 4
@@ -62,7 +62,7 @@ def test_trainings_with_widths_by_both_optimizers() -> None:
         assert figures[task, "widths 2"]["bytes_up"] < 0.12 * figures[task, "fixed"]["bytes_up"]
     assert [row[6] for row in learning.rows(result, baseline="fixed")][::2] == ["-", "-"]
     with pytest.raises(ConfigurationError, match="There are the tasks digits, transformer, words"):
-        learning.Settings(trainings=(("letters", 1, 1),))
+        learning.LearningSettings(trainings=(("letters", 1, 1),))
 
 
 @pytest.mark.skipif(not has_torch, reason="PyTorch is not installed.")
@@ -147,7 +147,7 @@ def test_threads_are_compared_in_elapsed_time(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_levels_that_are_not_there_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = codec.Settings(values=4096, repeats=1, levels=("mmx",), parts=("speed",))
+    settings = codec.CodecSettings(values=4096, repeats=1, levels=("mmx",), parts=("speed",))
     assert "mmx" in codec.run(settings)["left_out"] or "compiled loops" in codec.run(settings)["left_out"]
     monkeypatch.setenv(VARIABLE, "off")
     result = codec.run(settings)
@@ -214,7 +214,7 @@ def test_missing_gpu_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigurationError, match=r"There is no device 'tpu' to measure on.*cpu, cuda"):
         codec.run(dataclasses.replace(codec.QUICK, devices=("tpu",)))
     with pytest.raises(ConfigurationError, match=r"No codec is compared as 'thc'.*thc 4"):
-        codec.Settings(codecs=("thc",))
+        codec.CodecSettings(codecs=("thc",))
     ended = invoke(["bench", "codec", "--device", "cuda", "--quick", "--json"])
     assert ended.exit_code and re.search(r"finds no CUDA device on this machine|needs PyTorch", ended.output)
     assert "Traceback" not in ended.output and "{" not in ended.output

@@ -32,7 +32,7 @@ from lanesum_lab.bench.errors import BenchError
 from lanesum_lab.bench.pinger import ALL_REDUCE, Pinger, Pings
 from lanesum_lab.bench.reducer import Reduced, Reduction
 from lanesum_lab.bench.timed import Phases
-from lanesum_lab.bench.workers import Measured, Wire, Workers
+from lanesum_lab.bench.workers import Measured, ReducingWorkers, Wire
 from lanesum_lab.cli import bench as commands
 
 
@@ -77,7 +77,10 @@ def test_picture_without_matplotlib_is_refused(monkeypatch: pytest.MonkeyPatch) 
             lambda: commands.main(["codec", "--values=5000"]),
             "--values 5000 is not a multiple of 4096. PyTorch's version takes whole",
         ),
-        (lambda: codec.Settings(parts=("space",)), r"Unknown parts=\('space',\): expected some of speed, comparison"),
+        (
+            lambda: codec.CodecSettings(parts=("space",)),
+            r"Unknown parts=\('space',\): expected some of speed, comparison",
+        ),
     ],
 )
 def test_settings_of_codecs_that_cannot_be_are_refused(run: Callable[[], object], message: str) -> None:
@@ -90,7 +93,7 @@ def reduced(digest: str) -> Reduced:
 
 
 def test_different_sums_of_the_workers_are_an_error() -> None:
-    workers = object.__new__(Workers)
+    workers = object.__new__(ReducingWorkers)
     answers = {"worker-w1": reduced("a"), "worker-w2": reduced("b")}
     workers._workers, workers._sites = list(answers), {}
     workers._agents = SimpleNamespace(ask=lambda tasks: {agent: answers[agent] for agent in tasks})  # type: ignore[assignment]

@@ -72,4 +72,4 @@ def test_settings_that_mean_nothing_are_refused() -> None:
         ({"workers": (1,)}, "An all-reduce needs two workers at least"),
     ):
         with pytest.raises(ConfigurationError, match=message):
-            sparse.Settings(**wrong)  # type: ignore[arg-type]
+            sparse.SparseSettings(**wrong)  # type: ignore[arg-type]

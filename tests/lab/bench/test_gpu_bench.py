@@ -20,7 +20,9 @@ def test_codecs_with_kernels_are_measured_on_the_device(monkeypatch: pytest.Monk
     fake = devices.Device(torch.device("cpu"), {"kind": "none", "name": "Another 9000"})
     monkeypatch.setattr(codec, "device", lambda name: fake)
     some = ("thc 4", "topk", "sketch")
-    settings = codec.Settings(values=4096, repeats=1, compared=4096, recorded=False, devices=("cuda",), codecs=some)
+    settings = codec.CodecSettings(
+        values=4096, repeats=1, compared=4096, recorded=False, devices=("cuda",), codecs=some
+    )
     result = codec.run(settings)
     json.dumps(result)
     speeds = {(one["codec"], one["by"]): one for one in result["figures"]}

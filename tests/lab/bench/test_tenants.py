@@ -19,7 +19,7 @@ def test_tenant_beside_flood_admits_and_sums(limited: bool, apart: bool, monkeyp
     # The admissions of the quiet tenant, and one more. The rate is far below that of a flood on a busy machine.
     quota = dataclasses.replace(tenants.DEFAULT_QUOTA, admissions_per_minute=16)
     monkeypatch.setattr(tenants, "DEFAULT_QUOTA", quota)
-    settings = tenants.Settings(repeats=1, admissions=5, flood=40, callers=8, chunks=64)
+    settings = tenants.TenantsSettings(repeats=1, admissions=5, flood=40, callers=8, chunks=64)
     result = tenants.measure(settings, limited=limited, apart=apart)
     for way in ("alone", "beside_a_thousand_admissions", "beside_a_spinning_process"):
         figures = result[way]

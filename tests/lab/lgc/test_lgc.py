@@ -20,7 +20,7 @@ from lanesum.codecs import Aggregate, CodecContext, CodecError, ErrorFeedback, P
 from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum_lab.codec_simulation import Simulation, simulate
 from lanesum_lab.lgc import Phase
-from lanesum_lab.lgc.selection import Layout
+from lanesum_lab.lgc.selection import SelectionLayout
 
 pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed."),
@@ -77,7 +77,7 @@ def job(states: tuple[str, list[dict[str, Any]]]) -> list[Any]:
 
 def top(vector: np.ndarray) -> np.ndarray:
     """Places of the largest values of every parameter, as the leader has them."""
-    return Layout.of(PARTS, SCHEDULE["density"]).select(vector).positions
+    return SelectionLayout.of(PARTS, SCHEDULE["density"]).select(vector).positions
 
 
 @pytest.mark.parametrize("name", INSTANCES)

@@ -16,15 +16,15 @@ from lanesum.codecs import CodecError, Part
 from lanesum_lab.lgc.guard import Guard
 from lanesum_lab.lgc.innovation import Innovation
 from lanesum_lab.lgc.latents import LatentCodes
-from lanesum_lab.lgc.network import Architecture, Network, product
-from lanesum_lab.lgc.selection import Layout
+from lanesum_lab.lgc.network import Architecture, Autoencoder, product
+from lanesum_lab.lgc.selection import SelectionLayout
 
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed.")
 
 
-def network(channels: int = 4, width: int = 16, heads: int = 2, seed: int = 1) -> Network:
+def network(channels: int = 4, width: int = 16, heads: int = 2, seed: int = 1) -> Autoencoder:
     shape = Architecture(channels, width, heads)
-    return Network(shape, shape.initial(seed))
+    return Autoencoder(shape, shape.initial(seed))
 
 
 @given(st.lists(st.integers(1, 300), min_size=1, max_size=5), st.floats(0.001, 1), st.integers(0, 10**6))
@@ -32,7 +32,7 @@ def test_places_come_back(sizes: list[int], density: float, seed: int) -> None:
     stops = np.cumsum(sizes).tolist()
     parts = [Part(str(n), stop - size, stop) for n, (size, stop) in enumerate(zip(sizes, stops, strict=True))]
     vector = (np.random.default_rng(seed).integers(-5, 6, stops[-1]) * 0.7).astype(np.float32)
-    layout = Layout.of(parts, density)
+    layout = SelectionLayout.of(parts, density)
     chosen = layout.select(vector)
     words = layout.encode(chosen)
     bits = sum(16 + k * (max(1, (n - 1).bit_length()) + 1) for k, n in zip(layout.counts, sizes, strict=True))
@@ -56,7 +56,7 @@ def test_places_come_back(sizes: list[int], density: float, seed: int) -> None:
 
 
 def test_places_that_cannot_be_are_refused() -> None:
-    layout = Layout.of([Part("a", 0, 300)], 0.1)
+    layout = SelectionLayout.of([Part("a", 0, 300)], 0.1)
     good = layout.encode(layout.select(np.arange(300, dtype=np.float32)))
     twice = good.copy()
     twice[:] = good[0]
@@ -73,10 +73,10 @@ def test_places_that_cannot_be_are_refused() -> None:
 @pytest.mark.parametrize("size", [32, 33, 100, 1600])
 @pytest.mark.parametrize("channels", [1, 4, 16])
 def test_it_computes_what_pytorch_does(size: int, channels: int) -> None:
-    from lanesum_lab.lgc.training import Trainer, TrainingSample
+    from lanesum_lab.lgc.training import AutoencoderTrainer, TrainingSample
 
     own = network(channels)
-    trainer = Trainer(own.architecture, 1)
+    trainer = AutoencoderTrainer(own.architecture, 1)
     trainer._begin(own.parameters)
     values = np.random.default_rng(size).normal(size=(3, size)).astype(np.float32)
     sample = TrainingSample(values, np.ones(size, np.float32), (0, 0, 2), (0, 1, 1))
@@ -120,7 +120,7 @@ def test_products_have_the_same_bits_in_any_order() -> None:
 def test_non_finite_input_computes_nothing() -> None:
     own = network()
     assert np.isnan(own.decode(np.full(8, np.inf), 20)).all()
-    broken = Network(own.architecture, {**own.parameters, "up1.bias": np.full(16, np.nan, np.float32)})
+    broken = Autoencoder(own.architecture, {**own.parameters, "up1.bias": np.full(16, np.nan, np.float32)})
     assert not broken.usable and np.isnan(broken.decode(np.zeros(8), 20)).all()
     assert broken.check != own.check
 

@@ -39,7 +39,7 @@ def test_epochs_of_text_are_refused(tmp_path: Path) -> None:
 
 def test_training_without_steps_is_refused() -> None:
     with pytest.raises(ConfigurationError, match=r"steps=0, batch=8, test_every=1 and lr=0\.1 must be positive"):
-        loop.Settings(steps=0, batch=8, lr=0.1, seed=1, test_every=1)
+        loop.TrainingSettings(steps=0, batch=8, lr=0.1, seed=1, test_every=1)
 
 
 @pytest.mark.usefixtures("second_of_two")
