@@ -22,8 +22,8 @@ from pathlib import Path
 from lanesum_fabric.program.pipelines import tofino_pipeline
 from lanesum_fabric.program.switch_job import HostPort, Role, Station, SwitchJob
 from lanesum_switch.reference.frame import parse
+from lanesum_switch.reference.slots import TofinoSlotTable
 from lanesum_switch.reference.switch import PortFrame
-from lanesum_switch.reference.tofino_slots import TofinoSlotTable
 from lanesum_switch.tna.switch import TofinoSwitch
 
 from .chip_model import MODEL_PROFILES, ModelTarget, model_target, obstacle

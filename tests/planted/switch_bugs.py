@@ -238,7 +238,7 @@ P4RUNTIME = (
     ),
     *bugs(
         "p4runtime",
-        f"{_SWITCH}/p4runtime/actions.py",
+        f"{_SWITCH}/p4runtime/values.py",
         ("a parameter of another action is ignored", "if param.param_id not in widths:", "if False:"),
     ),
     *bugs(

@@ -17,8 +17,7 @@ from lanesum.transport.round_sequence import RoundSequence
 from lanesum.transport.ticket import JobTicket
 from lanesum_lab.targets import SwitchTarget
 from lanesum_lab.targets.embedded import EMBEDDED
-from lanesum_switch.reference.slots import SlotTable
-from lanesum_switch.reference.tofino_slots import TofinoSlotTable
+from lanesum_switch.reference.slots import SlotTable, TofinoSlotTable
 
 
 @dataclass(frozen=True, slots=True)

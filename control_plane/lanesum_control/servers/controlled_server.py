@@ -12,8 +12,7 @@ from lanesum.server import ServerJob
 from lanesum.server.jobs import ServerStatus
 from lanesum.server.served_job import Refusal
 from lanesum_control.errors import AdmissionError
-from lanesum_control.servers.remote_server import ServerError, ServerUnreachableError
-from lanesum_control.servers.watched_server import WatchedServer
+from lanesum_control.servers.remote_server import ServerError, ServerUnreachableError, WatchedServer
 from lanesum_control.state.events import EventLog
 from lanesum_fabric.topology.model import server_name
 

@@ -278,7 +278,7 @@ class CodecKernels:
     def sum_rows(self, rows: NDArray[np.float32], divisor: float, out: NDArray[np.float32]) -> None: ...
 
 class BlockKernels:
-    """Kernels of lanesum.codecs.thc.kernels.BlockKernels.
+    """Kernels of lanesum.codecs.thc.blocks.BlockKernels.
 
     Records are tuples of the fields that lanesum/codecs/thc/dither.py names.
     """

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from lanesum.errors import ConfigurationError
 from lanesum_fabric.tofino.profiles import PROFILES, TofinoProfile
 from lanesum_lab.targets import SwitchProcess, SwitchTarget, embedded, register
-from lanesum_switch.reference.tofino_slots import TofinoSlotTable
+from lanesum_switch.reference.slots import TofinoSlotTable
 from lanesum_switch.tna.switch import TofinoSwitch
 
 if TYPE_CHECKING:

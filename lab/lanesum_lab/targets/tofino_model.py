@@ -11,7 +11,7 @@ from lanesum_lab.targets import SwitchProcess, SwitchTarget, register
 from lanesum_lab.targets.embedded import process_options
 from lanesum_lab.targets.tofino import pipeline_of
 from lanesum_lab.tofino_model.chips import MODELS
-from lanesum_switch.reference.tofino_slots import TofinoSlotTable
+from lanesum_switch.reference.slots import TofinoSlotTable
 
 PROFILE = profile("tofino1-w32")
 

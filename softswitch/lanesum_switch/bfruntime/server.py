@@ -11,8 +11,7 @@ from lanesum.rpc.grpc_server import Authenticate
 from lanesum.rpc.limits import Limits
 from lanesum_switch.bfruntime.agent import Agent
 from lanesum_switch.bfruntime.service import BfRuntimeService
-from lanesum_switch.p4runtime.server import LIMITS
-from lanesum_switch.p4runtime.switch_server import SwitchServer
+from lanesum_switch.p4runtime.server import LIMITS, SwitchServer
 from lanesum_switch.tna.switch import TofinoSwitch
 
 DEFAULT_ADDRESS = "127.0.0.1:50052"

@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
+from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime.cells import read_counters, read_meters, write_counter, write_meter
 from lanesum_switch.p4runtime.direct import (
     read_direct_counters,
@@ -15,12 +16,38 @@ from lanesum_switch.p4runtime.direct import (
     write_direct_counter,
     write_direct_meter,
 )
-from lanesum_switch.p4runtime.other_programs import HANDLERS
+from lanesum_switch.p4runtime.other_programs import HANDLERS, OtherEntities, SweepOwner
+from lanesum_switch.p4runtime.p4info import P4InfoIndex
+from lanesum_switch.p4runtime.packet_io import PacketIo
+from lanesum_switch.p4runtime.program import ServedProgram
 from lanesum_switch.p4runtime.replication import ReplicationManager
-from lanesum_switch.p4runtime.served import ServedPipeline
 from lanesum_switch.p4runtime.status import ERROR_SPACE, UNIMPLEMENTED, UNKNOWN, StatusError, pack_write_errors
 from lanesum_switch.p4runtime.table_reads import read_tables
 from lanesum_switch.p4runtime.tables import write_table
+
+
+class ServedPipeline:
+    """The active configuration, with all objects that belong to it."""
+
+    def __init__(
+        self,
+        index: P4InfoIndex,
+        config: Any,
+        owner: SweepOwner,
+        switch: EmbeddedSwitch,
+        const_priorities: Mapping[str, list[int]] | None = None,
+    ) -> None:
+        self.config = p4rt.ForwardingPipelineConfig()
+        self.config.CopyFrom(config)
+        self.program = ServedProgram(index, switch, const_priorities)
+        self.replication = ReplicationManager(self.program)
+        self.packet_io = PacketIo(index)
+        self.others = OtherEntities.of(
+            index, self.program.profiles, self.program.store, self.program.target_table, owner
+        )
+
+    def close(self) -> None:
+        self.others.close()
 
 
 class _Handlers(NamedTuple):

@@ -10,18 +10,82 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from google.protobuf.empty_pb2 import Empty
+from google.protobuf.message import DecodeError
+from google.protobuf.unknown_fields import UnknownFieldSet
+
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.api import InvalidArgumentError, SwitchError, UnsupportedProgramError
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime.consistency import check_program, check_tables
-from lanesum_switch.p4runtime.legacy_config import unwrap_device_config
+from lanesum_switch.p4runtime.entities import ServedPipeline, read_entities, write_entity
 from lanesum_switch.p4runtime.other_programs import SWEEP_SECONDS, Scheduler
 from lanesum_switch.p4runtime.p4info import P4InfoIndex, build_index
 from lanesum_switch.p4runtime.packet_io import Inject
-from lanesum_switch.p4runtime.reconcile import replay, snapshot
-from lanesum_switch.p4runtime.served import ServedPipeline
 from lanesum_switch.p4runtime.status import FAILED_PRECONDITION, UNIMPLEMENTED, UNKNOWN, StatusError, invalid
 from lanesum_switch.p4runtime.swap import copy_state
+
+_DATA_FIELD = 3
+_BYTES = 2
+_WIRE_TYPES = (0, 1, _BYTES, 5)  # without groups
+
+
+def unwrap_device_config(config: bytes) -> bytes:
+    """Return the program inside a ``p4.tmp.P4DeviceConfig``, or the bytes themselves without such an envelope.
+
+    simple_switch_grpc still accepts it, and the controllers of p4lang's tutorials still send it.
+
+    JSON is none: its ``{`` would open a group, a wire type that proto3 does not have.
+    """
+    try:
+        fields = list(UnknownFieldSet(Empty.FromString(config)))
+    except DecodeError:
+        return config
+    if any(field.wire_type not in _WIRE_TYPES for field in fields):
+        return config
+    found = [field.data for field in fields if (field.field_number, field.wire_type) == (_DATA_FIELD, _BYTES)]
+    return bytes(found[-1]) if found else b""
+
+
+# In this order entries find their members and groups. PI keeps no more than this: replication groups, clone sessions,
+# digest configurations and default actions are lost.
+_KEPT = ("action_profile_member", "action_profile_group", "table_entry", "meter_entry", "counter_entry")
+
+
+def snapshot(pipeline: ServedPipeline | None) -> Any:
+    """Return the state that RECONCILE_AND_COMMIT keeps (specification, section 14), as a ReadResponse.
+
+    Raises:
+        StatusError: it cannot be read, as with action profiles that hold one-shots.
+    """
+    response = p4rt.ReadResponse()
+    if pipeline is not None:
+        request = p4rt.ReadRequest()
+        for kind in _KEPT:
+            getattr(request.entities.add(), kind).SetInParent()
+        read_entities(pipeline, request, response)
+    return response
+
+
+def replay(pipeline: ServedPipeline, state: Any) -> None:
+    """Write the state back.
+
+    Raises:
+        StatusError: UNKNOWN if an entity is refused. That includes every program with an indirect counter or meter,
+        because
+            PI inserts their cells, which can only be modified.
+    """
+    failed = 0
+    for entity in state.entities:
+        try:
+            write_entity(pipeline, p4rt.Update.INSERT, entity)
+        except StatusError:
+            failed += 1
+    if failed:
+        raise StatusError(
+            UNKNOWN, f"{failed} entities cannot be kept: the new config is saved, COMMIT takes it without them"
+        )
+
 
 logger = logging.getLogger(__name__)
 

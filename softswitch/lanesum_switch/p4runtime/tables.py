@@ -14,7 +14,6 @@ from typing import Any
 from lanesum_fabric.protobufs import p4info_pb2
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.api import ActionCall, CounterValue, GroupRef, MemberRef, MeterRates, TableEntry, Target
-from lanesum_switch.p4runtime.actions import check_action_id, parse_action
 from lanesum_switch.p4runtime.cells import merge_counter
 from lanesum_switch.p4runtime.entries import EntryState
 from lanesum_switch.p4runtime.matches import MatchKey, parse_key
@@ -31,6 +30,7 @@ from lanesum_switch.p4runtime.status import (
     invalid_type,
     on_target,
 )
+from lanesum_switch.p4runtime.values import check_action_id, parse_action
 
 _Update = p4rt.Update
 _Scope = p4info_pb2.ActionRef

@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""ICMP messages of the reference switch (RFC 792): twin of ``p4src/bmv2/icmp.p4``."""
+"""ICMP messages of the reference switch (RFC 792), and the bound on packets that go to the CPU port instead.
+
+Twins of ``p4src/bmv2/icmp.p4`` and ``p4src/tofino/redirect.p4``.
+"""
 
 from __future__ import annotations
 
@@ -72,3 +75,24 @@ def message(frame: Frame, ipv4: Ipv4, cause: IcmpCause, own_ip: int) -> None:
     ethernet.source, ethernet.destination = ethernet.destination, ethernet.source
     ipv4.source, ipv4.destination, ipv4.ttl = own_ip, ipv4.source, _TTL
     ipv4.checksum = ipv4.fresh_checksum()
+
+
+REDIRECTS_PER_TICK = 16
+_TICK_BITS = 16
+_TICK_SHIFT = 4  # in ticks of the slots
+
+
+class RedirectBound:
+    """Packets that each port had redirected in its last tick with any."""
+
+    def __init__(self) -> None:
+        self._redirects: dict[int, tuple[int, int]] = {}  # port -> (tick, packets)
+
+    def admits(self, port: int, now: int) -> bool:
+        """Count a packet from ``port`` at ``now``, in ticks of the slots; return False if it is one too many."""
+        tick = now >> _TICK_SHIFT & (1 << _TICK_BITS) - 1
+        last, packets = self._redirects.get(port, (0, 0))
+        if tick != last:
+            packets = 0
+        self._redirects[port] = tick, min(packets + 1, REDIRECTS_PER_TICK)
+        return packets < REDIRECTS_PER_TICK

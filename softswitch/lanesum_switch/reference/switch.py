@@ -31,7 +31,7 @@ from lanesum_fabric.tofino.chips import PIPES, pipe_of
 from lanesum_switch.reference import answer, icmp
 from lanesum_switch.reference.forwarding_state import Admission, ForwardingState
 from lanesum_switch.reference.frame import ALL_OPS, VLAN_TYPES, Frame, Ipv4, Udp, amended, parse
-from lanesum_switch.reference.redirect import RedirectBound
+from lanesum_switch.reference.icmp import RedirectBound
 from lanesum_switch.reference.slots import Decision, SlotTable
 
 PortFrame = tuple[int, bytes]

@@ -7,6 +7,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from lanesum_fabric.tofino.chips import TOFINO_1, TOFINO_2, Chip
 from lanesum_switch.api import InvalidArgumentError, UnsupportedProgramError
@@ -206,3 +207,44 @@ def _scope(gress: Gress, block: p4.BlockDeclaration, shared: dict[str, Binding])
                 gress.intrinsic[name] = gress.storage.declare(name, param.type)
             scope[param.name] = gress.intrinsic[name]
     return scope
+
+
+def outline(program: TnaProgram) -> dict[str, Any]:
+    """Return actions, tables, counters, meters and digests with names and widths, as the BMv2 JSON lists them.
+
+    ``p4runtime.consistency`` compares them with a P4Info.
+    """
+    found: dict[str, Any] = {
+        "actions": [],
+        "pipelines": [],
+        "counter_arrays": [],
+        "meter_arrays": [],
+        "learn_lists": [],
+        "headers": [{"name": "key", "header_type": "key"}],
+    }
+    widths: dict[str, int] = {}
+    for half in program.halves:
+        found["actions"] += [
+            {"name": a.name, "runtime_data": [{"name": n, "bitwidth": b} for n, b in a.params]}
+            for a in half.program.actions.values()
+        ]
+        tables = [n for n in half.program.ingress.nodes.values() if isinstance(n, ir.TableNode)]
+        found["pipelines"].append({"name": half.side, "tables": [_table(table, widths) for table in tables]})
+        found["counter_arrays"] += [{"name": name} for name in half.program.counters]
+        found["meter_arrays"] += [{"name": name} for name in half.program.meters]
+        found["learn_lists"] += [{"name": name} for name in half.digests]
+    found["header_types"] = [{"name": "key", "fields": [[name, bits] for name, bits in widths.items()]}]
+    return found
+
+
+def _table(table: ir.TableNode, widths: dict[str, int]) -> dict[str, Any]:
+    """Return a table; ``widths`` gets the key fields, as those of one synthetic header."""
+    keys = []
+    for key in table.keys:
+        name = f"{table.name}: {key.name}"
+        widths[name] = key.bits
+        keys.append({"match_type": key.kind, "target": ["key", name]})
+    outlined: dict[str, Any] = {"name": table.name, "key": keys, "actions": [a.name for a in table.actions]}
+    if table.entries_const or table.const_entries:
+        outlined["entries"] = [{"priority": entry.priority} for entry in table.const_entries]
+    return outlined

@@ -23,8 +23,7 @@ from lanesum_switch.api import InvalidArgumentError, NotFoundError, PacketOut
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.tna.compile import CompiledHalf
 from lanesum_switch.tna.function import Passed
-from lanesum_switch.tna.load import TnaProgram, load_text
-from lanesum_switch.tna.outline import outline
+from lanesum_switch.tna.load import TnaProgram, load_text, outline
 
 _DROP_ALL, _DROP_CPU_COPY, _DROP_MIRROR = 1, 2, 4
 _MAX_DEPTH = (1 << 19) - 1

@@ -21,9 +21,8 @@ from lanesum.codecs.kernels.interface import Rotation
 from lanesum.codecs.kernels.packing import lane_contribution
 from lanesum.codecs.kernels.philox import sign_words
 from lanesum.codecs.kernels.reference import FLOAT32_MAX
-from lanesum.codecs.thc import kernels
 from lanesum.codecs.thc import reference as thc_reference
-from lanesum.codecs.thc.blocks import Run
+from lanesum.codecs.thc.blocks import Run, block_kernels
 from lanesum.codecs.thc.dither import Rounding, SharedDithers, dither_sum
 from lanesum.codecs.thc.grid import RATIOS
 from lanesum_lab.codec_simulation import simulate
@@ -198,7 +197,7 @@ def chosen(level: Any, native: Any) -> Iterator[Any]:
         found = dispatch.native
         patch.setattr(dispatch, "native", lambda kind, **some: level if kind is type(level) else found(kind, **some))
         patch.delenv(VARIABLE, raising=False)
-        assert kernels.block_kernels() is level
+        assert block_kernels() is level
         yield level
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from lanesum.codecs import Auto
-from lanesum.codecs.sparse import kernels as sketch_kernels
+from lanesum.codecs.sparse import all_reduce
 from lanesum.codecs.sparse import reference as sketch_reference
 from lanesum.codecs.sparse.hashing import Cells
 from lanesum.codecs.sparse.plan import cells_for
@@ -185,7 +185,7 @@ def test_job_of_both_implementations_agrees(native: Any, monkeypatch: pytest.Mon
     vectors = [(generator.normal(size=30_000) * (generator.random(30_000) < 0.02)).astype(np.float32) for _ in range(2)]
     outcomes = []
     for loops in (native.SketchKernels(), sketch_reference):
-        monkeypatch.setattr(sketch_kernels, "chosen", lambda *_, loops=loops: loops)
+        monkeypatch.setattr(all_reduce, "chosen", lambda *_, loops=loops: loops)
         job = [Auto(workers=2) for _ in range(2)]
         runs = [simulate(job, vectors, tensor="t", round=number) for number in range(3)]
         outcomes.append([words.tobytes() for run in runs for words in [*run.aggregates, run.values]])

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import pytest
 
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
+from lanesum_switch.p4runtime.entities import ServedPipeline
 from lanesum_switch.p4runtime.other_programs.scheduler import Scheduler
 from lanesum_switch.p4runtime.pipeline import PipelineManager
-from lanesum_switch.p4runtime.served import ServedPipeline
 
 from .client import OK, Client, Program, Stream
 from .fake_switch import FakeSwitch

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
-from lanesum_switch.p4runtime.entities import write_entity
-from lanesum_switch.p4runtime.served import ServedPipeline
+from lanesum_switch.p4runtime.entities import ServedPipeline, write_entity
 from lanesum_switch.p4runtime.status import StatusError
 
 from . import test_replication as replication

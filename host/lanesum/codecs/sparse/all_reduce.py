@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lanesum._internal import arrays
 from lanesum.codecs.base import (
@@ -34,12 +35,39 @@ from lanesum.codecs.base import (
 )
 from lanesum.codecs.checks import refuse_not_finite
 from lanesum.codecs.gathered import summed
+from lanesum.codecs.kernels.dispatch import chosen
+from lanesum.codecs.kernels.interface import Floats
 from lanesum.codecs.kernels.reference import INFINITY_BITS
-from lanesum.codecs.sparse.hashing import Keys, round_seed
-from lanesum.codecs.sparse.kernels import sketch_kernels
+from lanesum.codecs.sparse import reference
+from lanesum.codecs.sparse.hashing import Cells, Keys, round_seed
 from lanesum.codecs.sparse.plan import BLOCKS, SparseMethod, SparsePlan
 from lanesum.codecs.sparse.tensor_stats import exponent_for, suits, union_counts
 from lanesum.protocol.lanes import WORD_BITS, LaneOp
+
+
+class SketchKernels(NamedTuple):
+    """Kernels of the sparse codecs; :mod:`lanesum.codecs.sparse.reference` documents them and their arguments."""
+
+    nonzero_blocks: Callable[[Floats, int, Keys], tuple[int, int]]
+    gather_integers: Callable[[Floats, Keys, int, int, int, Words], None]
+    insert: Callable[[Words, Keys, int, int, Cells, Words], None]
+    peeling_order: Callable[[Keys, int, Cells, Keys], tuple[Any, int]]
+    peel: Callable[[Words, Any, int, Words], None]
+    scatter_floats: Callable[[Words, Keys, int, int, int, Floats], None]
+    count_blocks: Callable[[Words, Keys, int, NDArray[np.int64]], None]
+    set_bits: Callable[[Keys, Words], None]
+    keys_of_bits: Callable[[Words, Keys], int]
+    fill_filter: Callable[[Keys, int, int, Words], None]
+    keys_of_filter: Callable[[Words, int, int, Keys], int]
+
+
+_REFERENCE = SketchKernels(*(getattr(reference, name) for name in SketchKernels._fields))
+
+
+def sketch_kernels() -> SketchKernels:
+    """Return the kernels to use; see :func:`lanesum.codecs.kernels.dispatch.chosen`."""
+    return chosen(_REFERENCE, "SketchKernels")
+
 
 _SKETCH, _FILTER = 0, 1
 # Words of values that are encoded and decoded at once.

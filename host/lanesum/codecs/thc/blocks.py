@@ -9,25 +9,49 @@ and decoded in any order and thread.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.aggregation.combine import Words
 from lanesum.codecs.base import CodecContext, Members, Vector
-from lanesum.codecs.kernels.interface import Rotation, rotation_of
+from lanesum.codecs.kernels.dispatch import chosen, threads
+from lanesum.codecs.kernels.interface import Doubles, Floats, Rotation, rotation_of
 from lanesum.codecs.kernels.packing import lane_contribution
 from lanesum.codecs.kernels.reference import FLOAT32_MAX
+from lanesum.codecs.thc import reference
 from lanesum.codecs.thc.dither import UNIT, DitherSum, Rounding, SharedDithers, dither_offset, dither_sum
 from lanesum.codecs.thc.grid import RATIOS, Grid
-from lanesum.codecs.thc.kernels import block_kernels
 from lanesum.codecs.thc.reference import LEFT_OUT, digit_base, padded_length, picked, put
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import CODE_TABLE_ENTRIES
+
+
+class BlockKernels(NamedTuple):
+    """Kernels on runs of blocks; :mod:`lanesum.codecs.thc.reference` documents each of them and its arguments."""
+
+    encode_factors: Callable[[Floats, Floats, float, Doubles, Doubles, Floats, Floats], None]
+    decode_factors: Callable[[Floats, float, int, int, float, Floats], None]
+    encode_blocks: Callable[[Floats, Floats, Floats, Rotation, SharedDithers, Rounding, Words, Words | None], None]
+    estimate_blocks: Callable[[Words, int, int, SharedDithers, DitherSum, Floats], None]
+    restore_blocks: Callable[[Floats, Floats, Rotation, Floats], None]
+    decode_blocks: Callable[[Words, int, Floats, Rotation, SharedDithers, DitherSum, Floats, Words | None], None]
+    residual_blocks: Callable[[Floats, Words, Floats, Rotation, SharedDithers, Rounding, Floats, Words | None], None]
+    pack_digits: Callable[[Words, int, int, Words], None]
+    unpack_digits: Callable[[Words, int, int, int, Words], None]
+
+
+_REFERENCE = BlockKernels(*(getattr(reference, name) for name in BlockKernels._fields))
+
+
+def block_kernels() -> BlockKernels:
+    """Return the kernels to use; see :func:`lanesum.codecs.kernels.dispatch.chosen`."""
+    return chosen(_REFERENCE, "BlockKernels", threads=threads())
 
 
 @dataclass(frozen=True)

@@ -357,7 +357,7 @@ void define_blocks(nb::module_ &module) {
     const auto arg = [](const char *name) { return nb::arg(name); };
     const auto places = array("places") = nb::none();
     nb::class_<BlockKernels>(module, "BlockKernels",
-                             "Kernels of thc; see lanesum.codecs.thc.kernels. ``level``: vector instructions to use.")
+                             "Kernels of thc; see lanesum.codecs.thc.blocks. ``level``: vector instructions to use.")
         .def(nb::init<const std::optional<std::string> &, std::size_t>(), arg("level") = nb::none(), arg("threads") = 1)
         .def_prop_ro("level", &BlockKernels::level)
         .def_static("encode_factors", &BlockKernels::encode_factors, array("norms"), array("peaks"), arg("step"),

@@ -159,7 +159,7 @@ void define_sketch(nb::module_ &module) {
     const nb::arg block("block"), seed("seed"), cells("cells"), hashes("hashes");
     nb::class_<sketch::Order>(module, "PeelingOrder", "Result of SketchKernels.peeling_order.");
     nb::class_<SketchKernels>(module, "SketchKernels",
-                              "Kernels of the sparse codecs; see lanesum.codecs.sparse.kernels.")
+                              "Kernels of the sparse codecs; see lanesum.codecs.sparse.all_reduce.")
         .def(nb::init<>())
         .def_static("nonzero_blocks", &SketchKernels::nonzero_blocks, array("values"), block, array("keys"))
         .def_static("gather_integers", &SketchKernels::gather_integers, array("values"), array("keys"), block,

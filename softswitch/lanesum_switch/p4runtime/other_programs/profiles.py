@@ -10,7 +10,6 @@ from typing import Any
 
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.api import ActionCall
-from lanesum_switch.p4runtime.actions import check_action_id, parse_action, write_action
 from lanesum_switch.p4runtime.entries import EntryStore, Handles
 from lanesum_switch.p4runtime.p4info import P4InfoIndex, ProfileInfo
 from lanesum_switch.p4runtime.status import (
@@ -25,6 +24,7 @@ from lanesum_switch.p4runtime.status import (
     invalid_type,
     on_target,
 )
+from lanesum_switch.p4runtime.values import check_action_id, parse_action, write_action
 from lanesum_switch.runtime.action_profiles import ActionProfileMembers
 
 _Update = p4rt.Update

@@ -13,8 +13,7 @@ import pytest
 from lanesum.rpc import json_grpc
 from lanesum.server import AggregationServer, MemberIndex, ServerJob
 from lanesum.server.service import STATUS, ServerService
-from lanesum_control.servers.remote_server import RemoteServer, ServerError, ServerUnreachableError
-from lanesum_control.servers.watched_server import WatchedServer
+from lanesum_control.servers.remote_server import RemoteServer, ServerError, ServerUnreachableError, WatchedServer
 
 
 class Changes:
