@@ -61,7 +61,7 @@ def test_gan_example_averages_used_gradients(site: Site) -> None:
     assert output.count("replicas agree: True") == 2
 
 
-def test_resume_example_continues_with_other_workers(site: Site, tmp_path: Path) -> None:
+def test_resume_example_with_other_workers(site: Site, tmp_path: Path) -> None:
     needs()
     arguments = (f"--controller={site.address}", f"--checkpoints={tmp_path}", "--steps=8")
     for workers, said in [
