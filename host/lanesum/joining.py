@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import importlib.metadata
 import json
 import os
@@ -22,6 +23,7 @@ from lanesum.rpc import controller as rpc
 from lanesum.transport.ticket import JobTicket
 
 DEFAULT_WAIT_S = 300.0  # for the other workers: their processes may start late
+_MAX_VALUE = 400  # characters of a value that all workers compare; messages have at most ``rpc.MAX_TEXT``
 _POLL_S = 0.1
 _MAX_POLL_S = 1.0
 
@@ -131,7 +133,15 @@ def _described(codec: str | None, facts: Mapping[str, str]) -> str | None:
     """Return what must be the same at all workers, as the controller compares it; None if nothing is to be compared."""
     if codec is None:
         return None
-    return json.dumps({"codec": codec, "lanesum": importlib.metadata.version("lanesum"), **facts}, sort_keys=True)
+    values = {"codec": codec, "lanesum": importlib.metadata.version("lanesum"), **facts}
+    return json.dumps({name: _short(value) for name, value in values.items()}, sort_keys=True)
+
+
+def _short(value: str) -> str:
+    """Return a long value as its beginning and its hash: a policy with many rules has a long description."""
+    if len(value) <= _MAX_VALUE:
+        return value
+    return f"{value[:_MAX_VALUE]} ... (SHA-256 {hashlib.sha256(value.encode()).hexdigest()})"
 
 
 def _differences(descriptions: Mapping[str, str | None]) -> str:

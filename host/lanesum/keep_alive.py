@@ -82,7 +82,7 @@ def ending(ticket: JobTicket, answer: dict[str, Any]) -> tuple[LanesumError, flo
     if answer.get("state") in rpc.OVER:
         why = rpc.one_line(answer.get("why") or "the job has begun a new incarnation, or was removed")
         what = f"The ticket of worker {ticket.worker} of job {ticket.job} is void: {why}."
-        if answer.get(rpc.ALTERED) is True:
+        if answer.get("altered") is True:
             how = (
                 "Continue from a checkpoint before that time. Let no other client write to switches (docs/security.md)."
             )

@@ -23,6 +23,7 @@ from lanesum.errors import ConfigurationError
 from lanesum.rpc import controller as rpc
 from lanesum_control.cli import top
 from lanesum_control.cli.console import console
+from lanesum_control.jobs.joining import first_names
 from lanesum_control.jobs.records import DEFAULT_SLOTS, DEFAULT_SLOTS_WITHOUT_SWITCH
 from lanesum_control.observe import opentelemetry, timeline, traces
 from lanesum_control.security import tokens
@@ -161,7 +162,7 @@ def _level(at: dict[str, Any]) -> str:
 @app.command("list")
 def list_jobs(controller: Controller = DEFAULT_CONTROLLER, as_json: Json = False) -> None:
     """List all jobs: workers, and the slots of every switch that sums for them, or since when and why it does not."""
-    jobs = _call(controller, rpc.JOBS, {})["jobs"]
+    jobs = list(rpc.jobs_by_name(controller).values())
     if as_json:
         _print(jobs)
         return
@@ -178,7 +179,7 @@ def list_jobs(controller: Controller = DEFAULT_CONTROLLER, as_json: Json = False
             str(job["job"]),
             job["owner"] or "-",
             job["admitted"] or "-",
-            ", ".join(job["workers"]),
+            ", ".join(first_names(job["workers"])),
             str(job["words"]),
         )
         for number, row in enumerate(rows or [("", "", "")]):

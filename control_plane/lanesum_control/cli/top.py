@@ -190,7 +190,10 @@ def _tables(found: dict[str, Any]) -> Group:
                 servers, server["name"], _decisions(decided, *decided or ()), _decisions(refused, *refused or ()), state
             )
         tables += [switches, servers]
-    return Group(*tables, workers)
+    more = found["more"]
+    return Group(
+        *tables, workers, *([f"{more} more jobs are not shown: name one (lanesum job top JOB)."] if more else [])
+    )
 
 
 def _row(table: Table, *cells: str) -> None:

@@ -29,7 +29,7 @@ from lanesum_control.jobs.records import AdmittedJob, Incarnation, Job, JobReque
 from lanesum_control.jobs.worker_reports import WorkerFigures
 from lanesum_control.planner.network import Network
 from lanesum_control.planner.planning import Plan, check_tenant, free_group, new_incarnation, taken_ports, with_port
-from lanesum_control.planner.quotas import DEFAULT_QUOTA, AdmissionRate, TenantQuota
+from lanesum_control.planner.quotas import DEFAULT_QUOTA, Rate, TenantQuota
 from lanesum_control.servers.controlled_server import ControlledServer
 from lanesum_control.state.events import CONTROLLER, EventLog
 from lanesum_control.state.store import Store, members_of
@@ -38,6 +38,8 @@ from lanesum_control.switches.managed import ManagedSwitch
 __all__ = ["AdmittedJob", "Controller", "JobRequest"]
 
 _THIS_PROCESS = Taken("", "this process")
+# Incarnations that the workers of one job begin per minute by joining again, and at once.
+_RESTARTS_PER_MINUTE = 60
 # A worker with a stream to a controller that is frozen notices it after up to 20 s, and then finds the one that leads.
 _TAKE_OVER_GRACE_S = 30.0
 
@@ -89,7 +91,11 @@ class Controller:
                 f"{len(network.servers)}: {', '.join(ip for ip, _ in network.servers)}.",
                 "Name the control address of each of them (lanesum controller --server).",
             )
-        self._rate = AdmissionRate(quota.admissions_per_minute, clock)
+        self._rate = Rate(quota.admissions_per_minute, clock, "Tenant", "admissions")
+        self._joins_of_job = Rate(_RESTARTS_PER_MINUTE, clock, "Job", "new incarnations by workers that joined again")
+        self._joins_of_tenant = Rate(
+            2 * quota.admissions_per_minute, clock, "Tenant", "new incarnations by workers that joined again"
+        )
         self._store = store
         switches = switches or {}
         self._words = packet_words(store, switched=bool(switches)) if accumulator_words is None else accumulator_words
@@ -190,6 +196,13 @@ class Controller:
             with self.reconciler.lock:
                 self._rate.take(caller.name)
 
+    def _count_restart(self, job: Job) -> None:
+        """Count an incarnation that a worker begins. Raises AdmissionError if there were too many."""
+        with self.reconciler.lock:
+            self._joins_of_job.take(job.request.name)
+            if job.limited:
+                self._joins_of_tenant.take(job.owner)
+
     def remove(self, name: str, why: str = "removed", caller: Caller = UNAUTHENTICATED) -> None:
         """Remove the job everywhere and free its slots. Raises UnknownJobError."""
         reconciler = self.reconciler
@@ -247,7 +260,8 @@ class Controller:
 
         Raises:
             UnknownJobError: no such job.
-            AdmissionError: no such worker, or another process is this worker, and it lives or the job has not started.
+            AdmissionError: no such worker, or another process is this worker, and it lives or the job has not started;
+                or the job has begun too many incarnations.
             ServerError: a server is unreachable or refuses the job.
         """
         with self.reconciler.lock:
@@ -260,6 +274,7 @@ class Controller:
             job = self._job(name)
             claim, verdict, alive = self.workers.judge(job, worker, by, take_over)
             if verdict is Verdict.RESTART:
+                self._count_restart(job)
                 did = "took over" if take_over and alive else "began again"
                 self._restart(job, job.request, f"worker {claim.worker} of {by.origin} {did}", caller)
             # Another process may have taken the new ticket meanwhile.

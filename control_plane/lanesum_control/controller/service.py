@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from lanesum._internal.closing import Serving
@@ -16,7 +16,7 @@ from lanesum.protocol.spec import VERSION
 from lanesum.rpc import controller as rpc
 from lanesum.rpc.caller import Caller, Role
 from lanesum.rpc.calls import RefusedError
-from lanesum.rpc.json_grpc import STANDBY
+from lanesum.rpc.json_grpc import STANDBY, encode
 from lanesum.rpc.serving import Handler, JsonService, Messages
 from lanesum.rpc.tls import AccessError, import_grpc
 from lanesum_control.controller.controller import Controller
@@ -30,9 +30,11 @@ from lanesum_control.security.access import Access, sees
 from lanesum_control.state.events import CONTROLLER, MAX_ANSWERED, date
 from lanesum_fabric.program.switch_job import Role as SwitchRole
 
-# Length of a text of a worker, which may describe a codec with many rules; number of workers in one question.
-_MAX_TEXT = 1 << 16
+# Length of texts of a worker: of any one, and of the description of its codec; number of workers in one question.
+_MAX_TEXT, _MAX_DESCRIPTION = 512, 1 << 13
 _MAX_ABOUT = 1024
+# Length of the jobs that one answer lists; the first one is listed in any case.
+_MAX_LIST_BYTES = 8 << 20
 _FIRST_PROTOCOL = 2  # of workers that name no version
 
 # The others are frequent, and only of use with a ticket.
@@ -212,8 +214,8 @@ class ControllerService(Serving):
                 "Install the same version of lanesum at all hosts.",
             )
         claimant = _text(message, "claimant") or ""
-        origin = rpc.one_line(_text(message, "origin") or "an unknown process")
-        taken = Taken(claimant, origin, _text(message, "description"))
+        origin = rpc.one_line(message.get("origin") or "an unknown process")
+        taken = Taken(claimant, origin, _text(message, "description", _MAX_DESCRIPTION))
         take_over = message.get("take_over") is True
         ticket = self._controller.join(_name(message), _worker(message), taken, take_over=take_over, caller=caller)
         return {"ticket": ticket.to_json(), "host": self._controller.job(_name(message)).request.workers[ticket.worker]}
@@ -227,7 +229,7 @@ class ControllerService(Serving):
         about = message.get("about") or []
         if not isinstance(about, list) or len(about) > _MAX_ABOUT or not all(type(one) is int for one in about):
             raise AdmissionError(f"about = {about!r} is no list of at most {_MAX_ABOUT} workers.")
-        claimant, description = _text(message, "claimant"), _text(message, "description")
+        claimant, description = _text(message, "claimant"), _text(message, "description", _MAX_DESCRIPTION)
         counts = None if message.get("counts") is None else read_counts(message["counts"])
         trace = None if message.get("trace") is None else read_trace(message["trace"])
         state = self._controller.workers.state(*_ticket(message), claimant, description, about, counts, trace)
@@ -275,34 +277,41 @@ class ControllerService(Serving):
     def _extend(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
         return job_message(self._controller.extend(_name(message), str(message.get("host")), caller))
 
-    def _jobs(self, _message: dict[str, Any], caller: Caller) -> dict[str, Any]:
-        """List the jobs; ``admitted`` is the date of admission, null if its event is no longer kept."""
+    def _jobs(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        """List the first jobs after number ``after``; ``more`` is the number of jobs that follow.
+
+        ``admitted`` is the date of admission, null if its event is no longer kept.
+        """
+        after = _number(message, "after") if "after" in message else 0
         dates = {name: date(seconds) for name, seconds in self._controller.events.admissions().items()}
-        jobs = [job for job in self._controller.jobs() if sees(caller, job.request.name, job.owner)]
-        return {"jobs": [{**job_message(job), "admitted": dates.get(job.request.name)} for job in jobs]}
+        jobs = [job for job in self._seen(caller) if job.number > after]
+        listed = _fitting({**job_message(job), "admitted": dates.get(job.request.name)} for job in jobs)
+        return {"jobs": listed, "more": len(jobs) - len(listed)}
+
+    def _seen(self, caller: Caller) -> list[AdmittedJob]:
+        """Return the jobs that are open to a caller, in the order of their numbers."""
+        jobs = (job for job in self._controller.jobs() if sees(caller, job.request.name, job.owner))
+        return sorted(jobs, key=lambda job: job.number)
 
     def _live(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """Return the figures of the workers of ``job``; without it of all jobs of the caller, and for operators the
         counters.
 
-        The workers are asked for new counts, which a later call returns.
+        The workers are asked for new counts, which a later call returns. ``more`` is the number of jobs that the answer
+        has no room for.
         """
-        if "job" in message:
-            jobs = [self._controller.job(_name(message))]
-        else:
-            jobs = [job for job in self._controller.jobs() if sees(caller, job.request.name, job.owner)]
+        jobs = [self._controller.job(_name(message))] if "job" in message else self._seen(caller)
         figures = self._controller.ask(jobs)
-        answer: dict[str, Any] = {
-            "jobs": [
-                {
-                    **job_message(job),
-                    "incarnation": self._incarnation(job),
-                    "result_bytes": job.result_bytes,
-                    "figures": [one.to_message() for one in figures[job.number]],
-                }
-                for job in jobs
-            ]
-        }
+        listed = _fitting(
+            {
+                **job_message(job),
+                "incarnation": self._incarnation(job),
+                "result_bytes": job.result_bytes,
+                "figures": [one.to_message() for one in figures[job.number]],
+            }
+            for job in jobs
+        )
+        answer: dict[str, Any] = {"jobs": listed, "more": len(jobs) - len(listed)}
         if "job" not in message and caller.role is Role.OPERATOR:
             answer["counters"] = self._controller.counters()
         return answer
@@ -341,8 +350,7 @@ class ControllerService(Serving):
         log, of = self._controller.events, None
         if caller.role is not Role.OPERATOR:
             names = [(job.request.name, job.owner) for job in self._controller.present()]
-            # Events have the beginning of a longer name, which may be that of another job.
-            of = [name for name, owner in names if len(name) < rpc.MAX_TEXT and sees(caller, name, owner)]
+            of = [name for name, owner in names if sees(caller, name, owner)]
         if "since" not in message and "since_s" not in message:
             return {"events": [event.to_message() for event in log.latest(of=of)], "more": False}
         since_s = message.get("since_s", 0.0)
@@ -370,6 +378,18 @@ def _not_leading(why: str) -> RefusedError:
     return RefusedError(import_grpc().StatusCode.UNAVAILABLE, why, (STANDBY,))
 
 
+def _fitting(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the first messages that one answer has room for, at least one."""
+    found: list[dict[str, Any]] = []
+    left = _MAX_LIST_BYTES
+    for message in messages:
+        left -= len(encode(message))
+        if found and left < 0:
+            break
+        found.append(message)
+    return found
+
+
 def _job_of(method: str, message: dict[str, Any]) -> object:
     """Return what a call names as its job, which may be anything."""
     return message.get("name" if method == rpc.ADMIT else "job")
@@ -383,10 +403,10 @@ def _ticket(message: dict[str, Any]) -> tuple[int, int, int]:
     return _number(message, "job"), _number(message, "tag"), _number(message, "worker")
 
 
-def _text(message: dict[str, Any], name: str) -> str | None:
+def _text(message: dict[str, Any], name: str, max_length: int = _MAX_TEXT) -> str | None:
     value = message.get(name)
-    if value is not None and len(str(value)) > _MAX_TEXT:
-        raise AdmissionError(f"{name} has {len(str(value))} characters, more than {_MAX_TEXT}.")
+    if value is not None and len(str(value)) > max_length:
+        raise AdmissionError(f"{name} has {len(str(value))} characters, more than {max_length}.")
     if "\0" in str(value):
         raise AdmissionError(f"{name} = {str(value)[:40]!r} has a NUL character, which PostgreSQL cannot store.")
     return None if value is None else str(value)

@@ -13,7 +13,7 @@ from typing import Any
 from lanesum.rpc import controller as rpc
 from lanesum.rpc.caller import UNAUTHENTICATED, Caller
 from lanesum_control.errors import AdmissionError
-from lanesum_control.jobs.joining import Claim, Verdict, judge, readiness, worker_number
+from lanesum_control.jobs.joining import MAX_NAMED, Claim, Verdict, judge, readiness, worker_number
 from lanesum_control.jobs.liveness import Gone, Liveness, Watch
 from lanesum_control.jobs.records import AdmittedJob, Job, Taken
 from lanesum_control.jobs.worker_reports import WorkerFigures, WorkerReport
@@ -125,10 +125,11 @@ class Workers:
         """Return the state of an incarnation for one of its workers; see ``joining.readiness``. The call renews the
         lease.
 
-        ``description``: description of the worker's codec; it may follow the join, once the ticket is there.
+        ``description``: description of the worker's codec, by the claimant; it may follow the join, once the ticket is
+        there.
         ``counts``: of ``worker_reports.read_counts``; ``trace``: of ``traces.read_trace``. Those of a void ticket are
         ignored. The answer also has ``gone`` with the workers that have failed, died or left, ``why`` an incarnation
-        has ended, and ``alive`` if all workers of ``about`` have streams.
+        has ended, ``altered`` if sums of it may be wrong, and ``alive`` if all workers of ``about`` have streams.
         """
         with self._lock:
             job = self._numbered(number)
@@ -142,7 +143,9 @@ class Workers:
             if trace is not None:
                 self._traces.add((number, tag), worker, trace)
             taken = job.incarnation.taken.get(worker)
-            if description is not None and taken is not None and taken.description != description:
+            # Only the process that has the ticket describes its codec: another one would end the job by a mismatch.
+            is_own = taken is not None and taken.claimant == claimant
+            if description is not None and taken is not None and is_own and taken.description != description:
                 taken = replace(taken, description=description)
                 self._store.take(number, worker, taken)
                 job.incarnation.taken[worker] = taken
@@ -152,8 +155,13 @@ class Workers:
                 hosts = job.request.workers
                 answer["job"] = job.request.name
                 answer["gone"] = [
-                    {"worker": one, "host": hosts[one], "kind": found.kind, "cause": found.cause}
-                    for one, found in gone.items()
+                    {
+                        "worker": one,
+                        "host": hosts[one],
+                        "kind": found.kind,
+                        "cause": found.cause if order < MAX_NAMED else "",
+                    }
+                    for order, (one, found) in enumerate(gone.items())
                 ]
             if about:
                 answer["alive"] = all(self._liveness.is_alive(number, tag, one) for one in about)
@@ -327,7 +335,7 @@ class Workers:
         """
         self._reports.pop((job.number, job.incarnation.tag), None)
         self._traces.end((job.number, job.incarnation.tag))
-        self._ended[job.number, job.incarnation.tag] = {"why": why, **({rpc.ALTERED: True} if is_altered else {})}
+        self._ended[job.number, job.incarnation.tag] = {"why": why, **({"altered": True} if is_altered else {})}
         if len(self._ended) > _MAX_ENDED:
             del self._ended[next(iter(self._ended))]
         self._liveness.forget(job.number, job.incarnation.tag)

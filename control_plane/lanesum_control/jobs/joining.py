@@ -5,12 +5,17 @@
 from __future__ import annotations
 
 import enum
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from lanesum_control.errors import AdmissionError
 from lanesum_control.jobs.records import Job, Taken
 
+# Names, and different descriptions, that an answer to a worker has, at most.
+MAX_NAMED = 16
+MAX_DESCRIPTIONS = 4
 CLAIM_LAPSE_S = 10.0  # a claimant without keep-alive for this time may be replaced before the start
 
 
@@ -79,9 +84,9 @@ def judge(job: Job, claim: Claim, *, silent_s: float, alive: bool = False, gone:
 def readiness(job: Job | None, *, tag: int, worker: int, claimant: str | None = None) -> dict[str, Any]:
     """Return the state of an incarnation, for one of its workers.
 
-    ``state``: ``waiting`` (``for`` names hosts), ``ready``, ``mismatch`` (``descriptions`` by worker), ``superseded``
-    (the ticket is void: a newer incarnation has begun, or another process is the worker now), ``removed``. A worker
-    that has described its codec waits until all others have.
+    ``state``: ``waiting`` (``for`` names hosts, see ``first_names``), ``ready``, ``mismatch`` (``descriptions`` by
+    worker), ``superseded`` (the ticket is void: a newer incarnation has begun, or another process is the worker now),
+    ``removed``. A worker that has described its codec waits until all others have.
     """
     if job is None:
         return {"state": "removed"}
@@ -93,11 +98,28 @@ def readiness(job: Job | None, *, tag: int, worker: int, claimant: str | None = 
         return {"state": "superseded"}
     hosts = job.request.workers
     if now.differing:
-        said = {f"worker {number} ({hosts[number]})": one.description for number, one in sorted(now.taken.items())}
-        return {"state": "mismatch", "descriptions": said}
+        return {"state": "mismatch", "descriptions": _descriptions(now.taken, hosts)}
     silent: list[str] = []
     if held is not None and held.description is not None:
         silent = [hosts[number] for number, taken in sorted(now.taken.items()) if taken.description is None]
     if job.awaited or silent:
-        return {"state": "waiting", "for": [*job.awaited, *silent]}
+        return {"state": "waiting", "for": first_names([*job.awaited, *silent])}
     return {"state": "ready"}
+
+
+def first_names(names: Sequence[str]) -> list[str]:
+    """Return the first names, and the number of the others as the last one."""
+    more = len(names) - MAX_NAMED
+    return [*names[:MAX_NAMED], *([f"{more} more"] if more > 0 else [])]
+
+
+def _descriptions(taken: Mapping[int, Taken], hosts: Sequence[str]) -> dict[str, str]:
+    """Return different descriptions by the workers that gave them; the first ones of both."""
+    said: dict[str, list[int]] = {}
+    for number, one in sorted(taken.items()):
+        if one.description is not None:
+            said.setdefault(one.description, []).append(number)
+    return {
+        ", ".join(first_names([f"worker {number} ({hosts[number]})" for number in numbers])): description
+        for description, numbers in itertools.islice(said.items(), MAX_DESCRIPTIONS)
+    }

@@ -30,6 +30,8 @@ from lanesum_fabric.program.switch_job import SwitchJob
 DEFAULT_SLOTS = 64
 DEFAULT_SLOTS_WITHOUT_SWITCH = 512
 DEFAULT_LEASE_S = 120.0
+# Characters of a name and of a codec with its parameters: lists and tickets have both.
+MAX_NAME, MAX_CODEC = 128, 4096
 
 #: Added to the checksum of members whose packets may be joined.
 JOINED = 1 << 32
@@ -103,6 +105,11 @@ class JobRequest:
             raise AdmissionError("A job needs a name.")
         if not self.name.isprintable():
             raise AdmissionError(f"Job name {self.name!r} has characters that cannot be printed.")
+        for what, text, bound in (("name", self.name, MAX_NAME), ("codec", self.codec or "", MAX_CODEC)):
+            if len(text) > bound:
+                raise AdmissionError(
+                    f"The {what} of job {self.name[:MAX_NAME]!r} has {len(text)} characters, more than {bound}."
+                )
         if not self.workers:
             raise AdmissionError(f"Job {self.name!r} asks for 0 workers.")
         if len(set(self.workers)) != len(self.workers):

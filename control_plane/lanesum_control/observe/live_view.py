@@ -54,6 +54,7 @@ def view(before: Poll | None, after: Poll) -> dict[str, Any]:
     known = {} if before is None else before.reports()
     return {
         "jobs": [_job(job, known) for job in after.answer["jobs"]],
+        "more": after.answer.get("more", 0),
         **_parts(before, after),
     }
 

@@ -18,6 +18,7 @@ from lanesum_control.errors import AdmissionError
 from lanesum_fabric.program.capabilities import GROUPS
 
 SLOTS = "guaranteed slots"
+_MAX_BUCKETS = 4096  # full ones are forgotten then
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,8 @@ class TenantQuota:
         share: part of the guaranteed slots, table entries and multicast groups of every switch, and of the streams of
             the controller, above 0 and at most 1.
         jobs: admitted jobs.
-        admissions_per_minute: attempts to admit, resize or extend a job; this many may follow each other at once.
+        admissions_per_minute: attempts to admit, resize or extend a job; this many may follow each other at once. The
+            workers of its jobs may begin twice as many incarnations by joining again.
         packets: packets in flight of all jobs, slots times workers of each, which need memory of the servers.
     """
 
@@ -53,30 +55,42 @@ class TenantQuota:
 DEFAULT_QUOTA = TenantQuota()
 
 
-class AdmissionRate:
-    """Token bucket for each tenant. Not thread-safe: the controller's lock protects every call.
+class Rate:
+    """Token bucket for each tenant, or for each job. Not thread-safe: the controller's lock protects every call.
 
     Args:
         per_minute: attempts per minute, and at once.
         clock: monotonic seconds.
+        who: what the buckets are of, as in "Tenant".
+        what: the attempts, as in "admissions".
     """
 
-    def __init__(self, per_minute: int, clock: Callable[[], float]) -> None:
+    def __init__(self, per_minute: int, clock: Callable[[], float], who: str, what: str) -> None:
         self._per_minute = per_minute
         self._clock = clock
+        self._who, self._what = who, what
         self._buckets: dict[str, tuple[float, float]] = {}  # tokens left, and when
 
-    def take(self, tenant: str) -> None:
+    def take(self, name: str) -> None:
         """Count an attempt. Raises AdmissionError if there were too many; this one is not counted then."""
         now, rate = self._clock(), self._per_minute / 60
-        left, since = self._buckets.get(tenant, (float(self._per_minute), now))
+        left, since = self._buckets.get(name, (float(self._per_minute), now))
         left = min(self._per_minute, left + (now - since) * rate)
         if left < 1:
             raise AdmissionError(
-                f"Tenant {tenant!r} has used its {self._per_minute} admissions per minute.",
+                f"{self._who} {name!r} has used its {self._per_minute} {self._what} per minute.",
                 f"Try again in {(1 - left) / rate:.1f} s.",
             )
-        self._buckets[tenant] = (left - 1, now)
+        if name not in self._buckets and len(self._buckets) >= _MAX_BUCKETS:
+            self._forget_full(now, rate)
+        self._buckets[name] = (left - 1, now)
+
+    def _forget_full(self, now: float, rate: float) -> None:
+        """Forget the buckets that are full again."""
+        full = self._per_minute
+        self._buckets = {
+            name: (left, since) for name, (left, since) in self._buckets.items() if left + (now - since) * rate < full
+        }
 
 
 class Usage:

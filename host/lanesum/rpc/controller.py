@@ -41,8 +41,6 @@ _leaders: dict[str, str] = {}  # the controller that answered last, by list of a
 
 #: States of an incarnation that has ended.
 OVER = ("superseded", "removed")
-#: Field of an incarnation that has ended, true if sums of it may be wrong.
-ALTERED = "altered"
 #: Kinds of workers that are gone: reported a failure; ended without one; closed its session.
 FAILED, LOST, LEFT = GONE_KINDS = ("failed", "lost", "left")
 #: Length of the texts of other processes, in characters, at most.
@@ -148,8 +146,14 @@ def leader(addresses: str) -> str:
 
 
 def jobs_by_name(address: str) -> dict[str, dict[str, Any]]:
-    """Return the jobs of a controller, see ``call``; one that was never started fails soon."""
-    return {one["name"]: one for one in call(address, JOBS, {}, connect_s=CONNECT_S)["jobs"]}
+    """Return the jobs of a controller, see ``call``; one that was never started fails soon. An answer has a part."""
+    found: dict[str, dict[str, Any]] = {}
+    more, after = True, 0
+    while more:
+        answer = call(address, JOBS, {"after": after}, connect_s=CONNECT_S)
+        found |= {one["name"]: one for one in answer["jobs"]}
+        more, after = bool(answer.get("more")), max((one["job"] for one in answer["jobs"]), default=0)
+    return found
 
 
 def address_towards(controller: str) -> str:

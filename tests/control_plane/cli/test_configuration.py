@@ -66,7 +66,7 @@ def test_option_precedes_environment_precedes_file_precedes_default(
 
 def test_environment_of_a_typer_option_precedes_the_file(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(job, "_call", lambda address, *_: asked.append(address) or {"jobs": []})
+    monkeypatch.setattr(job.rpc, "jobs_by_name", lambda address: asked.append(address) or {})
     path = write('[job.list]\ncontroller = "file:1"')
     line = ["--config", path, "job", "list", "--json"]
     assert invoke([*line, "--controller", "option:1"]).exit_code == 0
@@ -78,7 +78,7 @@ def test_environment_of_a_typer_option_precedes_the_file(write: Write, monkeypat
 
 def test_variable_names_the_file_for_one_command_only(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(job, "_call", lambda address, *_: asked.append(address) or {"jobs": []})
+    monkeypatch.setattr(job.rpc, "jobs_by_name", lambda address: asked.append(address) or {})
     monkeypatch.setenv(environment.CONFIG, write('[job.list]\ncontroller = "file:1"'))
     assert invoke(["job", "list", "--json"]).exit_code == invoke(["job", "list", "--json"]).exit_code == 0
     assert asked == ["file:1", f"127.0.0.1:{job.rpc.DEFAULT_PORT}"]

@@ -32,6 +32,7 @@ from lanesum.protocol.spec import VERSION
 from lanesum.rpc import controller as rpc
 from lanesum.server import ServerJob
 from lanesum.transport import JobTicket
+from lanesum_control.controller import service
 from lanesum_control.controller.controller import Controller
 from lanesum_control.controller.options import ControllerOptions
 from lanesum_control.controller.process import _check_free
@@ -120,6 +121,12 @@ def test_service_refusal_names_the_reason(address: str) -> None:
     for name in ("a\0", "a\x1b[2J"):
         with pytest.raises(rpc.ControllerError, match=r"Job name .* has characters that cannot be printed"):
             rpc.call(address, rpc.ADMIT, {"name": name, "workers": ["w1"], "slots": 8})
+    for fields, said in (
+        ({"name": "n" * 129}, "The name of job 'n{128}' has 129 characters, more than 128"),
+        ({"name": "n", "codec": "c" * 4097}, "The codec of job 'n' has 4097 characters, more than 4096"),
+    ):
+        with pytest.raises(rpc.ControllerError, match=said):
+            rpc.call(address, rpc.ADMIT, {"workers": ["w1"], "slots": 8, **fields})
     with pytest.raises(rpc.ControllerError, match="Not a job request"):
         rpc.call(address, rpc.ADMIT, {"name": "b", "colour": "red"})
     with pytest.raises(rpc.ControllerError, match="Not a job request: slots: Input should be a valid integer"):
@@ -265,6 +272,22 @@ def test_answers_about_jobs_withhold_the_tag(address: str, monkeypatch: pytest.M
     calls = ((rpc.LIVE, {}), (rpc.RESIZE, {"slots": 4}), (rpc.LEAVE, {"worker": "w2"}), (rpc.EXTEND, {"host": "w2"}))
     answers = [json.dumps(rpc.call(address, method, {"job": "a", **message})) for method, message in calls]
     assert not [one for one in (shown.output, *answers) if '"tag"' in one or "42949672" in one]
+
+
+def test_lists_are_cut_and_say_so(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers of more than 64 MiB did not arrive."""
+    names = ["a", "b", "c"]
+    for host, name in enumerate(names, 1):
+        rpc.call(address, rpc.ADMIT, {"name": name, "workers": [f"w{host}"], "slots": 4, "udp_port": 20000 + host})
+    monkeypatch.setattr(service, "_MAX_LIST_BYTES", 1)
+    for method in (rpc.JOBS, rpc.LIVE):
+        answer = rpc.call(address, method, {})
+        assert ([job["name"] for job in answer["jobs"]], answer["more"]) == (["a"], 2)
+    assert list(rpc.jobs_by_name(address)) == names
+    assert [
+        job["name"] for job in json.loads(invoke(["job", "list", "--json", "--controller", address]).output)
+    ] == names
+    assert "2 more jobs are not shown: name one" in invoke(["top", "--once", "--controller", address]).output
 
 
 def test_waiting_ends(address: str, job: str) -> None:

@@ -4,15 +4,25 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import pytest
 
+from lanesum.rpc.caller import Caller, Role
+from lanesum_control.controller import workers
 from lanesum_control.controller.controller import Controller
 from lanesum_control.errors import AdmissionError, UnknownJobError
-from lanesum_control.jobs.joining import CLAIM_LAPSE_S
-from lanesum_control.jobs.records import Taken
-from tests.control_plane.control_fakes import Site, request, what
+from lanesum_control.jobs.joining import CLAIM_LAPSE_S, MAX_DESCRIPTIONS, MAX_NAMED, readiness
+from lanesum_control.jobs.liveness import Gone
+from lanesum_control.jobs.records import Incarnation, Job, JobRequest, Taken
+from lanesum_control.planner.network import Network
+from lanesum_control.planner.quotas import TenantQuota
+from lanesum_fabric.topology import load
+from tests.control_plane.control_fakes import FakeServer, Site, request, what
 
 ONE = Taken("one", "process 1 at w1")
+NETWORK = Network.of(load("star4"), loopback=False)
 OTHER = Taken("other", "process 2 at w9")
 
 
@@ -105,8 +115,7 @@ def test_readiness(controller: Controller) -> None:
 def test_all_learn_who_uses_another_codec(controller: Controller) -> None:
     tag = join_all(controller, w1="thc bits=4", w2="thc bits=4", w3="fixed")
     answers = [controller.workers.state(1, tag, worker) for worker in range(4)]
-    texts = ("thc bits=4", "thc bits=4", "fixed", None)
-    said = {f"worker {worker} (w{worker + 1})": text for worker, text in enumerate(texts)}
+    said = {"worker 0 (w1), worker 1 (w2)": "thc bits=4", "worker 2 (w3)": "fixed"}
     assert answers == [{"state": "mismatch", "descriptions": said}] * 4
     again = controller.join("a", 2, Taken("w3", "w3", "thc bits=4"))
     assert again.tag != tag
@@ -121,9 +130,56 @@ def test_description_may_follow_the_join(controller: Controller) -> None:
     controller.workers.state(1, tag, 1, "w2", "thc")
     controller.workers.state(1, tag, 2, "w3", "thc")
     controller.workers.state(1, tag, 3, "another claimant", "fixed")
+    controller.workers.state(1, tag, 3, None, "fixed")
     assert controller.workers.state(1, tag, 0) == {"state": "waiting", "for": ["w4"]}
     assert controller.workers.state(1, tag, 3, "w4", "thc") == {"state": "ready"}
     assert controller.workers.state(1, tag, 0) == {"state": "ready"}
+
+
+@pytest.mark.parametrize("differ", [False, True])
+def test_answer_about_thousand_workers_is_bounded(differ: bool) -> None:
+    """One call of 42 bytes was answered with 3.9 MB."""
+    hosts = tuple(f"host-{worker:04}.rack-with-a-long-name.example" for worker in range(1024))
+    now = Incarnation(7, 1, 2, 64, (("10.0.0.1", 19539),), True)
+    taken = {worker: Taken("one", "a process", f"{worker if differ else 0:04}" * 2048) for worker in range(1000)}
+    job = Job(1, 1, 1, JobRequest("a", hosts), replace(now, taken=taken))
+    answer = readiness(job, tag=7, worker=0)
+    assert len(json.dumps(answer)) < 1 << 16
+    if differ:
+        assert len(answer["descriptions"]) == MAX_DESCRIPTIONS
+    else:
+        assert answer["for"] == [*hosts[1000 : 1000 + MAX_NAMED], "8 more"]
+
+
+def test_causes_are_named_for_first_workers_alone(controller: Controller, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "MAX_NAMED", 1)
+    tag = join_all(controller)
+    for worker in (1, 2):
+        controller.workers.watch(1, tag, worker, f"w{worker + 1}")
+        controller.workers.report(1, tag, worker, f"w{worker + 1}", Gone("failed", "no memory"))
+    gone = controller.workers.state(1, tag, 0)["gone"]
+    assert [(one["worker"], one["kind"], one["cause"]) for one in gone] == [
+        (1, "failed", "no memory"),
+        (2, "failed", ""),
+    ]
+
+
+@pytest.mark.parametrize(("role", "limit"), [(Role.OPERATOR, 60), (Role.TENANT, 6)])
+def test_incarnations_by_joins_are_bounded(role: Role, limit: int) -> None:
+    """201 calls of Join began 201 incarnations in 12 s."""
+    now = [0.0]
+    quota = TenantQuota(admissions_per_minute=3 if role is Role.TENANT else 1000)
+    controller = Controller(NETWORK, FakeServer(), clock=lambda: now[0], quota=quota)
+    for name in ("a", "b"):
+        controller.admit(JobRequest(name, ("w1",) if name == "a" else ("w2",), slots=4), caller=Caller("bob", role))
+    controller.join("a", 0)
+    for _ in range(limit):
+        controller.join("a", 0)
+    with pytest.raises(AdmissionError, match=rf"has used its {limit} new incarnations by workers .* Try again in"):
+        controller.join("a", 0)
+    controller.join("b", 0)
+    now[0] = 60.0 / limit + 0.01
+    controller.join("a", 0)
 
 
 def test_mismatch_shows_before_all_have_joined(controller: Controller) -> None:

@@ -18,7 +18,7 @@ from lanesum_control.errors import AdmissionError, QuotaError
 from lanesum_control.jobs.records import Taken
 from lanesum_control.planner import quotas
 from lanesum_control.planner.placement import Assignment
-from lanesum_control.planner.quotas import SLOTS, AdmissionRate, TenantQuota
+from lanesum_control.planner.quotas import SLOTS, Rate, TenantQuota
 from lanesum_control.switches.switch import P4RuntimeSwitch
 from lanesum_fabric.program.capabilities import GROUPS, JOB_TABLES
 from lanesum_fabric.program.pipelines import bmv2_pipeline, tofino_pipeline
@@ -51,7 +51,7 @@ def best_effort(name: str, **fields: Any) -> JobRequest:
 
 def test_idle_tenant_saves_admissions_of_one_minute() -> None:
     now = [0.0]
-    rate = AdmissionRate(2, lambda: now[0])
+    rate = Rate(2, lambda: now[0], "Tenant", "admissions")
     rate.take("blue")
     now[0] = 3600.0
     rate.take("blue")

@@ -499,14 +499,6 @@ def test_token_name_like_another_one_is_refused(files: Path) -> None:
     tokens.add(files / "tokens", "Alice", Role.OPERATOR)
 
 
-def test_tenant_reads_no_events_of_similarly_named_job(address: str, act_as: Any) -> None:
-    for who, host, name in (("bob", "w2", "n" * rpc.MAX_TEXT), ("alice", "w1", "n" * (rpc.MAX_TEXT + 1))):
-        act_as(who)
-        rpc.call(address, rpc.ADMIT, {"name": name, "workers": [host], "slots": 4})
-    act_as("bob")
-    assert not [event for event in rpc.call(address, rpc.EVENTS, {})["events"] if event["actor"] == "alice"]
-
-
 def test_tenant_reads_no_events_of_removed_namesake(
     address: str, files: Path, controller: Controller, act_as: Any
 ) -> None:

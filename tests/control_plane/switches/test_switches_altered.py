@@ -127,7 +127,7 @@ def test_return_of_switch_ends_jobs_changed_meanwhile(
     assert altered(site, jobs) == names
 
 
-def test_sums_by_foreign_code_table_are_wrong_until_audit(site: Site, jobs: list[AdmittedJob]) -> None:
+def test_sums_by_foreign_table_are_wrong_until_audit(site: Site, jobs: list[AdmittedJob]) -> None:
     switch = device_of(site)
     switch.connection.write(other_table(switch, jobs[0].switch_jobs["s1"]))
     got, alone = site.reduce(jobs[0], CODEC)
