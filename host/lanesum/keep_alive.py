@@ -11,6 +11,7 @@ from __future__ import annotations
 import atexit
 import collections
 import contextlib
+import math
 import os
 import secrets
 import sys
@@ -51,8 +52,11 @@ class Listener(Protocol):
     @property
     def stats(self) -> TransportStats: ...
 
-    def interrupt(self, error: LanesumError, patience_s: float) -> None:
-        """Take the error that ends a job, and how long a wait for packets may still take without progress."""
+    def interrupt(self, error: LanesumError | None, patience_s: float) -> None:
+        """Take the error that ends a job, and how long a wait for packets may still take without progress.
+
+        None: a worker that was lost is back.
+        """
 
 
 class SupersededError(rpc.ControllerError):
@@ -99,6 +103,12 @@ def ending(ticket: JobTicket, answer: dict[str, Any]) -> tuple[LanesumError, flo
         return None
     first = min(gone.values(), key=lambda error: rpc.GONE_KINDS.index(error.kind))
     return first, PATIENCE_S[first.kind]
+
+
+def _is_loss(ending_before: tuple[LanesumError, float] | None) -> bool:
+    """Return True for the error about a lost worker, which may come back."""
+    error = None if ending_before is None else ending_before[0]
+    return isinstance(error, WorkerGoneError) and error.kind == rpc.LOST
 
 
 class KeepAlive(Serving):
@@ -233,11 +243,12 @@ class KeepAlive(Serving):
         except (TypeError, KeyError):  # no controller answers so
             return
         with self._lock:
-            if ending_now is None or self._stop.is_set():
+            is_withdrawn = ending_now is None and _is_loss(self._ending)
+            if self._stop.is_set() or (ending_now is None and not is_withdrawn):
                 return
             self._ending, listener = ending_now, self._listener()
         if listener is not None:
-            listener.interrupt(*ending_now)
+            listener.interrupt(*(ending_now or (None, math.inf)))
 
     def _run(self) -> None:
         while not self._stop.is_set() and not self.superseded:
@@ -245,14 +256,24 @@ class KeepAlive(Serving):
             try:
                 self._watch()
             except NoAnswerError:
-                # The call waits until the controller is up.
-                with contextlib.suppress(LanesumError):
-                    self.check(self._interval_s)
+                # The call waits until the controller is up. A stream to a host that does not answer would wait longer.
+                while not self._stop.is_set() and not self._is_reached():
+                    self._stop.wait(_RETRY_S)
             except LanesumError:
                 pause_s = self._interval_s
                 with contextlib.suppress(LanesumError):
                     self.check(self._interval_s)
             self._stop.wait(pause_s)
+
+    def _is_reached(self) -> bool:
+        """Return True if a controller answers a call."""
+        try:
+            self.check(self._interval_s)
+        except rpc.UnreachableError:
+            return False
+        except LanesumError:
+            pass
+        return True
 
     def _watch(self) -> None:
         message = {**_about(self._ticket), "claimant": claimant()}

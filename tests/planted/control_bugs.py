@@ -444,7 +444,11 @@ ADMISSION = (
             "if worker in gone and gone[worker].kind == rpc.LOST:",
             "if worker in gone:",
         ),
-        ("a worker is lost before it can reconnect", "if now >= since + RECONNECT_S]", "if now >= since]"),
+        (
+            "a worker is lost before it can reconnect",
+            "CUT_OFF_RECONNECT_S if is_cut_off else RECONNECT_S",
+            "CUT_OFF_RECONNECT_S if is_cut_off else 0.0",
+        ),
         ("a watch repeats an answer without news", "changed = answer != self._last", "changed = True"),
         (
             "a second report replaces the first cause",

@@ -178,14 +178,16 @@ class Workers:
             watch = Watch((number, tag, worker), lambda: self.state(number, tag, worker, claimant), wake, self._unwatch)
             if self._is_suspended:
                 watch.end()
-            elif self.state(number, tag, worker, claimant)["state"] not in rpc.OVER:
-                self._liveness.open(watch)
+            elif self.state(number, tag, worker, claimant)["state"] not in rpc.OVER and self._liveness.open(watch):
+                job = self._numbered(number)
+                if job is not None:
+                    self._events.add(job.request.name, f"worker {worker} ({job.request.workers[worker]}) is back")
             return watch
 
-    def _unwatch(self, watch: Watch) -> None:
+    def _unwatch(self, watch: Watch, is_cut_off: bool) -> None:
         with self._lock:
             job = self._numbered(watch.key[0])
-            if self._liveness.close(watch) and job is not None and job.incarnation.tag == watch.key[1]:
+            if self._liveness.close(watch, is_cut_off) and job is not None and job.incarnation.tag == watch.key[1]:
                 self._sign_of_life(job, watch.key[2])
                 self.leases_changed()
 

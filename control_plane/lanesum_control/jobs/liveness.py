@@ -16,7 +16,8 @@ from typing import Any
 from lanesum.rpc import controller as rpc
 
 #: Time in which a worker whose stream has ended may open another one.
-RECONNECT_S = 0.3
+#: The second one is for a host that did not answer: its worker detects the end some seconds later or sooner.
+RECONNECT_S, CUT_OFF_RECONNECT_S = 0.3, 10.0
 #: Open streams of one worker, at most: a new one may open before the end of the old one is detected.
 STREAMS_PER_WORKER = 2
 
@@ -47,7 +48,7 @@ class Watch:
         key: tuple[int, int, int],
         read: Callable[[], dict[str, Any]],
         wake: Callable[[], None],
-        unwatch: Callable[[Watch], None],
+        unwatch: Callable[[Watch, bool], None],
     ) -> None:
         self.key = key
         self.wake = wake
@@ -79,9 +80,9 @@ class Watch:
         self.ended = True
         self.wake()
 
-    def close(self) -> None:
-        """End the stream at the controller; idempotent."""
-        self._unwatch(self)
+    def close(self, is_cut_off: bool = False) -> None:
+        """End the stream at the controller; idempotent. ``is_cut_off``: the host did not answer any more."""
+        self._unwatch(self, is_cut_off)
 
 
 class Liveness:
@@ -94,37 +95,43 @@ class Liveness:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._watches: list[Watch] = []
-        self._silent_since: dict[tuple[int, int, int], float] = {}  # workers without a stream, which had one
+        self._lost_at: dict[tuple[int, int, int], float] = {}  # of workers without a stream, which had one
         self._gone: dict[tuple[int, int], dict[int, Gone]] = {}
 
-    def open(self, watch: Watch) -> None:
-        """Add the stream of a worker, which lives now, even if it seemed lost. Its oldest stream ends if needed."""
+    def open(self, watch: Watch) -> bool:
+        """Add the stream of a worker, which lives now. Its oldest stream ends if needed.
+
+        Returns True if it seemed lost; the others are woken then.
+        """
         job, tag, worker = watch.key
         self._watches.append(watch)
         streams = [one for one in self._watches if one.key == watch.key]
         for oldest in streams[:-STREAMS_PER_WORKER]:
             self._watches.remove(oldest)
             oldest.end()
-        self._silent_since.pop(watch.key, None)
+        self._lost_at.pop(watch.key, None)
         gone = self.gone(job, tag)
         if worker in gone and gone[worker].kind == rpc.LOST:
             del gone[worker]
+            self.wake(job)
+            return True
+        return False
 
-    def close(self, watch: Watch) -> bool:
-        """Remove a stream; its worker has ``RECONNECT_S`` to open another one. Return False if it was removed."""
+    def close(self, watch: Watch, is_cut_off: bool = False) -> bool:
+        """Remove a stream; its worker has some time to open another one. Return False if it was removed."""
         watch.end()
         if watch not in self._watches:
             return False
         self._watches.remove(watch)
         job, tag, worker = watch.key
         if not self.is_alive(*watch.key) and worker not in self.gone(job, tag):
-            self._silent_since[watch.key] = self._clock()
+            self._lost_at[watch.key] = self._clock() + (CUT_OFF_RECONNECT_S if is_cut_off else RECONNECT_S)
         return True
 
     def end_all(self) -> None:
         """End all streams, and forget the workers that are silent or seem lost: they may call another controller."""
         watches, self._watches = self._watches, []
-        self._silent_since.clear()
+        self._lost_at.clear()
         for gone in self._gone.values():
             for worker in [worker for worker, one in gone.items() if one.kind == rpc.LOST]:
                 del gone[worker]
@@ -137,7 +144,7 @@ class Liveness:
 
     def is_gone(self, job: int, tag: int, worker: int) -> bool:
         """Return True if the worker had a stream or gave a report, and is no longer there."""
-        return worker in self.gone(job, tag) or (job, tag, worker) in self._silent_since
+        return worker in self.gone(job, tag) or (job, tag, worker) in self._lost_at
 
     def gone(self, job: int, tag: int) -> dict[int, Gone]:
         """Return the workers of an incarnation that are gone."""
@@ -148,21 +155,21 @@ class Liveness:
         if worker in self.gone(job, tag):
             return False
         self._gone.setdefault((job, tag), {})[worker] = gone
-        self._silent_since.pop((job, tag, worker), None)
+        self._lost_at.pop((job, tag, worker), None)
         self.wake(job)
         return True
 
     def take_lost(self) -> list[tuple[int, int, int]]:
         """Return the workers (job, tag, number) whose streams have not come back in time, each once."""
         now = self._clock()
-        lost = [key for key, since in self._silent_since.items() if now >= since + RECONNECT_S]
+        lost = [key for key, lost_at in self._lost_at.items() if now >= lost_at]
         for key in lost:
-            del self._silent_since[key]
+            del self._lost_at[key]
         return lost
 
     def deadlines(self) -> Iterable[float]:
         """Return the times from which on ``take_lost`` returns a worker."""
-        return [since + RECONNECT_S for since in self._silent_since.values()]
+        return self._lost_at.values()
 
     def alive(self) -> set[tuple[int, int, int]]:
         """Return all workers (job, tag, number) with an open stream."""
@@ -183,6 +190,6 @@ class Liveness:
     def forget(self, job: int, tag: int) -> None:
         """Forget an incarnation that has ended; its workers read that."""
         self._gone.pop((job, tag), None)
-        for key in [key for key in self._silent_since if key[:2] == (job, tag)]:
-            del self._silent_since[key]
+        for key in [key for key in self._lost_at if key[:2] == (job, tag)]:
+            del self._lost_at[key]
         self.wake(job)

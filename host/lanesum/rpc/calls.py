@@ -48,13 +48,14 @@ class Call:
         ended: resolved when the call has ended; its event has True for a call that the peer ended.
         evicted: the call has made room for a newer one.
         revoked: the caller's token was withdrawn.
+        is_cut_off: the host of the caller does not answer.
     """
 
     def __init__(self, event: Any, limits: Limits, shares: Shares, pools: dict[bool, ThreadPoolExecutor]) -> None:
         self._call, self._limits, self._shares, self._pools = event.call, limits, shares, pools
         self._share: Share | None = None
         self._opened = self._received = self._streams = False
-        self.evicted = self.revoked = False
+        self.evicted = self.revoked = self.is_cut_off = False
         self._task: asyncio.Task[None] | None = None
         self.metadata: dict[str, Any] = dict(event.invocation_metadata)
         self.caller: Caller = replace(UNAUTHENTICATED, source=unquote(event.call.peer().decode(errors="replace")))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import struct
 from collections import defaultdict
 from collections.abc import Container
 
@@ -20,6 +21,8 @@ _FILES = "/proc/self/fd"
 # TCP probes a silent connection this often, and ends it when the host has not acknowledged for the second time. The
 # kernel acknowledges for a process that is stopped; the connection of a process that has ended is closed by its kernel.
 PROBE_AFTER_S, HOST_DEAD_S = 5, 15
+_SILENT_S = PROBE_AFTER_S + 2
+_LAST_ANSWER_MS = struct.Struct("56xI")  # tcpi_last_ack_recv of struct tcp_info
 
 
 def probe_hosts(port: int) -> None:
@@ -39,6 +42,18 @@ def probe_hosts(port: int) -> None:
                 (socket.TCP_USER_TIMEOUT, 1000 * HOST_DEAD_S),
             ):
                 one.setsockopt(socket.IPPROTO_TCP, option, value)
+
+
+def cut_off_peers(port: int) -> set[str]:
+    """Return the peers, as gRPC names them, whose hosts have left a probe of TCP without an answer."""
+    found = set()
+    for name in os.listdir(_FILES):
+        with contextlib.suppress(OSError), _duplicate(int(name)) as one:
+            if _is_of_port(one, port):
+                information = one.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _LAST_ANSWER_MS.size)
+                if _LAST_ANSWER_MS.unpack(information)[0] > 1000 * _SILENT_S:
+                    found.add(_peer(one.getpeername()))
+    return found
 
 
 def make_room(port: int, limits: Limits, busy: Container[str]) -> int:

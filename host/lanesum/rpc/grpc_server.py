@@ -15,6 +15,7 @@ import os
 import resource
 import socket
 import threading
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -25,7 +26,7 @@ from lanesum._internal.closing import Serving
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.rpc.caller import Caller
 from lanesum.rpc.calls import Call, RefusedError, Waiter, cygrpc
-from lanesum.rpc.connections import make_room, probe_hosts
+from lanesum.rpc.connections import PROBE_AFTER_S, cut_off_peers, make_room, probe_hosts
 from lanesum.rpc.json_grpc import OPTIONS
 from lanesum.rpc.limits import Limits, Shares
 from lanesum.rpc.tls import import_grpc
@@ -171,8 +172,13 @@ class GrpcServer(Serving):
             del event  # a reference to the last event would keep its call
 
     def _look_after_calls(self) -> None:
+        cut_off, looked_at = set[str](), 0.0
         while not self._ending.wait(_LOOK_S):
             calls = tuple(self._calls)
+            if self.port and time.monotonic() > looked_at + PROBE_AFTER_S:
+                cut_off, looked_at = cut_off_peers(self.port), time.monotonic()
+                for call in calls:
+                    call.is_cut_off = call.caller.source in cut_off
             for call in calls:
                 if self._is_revoked is not None and self._is_revoked(call.caller):
                     self._loop.call_soon_threadsafe(call.revoke)

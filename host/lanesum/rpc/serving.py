@@ -37,8 +37,8 @@ class Messages(Protocol):
     def poll(self) -> dict[str, Any] | None:
         """Return the next message without waiting; None if there is none yet."""
 
-    def close(self) -> None:
-        """End the stream; idempotent."""
+    def close(self, is_cut_off: bool = False) -> None:
+        """End the stream; idempotent. ``is_cut_off``: the host of the caller did not answer any more."""
 
 
 #: Takes a message, its caller, and a function that any thread may call when there may be a message; returns the stream.
@@ -113,7 +113,7 @@ def _stream_method(handler: StreamHandler, max_bytes: int | None) -> CallHandler
                     return
                 await changed.wait()
         finally:
-            closing = asyncio.ensure_future(call.run(stream.close))
+            closing = asyncio.ensure_future(call.run(lambda: stream.close(call.is_cut_off)))
             while not closing.done():  # the end of the call cancels this task, also while it waits for a thread
                 with contextlib.suppress(asyncio.CancelledError):
                     await asyncio.shield(closing)
@@ -140,11 +140,11 @@ class _Stream:
             message = self._messages.poll()
             return None if message is None else encode(message), self._messages.ended
 
-    def close(self) -> None:
+    def close(self, is_cut_off: bool) -> None:
         with self._lock:
             self._closed = True
             if self._messages is not None:
-                self._messages.close()
+                self._messages.close(is_cut_off)
 
 
 def _wake(loop: asyncio.AbstractEventLoop, changed: asyncio.Event) -> None:

@@ -112,7 +112,7 @@ class _JobsWatch:
         changed, self._changed = self._changed, False
         return {} if changed else None
 
-    def close(self) -> None:
+    def close(self, is_cut_off: bool = False) -> None:
         if self in self._watches:
             self._watches.remove(self)
 

@@ -123,7 +123,7 @@ class UdpTransport:
             raise ConfigurationError(f"window = {window}, deadline_s = {deadline_s}: both must be positive.")
         check_offload(options.offload)
         self.ticket = ticket
-        self._deadline_s = deadline_s
+        self._deadline_s = self._session_deadline_s = deadline_s
         self._process = os.getpid()
         self._usable = True
         self._in_flight = 0  # rounds begun and not finished
@@ -158,10 +158,13 @@ class UdpTransport:
         """Use the knowledge of ``peers``: wait up to ``busy_s`` seconds for missing workers that live."""
         self._peers, self._busy_s = peers, busy_s
 
-    def interrupt(self, error: LanesumError, patience_s: float) -> None:
-        """Raise ``error`` in this or the next wait, after ``patience_s`` without progress; for any thread."""
+    def interrupt(self, error: LanesumError | None, patience_s: float) -> None:
+        """Raise ``error`` in this or the next wait, after ``patience_s`` without progress; for any thread.
+
+        None withdraws the last one.
+        """
         self._interruption = error
-        self._deadline_s = min(self._deadline_s, patience_s)
+        self._deadline_s = min(self._session_deadline_s, patience_s)
         self._engine.wake()
 
     @property

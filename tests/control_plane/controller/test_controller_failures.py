@@ -12,18 +12,24 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
 import pytest
 
 from lanesum.joining import join
+from lanesum.keep_alive import KeepAlive
 from lanesum.rpc import connections
 from lanesum.rpc import controller as rpc
+from lanesum.rpc.json_grpc import NoAnswerError
 from lanesum.server import AggregationServer
 from lanesum.session import Session
+from lanesum.transport.errors import WorkerGoneError
 from lanesum_control.controller.controller import Controller, JobRequest
 from lanesum_control.controller.monitor import Monitor
 from lanesum_control.controller.service import ControllerService
+from lanesum_control.jobs.liveness import Gone
 from lanesum_control.planner.network import Network
 from lanesum_fabric.topology import load
 from tests.control_plane.control_fakes import FakeClock, what
@@ -139,6 +145,62 @@ def test_failed_worker_ends_all_others_with_its_cause(address: str, deed: str, s
     for outcome in outcomes:
         assert outcome["type"] == "WorkerGoneError"
         assert says in outcome["text"]
+
+
+def test_worker_that_is_back_is_lost_no_more(controller: Controller, address: str) -> None:
+    """Its stream may have ended by an outage of the path to the controller alone."""
+    tickets = [join(controller=address, job="a", worker=worker) for worker in range(3)]
+    with contextlib.ExitStack() as stack:
+        with ThreadPoolExecutor(3) as pool:  # the last one returns once all are there
+            sessions = list(pool.map(lambda ticket: Session(ticket, codec="fixed"), tickets))
+        for session in sessions:
+            stack.enter_context(session)
+        other, liveness = sessions[0]._transport, controller.workers._liveness
+        deadline_s = other._deadline_s
+        job, tag = tickets[1].job, tickets[1].tag
+        with controller.reconciler.lock:
+            liveness.report(job, tag, 1, Gone(rpc.LOST, ""))
+        wait_until(lambda: isinstance(other._interruption, WorkerGoneError))
+        with controller.reconciler.lock:
+            for watch in [watch for watch in liveness._watches if watch.key == (job, tag, 1)]:
+                watch.end()
+        wait_until(lambda: other._interruption is None)
+        assert other._deadline_s == deadline_s
+        assert what(controller, "a")[-1] == "worker 1 (w2) is back"
+        with ThreadPoolExecutor(3) as pool:
+            totals = list(pool.map(lambda session: session.all_reduce(np.ones(3000, np.float32)), sessions))
+        assert {float(total[0]) for total in totals} == {3.0}
+
+
+def test_failed_worker_is_not_back_with_its_stream(controller: Controller, address: str) -> None:
+    ticket = join(controller=address, job="a", worker=0)
+    keep_alive = KeepAlive(ticket, address)
+    job = {"job": "a", "state": "ready"}
+    keep_alive._take({**job, "gone": [{"worker": 1, "host": "w2", "kind": rpc.FAILED, "cause": ""}]})
+    keep_alive._take(job)
+    assert keep_alive._ending is not None
+
+
+def test_stream_is_opened_after_an_answer(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    """To a host that does not answer, a stream waits longer than calls, which are repeated."""
+    done: list[str] = []
+
+    class Attempts(KeepAlive):
+        def check(self, timeout_s: float = 0.0) -> str:
+            done.append("call")
+            if len(done) < 4:
+                raise rpc.UnreachableError("No answer.")
+            return "ready"
+
+        def _watch(self) -> None:
+            done.append("stream")
+            if done.count("stream") == 2:
+                self._stop.set()
+            raise NoAnswerError("The stream has ended.")
+
+    monkeypatch.setattr("lanesum.keep_alive._RETRY_S", 0.0)
+    Attempts(join(controller=address, job="a", worker=0), address)._run()
+    assert done == ["stream", "call", "call", "call", "stream"]
 
 
 def test_busy_worker_is_awaited_beyond_deadline(address: str) -> None:

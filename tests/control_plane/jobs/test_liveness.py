@@ -10,7 +10,7 @@ import pytest
 
 from lanesum.rpc import controller as rpc
 from lanesum_control.errors import AdmissionError
-from lanesum_control.jobs.liveness import STREAMS_PER_WORKER, Gone, Liveness, Watch
+from lanesum_control.jobs.liveness import CUT_OFF_RECONNECT_S, RECONNECT_S, STREAMS_PER_WORKER, Gone, Liveness, Watch
 from lanesum_control.jobs.records import Job, Taken
 from lanesum_control.state.store import Store
 from tests.control_plane.control_fakes import Site, request, what
@@ -19,7 +19,7 @@ KEY = (1, 2, 0)
 
 
 def stream(key: tuple[int, int, int] = KEY) -> Watch:
-    return Watch(key, lambda: {"state": "ready"}, lambda: None, lambda _: None)
+    return Watch(key, lambda: {"state": "ready"}, lambda: None, lambda _watch, _is_cut_off: None)
 
 
 def test_worker_keeps_its_latest_streams() -> None:
@@ -32,9 +32,24 @@ def test_worker_keeps_its_latest_streams() -> None:
 @pytest.mark.parametrize(("kind", "gone"), [(rpc.LOST, False), (rpc.FAILED, True), (rpc.LEFT, True)])
 def test_stream_brings_back_only_a_lost_worker(kind: str, gone: bool) -> None:
     liveness = Liveness(lambda: 0.0)
-    assert liveness.report(*KEY, Gone(kind, ""))
-    liveness.open(stream())
+    woken: list[int] = []
+    liveness.open(Watch((1, 2, 1), lambda: {"state": "ready"}, lambda: woken.append(1), lambda *_: None))
+    assert liveness.report(*KEY, Gone(kind, "")) and woken
+    woken.clear()
+    assert liveness.open(stream()) is bool(woken) is not gone
     assert liveness.is_gone(*KEY) is gone
+
+
+@pytest.mark.parametrize(("is_cut_off", "wait_s"), [(False, RECONNECT_S), (True, CUT_OFF_RECONNECT_S)])
+def test_worker_without_stream_has_time_to_reconnect(is_cut_off: bool, wait_s: float) -> None:
+    now = 0.0
+    liveness, watch = Liveness(lambda: now), stream()
+    liveness.open(watch)
+    assert liveness.close(watch, is_cut_off)
+    now = 0.9 * wait_s
+    assert liveness.take_lost() == [] and list(liveness.deadlines()) == [wait_s]
+    now = wait_s
+    assert liveness.take_lost() == [KEY]
 
 
 def test_first_report_of_worker_is_its_cause() -> None:

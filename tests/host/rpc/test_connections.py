@@ -28,8 +28,8 @@ class Once:
         self.sent, before = True, self.sent
         return None if before else {"opened": True}
 
-    def close(self):
-        print("closed", flush=True)
+    def close(self, is_cut_off):
+        print(f"closed {is_cut_off}", flush=True)
 
 streams = {"Watch": lambda message, caller, wake: Once()}
 with JsonService(sys.argv[1], "lanesum.Test", {}, owner="test", streams=streams):
@@ -60,5 +60,5 @@ def test_stream_of_unreachable_host_ends_soon() -> None:
             assert processes[-1].stdout.readline() == f"{said}\n"
         subprocess.run(links.command(worker, ["ip", "link", "set", "eth0", "down"]), check=True)
         begun = time.monotonic()
-        assert processes[0].stdout.readline() == "closed\n"
+        assert processes[0].stdout.readline() == "closed True\n"
         assert time.monotonic() - begun > HOST_DEAD_S - PROBE_AFTER_S, "a short loss must not end it"
