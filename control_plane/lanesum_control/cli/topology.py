@@ -30,9 +30,8 @@ def check(name_or_path: NameOrPath) -> None:
     from lanesum_fabric.topology import load
 
     network = load(name_or_path)
-    typer.echo(
-        f"{network.name}: {len(network.names('worker'))} workers at {', '.join(network.switches())}, no problems"
-    )
+    where = f"at {', '.join(network.switches())}" if network.switches() else "without a switch"
+    typer.echo(f"{network.name}: {len(network.names('worker'))} workers {where}, no problems")
 
 
 @app.command()
@@ -44,11 +43,11 @@ def show(name_or_path: NameOrPath = "star4") -> None:
     table = Table(box=box.SIMPLE, pad_edge=False, padding=(0, 1, 0, 0))  # narrow enough for 80 columns
     for title in ("host", "kind", "port", "address", "on loopback", "MAC"):
         table.add_column(title, no_wrap=True)
-    for host, port in network.ports().items():
+    ports = network.ports()
+    for host in network.hosts():
         node = network.nodes[host]
-        table.add_row(
-            host, node.kind, f"{network.switch_of(host)}:{port}", str(node.ip), node.loopback_ip, node.mac_text
-        )
+        at = f"{network.switch_of(host)}:{ports[host]}" if host in ports else "none"
+        table.add_row(host, node.kind, at, str(node.ip), node.loopback_ip, node.mac_text)
     for switch, port, other, other_port in network.links_between_switches():
         table.add_row(switch, "switch", f"{other}:{other_port}", f"at its port {port}", "", "")
     console().print(table)

@@ -33,8 +33,8 @@ def examine(
     ``switches``: reason why each is lost, or None; its control address and program; its IPv4 address, or None; True if
     its tables are as desired; its slots, and those that jobs do not share. ``servers``: error, or seconds of a call,
     number of jobs, and refused and failed datagrams. ``addresses``: UDP address of each server. ``hosts``: IPv4
-    address, switch, port and MAC address. ``links``: switch, port, switch and port of each link between switches.
-    ``packet_bytes``: size of an IP packet of the switches' program.
+    address, and switch, port and MAC address if it is at a switch. ``links``: switch, port, switch and port of each
+    link between switches. ``packet_bytes``: size of an IP packet of the switches' program.
     """
     switches = {}
     for name, link in links.items():
@@ -54,11 +54,11 @@ def examine(
     hosts = {
         host: {
             "ip": network.address(host),
-            "switch": at,
-            "port": network.host(host).port,
-            "mac": network.host(host).mac.hex(":"),
+            "switch": at or None,
+            "port": None if seen is None else seen.port,
+            "mac": None if seen is None else seen.mac.hex(":"),
         }
-        for host, at in network.at.items()
+        for host, at, seen in ((host, at, network.host(host)) for host, at in network.at.items())
     }
     return {
         "version": importlib.metadata.version("lanesum-control"),

@@ -50,6 +50,8 @@ def checks(
 def place(here: str, examined: Mapping[str, Any]) -> Finding:
     """Report which host of the topology this machine is."""
     for host, about in examined["hosts"].items():
+        if about["ip"] == here and about["switch"] is None:
+            return ok("this machine", f"{host} ({here}), in a topology without a switch.")
         if about["ip"] == here:
             return ok(
                 "this machine", f"{host} ({here}, MAC {about['mac']}), at port {about['port']} of {about['switch']}."

@@ -49,6 +49,8 @@ class Hop(NamedTuple):
 def path(examined: Mapping[str, Any], host: str, server: str) -> list[Hop]:
     """Return the switches between two hosts of an answer to ``rpc.EXAMINE``, in order; the topology is a tree."""
     begin, end = examined["hosts"][host], examined["hosts"][server]
+    if begin["switch"] is None:
+        return []
     links: dict[str, list[tuple[int, str, int]]] = collections.defaultdict(list)
     for one, port, other, other_port in examined["links"]:
         links[one].append((port, other, other_port))

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import collections
-import ipaddress
 import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,8 +20,8 @@ class Network:
     """A topology with the addresses of one runner.
 
     Attributes:
-        upper: switch of the first server; racks are the other switches.
-        at: switch of every host.
+        upper: switch of the first server; racks are the other switches. ``NO_SWITCH`` without any.
+        at: switch of every host; ``NO_SWITCH`` in a topology without one.
         seen: every host as each switch sees it, by switch and host.
         server_hosts: names of the hosts with an aggregation server; a worker may run on the same one.
         servers: IPv4 addresses and UDP ports of the servers.
@@ -30,6 +29,7 @@ class Network:
         one_port: switches accept a host's packets only from the protocol's UDP port, as on loopback.
         links: (switch, port, switch, port) of every link between two switches.
         own: IPv4 addresses of the switches that have one.
+        addresses: IPv4 address of every host.
     """
 
     upper: str
@@ -41,6 +41,7 @@ class Network:
     one_port: bool = False
     links: tuple[tuple[str, int, str, int], ...] = ()
     own: Mapping[str, str] = field(default_factory=dict)
+    addresses: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, topology: Topology, *, loopback: bool) -> Network:
@@ -48,6 +49,7 @@ class Network:
         return cls(
             upper=topology.switch,
             at={host: topology.switch_of(host) for host in topology.hosts()},
+            addresses={host: topology.address(host, loopback=loopback) for host in topology.hosts()},
             seen={switch: topology.host_ports(switch, loopback=loopback) for switch in topology.switches()},
             server_hosts=tuple(server_hosts),
             servers=tuple(topology.server_address(host, loopback=loopback) for host in server_hosts),
@@ -71,13 +73,13 @@ class Network:
         """Names of all hosts, in file order."""
         return tuple(self.at)
 
-    def host(self, name: str) -> HostPort:
-        """Return a host as its own switch sees it."""
-        return self.seen[self.at[name]][name]
+    def host(self, name: str) -> HostPort | None:
+        """Return a host as its own switch sees it; None without a switch."""
+        return self.seen.get(self.at[name], {}).get(name)
 
     def address(self, name: str) -> str:
         """Return the IPv4 address of a host."""
-        return str(ipaddress.IPv4Address(self.host(name).ip))
+        return self.addresses[name]
 
     def hosts_of(self, addresses: Sequence[str], busy: Collection[str]) -> tuple[str, ...]:
         """Return the hosts of workers whose processes have these IPv4 addresses, in the same order.

@@ -148,6 +148,8 @@ def place(
     if not quorum and (pipes := _pipes(hosts, network, chips, number)) is not None:
         return _place_in_pipes(hosts, network, pipes, udp_port, unavailable)
     racks = racks_of(hosts, network)
+    if not network.switches:
+        return Placement(_places(racks), (), {})
     if own := [host for host in hosts if host in network.server_hosts]:
         why = Reason(Cause.SAME_HOST, f"{own[0]} reaches the server on its own host without it")
         unavailable = dict.fromkeys(network.switches, why)
@@ -158,7 +160,6 @@ def place(
         members = _workers_as_members(rack, hosts, network, udp_port)
         role = Role.ASCEND | Role.QUORUM if quorum else NO_ROLE
         return Placement((), (Assignment(rack.switch, members, role, threshold=quorum),), {})
-    places = {worker: (number, bit) for number, rack in enumerate(racks) for bit, worker in enumerate(rack.workers)}
     below, left_out = _rack_assignments(racks, hosts, network, quorum, udp_port, unavailable)
     assignments = list(below)
     why_not = _why_not_above(racks, network, quorum, unavailable, left_out)
@@ -166,7 +167,13 @@ def place(
         assignments.append(_upper_assignment(racks, hosts, network, udp_port))
     else:
         left_out[network.upper] = why_not
-    return Placement(tuple(places[worker] for worker in range(len(hosts))), tuple(assignments), left_out)
+    return Placement(_places(racks), tuple(assignments), left_out)
+
+
+def _places(racks: Sequence[Rack]) -> tuple[tuple[int, int], ...]:
+    """Return (rack, bit) of every worker by number; empty with one rack."""
+    places = {worker: (number, bit) for number, rack in enumerate(racks) for bit, worker in enumerate(rack.workers)}
+    return () if len(racks) == 1 else tuple(places[worker] for worker in sorted(places))
 
 
 def _workers_as_members(rack: Rack, hosts: Sequence[str], network: Network, udp_port: int) -> tuple[Member, ...]:

@@ -53,15 +53,15 @@ class TopologyBuilder:
         if at is not None:
             self.link(name if port is None else f"{name}:{port}", at)
 
-    def worker(self, name: str, *, at: str, ip: str | None = None, mac: str | None = None) -> None:
-        """Add a worker at a switch (``rack1``) or at a port of it (``rack1:3``)."""
+    def worker(self, name: str, *, at: str | None = None, ip: str | None = None, mac: str | None = None) -> None:
+        """Add a worker at a switch (``rack1``) or at a port of it (``rack1:3``); nowhere in a topology without any."""
         self._host(name, "worker", at, ip, mac)
 
-    def server(self, name: str, *, at: str, ip: str | None = None, mac: str | None = None) -> None:
+    def server(self, name: str, *, at: str | None = None, ip: str | None = None, mac: str | None = None) -> None:
         """Add a host with an aggregation server."""
         self._host(name, "server", at, ip, mac)
 
-    def controller(self, name: str, *, at: str, ip: str | None = None, mac: str | None = None) -> None:
+    def controller(self, name: str, *, at: str | None = None, ip: str | None = None, mac: str | None = None) -> None:
         """Add the host of the controller."""
         self._host(name, "controller", at, ip, mac)
 
@@ -92,9 +92,10 @@ class TopologyBuilder:
         write_file(Path(path), found.to_yaml())
         return found
 
-    def _host(self, name: str, kind: str, at: str, ip: str | None, mac: str | None) -> None:
+    def _host(self, name: str, kind: str, at: str | None, ip: str | None, mac: str | None) -> None:
         self.node(name, kind, ip=ip, mac=mac)
-        self.link(at, name)
+        if at is not None:
+            self.link(at, name)
 
     def _nodes_with_addresses(self) -> dict[str, dict[str, Any]]:
         used = {node.get("ip") for node in self._nodes.values()}

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pictures of topologies, for a terminal and as SVG.
 
-The middle switch is a bar. Servers and controller are above it, racks and single workers below it, so that no lines
-cross.
+The middle switch is a bar, or the network of hosts without one. Servers and controller are above it, racks and single
+workers below it, so that no lines cross.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from xml.sax.saxutils import escape, quoteattr
 from rich.text import Text
 from rich.tree import Tree
 
-from lanesum_fabric.topology.model import Topology
+from lanesum_fabric.topology.model import NO_SWITCH, Topology
 
 _End: TypeAlias = tuple[int, str, int | None]  # port of a switch, node there, port of that node if it is a switch
 _NO_NOTES: Mapping[str, str] = {}
@@ -23,11 +23,15 @@ _NO_NOTES: Mapping[str, str] = {}
 _WIDTH, _HEIGHT, _GAP, _LINK, _MARGIN = 190, 46, 16, 56, 20
 _INDENT = 26  # of hosts of a rack, for their links
 _COLORS = {"switch": "#dbe7f6", "worker": "#eef5e9", "server": "#fbeed5", "controller": "#efe6f5"}
+_NETWORK = "hosts without a switch"
 _STYLES = {"switch": "bold cyan", "worker": "green", "server": "yellow", "controller": "magenta"}
 
 
 def _below(topology: Topology, switch: str) -> Iterator[_End]:
     """Yield (port, node, its own port) of all links of a switch that lead away from the middle, by port."""
+    if switch == NO_SWITCH:
+        yield from ((0, host, None) for host in topology.hosts())
+        return
     ends: list[_End] = [(port, host, None) for host, port in topology.ports(switch).items()]
     if switch == topology.middle:
         for one, port, other, other_port in topology.links_between_switches():
@@ -39,6 +43,8 @@ def terminal_tree(topology: Topology, notes: Mapping[str, str] = _NO_NOTES) -> T
     """Return the topology as a tree of lines, from the middle switch; ``notes`` follow the nodes' names."""
 
     def label(name: str, ports: str) -> Text:
+        if name == NO_SWITCH:
+            return Text(f"{topology.name}, {_NETWORK}")
         node = topology.nodes[name]
         text = Text.assemble((ports, "dim"), (name, _STYLES[node.kind]), f" {node.kind}")
         text.append("" if node.ip is None else f" {node.ip}")
@@ -47,7 +53,8 @@ def terminal_tree(topology: Topology, notes: Mapping[str, str] = _NO_NOTES) -> T
 
     def add(branch: Tree, switch: str) -> Tree:
         for port, name, own_port in _below(topology, switch):
-            child = branch.add(label(name, f"{port} ── " if own_port is None else f"{port} ── {own_port} "))
+            ports = "" if port == 0 else f"{port} ── "
+            child = branch.add(label(name, ports if own_port is None else f"{ports}{own_port} "))
             if own_port is not None:
                 add(child, name)
         return branch
@@ -114,13 +121,19 @@ def _left(column: int) -> float:
 
 
 def _box(topology: Topology, name: str, left: float, top: float, width: float, notes: Mapping[str, str]) -> str:
+    if name == NO_SWITCH:
+        return _filled_box(topology.name, _NETWORK, "#eee", left, top, width)
     node = topology.nodes[name]
     kind = f"{node.kind}, server" if node.kind == "worker" and name in topology.server_hosts() else node.kind
     second = notes.get(name, f"{kind} {node.ip}" if node.ip is not None else kind)
+    return _filled_box(name, second, _COLORS[node.kind], left, top, width)
+
+
+def _filled_box(name: str, second: str, color: str, left: float, top: float, width: float) -> str:
     place = f'x="{left:g}" y="{top:g}" width="{width:g}" height="{_HEIGHT}"'
     middle = left + width / 2
     return (
-        f'<rect {place} rx="6" fill={quoteattr(_COLORS[node.kind])} stroke="#567"/>'
+        f'<rect {place} rx="6" fill={quoteattr(color)} stroke="#567"/>'
         f'<text x="{middle:g}" y="{top + 19:g}" text-anchor="middle" font-weight="bold">{escape(name)}</text>'
         f'<text x="{middle:g}" y="{top + 36:g}" text-anchor="middle" font-size="11">{escape(second)}</text>'
     )
@@ -132,4 +145,5 @@ def _line(points: list[tuple[float, float]]) -> str:
 
 
 def _port(left: float, baseline: float, number: int) -> str:
-    return f'<text x="{left:g}" y="{baseline:g}" font-size="11" fill="#567">{number}</text>'
+    """Return the number of a port; a host without a switch has none."""
+    return f'<text x="{left:g}" y="{baseline:g}" font-size="11" fill="#567">{number}</text>' if number else ""

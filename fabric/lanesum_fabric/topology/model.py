@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Model of a topology, and its checks.
 
-One switch, or one switch with racks around it: two levels, and one path between any two nodes.
+One switch, or one switch with racks around it: two levels, and one path between any two nodes. Or hosts without a
+switch, which reach each other over a network that lanesum does not control.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ _TRUNKS_SECOND_OCTET = 255  # on loopback, the ends of links between switches ha
 _THIS_NETWORK = ipaddress.IPv4Network("0.0.0.0/8")
 _BEHIND_SWITCH = 1  # added to the server's port where a switch listens at the server's own address
 SERVER = "server"
+NO_SWITCH = ""  # in place of the name of a switch, in a topology without one
 
 
 def server_name(number: int) -> str:
@@ -133,7 +135,7 @@ class Topology(FileModel):
 
     name: Name
     nodes: dict[Name, Node]
-    links: list[Link]
+    links: list[Link] = Field(default_factory=list, description="none in a topology without a switch")
     servers: Annotated[list[Name], Field(min_length=1)] | None = Field(
         default=None, description="hosts that run an aggregation server, workers included; those of kind server if not"
     )
@@ -144,7 +146,7 @@ class Topology(FileModel):
         managers = counts["controller"] - sum(node.is_cpu for node in self.nodes.values())
         if managers > 1 or not counts["controller"]:
             raise wrong(f"one controller is needed, not {managers}", "nodes")
-        for kind in ("switch", "worker", *(() if self.servers else ("server",))):
+        for kind in ("worker", *(() if self.servers else ("server",))):
             if not counts[kind]:
                 raise wrong(f"at least one {kind} is needed", "nodes")
         self._check_servers()
@@ -200,11 +202,13 @@ class Topology(FileModel):
                 else:
                     used.add((name, port))
         for name, node in self.nodes.items():
-            if node.kind != "switch" and name not in linked:
+            if self.switches() and node.kind != "switch" and name not in linked:
                 raise wrong("not linked to a switch", "nodes", name)
 
     def _check_levels(self) -> None:
         """Check that the switches form a tree, with one of them adjacent to all others."""
+        if not self.switches():
+            return
         group = {name: {name} for name in self.switches()}
         for index, link in enumerate(self.links):
             (one, port), (other, other_port) = link.parts()
@@ -268,7 +272,8 @@ class Topology(FileModel):
         for number in range(len(hosts) + 1, count + 1):
             name = next(name for n in itertools.count(number) if (name := f"server{n}") not in nodes)
             nodes[name] = Node(kind="server", ip=_next_address(nodes, hosts))
-            links.append(self._another_link(hosts, name, links))
+            if self.switches():
+                links.append(self._another_link(hosts, name, links))
             hosts.append(name)
         return Topology(name=self.name, nodes=nodes, links=links, servers=hosts)
 
@@ -282,18 +287,23 @@ class Topology(FileModel):
 
     @property
     def switch(self) -> str:
-        """Switch of the first server: the only one, or the upper one."""
+        """Switch of the first server: the only one, or the upper one; ``NO_SWITCH`` without any."""
         return self.switch_of(self.server_hosts()[0])
 
     @property
     def middle(self) -> str:
-        """Switch with most other switches next to it: the only one, or the one that all racks are linked to."""
+        """Switch with most other switches next to it: the only one, or the one that all racks are linked to.
+
+        ``NO_SWITCH`` without any.
+        """
+        if not self.switches():
+            return NO_SWITCH
         ends = [end for one, _, other, _ in self.links_between_switches() for end in (one, other)]
         return max(self.switches(), key=lambda name: (ends.count(name), name == self.switch))
 
     def switch_of(self, host: str) -> str:
-        """Return the switch of a host."""
-        return self._cables()[host][0]
+        """Return the switch of a host; ``NO_SWITCH`` without any."""
+        return self._cables()[host][0] if self.switches() else NO_SWITCH
 
     def links_between_switches(self) -> list[tuple[str, int, str, int]]:
         """Return (switch, port, switch, port) of every link between two switches, in file order."""

@@ -72,8 +72,8 @@ def start(supervisor: Supervisor, block: Block, folder: Path, switch: str, worke
     Raises ProcessFailedError if a part ends, or the controller does not become ready.
     """
     topology = folder / "topology.json"
-    topology.write_text(json.dumps(_topology(block, workers)))
     behind = switch != "none"
+    topology.write_text(json.dumps(_topology(block, workers, switched=behind)))
     control, p4runtime = f"unix:{folder}/server.sock", f"unix:{folder}/switch.sock"
     controller = f"unix:{folder}/controller.sock"  # only the user of this launch enters the folder
     network = ["--topology", str(topology), "--loopback"]
@@ -92,13 +92,15 @@ def _command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "lanesum.cli", *arguments]
 
 
-def _topology(block: Block, workers: int) -> dict[str, object]:
-    """Return a topology of one switch. With --loopback, hosts below 10 have the same addresses below 127."""
+def _topology(block: Block, workers: int, *, switched: bool) -> dict[str, object]:
+    """Return a topology with one switch or none. With --loopback, hosts below 10 have the same addresses below 127."""
 
     def node(kind: str, number: int) -> dict[str, str]:
         return {"kind": kind, "ip": "10." + block.host(number).partition(".")[2]}
 
     nodes = {f"w{number}": node("worker", number) for number in range(1, workers + 1)}
     nodes |= {"server": node("server", _SERVER), "controller": node("controller", _CONTROLLER)}
+    if not switched:
+        return {"name": "launch", "nodes": nodes}
     links = [{"endpoints": [f"s1:{port}", host]} for port, host in enumerate(nodes, start=1)]
     return {"name": "launch", "nodes": {"s1": {"kind": "switch"}, **nodes}, "links": links}

@@ -145,15 +145,13 @@ def open_site(
     """
     folder = folder / name
     folder.mkdir()
-    # Routers forward between the nodes; the topology has a switch in their place, which is not started.
     nodes = dict.fromkeys([*workers, *servers])
     kinds = {node: "worker" if node in workers else "server" for node in nodes}
     hosts = {node: {"kind": kind, "ip": _in_topology(place, node)} for node, kind in kinds.items()}
     hosts[CONTROLLER] = {"kind": "controller", "ip": "10.1.0.1"}  # it listens at a socket file
     topology = {
         "name": name,
-        "nodes": {"s": {"kind": "switch"}, **hosts},
-        "links": [{"endpoints": [f"s:{port}", node]} for port, node in enumerate(hosts, start=1)],
+        "nodes": hosts,
         "servers": list(servers),
     }
     path = folder / "topology.yaml"

@@ -177,7 +177,7 @@ def make_plan(
         raise ConfigurationError(f"quorum = {quorum} is not between 0 and the {len(chosen)} workers.")
     if deadline_s <= 0:
         raise ConfigurationError(f"deadline = {deadline_s:g} must be positive.")
-    final, target, why = _place(runner, switch)
+    final, target, why = _place(runner, switch if network.switches() else _none(network, switch))
     if servers is not None or on_workers:
         network = _with_servers(network, 1 if servers is None else servers, on_workers)
         topology = str(out / TOPOLOGY)  # for the processes that read it
@@ -210,6 +210,13 @@ def make_plan(
         link_mbit=link_mbit,
         link_why=link_why,
     )
+
+
+def _none(network: Topology, switch: str | None) -> str:
+    """Return the choice of no switch. Raises ConfigurationError for another one in a topology without any."""
+    if switch not in (None, NO_SWITCH):
+        raise ConfigurationError(f"Topology {network.name} has no switch to run {switch}.", "Leave the switch out.")
+    return NO_SWITCH
 
 
 def _with_servers(topology: Topology, servers: int, on_workers: bool) -> Topology:

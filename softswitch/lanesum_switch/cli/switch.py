@@ -85,6 +85,8 @@ def switch(
     if program is not None:
         device.load(_read(program))
     network = load(topology)
+    if not network.switches():
+        raise ConfigurationError(f"Topology {network.name} has no switch.", "Give --topology with one that has.")
     if name is None and len(network.switches()) > 1:
         raise ConfigurationError(
             f"Topology {network.name} has several switches.",

@@ -18,17 +18,31 @@ from lanesum.transport.errors import AggregationTimeoutError
 from lanesum_control.controller.controller import Controller, JobRequest
 from lanesum_control.planner.network import Network
 from lanesum_control.state.store import Store
-from lanesum_fabric.topology import load
+from lanesum_fabric.topology import Topology, TopologyBuilder, load
 from tests.control_plane.control_fakes import Site
 
 
-@pytest.mark.parametrize(("topology", "hosts"), [("star4", ("w1", "w2")), ("tree2x2", ("w1", "w3"))])
-def test_jobs_are_summed_and_removed(topology: str, hosts: tuple[str, str]) -> None:
+def hosts_alone() -> Topology:
+    build = TopologyBuilder("direct")
+    build.worker("w1")
+    build.worker("w2")
+    build.server("server")
+    build.controller("controller")
+    return build.topology()
+
+
+@pytest.mark.parametrize(
+    ("topology", "hosts"),
+    [(load("star4"), ("w1", "w2")), (load("tree2x2"), ("w1", "w3")), (hosts_alone(), ("w1", "w2"))],
+)
+def test_jobs_are_summed_and_removed(topology: Topology, hosts: tuple[str, str]) -> None:
     with AggregationServer(("127.19.0.99", 0)) as server:
-        network = dataclasses.replace(Network.of(load(topology), loopback=True), servers=(server.address,))
+        network = dataclasses.replace(Network.of(topology, loopback=True), servers=(server.address,))
         controller = Controller(network, server)
         job = controller.admit(JobRequest("a", hosts, udp_port=29539))
         assert (job.tickets[0].accumulator_words, job.tickets[0].slots) == (FULL_ACCUMULATOR_WORDS, 512)
+        if not topology.switches():
+            assert (job.left_out, controller.examine()["hosts"]["w1"]["switch"]) == ({}, None)
         results: list[np.ndarray] = []
 
         def work(worker: int) -> None:

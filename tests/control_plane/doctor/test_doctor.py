@@ -184,6 +184,8 @@ def test_hops_report_place_size_and_round_trip(monkeypatch: pytest.MonkeyPatch) 
     assert "workers refuse to start" in large.what and "ip link set" in large.next_step
     assert hops.place("10.9.9.9", examined).status is Severity.NOTE
     assert "on loopback" in hops.place("127.0.0.2", examined).what
+    alone = {"hosts": {"w2": {"ip": "10.0.0.2", "switch": None, "port": None, "mac": None}}}
+    assert hops.place("10.0.0.2", alone) == ok("this machine", "w2 (10.0.0.2), in a topology without a switch.")
     both = {**examined, "addresses": {"server": ["127.0.0.1", 1], "server2": ["127.0.0.1", 2]}}
     assert [one.name for one in hops.checks(both)].count("this machine") == 1
 

@@ -92,6 +92,11 @@ class Racks:
         return list(in_band.checks("server", "10.19.0.100", route, examined, 316, self.counts))
 
 
+def test_path_without_switch_has_no_hops() -> None:
+    hosts = {name: {"switch": None, "port": None} for name in ("w1", "server")}
+    assert in_band.path({"hosts": hosts, "links": []}, "w1", "server") == []
+
+
 @pytest.fixture
 def racks(monkeypatch: pytest.MonkeyPatch) -> Racks:
     made = Racks()

@@ -12,7 +12,8 @@ from lanesum_control.errors import AdmissionError
 from lanesum_control.planner.network import Network
 from lanesum_control.planner.placement import Placement, place
 from lanesum_fabric.program.switch_job import NO_ROLE, HostPort, Role
-from lanesum_fabric.topology import load
+from lanesum_fabric.topology import TopologyBuilder, load
+from lanesum_fabric.topology.model import NO_SWITCH
 from lanesum_switch.frames import ipv4_int
 
 STAR = Network.of(load("star4"), loopback=False)
@@ -246,3 +247,20 @@ def test_hosts_of_loopback_are_all_with_busy_last() -> None:
     assert sorted(network.hosts_of(["127.0.0.1"] * 4, {"w1"})) == sorted(network.workers)
     with pytest.raises(AdmissionError, match="The job has 5 workers, the controller's topology 4"):
         network.hosts_of(["127.0.0.1"] * 5, ())
+
+
+def test_workers_without_switch_are_summed_by_server() -> None:
+    build = TopologyBuilder("direct", addresses="10.7.0.0/16")
+    for number in range(33):
+        build.worker(f"w{number}")
+    build.server("server")
+    build.controller("controller")
+    network = Network.of(build.topology(), loopback=True)
+    hosts = network.workers
+    assert network.upper == NO_SWITCH
+    assert network.address("w1") == "127.7.0.2"
+    assert network.on_path(hosts) == {NO_SWITCH}
+    few, many = placed(hosts[:32], network), placed(hosts, network, quorum=2)
+    assert (few.places, many.places[-1]) == ((), (1, 0))
+    assert few.assignments == many.assignments == ()
+    assert few.left_out == many.left_out == {}, "there is no switch to leave out"

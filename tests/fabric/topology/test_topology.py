@@ -502,3 +502,38 @@ def test_import_of_containerlab_errors_are_typed(old: str, new: str, says: str, 
     with pytest.raises(TopologyError) as caught:
         containerlab.load(path)
     assert says in str(caught.value)
+
+
+HOSTS_ALONE = """
+name: direct
+nodes:
+  w1: {kind: worker, ip: 10.19.0.1}
+  w2: {kind: worker, ip: 10.19.0.2}
+  server: {kind: server, ip: 10.19.0.100}
+  controller: {kind: controller, ip: 10.19.0.200}
+"""
+
+
+def test_topology_without_switch_has_hosts_alone(tmp_path: Path) -> None:
+    build = TopologyBuilder("direct")
+    build.worker("w1")
+    build.worker("w2")
+    build.server("server", ip="10.19.0.100")
+    build.controller("controller", ip="10.19.0.200")
+    file = tmp_path / "direct.yaml"
+    file.write_text(HOSTS_ALONE)
+    direct = load(str(file))
+    assert direct == build.topology()
+    assert (direct.switches(), direct.ports(), direct.switch_of("w1")) == ([], {}, "")
+    shown = [invoke(["topology", command, str(file)]).output for command in ("check", "show", "draw")]
+    assert "2 workers without a switch" in shown[0]
+    assert all(host in text for host in direct.hosts() for text in shown[1:])
+    assert "0 ──" not in shown[2]
+    texts = {text for box in ElementTree.fromstring(svg(direct)).iter() if (text := box.text)}
+    assert {"direct", "hosts without a switch", "w2"} <= texts
+    assert direct.with_servers(3).server_hosts() == ["server", "server2", "server3"]
+
+
+def test_link_without_switch_is_refused() -> None:
+    with pytest.raises(TopologyError, match="a link joins one 'switch:port'"):
+        parse(HOSTS_ALONE + 'links: [{endpoints: ["w1", "w2"]}]', "direct.yaml")

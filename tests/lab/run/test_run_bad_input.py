@@ -18,7 +18,7 @@ import pytest
 from lanesum import codecs
 from lanesum.cli import main
 from lanesum.errors import ConfigurationError
-from lanesum_fabric.topology import available
+from lanesum_fabric.topology import TopologyBuilder, available
 from lanesum_fabric.topology.files import parse
 from lanesum_lab import targets
 from lanesum_lab.run import plan as plan_module
@@ -129,6 +129,18 @@ def test_broken_topology_error_names_the_line(tmp_path: Path) -> None:
     broken.write_text(available()["star4"].read_text().replace("10.19.0.3", "10.19.0.2"))
     assert_refused(lanesum("topology", "check", str(broken)), f"{broken}:14: nodes.w3.ip: 10.19.0.2 is the address of")
     assert_refused(lanesum("run", "--topology", str(broken)), f"{broken}:14:")
+
+
+def test_switch_of_topology_without_any_is_refused(tmp_path: Path, lanesum_here: Call) -> None:
+    direct = tmp_path / "direct.yaml"
+    build = TopologyBuilder("direct")
+    build.worker("w1")
+    build.server("server")
+    build.controller("controller")
+    build.write(direct)
+    assert_refused(lanesum_here("switch", "--topology", str(direct), "--loopback"), "Topology direct has no switch.")
+    refused = lanesum_here("run", "--topology", str(direct), "--switch", "embedded")
+    assert_refused(refused, "direct has no switch to run embedded", "Leave the switch out")
 
 
 def test_switch_invalid_program_is_refused(tmp_path: Path, lanesum_here: Call) -> None:
