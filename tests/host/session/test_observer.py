@@ -11,6 +11,7 @@ import pytest
 
 from lanesum.codecs import THC, Result
 from lanesum.protocol import Header, Kind
+from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import OPENING
 from lanesum.server import AggregationServer, ServerJob
 from lanesum.session import ObservedRound, Session
@@ -101,7 +102,9 @@ def test_make_aggregate_with_racks_names_workers_by_number() -> None:
     places = ((1, 0), (0, 3), (1, 2))
     ticket = JobTicket(job=1, tag=1, worker=2, workers=3, slots=8, accumulator_words=4, places=places, quorum=1)
     words = np.arange(10, dtype=np.uint32)
-    found = make_aggregate(ticket, LaneOp.ADD32, words, np.array([[0b1000, 0b101], [0, 0b100], [0b1000, 0b1]], np.uint32))
+    found = make_aggregate(
+        ticket, LaneOp.ADD32, words, np.array([[0b1000, 0b101], [0, 0b100], [0b1000, 0b1]], np.uint32)
+    )
     assert found.members is not None
     assert found.members.sets[found.members.of_word].tolist() == [[1, 1, 1]] * 4 + [[0, 0, 1]] * 4 + [[1, 1, 0]] * 2
     assert np.array(found.contributors).tolist() == [3] * 4 + [1] * 4 + [2] * 2

@@ -169,7 +169,7 @@ def test_flipped_bit_of_memory_never_becomes_result(seed: int, op: LaneOp, when:
     assert at_server or all(worker.error is None for worker in job.workers)
 
 
-def test_wrong_sum_of_switch_is_taken_again_past_it() -> None:
+def test_wrong_sum_of_switch_is_taken_past_it() -> None:
     """Every sum of the switch is wrong: the server makes them all, and each failure is counted."""
     flips = 0
 
@@ -190,7 +190,7 @@ def test_wrong_sum_of_switch_is_taken_again_past_it() -> None:
         assert worker.stats.bypasses >= worker.stats.chunks
 
 
-def test_wrong_memory_of_server_ends_job_with_its_address() -> None:
+def test_wrong_memory_of_server_names_its_address() -> None:
     def flip(sends: bool, datagram: bytes) -> bytes:
         return datagram if sends else flipped(datagram, 8 * HEADER_BYTES + 3)
 
