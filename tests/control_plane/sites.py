@@ -60,6 +60,7 @@ class Site:
                 results[worker] = [
                     session.all_reduce(vector(worker, number), average=True, name="t") for number in range(rounds)
                 ]
+                session.leave()  # others may lack the last result
 
         threads = [threading.Thread(target=work, args=(worker,)) for worker in range(len(HOSTS))]
         for thread in threads:

@@ -11,6 +11,39 @@ _HOST = "host/lanesum"
 TRANSPORT = (
     *bugs(
         "transport",
+        f"{_HOST}/transport/certification.py",
+        ("factors may be even", "_random_bits(factors, word) >> 32 | 1", "_random_bits(factors, word) >> 32 & ~1"),
+        ("all words have one factor", "_random_bits(factors, word)", "_random_bits(factors, 0)"),
+        ("no worker has a secret", "secret = self._secrets[ticket.worker]", "secret = 0"),
+        ("the check of a chunk ignores the epoch", "epoch << 32 | chunk", "chunk"),
+        ("the check of a chunk ignores the chunk", "epoch << 32 | chunk", "epoch << 32"),
+        ("the check ignores the contributors", "for worker in workers) * (bits", "for worker in range(0)) * (bits"),
+        ("lanes of a check word are not shifted back", "int(word) << shape.shift * index", "int(word)"),
+        ("copies of words are not compared", "np.array_equal(words[size : 2 * size], words[:size]) and ", ""),
+        (
+            "words of contributors are not compared",
+            " and np.array_equal(words[2 * size :], rest)",
+            "",
+        ),
+        ("all workers have one word", "_random_bits(chunk_bits, self._secrets[worker])", "_random_bits(chunk_bits, 0)"),
+    ),
+    *bugs(
+        "transport",
+        f"{_HOST}/transport/round_sequence.py",
+        ("a result that fails its check is used", "if not round_.is_right(chunk, datagram, bitmaps):", "if False:"),
+        (
+            "a sum that fails is taken again from the switch",
+            "self._recovery.on_result_failed(round_.begin + header.chunk)",
+            "pass",
+        ),
+        (
+            "failing results of a server never end the session",
+            "round_.failed_results[header.chunk] >= MAX_FAILED_RESULTS",
+            "False",
+        ),
+    ),
+    *bugs(
+        "transport",
         f"{_HOST}/transport/membership.py",
         ("results of foreign workers are accepted", "if any(workers & ~members for", "if any(workers & ~workers for"),
         (
@@ -93,7 +126,7 @@ TRANSPORT = (
             "workers=1 << ticket.place[1],",
             "workers=1 << ticket.worker,",
         ),
-        ("rounds of different sizes agree", "racks=words.size,", "racks=padded.size,"),
+        ("rounds of different sizes agree", "racks=words.size |", "racks=padded.size |"),
     ),
     *bugs(
         "transport",

@@ -17,7 +17,6 @@ from lanesum._internal.offload import check_offload
 from lanesum._internal.udp_socket import Address, is_shared_with_switch
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.protocol.lanes import LaneOp
-from lanesum.protocol.spec import CERTIFIED
 from lanesum.transport import long_wait
 from lanesum.transport.constants import LEAVE_DEADLINE_S
 from lanesum.transport.engine import CompletedRound, make_engine
@@ -315,8 +314,6 @@ class UdpTransport:
         if words.size % op.shape.uplink_words_per_group:
             group = op.shape.uplink_words_per_group
             raise TransportError(f"{words.size} words are not whole groups of {group}, as {op.name} needs them.")
-        if words.size >= CERTIFIED:
-            raise TransportError(f"{words.size} words are too many: a round has fewer than {CERTIFIED}.")
 
     def release(self, round_: NativeRoundState, words: int) -> None:
         """Allow to send the first ``words`` of a ``withheld`` round, and send the packets that the window admits."""

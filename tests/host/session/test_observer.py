@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from lanesum.codecs import THC, Result
-from lanesum.protocol import Header, Kind
-from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol import Header, Kind, LaneOp
 from lanesum.protocol.spec import OPENING
 from lanesum.server import AggregationServer, ServerJob
 from lanesum.session import ObservedRound, Session

@@ -20,7 +20,7 @@ from lanesum.protocol.spec import CERTIFIED, HEADER_BYTES
 from lanesum.server import Aggregator, ServerJob
 from lanesum.transport import JobTicket
 from lanesum.transport.constants import MAX_FAILED_RESULTS
-from lanesum.transport.errors import CertificationError, MismatchError, TransportError
+from lanesum.transport.errors import CertificationError, MismatchError, TransportError, timeout_error
 from lanesum.transport.native_engine import make_round_sequence
 from tests.host.transport.virtual_job import PATH_S, VirtualJob, check_sums, expected, random_plans, ticket
 
@@ -169,7 +169,7 @@ def test_flipped_bit_of_memory_never_becomes_result(seed: int, op: LaneOp, when:
     assert at_server or all(worker.error is None for worker in job.workers)
 
 
-def test_wrong_sum_of_switch_is_taken_past_it() -> None:
+def test_wrong_sum_of_switch_is_taken_again() -> None:
     """Every sum of the switch is wrong: the server makes them all, and each failure is counted."""
     flips = 0
 
@@ -202,6 +202,11 @@ def test_wrong_memory_of_server_names_its_address() -> None:
         assert "Check the memory and the network card" in str(worker.error)
         assert worker.stats.failed_results >= MAX_FAILED_RESULTS
         assert worker.results == []
+
+
+def test_timeout_names_failed_checks() -> None:
+    error = timeout_error(ticket(), 3, 2.0, missing=(), refused=False, answered=True, failed=True)
+    assert "results arrived and failed their check" in str(error) and "memory of switches" in str(error)
 
 
 def test_result_of_other_chunk_fails_with_equal_words() -> None:

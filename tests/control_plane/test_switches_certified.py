@@ -1,0 +1,106 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Certified sums of the BMv2 program in the embedded switch, whose registers and packets get wrong bits."""
+
+from __future__ import annotations
+
+import collections
+import random
+from collections.abc import Iterable, Iterator
+
+import pytest
+
+from lanesum.protocol.spec import HEADER_BYTES
+from lanesum_control.controller.controller import AdmissionError, JobRequest
+from lanesum_fabric.program.pipelines import bmv2_pipeline
+from lanesum_switch.api import PacketOut
+from lanesum_switch.dataplane import EmbeddedSwitch
+from tests.control_plane.sites import HOSTS, Site, assert_exact, running
+
+PAYLOAD = 14 + 20 + 8 + HEADER_BYTES
+CHECKSUM = slice(40, 42)
+SLOTS = 8
+
+
+class FlippingSwitch(EmbeddedSwitch):
+    """A switch in which bits flip.
+
+    Attributes:
+        share: share of packets beside which a bit flips; half of the bits flip in registers, half in results.
+        flips: flipped bits, by their place.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.share = 0.0
+        self.flips: collections.Counter[str] = collections.Counter()
+        self._bits = random.Random(1)
+
+    def process_batch(self, packets: Iterable[tuple[int, bytes]]) -> list[PacketOut]:
+        made: list[PacketOut] = []
+        for port, frame in packets:
+            if self._bits.random() < self.share / 2:
+                self._flip_register()
+            made += [self._flipped(one) for one in super().process_batch([(port, frame)])]
+        return made
+
+    def _flip_register(self) -> None:
+        """Flip a bit of an accumulator word of a used slot."""
+        names = [name for name in self._runtime.registers if "words_" in name]
+        used = range(2 * SLOTS)
+        name = self._bits.choice(names)
+        cells = [index for index in used if self.read_register(name, index)]
+        if cells:
+            index = self._bits.choice(cells)
+            self.write_register(name, index, self.read_register(name, index) ^ 1 << self._bits.randrange(32))
+            self.flips["registers"] += 1
+
+    def _flipped(self, out: PacketOut) -> PacketOut:
+        """Flip a bit of a result's words, as a memory behind the checksum would."""
+        frame = bytearray(out.frame)
+        if len(frame) <= PAYLOAD or frame[PAYLOAD - HEADER_BYTES] & 0xF != 2 or self._bits.random() >= self.share / 2:
+            return out
+        frame[self._bits.randrange(PAYLOAD, len(frame))] ^= 1 << self._bits.randrange(8)
+        frame[CHECKSUM] = bytes(2)
+        self.flips["results"] += 1
+        return PacketOut(out.port, bytes(frame))
+
+
+@pytest.fixture(scope="module")
+def switch() -> FlippingSwitch:
+    return FlippingSwitch()
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory, switch: FlippingSwitch) -> Iterator[Site]:
+    with running(tmp_path_factory.mktemp("certified"), switch, bmv2_pipeline(), "10.95.") as running_site:
+        yield running_site
+
+
+@pytest.mark.parametrize("codec", ["thc", "thc bits=3", "thc bits=8", "fixed", "sketch"])
+@pytest.mark.parametrize("share", [0.0, 0.1])
+def test_certified_job_has_exact_sums(site: Site, switch: FlippingSwitch, codec: str, share: float) -> None:
+    job = site.controller.admit(JobRequest("certified", HOSTS, slots=SLOTS, codec=codec, certified=True))
+    assert all(ticket.certified for ticket in job.tickets)
+    before = site.controller.counters()["switches"]["s1"].get("contribute_and_complete", 0)
+    switch.share, switch.flips = share, collections.Counter()
+    try:
+        got, alone = site.reduce(job, codec, rounds=3)
+    finally:
+        switch.share = 0.0
+    assert_exact(got, alone)
+    assert site.controller.counters()["switches"]["s1"]["contribute_and_complete"] > before
+    assert not share or (switch.flips["registers"] and switch.flips["results"])
+    site.controller.remove("certified")
+
+
+def test_codec_with_table_cannot_be_certified(site: Site) -> None:
+    with pytest.raises(AdmissionError, match="'thc-paper' looks codes up in a table, so its sums"):
+        site.controller.admit(JobRequest("table", HOSTS, codec="thc-paper", certified=True))
+
+
+def test_more_workers_than_check_words_are_refused() -> None:
+    hosts = [f"h{number}" for number in range(31)]
+    request = JobRequest("many", tuple(hosts), certified=True)
+    with pytest.raises(AdmissionError, match="MAX cannot be certified: packets of 32 words have no room"):
+        request.check(hosts, 32)
