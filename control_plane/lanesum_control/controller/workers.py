@@ -139,6 +139,7 @@ class Workers:
                 return {**answer, **self._ended.get((number, tag), {})}
             self._sign_of_life(job, worker)
             if counts is not None:
+                self._note_failed_results(job, worker, counts)
                 self._reports.setdefault((number, tag), {})[worker] = WorkerReport(self._clock(), counts)
             if trace is not None:
                 self._traces.add((number, tag), worker, trace)
@@ -166,6 +167,15 @@ class Workers:
             if about:
                 answer["alive"] = all(self._liveness.is_alive(number, tag, one) for one in about)
             return answer
+
+    def _note_failed_results(self, job: Job, worker: int, counts: Mapping[str, int]) -> None:
+        """Record an event if results failed their check since the worker's last report."""
+        before = self._reports.get((job.number, job.incarnation.tag), {}).get(worker)
+        new = counts["failed_results"] - (before.counts["failed_results"] if before is not None else 0)
+        if new > 0:
+            host = job.request.workers[worker]
+            what = f"{new} results failed their check at worker {worker} ({host}), and were not used: see its log"
+            self._events.add(job.request.name, what)
 
     def watch(
         self, number: int, tag: int, worker: int, claimant: str, wake: Callable[[], None] = lambda: None

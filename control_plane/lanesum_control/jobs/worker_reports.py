@@ -16,16 +16,18 @@ _MAX_NAMES = 64
 #: Counts of a report, see ``lanesum.transport.stats.TransportStats``; ``latency_us`` is a sum over all chunks.
 COUNTS = tuple(count for _, count, _, _ in WORKER_COUNTS)
 
+_LATER = ("failed_results",)  # earlier builds do not report them
+
 
 def read_counts(message: object) -> dict[str, int]:
     """Return the counts of a report; other names, of a later version, are ignored. Raises AdmissionError."""
     if not isinstance(message, dict) or len(message) > _MAX_NAMES:
         raise AdmissionError(f"counts are no object of at most {_MAX_NAMES} numbers.")
     for name in COUNTS:
-        value = message.get(name)
+        value = message.get(name, 0 if name in _LATER else None)
         if type(value) is not int or not 0 <= value < _MAX_COUNT:
             raise AdmissionError(f"counts: {name} = {str(value)[:40]!r} is no number from 0 to 2^63 - 1.")
-    return {name: message[name] for name in COUNTS}
+    return {name: message.get(name, 0) for name in COUNTS}
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ WORKER_COUNTS = (
     ("retransmissions_total", "retransmissions", 1, "Contributions that the worker retransmitted."),
     ("bypasses_total", "bypasses", 1, "Contributions that the worker sent past the switches."),
     ("duplicate_results_total", "duplicate_results", 1, "Results that the worker had already."),
+    ("failed_results_total", "failed_results", 1, "Results that failed the check of a certified job."),
     ("results_total", "chunks", 1, "Chunks whose result arrived."),
     ("server_results_total", "server_results", 1, "Chunks that a server completed in place of a switch."),
     ("partial_results_total", "partial_results", 1, "Results of a quorum, without all workers."),

@@ -25,7 +25,18 @@ from lanesum.transport.worker_loop import PythonWorkerLoop
 
 
 class CompletedRound(Protocol):
-    """A completed round."""
+    """A completed round.
+
+    Attributes:
+        begin, epoch, failed_results: see ``RoundState``.
+    """
+
+    @property
+    def begin(self) -> int: ...
+    @property
+    def epoch(self) -> int: ...
+    @property
+    def failed_results(self) -> dict[int, int]: ...
 
     def result(self) -> NDArray[np.uint32]:
         """Return the accumulator words, as many as the operation makes of the round's words."""

@@ -67,6 +67,7 @@ class NativeRoundState:
         self._packet_words = LaneOp(size.op).shape.uplink_words(core.data_words)
         self.chunks = core.chunks
         self.epoch = core.epoch
+        self.begin = core.begin
         self.size = size
         self.words: NDArray[np.uint32] | None = words
         self.awaited_chunks = self.chunks

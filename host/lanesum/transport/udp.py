@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
@@ -39,6 +40,8 @@ from lanesum.transport.service_thread import ServiceThread
 from lanesum.transport.sockets import ServerSockets
 from lanesum.transport.stats import TransportStats
 from lanesum.transport.ticket import JobTicket
+
+logger = logging.getLogger(__name__)
 
 # Tickets that this process has used, by servers, job, tag and worker. A second session of another process is found in
 # the opening; here it is found before anything is sent.
@@ -196,6 +199,7 @@ class UdpTransport:
                 self._waited_s += time.monotonic() - begun
                 if unfinished is None:
                     assert completed is not None
+                    self._log_failed_results(completed)
                     return completed
                 round_ = self._adopt(unfinished, in_time)
         return self._complete(round_)
@@ -380,7 +384,20 @@ class UdpTransport:
             self._finish(round_)
             return round_.result(), round_.contributors()
 
+    def _log_failed_results(self, round_: AnyRoundState) -> None:
+        """Name the slots whose results failed the check of a certified round."""
+        if round_.failed_results:
+            ticket = self.ticket
+            slots = sorted({(round_.begin + chunk) % ticket.slots for chunk in round_.failed_results})
+            logger.warning(
+                "Job %d, epoch %d: %d results of slots %s failed their check at worker %d and were not used. Check the "
+                "memory of the switches and hosts on the path to %s.",
+                ticket.job, round_.epoch, sum(round_.failed_results.values()), slots, ticket.worker,
+                ticket.server_names,
+            )  # fmt: skip
+
     def _finish(self, round_: AnyRoundState) -> None:
+        self._log_failed_results(round_)
         self._engine.rounds.finish(round_)
         self._in_flight -= 1
         # Requests that arrived with the last result should not wait for the next round.

@@ -29,11 +29,11 @@ from lanesum_control.cli.top import snapshot
 from lanesum_control.controller.controller import Controller
 from lanesum_control.controller.examination import _covered
 from lanesum_control.controller.service import ControllerService
-from lanesum_control.jobs.worker_reports import COUNTS
+from lanesum_control.jobs.worker_reports import COUNTS, read_counts
 from lanesum_control.observe.live_view import Poll, view
 from lanesum_control.planner.allocation import SlotRange
 from tests.command_line import invoke
-from tests.control_plane.control_fakes import Site, request
+from tests.control_plane.control_fakes import Site, request, what
 
 ZERO = dict.fromkeys(COUNTS, 0)
 NOTHING_LISTENS = "127.0.0.1:1"
@@ -105,6 +105,18 @@ def test_counts_that_are_wrong_are_refused(address: str, controller: Controller,
     with pytest.raises(rpc.ControllerError, match=message):
         rpc.call(address, rpc.KEEPALIVE, {"job": held.job, "tag": held.tag, "worker": held.worker, "counts": counts})
     assert reported(controller) == [None]
+
+
+def test_results_that_fail_their_check_are_events(controller: Controller) -> None:
+    """Each event has the new ones of a report; an earlier build reports none."""
+    controller.admit(request("a", certified=True))
+    held = ticket(controller, 1)
+    for failed in (0, 2, 2, 5):
+        state(controller, held, {**ZERO, "failed_results": failed})
+    told = [one for one in what(controller, "a") if "failed their check" in one]
+    assert [one.split()[0] for one in told] == ["2", "3"]
+    assert "at worker 1 (w2), and were not used" in told[0]
+    assert read_counts({name: 0 for name in COUNTS if name != "failed_results"}) == ZERO
 
 
 def test_counts_of_a_void_ticket_are_ignored(controller: Controller) -> None:

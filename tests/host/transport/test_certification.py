@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 import random
+import socket
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,13 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol import Flag, Header, Kind, LaneOp
 from lanesum.protocol.lanes import carried_by
 from lanesum.protocol.spec import CERTIFIED, HEADER_BYTES
-from lanesum.server import Aggregator, ServerJob
-from lanesum.transport import JobTicket
+from lanesum.server import AggregationServer, Aggregator, ServerJob
+from lanesum.transport import JobTicket, UdpTransport
 from lanesum.transport.constants import MAX_FAILED_RESULTS
 from lanesum.transport.errors import CertificationError, MismatchError, TransportError, timeout_error
 from lanesum.transport.native_engine import make_round_sequence
+from lanesum.transport.options import SessionOptions
+from tests.host.transport.loopback import admitted
 from tests.host.transport.virtual_job import PATH_S, VirtualJob, check_sums, expected, random_plans, ticket
 
 pytestmark = pytest.mark.usefixtures("implementation")
@@ -202,6 +205,32 @@ def test_wrong_memory_of_server_names_its_address() -> None:
         assert "Check the memory and the network card" in str(worker.error)
         assert worker.stats.failed_results >= MAX_FAILED_RESULTS
         assert worker.results == []
+
+
+def test_session_logs_slots_of_failed_results(caplog: pytest.LogCaptureFixture) -> None:
+    """The server's first datagram to the worker after the opening has a wrong bit."""
+
+    class OneWrongBit:
+        def __init__(self, sock: socket.socket) -> None:
+            self.send, self.fileno, self.close, self.getsockopt = sock.send, sock.fileno, sock.close, sock.getsockopt
+            self._sock = sock
+            self._results = 0
+
+        def recv_into(self, buffer: bytearray) -> int:
+            size = self._sock.recv_into(buffer)
+            header = Header.unpack(buffer)
+            self._results += header.kind == Kind.RESULT
+            if self._results == 2:
+                buffer[HEADER_BYTES] ^= 1
+            return size
+
+    with AggregationServer(("127.0.0.1", 0)) as server:
+        (own,) = admitted(server, 1, certified=True)
+        transport = UdpTransport(own, SessionOptions(wrap_socket=OneWrongBit))
+        words = np.arange(7, dtype=np.uint32)
+        np.testing.assert_array_equal(transport.exchange(LaneOp.ADD32, words).result(), words)
+        transport.close()
+    assert "1 results of slots [1] failed their check at worker 0" in caplog.text
 
 
 def test_timeout_names_failed_checks() -> None:

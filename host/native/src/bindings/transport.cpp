@@ -155,6 +155,7 @@ void define_transport(nb::module_ &module) {
         .def_ro_static("NO_TARGET", &RoundState::NO_TARGET)
         .def_prop_ro("chunks", &RoundState::chunks)
         .def_prop_ro("epoch", &RoundState::epoch)
+        .def_prop_ro("begin", &RoundState::begin)
         .def_prop_ro("data_words", &RoundState::data_words)
         .def_prop_ro("certified", &RoundState::certified)
         .def_prop_ro("refused_results", &RoundState::refused_results)
