@@ -37,7 +37,7 @@ from lanesum_control.controller.process import controller_samples
 from lanesum_control.jobs.worker_reports import COUNTS
 from lanesum_fabric.metrics import endpoint as endpoint_module
 from lanesum_fabric.metrics import exporters
-from lanesum_fabric.metrics.endpoint import MAX_CONNECTIONS_OF_HOST, MetricsEndpoint
+from lanesum_fabric.metrics.endpoint import MAX_CONNECTIONS, MetricsEndpoint
 from lanesum_fabric.metrics.exporters import server_samples
 from lanesum_fabric.metrics.families import FAMILIES, MAX_LABEL_SETS, Family, Samples
 from lanesum_fabric.program.capabilities import SLOT
@@ -48,6 +48,7 @@ from lanesum_switch.cli.samples import switch_samples
 from lanesum_switch.dataplane import EmbeddedSwitch
 from tests.command_line import invoke
 from tests.control_plane.control_fakes import Site, request
+from tests.descriptors import none_left
 from tests.paths import ROOT
 
 FROZEN = Path(__file__).with_name("metrics.txt")
@@ -315,20 +316,32 @@ def test_endpoint_that_others_reach_needs_tls_or_insecure(capsys: pytest.Capture
     assert "warning: All hosts that reach 0.0.0.0:0" in capsys.readouterr().err
 
 
-def test_endpoint_closes_connections_past_bound_of_host() -> None:
+def test_endpoint_answers_beside_hosts_that_hold_connections() -> None:
+    """Two addresses with eight silent connections each ended all scrapes."""
     with MetricsEndpoint(samples_of("a"), "127.0.0.1:0") as endpoint:
         host, _, port = endpoint.address.rpartition(":")
-        silent = [socket.create_connection((host, int(port)), 200) for _ in range(MAX_CONNECTIONS_OF_HOST)]
-        with socket.create_connection((host, int(port)), 200) as refused:
-            assert refused.recv(1) == b""
-        for one in silent:
-            one.close()
-        while True:  # the test's time limit ends it
-            try:
+        with contextlib.ExitStack() as stack:
+            silent = [
+                stack.enter_context(socket.create_connection((host, int(port)), 200, (f"127.0.0.{2 + number % 2}", 0)))
+                for number in range(MAX_CONNECTIONS)
+            ]
+            for _ in range(3):
                 assert "lanesum_test" in text(endpoint.address)
-                break
-            except OSError:
-                time.sleep(0.01)
+            assert silent[0].recv(1) == b"", "the oldest connection made room"
+            silent[-1].setblocking(False)
+            with pytest.raises(BlockingIOError):
+                silent[-1].recv(1)
+
+
+def test_endpoint_without_descriptors_answers_later() -> None:
+    with MetricsEndpoint(samples_of("a"), "127.0.0.1:0") as endpoint:
+        host, _, port = endpoint.address.rpartition(":")
+        with socket.socket() as waiting, none_left():
+            waiting.connect((host, int(port)))
+            waiting.settimeout(0.3)
+            with pytest.raises(TimeoutError):
+                waiting.recv(1)
+        assert "lanesum_test" in text(endpoint.address)
 
 
 def test_endpoint_without_thread_counts_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -338,10 +351,10 @@ def test_endpoint_without_thread_counts_no_connection(monkeypatch: pytest.Monkey
     endpoint = MetricsEndpoint(samples_of(), "127.0.0.1:0")
     with contextlib.closing(endpoint), monkeypatch.context() as patch:
         patch.setattr("threading.Thread.start", refuse)
-        peer = ("127.0.0.1", 1)
-        assert endpoint._server.verify_request(None, peer)
-        with pytest.raises(RuntimeError):
-            endpoint._server.process_request(None, peer)
+        host, _, port = endpoint.address.rpartition(":")
+        with socket.create_connection((host, int(port)), 200) as one:
+            endpoint._server.handle_request()
+            assert one.recv(1) == b""
         assert not endpoint._server._open
 
 

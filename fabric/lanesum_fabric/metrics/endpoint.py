@@ -21,8 +21,9 @@ from lanesum.errors import ConfigurationError
 from lanesum.rpc import tls
 from lanesum_fabric.metrics.families import Source
 
-#: Connections at once, of all peers and of one host. One more is closed.
-MAX_CONNECTIONS, MAX_CONNECTIONS_OF_HOST = 16, 8
+#: Connections at once. One more ends the oldest one of the host that has most.
+MAX_CONNECTIONS = 16
+_PAUSE_S = 0.1  # after a connection that could not be accepted
 #: Time in which a peer completes its request and takes the answer.
 CONNECTION_S = 10.0
 #: Time for which all peers get the same samples.
@@ -114,42 +115,61 @@ class _Server(http.server.ThreadingHTTPServer):
     def __init__(self, address: tuple[str, int], page: _Page, folder: Path | None) -> None:
         self.page = page
         self._folder = folder
-        self._open: Counter[str] = Counter()
+        self._open: dict[socket.socket, str] = {}  # hosts of the open connections, the oldest first
+        self._states: object = None  # of the certificates in ``_context``
+        self._context: ssl.SSLContext | None = None
         self._bounds = threading.Lock()
         if ":" in address[0]:
             self.address_family = socket.AF_INET6
         super().__init__(address, _Request)
 
-    def verify_request(self, _request: Any, client_address: Any) -> bool:
-        host = client_address[0]
-        with self._bounds:
-            if self._open.total() >= MAX_CONNECTIONS or self._open[host] >= MAX_CONNECTIONS_OF_HOST:
-                return False
-            self._open[host] += 1
-        return True
-
-    def process_request(self, request: Any, client_address: Any) -> None:
+    def get_request(self) -> tuple[socket.socket, Any]:
+        """Accept a connection. Raises OSError, after a pause: without it, a process without files would only spin."""
         try:
-            super().process_request(request, client_address)
-        except RuntimeError:  # there is no thread for it
-            self._release(client_address[0])
+            return super().get_request()
+        except OSError:
+            time.sleep(_PAUSE_S)
             raise
+
+    def verify_request(self, request: Any, client_address: Any) -> bool:
+        """Make room: a scrape takes milliseconds, so an old connection is of a peer that holds it."""
+        with self._bounds:
+            if len(self._open) >= MAX_CONNECTIONS:
+                hosts = Counter(self._open.values())
+                oldest = max(self._open, key=lambda one: hosts[self._open[one]])  # the first of equal ones
+                del self._open[oldest]
+                _end(oldest)
+            self._open[request] = client_address[0]
+        return True
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._release(client_address[0])
+            self._release(request)
 
-    def _release(self, host: str) -> None:
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Log the error of a connection, such as a handshake that failed, or that there is no thread for it."""
+        self._release(request)
+        logger.info("The connection of %s to the metrics failed.", client_address[0], exc_info=True)
+
+    def _release(self, request: socket.socket) -> None:
         with self._bounds:
-            self._open[host] -= 1
-            self._open += Counter()  # without the hosts that have none
+            self._open.pop(request, None)
+
+    def _tls(self, folder: Path) -> ssl.SSLContext:
+        """Return the context of new connections; renewed certificates are used."""
+        with self._bounds:
+            if (states := tls.file_states(folder)) != self._states or self._context is None:
+                self._context, self._states = _context(folder), states
+            return self._context
 
     def finish_request(self, request: Any, client_address: Any) -> None:
         """Serve a connection; a timer ends it, because each single operation of a slow peer may be in time."""
         if self._folder is not None:
-            request = _context(self._folder).wrap_socket(request, server_side=True, do_handshake_on_connect=False)
+            request = self._tls(self._folder).wrap_socket(
+                request.dup(), server_side=True, do_handshake_on_connect=False
+            )
         timer = threading.Timer(CONNECTION_S, _end, [request])
         timer.daemon = True
         timer.start()
@@ -161,10 +181,6 @@ class _Server(http.server.ThreadingHTTPServer):
                 super().finish_request(request, client_address)
             finally:
                 timer.cancel()
-
-    def handle_error(self, _request: Any, client_address: Any) -> None:
-        """Log the error of a connection, such as a handshake that failed."""
-        logger.info("The connection of %s to the metrics failed.", client_address[0], exc_info=True)
 
 
 def _identity(session: ssl.SSLSocket) -> dict[str, list[bytes]]:
@@ -197,7 +213,7 @@ class _Request(http.server.BaseHTTPRequestHandler):
 
 
 def _context(folder: Path) -> ssl.SSLContext:
-    """Return the context for one connection, so that renewed certificates are used."""
+    """Return the context for the certificates of a folder."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=folder / tls.AUTHORITY)
     context.verify_mode = ssl.CERT_REQUIRED
     context.load_cert_chain(folder / tls.CERTIFICATE, folder / tls.KEY, password="")

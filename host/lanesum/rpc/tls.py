@@ -206,6 +206,8 @@ def _connection(address: str, timeout_s: float) -> socket.socket:
 def server_credentials(folder: Path, *, mutual: bool = True) -> Any:
     """Return credentials of a service; files that change are read again, before the next handshake.
 
+    A handshake costs no more than a look at the state of the files.
+
     ``mutual``: refuse callers without a certificate of the authority. Raises ConfigurationError.
     """
     grpc = import_grpc()
@@ -218,11 +220,15 @@ def server_credentials(folder: Path, *, mutual: bool = True) -> Any:
         _context(folder, ssl.PROTOCOL_TLS_SERVER)
         return files, grpc.ssl_server_certificate_configuration([(key, certificate)], authority if mutual else None)
 
+    seen = file_states(folder)
     held, first = load()
     refused = ""
 
     def reload() -> Any:
-        nonlocal held, refused
+        nonlocal seen, held, refused
+        if (now := file_states(folder)) == seen:
+            return None
+        seen = now
         try:
             files, configuration = load()
         except ConfigurationError as error:
@@ -333,6 +339,19 @@ def _read(folder: Path) -> tuple[bytes | None, bytes | None, bytes | None]:
     if (certificate is None) != (key is None):
         raise ConfigurationError(f"{folder} has only one of {CERTIFICATE} and {KEY}.", "It needs both, or none.")
     return authority, certificate, key
+
+
+def file_states(folder: Path) -> tuple[tuple[int, int, int, int] | None, ...]:
+    """Return device, inode, length and time of change of the files in a folder; None for missing ones."""
+    states: list[tuple[int, int, int, int] | None] = []
+    for name in (AUTHORITY, CERTIFICATE, KEY):
+        try:
+            found = (folder / name).stat()
+        except OSError:
+            states.append(None)
+        else:
+            states.append((found.st_dev, found.st_ino, found.st_size, found.st_ctime_ns))
+    return tuple(states)
 
 
 def check_key_mode(path: Path) -> None:
