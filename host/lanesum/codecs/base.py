@@ -273,12 +273,17 @@ class Result:
         residual: this worker's vector minus the decoding of its own words (float32); None without ``keep_residual``.
         skipped: parameter because of which all workers skip this all-reduce; ``values`` are zeros then. Else None.
         not_finite: ``values`` are NaN on all workers, because of the vector of some worker; ``residual`` is None.
+        max_error: NMSE that was planned, for workers whose vectors have nothing in common; None of codecs that plan
+            none.
+        estimated_error: the same, relative to the decoded mean; None where it is not known.
     """
 
     values: Vector
     residual: Vector | None = None
     skipped: str | None = None
     not_finite: bool = False
+    max_error: float | None = None
+    estimated_error: float | None = None
 
 
 @dataclass(frozen=True)

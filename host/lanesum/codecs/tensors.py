@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, cast
 
 import torch
@@ -124,4 +125,4 @@ def _steps_of_copy(
 
 def _map_vectors(result: Result, function: Callable[[Vector], Any]) -> Result:
     residual = None if result.residual is None else function(result.residual)
-    return Result(function(result.values), residual, result.skipped, result.not_finite)
+    return replace(result, values=function(result.values), residual=residual)

@@ -182,7 +182,9 @@ class State(Closing):
         session, phases, counted = self.session, self.session.phases, self._communication
         seconds = (counted.busy_s, phases.encode.seconds, phases.network.seconds, phases.decode.seconds)
         chosen, group_steps = ("", 0) if self._choice is None else (self._choice.summary, self._choice.group_steps)
-        return HookStats(counted.buckets, counted.elements, *seconds, session.stats, group_steps, chosen)
+        total, elements = counted.errors
+        errors = (counted.max_error, total / elements if elements else 0.0)
+        return HookStats(counted.buckets, counted.elements, *seconds, session.stats, group_steps, chosen, *errors)
 
     def submit(self, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
         """Start averaging ``bucket``; see :func:`lanesum.torch.hook`."""

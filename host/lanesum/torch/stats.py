@@ -26,6 +26,9 @@ class HookStats:
         transport: packets, bytes and retransmissions.
         group_steps: number of steps that the process group averaged.
         chosen: the choice between lanesum and the process group, in words; empty without one.
+        error_bound: largest NMSE that the codec has planned for a bucket, for workers whose gradients have nothing in
+            common; 0 for codecs without an ``error``.
+        error_estimate: mean over all elements of the NMSE relative to the decoded mean; on a GPU, of that planned.
     """
 
     buckets: int
@@ -37,6 +40,8 @@ class HookStats:
     transport: TransportStats
     group_steps: int = 0
     chosen: str = ""
+    error_bound: float = 0.0
+    error_estimate: float = 0.0
 
     @property
     def version(self) -> str:
@@ -72,6 +77,8 @@ class HookStats:
             "chunks_by_switch": transport.chunks - transport.server_results,
             "chunks_by_server": transport.server_results,
             "group_steps": self.group_steps,
+            "error_bound": self.error_bound,
+            "error_estimate": self.error_estimate,
             "codec_threads": thread_choice().number,
         }
 

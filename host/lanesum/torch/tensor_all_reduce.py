@@ -93,6 +93,8 @@ class TensorCommunication:
         elements: number of elements in them.
         busy_s: seconds in which at least one was in flight.
         busy_since: time of the last completion, or of the first begin after it.
+        max_error: largest error that a codec has planned.
+        errors: sum over the elements of the errors that codecs have estimated, and the number of these elements.
     """
 
     session: Session
@@ -104,6 +106,15 @@ class TensorCommunication:
     elements: int = 0
     busy_s: float = 0.0
     busy_since: float = 0.0
+    max_error: float = 0.0
+    errors: tuple[float, int] = (0.0, 0)
+
+    def note_error(self, result: Result, elements: int) -> None:
+        """Note the errors that a codec has planned and estimated."""
+        if result.max_error is not None:
+            error = result.max_error if result.estimated_error is None else result.estimated_error
+            self.max_error = max(self.max_error, result.max_error)
+            self.errors = (self.errors[0] + error * elements, self.errors[1] + elements)
 
     def count(self, elements: int) -> None:
         """Count a completed all-reduce."""
@@ -216,6 +227,7 @@ class TensorAllReduce:
                 result = self._take_result()
                 self._share(cast(torch.Tensor, result.values), result.skipped)
                 summed = self._summed(result)
+                self.communication.note_error(result, self.tensor.numel())
                 # Counted before the future is complete, so that its caller finds the tensor in the counts.
                 self.communication.count(self.tensor.numel() if self._rows is None else self._rows.values.numel())
                 self.future.set_result(summed)

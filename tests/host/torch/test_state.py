@@ -97,6 +97,18 @@ def test_checkpoints_of_others_are_refused(session: Session) -> None:
         off.load_state_dict(seven)
 
 
+def test_stats_report_error_of_codec(session: Session) -> None:
+    generator = torch.Generator().manual_seed(1)
+    with lanesum.torch.State(session, codec="thc error=0.01") as state:
+        assert (state.stats.error_bound, state.stats.error_estimate) == (0, 0)
+        sent = torch.randn(20_000, generator=generator) * torch.logspace(-3, 0, 20_000)
+        mean = average(state, FakeBucket(sent.clone(), parameters(20_000)))
+        measured = float((mean - sent).square().sum() / sent.square().sum())
+        told = state.stats.as_dict()
+    assert 0 < told["error_bound"] <= 0.01
+    assert told["error_estimate"] == pytest.approx(measured, rel=0.2)
+
+
 def saved_by(worker: int, workers: int) -> dict[str, Any]:
     memory = {"#0": torch.full((7,), float(worker))} if worker else {}  # the first one has none yet
     return {"codec": "thc", "parameters": {"#0": 7}, "worker": [worker, workers], "memory": memory}

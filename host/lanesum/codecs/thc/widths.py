@@ -49,7 +49,8 @@ class WidthTHC(THC):
 
     ``budget``: the bytes, uplink and downlink, with the norms, are at most those of flat ``thc`` with so many bits.
     ``error``: NMSE of vectors of workers that differ, to reach with the fewest bytes on the downlink, the busier
-    direction. A budget goes first, and counts both.
+    direction. A budget goes first, and counts both. The energy of the mean follows from the norms of all workers, which
+    the first round exchanges; gradients that have something in common have a smaller error.
     ``exponent``: 1 or 2, of the norm in the weight of a block. 2 has the least error, and is the default for an
     ``error``. 1 leaves more bits to small gradients, which some optimizers scale up. ``lookup``: as for :class:`THC`.
 
@@ -135,34 +136,48 @@ class WidthTHC(THC):
         if size == 0:
             return ()
         norms, codes = super().shapes(size)
-        return RoundShape(LaneOp.MAX, norms.words - (-size // self.fine)), codes
+        return RoundShape(LaneOp.MAX, norms.words - (-size // self.fine) + self._own_norms), codes
 
-    def widths(self, norms: Vector, coarse: Vector, full: int) -> NDArray[np.intp] | None:
+    @property
+    def _own_norms(self) -> int:
+        """Number of words of the first round for the norm of each worker, for an ``error``."""
+        return 0 if self.error is None else self.workers
+
+    def widths(
+        self, norms: Vector, coarse: Vector, full: int, energy: float | None = None
+    ) -> tuple[NDArray[np.intp] | None, float]:
         """Return the number of the width of each block, from the largest norms of all workers; None for the flat plan.
 
         Number 0 is a block that is not sent. ``coarse``: the norms of blocks of 4,096. ``full``: number of whole
-        blocks; the budget is theirs.
+        blocks; the budget is theirs. ``energy``: mean squared norm of the workers; by default that of the ``norms``.
+        The second value is the expected squared error, in the unit of the energy.
         """
         ladder, flat = self._ladder, self._flat
+        equal = 0.0 if flat is None else Ladder((flat,)).expected(coarse, np.zeros(coarse.size, np.intp))
         if flat is not None and not full:
-            return None
+            return None, equal
         # One block is always sent, however small the budget of a short vector is.
-        budget = None if self._budget is None else max(self._budget * full // _UNITS, ladder.widths[1].cost)
-        plan = ladder.plan(norms, self.exponent, budget, self.error or 0)
+        given = None if self._budget is None else self._budget * full // _UNITS - 2 * self._own_norms
+        budget = None if given is None else max(given, ladder.widths[1].cost)
+        wide = norms.astype(np.float64)
+        total = float(np.add.accumulate(wide * wide)[-1])
+        wanted = (self.error or 0) * (total if energy is None else energy)
+        plan = ladder.plan(norms, self.exponent, budget, wanted / total if total else 0)
+        expected = ladder.expected(norms, plan)
         if flat is not None:
-            equal = Ladder((flat,)).expected(coarse, np.zeros(coarse.size, np.intp))
-            if self.error is not None and flat.error <= self.error:
+            if self.error is not None and equal <= wanted:
                 worse = ladder.cost(plan) >= _FEWER_BYTES * flat.cost * norms.size
             else:
-                worse = ladder.expected(norms, plan) >= _LESS_ERROR * equal
+                worse = expected > wanted and expected >= _LESS_ERROR * equal
             if worse:
-                return None
-        return plan
+                return None, equal
+        return plan, expected
 
     def all_reduce(self, x: Any, context: CodecContext) -> Steps:
         """See :meth:`lanesum.codecs.base.Codec.all_reduce`.
 
         A round ``norm`` with the norms of all blocks and of blocks of 4,096, then a round for each width, in a group.
+        For an ``error`` it has the norm of each worker, too, in a word of its own.
         """
         on_device = is_tensor(x)
         x = x if on_device else checked_vector(x, context, self.workers)
@@ -174,13 +189,26 @@ class WidthTHC(THC):
         size, first = backend.size, self._codecs[0]
         coarse = backend.norms()
         norms = cast(Backend, first._backend(x, context)).norms() if on_device else norms_of(x, self.fine, context)
-        words = np.concatenate((norms, coarse)).view(np.uint32)
+        own_norms = np.zeros(self._own_norms, np.float32)
+        own_norms[context.worker : context.worker + 1] = _norm_of(norms)
+        words = np.concatenate((norms, coarse, own_norms)).view(np.uint32)
         peaks = checked_peaks((yield Round(LaneOp.MAX, words, label="norm")), RoundShape(LaneOp.MAX, words.size))
-        widths = self.widths(peaks[: norms.size], peaks[norms.size :], size // self.fine)
+        peaks, coarse_peaks, all_norms = np.split(peaks, (norms.size, norms.size + coarse.size))
+        squares = all_norms.astype(np.float64) ** 2
+        energy = float(np.add.accumulate(squares)[-1]) / context.workers if squares.size else None
+        widths, expected = self.widths(peaks, coarse_peaks, size // self.fine, energy)
+
+        def told(result: Result) -> Result:
+            """Return the result with its errors."""
+            if energy is None:
+                return result
+            estimated = None if on_device else _estimate(result.values, expected / context.workers, context)
+            return replace(result, max_error=expected / energy if energy else 0.0, estimated_error=estimated)
+
         if widths is None:
-            backend.prepare(coarse, peaks[norms.size :])
+            backend.prepare(coarse, coarse_peaks)
             round_, finish = self.code_round(backend, context)
-            return finish((yield round_))
+            return told(finish((yield round_)))
         vector, stream = x, cast(Any, nullcontext)
         if on_device:
             from lanesum.codecs.tensors import with_error_feedback
@@ -225,7 +253,19 @@ class WidthTHC(THC):
                     put(result.values, blocks, self.fine, values)
                     if residual is not None:
                         put(result.residual, blocks, self.fine, residual)
-        return Result(values, residual)
+        return told(Result(values, residual))
+
+
+def _norm_of(norms: Vector) -> np.float32:
+    """Return the norm of a vector with these norms of its blocks, at most the largest number."""
+    return np.float32(min(float(np.linalg.norm(norms.astype(np.float64))), float(np.finfo(np.float32).max)))
+
+
+def _estimate(values: Vector, squared_error: float, context: CodecContext) -> float:
+    """Return the NMSE of decoded ``values`` whose mean has an expected squared error."""
+    decoded = float(np.linalg.norm(values)) ** 2 / (1 if context.average else context.workers**2)
+    energy = max(decoded - squared_error, squared_error)  # errors add their energy to that of the mean
+    return squared_error / energy if energy else 0.0
 
 
 def thc(

@@ -21,6 +21,7 @@ from lanesum.codecs.thc.codec import DigitTHC
 from lanesum.codecs.thc.reference import digit_base
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
+from lanesum_lab.bench import gradients
 from lanesum_lab.codec_simulation import Simulation, simulate
 from tests.host.codecs.samples import nmse
 from tests.paths import ROOT
@@ -131,6 +132,25 @@ def test_missing_worker_leaves_the_mean_of_the_others(make: Any) -> None:
     assert nmse(found.values, np.mean([vectors[0], vectors[2]], axis=0, dtype=np.float64)) < 0.013
     late: Any = found.results[1].residual
     np.testing.assert_allclose(late, vectors[1], atol=1e-6)
+
+
+@pytest.mark.parametrize("workers", [4, 8])
+@pytest.mark.parametrize("task", ["digits", "transformer"])
+def test_error_asked_for_is_kept_by_gradients(task: str, workers: int) -> None:
+    """Gradients of a CNN and a transformer, of workers whose norms differ.
+
+    With norms of the largest worker alone the errors were up to four times those asked for.
+    """
+    recorded = getattr(gradients, task)(workers, 4)
+    for error in (0.01, 0.003):
+        for number, vectors in enumerate(recorded):
+            found = simulate(codecs.get("thc", workers=workers, error=error), vectors, round=number)
+            mean = np.mean(vectors, axis=0, dtype=np.float64)
+            measured, result = nmse(found.values, mean), found.results[0]
+            assert measured <= error
+            assert result.max_error is not None and result.estimated_error is not None
+            assert measured <= result.estimated_error * 1.25 and result.max_error <= error
+            assert {one.max_error for one in found.results} == {result.max_error}
 
 
 def test_error_feedback_sends_blocks_of_no_bits_later() -> None:
@@ -267,7 +287,8 @@ def test_budget_goes_before_an_error() -> None:
         error_and_bits(codecs.get("thc", workers=4, budget=2, exponent=2, **more), vectors)
         for more in ({"error": 2e-4}, {})
     )
-    assert both == budget
+    assert both[0] == pytest.approx(budget[0], rel=0.02)
+    assert both[1] <= budget[1] + 2 * 4 * 32 / SIZE, "the norm of each worker"
     reached, bits = error_and_bits(codecs.get("thc", workers=4, budget=8, error=0.02), vectors)
     assert reached < 0.022 and bits < budget[1]
 
