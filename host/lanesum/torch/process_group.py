@@ -8,8 +8,10 @@ collectives, operations and data types go through gloo, or NCCL for CUDA tensors
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
+import sys
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, cast
@@ -34,6 +36,24 @@ _DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 _log = logging.getLogger(__name__)
 
 
+def _uncompiled(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method that ``torch.compile`` calls as it is.
+
+    A compiled DDP wrapper calls collectives from C++, and Dynamo would trace their Python code. It is imported by those
+    who compile alone, because that takes seconds.
+    """
+    disabled: Callable[..., Any] | None = None
+
+    @functools.wraps(method)
+    def call(*args: Any, **options: Any) -> Any:
+        nonlocal disabled
+        if disabled is None and hasattr(dynamo := sys.modules.get("torch._dynamo"), "disable"):
+            disabled = cast(Any, dynamo).disable(method)
+        return (disabled or method)(*args, **options)
+
+    return call
+
+
 def _delegated(name: str) -> Callable[..., Any]:
     """Return a method that calls the one of gloo and NCCL.
 
@@ -44,7 +64,7 @@ def _delegated(name: str) -> Callable[..., Any]:
     def method(group: LanesumProcessGroup, *args: Any, **options: Any) -> Any:
         return getattr(group._others, name)(*args, **options)
 
-    return method
+    return _uncompiled(method)
 
 
 class LanesumProcessGroup(dist.ProcessGroup):
@@ -106,9 +126,8 @@ class LanesumProcessGroup(dist.ProcessGroup):
         """The membership in the group's job; None before the first all-reduce, and where gloo or NCCL serve."""
         return self._state
 
-    def allreduce(  # type: ignore[override]  # PyTorch calls this one of three signatures
-        self, tensors: list[torch.Tensor], opts: Any = None
-    ) -> dist.distributed_c10d.Work:
+    @_uncompiled
+    def allreduce(self, tensors: list[torch.Tensor], opts: Any = None) -> dist.distributed_c10d.Work:
         """Sum or average in place; see ``torch.distributed.all_reduce``."""
         opts = dist.AllreduceOptions() if opts is None else opts
         return self._reduce(tensors, opts.reduceOp) or self._others.allreduce(tensors, opts)
