@@ -3,8 +3,8 @@
 """Save checkpoints, and resume from the last one with the same or another number of workers.
 
 Run it under torchrun. Weights and optimizer are the same on all ranks, so rank 0 saves them. Error feedback belongs to
-a rank, so each rank saves its own. It fits a run with as many ranks. Other runs start without it, which is safe: they
-lose the compression errors of one step.
+a rank, so each rank saves its own. A run with another number of workers passes the files of all ranks to
+``load_state_dict``, which gives each rank the mean.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ def main() -> None:
         start = saved["step"]
         net.load_state_dict(saved["model"])
         optimizer.load_state_dict(saved["optimizer"])
-    own = options.checkpoints / f"lanesum-{start}-{rank}-of-{size}.pt"
-    if own.exists():
-        state.load_state_dict(torch.load(own, weights_only=True))
+    files = sorted(options.checkpoints.glob(f"lanesum-{start}-*.pt"))
+    if start:
+        state.load_state_dict([torch.load(file, weights_only=True) for file in files])
     if rank == 0:
-        print(f"{size} workers: from step {start}, {'with' if own.exists() else 'without'} error feedback", flush=True)
+        print(f"{size} workers: from step {start}, error feedback of {len(files)}", flush=True)
 
     # All ranks together see the same samples in each step, however many ranks there are.
     inputs, targets = (tensor[rank::size] for tensor in make_data(0)[:SAMPLES])
@@ -61,7 +61,7 @@ def main() -> None:
         optimizer.step()
 
     step = start + options.steps
-    save(options.checkpoints / f"lanesum-{step}-{rank}-of-{size}.pt", state.state_dict())
+    save(options.checkpoints / f"lanesum-{step}-{rank}.pt", state.state_dict())
     dist.barrier()  # no rank's file is missing beside the weights
     if rank == 0:
         parts = {"step": step, "model": net.state_dict(), "optimizer": optimizer.state_dict()}

@@ -65,10 +65,10 @@ def test_resume_example_with_other_workers(site: Site, tmp_path: Path) -> None:
     needs()
     arguments = (f"--controller={site.address}", f"--checkpoints={tmp_path}", "--steps=8")
     for workers, said in [
-        (2, "2 workers: from step 0, without error feedback"),
-        (2, "2 workers: from step 8, with error feedback"),
-        (3, "3 workers: from step 16, without error feedback"),
-        (1, "1 workers: from step 24, without error feedback"),
+        (2, "2 workers: from step 0, error feedback of 0"),
+        (2, "2 workers: from step 8, error feedback of 2"),
+        (3, "3 workers: from step 16, error feedback of 2"),
+        (1, "1 workers: from step 24, error feedback of 3"),
     ]:
         output = torchrun("train_resume.py", *arguments, options=(f"--nproc-per-node={workers}",))
         assert said in output

@@ -58,6 +58,7 @@ def train_both(rank: int, variables: dict[str, str], sizes: list[int], codec: st
         got = train(model, rank)
         total = lanesum.torch.all_reduce(torch.full((10,), float(rank)))
     sent, feedback = state.stats.transport.packets_sent, len(state.state_dict()["memory"])
+    state.load_state_dict(state.state_dict())
     assert state.stats.buckets > STEPS, "the test needs a bucket rebuild"
     state.leave()
     return expected, got, total, sent, feedback
