@@ -32,6 +32,7 @@ class FakeSwitch:
         self.away = False
         self.full = False
         self.connected = False
+        self.has_answered = True
         self.capabilities = EVERYTHING
         self.description = ("here", "a fake")
         self.unread: list[str] = []

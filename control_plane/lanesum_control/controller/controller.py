@@ -10,8 +10,10 @@ ends before. ``Reconciler`` describes the locks.
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import wait
 from dataclasses import replace
 from typing import Any
 
@@ -31,6 +33,7 @@ from lanesum_control.planner.network import Network
 from lanesum_control.planner.planning import Plan, check_tenant, free_group, new_incarnation, taken_ports, with_port
 from lanesum_control.planner.quotas import DEFAULT_QUOTA, Rate, TenantQuota
 from lanesum_control.servers.controlled_server import ControlledServer
+from lanesum_control.side_by_side import begin
 from lanesum_control.state.events import CONTROLLER, EventLog
 from lanesum_control.state.store import Store, members_of
 from lanesum_control.switches.managed import ManagedSwitch
@@ -42,6 +45,7 @@ _THIS_PROCESS = Taken("", "this process")
 _RESTARTS_PER_MINUTE = 60
 # A worker with a stream to a controller that is frozen notices it after up to 20 s, and then finds the one that leads.
 _TAKE_OVER_GRACE_S = 30.0
+_CLOSE_S = 2.0  # in which changes may complete
 
 
 class Controller:
@@ -58,6 +62,7 @@ class Controller:
         events: log of all events of switches, servers and jobs, in ``store``.
         clock: monotonic seconds, for leases.
         connect_timeout_s: time to wait for every switch; an unreachable switch is used once it returns.
+        start_s: time after which switches that do not answer at all are used once they do.
         quota: quota of every tenant.
 
     Attributes:
@@ -79,6 +84,7 @@ class Controller:
         events: EventLog | None = None,
         clock: Callable[[], float] = time.monotonic,
         connect_timeout_s: float = 0.0,
+        start_s: float = math.inf,
         quota: TenantQuota = DEFAULT_QUOTA,
     ) -> None:
         self.network = network
@@ -111,7 +117,7 @@ class Controller:
         )
         grace_s = _TAKE_OVER_GRACE_S if store.term else 0.0
         self.workers = Workers(self.reconciler.lock, lambda: self.reconciler.jobs, store, self.events, clock, grace_s)
-        start(self.reconciler, network, store, self._words, self._restart, connect_timeout_s)
+        start(self.reconciler, network, store, self._words, self._restart, connect_timeout_s, start_s)
 
     # Admission.
 
@@ -356,7 +362,16 @@ class Controller:
         return {name for name, ranges in self.reconciler.plan.ranges.items() if not jobs.isdisjoint(ranges)}
 
     def close(self) -> None:
-        """Disconnect from the switches; the jobs remain on them, and in the store."""
+        """Disconnect from the switches; the jobs remain on them, and in the store. Idempotent.
+
+        A change that waits for a switch without an answer ends by this.
+        """
+        (closing,) = begin({"close": self._close}).values()
+        wait([closing], _CLOSE_S)
+        if not closing.done():
+            self.reconciler.close()
+
+    def _close(self) -> None:
         with self.reconciler.changing.held_for():
             self.reconciler.close()
 

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import collections
-import contextlib
+import functools
 import importlib.metadata
 import time
 from collections.abc import Iterable, Mapping
@@ -17,8 +17,13 @@ from lanesum_control.planner.network import Network
 from lanesum_control.planner.planning import Plan
 from lanesum_control.servers.controlled_server import ServerLinks, packets_as_of_a_switch
 from lanesum_control.servers.remote_server import ServerError
+from lanesum_control.side_by_side import results
 from lanesum_control.switches.switch_handle import SwitchHandle
 from lanesum_fabric.errors import ControlError
+from lanesum_fabric.program.switch_job import SwitchJob
+
+# Scrapes of metrics have a short limit.
+_EXAMINE_S, _COUNTERS_S = 10.0, 2.0
 
 
 def examine(
@@ -36,18 +41,21 @@ def examine(
     address, and switch, port and MAC address if it is at a switch. ``links``: switch, port, switch and port of each
     link between switches. ``packet_bytes``: size of an IP packet of the switches' program.
     """
+    looks = {name: functools.partial(_look, link, planned.tables[name]) for name, link in links.items()}
+    found = results(looks, _EXAMINE_S)
+    server_looks = {name: functools.partial(_server, servers, name) for name in servers.names}
+    found_servers = results(server_looks, _EXAMINE_S)
+    silent = f"it has not answered within {_EXAMINE_S:g} s"
     switches = {}
     for name, link in links.items():
         address, program = link.switch.description
-        lost = link.down
-        if lost is None and (defect := link.probe()) is not None:
-            lost = defect.what
+        lost, agrees = found.get(name, (silent, True))
         switches[name] = {
             "address": address,
             "program": program,
             "ip": network.own.get(name),
             "lost": lost,
-            "tables_agree": lost is not None or link.agrees(planned.tables[name]),
+            "tables_agree": agrees,
             "slots": link.switch.slots,
             "used": sum(one.count for one in planned.ranges.get(name, {}).values() if not one.shared),
         }
@@ -65,11 +73,19 @@ def examine(
         "protocol": VERSION,
         "packet_bytes": IPV4_BYTES + UDP_BYTES + HEADER_BYTES + words * WORD_BYTES,
         "switches": switches,
-        "servers": {name: _server(servers, name) for name in servers.names},
+        "servers": {name: found_servers.get(name, {"lost": silent}) for name in servers.names},
         "addresses": {name: list(address) for name, address in zip(servers.names, network.servers, strict=True)},
         "hosts": hosts,
         "links": [list(link) for link in network.links],
     }
+
+
+def _look(link: SwitchHandle, desired: Mapping[int, SwitchJob]) -> tuple[str | None, bool]:
+    """Return the reason why a switch is lost, or None, and True if it is not known to have other tables."""
+    lost = link.down
+    if lost is None and (defect := link.probe()) is not None:
+        lost = defect.what
+    return lost, lost is not None or link.agrees(desired)
 
 
 def _server(servers: ServerLinks, name: str) -> dict[str, Any]:
@@ -91,11 +107,8 @@ def packet_counters(links: Mapping[str, SwitchHandle], servers: ServerLinks, ran
     server; None for unreachable ones. ``server``: the same of all servers together; None if no server answers.
     ``packets``: by decision, at all switches together, or at the servers if there is no switch.
     """
-    switches = {}
-    for name, link in links.items():
-        if link.down is None:
-            with contextlib.suppress(ControlError):
-                switches[name] = link.switch.device.decisions()
+    reads = {name: functools.partial(_decisions, link) for name, link in links.items() if link.down is None}
+    switches = {name: found for name, found in results(reads, _COUNTERS_S).items() if found is not None}
     found = servers.look()
     total: collections.Counter[str] = collections.Counter()
     for counts in switches.values():
@@ -121,6 +134,14 @@ def packet_counters(links: Mapping[str, SwitchHandle], servers: ServerLinks, ran
         "servers": by_server,
         "server": together if found else None,
     }
+
+
+def _decisions(link: SwitchHandle) -> dict[str, int] | None:
+    """Return the decisions of a switch; None if it does not answer."""
+    try:
+        return link.switch.device.decisions()
+    except ControlError:
+        return None
 
 
 def _covered(ranges: Iterable[SlotRange]) -> int:

@@ -63,9 +63,13 @@ class Monitor(Serving):
         self._programs.start()
 
     def close(self) -> None:
-        """Stop checking; idempotent."""
-        run(self._stop())
+        """Stop checking, and wait for checks that run; idempotent."""
+        self.stop()
         self._pool.shutdown()
+
+    def stop(self) -> None:
+        """Begin no check any more."""
+        run(self._stop())
 
     async def _stop(self) -> None:
         self._programs.stop()

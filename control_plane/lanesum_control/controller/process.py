@@ -31,7 +31,6 @@ from lanesum_control.state.events import Event, EventLog, log_event
 from lanesum_control.state.leadership import Leadership
 from lanesum_control.state.postgresql import PostgresqlDatabase, PostgresqlUrl, state_at
 from lanesum_control.state.store import Store
-from lanesum_control.switches.client import DEFAULT_CONNECT_TIMEOUT_S
 from lanesum_control.switches.managed import RemoteSwitch
 from lanesum_fabric.bfruntime.ports import PortSettings
 from lanesum_fabric.metrics.endpoint import MetricsEndpoint
@@ -39,6 +38,8 @@ from lanesum_fabric.metrics.families import CONTROLLER, Samples
 from lanesum_fabric.program.pipelines import CompiledPipeline, bmv2_pipeline, tofino_pipeline
 from lanesum_fabric.program.switch_job import Station
 from lanesum_fabric.topology import load
+
+_CONNECT_S, _START_S = 2.0, 3.0
 
 
 def controller_samples(controller: Controller | None) -> Samples:
@@ -137,7 +138,7 @@ def run(options: ControllerOptions) -> None:
         stack.callback(leading.close)
         if endpoint is not None:
             stack.callback(endpoint.close)  # before the controller that it reads
-        stack.enter_context(Monitor(leading))
+        monitor = stack.enter_context(Monitor(leading))
         if service is None:
             service = stack.enter_context(
                 ControllerService(leading, options.listen, access=access, credentials=credentials, spans=spans)
@@ -146,6 +147,9 @@ def run(options: ControllerOptions) -> None:
             leading.events.add("controller", f"leads with term {store.term}")
             service.lead(leading)
             stack.callback(service.close)
+        # First of all: calls and checks that wait for a switch without an answer end by this.
+        stack.callback(leading.close)
+        stack.callback(monitor.stop)
         serve_until_signal(f"controller at {service.address}", wait)
 
 
@@ -182,7 +186,8 @@ def _maker(options: ControllerOptions) -> _Make:
             store=store,
             accumulator_words=pipeline.accumulator_words if addresses else options.words,
             events=EventLog(store, listener=listener),
-            connect_timeout_s=0.0 if store.term else DEFAULT_CONNECT_TIMEOUT_S,
+            connect_timeout_s=0.0 if store.term else _CONNECT_S,
+            start_s=_START_S,
             quota=quota,
         )
 

@@ -9,8 +9,11 @@ keep-alives do not wait for changes.
 
 from __future__ import annotations
 
+import functools
 import threading
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, wait
 from typing import Any, Protocol
 
 from lanesum.server import ServerJob
@@ -26,6 +29,7 @@ from lanesum_control.planner.planning import Plan, plan
 from lanesum_control.planner.quotas import TenantQuota
 from lanesum_control.servers.controlled_server import ControlledServer, ServerLinks
 from lanesum_control.servers.remote_server import ServerError
+from lanesum_control.side_by_side import begin, results
 from lanesum_control.state.events import EventLog, date
 from lanesum_control.state.store import Store
 from lanesum_control.switches.managed import ManagedSwitch
@@ -33,6 +37,9 @@ from lanesum_control.switches.switch_handle import Refusal, SwitchHandle
 from lanesum_fabric.errors import ControlError
 from lanesum_fabric.program.switch_job import SwitchJob
 from lanesum_fabric.topology.model import SERVER
+
+_POLL_S = 0.05  # while switches are connected
+_CLOSE_S = 2.0
 
 
 class Restart(Protocol):
@@ -89,6 +96,7 @@ class Reconciler:
         }
         self._moved: dict[int, dict[str, Moved]] = {}  # switches that do not sum, by job and switch
         self._is_started = False
+        self._connecting: dict[str, Future[list[str] | None]] = {}  # switches that have not answered since the start
         self.refused: dict[tuple[int, str], Reason] = {}
         self.changing = FairLock()
         self.lock = threading.RLock()
@@ -110,20 +118,44 @@ class Reconciler:
         """Capabilities of every switch."""
         return {name: handle.switch.capabilities for name, handle in self._switches.items()}
 
-    def connect(self, timeout_s: float) -> None:
-        """Connect switches and servers. Raises NotPrimaryError, PipelineError.
+    def connect(self, timeout_s: float, start_s: float) -> None:
+        """Connect switches and servers, beside each other. Raises NotPrimaryError, PipelineError.
 
-        A switch that still has the controller before as its primary is connected later.
+        A switch that still has the controller before as its primary is connected later; so is one that has not answered
+        within ``start_s`` seconds.
         """
-        for handle in self._switches.values():
-            try:
-                self._connect(handle, timeout_s)
-            except NotPrimaryError as error:
-                if not self._store.term:
-                    raise
-                handle.unusable(error)
-        for name in self.servers:
-            self.check_server(name)
+        checks = begin({name: functools.partial(self.check_server, name) for name in self.servers})
+        self._connecting = begin(
+            {name: functools.partial(handle.connect, timeout_s) for name, handle in self._switches.items()}
+        )
+        deadline = time.monotonic() + start_s
+        unfinished = set(self._connecting)
+        while unfinished and (time.monotonic() < deadline or self._have_answered(unfinished)):
+            wait([self._connecting[name] for name in unfinished], _POLL_S)
+            unfinished = {name for name in unfinished if not self._connecting[name].done()}
+        for name, handle in self._switches.items():
+            if name in unfinished:
+                handle.is_silent(start_s)
+            else:
+                self._settle_first(handle, self._connecting.pop(name))
+        for future in wait(checks.values(), min(threading.TIMEOUT_MAX, max(0.0, deadline - time.monotonic()))).done:
+            future.result()
+
+    def _have_answered(self, switches: Iterable[str]) -> bool:
+        """Return True if a switch that is not connected yet has a session: a push of the program may take long."""
+        return any(self._switches[name].switch.has_answered for name in switches)
+
+    def _settle_first(self, handle: SwitchHandle, connected: Future[list[str] | None]) -> None:
+        try:
+            done = connected.result()
+        except NotPrimaryError as error:
+            if not self._store.term:
+                raise
+            handle.unusable(error)
+            return
+        if done is not None:
+            with self.changing.held_for(handle.name):
+                handle.settle(self.plan.tables[handle.name], done)
 
     def start(self) -> None:
         """Plan with the connected switches; log sums that move to the server from now on."""
@@ -132,10 +164,8 @@ class Reconciler:
 
     def close(self) -> None:
         """Disconnect; the jobs remain at switches and servers, and in the store."""
-        for handle in self._switches.values():
-            handle.switch.close()
-        for name in self.servers:
-            self.links[name].close()
+        tasks = {name: handle.switch.close for name, handle in self._switches.items()}
+        results({**tasks, **{name: self.links[name].close for name in self.servers}}, _CLOSE_S)
 
     # Plans.
 
@@ -264,6 +294,10 @@ class Reconciler:
     def check_switch(self, name: str) -> None:
         """Check a switch and log its news; after its return, take control of it and repair it."""
         handle = self._switches[name]
+        if name in self._connecting:
+            if not self._connecting[name].done():
+                return
+            del self._connecting[name]
         handle.log_news()
         if handle.down is None:
             problem = handle.probe()
@@ -341,6 +375,8 @@ class Reconciler:
     def watch_switch(self, name: str, changed: Callable[[], None]) -> None:
         """Call ``changed``, from any thread, when ``check_switch`` has to run."""
         self._switches[name].switch.watch(changed)
+        if name in self._connecting:
+            self._connecting[name].add_done_callback(lambda _future: changed())
 
     def watch_server(self, name: str, changed: Callable[[], None]) -> None:
         """Call ``changed``, from any thread, when ``check_server`` has to run."""

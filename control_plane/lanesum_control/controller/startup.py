@@ -29,7 +29,13 @@ def packet_words(store: Store, *, switched: bool) -> int:
 
 
 def start(
-    reconciler: Reconciler, network: Network, store: Store, words: int, restart: Restart, connect_timeout_s: float
+    reconciler: Reconciler,
+    network: Network,
+    store: Store,
+    words: int,
+    restart: Restart,
+    connect_timeout_s: float,
+    start_s: float,
 ) -> None:
     """Connect switches and servers, and repair them.
 
@@ -40,6 +46,7 @@ def start(
         words: accumulator words per packet.
         restart: starts a new incarnation of a job with a request, for a reason.
         connect_timeout_s: time to wait for every switch.
+        start_s: time after which switches without an answer are connected later.
 
     Raises NotPrimaryError, PipelineError; ConfigurationError if the network lacks a host of a job.
     """
@@ -47,10 +54,11 @@ def start(
     reconciler.plan = reconciler.planned(reconciler.jobs, store.ranges())
     _change_packets(reconciler, store, words, restart)
     _change_members(reconciler, store, restart)
-    reconciler.connect(connect_timeout_s)
-    for job in [job for job in reconciler.jobs.values() if job.incarnation.servers != network.servers]:
-        restart(job, job.request, "its servers are others than before")
-    reconciler.start()
+    reconciler.connect(connect_timeout_s, start_s)
+    with reconciler.changing.held_for():
+        for job in [job for job in reconciler.jobs.values() if job.incarnation.servers != network.servers]:
+            restart(job, job.request, "its servers are others than before")
+        reconciler.start()
 
 
 def _check_hosts(jobs: Iterable[Job], network: Network) -> None:

@@ -327,7 +327,8 @@ class Workers:
         host = job.request.workers[worker]
         if host not in self._calling_hosts:
             self._calling_hosts.add(host)
-            self.leases_changed()
+            if self._not_called:
+                self.leases_changed()
 
     # Incarnations.
 

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
@@ -13,8 +13,11 @@ from lanesum.server.jobs import ServerStatus
 from lanesum.server.served_job import Refusal
 from lanesum_control.errors import AdmissionError
 from lanesum_control.servers.remote_server import ServerError, ServerUnreachableError, WatchedServer
+from lanesum_control.side_by_side import results
 from lanesum_control.state.events import EventLog
 from lanesum_fabric.topology.model import server_name
+
+_LOOK_S = 2.0  # scrapes of metrics have a short limit
 
 
 class UnservedError(AdmissionError, ServerError):
@@ -203,12 +206,16 @@ class ServerLinks:
             link.forget(job)
 
     def look(self) -> dict[str, ServerStatus]:
-        """Return the status of all reachable servers by name. Slow, without side effects: needs no lock."""
-        found = {}
-        for name, link in self._links.items():
-            with contextlib.suppress(ServerError):
-                found[name] = link.look()
-        return found
+        """Return the status of all servers that answer soon, by name. Without side effects: needs no lock."""
+        looks = {name: functools.partial(_status, link) for name, link in self._links.items()}
+        return {name: status for name, status in results(looks, _LOOK_S).items() if status is not None}
+
+
+def _status(link: ServerLink) -> ServerStatus | None:
+    try:
+        return link.look()
+    except ServerError:
+        return None
 
 
 def packets_as_of_a_switch(status: ServerStatus) -> dict[str, int]:

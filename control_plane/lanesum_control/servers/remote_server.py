@@ -19,6 +19,7 @@ from lanesum.server.jobs import ServerJob, ServerStatus
 from lanesum.server.service import ADMIT, REMOVE, SERVICE, STATUS, WATCH
 from lanesum_control.event_loop import event_loop, listening, run
 
+_LOOK_S = 2.0  # to connect for the status, which is read again once the server is back
 DEFAULT_TIMEOUT_S = 15.0  # as for a switch: a server on a busy host can stand still for seconds
 
 
@@ -79,7 +80,8 @@ class RemoteServer:
 
     def _exchange(self, method: str, message: dict[str, Any]) -> dict[str, Any]:
         """Send a message, and return the answer. Raises RefusedCallError, NoAnswerError."""
-        return json_grpc.call(self.address, SERVICE, method, message, self._timeout_s)
+        connect_s = _LOOK_S if method == STATUS else None
+        return json_grpc.call(self.address, SERVICE, method, message, self._timeout_s, connect_s)
 
 
 def _status(message: dict[str, Any]) -> ServerStatus:
@@ -112,7 +114,7 @@ class WatchedServer(RemoteServer, Closing):
 
     def __init__(self, address: str, *, term: int = 0) -> None:
         super().__init__(address, term=term)
-        self._is_away = self._is_due = False
+        self._is_away = self._is_due = self._is_closed = False
         self._watching: Future[None] | None = None
         self._channel: Any = None  # of the stream, while it is open
 
@@ -121,7 +123,8 @@ class WatchedServer(RemoteServer, Closing):
         self._watching = asyncio.run_coroutine_threadsafe(self._watch(changed), event_loop())
 
     def close(self) -> None:
-        """End the stream; idempotent."""
+        """End the stream and calls over it; idempotent."""
+        self._is_closed = True
         if self._watching is not None:
             self._watching.cancel()
 
@@ -144,7 +147,8 @@ class WatchedServer(RemoteServer, Closing):
                         f"{method} at {self.address} has taken {self._timeout_s:g} s so far."
                     ) from error
             except (CancelledError, grpc.aio.UsageError):  # the channel was closed
-                pass
+                if self._is_closed:
+                    raise NoAnswerError(f"The connection to {self.address} was closed.") from None
         return super()._exchange(method, message)
 
     async def _call_over(self, channel: Any, method: str, message: bytes) -> bytes:

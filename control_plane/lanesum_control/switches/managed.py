@@ -56,6 +56,11 @@ class ManagedSwitch:
         return "in this process", type(self._in_process).__name__
 
     @property
+    def has_answered(self) -> bool:
+        """True if the present or last ``connect`` has a session."""
+        return True
+
+    @property
     def device(self) -> ControlledSwitch:
         """The switch itself."""
         return self._in_process
@@ -145,6 +150,7 @@ class RemoteSwitch(ManagedSwitch):
         self._device: P4RuntimeSwitch | None = None
         self._changed: Callable[[], None] | None = None
         self._search: SessionSearch | None = None
+        self._has_answered = False
         self._agreed: object = None  # the state that the switch held at the last audit, and what it answered
 
     @property
@@ -166,6 +172,10 @@ class RemoteSwitch(ManagedSwitch):
         return self.address, f"{program}, build {pipeline.cookie:016x}"
 
     @property
+    def has_answered(self) -> bool:
+        return self._has_answered
+
+    @property
     def device(self) -> P4RuntimeSwitch:
         if self._device is None:
             raise SwitchUnreachableError(f"The switch at {self.address} is not connected.", "Start it.")
@@ -177,7 +187,9 @@ class RemoteSwitch(ManagedSwitch):
         Packets pass through that one until ``reconcile`` has written the entries, where the protocol can do so.
         """
         self._disconnect()
+        self._has_answered = False
         connection = self._kind.of(self._session(timeout_s))
+        self._has_answered = True
         try:
             if connection.runs(self._pipeline):
                 names, done = connection.use_names(self._pipeline), []

@@ -134,6 +134,11 @@ class SwitchHandle:
             self._events.add(self.name, f"not controlled: {error.what}")
         self.down = why
 
+    def is_silent(self, waited_s: float) -> None:
+        """Note a switch that has not answered at the start of the controller."""
+        self.down = f"it has not answered within {waited_s:g} s"
+        self._events.add(self.name, f"not there yet: {self.down}")
+
     def connect(self, timeout_s: float) -> list[str] | None:
         """Take control of an unreachable switch. No other thread uses it meanwhile, so no lock is needed.
 

@@ -4,11 +4,118 @@
 
 from __future__ import annotations
 
+import threading
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
+from lanesum_control.controller import examination
+from lanesum_control.controller.monitor import Monitor
+from lanesum_control.errors import SwitchUnreachableError
 from lanesum_control.jobs.left_out import Cause, Reason
-from tests.control_plane.control_fakes import Site, request
+from lanesum_control.servers import controlled_server
+from tests.control_plane.control_fakes import FakeSwitch, Site, request, what
+from tests.waiting import wait_until
+
+LIVE, SILENT = ("s1", "s2", "s3"), ("s0", "s4")
+
+
+class MeetingSwitch(FakeSwitch):
+    """Ends a call only while the other live switches are called too, or never if it is silent until ``close``."""
+
+    def __init__(self, meeting: threading.Barrier | None) -> None:
+        super().__init__()
+        self._meeting, self.closed = meeting, threading.Event()
+        self.has_answered = meeting is not None
+
+    def _meet(self) -> None:
+        if self._meeting is not None:
+            self._meeting.wait()
+            return
+        self.closed.wait()
+        raise SwitchUnreachableError("The session was closed.")
+
+    def connect(self, timeout_s: float) -> list[str]:
+        self._meet()
+        return super().connect(timeout_s)
+
+    def decisions(self) -> dict[str, int]:
+        self._meet()
+        return super().decisions()
+
+    def check(self) -> None:
+        self._meet()
+        super().check()
+
+    def close(self) -> None:
+        if self._meeting is not None:
+            self._meeting.wait()
+        self.closed.set()
+
+
+def meeting_site() -> tuple[Site, dict[str, MeetingSwitch]]:
+    site, meeting = Site("tree4x4"), threading.Barrier(len(LIVE))
+    switches = {name: MeetingSwitch(meeting if name in LIVE else None) for name in site.switches}
+    site.switches = switches  # type: ignore[assignment]
+    return site, switches
+
+
+def test_start_waits_for_no_silent_switch() -> None:
+    """The live ones are connected beside each other, else their calls would not meet."""
+    site, switches = meeting_site()
+    controller = site.start(start_s=0.2)
+    counters = controller.counters()["slots"]
+    assert {name for name, one in counters.items() if one["lost"] is None} == set(LIVE)
+    for name in SILENT:
+        assert what(controller, name)[-1] == "not there yet: it has not answered within 0.2 s"
+        controller.reconciler.check_switch(name)  # while its first call has not ended
+    for switch in switches.values():
+        switch._meeting = threading.Barrier(1)
+    with Monitor(controller):
+        for name in SILENT:
+            switches[name].closed.set()
+        wait_until(lambda: all(what(controller, name)[-1].startswith("connected") for name in SILENT))
+
+
+def test_views_omit_silent_switches_and_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    site, switches = meeting_site()
+    for name in SILENT:
+        switches[name]._meeting = threading.Barrier(1)
+    controller = site.start()
+    for name in SILENT:
+        switches[name]._meeting = None
+    monkeypatch.setattr(examination, "_COUNTERS_S", 0.2)
+    monkeypatch.setattr(examination, "_EXAMINE_S", 0.2)
+    monkeypatch.setattr(controlled_server, "_LOOK_S", 0.2)
+    released = threading.Event()
+    monkeypatch.setattr(site.server, "_answer", released.wait)
+    counters, found = controller.counters(), controller.examine()
+    assert set(counters["switches"]) == set(LIVE) and counters["server"] is None
+    lost = {name for name, one in found["switches"].items() if one["lost"] == "it has not answered within 0.2 s"}
+    assert lost == set(SILENT) and found["servers"]["server"]["lost"] == "it has not answered within 0.2 s"
+    released.set()
+
+
+def test_close_ends_change_at_silent_switch(monkeypatch: pytest.MonkeyPatch) -> None:
+    site, switches = meeting_site()
+    for name in SILENT:
+        switches[name]._meeting = threading.Barrier(1)
+    controller = site.start()
+    monkeypatch.setattr("lanesum_control.controller.controller._CLOSE_S", 0.2)
+    begun = threading.Event()
+
+    def change() -> None:
+        with controller.reconciler.changing.held_for("a tenant"):
+            begun.set()
+            switches["s0"].closed.wait()
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    begun.wait()
+    controller.close()
+    thread.join()
+    assert all(switch.closed.is_set() for switch in switches.values())
 
 
 def test_sums_are_back_only_at_summing_switch() -> None:
