@@ -36,6 +36,7 @@ DEFAULT_PORT = 50551
 DEFAULT_TIMEOUT_S = 30.0
 CONNECT_S = 4.0  # for callers that should not wait for a controller that was never started
 
+_SESSION_S = 1.0  # for the others, if no TLS session with one of several controllers begins
 _PROBE_S, _RETRY_S = 0.25, 0.1  # for one of several controllers; between two looks for the one that leads
 _leaders: dict[str, str] = {}  # the controller that answered last, by list of addresses
 
@@ -115,7 +116,8 @@ def _call_leader(
     known = [one.strip() for one in addresses.split(",")]
     for one in known:
         tls.check_address(one)
-    deadline = time.monotonic() + (timeout_s if connect_s is None else connect_s)
+    begin = time.monotonic()
+    deadline = begin + (timeout_s if connect_s is None else connect_s)
     share_s = timeout_s / len(known)
     problems: dict[str, json_grpc.NoAnswerError | json_grpc.NoSessionError] = {}
     while True:
@@ -129,6 +131,9 @@ def _call_leader(
                 is_received = not isinstance(error, (json_grpc.NoConnectionError, json_grpc.NoSessionError))
                 if method in CHANGES and is_received:
                     raise
+        kinds = {type(one) for one in problems.values()}
+        if json_grpc.NoSessionError in kinds and json_grpc.StandbyError not in kinds:
+            deadline = min(deadline, begin + _SESSION_S)  # a longer wait does not help
         if time.monotonic() > deadline:
             raise max(problems.values(), key=_says_much)
         time.sleep(_RETRY_S)

@@ -108,8 +108,7 @@ def _result(pending: Any, address: str) -> Any:
     try:
         return pending.result(_HANDSHAKE_S)
     except import_grpc().FutureTimeoutError:
-        if tls.folder_for(address) is not None:
-            _check_handshake(address)
+        _check_handshake(address)
     return pending.result()
 
 

@@ -42,6 +42,8 @@ BMV2 = "simple_switch_grpc"
 Start = Callable[[Path], str]
 ActAs = Callable[[Path | None], None]
 
+LONG_S = 3600.0  # a mistake is told long before the limit of the call
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -110,17 +112,19 @@ def test_wrong_certificate_is_refused_with_its_reason(
     address = controller_at(folder / service)
     act_as(folder / caller)
     with pytest.raises(rpc.ControllerError, match=f"The controller at {address}: No TLS session begins: {words}"):
-        rpc.call(address, rpc.JOBS, {}, 60.0)
+        rpc.call(address, rpc.JOBS, {}, LONG_S)
 
 
 def test_plain_text_towards_tls_and_back_say_so(folder: Path, controller_at: Start, act_as: ActAs) -> None:
     address = controller_at(folder / "controller")
     with pytest.raises(rpc.ControllerError, match=f"it expects TLS. Set {environment.TLS}"):
-        rpc.call(address, rpc.JOBS, {}, 0.3)
+        rpc.call(address, rpc.JOBS, {}, LONG_S)
+    with pytest.raises(rpc.ControllerError, match="it expects TLS"):
+        rpc.call(f"127.0.0.1:1,{address}", rpc.JOBS, {}, LONG_S)
     with ControllerService(Site().start(), "127.0.0.1:0") as plain:
         act_as(folder / "operator")
         with pytest.raises(rpc.ControllerError, match=f"it does not use TLS .* call plaintext:127.0.0.1:{plain.port}"):
-            rpc.call(f"127.0.0.1:{plain.port}", rpc.JOBS, {}, 60.0)
+            rpc.call(f"127.0.0.1:{plain.port}", rpc.JOBS, {}, LONG_S)
         assert rpc.call(f"plaintext:127.0.0.1:{plain.port}", rpc.JOBS, {})["jobs"] == []
 
 
