@@ -33,7 +33,7 @@ from lanesum_control.controller.service import ControllerService
 from lanesum_control.jobs.records import Taken
 from lanesum_control.planner.network import Network
 from lanesum_control.switches.managed import RemoteSwitch
-from lanesum_control.switches.switch import JOB_TABLES
+from lanesum_fabric.program.capabilities import JOB_TABLES
 from lanesum_fabric.program.pipelines import bmv2_pipeline
 from lanesum_fabric.topology import load
 from lanesum_switch.dataplane import EmbeddedSwitch

@@ -11,15 +11,22 @@ from lanesum_control.switches.recirculation import recirculation_ports
 from lanesum_fabric.errors import NotOfferedError, SwitchWriteError
 from lanesum_fabric.program.capabilities import (
     ADMIT,
+    ARP,
     COMBINE,
+    CONGESTION,
     CPU_PORT,
+    DECISION_TABLES,
     DESCEND,
-    ICMP,
+    FORWARD,
+    HOST_TABLES,
     JOB_TABLES,
     LOOKUP,
     MEMBER,
+    ORIGIN,
+    OWN_TABLES,
     RECEIVER,
     RECIRCULATION,
+    STATION,
     Capabilities,
     slots_of,
 )
@@ -44,24 +51,6 @@ DELETE = p4runtime_pb2.Update.DELETE
 
 _INGRESS = "IngressPipeline"
 _EGRESS = "EgressPipeline"
-# Tables that the controller writes, besides ``JOB_TABLES``.
-ORIGIN = f"{_INGRESS}.origin.origin"
-FORWARD = f"{_INGRESS}.forward.forward"
-ARP = f"{_INGRESS}.arp.arp"
-STATION = f"{_INGRESS}.station.station"
-CONGESTION = f"{_EGRESS}.congestion.congestion"
-HOST_TABLES = (FORWARD, ARP, ORIGIN)  # by IPv4 address
-OWN_TABLES = (STATION, RECIRCULATION, COMBINE, CPU_PORT)  # of the switch itself
-# Tables with constant entries, whose counters show the decisions about packets.
-CLASSIFY = f"{_INGRESS}.classify.classify"
-PROVENANCE = f"{_INGRESS}.origin.provenance"
-ADMISSION = f"{_INGRESS}.membership.admission"
-SLOT = f"{_INGRESS}.slots.slot"
-HOP = f"{_INGRESS}.forward.hop"
-ARP_ANSWER = f"{_INGRESS}.arp.answer"
-MARK = f"{_EGRESS}.congestion.mark"
-BOUND = f"{_EGRESS}.redirected.bound"
-DECISION_TABLES = (CLASSIFY, PROVENANCE, ADMISSION, SLOT, HOP, ARP_ANSWER, ICMP, MARK, BOUND)
 _ARP_REQUEST = 1
 _ADDRESSEE_SWITCH = 1  # of table ``station``
 _COMBINED_BY = 4  # key of table combine, with the number of the combining pipe below

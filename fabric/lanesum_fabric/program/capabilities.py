@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Capabilities of a switch, read from the P4Info of its program.
+"""Capabilities of a switch, read from the P4Info of its program, and the names of the program's tables.
 
 One program exists in builds for several targets. Operations and features without a table or action in a build are left
 to the server; a switch forwards such packets like any others.
@@ -38,6 +38,23 @@ JOB_TABLES = (MEMBER, DESCEND, LOOKUP, RECEIVER)  # by job; multicast groups bes
 GROUPS = "multicast groups"
 FAULT = "IngressPipeline.faults.fault"
 NEXT_PASS = "IngressPipeline.passes.next_pass"
+# Tables that the controller writes, besides ``JOB_TABLES``.
+ORIGIN = "IngressPipeline.origin.origin"
+FORWARD = "IngressPipeline.forward.forward"
+ARP = "IngressPipeline.arp.arp"
+STATION = "IngressPipeline.station.station"
+CONGESTION = "EgressPipeline.congestion.congestion"
+HOST_TABLES = (FORWARD, ARP, ORIGIN)  # by IPv4 address
+OWN_TABLES = (STATION, RECIRCULATION, COMBINE, CPU_PORT)  # of the switch itself
+# Tables with constant entries, whose counters show the decisions about packets.
+CLASSIFY = "IngressPipeline.classify.classify"
+PROVENANCE = "IngressPipeline.origin.provenance"
+ADMISSION = "IngressPipeline.membership.admission"
+HOP = "IngressPipeline.forward.hop"
+ARP_ANSWER = "IngressPipeline.arp.answer"
+MARK = "EgressPipeline.congestion.mark"
+BOUND = "EgressPipeline.redirected.bound"
+DECISION_TABLES = (CLASSIFY, PROVENANCE, ADMISSION, SLOT, HOP, ARP_ANSWER, ICMP, MARK, BOUND)
 
 
 def slots_of(names: P4InfoNames) -> int:

@@ -14,6 +14,7 @@ from lanesum_switch.bmv2 import ir
 from lanesum_switch.compiler.context import Context
 from lanesum_switch.compiler.expressions import Scope
 from lanesum_switch.compiler.header_segments import Segment
+from lanesum_switch.compiler.layout import Value
 from lanesum_switch.runtime.hashes import ROUND_ROBIN, RoundRobin
 
 _MIN_SHORTENED_BITS = 256
@@ -52,6 +53,32 @@ class Calculations:
     def emit(self, calculation: ir.Calculation) -> str:
         """Write a calculation's statements and return an expression for the result."""
         return self.over(calculation.algorithm, list(calculation.inputs), calculation.name)
+
+    def of_checksum(self, checksum: ir.Checksum) -> str:
+        """Write the calculation of a checksum and return an expression for the result."""
+        program = self.context.program
+        if checksum.calculation is not None:
+            return self.emit(program.calculations[checksum.calculation])
+        fields = program.instances[checksum.target.header].type.fields
+        inputs = [
+            ir.CalcInput("field", ir.FieldRef(checksum.target.header, f.name), f.bits)
+            for f in fields
+            if f.name != checksum.target.name
+        ]
+        return self.over("csum16", inputs, checksum.name)
+
+    def update_checksums(self) -> None:
+        """Write the updates of all checksums."""
+        context = self.context
+        for checksum in context.program.checksums:
+            if not checksum.update:
+                continue
+            condition = "True"
+            if checksum.condition is not None:
+                condition = context.expressions.condition(checksum.condition, Scope())
+            with context.writer.block(f"if {condition}:"):
+                result = self.of_checksum(checksum)
+                context.writer.line(context.layout.store(checksum.target, Value(result, 0, (1 << 64) - 1)))
 
     def over(self, algorithm: str, inputs: list[ir.CalcInput], name: str) -> str:
         """Write a hash over ``inputs`` and return an expression for the result.

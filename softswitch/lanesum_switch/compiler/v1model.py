@@ -172,17 +172,6 @@ class V1ModelFunction(PacketFunction):
             codes = ", ".join(self.layout.read(ref).code for ref in refs)
             writer.line(f"if {list_id} == {number}: {target} = ({codes},)")
 
-    def _checksum(self, checksum: ir.Checksum) -> str:
-        if checksum.calculation is not None:
-            return self.actions.calculations.emit(self.program.calculations[checksum.calculation])
-        fields = self.program.instances[checksum.target.header].type.fields
-        inputs = [
-            ir.CalcInput("field", ir.FieldRef(checksum.target.header, f.name), f.bits)
-            for f in fields
-            if f.name != checksum.target.name
-        ]
-        return self.actions.calculations.over("csum16", inputs, checksum.name)
-
     def _verify_checksums(self) -> None:
         field = self._field("checksum_error")
         if field is None:
@@ -196,22 +185,10 @@ class V1ModelFunction(PacketFunction):
             if self.program.instances[checksum.target.header].metadata:
                 conditions = conditions[1:] or ["True"]
             with writer.block(f"if {' and '.join(conditions)}:"):
-                result = self._checksum(checksum)
+                result = self.actions.calculations.of_checksum(checksum)
                 target = self.layout.unsigned(checksum.target)
                 with writer.block(f"if {result} != {target}:"):
                     self._put("checksum_error", "1", 1)
-
-    def _update_checksums(self) -> None:
-        writer = self.context.writer
-        for checksum in self.program.checksums:
-            if not checksum.update:
-                continue
-            condition = "True"
-            if checksum.condition is not None:
-                condition = self.context.expressions.condition(checksum.condition, Scope())
-            with writer.block(f"if {condition}:"):
-                result = self._checksum(checksum)
-                writer.line(self.layout.store(checksum.target, Value(result, 0, (1 << 64) - 1)))
 
     # Ingress and replication
 
@@ -389,7 +366,7 @@ class V1ModelFunction(PacketFunction):
 
     def _closing(self) -> None:
         """Write the code between egress and deparser."""
-        self._update_checksums()
+        self.actions.calculations.update_checksums()
         for primitive in self.program.deparser_calls:
             self.actions.call(primitive)
 

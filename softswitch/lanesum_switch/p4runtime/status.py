@@ -6,13 +6,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import grpc
 
 from lanesum_fabric.protobufs import code_pb2, status_pb2
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.api import SwitchError
+
+T = TypeVar("T")
 
 OK: int = code_pb2.OK
 UNKNOWN: int = code_pb2.UNKNOWN
@@ -87,6 +89,14 @@ def invalid_id(p4_id: int, what: str) -> StatusError:
 
 def invalid_type(kind: int) -> StatusError:
     return StatusError(INVALID_ARGUMENT, f"Update type {kind} is not INSERT, MODIFY or DELETE")
+
+
+def by_type(kind: int, insert: T, modify: T, delete: T) -> T:
+    """Return the argument for the type of an update. Raises StatusError INVALID_ARGUMENT for any other type."""
+    chosen = {p4rt.Update.INSERT: insert, p4rt.Update.MODIFY: modify, p4rt.Update.DELETE: delete}.get(kind)
+    if chosen is None:
+        raise invalid_type(kind)
+    return chosen
 
 
 @contextmanager

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from lanesum_fabric.protobufs import p4info_pb2
-from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.api import ActionCall, CounterValue, GroupRef, MemberRef, MeterRates, TableEntry, Target
 from lanesum_switch.p4runtime.cells import merge_counter
 from lanesum_switch.p4runtime.entries import EntryState
@@ -26,13 +25,12 @@ from lanesum_switch.p4runtime.status import (
     PERMISSION_DENIED,
     UNKNOWN,
     StatusError,
+    by_type,
     invalid,
-    invalid_type,
     on_target,
 )
 from lanesum_switch.p4runtime.values import check_action_id, parse_action
 
-_Update = p4rt.Update
 _Scope = p4info_pb2.ActionRef
 
 
@@ -62,14 +60,7 @@ def write_table(program: ServedProgram, kind: int, entry: Any) -> None:
     info = program.table_info(entry.table_id)
     if entry.HasField("time_since_last_hit"):
         raise invalid("time_since_last_hit is for reads only: leave it out")
-    if kind == _Update.INSERT:
-        _insert(program, info, entry)
-    elif kind == _Update.MODIFY:
-        _modify(program, info, entry)
-    elif kind == _Update.DELETE:
-        _delete(program, info, entry)
-    else:
-        raise invalid_type(kind)
+    by_type(kind, _insert, _modify, _delete)(program, info, entry)
 
 
 def _insert(program: ServedProgram, info: TableInfo, entry: Any) -> None:

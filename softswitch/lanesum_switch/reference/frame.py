@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Frames of the reference switch: twin of ``p4src/bmv2/parser.p4``, ``checksums.p4`` and ``deparser.p4``.
+"""Frames of the reference switch: twin of ``p4src/bmv2/parser.p4``, ``checksums.p4``, ``classify.p4``, ``deparser.p4``.
 
 The code is for reading beside the P4 source, not for speed.
 """
@@ -20,6 +20,7 @@ from lanesum.aggregation.combine import Words
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header
 from lanesum.protocol.spec import HEADER_BYTES, IPV4_BYTES, UDP_BYTES, UDP_PORT, VERSION, WORD_BYTES, Flag, Kind
+from lanesum_fabric.program.switch_job import BROADCAST_MAC, SWITCH_MAC
 from lanesum_switch.frames import ETHERTYPE_ARP, ETHERTYPE_IPV4, PROTOCOL_UDP, internet_checksum, udp_checksum
 
 _MORE_FRAGMENTS_OR_OFFSET = 0x3FFF
@@ -292,3 +293,40 @@ def _parse(frame: Frame, reader: _Reader, accumulator_words: int, ops: Collectio
     words = words_of(frame.lanesum, accumulator_words, ops)
     if words is not None:
         frame.words = np.frombuffer(reader.take(words * WORD_BYTES), ">u4").astype(np.uint32)
+
+
+def classification(frame: Frame, round_word_bits: int) -> str:
+    """Return the action of table ``classify`` for a frame; rounds have less than two to ``round_word_bits`` words."""
+    if frame.parse_failed or frame.bad_header:
+        return "drop_malformed"
+    ethernet = frame.ethernet
+    assert ethernet is not None
+    if ethernet.ether_type in VLAN_TYPES:
+        return "drop_tagged"
+    if ethernet.destination not in (SWITCH_MAC, BROADCAST_MAC):
+        return "drop_misdirected"
+    if frame.checksum_error:
+        return "drop_corrupt"
+    if frame.arp is not None:
+        return "answer_arp"
+    if ethernet.destination != SWITCH_MAC:
+        return "drop_misdirected"
+    header, ipv4, udp = frame.lanesum, frame.ipv4, frame.udp
+    if header is None or header.version != VERSION:
+        return "drop_unknown" if ipv4 is None else "route"
+    assert ipv4 is not None and udp is not None
+    summed = frame.words is not None and header.racks >> round_word_bits == 0
+    return _lanesum_classification(header, ipv4, udp, summed)
+
+
+def _lanesum_classification(header: Header, ipv4: Ipv4, udp: Udp, shape_matches: bool) -> str:
+    udp_length = UDP_BYTES + HEADER_BYTES + header.words * WORD_BYTES
+    if udp.length != udp_length or ipv4.total_length != IPV4_BYTES + udp_length:
+        return "drop_malformed"
+    if header.kind == Kind.CONTRIBUTION:
+        if header.flags & (Flag.BYPASS | Flag.PARTIAL):
+            return "route_past"
+        return "aggregate" if shape_matches else "route_other_size"
+    if header.kind not in (Kind.RESULT, Kind.PENDING, Kind.CONFLICT):
+        return "drop_malformed"
+    return "descend_or_route" if header.flags & Flag.UPPER else "route"

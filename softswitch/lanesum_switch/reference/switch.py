@@ -14,23 +14,17 @@ import time
 from collections.abc import Callable, Collection
 
 from lanesum.protocol.lanes import LaneOp
-from lanesum.protocol.packet import Header
 from lanesum.protocol.spec import (
     DEFAULT_ACCUMULATOR_WORDS,
-    HEADER_BYTES,
-    IPV4_BYTES,
-    UDP_BYTES,
     VERSION,
-    WORD_BYTES,
     Flag,
-    Kind,
 )
 from lanesum_fabric.program.capabilities import Capabilities
-from lanesum_fabric.program.switch_job import BROADCAST_MAC, FAULT_SCALE, SWITCH_MAC, HostPort, Role, SwitchJob
+from lanesum_fabric.program.switch_job import FAULT_SCALE, SWITCH_MAC, HostPort, Role, SwitchJob
 from lanesum_fabric.tofino.chips import PIPES, pipe_of
 from lanesum_switch.reference import answer, icmp
 from lanesum_switch.reference.forwarding_state import Admission, ForwardingState
-from lanesum_switch.reference.frame import ALL_OPS, VLAN_TYPES, Frame, Ipv4, Udp, amended, parse
+from lanesum_switch.reference.frame import ALL_OPS, Frame, Ipv4, amended, classification, parse
 from lanesum_switch.reference.icmp import RedirectBound
 from lanesum_switch.reference.slots import Decision, SlotTable
 
@@ -195,42 +189,7 @@ class ReferenceSwitch(ForwardingState):
         return self._random.randrange(FAULT_SCALE) < self._fault.get((port, ingress), 0)
 
     def _classify(self, frame: Frame) -> PacketVerdict:
-        return _CLASSIFIED[self._count(self._classification(frame))]
-
-    def _classification(self, frame: Frame) -> str:
-        if frame.parse_failed or frame.bad_header:
-            return "drop_malformed"
-        ethernet = frame.ethernet
-        assert ethernet is not None
-        if ethernet.ether_type in VLAN_TYPES:
-            return "drop_tagged"
-        if ethernet.destination not in (SWITCH_MAC, BROADCAST_MAC):
-            return "drop_misdirected"
-        if frame.checksum_error:
-            return "drop_corrupt"
-        if frame.arp is not None:
-            return "answer_arp"
-        if ethernet.destination != SWITCH_MAC:
-            return "drop_misdirected"
-        header, ipv4, udp = frame.lanesum, frame.ipv4, frame.udp
-        if header is None or header.version != VERSION:
-            return "drop_unknown" if ipv4 is None else "route"
-        assert ipv4 is not None and udp is not None
-        summed = frame.words is not None and header.racks >> self._slots.ROUND_WORD_BITS == 0
-        return self._lanesum_classification(header, ipv4, udp, summed)
-
-    @staticmethod
-    def _lanesum_classification(header: Header, ipv4: Ipv4, udp: Udp, shape_matches: bool) -> str:
-        udp_length = UDP_BYTES + HEADER_BYTES + header.words * WORD_BYTES
-        if udp.length != udp_length or ipv4.total_length != IPV4_BYTES + udp_length:
-            return "drop_malformed"
-        if header.kind == Kind.CONTRIBUTION:
-            if header.flags & (Flag.BYPASS | Flag.PARTIAL):
-                return "route_past"
-            return "aggregate" if shape_matches else "route_other_size"
-        if header.kind not in (Kind.RESULT, Kind.PENDING, Kind.CONFLICT):
-            return "drop_malformed"
-        return "descend_or_route" if header.flags & Flag.UPPER else "route"
+        return _CLASSIFIED[self._count(classification(frame, self._slots.ROUND_WORD_BITS))]
 
     def _check_origin(self, port: int, frame: Frame, ipv4: Ipv4, verdict: PacketVerdict) -> PacketVerdict:
         """Drop packets from a known address at another port, and packets of hosts with the flag of switches."""

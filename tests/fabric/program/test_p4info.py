@@ -11,8 +11,8 @@ import pytest
 from google.protobuf import text_format
 
 from lanesum.protocol.spec import BUILT_ACCUMULATOR_WORDS
-from lanesum_control.switches.switch import CONGESTION, STATION
 from lanesum_fabric.errors import PipelineError
+from lanesum_fabric.program.capabilities import CONGESTION, STATION
 from lanesum_fabric.program.pipelines import bmv2_pipeline
 from lanesum_fabric.protobufs import p4info_pb2, p4runtime_pb2
 

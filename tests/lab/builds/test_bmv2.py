@@ -12,7 +12,7 @@ import pytest
 
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import BUILT_ACCUMULATOR_WORDS
-from lanesum_control.switches.switch import STATION
+from lanesum_fabric.program.capabilities import STATION
 from lanesum_fabric.program.manifest import (
     BUILDS,
     COMPILER,

@@ -13,8 +13,16 @@ import pytest
 from google.protobuf import text_format
 
 from lanesum_control.switches.recirculation import check_ports
-from lanesum_control.switches.switch import BOUND, DECISION_TABLES, HOST_TABLES, JOB_TABLES
-from lanesum_fabric.program.capabilities import COMBINE, CPU_PORT, ICMP, MEMBER
+from lanesum_fabric.program.capabilities import (
+    BOUND,
+    COMBINE,
+    CPU_PORT,
+    DECISION_TABLES,
+    HOST_TABLES,
+    ICMP,
+    JOB_TABLES,
+    MEMBER,
+)
 from lanesum_fabric.program.manifest import MANIFEST, source_files
 from lanesum_fabric.program.pipelines import TOFINO_BUILD_FOLDER, bmv2_pipeline, tofino_pipeline
 from lanesum_fabric.protobufs import p4info_pb2

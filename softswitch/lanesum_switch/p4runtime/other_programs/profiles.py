@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
 from lanesum_switch.api import ActionCall
 from lanesum_switch.p4runtime.entries import EntryStore, Handles
 from lanesum_switch.p4runtime.p4info import P4InfoIndex, ProfileInfo
@@ -19,15 +18,14 @@ from lanesum_switch.p4runtime.status import (
     UNIMPLEMENTED,
     UNKNOWN,
     StatusError,
+    by_type,
     invalid,
     invalid_id,
-    invalid_type,
     on_target,
 )
 from lanesum_switch.p4runtime.values import check_action_id, parse_action, write_action
 from lanesum_switch.runtime.action_profiles import ActionProfileMembers
 
-_Update = p4rt.Update
 # Maximum sum of the weights of a group in any program.
 MAX_WEIGHTS = 1 << 16
 # Maximum number of copies of all members of a profile.
@@ -107,14 +105,7 @@ class ProfileManager:
     def write_member(self, kind: int, message: Any) -> None:
         """Apply one update of a member (specification, section 9.2.1). Raises StatusError."""
         self.require_manual()
-        if kind == _Update.INSERT:
-            self._insert_member(message)
-        elif kind == _Update.MODIFY:
-            self._modify_member(message)
-        elif kind == _Update.DELETE:
-            self._delete_member(message.member_id)
-        else:
-            raise invalid_type(kind)
+        by_type(kind, self._insert_member, self._modify_member, self._delete_member)(message)
 
     def _member_call(self, message: Any) -> ActionCall:
         self._check_action(message.action)
@@ -141,7 +132,8 @@ class ProfileManager:
             self._target().modify_member(message.member_id, call)
         member.call = call
 
-    def _delete_member(self, member_id: int) -> None:
+    def _delete_member(self, message: Any) -> None:
+        member_id = message.member_id
         member = self._member(member_id)
         in_group = any(member_id in group.members for group in self._groups.values())
         if in_group or self._store.uses_member(self._tables, member_id):
@@ -181,14 +173,7 @@ class ProfileManager:
     def write_group(self, kind: int, message: Any) -> None:
         """Apply one update of a group (specification, section 9.2.2). Raises StatusError."""
         self.require_manual()
-        if kind == _Update.INSERT:
-            self._insert_group(message)
-        elif kind == _Update.MODIFY:
-            self._modify_group(message)
-        elif kind == _Update.DELETE:
-            self._delete_group(message.group_id)
-        else:
-            raise invalid_type(kind)
+        by_type(kind, self._insert_group, self._modify_group, self._delete_group)(message)
 
     def _insert_group(self, message: Any) -> None:
         if message.max_size < 0:
@@ -284,7 +269,8 @@ class ProfileManager:
         weights = [g.members[member_id].weight for g in self._groups.values() if member_id in g.members]
         return max([1, *weights])
 
-    def _delete_group(self, group_id: int) -> None:
+    def _delete_group(self, message: Any) -> None:
+        group_id = message.group_id
         group = self._group(group_id)
         if self._store.uses_group(self._tables, group_id):
             raise StatusError(
