@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from lanesum_control.switches.client import key_of
-from lanesum_control.switches.switch import DELETE, INSERT, MODIFY, ORIGIN, P4RuntimeSwitch
-from lanesum_fabric.program.capabilities import JOB_TABLES, LOOKUP, MEMBER
+from lanesum_control.switches.switch import DELETE, INSERT, MODIFY, P4RuntimeSwitch
+from lanesum_fabric.program.capabilities import JOB_TABLES, LOOKUP, MEMBER, ORIGIN
 from lanesum_fabric.program.p4info import P4InfoNames
 from lanesum_fabric.program.switch_job import HostPort, SwitchJob
 from lanesum_fabric.protobufs import p4runtime_pb2

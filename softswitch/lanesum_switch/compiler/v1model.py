@@ -25,10 +25,9 @@ from lanesum_switch.compiler.actions import Actions
 from lanesum_switch.compiler.calculations import short_form
 from lanesum_switch.compiler.context import Context
 from lanesum_switch.compiler.control_blocks import ControlBlockWriter
-from lanesum_switch.compiler.deparser import deparse
 from lanesum_switch.compiler.expressions import Scope
 from lanesum_switch.compiler.layout import Value
-from lanesum_switch.compiler.packet_function import PacketFunction, assigned_names, identifiers
+from lanesum_switch.compiler.packet_function import PacketFunction, assigned_names, deparse, identifiers
 from lanesum_switch.compiler.parser import ParserWriter
 from lanesum_switch.compiler.python_source import SourceWriter
 

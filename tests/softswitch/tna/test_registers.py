@@ -13,7 +13,7 @@ from lanesum_switch.api import NotFoundError, PacketOut, UnsupportedProgramError
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.tna import syntax as p4
 from lanesum_switch.tna import values
-from lanesum_switch.tna.comparisons import compare
+from lanesum_switch.tna.registers import compare
 from lanesum_switch.tna.values import Typed
 
 from .conftest import Load, load_text, printed
