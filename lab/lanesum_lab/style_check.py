@@ -141,7 +141,6 @@ SEVERAL_HOMES = frozenset(
         "ServerEntry",
         "Session",
         "Simulation",
-        "Table",
     ]
 )
 # Folders of sources, and of the tests that mirror their modules.

@@ -22,7 +22,7 @@ from lanesum_control.cli.tree import Command, Option, commands, installed
 _MAX_BYTES = 1 << 20
 
 
-class Table(BaseModel):
+class TomlTable(BaseModel):
     """Table of the file: unknown keys and values of another type are errors."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -52,7 +52,7 @@ def check(path: str) -> None:
     _check(path, installed(), _read(path))
 
 
-def model(names: Sequence[str]) -> type[Table]:
+def model(names: Sequence[str]) -> type[TomlTable]:
     """Return the model of a file with the tables of these commands."""
     tables: dict[str, Any] = {}
     for name in names:
@@ -68,12 +68,12 @@ def model(names: Sequence[str]) -> type[Table]:
     return _table("lanesum.toml", tables, "Configuration of the lanesum commands.")
 
 
-def _table(name: str, fields: dict[str, Any], summary: str) -> type[Table]:
+def _table(name: str, fields: dict[str, Any], summary: str) -> type[TomlTable]:
     aliased = {
         f"field_{number}": (Annotated[kind, Field(alias=key)], default)
         for number, (key, (kind, default)) in enumerate(fields.items())
     }
-    table: type[Table] = create_model(name, __base__=Table, __doc__=summary, **aliased)  # type: ignore[call-overload]
+    table: type[TomlTable] = create_model(name, __base__=TomlTable, __doc__=summary, **aliased)  # type: ignore[call-overload]
     return table
 
 
