@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 from lanesum.errors import LanesumError
 
@@ -156,51 +156,6 @@ class TableEntry:
     last_hit_ns: int = 0
     is_const: bool = False
     handle: int = 0
-
-
-class Table(Protocol):
-    """A match-action table. All methods may be called while other threads process packets."""
-
-    name: str
-    keys: tuple[KeySpec, ...]
-    actions: tuple[ActionSpec, ...]
-    size: int
-    is_const: bool  # entries are part of the program and cannot be changed
-    action_profile: str | None  # name of the action profile of an indirect table
-    has_direct_counter: bool
-    has_direct_meter: bool
-    supports_idle_timeout: bool
-
-    def insert(self, entry: TableEntry) -> None:
-        """Add an entry."""
-
-    def modify(self, entry: TableEntry) -> None:
-        """Replace target and idle timeout of the entry with the same match and priority; keep its counter."""
-
-    def delete(self, match: tuple[Match, ...], priority: int) -> None:
-        """Remove an entry."""
-
-    def get(self, match: tuple[Match, ...], priority: int) -> TableEntry:
-        """Return a copy of an entry."""
-
-    def entries(self) -> list[TableEntry]:
-        """Return copies of all entries."""
-
-    def write_counter(self, match: tuple[Match, ...], priority: int, value: CounterValue) -> None:
-        """Set the direct counter of an entry."""
-
-    def write_meter(self, match: tuple[Match, ...], priority: int, rates: MeterRates | None) -> None:
-        """Set the rates of an entry's direct meter; None colors every packet green."""
-
-    @property
-    def default(self) -> TableEntry:
-        """A copy of the default entry."""
-
-    def set_default(self, target: Target) -> None:
-        """Replace the default action."""
-
-    def reset_default(self) -> None:
-        """Restore the default action of the program."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from lanesum_switch import api
 from lanesum_switch.api import (
     CloneSession,
     CpuListener,
@@ -37,6 +36,7 @@ from lanesum_switch.compiler.refusal import typed_refusal
 from lanesum_switch.runtime.action_profiles import ActionProfileMembers
 from lanesum_switch.runtime.externs import IndirectCounter, IndirectMeter
 from lanesum_switch.runtime.state import Runtime, build_state
+from lanesum_switch.runtime.tables import MatchTable
 
 _log = logging.getLogger("lanesum_switch")
 
@@ -102,7 +102,7 @@ class EmbeddedSwitch:
         self._parse_errors = [0]
         self._range_errors = [0]
         self._groups: dict[int, tuple[tuple[int, int], ...]] = {}
-        self.tables: dict[str, api.Table] = {}
+        self.tables: dict[str, MatchTable] = {}
         self.action_profiles: dict[str, ActionProfileMembers] = {}
         self.counters: dict[str, IndirectCounter] = {}
         self.meters: dict[str, IndirectMeter] = {}

@@ -30,7 +30,7 @@ from lanesum_lab.tofino_model.exact import ExactTable
 from lanesum_lab.tofino_model.harness import Harness
 from lanesum_lab.tofino_model.replication import Groups, Replica
 from lanesum_lab.tofino_model.routes import LpmTable
-from lanesum_switch.api import ActionCall, CounterValue, Match, PacketOut, Table, TableEntry
+from lanesum_switch.api import ActionCall, CounterValue, Match, PacketOut, TableEntry
 from lanesum_switch.runtime.tables import MatchTable
 from lanesum_switch.tna.switch import TofinoSwitch
 
@@ -97,7 +97,7 @@ class ModelSwitch(TofinoSwitch):
             pass
         for name, table in self._runtime.tables.items():
             if table.is_const and table.has_direct_counter:
-                self.tables[name] = cast(Table, _CountedTable(table, self._read_counters, self._lock))
+                self.tables[name] = cast(MatchTable, _CountedTable(table, self._read_counters, self._lock))
 
     def _end(self) -> None:
         """End the process of the model, if there is one."""

@@ -17,10 +17,10 @@ from lanesum_fabric.bfruntime.description import (
     Field,
     Table,
 )
-from lanesum_switch import api
 from lanesum_switch.api import ActionCall, InvalidArgumentError, Match, TableEntry
 from lanesum_switch.bfruntime.values import decode, fields_by_id
 from lanesum_switch.p4runtime.status import NOT_FOUND, UNIMPLEMENTED, StatusError, invalid
+from lanesum_switch.runtime.tables import MatchTable
 from lanesum_switch.tna.load import TnaProgram
 
 _Update = messages.Update
@@ -53,7 +53,7 @@ def _keys(table: Table) -> list[Field]:
 class MatchActionTable:
     """One table of the program and its description."""
 
-    def __init__(self, described: Table, table: api.Table) -> None:
+    def __init__(self, described: Table, table: MatchTable) -> None:
         self._described, self._table = described, table
         self._priority = next((key for key in described.keys.values() if key.name == PRIORITY), None)
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
-from lanesum_switch.api import Table
 from lanesum_switch.bmv2.fields import FieldError, Json, array, integer, optional_text, records, text
 from lanesum_switch.p4runtime.p4info import ActionInfo, FieldInfo, P4InfoIndex, TableInfo
 from lanesum_switch.p4runtime.status import StatusError, invalid
+from lanesum_switch.runtime.tables import MatchTable
 
 # BMv2 has no optional matches: p4c writes them as ternary ones.
 _ACCEPTED_KINDS = {
@@ -74,7 +74,7 @@ def _check_program(index: P4InfoIndex, document: Json) -> dict[str, list[int]]:
     }
 
 
-def check_tables(index: P4InfoIndex, tables: Mapping[str, Table]) -> None:
+def check_tables(index: P4InfoIndex, tables: Mapping[str, MatchTable]) -> None:
     """Compare a P4Info with the tables of the switch that runs its program.
 
     Raises:

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeVar
 
-from lanesum_switch.api import Table
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime.entries import EntryStore
 from lanesum_switch.p4runtime.other_programs import ProfileManager, profile_of
@@ -15,6 +14,7 @@ from lanesum_switch.p4runtime.p4info import CounterInfo, MeterInfo, P4InfoIndex,
 from lanesum_switch.p4runtime.status import UNKNOWN, StatusError, invalid_id
 from lanesum_switch.runtime.action_profiles import ActionProfileMembers
 from lanesum_switch.runtime.externs import IndirectCounter, IndirectMeter
+from lanesum_switch.runtime.tables import MatchTable
 
 T = TypeVar("T")
 
@@ -52,7 +52,7 @@ class ServedProgram:
 
     # -- in the switch
 
-    def target_table(self, info: TableInfo) -> Table:
+    def target_table(self, info: TableInfo) -> MatchTable:
         return _find(self.switch.tables, info.name, "table")
 
     def target_profile(self, info: ProfileInfo) -> ActionProfileMembers:

@@ -40,7 +40,13 @@ _PRIORITY_BASE = 1 << 24  # const entries: the smaller number wins in the JSON, 
 
 
 class MatchTable:
-    """A match-action table; implements ``api.Table``."""
+    """A match-action table. All methods may be called while other threads process packets.
+
+    Attributes:
+        size: maximum number of entries.
+        is_const: the entries are part of the program and cannot be changed.
+        action_profile: name of the action profile of an indirect table, else None.
+    """
 
     def __init__(
         self,
@@ -82,7 +88,7 @@ class MatchTable:
         if profile is not None:
             profile.changed.append(self._refresh)
 
-    # api.Table
+    # For the servers of P4Runtime and BF Runtime
 
     def insert(self, entry: TableEntry) -> None:
         """Add an entry.

@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, Self
 
-from lanesum_switch.api import Table
 from lanesum_switch.p4runtime.entries import EntryStore
 from lanesum_switch.p4runtime.other_programs.digests import DigestManager
 from lanesum_switch.p4runtime.other_programs.idle import IdleMonitor
 from lanesum_switch.p4runtime.other_programs.profiles import ProfileManager, profile_of
 from lanesum_switch.p4runtime.other_programs.scheduler import Scheduler
 from lanesum_switch.p4runtime.p4info import P4InfoIndex, TableInfo
+from lanesum_switch.runtime.tables import MatchTable
 
 
 class SweepOwner(Protocol):
@@ -43,7 +43,7 @@ class OtherEntities:
         index: P4InfoIndex,
         profiles: Mapping[int, ProfileManager],
         store: EntryStore,
-        target: Callable[[TableInfo], Table],
+        target: Callable[[TableInfo], MatchTable],
         owner: SweepOwner,
     ) -> Self:
         """Return the state of a new pipeline; ``target`` returns a table of the switch."""

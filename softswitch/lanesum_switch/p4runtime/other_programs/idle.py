@@ -10,12 +10,13 @@ from threading import RLock
 from typing import Any
 
 from lanesum_fabric.protobufs import p4runtime_pb2 as p4rt
-from lanesum_switch.api import Table, TableEntry
+from lanesum_switch.api import TableEntry
 from lanesum_switch.p4runtime.entries import EntryStore
 from lanesum_switch.p4runtime.matches import MatchKey, key_of, write_key
 from lanesum_switch.p4runtime.other_programs.scheduler import ScheduledTask, Scheduler
 from lanesum_switch.p4runtime.p4info import TableInfo
 from lanesum_switch.p4runtime.status import StatusError, on_target
+from lanesum_switch.runtime.tables import MatchTable
 
 # interval of BMv2
 SWEEP_SECONDS = 1.0
@@ -32,7 +33,7 @@ class IdleMonitor:
         self,
         tables: Iterable[TableInfo],
         store: EntryStore,
-        target: Callable[[TableInfo], Table],
+        target: Callable[[TableInfo], MatchTable],
         lock: RLock,
         scheduler: Scheduler,
         send: Callable[[Any], None],
