@@ -102,7 +102,7 @@ def open_loop(name: str, build: Path | None = None) -> Iterator[Loop]:
     """
     profile = MODEL_PROFILES[name] if name in MODEL_PROFILES else tofino_profile(name)
     pipeline = tofino_pipeline(profile.name)
-    port = profile.chip.ports.recirculation_port
+    port = profile.chip.recirculation_port
     assert pipeline.chip is not None and port in pipeline.chip.recirculation_ports
     with contextlib.ExitStack() as cleanup:
         switch: TofinoSwitch

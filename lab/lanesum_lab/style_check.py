@@ -128,10 +128,6 @@ _GENERATED = ("p4src/build/", "tests/softswitch/p4runtime/programs/", "tests/sof
 # Public classes with several homes. Remove names; add none.
 SEVERAL_HOMES = frozenset(
     [
-        "Action",
-        "Chip",
-        "Claim",
-        "Command",
         "Link",
         "Network",
         "Packet",

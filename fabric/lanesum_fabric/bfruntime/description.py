@@ -38,7 +38,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class DescribedAction:
     id: int
     name: str
     params: dict[int, Field]
@@ -54,7 +54,7 @@ class Table:
     size: int
     keys: dict[int, Field]
     data: dict[int, Field] = field(default_factory=dict)
-    actions: dict[int, Action] = field(default_factory=dict)
+    actions: dict[int, DescribedAction] = field(default_factory=dict)
 
     def key(self, name: str) -> Field:
         """Return a key field. Raises PipelineError."""
@@ -101,7 +101,9 @@ def _named(fields: dict[int, Field], name: str, table: str) -> Field:
 def _table(found: dict[str, Any]) -> Table:
     data = [_field(entry["singleton"]) for entry in found.get("data", []) if "singleton" in entry]
     actions = [
-        Action(_int(spec["id"]), _str(spec["name"]), {one.id: one for one in map(_field, spec.get("data", []))})
+        DescribedAction(
+            _int(spec["id"]), _str(spec["name"]), {one.id: one for one in map(_field, spec.get("data", []))}
+        )
         for spec in found.get("action_specs", [])
     ]
     kind, keys = _str(found["table_type"]), [_field(key, _KINDS[key["match_type"]]) for key in found.get("key", [])]

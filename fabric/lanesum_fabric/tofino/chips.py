@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Differences between Tofino 1 and Tofino 2 that packets and stateful ALUs see."""
+"""Tofino 1 and Tofino 2."""
 
 from __future__ import annotations
 
@@ -13,34 +13,62 @@ PORTS_PER_PIPE = 128  # a port number is the pipe's number and seven bits
 NO_MATCH, PARTIAL_HEADER = 0x1, 0x2
 
 
-@dataclass(frozen=True, slots=True)
-class Chip:
-    """A chip; ``architecture`` as in the include files.
+PORT_BITS_PER_SECOND = 100_000_000_000
 
-    ``port_metadata_bytes``: bytes between intrinsic metadata and packet at ingress, including resubmitted data.
-    ``recirculation_port``: port of each pipe that recirculates without configuration.
-    ``predicates``, ``updates``, ``operands``: comparisons, updates per half of a register cell, and packet fields of
-    one stateful ALU.
-    ``extra_constant_bits``: bits of a large constant in a comparison beyond the width of the register.
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chip:
+    """A chip: what packets and stateful ALUs see, its names in p4c, and the resources of a stage and a pipe.
+
+    Attributes:
+        architecture: as in the include files.
+        target, preprocessor_value: options of the compiler.
+        port_metadata_bytes: bytes between intrinsic metadata and packet at ingress, including resubmitted data.
+        recirculation_port: port of each pipe that recirculates without configuration.
+        predicates, updates, operands: comparisons, updates per half of a register cell, and packet fields of one
+            stateful ALU.
+        extra_constant_bits: bits of a large constant in a comparison beyond the width of the register.
+        stages: match-action stages of a pipe, shared by ingress and egress.
+        clock_hz: clock of parsers and stages, as p4c calculates with it.
+        port_rates: rates of a port in bits per second, those of 100 Gbit/s and more.
+        stateful_alus, memories, ternary_memories: number per stage.
+        container_bits: packet header vector of a pipe, ingress and egress together, without tagalong and dark
+            containers.
     """
 
-    name: str
+    title: str
     architecture: str
+    target: str
+    preprocessor_value: int
     port_metadata_bytes: int
     recirculation_port: int
     predicates: int
     updates: int = 2
     operands: int = 2
     extra_constant_bits: int = 0
+    stages: int
+    clock_hz: int
+    port_rates: tuple[int, ...] = (PORT_BITS_PER_SECOND,)
+    stateful_alus: int = 4
+    memories: int = 80
+    ternary_memories: int = 24
+    container_bits: int = 4096
 
     @property
     def recirculation_ports(self) -> frozenset[int]:
-        """Recirculation ports of all pipes."""
+        """Ports that recirculate without configuration, one per pipe."""
         return frozenset(PORTS_PER_PIPE * pipe + self.recirculation_port for pipe in range(PIPES))
 
 
-TOFINO_1 = Chip("Tofino 1", "TNA", 8, 68, 2)
-TOFINO_2 = Chip("Tofino 2", "T2NA", 24, 6, 4, extra_constant_bits=2)
+TOFINO_1 = Chip(
+    title="Tofino 1", architecture="TNA", target="tofino", preprocessor_value=1, port_metadata_bytes=8,
+    recirculation_port=68, predicates=2, stages=12, clock_hz=1_220_000_000,
+)  # fmt: skip
+TOFINO_2 = Chip(
+    title="Tofino 2", architecture="T2NA", target="tofino2", preprocessor_value=2, port_metadata_bytes=24,
+    recirculation_port=6, predicates=4, extra_constant_bits=2, stages=20, clock_hz=1_350_000_000,
+    port_rates=(PORT_BITS_PER_SECOND, 400_000_000_000),
+)  # fmt: skip
 
 
 def pipe_of(port: int) -> int:

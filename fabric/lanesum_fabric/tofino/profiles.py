@@ -8,49 +8,8 @@ import math
 from dataclasses import dataclass
 
 from lanesum.errors import ConfigurationError
-from lanesum_fabric.tofino import chips
+from lanesum_fabric.tofino.chips import TOFINO_1, TOFINO_2, Chip
 
-PORT_BITS_PER_SECOND = 100_000_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Chip:
-    """A chip as p4c and its assembler name it, and the resources of a stage and a pipe.
-
-    Attributes:
-        ports: properties that packets see.
-        target, architecture, preprocessor_value: options of the compiler.
-        stages: match-action stages of a pipe, shared by ingress and egress.
-        stateful_alus, memories, ternary_memories: number per stage.
-        container_bits: packet header vector of a pipe, ingress and egress together, without tagalong and dark
-            containers.
-        clock_hz: clock of parsers and stages, as p4c calculates with it.
-        port_rates: rates of a port in bits per second, those of 100 Gbit/s and more.
-    """
-
-    title: str
-    target: str
-    architecture: str
-    preprocessor_value: int
-    stages: int
-    ports: chips.Chip
-    clock_hz: int
-    port_rates: tuple[int, ...] = (PORT_BITS_PER_SECOND,)
-    stateful_alus: int = 4
-    memories: int = 80
-    ternary_memories: int = 24
-    container_bits: int = 4096
-
-    @property
-    def recirculation_ports(self) -> frozenset[int]:
-        """Ports that recirculate without configuration, one per pipe."""
-        return self.ports.recirculation_ports
-
-
-TOFINO_1 = Chip("Tofino 1", "tofino", "tna", 1, 12, chips.TOFINO_1, 1_220_000_000)
-TOFINO_2 = Chip(
-    "Tofino 2", "tofino2", "t2na", 2, 20, chips.TOFINO_2, 1_350_000_000, (PORT_BITS_PER_SECOND, 400_000_000_000)
-)
 CHIPS = {"tofino1": TOFINO_1, "tofino2": TOFINO_2}
 #: Slots of a pipe for contributions of one pass.
 SLOTS = 16_384
@@ -80,7 +39,7 @@ class TofinoProfile:
             f"-D__TARGET_TOFINO__={self.chip.preprocessor_value}",
             f"-DACCUMULATOR_WORDS={self.accumulator_words // self.passes}",
             f"-DSLOTS={self.slots}",
-            f"-DRECIRCULATION_PORT={self.chip.ports.recirculation_port}",
+            f"-DRECIRCULATION_PORT={self.chip.recirculation_port}",
             f"-DPASSES={self.passes}",
         )
 

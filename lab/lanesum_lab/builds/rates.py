@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import FRAME_OVERHEAD_BYTES
-from lanesum_fabric.tofino.profiles import PORT_BITS_PER_SECOND, TofinoProfile
+from lanesum_fabric.tofino.chips import PORT_BITS_PER_SECOND
+from lanesum_fabric.tofino.profiles import TofinoProfile
 
 # Bytes of preamble, gap and frame check per frame.
 WIRE_OVERHEAD = 24

@@ -184,7 +184,15 @@ def build_profile(built: TofinoProfile, p4src: Path, out: Path) -> Built:
     assembled = scratch / "assembled"
     (assembled / "logs").mkdir(parents=True)
     (scratch / "printed").mkdir()
-    command = [compiler, *FLAGS, "--target", built.chip.target, "--arch", built.chip.architecture, *built.defines]
+    command = [
+        compiler,
+        *FLAGS,
+        "--target",
+        built.chip.target,
+        "--arch",
+        built.chip.architecture.lower(),
+        *built.defines,
+    ]
     command += [
         "--p4runtime-files",
         str(p4info),

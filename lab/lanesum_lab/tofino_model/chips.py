@@ -7,7 +7,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from lanesum_fabric.tofino import profiles
+from lanesum_fabric.tofino import chips
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +50,12 @@ def memory(address: int, value: int) -> bytes:
 TOFINO_1 = ModelChip(
     "tofino_test_harness", "tofino.bin",
     nodes=0x61000000000 // 16, groups=0x61001000000 // 16, group_pipes=(0x27F0000, 0x27F8000), groups_a_register=8,
-    group_pipes_bits=4, recirculation=profiles.TOFINO_1.ports.recirculation_port, exit=63,
+    group_pipes_bits=4, recirculation=chips.TOFINO_1.recirculation_port, exit=63,
 )  # fmt: skip
 TOFINO_2 = ModelChip(
     "jbay_test_harness", "tofino2.bin",
     nodes=0x67004000000 // 16, groups=0x66000000000 // 16, group_pipes=(0x4D00000, 0x4D10000), groups_a_register=4,
-    group_pipes_bits=5, recirculation=profiles.TOFINO_2.ports.recirculation_port,
-    exit=profiles.TOFINO_2.ports.recirculation_port,
+    group_pipes_bits=5, recirculation=chips.TOFINO_2.recirculation_port,
+    exit=chips.TOFINO_2.recirculation_port,
 )  # fmt: skip
-MODELS = {profiles.TOFINO_1: TOFINO_1, profiles.TOFINO_2: TOFINO_2}
+MODELS = {chips.TOFINO_1: TOFINO_1, chips.TOFINO_2: TOFINO_2}

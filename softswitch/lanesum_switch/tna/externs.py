@@ -189,7 +189,7 @@ class Resubmit(_Emitter):
         data, size = self.packed(body, call, 0)
         if size.value > self.gress.chip.port_metadata_bytes:
             raise body.unsupported(
-                f"{size.value} bytes to resubmit, {self.gress.chip.name} has {self.gress.chip.port_metadata_bytes}",
+                f"{size.value} bytes to resubmit, {self.gress.chip.title} has {self.gress.chip.port_metadata_bytes}",
                 call.line,
             )
         body.emit("resubmit_packet", data, size)

@@ -195,7 +195,7 @@ class RegisterAction(Extern):
             problems.append(f"{len(operands)} fields of the packet ({shown}), it takes {chip.operands}")
         if problems:
             raise UnsupportedProgramError(
-                f"Unsupported: RegisterAction {self.name} is more than a stateful ALU of {chip.name} does: "
+                f"Unsupported: RegisterAction {self.name} is more than a stateful ALU of {chip.title} does: "
                 f"{'; '.join(problems)}."
             )
 

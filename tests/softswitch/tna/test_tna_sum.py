@@ -49,7 +49,7 @@ def switch(request: pytest.FixtureRequest, load: Load) -> Iterator[TofinoSwitch]
 
 def test_chip_is_that_of_the_program(load: Load) -> None:
     tna = [load(name).tna for name in ("sum", "sum-2")]
-    assert [program.chip.name for program in tna if program is not None] == ["Tofino 1", "Tofino 2"]
+    assert [program.chip.title for program in tna if program is not None] == ["Tofino 1", "Tofino 2"]
 
 
 @pytest.mark.parametrize("op", [ADD, MAX])
