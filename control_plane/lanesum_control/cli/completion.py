@@ -10,7 +10,7 @@ from typing import Any
 import shtab
 
 from lanesum.cli.app import COMMANDS
-from lanesum_control.cli.tree import Command, commands, installed
+from lanesum_control.cli.tree import DescribedCommand, commands, installed
 
 
 def script(shell: str) -> str:
@@ -32,7 +32,7 @@ def script(shell: str) -> str:
     return shtab.complete(root, shell)
 
 
-def _add(parser: argparse.ArgumentParser, command: Command) -> None:
+def _add(parser: argparse.ArgumentParser, command: DescribedCommand) -> None:
     for part in (*command.arguments, *command.options):
         settings: dict[str, Any] = {"help": part.help.replace("%", "%%")}
         if part.flags and part.kind is bool:

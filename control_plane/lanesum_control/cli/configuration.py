@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from lanesum.cli.app import COMMANDS
 from lanesum.errors import ConfigurationError
-from lanesum_control.cli.tree import Command, Option, commands, installed
+from lanesum_control.cli.tree import DescribedCommand, Option, commands, installed
 
 _MAX_BYTES = 1 << 20
 
@@ -90,7 +90,7 @@ def _described(text: str, default: object = None) -> Any:
     return Field(default, description=text, json_schema_extra=without)
 
 
-def _given(command: Command, values: dict[str, Any], line: Sequence[str]) -> Iterator[str]:
+def _given(command: DescribedCommand, values: dict[str, Any], line: Sequence[str]) -> Iterator[str]:
     """Yield the options of a table, but those that the command line or the environment has."""
     for option in command.options:
         value = values.get(option.name)

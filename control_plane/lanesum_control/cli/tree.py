@@ -68,7 +68,7 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class DescribedCommand:
     """Command with its arguments and options, or subcommand such as ``job admit``."""
 
     words: tuple[str, ...]
@@ -84,7 +84,7 @@ def installed() -> list[str]:
 
 
 @functools.cache
-def commands(name: str) -> tuple[Command, ...]:
+def commands(name: str) -> tuple[DescribedCommand, ...]:
     """Return the command ``name`` and its subcommands. Raises LanesumError if its package is not installed."""
     main = command(name)
     if isinstance(main, TyperMain):
@@ -92,7 +92,7 @@ def commands(name: str) -> tuple[Command, ...]:
     parser: argparse.ArgumentParser = sys.modules[main.__module__].parser()
     found = [_of_action(action) for action in parser._actions if not isinstance(action, argparse._HelpAction)]
     positional = tuple(one for one in found if not one.flags)
-    return (Command((name,), parser.description or "", positional, tuple(one for one in found if one.flags)),)
+    return (DescribedCommand((name,), parser.description or "", positional, tuple(one for one in found if one.flags)),)
 
 
 def overview() -> str:
@@ -148,7 +148,7 @@ def _of_action(action: argparse.Action) -> Option:
     )
 
 
-def _of_typer(name: str, app: typer.Typer) -> Iterator[Command]:
+def _of_typer(name: str, app: typer.Typer) -> Iterator[DescribedCommand]:
     root = app.registered_callback
     if root is not None and root.callback is not None:
         yield _of_function((name,), root.callback)
@@ -160,7 +160,7 @@ def _of_typer(name: str, app: typer.Typer) -> Iterator[Command]:
             yield _of_function((name, one.name or one.callback.__name__.replace("_", "-")), one.callback)
 
 
-def _of_function(words: tuple[str, ...], function: Callable[..., Any]) -> Command:
+def _of_function(words: tuple[str, ...], function: Callable[..., Any]) -> DescribedCommand:
     hints = typing.get_type_hints(function, include_extras=True)
     parts = [
         _of_parameter(parameter, hints[parameter.name])
@@ -169,7 +169,7 @@ def _of_function(words: tuple[str, ...], function: Callable[..., Any]) -> Comman
     ]
     summary = inspect.getdoc(function) or ""
     arguments = tuple(part for part in parts if not part.flags)
-    return Command(words, summary, arguments, tuple(part for part in parts if part.flags))
+    return DescribedCommand(words, summary, arguments, tuple(part for part in parts if part.flags))
 
 
 def _of_parameter(parameter: inspect.Parameter, hint: Any) -> Option:

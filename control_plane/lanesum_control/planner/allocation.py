@@ -20,7 +20,7 @@ from lanesum_control.errors import QuotaError
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class SlotClaim:
     """Demand of a job.
 
     Attributes:
@@ -68,7 +68,7 @@ class SlotRange:
 Ranges = Mapping[str, Mapping[int, SlotRange]]  # switch -> job -> range
 
 
-def allocate(capacity: Mapping[str, int], claims: Sequence[Claim], held: Ranges) -> dict[str, dict[int, SlotRange]]:
+def allocate(capacity: Mapping[str, int], claims: Sequence[SlotClaim], held: Ranges) -> dict[str, dict[int, SlotRange]]:
     """Return the ranges of all ``claims``.
 
     Args:
@@ -93,11 +93,11 @@ def allocate(capacity: Mapping[str, int], claims: Sequence[Claim], held: Ranges)
     return result
 
 
-def _by_priority(claims: Iterable[Claim]) -> list[Claim]:
+def _by_priority(claims: Iterable[SlotClaim]) -> list[SlotClaim]:
     return sorted(claims, key=lambda claim: (-claim.priority, claim.order, claim.job))
 
 
-def _check_quotas(capacity: Mapping[str, int], claims: Sequence[Claim]) -> None:
+def _check_quotas(capacity: Mapping[str, int], claims: Sequence[SlotClaim]) -> None:
     for switch, slots in capacity.items():
         guaranteed = 0
         jobs = [claim for claim in claims if switch in claim.switches and not claim.shared]
@@ -115,7 +115,7 @@ def _check_quotas(capacity: Mapping[str, int], claims: Sequence[Claim]) -> None:
             guaranteed += claim.quota
 
 
-def _counts(capacity: Mapping[str, int], claims: Sequence[Claim]) -> dict[int, int]:
+def _counts(capacity: Mapping[str, int], claims: Sequence[SlotClaim]) -> dict[int, int]:
     """Return the length of every job's own range."""
     own = [claim for claim in claims if not claim.shared]
     counts = {claim.job: claim.quota for claim in own}
@@ -184,7 +184,7 @@ def _pack(wanted: Mapping[int, int], held: Mapping[int, SlotRange]) -> dict[int,
 
 
 def _share(
-    capacity: Mapping[str, int], claims: Sequence[Claim], result: dict[str, dict[int, SlotRange]], held: Ranges
+    capacity: Mapping[str, int], claims: Sequence[SlotClaim], result: dict[str, dict[int, SlotRange]], held: Ranges
 ) -> None:
     """Assign the pool: the longest free fragment of every switch, from its start on, cyclically.
 

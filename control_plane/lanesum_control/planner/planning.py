@@ -18,7 +18,7 @@ from lanesum_control.errors import AdmissionError, QuotaError
 from lanesum_control.jobs.left_out import Cause, Reason
 from lanesum_control.jobs.liveness import STREAMS_PER_WORKER
 from lanesum_control.jobs.records import Incarnation, Job, JobRequest
-from lanesum_control.planner.allocation import Claim, Ranges, SlotRange, allocate
+from lanesum_control.planner.allocation import Ranges, SlotClaim, SlotRange, allocate
 from lanesum_control.planner.network import Network
 from lanesum_control.planner.placement import Assignment, Placement, place
 from lanesum_control.planner.quotas import DEFAULT_QUOTA, SLOTS, TenantQuota, Usage
@@ -308,6 +308,6 @@ def _ops(job: Job, placement: Placement, parts: Mapping[str, _Part]) -> dict[str
     return done
 
 
-def _claim(job: Job, placement: Placement) -> Claim:
+def _claim(job: Job, placement: Placement) -> SlotClaim:
     switches = tuple(assignment.switch for assignment in placement.assignments)
-    return Claim(job.number, switches, job.slots, job.guaranteed, job.request.priority, job.order)
+    return SlotClaim(job.number, switches, job.slots, job.guaranteed, job.request.priority, job.order)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lanesum_control.errors import QuotaError
-from lanesum_control.planner.allocation import Claim, SlotRange, Steps, allocate, steps
+from lanesum_control.planner.allocation import SlotClaim, SlotRange, Steps, allocate, steps
 
 SWITCHES = {"s0": 40, "s1": 24, "s2": 32}
 
@@ -28,8 +28,8 @@ claims_strategy = st.lists(
 )
 
 
-def numbered(drawn: list[tuple[tuple[str, ...], int, int, int]], first: int = 1) -> list[Claim]:
-    return [Claim(number, *fields, order=number) for number, fields in enumerate(drawn, first)]
+def numbered(drawn: list[tuple[tuple[str, ...], int, int, int]], first: int = 1) -> list[SlotClaim]:
+    return [SlotClaim(number, *fields, order=number) for number, fields in enumerate(drawn, first)]
 
 
 def check_disjoint(ranges: Mapping[int, SlotRange], slots: int) -> None:
@@ -42,9 +42,9 @@ def check_disjoint(ranges: Mapping[int, SlotRange], slots: int) -> None:
         assert one.end <= slots
 
 
-def admitted(claims: list[Claim]) -> list[Claim]:
+def admitted(claims: list[SlotClaim]) -> list[SlotClaim]:
     """Return the jobs that a controller admits, one after another."""
-    taken: list[Claim] = []
+    taken: list[SlotClaim] = []
     for claim in claims:
         try:
             allocate(SWITCHES, [*taken, claim], {})
@@ -109,8 +109,8 @@ def test_nothing_moves_without_a_reason(drawn: list[tuple[tuple[str, ...], int, 
 
 
 def test_higher_priority_shrinks_lower_ones_to_their_quota() -> None:
-    low = Claim(1, ("s",), slots=80, quota=20, priority=0, order=1)
-    high = Claim(2, ("s",), slots=90, quota=10, priority=5, order=2)
+    low = SlotClaim(1, ("s",), slots=80, quota=20, priority=0, order=1)
+    high = SlotClaim(2, ("s",), slots=90, quota=10, priority=5, order=2)
     held = allocate({"s": 100}, [low], {})
     assert held == {"s": {1: SlotRange(0, 80)}}
     both = allocate({"s": 100}, [low, high], held)
@@ -120,31 +120,31 @@ def test_higher_priority_shrinks_lower_ones_to_their_quota() -> None:
 
 
 def test_same_priority_takes_nothing_but_its_quota() -> None:
-    old = Claim(1, ("s",), slots=100, quota=10, order=1)
-    new = Claim(2, ("s",), slots=100, quota=30, order=2)
+    old = SlotClaim(1, ("s",), slots=100, quota=10, order=1)
+    new = SlotClaim(2, ("s",), slots=100, quota=30, order=2)
     held = allocate({"s": 100}, [old], {})
     assert {job: one.count for job, one in allocate({"s": 100}, [old, new], held)["s"].items()} == {1: 70, 2: 30}
 
 
 def test_quota_that_cannot_be_met_raises_with_numbers() -> None:
-    claims = [Claim(n, ("s",), slots=40, quota=40, order=n) for n in (1, 2, 3)]
+    claims = [SlotClaim(n, ("s",), slots=40, quota=40, order=n) for n in (1, 2, 3)]
     with pytest.raises(QuotaError, match=r"40 slots cannot be met at s: 80 of 100 are guaranteed to 2 .*, 20 are left"):
         allocate({"s": 100}, claims, {})
 
 
 def test_pool_holds_the_free_slots_and_is_shared() -> None:
-    own = Claim(1, ("s",), slots=60, quota=60, order=1)
-    best_effort = [Claim(n, ("s",), slots=30, quota=0, order=n) for n in (2, 3)]
+    own = SlotClaim(1, ("s",), slots=60, quota=60, order=1)
+    best_effort = [SlotClaim(n, ("s",), slots=30, quota=0, order=n) for n in (2, 3)]
     ranges = allocate({"s": 100}, [own, *best_effort], {})["s"]
     assert ranges == {1: SlotRange(0, 60), 2: SlotRange(60, 30, shared=True), 3: SlotRange(60, 30, shared=True)}
-    everything = Claim(4, ("s",), slots=40, quota=40, order=4)
+    everything = SlotClaim(4, ("s",), slots=40, quota=40, order=4)
     assert set(allocate({"s": 100}, [own, *best_effort, everything], {"s": ranges})["s"]) == {1, 4}
 
 
 def test_pieces_that_are_too_small_are_put_together() -> None:
-    claims = [Claim(n, ("s",), slots=25, quota=25, order=n) for n in (1, 2, 3, 4)]
+    claims = [SlotClaim(n, ("s",), slots=25, quota=25, order=n) for n in (1, 2, 3, 4)]
     held = allocate({"s": 100}, claims, {})
     left = [claims[0], claims[2]]
-    new = allocate({"s": 100}, [*left, Claim(5, ("s",), slots=50, quota=50, order=5)], held)["s"]
+    new = allocate({"s": 100}, [*left, SlotClaim(5, ("s",), slots=50, quota=50, order=5)], held)["s"]
     assert new == {1: SlotRange(0, 25), 3: SlotRange(25, 25), 5: SlotRange(50, 50)}
     assert steps(held["s"], new) == Steps(cuts={3: SlotRange(50, 0)}, moves={}, growths={3: SlotRange(25, 25)})
