@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check text and names against docs/style.md: ``python -m lanesum_lab.style_check [PATH...]``.
 
-This module holds the rules that a program can check. docs/style.md has the others, and shows the glossary as a table.
+This module holds the rules that a program can check. docs/style.md has the others.
 """
 
 from __future__ import annotations
@@ -20,73 +20,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from lanesum_lab.glossary import GLOSSARY
+
 MAX_DOCS_COLUMNS = 120
+MAX_PAGE_LINES = 400
 MAX_SENTENCE_WORDS = 25
 MAX_TEST_NAME_WORDS = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """A term of the glossary.
-
-    Attributes:
-        say: the field's standard term.
-        instead_of: the words that it replaces, as docs/style.md shows them.
-        pattern: regular expression that finds them in text; empty where a program cannot tell. A blank matches a line
-            break too.
-        name: regular expression that finds them in identifiers in snake case; empty where there is none.
-    """
-
-    say: str
-    instead_of: str
-    pattern: str = ""
-    name: str = ""
-
-
-GLOSSARY = (
-    Term("in flight", "under way", r"\bunder way\b", r"(^|_)under_?way(_|$)"),
-    Term(
-        "retransmit, retransmission",
-        "send again, resend",
-        r"\b(send|sends|sent|sending) (\w+ )?again\b|\bresen(d|ds|t|ding)\b",
-        r"(^|_)resen(d|ds|t|ding)(_|$)",
-    ),
-    Term("uplink / downlink; uplink and downlink bits", "up / down, way up", r"\bway (up|down)\b"),
-    Term("contribution; partial sum; result", "what was sent; piece; what comes back"),
-    Term("native extension", "compiled part", r"\bcompiled (part|one|ones)\b", r"(^|_)compiled_part(_|$)"),
-    Term("busy polling", "looking before sleeping", r"\blook(s|ed|ing)? before (it |they )?sleep"),
-    Term("random number generator, `rng`", "dice", r"\bdice\b", r"(^|_)dice(_|$)"),
-    Term("captured packets", "loot, hearsay", r"\b(loot|hearsay)\b", r"(^|_)(loot|hearsay)(_|$)"),
-    Term("unexpected contributors", "strangers", r"\bstrangers?\b", r"(^|_)strangers?(_|$)"),
-    Term("recirculation pass, pipeline pass", "journey", r"\bjourneys?\b", r"(^|_)journeys?(_|$)"),
-    Term(
-        "quorum, late worker, evicted result",
-        "enough, who comes too late, what nobody has any more",
-        r"\bcomes? too late\b",
-    ),
-    Term("aggregation point", "place"),
-    Term("path", "way"),
-    Term(
-        "in order, out of order, reordering threshold",
-        "overtaken",
-        r"\bovert(ake|akes|aken|ook|aking)\b",
-        r"(^|_)overt(ake|akes|aken|ook|aking)(_|$)",
-    ),
-    Term("MTU, path MTU", "room of the way", r"\broom of the way\b"),
-    Term(
-        "worker, server, controller, peer, caller",
-        "nobody, somebody, anybody, whoever, everybody",
-        r"\b(nobody|somebody|anybody|whoever|everybody)\b",
-        r"(^|_)(nobody|somebody|anybody|whoever|everybody)(_|$)",
-    ),
-    Term(
-        "has, receives, supports, requires",
-        "knows, hears, wants (of a program or a packet)",
-        r"\b(knows|hears|heard|wants)\b",
-        r"(^|_)heard(_|$)",
-    ),
-    Term("`max_`, at most", "most, as many as", name=r"(^|_)(?<!at_)most(_|$)"),
-)
 
 
 def _across_lines(pattern: str) -> re.Pattern[str]:
@@ -120,25 +59,16 @@ _QUOTED_IN_DOCS = re.compile(r'"[A-Z][^"\n]*"')
 _PYTHON = (".py", ".pyi")
 _C_LIKE = (".cpp", ".hpp", ".inl", ".p4", ".pml")
 _HASH = (".yaml", ".yml", ".toml", "Makefile", "CMakeLists.txt", "scripts/setup", "scripts/native", ".ci/run")
-# This file and its page show the words that they refuse.
-_OWN_FILES = ("lab/lanesum_lab/style_check.py", "docs/style.md", "tests/lab/test_style_check.py")
+# These files show the words that the check refuses.
+_OWN_FILES = (
+    "lab/lanesum_lab/glossary.py",
+    "lab/lanesum_lab/style_check.py",
+    "docs/style.md",
+    "tests/lab/test_style_check.py",
+)
 _GENERATED = ("p4src/build/", "tests/softswitch/p4runtime/programs/", "tests/softswitch/programs/")
 
 
-# Public classes with several homes. Remove names; add none.
-SEVERAL_HOMES = frozenset(
-    [
-        "Link",
-        "Network",
-        "Packet",
-        "Placement",
-        "Refusal",
-        "Role",
-        "ServerEntry",
-        "Session",
-        "Simulation",
-    ]
-)
 # Folders of sources, and of the tests that mirror their modules.
 _MIRRORED = {
     PurePosixPath("host/lanesum"): PurePosixPath("tests/host"),
@@ -186,7 +116,7 @@ def check_text(path: str, text: str) -> list[Problem]:
     """Return the problems of one file; ``path`` is relative to the repository's root."""
     problems = [*_words(path, text), *_openings(path, text)]
     if path.endswith(".md"):
-        problems += [*_columns(path, text), *_sentences(path, text)]
+        problems += [*_sizes(path, text), *_sentences(path, text)]
     if path.endswith(_PYTHON):
         problems += _test_names(path, text)
     for line, name in _names(path, text):
@@ -221,11 +151,14 @@ def _line(text: str, position: int) -> int:
     return text.count("\n", 0, position) + 1
 
 
-def _columns(path: str, text: str) -> Iterator[Problem]:
+def _sizes(path: str, text: str) -> Iterator[Problem]:
     for number, line in enumerate(text.splitlines(), 1):
         columns = len(_LINK_TARGET.sub("", line))
         if columns > MAX_DOCS_COLUMNS:
             yield Problem(path, number, f"{columns} columns, without targets of links; at most {MAX_DOCS_COLUMNS}")
+    lines = text.count("\n")
+    if lines > MAX_PAGE_LINES:
+        yield Problem(path, MAX_PAGE_LINES + 1, f"page of {lines} lines; at most {MAX_PAGE_LINES}")
 
 
 def _sentences(path: str, text: str) -> Iterator[Problem]:
@@ -371,26 +304,18 @@ def _python_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def second_homes(texts: Mapping[str, str]) -> list[Problem]:
-    """Return public classes that several modules of the packages define, and exceptions that have one home only.
-
-    ``texts``: contents of files by path.
-    """
-    homes: dict[str, list[tuple[str, int]]] = {}
+    """Return public classes that another module of the packages defines too. ``texts``: contents of files by path."""
+    homes: dict[str, str] = {}
+    problems = []
     for path, text in texts.items():
         if path.startswith(_PACKAGES) and path.endswith(".py"):
             for node in ast.parse(text).body:
                 if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                    homes.setdefault(node.name, []).append((path, node.lineno))
-    found = {name: places for name, places in homes.items() if len(places) > 1}
-    problems = [
-        Problem(*places[-1], f"class {name!r} is also in {places[0][0]}: rename one of them")
-        for name, places in found.items()
-        if name not in SEVERAL_HOMES
-    ]
-    stale = sorted(SEVERAL_HOMES - set(found))
-    return problems + [
-        Problem(_OWN_FILES[0], 1, f"{name!r} has one home: remove it from SEVERAL_HOMES") for name in stale
-    ]
+                    first = homes.setdefault(node.name, path)
+                    if first != path:
+                        why = f"class {node.name!r} is also in {first}: rename one of them"
+                        problems.append(Problem(path, node.lineno, why))
+    return problems
 
 
 def tracked_files(root: Path) -> list[str]:

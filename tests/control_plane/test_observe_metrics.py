@@ -26,7 +26,7 @@ from lanesum._internal.exporters import exporter
 from lanesum.cli import server as server_command
 from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.rpc import tls
-from lanesum.rpc.caller import Role
+from lanesum.rpc.caller import CallerRole
 from lanesum.server.service import serve
 from lanesum.server.udp import AggregationServer
 from lanesum.transport.stats import TransportStats
@@ -374,7 +374,7 @@ def test_endpoint_with_tls_answers_operators_alone(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("LANESUM_TLS", "")
     monkeypatch.setenv("GRPC_VERBOSITY", "ERROR")
     certs.init(tmp_path)
-    certs.Authority(tmp_path).issue("tenant", Role.TENANT)
+    certs.Authority(tmp_path).issue("tenant", CallerRole.TENANT)
 
     def context(name: str | None) -> ssl.SSLContext:
         made = ssl.create_default_context(cafile=tmp_path / "controller" / tls.AUTHORITY)

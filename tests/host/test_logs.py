@@ -13,7 +13,7 @@ import pytest
 
 from lanesum import logs
 from lanesum.errors import ConfigurationError
-from lanesum.rpc.caller import Caller, Role
+from lanesum.rpc.caller import Caller, CallerRole
 from lanesum_control.state.events import EventLog, log_event
 from lanesum_control.state.store import Store
 
@@ -74,7 +74,9 @@ def test_text_line_has_time_job_and_worker(monkeypatch: pytest.MonkeyPatch, caps
 def test_event_in_the_log_has_its_caller(capsys: pytest.CaptureFixture[str]) -> None:
     logs.set_up("json")
     with Store() as store:
-        EventLog(store, listener=log_event).add("train", "removed", Caller("alice", Role.TENANT, "ipv4:10.0.0.1:7"))
+        EventLog(store, listener=log_event).add(
+            "train", "removed", Caller("alice", CallerRole.TENANT, "ipv4:10.0.0.1:7")
+        )
     found = json.loads(capsys.readouterr().err)
     assert (found["message"], found["whom"], found["actor"], found["number"]) == ("removed", "train", "alice", 1)
 

@@ -301,12 +301,12 @@ ACCESS = (
         f"{_CONTROL}/security/access.py",
         (
             "a worker takes over the place of another run",
-            "takes_over = caller.role is Role.WORKER and",
+            "takes_over = caller.role is CallerRole.WORKER and",
             "takes_over = False and",
         ),
         (
             "a worker's certificate opens all jobs",
-            "return UNKNOWN if caller.role is Role.WORKER else caller",
+            "return UNKNOWN if caller.role is CallerRole.WORKER else caller",
             "return caller",
         ),
         (
@@ -316,7 +316,7 @@ ACCESS = (
         ),
         (
             "a worker with the name of a tenant sees its jobs",
-            "own = owner if caller.role is Role.TENANT else job",
+            "own = owner if caller.role is CallerRole.TENANT else job",
             "own = owner",
         ),
         ("calls by number are not checked", "if method in _BY_NUMBER:", "if False:"),
@@ -395,10 +395,10 @@ ADMISSION = (
         f"{_CONTROL}/controller/controller.py",
         (
             "a tenant takes the job of another one",
-            "if caller.role is not Role.OPERATOR and caller.name != job.owner:",
+            "if caller.role is not CallerRole.OPERATOR and caller.name != job.owner:",
             "if False:",
         ),
-        ("quotas do not bind tenants", "limited = caller.role is not Role.OPERATOR", "limited = False"),
+        ("quotas do not bind tenants", "limited = caller.role is not CallerRole.OPERATOR", "limited = False"),
         ("the last worker leaves", "if len(hosts) == 1:", "if len(hosts) == 0:"),
         (
             "the wrong worker leaves",

@@ -102,7 +102,7 @@ RPC = (
         ("a token travels unencrypted", "if folder_for(address) is None and not is_local(address):", "if False:"),
         (
             "tenants may call what is for operators",
-            "if caller is None or caller.role is not Role.OPERATOR:",
+            "if caller is None or caller.role is not CallerRole.OPERATOR:",
             "if caller is None:",
         ),
         (

@@ -23,7 +23,7 @@ from lanesum.protocol import LaneOp
 from lanesum.protocol.spec import VERSION
 from lanesum.rpc import controller as rpc
 from lanesum.rpc import json_grpc
-from lanesum.rpc.caller import Caller, Role
+from lanesum.rpc.caller import Caller, CallerRole
 from lanesum.server import ServerJob
 from lanesum.server.native_aggregator import make_aggregator
 from lanesum.transport.ticket import JobTicket
@@ -46,7 +46,7 @@ def state_file(folder: Path) -> str:
         controller = Site("tree2x2").start(store=store)
         controller.admit(request("gone"))
         controller.admit(request("a", slots=90, quota=5, quorum=3, priority=2, lease_s=7.5, seed=(1 << 64) - 1))
-        blue = Caller("blue", Role.TENANT, "ipv4:10.0.0.9:4242")
+        blue = Caller("blue", CallerRole.TENANT, "ipv4:10.0.0.9:4242")
         controller.admit(request("b", slots=10, best_effort=True), caller=blue)
         controller.remove("gone")
         controller.join("b", 0, Taken("p0", "process 17 at w1", "thc"), caller=blue)

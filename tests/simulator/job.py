@@ -9,7 +9,7 @@ import struct
 
 from lanesum_fabric.program.switch_job import Role
 from tests.simulator.layout import code_table
-from tests.simulator.placement import Placement
+from tests.simulator.placement import SimulatedPlacement
 from tests.simulator.scenario import SERVER, JobPlan
 from tests.simulator.truth import JobTruth
 from tests.simulator.violation import Invariant, Violation
@@ -40,7 +40,7 @@ class JobRun:
     """
 
     def __init__(
-        self, line: int, number: int, plan: JobPlan, placement: Placement, now: float, key: int, words: int
+        self, line: int, number: int, plan: JobPlan, placement: SimulatedPlacement, now: float, key: int, words: int
     ) -> None:
         self.line = line
         self.number = number  # in its line

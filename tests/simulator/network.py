@@ -17,7 +17,7 @@ MAX_LOSSES = 6
 _SHORTEST_DELAY_S = 5e-5
 
 
-class Packet(NamedTuple):
+class SimulatedPacket(NamedTuple):
     """Identity of a packet: the ``sending``-th one, from 0, of its kind about a chunk on a link."""
 
     link: str  # "from>to"
@@ -35,7 +35,7 @@ class Fault(NamedTuple):
     ``delay_s``: delay of the packet or of its second copy. ``value``: index and change of a damaged byte.
     """
 
-    packet: Packet
+    packet: SimulatedPacket
     kind: str
     delay_s: float = 0.0
     value: int = 0
@@ -63,7 +63,7 @@ class Fate(NamedTuple):
 UNHURT = Fate((0.0,))
 
 
-class Network:
+class SimulatedNetwork:
     """Decides the faults of each packet on each link, once.
 
     Args:
@@ -88,7 +88,7 @@ class Network:
         """Return the fate of the packet that is sent now."""
         name = (link, seen.version_kind & 0xF, seen.job, seen.tag, seen.epoch, seen.chunk)
         counts = self._sendings.setdefault(name, [0, 0])
-        packet = Packet(*name, counts[0])
+        packet = SimulatedPacket(*name, counts[0])
         counts[0] += 1
         fault = self._draw(packet, counts[1]) if self._given is None else self._given.get(packet)
         if fault is None:
@@ -104,7 +104,7 @@ class Network:
             return Fate((0.0, fault.delay_s))
         return Fate((fault.delay_s,), None, fault.kind == MARK)
 
-    def _draw(self, packet: Packet, losses: int) -> Fault | None:
+    def _draw(self, packet: SimulatedPacket, losses: int) -> Fault | None:
         rng = self._random.random()
         if rng >= self._mark:
             return None

@@ -13,7 +13,7 @@ from lanesum_fabric.program.switch_job import SwitchJob
 from lanesum_switch.reference.switch import ReferenceSwitch
 from tests.simulator.layout import Address, Layout
 from tests.simulator.parts import PYTHON, Parts
-from tests.simulator.placement import Bases, Placement
+from tests.simulator.placement import Bases, SimulatedPlacement
 from tests.simulator.scenario import Resize
 
 Key = tuple[int, int]  # job, tag
@@ -124,7 +124,7 @@ class ServerNode:
     """
 
     def __init__(self, folder: Path | None, parts: Parts) -> None:
-        self.placements: dict[Key, Placement] = {}
+        self.placements: dict[Key, SimulatedPlacement] = {}
         self.boots = 0
         self.alive = True
         self.counted = Counts()
@@ -168,7 +168,7 @@ class ServerNode:
         for placement in self.placements.values():
             self._aggregator.admit(placement.server_job())
 
-    def admit(self, key: Key, placement: Placement) -> None:
+    def admit(self, key: Key, placement: SimulatedPlacement) -> None:
         self.placements[key] = placement
         if self.knows_jobs:
             self._aggregator.admit(placement.server_job())

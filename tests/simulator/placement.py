@@ -30,7 +30,7 @@ class Bases:
         return self._bases[line] + (self._lines[line].slots if shifts else 0)
 
 
-class Placement:
+class SimulatedPlacement:
     """Placement of one incarnation of a job.
 
     Attributes:

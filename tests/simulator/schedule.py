@@ -11,10 +11,10 @@ from typing import Any
 
 from lanesum.errors import ConfigurationError
 from tests.simulator.draw import draw_scenario
-from tests.simulator.network import Fault, Network, Packet
+from tests.simulator.network import Fault, SimulatedNetwork, SimulatedPacket
 from tests.simulator.parts import PYTHON, Parts
 from tests.simulator.scenario import Scenario
-from tests.simulator.simulation import Simulation, Trace
+from tests.simulator.simulation import ProtocolSimulation, Trace
 from tests.simulator.violation import Violation
 
 
@@ -41,7 +41,7 @@ class Schedule:
         try:
             fields: dict[str, Any] = json.loads(text)
             given = fields["faults"]
-            faults = None if given is None else tuple(Fault(Packet(*one[:7]), *one[7:]) for one in given)
+            faults = None if given is None else tuple(Fault(SimulatedPacket(*one[:7]), *one[7:]) for one in given)
             return cls(Scenario.from_dict(fields["scenario"]), fields["seed"], faults)
         except (ValueError, KeyError, TypeError) as error:
             raise ConfigurationError(
@@ -66,8 +66,8 @@ def run(schedule: Schedule, trace: Trace | None = None, parts: Parts = PYTHON) -
 
     ``trace`` is called with every step in words; ``parts`` are the implementations.
     """
-    network = Network(schedule.scenario.rates, schedule.seed, schedule.faults)
-    simulation = Simulation(schedule.scenario, schedule.seed, network, trace, parts)
+    network = SimulatedNetwork(schedule.scenario.rates, schedule.seed, schedule.faults)
+    simulation = ProtocolSimulation(schedule.scenario, schedule.seed, network, trace, parts)
     violation = None
     try:
         simulation.run()

@@ -17,7 +17,7 @@ Answered = list[tuple[int, Seen, bytes]]  # worker, header, datagram
 
 
 @dataclass(slots=True)
-class ServerEntry:
+class GhostEntry:
     at: At
     what: tuple[int, int]  # operation, words of the round
     pieces: list[int] = field(default_factory=list)  # disjoint sets of workers
@@ -67,7 +67,7 @@ class ServerGhost:
     def __init__(self, *, chip: bool = False) -> None:
         self._chip = chip
         self.decisions: collections.Counter[str] = collections.Counter()
-        self._entries: dict[tuple[int, int, int], ServerEntry] = {}  # by job, tag, and the header's shadow and slot
+        self._entries: dict[tuple[int, int, int], GhostEntry] = {}  # by job, tag, and the header's shadow and slot
         self._decided: dict[tuple[int, int], Decided] = {}  # by job, tag
 
     def forget(self) -> None:
@@ -127,7 +127,7 @@ class ServerGhost:
         entry = self._entries.get((*key, seen.shadow_slot))
         is_new = entry is None or at > entry.at
         if entry is None or is_new:
-            entry = self._entries[(*key, seen.shadow_slot)] = ServerEntry(at, what)
+            entry = self._entries[(*key, seen.shadow_slot)] = GhostEntry(at, what)
         elif at < entry.at:
             return ("drop_late" if decided is None else "report_gone"), 0
         elif what != entry.what or entry.disputed:

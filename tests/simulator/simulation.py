@@ -25,10 +25,10 @@ from tests.simulator.layout import (
     host_name,
     ip_text,
 )
-from tests.simulator.network import Fate, Network
+from tests.simulator.network import Fate, SimulatedNetwork
 from tests.simulator.nodes import Key, ServerNode, SwitchNode
 from tests.simulator.parts import PYTHON, Parts
-from tests.simulator.placement import Bases, Placement
+from tests.simulator.placement import Bases, SimulatedPlacement
 from tests.simulator.scenario import SERVER, SERVER_ALONE, SERVERS, Kill, Resize, Scenario, Stray
 from tests.simulator.server_ghost import ServerGhost
 from tests.simulator.violation import Invariant, Violation
@@ -44,7 +44,7 @@ _MISMATCH_S = 3.0
 _TOO_FEW_S = 10.0
 
 
-class Simulation:
+class ProtocolSimulation:
     """One run of a scenario.
 
     Args:
@@ -56,7 +56,12 @@ class Simulation:
     """
 
     def __init__(
-        self, scenario: Scenario, seed: int, network: Network, trace: Trace | None = None, parts: Parts = PYTHON
+        self,
+        scenario: Scenario,
+        seed: int,
+        network: SimulatedNetwork,
+        trace: Trace | None = None,
+        parts: Parts = PYTHON,
     ) -> None:
         self.now = 0.0
         self.events = 0
@@ -158,7 +163,7 @@ class Simulation:
 
     def _admit(self, line: int, number: int) -> None:
         plan = self._scenario.lines[line].jobs[number]
-        placement = Placement(self._scenario, self._layout, self._bases, line, plan)
+        placement = SimulatedPlacement(self._scenario, self._layout, self._bases, line, plan)
         run = JobRun(line, number, plan, placement, self.now, self._seed, self._scenario.accumulator_words)
         self._say("{} is admitted in line {}, on {}", run, line, ", ".join(placement.switches) or "no switch")
         key = plan.job, plan.tag

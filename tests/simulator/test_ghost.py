@@ -14,9 +14,9 @@ from tests.simulator import Invariant, Violation
 from tests.simulator.ghost import SwitchGhost
 from tests.simulator.job import JobRun
 from tests.simulator.layout import Layout
-from tests.simulator.placement import Bases, Placement
+from tests.simulator.placement import Bases, SimulatedPlacement
 from tests.simulator.scenario import ONE_SWITCH, SERVER, JobPlan, Line, RoundPlan, Scenario, WorkerPlan
-from tests.simulator.server_ghost import ServerEntry, ServerGhost
+from tests.simulator.server_ghost import GhostEntry, ServerGhost
 from tests.simulator.wire import (
     BYPASS,
     CONTRIBUTION,
@@ -38,7 +38,7 @@ PLAN = JobPlan(
 
 def run_of(plan: JobPlan, lease: int | None = None) -> JobRun:
     scenario = Scenario(network=ONE_SWITCH, lines=(Line((plan,), lease=lease),))
-    placement = Placement(scenario, Layout(scenario), Bases(scenario), 0, plan)
+    placement = SimulatedPlacement(scenario, Layout(scenario), Bases(scenario), 0, plan)
     return JobRun(0, 0, plan, placement, 0.0, 5, scenario.accumulator_words)
 
 
@@ -95,7 +95,7 @@ def test_switch_ghost_knows_when_a_lease_ends() -> None:
 
 
 def test_server_ghost_keeps_pieces_apart() -> None:
-    entry = ServerEntry((0, 0), (0, 0))
+    entry = GhostEntry((0, 0), (0, 0))
     assert [entry.add(0b0001), entry.add(0b0110), entry.add(0b0010)] == ["contribute", "contribute", "report_pending"]
     assert entry.add(0b1011) == "report_overlap"
     assert entry.add(0b1111) == "contribute"

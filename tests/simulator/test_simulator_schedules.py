@@ -21,7 +21,7 @@ from tests.simulator import Schedule, run
 from tests.simulator.__main__ import main
 from tests.simulator.bounds import bounds
 from tests.simulator.mutants import MUTANTS
-from tests.simulator.network import CORRUPT, DELAY, DUPLICATE, LOSE, MARK, MAX_LOSSES, Network
+from tests.simulator.network import CORRUPT, DELAY, DUPLICATE, LOSE, MARK, MAX_LOSSES, SimulatedNetwork
 from tests.simulator.scenario import AT_UPPER, NETWORKS, SERVERS, UPPER, Rates, Scenario
 from tests.simulator.strays import KINDS
 from tests.simulator.truth import JobTruth
@@ -98,10 +98,10 @@ def _about_chunk(chunk: int) -> Seen:
 
 
 def test_network_losses_have_a_bound_per_packet() -> None:
-    network = Network(Rates(lose=0.3), seed=1)
+    network = SimulatedNetwork(Rates(lose=0.3), seed=1)
     arrived = [bool(network.fate("host0>server", _about_chunk(chunk)).delays_s) for chunk in range(4000)]
     assert 0.27 < arrived.count(False) / len(arrived) < 0.33
-    network = Network(Rates(lose=1.0), seed=1)
+    network = SimulatedNetwork(Rates(lose=1.0), seed=1)
     fates = [network.fate("server>host0", _about_chunk(0)).delays_s for _ in range(MAX_LOSSES + 1)]
     assert fates == [()] * MAX_LOSSES + [(0.0,)]
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from lanesum.rpc.caller import Role
+from lanesum.rpc.caller import CallerRole
 from lanesum_fabric.cli.typer_main import typer_main
 
 app = typer.Typer(help="Make a certificate authority for a lab, and issue certificates.", no_args_is_help=True)
@@ -42,7 +42,7 @@ def init(
 def issue(
     folder: Folder,
     name: Annotated[str, typer.Argument(help="Name of the caller or part, and of its folder.")],
-    role: Annotated[Role | None, typer.Option(help="Rights as a caller; none if not given.")] = None,
+    role: Annotated[CallerRole | None, typer.Option(help="Rights as a caller; none if not given.")] = None,
     host: Host = None,
     days: Days = 365,
 ) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from lanesum.errors import ConfigurationError
-from lanesum.rpc.caller import Role
+from lanesum.rpc.caller import CallerRole
 from lanesum_control.security import tokens
 from lanesum_fabric.cli.typer_main import typer_main
 
@@ -27,8 +27,8 @@ def add(
     name: Name,
     out: Annotated[Path, typer.Option(help="File for the token, which its owner names in LANESUM_TOKEN_FILE.")],
     role: Annotated[
-        Role, typer.Option(help="Rights as a caller; worker is refused: jobs have tokens of their own.")
-    ] = Role.TENANT,
+        CallerRole, typer.Option(help="Rights as a caller; worker is refused: jobs have tokens of their own.")
+    ] = CallerRole.TENANT,
 ) -> None:
     """Give a caller a token, in place of any earlier one. The controller reads the file again."""
     if os.path.realpath(out) == os.path.realpath(file):

@@ -19,7 +19,7 @@ from typing import Any
 
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
-from lanesum.rpc.caller import UNAUTHENTICATED, Caller, Role
+from lanesum.rpc.caller import UNAUTHENTICATED, Caller, CallerRole
 from lanesum.transport.ticket import JobTicket
 from lanesum_control.controller.reconciler import Reconciler
 from lanesum_control.controller.startup import packet_words, start
@@ -157,7 +157,7 @@ class Controller:
     def _install(self, request: JobRequest, caller: Caller) -> Job:
         """Install a new job with a checked request. Raises the exceptions of ``admit``."""
         reconciler = self.reconciler
-        limited = caller.role is not Role.OPERATOR
+        limited = caller.role is not CallerRole.OPERATOR
         request = request.with_slots(switched=bool(reconciler.switches))
         if limited:
             check_tenant(reconciler.quota, caller.name, request, reconciler.jobs.values())
@@ -198,7 +198,7 @@ class Controller:
             self.reconciler.carry_out()
 
     def _count_attempt(self, caller: Caller) -> None:
-        if caller.role is not Role.OPERATOR:
+        if caller.role is not CallerRole.OPERATOR:
             with self.reconciler.lock:
                 self._rate.take(caller.name)
 
@@ -396,7 +396,7 @@ class Controller:
     def _make_room(self, job: Job, take_over: bool, caller: Caller) -> None:
         """Remove a job whose name another one takes. Raises AdmissionError if it is in use."""
         name, taken = job.request.name, job.incarnation.taken
-        if caller.role is not Role.OPERATOR and caller.name != job.owner:
+        if caller.role is not CallerRole.OPERATOR and caller.name != job.owner:
             raise AdmissionError(f"Job name {name!r} is in use by another tenant.", "Choose another name.")
         if take_over:
             self.remove(name, "removed: another run took over", caller)

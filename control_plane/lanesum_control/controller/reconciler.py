@@ -33,7 +33,7 @@ from lanesum_control.side_by_side import begin, results
 from lanesum_control.state.events import EventLog, date
 from lanesum_control.state.store import Store
 from lanesum_control.switches.managed import ManagedSwitch
-from lanesum_control.switches.switch_handle import Refusal, SwitchHandle
+from lanesum_control.switches.switch_handle import SwitchHandle, SwitchRefusal
 from lanesum_fabric.errors import ControlError
 from lanesum_fabric.program.switch_job import SwitchJob
 from lanesum_fabric.topology.model import SERVER
@@ -216,7 +216,7 @@ class Reconciler:
             planned = self.planned(jobs, planned.ranges)
         return planned
 
-    def _write(self, tables: Mapping[str, Mapping[int, SwitchJob]]) -> list[Refusal]:
+    def _write(self, tables: Mapping[str, Mapping[int, SwitchJob]]) -> list[SwitchRefusal]:
         """Write differences to every reachable switch; unreachable ones are repaired after their return.
 
         A job leaves the upper switch before the racks, and is added at the racks first: an upper switch must never wait

@@ -14,7 +14,7 @@ from lanesum._internal.closing import Serving
 from lanesum.errors import LanesumError
 from lanesum.protocol.spec import VERSION
 from lanesum.rpc import controller as rpc
-from lanesum.rpc.caller import Caller, Role
+from lanesum.rpc.caller import Caller, CallerRole
 from lanesum.rpc.calls import RefusedError
 from lanesum.rpc.json_grpc import STANDBY, encode
 from lanesum.rpc.serving import Handler, JsonService, Messages
@@ -312,7 +312,7 @@ class ControllerService(Serving):
             for job in jobs
         )
         answer: dict[str, Any] = {"jobs": listed, "more": len(jobs) - len(listed)}
-        if "job" not in message and caller.role is Role.OPERATOR:
+        if "job" not in message and caller.role is CallerRole.OPERATOR:
             answer["counters"] = self._controller.counters()
         return answer
 
@@ -348,7 +348,7 @@ class ControllerService(Serving):
         ``more`` is True if others follow. Without both fields, the answer has the last events.
         """
         log, of = self._controller.events, None
-        if caller.role is not Role.OPERATOR:
+        if caller.role is not CallerRole.OPERATOR:
             names = [(job.request.name, job.owner) for job in self._controller.present()]
             of = [name for name, owner in names if sees(caller, name, owner)]
         if "since" not in message and "since_s" not in message:

@@ -13,7 +13,7 @@ from typing import Any
 from lanesum.rpc import controller as rpc
 from lanesum.rpc.caller import UNAUTHENTICATED, Caller
 from lanesum_control.errors import AdmissionError
-from lanesum_control.jobs.joining import MAX_NAMED, Claim, Verdict, judge, readiness, worker_number
+from lanesum_control.jobs.joining import MAX_NAMED, Verdict, WorkerClaim, judge, readiness, worker_number
 from lanesum_control.jobs.liveness import Gone, Liveness, Watch
 from lanesum_control.jobs.records import AdmittedJob, Job, Taken
 from lanesum_control.jobs.worker_reports import WorkerFigures, WorkerReport
@@ -90,16 +90,16 @@ class Workers:
 
     # Tickets.
 
-    def judge(self, job: Job, worker: int | str, by: Taken, take_over: bool) -> tuple[Claim, Verdict, bool]:
+    def judge(self, job: Job, worker: int | str, by: Taken, take_over: bool) -> tuple[WorkerClaim, Verdict, bool]:
         """Return the claim of ``by``, its verdict, and True if the present claimant lives. Raises AdmissionError."""
         with self._lock:
-            claim = Claim(worker_number(job, worker), by, take_over)
+            claim = WorkerClaim(worker_number(job, worker), by, take_over)
             silent_s = self._clock() - self._worker_seen.get((job.number, claim.worker), self._job_seen[job.number])
             key = (job.number, job.incarnation.tag, claim.worker)
             alive, gone = self._liveness.is_alive(*key), self._liveness.is_gone(*key)
             return claim, judge(job, claim, silent_s=silent_s, alive=alive, gone=gone), alive
 
-    def hand_out(self, job: Job, claim: Claim, caller: Caller) -> None:
+    def hand_out(self, job: Job, claim: WorkerClaim, caller: Caller) -> None:
         """Store that a ticket is taken."""
         with self._lock:
             with self._store.transaction():

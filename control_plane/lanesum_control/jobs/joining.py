@@ -20,7 +20,7 @@ CLAIM_LAPSE_S = 10.0  # a claimant without keep-alive for this time may be repla
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class WorkerClaim:
     """Request of a process to be a worker.
 
     Attributes:
@@ -53,7 +53,7 @@ def worker_number(job: Job, worker: int | str) -> int:
     return worker
 
 
-def judge(job: Job, claim: Claim, *, silent_s: float, alive: bool = False, gone: bool = False) -> Verdict:
+def judge(job: Job, claim: WorkerClaim, *, silent_s: float, alive: bool = False, gone: bool = False) -> Verdict:
     """Decide about a claim; ``silent_s``: seconds since the last call of the present claimant.
 
     ``alive``: it has an open stream; ``gone``: it had one. Raises AdmissionError if another process has the ticket, and

@@ -13,18 +13,18 @@ from typing import Any
 
 from lanesum.rpc import controller as rpc
 from lanesum.rpc import tls
-from lanesum.rpc.caller import UNAUTHENTICATED, Caller, Role
+from lanesum.rpc.caller import UNAUTHENTICATED, Caller, CallerRole
 from lanesum_control.jobs.records import Job
 from lanesum_control.security.tokens import TokenFile, token_hash
 
 #: A caller with no rights but to learn that a job has ended: with no token, or one that no caller and no job has.
-UNKNOWN = Caller("", Role.WORKER)
+UNKNOWN = Caller("", CallerRole.WORKER)
 
 _OF_WORKERS = frozenset({rpc.JOIN, rpc.READY, rpc.KEEPALIVE, rpc.WATCH, rpc.REPORT, rpc.JOBS, rpc.LIVE})
 _OF_TENANTS = _OF_WORKERS | {rpc.ADMIT, rpc.REMOVE, rpc.RESIZE, rpc.LEAVE, rpc.EXTEND, rpc.EVENTS, rpc.TRACE}
 _OF_ALL_JOBS = frozenset({rpc.JOBS, rpc.EVENTS, rpc.LIVE})
 _BY_NUMBER = frozenset({rpc.READY, rpc.KEEPALIVE, rpc.WATCH, rpc.REPORT})
-_CALLS = {Role.WORKER: _OF_WORKERS, Role.TENANT: _OF_TENANTS}
+_CALLS = {CallerRole.WORKER: _OF_WORKERS, CallerRole.TENANT: _OF_TENANTS}
 
 
 class Access:
@@ -51,13 +51,13 @@ class Access:
         caller = tls.caller_of(auth_context)
         if caller is None:
             return self._other
-        return UNKNOWN if caller.role is Role.WORKER else caller  # a worker has the token of its job, too
+        return UNKNOWN if caller.role is CallerRole.WORKER else caller  # a worker has the token of its job, too
 
     def _of_token(self, token: str) -> Caller:
         digest = token_hash(token)
         for job in self._jobs():
             if job.request.worker_token == digest:
-                return Caller(job.request.name, Role.WORKER)
+                return Caller(job.request.name, CallerRole.WORKER)
         return self._other if self._tokens is None else self._tokens.caller(token) or UNKNOWN
 
     def is_revoked(self, caller: Caller) -> bool:
@@ -66,10 +66,10 @@ class Access:
 
     def check(self, caller: Caller, method: str, message: Mapping[str, Any]) -> None:
         """Check that a caller may make a call. Raises AccessError."""
-        if caller.role is Role.OPERATOR:
+        if caller.role is CallerRole.OPERATOR:
             return
         who = described(caller)
-        takes_over = caller.role is Role.WORKER and bool(message.get("take_over"))
+        takes_over = caller.role is CallerRole.WORKER and bool(message.get("take_over"))
         of_all_jobs = method in _OF_ALL_JOBS and "job" not in message
         if method not in _CALLS[caller.role] or takes_over or (of_all_jobs and caller.name == ""):
             raise tls.AccessError(f"{who} may not call {method}.", "Call with the token of an operator or tenant.")
@@ -89,12 +89,14 @@ class Access:
 
 def sees(caller: Caller, job: str, owner: str) -> bool:
     """Return True if a job is open to a caller: all jobs to operators, their own ones to tenants and workers."""
-    own = owner if caller.role is Role.TENANT else job
-    return caller.role is Role.OPERATOR or (caller.name != "" and caller.name == own)
+    own = owner if caller.role is CallerRole.TENANT else job
+    return caller.role is CallerRole.OPERATOR or (caller.name != "" and caller.name == own)
 
 
 def described(caller: Caller) -> str:
     """Return a caller in words."""
     if caller.name == "":
         return "A caller without a token, or with one that is unknown or of a job that has ended,"
-    return f"A worker of job {caller.name!r}" if caller.role is Role.WORKER else f"The {caller.role} {caller.name!r}"
+    return (
+        f"A worker of job {caller.name!r}" if caller.role is CallerRole.WORKER else f"The {caller.role} {caller.name!r}"
+    )

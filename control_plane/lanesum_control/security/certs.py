@@ -23,7 +23,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from lanesum._internal.output_file import make_private_folder, write_file
 from lanesum.errors import ConfigurationError
-from lanesum.rpc.caller import Role
+from lanesum.rpc.caller import CallerRole
 from lanesum.rpc.tls import AUTHORITY, CERTIFICATE, KEY, check_key_mode, identity_uri
 
 AUTHORITY_FOLDER = "ca"
@@ -31,12 +31,12 @@ AUTHORITY_DAYS = 3650
 DEFAULT_DAYS = 365
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 #: Folders that a new authority has besides its own, and their roles as callers. Servers and switches are not callers.
-PARTS: dict[str, Role | None] = {
-    "controller": Role.OPERATOR,
+PARTS: dict[str, CallerRole | None] = {
+    "controller": CallerRole.OPERATOR,
     "server": None,
     "switch": None,
-    "operator": Role.OPERATOR,
-    "worker": Role.WORKER,
+    "operator": CallerRole.OPERATOR,
+    "worker": CallerRole.WORKER,
 }
 SERVICES = ("controller", "server", "switch")
 
@@ -101,7 +101,7 @@ class Authority:
     def issue(
         self,
         name: str,
-        role: Role | None = None,
+        role: CallerRole | None = None,
         *,
         hosts: Iterable[str] = (),
         days: float = DEFAULT_DAYS,

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from lanesum._internal.output_file import OutputFile, open_private, write_file
 from lanesum.errors import ConfigurationError
-from lanesum.rpc.caller import Caller, Role
+from lanesum.rpc.caller import Caller, CallerRole
 from lanesum_control.jobs.names import look_alike
 
 _HEADING = "# Callers of the controller: name, role, SHA-256 of the token. lanesum token writes this file.\n"
@@ -106,9 +106,9 @@ class TokenFile:
             raise _unreadable(self._path, error) from error
 
 
-def read(path: Path) -> dict[str, tuple[Role, str]]:
+def read(path: Path) -> dict[str, tuple[CallerRole, str]]:
     """Return role and hash by name. Raises ConfigurationError, OSError."""
-    found: dict[str, tuple[Role, str]] = {}
+    found: dict[str, tuple[CallerRole, str]] = {}
     for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
         if not line.strip() or line.startswith("#"):
             continue
@@ -117,11 +117,11 @@ def read(path: Path) -> dict[str, tuple[Role, str]]:
             # The line may hold a token in place of its hash.
             what = "names a caller a second time" if match else "is no name, role and SHA-256 of a token"
             raise ConfigurationError(f"{path}, line {number} {what}.", "Write the file with lanesum token.")
-        found[match[1]] = Role(match[2]), match[3]
+        found[match[1]] = CallerRole(match[2]), match[3]
     return found
 
 
-def add(path: Path, name: str, role: Role, token: str | None = None) -> str:
+def add(path: Path, name: str, role: CallerRole, token: str | None = None) -> str:
     """Add a caller to a token file, or give it a new token, and return the token. Raises ConfigurationError.
 
     ``token``: of ``new_token``, if it was written to the caller's file before.
@@ -153,7 +153,7 @@ def remove(path: Path, name: str) -> None:
         _write(path, callers)
 
 
-def roles(path: Path) -> dict[str, Role]:
+def roles(path: Path) -> dict[str, CallerRole]:
     """Return the role of every caller of a token file. Raises ConfigurationError."""
     return {name: role for name, (role, _) in _existing(path).items()}
 
@@ -193,7 +193,7 @@ def _try_lock(opened: int) -> bool:
     return True
 
 
-def _existing(path: Path) -> dict[str, tuple[Role, str]]:
+def _existing(path: Path) -> dict[str, tuple[CallerRole, str]]:
     try:
         return read(path)
     except FileNotFoundError:
@@ -202,7 +202,7 @@ def _existing(path: Path) -> dict[str, tuple[Role, str]]:
         raise _unreadable(path, error) from error
 
 
-def _write(path: Path, callers: dict[str, tuple[Role, str]]) -> None:
+def _write(path: Path, callers: dict[str, tuple[CallerRole, str]]) -> None:
     lines = "".join(f"{name} {role} {digest}\n" for name, (role, digest) in sorted(callers.items()))
     write_file(path, _HEADING + lines, private=True)
 

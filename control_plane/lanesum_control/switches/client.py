@@ -17,7 +17,7 @@ from lanesum._internal.closing import Closing
 from lanesum.rpc.tls import import_grpc
 from lanesum_control.errors import SwitchUnreachableError
 from lanesum_control.event_loop import run
-from lanesum_control.switches.session import GONE, P4RuntimeSession, Session, new_election_id
+from lanesum_control.switches.session import GONE, P4RuntimeSession, SwitchSession, new_election_id
 from lanesum_fabric.errors import PipelineError, SwitchWriteError
 from lanesum_fabric.program.p4info import P4InfoNames
 from lanesum_fabric.program.pipelines import CompiledPipeline
@@ -50,7 +50,7 @@ class SwitchConnection(Closing):
     ``SESSION`` is the class of its session.
     """
 
-    SESSION: ClassVar[type[Session]] = P4RuntimeSession
+    SESSION: ClassVar[type[SwitchSession]] = P4RuntimeSession
 
     def __init__(
         self,
@@ -65,13 +65,13 @@ class SwitchConnection(Closing):
         self._use(run(self.SESSION.open(address, device, elected, timeout_s=timeout_s)))
 
     @classmethod
-    def of(cls, session: Session) -> Self:
+    def of(cls, session: SwitchSession) -> Self:
         """Return the connection of an open session. Raises NotPrimaryError and closes it if it is a backup."""
         connection = cls.__new__(cls)
         connection._use(session)
         return connection
 
-    def _use(self, session: Session) -> None:
+    def _use(self, session: SwitchSession) -> None:
         self.address = session.address
         self.names: P4InfoNames | None = None
         self._session = session

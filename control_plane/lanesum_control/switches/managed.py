@@ -15,7 +15,7 @@ from lanesum_control.switches.client import DEFAULT_CONNECT_TIMEOUT_S, SwitchCon
 from lanesum_control.switches.protocols import protocol_of
 from lanesum_control.switches.recirculation import check_ports, recirculation_ports
 from lanesum_control.switches.reconcile import differs, everything, reconcile
-from lanesum_control.switches.session import DEFAULT_PRIORITY, Session, new_election_id
+from lanesum_control.switches.session import DEFAULT_PRIORITY, SwitchSession, new_election_id
 from lanesum_control.switches.session_search import SessionSearch
 from lanesum_control.switches.switch import P4RuntimeSwitch
 from lanesum_fabric.bfruntime.ports import PortSettings
@@ -207,7 +207,7 @@ class RemoteSwitch(ManagedSwitch):
         )
         return done
 
-    def _session(self, timeout_s: float) -> Session:
+    def _session(self, timeout_s: float) -> SwitchSession:
         """Return a new session. Raises ControlError."""
         kind = self._kind.SESSION
         who = (self.address, kind.DEVICE_ID, self._election_id)

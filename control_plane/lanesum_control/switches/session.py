@@ -58,7 +58,7 @@ def priority_of(election_id: tuple[int, int]) -> int:
     return election_id[0] >> _AGE_BITS
 
 
-class Session:
+class SwitchSession:
     """Session with one switch, see ``open``. Coroutines and ``close`` are for the event loop only.
 
     Attributes:
@@ -253,7 +253,7 @@ class Session:
             await asyncio.sleep(_RETRY_S)
 
 
-class P4RuntimeSession(Session):
+class P4RuntimeSession(SwitchSession):
     """P4Runtime session; of several clients the one with the highest election id is primary."""
 
     PROTOCOL = "P4Runtime"

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from lanesum.errors import LanesumError
 from lanesum_control.errors import SwitchUnreachableError
 from lanesum_control.event_loop import event_loop, run
-from lanesum_control.switches.session import Session
+from lanesum_control.switches.session import SwitchSession
 from lanesum_fabric.errors import ControlError
 
 # Pauses between two attempts. The first ones are short, for a switch that is only restarted.
@@ -26,7 +26,7 @@ class SessionSearch:
 
     def __init__(
         self,
-        kind: type[Session],
+        kind: type[SwitchSession],
         address: str,
         device_id: int,
         election_id: tuple[int, int],
@@ -36,10 +36,10 @@ class SessionSearch:
         self._who = (address, device_id, election_id)
         self._changed = changed
         self._problem: ControlError = SwitchUnreachableError(f"The switch at {address} is not connected.")
-        self._found: Session | None = None
+        self._found: SwitchSession | None = None
         self._task = asyncio.run_coroutine_threadsafe(self._search(), event_loop())
 
-    def take(self) -> Session:
+    def take(self) -> SwitchSession:
         """Return the session, of which the caller is the owner then. Raises the reason why there is none yet."""
         if self._found is None:
             raise self._problem.with_traceback(None)
@@ -59,7 +59,7 @@ class SessionSearch:
                 pause_s = min(_LONGEST_S, 1.5 * pause_s)
         self._changed()
 
-    async def _become_primary(self, session: Session) -> None:
+    async def _become_primary(self, session: SwitchSession) -> None:
         try:
             if await session.promotion():
                 self._found = session

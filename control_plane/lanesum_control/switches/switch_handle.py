@@ -20,7 +20,7 @@ _NEVER_CONNECTED = "it was never connected"
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class SwitchRefusal:
     """A switch refused a job."""
 
     job: int
@@ -70,14 +70,14 @@ class SwitchHandle:
         except ControlError as error:
             self.lost(error)
 
-    def admit(self, job: SwitchJob) -> Refusal | None:
+    def admit(self, job: SwitchJob) -> SwitchRefusal | None:
         """Install a job, if the switch is there; return its refusal. Nothing of a refused job remains."""
         if self.down is not None:
             return None
         try:
             self.switch.device.admit(job)
         except SwitchWriteError as error:
-            return Refusal(job.job, self.name, f"it refused the job: {error.what.removesuffix('.')}")
+            return SwitchRefusal(job.job, self.name, f"it refused the job: {error.what.removesuffix('.')}")
         except ControlError as error:
             self.lost(error)
         else:

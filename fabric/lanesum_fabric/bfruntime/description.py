@@ -45,7 +45,7 @@ class DescribedAction:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class BfRuntimeTable:
     """A table; fields and actions by id. ``kind`` is its table type."""
 
     id: int
@@ -84,7 +84,7 @@ class Description:
         if not len(tables) == len(self.by_id) == len(self.by_name):
             raise PipelineError("The description has two tables of one id or name.")
 
-    def named(self, name: str) -> Table:
+    def named(self, name: str) -> BfRuntimeTable:
         """Return a table. Raises PipelineError."""
         if name not in self.by_name:
             raise PipelineError(f"The agent has no table {name}.", "Use an agent that has it.")
@@ -98,7 +98,7 @@ def _named(fields: dict[int, Field], name: str, table: str) -> Field:
     return found[0]
 
 
-def _table(found: dict[str, Any]) -> Table:
+def _table(found: dict[str, Any]) -> BfRuntimeTable:
     data = [_field(entry["singleton"]) for entry in found.get("data", []) if "singleton" in entry]
     actions = [
         DescribedAction(
@@ -107,7 +107,7 @@ def _table(found: dict[str, Any]) -> Table:
         for spec in found.get("action_specs", [])
     ]
     kind, keys = _str(found["table_type"]), [_field(key, _KINDS[key["match_type"]]) for key in found.get("key", [])]
-    return Table(
+    return BfRuntimeTable(
         _int(found["id"]),
         # The compiler puts the name of the pipeline in front.
         _str(found["name"]).partition(".")[2] if kind in (REGISTER, MATCH_ACTION) else _str(found["name"]),

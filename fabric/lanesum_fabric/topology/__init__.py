@@ -4,6 +4,6 @@
 
 from lanesum_fabric.topology.builder import TopologyBuilder
 from lanesum_fabric.topology.files import TopologyError, available, load
-from lanesum_fabric.topology.model import Link, Node, Topology
+from lanesum_fabric.topology.model import Node, Topology, TopologyLink
 
-__all__ = ["Link", "Node", "Topology", "TopologyBuilder", "TopologyError", "available", "load"]
+__all__ = ["Node", "Topology", "TopologyBuilder", "TopologyError", "TopologyLink", "available", "load"]

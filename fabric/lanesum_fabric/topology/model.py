@@ -109,14 +109,14 @@ class Node(FileModel):
         return ".".join([str(_LOOPBACK_FIRST_OCTET), *str(self.ip).split(".")[1:]])
 
 
-class Link(FileModel):
+class TopologyLink(FileModel):
     """A link: ``["s1:3", "w3"]`` is port 3 of s1 to w3, ``["s1:5", "s0:1"]`` joins two switches."""
 
     endpoints: tuple[str, str] = Field(description="switch:port and host, or switch:port twice; in either order")
     rate_mbit: Annotated[float, Field(gt=0)] | None = Field(default=None, description="rate limit, mininet only")
 
     @model_validator(mode="after")
-    def _well_formed(self) -> Link:
+    def _well_formed(self) -> TopologyLink:
         for endpoint in self.endpoints:
             found = _ENDPOINT.match(endpoint)
             if not found:
@@ -135,7 +135,7 @@ class Topology(FileModel):
 
     name: Name
     nodes: dict[Name, Node]
-    links: list[Link] = Field(default_factory=list, description="none in a topology without a switch")
+    links: list[TopologyLink] = Field(default_factory=list, description="none in a topology without a switch")
     servers: Annotated[list[Name], Field(min_length=1)] | None = Field(
         default=None, description="hosts that run an aggregation server, workers included; those of kind server if not"
     )
@@ -277,13 +277,13 @@ class Topology(FileModel):
             hosts.append(name)
         return Topology(name=self.name, nodes=nodes, links=links, servers=hosts)
 
-    def _another_link(self, hosts: list[str], name: str, links: list[Link]) -> Link:
+    def _another_link(self, hosts: list[str], name: str, links: list[TopologyLink]) -> TopologyLink:
         """Return a link to the switch of the first of ``hosts``, at a free port, with the same rate."""
         like = next((link for link in links if hosts and hosts[0] in link.endpoints), None)
         switch = self.switch
         used = {port for link in links for at, port in link.parts() if at == switch}
         port = next(port for port in range(1, MAX_PORT + 1) if port not in used)
-        return Link(endpoints=(f"{switch}:{port}", name), rate_mbit=None if like is None else like.rate_mbit)
+        return TopologyLink(endpoints=(f"{switch}:{port}", name), rate_mbit=None if like is None else like.rate_mbit)
 
     @property
     def switch(self) -> str:

@@ -8,7 +8,7 @@ import enum
 from dataclasses import dataclass, field
 
 
-class Role(enum.StrEnum):
+class CallerRole(enum.StrEnum):
     """Rights of a caller: everything; its own jobs; one place in one job."""
 
     OPERATOR = "operator"
@@ -25,14 +25,14 @@ class Caller:
     """
 
     name: str = ""
-    role: Role = Role.OPERATOR
+    role: CallerRole = CallerRole.OPERATOR
     source: str = ""
     token_hash: str = field(default="", compare=False, repr=False)
 
     @property
     def label(self) -> str:
         """Name in logs and events. A worker has the name of its job, which may also be that of a tenant or operator."""
-        return f"worker of {self.name}" if self.name and self.role is Role.WORKER else self.name
+        return f"worker of {self.name}" if self.name and self.role is CallerRole.WORKER else self.name
 
 
 #: The process itself, and every peer of a service that asks for no identity.

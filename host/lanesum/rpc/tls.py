@@ -24,7 +24,7 @@ from typing import Any
 
 from lanesum import environment
 from lanesum.errors import ConfigurationError, LanesumError, MissingToolError
-from lanesum.rpc.caller import Caller, Role
+from lanesum.rpc.caller import Caller, CallerRole
 from lanesum.rpc.local_peer import foreign_user_at_port, foreign_user_at_socket
 
 AUTHORITY, CERTIFICATE, KEY = "ca.crt", "tls.crt", "tls.key"
@@ -279,7 +279,7 @@ def credentials_for(
     return None if folder is None or address.startswith(UNIX) else server_credentials(folder, mutual=mutual)
 
 
-def identity_uri(role: Role, name: str) -> str:
+def identity_uri(role: CallerRole, name: str) -> str:
     """Return the URI in the certificate of a caller."""
     return f"spiffe://lanesum/{role}/{name}"
 
@@ -292,7 +292,7 @@ def caller_of(auth_context: Mapping[str, Sequence[bytes]]) -> Caller | None:
     found = _IDENTITY.fullmatch(uris[0].decode(errors="replace"))
     if found is None or _is_cut(uris[0], auth_context):
         return None
-    return Caller(found[2], Role(found[1]))
+    return Caller(found[2], CallerRole(found[1]))
 
 
 def _is_cut(uri: bytes, auth_context: Mapping[str, Sequence[bytes]]) -> bool:
@@ -307,7 +307,7 @@ def _is_cut(uri: bytes, auth_context: Mapping[str, Sequence[bytes]]) -> bool:
 def operators_only(_metadata: Any, auth_context: Mapping[str, Any]) -> Caller:
     """Return the caller, which a certificate names an operator. Raises AccessError for all others."""
     caller = caller_of(auth_context)
-    if caller is None or caller.role is not Role.OPERATOR:
+    if caller is None or caller.role is not CallerRole.OPERATOR:
         who = "The caller's certificate names no role" if caller is None else f"{caller.name} is a {caller.role}"
         raise AccessError(f"{who}; this service is for operators.", "Call it with a certificate of an operator.")
     return caller

@@ -21,7 +21,7 @@ from typing import Any
 from lanesum import environment
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, WORD_BYTES
-from lanesum.rpc.caller import Role
+from lanesum.rpc.caller import CallerRole
 from lanesum_control.planner.quotas import DEFAULT_QUOTA
 from lanesum_control.security import tokens
 from lanesum_lab.bench import registry
@@ -101,7 +101,7 @@ def measure(settings: TenantsSettings, *, limited: bool, apart: bool) -> dict[st
         folder = Path(temporary)
         known, files = folder / "tokens", {name: folder / f"{name}.token" for name in (QUIET, BUSY)}
         for name, file in files.items():
-            tokens.write_token(file, tokens.add(known, name, Role.TENANT))
+            tokens.write_token(file, tokens.add(known, name, CallerRole.TENANT))
         options = ["--tokens", str(known), "--tenant-admissions", str(rate)]
         at = _apart if apart else here
         with loopback_fleet(folder / "fleet", number=0, loss=None, controller_options=options, at=at) as fleet:

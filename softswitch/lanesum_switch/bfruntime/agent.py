@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from lanesum_fabric.bfruntime import messages
-from lanesum_fabric.bfruntime.description import MATCH_ACTION, REGISTER, Description, Field, Table
+from lanesum_fabric.bfruntime.description import MATCH_ACTION, REGISTER, BfRuntimeTable, Description, Field
 from lanesum_fabric.errors import PipelineError
 from lanesum_fabric.tofino.chips import PIPES
 from lanesum_switch.api import (
@@ -193,7 +193,7 @@ class _Program:
 class _Register:
     """One register of the program."""
 
-    def __init__(self, described: Table, switch: TofinoSwitch) -> None:
+    def __init__(self, described: BfRuntimeTable, switch: TofinoSwitch) -> None:
         self._described, self._switch = described, switch
 
     def write(self, kind: int, entry: Any) -> None:

@@ -13,9 +13,9 @@ from lanesum_fabric.bfruntime.description import (
     COUNTED_PACKETS,
     MATCH_ACTION,
     PRIORITY,
+    BfRuntimeTable,
     Description,
     Field,
-    Table,
 )
 from lanesum_switch.api import ActionCall, InvalidArgumentError, Match, TableEntry
 from lanesum_switch.bfruntime.values import decode, fields_by_id
@@ -46,14 +46,14 @@ def check_fit(description: Description, program: TnaProgram) -> None:
             )
 
 
-def _keys(table: Table) -> list[Field]:
+def _keys(table: BfRuntimeTable) -> list[Field]:
     return [key for _, key in sorted(table.keys.items()) if key.name != PRIORITY]
 
 
 class MatchActionTable:
     """One table of the program and its description."""
 
-    def __init__(self, described: Table, table: MatchTable) -> None:
+    def __init__(self, described: BfRuntimeTable, table: MatchTable) -> None:
         self._described, self._table = described, table
         self._priority = next((key for key in described.keys.values() if key.name == PRIORITY), None)
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from lanesum_fabric.bfruntime import messages
-from lanesum_fabric.bfruntime.description import Description, Table
+from lanesum_fabric.bfruntime.description import BfRuntimeTable, Description
 from lanesum_fabric.bfruntime.ports import CORRECTIONS, PORTS, SPEEDS
 from lanesum_fabric.tofino.chips import PIPES, PORTS_PER_PIPE
 from lanesum_switch.api import AlreadyExistsError, NotFoundError
@@ -35,7 +35,7 @@ def _check_name(given: Any, what: str, known: Collection[str]) -> None:
 class Ports:
     """Ports that were added."""
 
-    def __init__(self, described: Table) -> None:
+    def __init__(self, described: BfRuntimeTable) -> None:
         self._described, self._key = described, described.key("$DEV_PORT")
         self._speed, self._correction = described.datum("$SPEED"), described.datum("$FEC")
         self._lanes, self._enabled = described.datum("$N_LANES"), described.datum("$PORT_ENABLE")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lanesum_fabric.bfruntime import messages
-from lanesum_fabric.bfruntime.description import Table
+from lanesum_fabric.bfruntime.description import BfRuntimeTable
 from lanesum_switch.api import AlreadyExistsError, NotFoundError, Replica, TableFullError
 from lanesum_switch.bfruntime.values import decode, entry_of, fields_by_id, only_key, wanted
 from lanesum_switch.dataplane import EmbeddedSwitch
@@ -30,7 +30,7 @@ class _Node:
 class NodeTable:
     """Table ``$pre.node``: copies with one replication id to a list of ports."""
 
-    def __init__(self, described: Table) -> None:
+    def __init__(self, described: BfRuntimeTable) -> None:
         self._described = described
         self._key = described.key("$MULTICAST_NODE_ID")
         self._rid, self._ports = described.datum("$MULTICAST_RID"), described.datum("$DEV_PORT")
@@ -82,7 +82,7 @@ class NodeTable:
 class GroupTable:
     """Table ``$pre.mgid``: the nodes of each multicast group, which ``switch`` receives as replicas."""
 
-    def __init__(self, described: Table, nodes: NodeTable, switch: EmbeddedSwitch) -> None:
+    def __init__(self, described: BfRuntimeTable, nodes: NodeTable, switch: EmbeddedSwitch) -> None:
         self._described, self._nodes, self.switch = described, nodes, switch
         self._key, self._members = described.key("$MGID"), described.datum("$MULTICAST_NODE_ID")
         self._exclusions = described.datum("$MULTICAST_NODE_L1_XID_VALID")

@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable
 from typing import Any
 
 from lanesum_fabric.bfruntime import messages
-from lanesum_fabric.bfruntime.description import Field, Table
+from lanesum_fabric.bfruntime.description import BfRuntimeTable, Field
 from lanesum_switch.api import NotFoundError
 from lanesum_switch.p4runtime.status import invalid
 
@@ -33,7 +33,7 @@ def decode(data: bytes, field: Field) -> int:
     return value
 
 
-def only_key(entry: Any, described: Table) -> bytes:
+def only_key(entry: Any, described: BfRuntimeTable) -> bytes:
     """Return the value of the only key field. Raises StatusError."""
     given = fields_by_id(entry.key.fields, described.keys, f"Table {described.name}")
     if len(given) != 1:
@@ -43,7 +43,7 @@ def only_key(entry: Any, described: Table) -> bytes:
     return value
 
 
-def wanted(entry: Any, described: Table, key: Any, there: dict[int, Any], what: str) -> list[int]:
+def wanted(entry: Any, described: BfRuntimeTable, key: Any, there: dict[int, Any], what: str) -> list[int]:
     """Return the keys that a read asks for: all, or one. Raises StatusError, NotFoundError."""
     if not entry.HasField("key"):
         return sorted(there)
@@ -53,7 +53,7 @@ def wanted(entry: Any, described: Table, key: Any, there: dict[int, Any], what: 
     return [number]
 
 
-def entry_of(described: Table, field_id: int, value: bytes) -> Any:
+def entry_of(described: BfRuntimeTable, field_id: int, value: bytes) -> Any:
     """Return an entry with its key."""
     found = messages.TableEntry(table_id=described.id)
     found.key.fields.add(field_id=field_id).exact.value = value

@@ -20,7 +20,7 @@ from lanesum.errors import LanesumError
 from lanesum.joining import join
 from lanesum.keep_alive import KeepAlive
 from lanesum.rpc import controller as rpc
-from lanesum.rpc.caller import Caller, Role
+from lanesum.rpc.caller import Caller, CallerRole
 from lanesum.transport.latency import LatencyHistogram
 from lanesum.transport.stats import TransportStats
 from lanesum.transport.ticket import JobTicket
@@ -150,12 +150,12 @@ def test_worker_is_asked_at_most_twice_per_second(controller: Controller, site: 
 def test_tenant_gets_its_own_jobs_without_counters(address: str, controller: Controller) -> None:
     for name, host, owner in (("a", "w1", "alice"), ("b", "w2", "bob")):
         job = request(name, 1)
-        controller.admit(type(job)(name, (host,), slots=8), caller=Caller(owner, Role.TENANT))
+        controller.admit(type(job)(name, (host,), slots=8), caller=Caller(owner, CallerRole.TENANT))
     service = ControllerService(controller, "127.0.0.1:0")
-    answer = service._live({}, Caller("alice", Role.TENANT))
+    answer = service._live({}, Caller("alice", CallerRole.TENANT))
     assert [job["name"] for job in answer["jobs"]] == ["a"] and "counters" not in answer
-    assert len(service._live({}, Caller("root", Role.OPERATOR))["jobs"]) == 2
-    assert "counters" not in service._live({"job": "b"}, Caller("root", Role.OPERATOR))
+    assert len(service._live({}, Caller("root", CallerRole.OPERATOR))["jobs"]) == 2
+    assert "counters" not in service._live({"job": "b"}, Caller("root", CallerRole.OPERATOR))
     service.close()
 
 

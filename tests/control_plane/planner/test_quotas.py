@@ -25,7 +25,7 @@ from lanesum_fabric.program.pipelines import bmv2_pipeline, tofino_pipeline
 from lanesum_fabric.program.switch_job import HostPort, Member, Role, SwitchJob
 from tests.control_plane.control_fakes import Site, request, what
 
-BLUE, RED = (Caller(name, caller.Role.TENANT) for name in ("blue", "red"))
+BLUE, RED = (Caller(name, caller.CallerRole.TENANT) for name in ("blue", "red"))
 ANY_RATE = TenantQuota(jobs=1000, admissions_per_minute=1000)
 
 

@@ -25,7 +25,7 @@ from lanesum.joining import join
 from lanesum.keep_alive import KeepAlive, claimant
 from lanesum.rpc import controller as rpc
 from lanesum.rpc import tls
-from lanesum.rpc.caller import UNAUTHENTICATED, Caller, Role
+from lanesum.rpc.caller import UNAUTHENTICATED, Caller, CallerRole
 from lanesum.rpc.json_grpc import RefusedCallError, ReplyStream
 from lanesum_control.controller.controller import Controller
 from lanesum_control.controller.service import ControllerService
@@ -49,7 +49,7 @@ def _pem(part: bytes) -> bytes:
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
     """A folder with the token file ``tokens``, and the tokens of an operator and of two tenants."""
-    for name, role in (("root", Role.OPERATOR), ("alice", Role.TENANT), ("bob", Role.TENANT)):
+    for name, role in (("root", CallerRole.OPERATOR), ("alice", CallerRole.TENANT), ("bob", CallerRole.TENANT)):
         tokens.write_token(tmp_path / name, tokens.add(tmp_path / "tokens", name, role))
     return tmp_path
 
@@ -213,7 +213,7 @@ def test_every_method_has_a_role() -> None:
     assert called == OPERATOR_CALLS | TENANT_CALLS | WORKER_CALLS
     access = Access(list)
     for method in called:
-        for role, calls in ((Role.WORKER, WORKER_CALLS), (Role.TENANT, WORKER_CALLS | TENANT_CALLS)):
+        for role, calls in ((CallerRole.WORKER, WORKER_CALLS), (CallerRole.TENANT, WORKER_CALLS | TENANT_CALLS)):
             try:
                 access.check(Caller("x", role), method, {})
             except rpc.LanesumError as error:
@@ -234,8 +234,8 @@ def test_unknown_token_gives_no_rights_on_sockets(files: Path) -> None:
     [
         (False, None, UNAUTHENTICATED),
         (True, None, UNKNOWN),
-        (True, b"spiffe://lanesum/operator/root", Caller("root", Role.OPERATOR)),
-        (True, b"spiffe://lanesum/tenant/alice", Caller("alice", Role.TENANT)),
+        (True, b"spiffe://lanesum/operator/root", Caller("root", CallerRole.OPERATOR)),
+        (True, b"spiffe://lanesum/tenant/alice", Caller("alice", CallerRole.TENANT)),
         (True, b"spiffe://lanesum/worker/a", UNKNOWN),  # else the certificate would be a token of job "a"
         (True, b"spiffe://elsewhere/operator/root", UNKNOWN),
         (True, b"spiffe://lanesum/operator/root/x", UNKNOWN),
@@ -251,7 +251,7 @@ def test_caller_is_the_one_of_the_certificate(closed: bool, uri: bytes | None, e
 @pytest.mark.parametrize("method", [rpc.JOBS, rpc.EVENTS, rpc.LIVE])
 def test_call_about_job_of_other_tenant_is_refused(method: str) -> None:
     jobs = [SimpleNamespace(number=1, owner=owner, request=SimpleNamespace(name=owner)) for owner in ("alice", "bob")]
-    access, alice = Access(lambda: jobs), Caller("alice", Role.TENANT)  # type: ignore[arg-type]
+    access, alice = Access(lambda: jobs), Caller("alice", CallerRole.TENANT)  # type: ignore[arg-type]
     access.check(alice, method, {})
     access.check(alice, method, {"job": "alice"})
     with pytest.raises(tls.AccessError, match="has no job 'bob'"):
@@ -274,18 +274,18 @@ def test_token_file_that_breaks_keeps_its_callers(
 ) -> None:
     known = tokens.TokenFile(files / "tokens")
     token = (files / "alice").read_text().strip()
-    assert known.caller(token) == Caller("alice", Role.TENANT)
+    assert known.caller(token) == Caller("alice", CallerRole.TENANT)
     tokens.remove(files / "tokens", "bob")
     assert known.caller((files / "bob").read_text().strip()) is None
     (files / "tokens").write_text(f"alice tenant {token}\n")
-    assert known.caller(token) == Caller("alice", Role.TENANT)
+    assert known.caller(token) == Caller("alice", CallerRole.TENANT)
     shown = capfd.readouterr().err
     assert "line 1 is no name, role and SHA-256 of a token" in shown and "The earlier callers stay." in shown
     assert token not in shown
     (files / "tokens").unlink()
     monkeypatch.setattr(sys, "stderr", SimpleNamespace(write=lambda _text: os.write(-1, b"")))
-    assert known.caller(token) == Caller("alice", Role.TENANT), "nothing can be written to standard error"
-    tokens.add(files / "new", "alice", Role.TENANT)
+    assert known.caller(token) == Caller("alice", CallerRole.TENANT), "nothing can be written to standard error"
+    tokens.add(files / "new", "alice", CallerRole.TENANT)
     (files / "new").replace(files / "tokens")
     assert known.caller(token) is None
 
@@ -293,19 +293,19 @@ def test_token_file_that_breaks_keeps_its_callers(
 @pytest.mark.parametrize("name", ["", "a b", "a\nb", "é", "x" * 64])
 def test_token_of_invalid_name_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(ConfigurationError, match="cannot be the tenant of a token"):
-        tokens.add(tmp_path / "tokens", name, Role.TENANT)
+        tokens.add(tmp_path / "tokens", name, CallerRole.TENANT)
 
 
 _CHANGE_CALLERS = """
 import pathlib, sys
-from lanesum.rpc.caller import Role
+from lanesum.rpc.caller import CallerRole
 from lanesum_control.security import tokens
 
 path, process, changes = pathlib.Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(changes):
-    tokens.add(path, f"new-{process}-{number}", Role.TENANT)
+    tokens.add(path, f"new-{process}-{number}", CallerRole.TENANT)
     tokens.remove(path, f"old-{process}-{number}")
 """
 
@@ -314,7 +314,7 @@ def test_token_changes_at_once_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / "tokens"
     for process in range(PROCESSES):
         for number in range(CHANGES):
-            tokens.add(path, f"old-{process}-{number}", Role.TENANT)
+            tokens.add(path, f"old-{process}-{number}", CallerRole.TENANT)
     command = [sys.executable, "-c", _CHANGE_CALLERS, str(path)]
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with contextlib.ExitStack() as running:
@@ -333,18 +333,18 @@ def test_token_changes_at_once_lose_nothing(tmp_path: Path) -> None:
 
 def test_token_change_while_locked_names_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "tokens"
-    tokens.add(path, "alice", Role.TENANT)
+    tokens.add(path, "alice", CallerRole.TENANT)
     before = path.read_bytes()
     monkeypatch.setattr(tokens, "_LOCK_S", 0.1)
     with (tmp_path / "tokens.lock").open() as other:
         fcntl.flock(other, fcntl.LOCK_EX)
-        for change in (lambda: tokens.add(path, "bob", Role.TENANT), lambda: tokens.remove(path, "alice")):
+        for change in (lambda: tokens.add(path, "bob", CallerRole.TENANT), lambda: tokens.remove(path, "alice")):
             with pytest.raises(ConfigurationError, match=r"another process holds .*tokens\.lock for 0\.1 s\. End that"):
                 change()
     assert path.read_bytes() == before
     tokens.remove(path, "alice")
     with pytest.raises(ConfigurationError, match=r"Cannot lock the token file .*/none/tokens: No such file"):
-        tokens.add(tmp_path / "none" / "tokens", "alice", Role.TENANT)
+        tokens.add(tmp_path / "none" / "tokens", "alice", CallerRole.TENANT)
 
 
 def test_secrets_have_private_files_and_stored_hashes(tmp_path: Path, files: Path) -> None:
@@ -431,7 +431,7 @@ def test_watch_ends_once_its_token_is_withdrawn(address: str, files: Path, act_a
     for answer in answers.values():
         assert next(answer)["state"] == "ready"
     if replaced:
-        tokens.add(files / "tokens", "alice", Role.TENANT)
+        tokens.add(files / "tokens", "alice", CallerRole.TENANT)
     else:
         tokens.remove(files / "tokens", "alice")
     with pytest.raises(RefusedCallError, match="The token of this caller was withdrawn"):
@@ -493,10 +493,10 @@ def test_job_name_without_visible_character_is_refused(address: str, act_as: Any
 def test_token_name_like_another_one_is_refused(files: Path) -> None:
     before = (files / "tokens").read_bytes()
     with pytest.raises(ConfigurationError, match=r"'Alice' looks like the caller 'alice' of .*tokens\. Use that name"):
-        tokens.add(files / "tokens", "Alice", Role.OPERATOR)
+        tokens.add(files / "tokens", "Alice", CallerRole.OPERATOR)
     assert (files / "tokens").read_bytes() == before
     tokens.remove(files / "tokens", "alice")
-    tokens.add(files / "tokens", "Alice", Role.OPERATOR)
+    tokens.add(files / "tokens", "Alice", CallerRole.OPERATOR)
 
 
 def test_tenant_reads_no_events_of_removed_namesake(
@@ -554,10 +554,14 @@ def test_refused_calls_are_events_with_caller_and_source(
 
 
 def test_caller_without_a_name_sees_no_job() -> None:
-    for role in (Role.TENANT, Role.WORKER):
+    for role in (CallerRole.TENANT, CallerRole.WORKER):
         assert not sees(Caller("", role), "", "")
-    assert sees(Caller("blue", Role.TENANT), "job", "blue") and not sees(Caller("blue", Role.TENANT), "blue", "red")
-    assert sees(Caller("job", Role.WORKER), "job", "blue") and not sees(Caller("blue", Role.WORKER), "job", "blue")
+    assert sees(Caller("blue", CallerRole.TENANT), "job", "blue") and not sees(
+        Caller("blue", CallerRole.TENANT), "blue", "red"
+    )
+    assert sees(Caller("job", CallerRole.WORKER), "job", "blue") and not sees(
+        Caller("blue", CallerRole.WORKER), "job", "blue"
+    )
 
 
 def test_caller_with_two_lines_is_refused(tmp_path: Path) -> None:

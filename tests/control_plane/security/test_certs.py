@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from lanesum.errors import ConfigurationError
-from lanesum.rpc.caller import Role
+from lanesum.rpc.caller import CallerRole
 from tests.command_line import invoke
 
 
@@ -98,7 +98,7 @@ def test_authority_key_of_all_users_is_refused(certs: ModuleType, tmp_path: Path
 def test_issue_with_invalid_name_is_refused(certs: ModuleType, tmp_path: Path, name: str) -> None:
     authority = certs.Authority.create(tmp_path)
     with pytest.raises(ConfigurationError, match="is no name for a certificate"):
-        authority.issue(name, Role.WORKER)
+        authority.issue(name, CallerRole.WORKER)
     assert [one.name for one in tmp_path.iterdir()] == ["ca"]
 
 
@@ -150,6 +150,6 @@ def test_commands_make_an_authority_and_issue(tmp_path: Path) -> None:
 
 
 def test_certificate_is_valid_where_a_clock_is_behind(certs: ModuleType, tmp_path: Path) -> None:
-    folder = certs.Authority.create(tmp_path).issue("operator", Role.OPERATOR)
+    folder = certs.Authority.create(tmp_path).issue("operator", CallerRole.OPERATOR)
     certificate = x509.load_pem_x509_certificate((folder / "tls.crt").read_bytes())
     assert certificate.not_valid_before_utc < datetime.datetime.now(datetime.UTC) - datetime.timedelta(minutes=4)

@@ -23,7 +23,7 @@ from lanesum.joining import join
 from lanesum.keep_alive import KeepAlive
 from lanesum.rpc import controller as rpc
 from lanesum.rpc import tls
-from lanesum.rpc.caller import Role
+from lanesum.rpc.caller import CallerRole
 from lanesum.server.service import serve
 from lanesum_control.controller.service import ControllerService
 from lanesum_control.errors import SwitchUnreachableError
@@ -53,9 +53,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("certs")
     certs.init(path)
     authority = certs.Authority(path)
-    authority.issue("old", Role.OPERATOR, hosts=certs.LOCAL_HOSTS, days=-1)
+    authority.issue("old", CallerRole.OPERATOR, hosts=certs.LOCAL_HOSTS, days=-1)
     authority.issue("elsewhere", hosts=["10.9.9.9"])
-    certs.Authority.create(path / "other").issue("foreign", Role.OPERATOR, hosts=certs.LOCAL_HOSTS)
+    certs.Authority.create(path / "other").issue("foreign", CallerRole.OPERATOR, hosts=certs.LOCAL_HOSTS)
     (path / "other" / "foreign").rename(path / "foreign")
     (path / "nothing").mkdir()
     shutil.copy(path / "worker" / "ca.crt", path / "nothing")
@@ -156,7 +156,7 @@ def test_identity_cut_at_nul_is_refused(
 
     monkeypatch.setattr(certs, "identity_uri", lambda role, name: f"spiffe://lanesum/{role}/{name}\0{after}")
     address = controller_at(folder / "controller")
-    act_as(certs.Authority(folder).issue("root", Role.OPERATOR))
+    act_as(certs.Authority(folder).issue("root", CallerRole.OPERATOR))
     with pytest.raises(rpc.ControllerError, match="A caller without a token"):
         rpc.call(address, rpc.COUNTERS, {})
 
@@ -185,7 +185,7 @@ def test_open_stream_survives_a_renewal(folder: Path, controller_at: Start, act_
     act_as(folder / "operator")
     rpc.call(address, rpc.ADMIT, {"name": "a", "workers": ["w1"]})
     with KeepAlive(join(controller=address, job="a", worker=0, wait=True), address) as member:
-        certs.Authority(tmp_path / "certs").issue("controller", Role.OPERATOR, hosts=certs.LOCAL_HOSTS)
+        certs.Authority(tmp_path / "certs").issue("controller", CallerRole.OPERATOR, hosts=certs.LOCAL_HOSTS)
         assert member.check() == "ready" and not member.superseded
 
 

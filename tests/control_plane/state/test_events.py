@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from lanesum.rpc import controller as rpc
-from lanesum.rpc.caller import Caller, Role
+from lanesum.rpc.caller import Caller, CallerRole
 from lanesum_control.cli.job import _since
 from lanesum_control.controller import service
 from lanesum_control.controller.controller import Controller
@@ -27,7 +27,7 @@ from lanesum_control.state.store import Store
 from tests.command_line import invoke
 from tests.control_plane.control_fakes import FakeClock, Site, request
 
-BLUE = Caller("blue", Role.TENANT, "ipv4:10.0.0.9:4242")
+BLUE = Caller("blue", CallerRole.TENANT, "ipv4:10.0.0.9:4242")
 
 
 def of(controller: Controller, whom: str) -> list[tuple[str, str, str]]:
@@ -66,7 +66,7 @@ def test_events_continue_after_a_restart(tmp_path: Path) -> None:
 
 
 def test_every_change_of_a_job_names_its_caller(controller: Controller) -> None:
-    red = Caller("red", Role.OPERATOR, "unix:")
+    red = Caller("red", CallerRole.OPERATOR, "unix:")
     controller.admit(request("a", workers=2), caller=BLUE)
     controller.join("a", 0, caller=BLUE)
     controller.resize("a", 20, red)
@@ -127,7 +127,7 @@ def test_events_of_namesake_worker_displace_no_tenant(monkeypatch: pytest.Monkey
         log = EventLog(state)
         for _ in range(10):
             log.add("a", "admitted", BLUE)
-        for role in (Role.WORKER, Role.OPERATOR):
+        for role in (CallerRole.WORKER, CallerRole.OPERATOR):
             for _ in range(200):
                 log.add("blue", "refused", Caller(BLUE.name, role, BLUE.source))
         kept = log.since()

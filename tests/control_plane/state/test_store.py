@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from lanesum.errors import ConfigurationError
-from lanesum.rpc.caller import Caller, Role
+from lanesum.rpc.caller import Caller, CallerRole
 from lanesum_control.errors import StoreError
 from lanesum_control.jobs.records import Taken
 from lanesum_control.planner.allocation import SlotRange
@@ -33,7 +33,7 @@ def test_controller_that_starts_again_has_lost_nothing(open_store: Callable[[], 
         controller = site.start(store=store)
         controller.admit(request("gone"))
         controller.admit(request("a", slots=90, quota=5, quorum=3, priority=2, lease_s=7.5, seed=(1 << 64) - 1))
-        controller.admit(request("b", slots=10, best_effort=True), caller=Caller("blue", Role.TENANT))
+        controller.admit(request("b", slots=10, best_effort=True), caller=Caller("blue", CallerRole.TENANT))
         controller.remove("gone")
         tickets = [controller.join("b", worker, Taken(f"p{worker}", "x", "thc")) for worker in (0, 1)]
         controller.leave("a", "w1")

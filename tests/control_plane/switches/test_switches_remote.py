@@ -24,7 +24,7 @@ from lanesum_control.planner.network import Network
 from lanesum_control.state.store import Store
 from lanesum_control.switches.client import SwitchConnection
 from lanesum_control.switches.managed import RemoteSwitch
-from lanesum_control.switches.session import Session
+from lanesum_control.switches.session import SwitchSession
 from lanesum_control.switches.switch import (
     ARP,
     CONGESTION,
@@ -404,7 +404,7 @@ def test_guaranteed_admission_moves_the_pool_in_one_request(process: Process) ->
 def test_busy_switch_refusal_is_not_missing_program(remote: RemoteSwitch, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else the controller would push its program again, and clear the entries of running jobs."""
     busy = grpc.aio.AioRpcError(grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.aio.Metadata(), grpc.aio.Metadata(), "Busy.")
-    monkeypatch.setattr(Session, "call", AsyncMock(side_effect=busy))
+    monkeypatch.setattr(SwitchSession, "call", AsyncMock(side_effect=busy))
     with pytest.raises(SwitchUnreachableError, match=r"does not answer: RESOURCE_EXHAUSTED Busy\."):
         remote.check()
 

@@ -20,7 +20,7 @@ import grpc
 import pytest
 
 from lanesum.errors import ConfigurationError, LanesumError
-from lanesum.rpc.caller import Caller, Role
+from lanesum.rpc.caller import Caller, CallerRole
 from lanesum.rpc.calls import cut
 from lanesum.rpc.json_grpc import NoAnswerError, NoConnectionError, RefusedCallError, ReplyStream, call, encode
 from lanesum.rpc.limits import Limits
@@ -435,13 +435,13 @@ def test_authenticate_names_the_caller() -> None:
         assert auth_context.get("transport_security_type", [b"insecure"]) == [b"insecure"]
         if metadata.get("authorization") != "Bearer right":
             raise LanesumError("The token is not known.", "Ask the operator for one.")
-        return Caller("alice", Role.TENANT)
+        return Caller("alice", CallerRole.TENANT)
 
     with running(authenticate=authenticate) as site, grpc.insecure_channel(site.address) as channel:
         method = channel.unary_unary(f"/{SERVICE}/Echo")
         assert method(b"{}", metadata=(("authorization", "Bearer right"),), wait_for_ready=True) == b"{}"
         (caller,) = site.callers
-        assert (caller.name, caller.role) == ("alice", Role.TENANT)
+        assert (caller.name, caller.role) == ("alice", CallerRole.TENANT)
         assert caller.source.startswith("ipv4:127.0.0.1:")
         for metadata in ((), (("authorization", "Bearer wrong"),)):
             with pytest.raises(grpc.RpcError, match="Ask the operator") as failure:
@@ -453,17 +453,17 @@ def test_authenticate_names_the_caller() -> None:
 
 def test_callers_of_one_name_have_own_shares() -> None:
     def authenticate(metadata: Mapping[str, Any], _: object) -> Caller:
-        return Caller("root", Role(metadata["role"]))
+        return Caller("root", CallerRole(metadata["role"]))
 
     limits = patient(streams_of_caller=1)
     with running(limits, authenticate=authenticate) as site, grpc.insecure_channel(site.address) as channel:
         stream = channel.unary_stream(f"/{SERVICE}/Open")
         opened = []
-        for role in Role:
+        for role in CallerRole:
             opened.append(stream(b"{}", metadata=(("role", role),)))
             assert next(opened[-1]) == encode({"number": 1})
         with pytest.raises(grpc.RpcError, match="All 1 streams of this caller are in use"):
-            next(stream(b"{}", metadata=(("role", Role.WORKER),)))
+            next(stream(b"{}", metadata=(("role", CallerRole.WORKER),)))
         for one in opened:
             one.cancel()
 

@@ -24,7 +24,7 @@ from lanesum_control.switches.client import (
 )
 from lanesum_control.switches.session import GONE
 from lanesum_fabric.bfruntime import messages
-from lanesum_fabric.bfruntime.description import REGISTER, Description, Field, Table
+from lanesum_fabric.bfruntime.description import REGISTER, BfRuntimeTable, Description, Field
 from lanesum_fabric.bfruntime.ports import PortSettings, PortTable
 from lanesum_fabric.errors import PipelineError, SwitchWriteError
 from lanesum_fabric.program.p4info import P4InfoNames
@@ -289,7 +289,7 @@ class BfRuntimeConnection(SwitchConnection):
             why = next((one.message for one in details if one.canonical_code), error.details())
             raise SwitchWriteError(f"The switch at {self.address} refused {what}: {why}.", hint) from error
 
-    def _register(self, name: str) -> Table:
+    def _register(self, name: str) -> BfRuntimeTable:
         table = self._known_program.by_name.get(name)
         if table is None or table.kind != REGISTER:
             raise PipelineError(f"The switch's program has no register {name}.", "Push the pipeline again.")
@@ -319,7 +319,7 @@ class BfRuntimeConnection(SwitchConnection):
         return self._engine
 
 
-def _cell(table: Table, index: int) -> Any:
+def _cell(table: BfRuntimeTable, index: int) -> Any:
     """Return the entry of one cell of a register, without its data."""
     entry = messages.TableEntry(table_id=table.id)
     key = table.key("$REGISTER_INDEX")

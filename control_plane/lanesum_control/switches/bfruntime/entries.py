@@ -11,7 +11,14 @@ from __future__ import annotations
 from typing import Any
 
 from lanesum_fabric.bfruntime import messages
-from lanesum_fabric.bfruntime.description import COUNTED_BYTES, COUNTED_PACKETS, PRIORITY, Description, Field, Table
+from lanesum_fabric.bfruntime.description import (
+    COUNTED_BYTES,
+    COUNTED_PACKETS,
+    PRIORITY,
+    BfRuntimeTable,
+    Description,
+    Field,
+)
 from lanesum_fabric.errors import PipelineError
 from lanesum_fabric.program.p4info import P4InfoNames
 from lanesum_fabric.protobufs import p4runtime_pb2
@@ -29,11 +36,11 @@ def check_numbers(names: P4InfoNames, program: Description) -> None:
             )
 
 
-def _keys(table: Table) -> dict[int, tuple[str, int]]:
+def _keys(table: BfRuntimeTable) -> dict[int, tuple[str, int]]:
     return {key.id: (key.kind, key.bits) for key in table.keys.values() if key.name != PRIORITY}
 
 
-def _actions(table: Table) -> dict[int, dict[int, int]]:
+def _actions(table: BfRuntimeTable) -> dict[int, dict[int, int]]:
     return {action.id: {param.id: param.bits for param in action.params.values()} for action in table.actions.values()}
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from lanesum.rpc.tls import import_grpc
 from lanesum_control.errors import NotPrimaryError, SwitchUnreachableError
-from lanesum_control.switches.session import GONE, Session, priority_of
+from lanesum_control.switches.session import GONE, SwitchSession, priority_of
 from lanesum_fabric.bfruntime import messages
 from lanesum_fabric.protobufs import code_pb2
 
@@ -27,7 +27,7 @@ _MAX_PORT_CHANGES = 1024  # older ones are dropped
 _PORT_BYTES = 4
 
 
-class BfRuntimeSession(Session):
+class BfRuntimeSession(SwitchSession):
     """Session of the client whose id is the priority of the election id.
 
     Attributes:
