@@ -32,8 +32,8 @@ def parser() -> ArgumentParser:
     )
     add(
         "--switch",
-        choices=("none", "embedded", "bmv2"),
-        help="switch on the path of the packets (default: none, the server sums)",
+        metavar="NAME",
+        help="switch on the path of the packets: embedded, or a switch target (default: none, the server sums)",
     )
     add("--codec", help="codec of the job, also with parameters: 'thc error=0.01' (default: LANESUM_CODEC, else thc)")
     add("--job", metavar="NAME", help="name of the job")

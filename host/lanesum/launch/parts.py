@@ -2,15 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Server, controller and switch of ``lanesum launch`` on one machine, on addresses of their own below 127.0.0.0/8.
 
-Each is a process of the command of its own package, so this module imports none of them.
+Each is a process of a command, so this module imports none of them. Entry points of packages add kinds of switches.
 """
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import secrets
 import socket
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from lanesum.cli.app import entry_point
@@ -18,6 +21,8 @@ from lanesum.errors import ConfigurationError
 from lanesum.launch.supervisor import Supervisor
 from lanesum.protocol.spec import MAX_WORKERS, UDP_PORT
 
+#: Group of entry points: functions that return switch kinds by name.
+GROUP = "lanesum.switches"
 _SECOND_OCTETS = range(64, 128)  # topologies for loopback use 127.0 and 127.19, switches 127.255
 _ATTEMPTS = 100  # to claim one of 16,384 blocks
 _SERVER, _CONTROLLER, _CLAIM = 250, 251, 252  # last octets; workers have 1 to 32
@@ -53,12 +58,42 @@ class Block:
         self._claim.close()
 
 
+@dataclass(frozen=True, slots=True)
+class SwitchKind:
+    """A kind of switch that launch can start.
+
+    Attributes:
+        command: returns the command line on loopback, from topology file, name and P4Runtime address of the switch.
+        controller_options: options of the controller that choose its program.
+        obstacle: reason why it cannot be started here; empty if it can.
+    """
+
+    command: Callable[[str, str, str], list[str]]
+    controller_options: tuple[str, ...] = ()
+    obstacle: str = ""
+
+
+def kinds() -> dict[str, SwitchKind]:
+    """Return the kinds of switches by name: the embedded one, and those of the installed packages."""
+
+    def embedded(topology: str, name: str, p4runtime: str) -> list[str]:
+        return _command("switch", "--topology", topology, "--loopback", "--name", name, "--p4runtime", p4runtime)
+
+    found = {"embedded": SwitchKind(embedded)}
+    for point in importlib.metadata.entry_points(group=GROUP):
+        found = {**found, **point.load()(), "embedded": found["embedded"]}
+    return found
+
+
 def check(switch: str, workers: int) -> None:
     """Check that the parts can be started here. Raises ConfigurationError, MissingToolError."""
-    if switch == "bmv2":
+    known = {} if switch == "none" else kinds()
+    if known and switch not in known:
+        raise ConfigurationError(f"There is no switch {switch!r}.", f"Known switches: none, {', '.join(known)}.")
+    if known and known[switch].obstacle:
         raise ConfigurationError(
-            "BMv2 has no ports on loopback: it needs network interfaces, and so root.",
-            "Choose --switch embedded, which runs the same program; or lanesum run --switch bmv2.",
+            f"{known[switch].obstacle}.",
+            f"Choose --switch embedded, which runs the same program; or lanesum run --switch {switch}.",
         )
     if workers > MAX_WORKERS:
         raise ConfigurationError(f"{workers} workers are more than the {MAX_WORKERS} of one switch.")
@@ -72,18 +107,17 @@ def start(supervisor: Supervisor, block: Block, folder: Path, switch: str, worke
     Raises ProcessFailedError if a part ends, or the controller does not become ready.
     """
     topology = folder / "topology.json"
-    behind = switch != "none"
-    topology.write_text(json.dumps(_topology(block, workers, switched=behind)))
+    kind = None if switch == "none" else kinds()[switch]
+    topology.write_text(json.dumps(_topology(block, workers, switched=kind is not None)))
     control, p4runtime = f"unix:{folder}/server.sock", f"unix:{folder}/switch.sock"
     controller = f"unix:{folder}/controller.sock"  # only the user of this launch enters the folder
-    network = ["--topology", str(topology), "--loopback"]
-    if behind:
-        supervisor.start("switch", _command("switch", *network, "--p4runtime", p4runtime))
-    listen = f"{block.host(_SERVER)}:{UDP_PORT + behind}"
+    if kind is not None:
+        supervisor.start("switch", kind.command(str(topology), "s1", p4runtime))
+    listen = f"{block.host(_SERVER)}:{UDP_PORT + (kind is not None)}"
     supervisor.start("server", _command("server", "--listen", listen, "--control", control))
-    switches = ["--switch", p4runtime] if behind else []
-    listening = ["--listen", controller, "--state", str(folder / "controller.db")]
-    command = _command("controller", *network, *listening, "--server", control, *switches)
+    switches = [] if kind is None else ["--switch", p4runtime, *kind.controller_options]
+    listening = ["--listen", controller, "--state", str(folder / "controller.db"), "--server", control]
+    command = _command("controller", "--topology", str(topology), "--loopback", *listening, *switches)
     supervisor.wait_ready(supervisor.start("controller", command))
     return controller
 

@@ -22,7 +22,7 @@ def train(
         str, typer.Option(help="Codec of lanesum, or a peer such as gloo, gloo-fp16, gloo-powersgd or two-shot-8.")
     ] = "thc",
     workers: Annotated[int, typer.Option(min=1, help="Number of workers, each one a process.")] = 4,
-    switch: Annotated[str, typer.Option(help="Switch for the packets of a codec: none, embedded or bmv2.")] = "none",
+    switch: Annotated[str, typer.Option(help="Switch for the packets of a codec: none, or a switch target.")] = "none",
     steps: Annotated[int | None, typer.Option(min=1, help="Optimizer steps; by default the job's.")] = None,
     batch: Annotated[int | None, typer.Option(min=1, help="Samples per worker and step.")] = None,
     lr: Annotated[float | None, typer.Option(help="Maximum learning rate.")] = None,

@@ -153,16 +153,17 @@ def wait_for_line(process: subprocess.Popen[str], text: str) -> str:
     raise AssertionError(f"no line with {text!r} in:\n{read}")
 
 
-@pytest.mark.parametrize("switch", ["none", "embedded"])
+@pytest.mark.parametrize("switch", ["none", "embedded", "tofino1-w32"])
 def test_launch_trains_and_says_who_summed(start: Callable[..., Any], script: Path, switch: str) -> None:
     process = start("--nproc", 2, "--switch", switch, "--codec", "fixed", script, "one", "--nproc", "9")
     output = output_of(process)
     assert process.returncode == 0, output
     assert f"rank 1 of 2, arguments ['one', '--nproc', '9'], file {script}" in output
     assert output.count("codec fixed, mean 1.5") == 2
-    sized = "128 words, summed by s1" if switch == "embedded" else "360 words, summed by the server"
-    assert f"2 workers, codec fixed, packets of {sized}\n" in output
-    summed = "switch 100%" if switch == "embedded" else "server 100%"
+    words = {"none": 360, "embedded": 128, "tofino1-w32": 32}[switch]
+    summed_by = "the server" if switch == "none" else "s1"
+    assert f"2 workers, codec fixed, packets of {words} words, summed by {summed_by}\n" in output
+    summed = "server 100%" if switch == "none" else "switch 100%"
     assert re.search(rf"^lanesum: 3 steps, .* sent instead of .* retransmissions .*, summed by {summed}$", output, re.M)
 
 
@@ -417,6 +418,7 @@ def test_launch_stale_controller_variable_is_named(script: Path, monkeypatch: py
         (["--nnodes", "2", "--rdzv-endpoint", "a:1"], "Several machines need a controller"),
         (["--nnodes", "2", "--rdzv-endpoint", "a:1", "--seed", "1"], "--seed is for a job on one machine."),
         (["--switch", "bmv2"], "needs network interfaces, and so root. Choose --switch embedded"),
+        (["--switch", "magic"], "There is no switch 'magic'. Known switches: none, embedded, bmv2, tofino1-w32"),
         (["--nproc", "33"], "33 workers are more than the 32"),
         (["--switch", "none", "--controller", "a:1"], "--switch is for a controller that launch starts"),
         (["--codec", "thc eror=0.01"], "Codec 'thc' has no parameter 'eror'"),
