@@ -101,7 +101,7 @@ def run(
     if torch_there and recorded:
         from lanesum_lab.bench import gradients
 
-        inputs[RECORDED] = gradients.transformer(WORKERS, _RECORDS)
+        inputs[RECORDED] = gradients.recorded("transformer", WORKERS, _RECORDS)
     if not torch_there:
         left_out["learned compression, gradients of the transformer and peers by PyTorch"] = "PyTorch is missing"
     figures = []
@@ -162,19 +162,9 @@ def _figures(
             _replayed(copy.deepcopy(first), vectors[0], context, went.aggregates, went.values, device)
             for _ in range(repeats + 1)
         ]
-        figures.append(
-            {
-                "vectors": name,
-                "codec": label,
-                "device": device.name,
-                "coordinates": size,
-                "bits_up": went.uplink_words * WORD_BITS / size,
-                "bits_down": sum(words.size for words in went.aggregates) * WORD_BITS / size,
-                "round_trips": went.round_trips,
-                "nmse": _error(went.values, vectors),
-                "ns_per_value": spread([one / size * 1e9 for one in seconds[1:]]),
-            }
-        )
+        bits_down = sum(words.size for words in went.aggregates) * WORD_BITS / size
+        bits = went.uplink_words * WORD_BITS / size, bits_down
+        figures.append(_figure(name, label, device, vectors, went.values, bits, seconds[1:], went.round_trips))
     return figures
 
 
@@ -236,27 +226,29 @@ def _two_shot(label: str, name: str, records: list[list[Vector]], repeats: int, 
             mean = method.dequantize(gathered).flatten()[:size]
             seconds[-1] += device.clock() - start
     bits = 8 * method.bytes_each_way(size, WORKERS) / size
-    return _peer_figure(name, label, device, vectors, mean.cpu().numpy(), bits, seconds[1:])
+    return _figure(name, label, device, vectors, mean.cpu().numpy(), (bits, bits), seconds[1:])
 
 
-def _peer_figure(
+def _figure(
     name: str,
     label: str,
     device: Device,
     vectors: Sequence[Vector],
     values: Vector,
-    bits: float,
+    bits: tuple[float, float],
     seconds: Sequence[float],
+    round_trips: int = 2,
 ) -> dict[str, Any]:
+    """Return the JSON-ready figure of a codec or peer. ``bits``: uplink and downlink bits of a value."""
     size = vectors[0].size
     return {
         "vectors": name,
         "codec": label,
         "device": device.name,
         "coordinates": size,
-        "bits_up": bits,
-        "bits_down": bits,
-        "round_trips": 2,
+        "bits_up": bits[0],
+        "bits_down": bits[1],
+        "round_trips": round_trips,
         "nmse": _error(values, vectors),
         "ns_per_value": spread([one / size * 1e9 for one in seconds]),
     }
@@ -301,7 +293,7 @@ def _hook(name: str, records: list[list[Vector]], repeats: int, device: Device) 
             model(torch.from_numpy(mean).reshape(side, side).to(device.of or "cpu")).backward()
         values = model.module.weight.grad.cpu().numpy().reshape(-1)[:size]
     bits = 2 * side * WORD_BITS / size
-    return _peer_figure(name, HOOK, device, vectors, values, bits, seconds[-repeats:])
+    return _figure(name, HOOK, device, vectors, values, (bits, bits), seconds[-repeats:])
 
 
 def join_alone() -> None:

@@ -113,52 +113,45 @@ def words_task(seed: int = 0) -> GradientTask:
     return GradientTask(text.model(), batch, text.test, 0.5)
 
 
-def digits(workers: int, records: int, seed: int = 0) -> list[list[Vector]]:
-    """Return ``records`` times the gradients of ``workers`` workers, from the first epochs of the digits."""
-    return _recorded(digits_task(seed), workers, records)
+def large_transformer_task(seed: int = 0) -> GradientTask:
+    """Return a transformer of 867,072 parameters, otherwise the same as :func:`transformer_task`."""
+    return replace(transformer_task(seed), model=CausalTransformer())
 
 
-def transformer(workers: int, records: int, seed: int = 0) -> list[list[Vector]]:
-    """Return ``records`` times the gradients of ``workers`` workers, from the transformer."""
-    return _recorded(transformer_task(seed), workers, records)
+#: Tasks by the name of their model.
+TASKS = {
+    "digits": digits_task,
+    "transformer": transformer_task,
+    "large_transformer": large_transformer_task,
+    "word_transformer": word_transformer_task,
+    "words": words_task,
+}
+# Models that are trained with AdamW, not with SGD.
+_WITH_ADAMW = ("large_transformer", "word_transformer")
 
 
-def words(workers: int, records: int, seed: int = 0) -> list[list[Vector]]:
-    """Return ``records`` times the gradients of ``workers`` workers, from the model of words."""
-    return _recorded(words_task(seed), workers, records)
+def recorded(model: str, workers: int, records: int, seed: int = 0) -> list[list[Vector]]:
+    """Return ``records`` times the gradients of ``workers`` workers at the same weights of a model.
 
-
-def large_transformer(workers: int, records: int, seed: int = 0) -> list[list[Vector]]:
-    """Return ``records`` times the gradients of ``workers`` workers, from a transformer of 867,072 parameters."""
-    task = replace(transformer_task(seed), model=CausalTransformer())
-    return _recorded(task, workers, records, _adamw(task))
-
-
-def word_transformer(workers: int, records: int, seed: int = 0) -> list[list[Vector]]:
-    """Return ``records`` times the gradients of ``workers`` workers, from the transformer of words."""
-    task = word_transformer_task(seed)
-    return _recorded(task, workers, records, _adamw(task))
-
-
-def _adamw(task: GradientTask) -> torch.optim.Optimizer:
-    return torch.optim.AdamW(task.model.parameters(), lr=2e-3)
-
-
-def _recorded(
-    task: GradientTask, workers: int, records: int, optimizer: torch.optim.Optimizer | None = None
-) -> list[list[Vector]]:
-    """Train with one batch per step, and record the gradients of all workers every 20 steps from the 20th on."""
-    optimizer = optimizer or torch.optim.SGD(task.model.parameters(), lr=task.lr, momentum=0.9)
-    recorded: list[list[Vector]] = []
+    The model is trained with one batch per step; gradients are recorded every 20 steps from the 20th on.
+    """
+    task = TASKS[model](seed)
+    parameters = task.model.parameters()
+    optimizer: torch.optim.Optimizer
+    if model in _WITH_ADAMW:
+        optimizer = torch.optim.AdamW(parameters, lr=2e-3)
+    else:
+        optimizer = torch.optim.SGD(parameters, lr=task.lr, momentum=0.9)
+    made: list[list[Vector]] = []
     with one_thread():
         for step in itertools.count(1):
-            if len(recorded) == records:
+            if len(made) == records:
                 break
             if step % 20 == 0:
-                recorded.append([gradient(task) for _ in range(workers)])
+                made.append([gradient(task) for _ in range(workers)])
             _backward(task.model, *task.batch())
             optimizer.step()
-    return recorded
+    return made
 
 
 def gradient(task: GradientTask) -> Vector:

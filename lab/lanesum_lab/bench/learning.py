@@ -145,7 +145,7 @@ def train(task_name: str, name: str, steps: int, settings: LearningSettings, see
 
     from lanesum_lab.bench import gradients
 
-    task = getattr(gradients, f"{task_name.removesuffix(ADAMW)}_task")(seed)
+    task = gradients.TASKS[task_name.removesuffix(ADAMW)](seed)
     named = list(task.model.named_parameters())
     stops = np.cumsum([parameter.numel() for _, parameter in named]).tolist()
     parts = [Part(key, start, stop) for (key, _), start, stop in zip(named, [0, *stops], stops, strict=False)]

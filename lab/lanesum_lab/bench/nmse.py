@@ -160,10 +160,7 @@ def _recorded(workers: int, records: int, left_out: dict[str, str]) -> dict[str,
         return {}
     from lanesum_lab.bench import gradients
 
-    return {
-        "digits": gradients.digits(workers, records),
-        "transformer": gradients.transformer(workers, records),
-    }
+    return {model: gradients.recorded(model, workers, records) for model in ("digits", "transformer")}
 
 
 def _figure(name: str, records: list[list[Vector]], workers: int, kind: str, scheme: str) -> dict[str, Any] | None:

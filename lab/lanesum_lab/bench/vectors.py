@@ -25,12 +25,12 @@ TILE = 1 << 20
 def record(model: str, workers: int, folder: Path) -> Path:
     """Write the gradients of a model to a file in ``folder``, one row for each worker. Needs PyTorch.
 
-    ``model``: function of :mod:`lanesum_lab.bench.gradients`.
+    ``model``: one of ``MODELS``.
     """
     from lanesum_lab.bench import gradients
 
     path = folder / f"{model}.npy"
-    np.save(path, np.array(getattr(gradients, model)(workers, 1)[0]))
+    np.save(path, np.array(gradients.recorded(model, workers, 1)[0]))
     return path
 
 

@@ -69,7 +69,7 @@ def test_trainings_with_widths_by_both_optimizers() -> None:
 def test_widths_reach_flat_error_with_half_the_bits() -> None:
     from lanesum_lab.bench import gradients
 
-    (vectors,) = gradients.word_transformer(4, 1)
+    (vectors,) = gradients.recorded("word_transformer", 4, 1)
     truth = np.mean(vectors, axis=0, dtype=np.float64)
     flat, planned = (
         simulate(codecs.get("thc", workers=4, **options), vectors) for options in ({}, {"budget": 8, "error": 0.01})
@@ -83,11 +83,11 @@ def test_widths_reach_flat_error_with_half_the_bits() -> None:
 def test_recorded_gradients_differ_by_batch_at_equal_weights() -> None:
     from lanesum_lab.bench import gradients
 
-    for record in (gradients.digits, gradients.transformer, gradients.word_transformer, gradients.words):
-        (first, second), (third, fourth) = record(2, 2)
+    for model in ("digits", "transformer", "word_transformer", "words"):
+        (first, second), (third, fourth) = gradients.recorded(model, 2, 2)
         assert first.dtype == np.float32 and first.shape == second.shape == third.shape == fourth.shape
         assert np.isfinite(first).all() and not np.array_equal(first, second) and not np.array_equal(first, third)
-        again = record(2, 1)[0]
+        again = gradients.recorded(model, 2, 1)[0]
         assert np.array_equal(again[0], first) and np.array_equal(again[1], second)
 
 
