@@ -145,7 +145,7 @@ fuzz-udp: $(READY_TO_TEST) ## fuzz packets to server, workers and switch while a
 	$(BIN)/python -m tests.fuzz.datagrams --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
 
 audit: $(READY_TO_TEST) ## compare pinned and installed packages with the review in dependencies.toml, without a network
-	@$(BIN)/python -m lanesum_lab.dependencies
+	@$(BIN)/python -m tests.dependencies
 
 model: $(READY_TO_RUN) ## check the Promela models exhaustively (needs spin and gcc on PATH)
 	@$(BIN)/python models/check.py

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lanesum_lab.dependencies import PRODUCTION, WORKER, Reviewed, changed_files, closure, problems
+from tests.dependencies import PRODUCTION, WORKER, Reviewed, changed_files, closure, problems
 from tests.paths import ROOT
 
 REVIEWED = Reviewed.read(ROOT)
