@@ -384,7 +384,7 @@ class UdpTransport:
             self._finish(round_)
             return round_.result(), round_.contributors()
 
-    def _log_failed_results(self, round_: AnyRoundState) -> None:
+    def _log_failed_results(self, round_: CompletedRound) -> None:
         """Name the slots whose results failed the check of a certified round."""
         if round_.failed_results:
             ticket = self.ticket
