@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lanesum.transport import JobTicket, udp
+from lanesum.transport import JobTicket, opening
 from lanesum.transport.errors import UsedTicketError
 from lanesum.transport.opening import Opening
 from lanesum_control.controller.controller import JobRequest
@@ -49,7 +49,7 @@ def test_used_tickets_are_refused_new_ones_are_exact(site: Site, monkeypatch: py
     site.controller.admit(JobRequest("used", HOSTS, slots=SLOTS))
     tickets = joined(site, "used")
     assert_summed_by_switch(site, tickets, 1)
-    monkeypatch.setattr(udp, "_used", set())
+    monkeypatch.setattr(opening, "_used", set())
     assert [type(outcome) for outcome in run(tickets, 2, 3)] == [UsedTicketError] * len(HOSTS)
     assert_summed_by_switch(site, joined(site, "used"), 3)
     site.controller.remove("used")
@@ -65,7 +65,7 @@ def test_sums_in_the_switch_reach_no_later_session(site: Site, monkeypatch: pyte
     served = site.server.aggregator.jobs[tickets[0].job]
     opened = Opening.first_epoch
     for life, distance in enumerate((1 << 20, 1 << 21, 1)):
-        monkeypatch.setattr(udp, "_used", set())
+        monkeypatch.setattr(opening, "_used", set())
         epoch = (tickets[0].epoch + distance) % (1 << 32)
         monkeypatch.setattr(Opening, "first_epoch", lambda self, result, at=epoch: opened(self, result) and at)
         for outcome in run(tickets, life, 3):

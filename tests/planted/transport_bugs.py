@@ -144,7 +144,7 @@ TRANSPORT = (
         "transport",
         f"{_HOST}/transport/udp.py",
         ("NaN is accepted as a deadline", "not deadline_s > 0:", "deadline_s <= 0:"),
-        ("a ticket is used twice", "            _use(ticket)\n", ""),
+        ("a ticket is used twice", "            use_ticket(ticket)\n", ""),
         ("a fork runs rounds", "if transport._process != os.getpid():", "if False:"),
         (
             "a session is used after a failed round",

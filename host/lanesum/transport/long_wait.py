@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import Protocol
 
 from lanesum.transport.engine import Engine
 from lanesum.transport.errors import AggregationTimeoutError, round_number
@@ -16,6 +17,16 @@ from lanesum.transport.ticket import JobTicket
 LOG_WAIT_S = 10.0
 
 logger = logging.getLogger(__name__)
+
+
+class Peers(Protocol):
+    """Knowledge about the other workers of the job, and words to them."""
+
+    def are_alive(self, workers: Collection[int]) -> bool:
+        """Return True if these workers are known to live."""
+
+    def report_failure(self, error: BaseException) -> None:
+        """Tell the others of an exception that ends this worker's part."""
 
 
 def run_on(engine: Engine, rounds: Sequence[AnyRoundState], deadline_s: float) -> bool:

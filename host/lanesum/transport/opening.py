@@ -14,10 +14,12 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import threading
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lanesum._internal.udp_socket import Address
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import NONCE_WORDS
 from lanesum.transport.errors import used_ticket_error
@@ -25,6 +27,21 @@ from lanesum.transport.ticket import JobTicket
 
 #: Lane operation of the opening, which needs no permission of the job.
 OPENING_OP = LaneOp.OR
+
+
+# Tickets that this process has used, by servers, job, tag and worker. A second session of another process is found in
+# the opening; one of this process is found before anything is sent.
+_used: set[tuple[tuple[Address, ...], int, int, int]] = set()
+_used_lock = threading.Lock()
+
+
+def use_ticket(ticket: JobTicket) -> None:
+    """Mark a ticket as used. Raises UsedTicketError if it was used before."""
+    key = (ticket.servers, ticket.job, ticket.tag, ticket.worker)
+    with _used_lock:
+        if key in _used:
+            raise used_ticket_error(ticket)
+        _used.add(key)
 
 
 class Opening:

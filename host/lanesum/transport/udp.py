@@ -8,14 +8,13 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Collection, Sequence
-from typing import Protocol
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lanesum._internal.offload import check_offload
-from lanesum._internal.udp_socket import Address, is_shared_with_switch
+from lanesum._internal.udp_socket import is_shared_with_switch
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.transport import long_wait
@@ -30,10 +29,9 @@ from lanesum.transport.errors import (
     TransportError,
     closed_in_round,
     timeout_error,
-    used_ticket_error,
 )
 from lanesum.transport.native_engine import AnyRoundState, NativeRoundState
-from lanesum.transport.opening import OPENING_OP, Opening
+from lanesum.transport.opening import OPENING_OP, Opening, use_ticket
 from lanesum.transport.options import SessionOptions
 from lanesum.transport.path_check import check_path
 from lanesum.transport.service_thread import ServiceThread
@@ -42,30 +40,6 @@ from lanesum.transport.stats import TransportStats
 from lanesum.transport.ticket import JobTicket
 
 logger = logging.getLogger(__name__)
-
-# Tickets that this process has used, by servers, job, tag and worker. A second session of another process is found in
-# the opening; here it is found before anything is sent.
-_used: set[tuple[tuple[Address, ...], int, int, int]] = set()
-_used_lock = threading.Lock()
-
-
-def _use(ticket: JobTicket) -> None:
-    """Mark a ticket as used. Raises UsedTicketError if it was used before."""
-    key = (ticket.servers, ticket.job, ticket.tag, ticket.worker)
-    with _used_lock:
-        if key in _used:
-            raise used_ticket_error(ticket)
-        _used.add(key)
-
-
-class Peers(Protocol):
-    """Knowledge about the other workers of the job, and words to them."""
-
-    def are_alive(self, workers: Collection[int]) -> bool:
-        """Return True if these workers are known to live."""
-
-    def report_failure(self, error: BaseException) -> None:
-        """Tell the others of an exception that ends this worker's part."""
 
 
 class _Exclusive:
@@ -142,13 +116,13 @@ class UdpTransport:
         try:
             window = check_path(ticket, self._sockets.filenos(), window)
             self._engine = make_engine(ticket, options, window, self._sockets)
-            _use(ticket)
+            use_ticket(ticket)
         except Exception:
             self._sockets.close()
             raise
         self._failure: LanesumError | None = None  # raised between calls, for the next one
         self._interruption: LanesumError | None = None  # raised instead of a timeout
-        self._peers: Peers | None = None
+        self._peers: long_wait.Peers | None = None
         self._opening = Opening(ticket)
         # The opening until it is complete.
         self._opening_round: AnyRoundState | None = self._engine.start(OPENING_OP, self._opening.words, opening=True)
@@ -156,7 +130,7 @@ class UdpTransport:
         self._lock = threading.Lock()
         self._service_thread = ServiceThread(self._lock, self._service)
 
-    def ask(self, peers: Peers, busy_s: float) -> None:
+    def ask(self, peers: long_wait.Peers, busy_s: float) -> None:
         """Use the knowledge of ``peers``: wait up to ``busy_s`` seconds for missing workers that live."""
         self._peers, self._busy_s = peers, busy_s
 

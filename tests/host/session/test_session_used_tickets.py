@@ -22,7 +22,7 @@ import pytest
 
 from lanesum.server import AggregationServer, ServerJob
 from lanesum.session import Session
-from lanesum.transport import JobTicket, udp
+from lanesum.transport import JobTicket, opening
 from lanesum.transport.errors import AggregationTimeoutError, ResultGoneError, UsedTicketError
 from tests.host.session.workers import LOCALHOST, random_loss, run_workers, tickets_for
 
@@ -37,7 +37,7 @@ AnotherProcess = Callable[[], None]
 @pytest.fixture
 def another_process(monkeypatch: pytest.MonkeyPatch) -> AnotherProcess:
     """Return a function after which this process, like a new one, does not know which tickets were used."""
-    return lambda: monkeypatch.setattr(udp, "_used", set())
+    return lambda: monkeypatch.setattr(opening, "_used", set())
 
 
 def vector(life: int, worker: int, number: int, size: int = SIZE) -> np.ndarray:
