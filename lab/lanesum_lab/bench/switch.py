@@ -18,7 +18,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -79,19 +79,6 @@ class SwitchSettings:
 
 
 QUICK = SwitchSettings(ops=("ADD32", "EXPAND8"), chunks=100, repeats=1)
-
-
-@dataclass(frozen=True, slots=True)
-class SwitchFigure:
-    """Packets per second of one switch for one lane operation, over ``runs`` runs."""
-
-    switch: str
-    op: str
-    median_pps: float
-    min_pps: float
-    max_pps: float
-    runs: int
-    ratio_to_bmv2: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,21 +239,27 @@ def run(settings: SwitchSettings) -> dict[str, Any]:
             for _ in range(settings.repeats):
                 for label, measure in switches.items():
                     rates.setdefault((label, op), []).append(measure(op, chunks))
-    figures = []
-    for (label, op), values in rates.items():
-        peer = rates.get((_PEER, op))
-        ratio = statistics.median(values) / statistics.median(peer) if peer else None
-        figures.append(
-            SwitchFigure(label, op.name, statistics.median(values), min(values), max(values), len(values), ratio)
-        )
     return {
         "accumulator_words": accumulator_words,
         "workers": workers,
         "packets_per_run": chunks * workers,
         "machine": machine(),
         "bmv2": None if _PEER in left_out else version(),
-        "figures": [asdict(figure) for figure in figures],
+        "figures": [_figure(label, op, values, rates.get((_PEER, op))) for (label, op), values in rates.items()],
         "left_out": left_out,
+    }
+
+
+def _figure(switch: str, op: LaneOp, runs: list[float], peer: list[float] | None) -> dict[str, Any]:
+    median = statistics.median(runs)
+    return {
+        "switch": switch,
+        "op": op.name,
+        "median_pps": median,
+        "min_pps": min(runs),
+        "max_pps": max(runs),
+        "runs": len(runs),
+        "ratio_to_bmv2": median / statistics.median(peer) if peer else None,
     }
 
 
