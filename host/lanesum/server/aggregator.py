@@ -13,7 +13,7 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol.packet import Header, Packet, PacketError
 from lanesum.protocol.spec import HEADER_BYTES, VERSION, Kind
 from lanesum.server.jobs import ServerJob
-from lanesum.server.journal import remove_journals
+from lanesum.server.journal import check_folder, remove_journals
 from lanesum.server.served_job import Datagrams, Refusal, RefusedDatagramError, ServedJob
 from lanesum.server.slot_table import ServerDecision
 
@@ -25,7 +25,7 @@ class Aggregator:
 
     Args:
         journal_folder: folder for the results of jobs with a quorum, so that they survive this process; None keeps
-            them in memory only.
+            them in memory only. Raises ConfigurationError if no file can be written there.
 
     Attributes:
         refused: datagrams that changed nothing, by reason (values of ``Refusal``).
@@ -33,6 +33,8 @@ class Aggregator:
     """
 
     def __init__(self, journal_folder: Path | None = None) -> None:
+        if journal_folder is not None:
+            check_folder(journal_folder)
         self.journal_folder = journal_folder
         self.refused: collections.Counter[str] = collections.Counter()
         self.decisions: collections.Counter[ServerDecision] = collections.Counter()

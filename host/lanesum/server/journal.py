@@ -16,6 +16,7 @@ from __future__ import annotations
 import fcntl
 import os
 import struct
+import tempfile
 import zlib
 from pathlib import Path
 
@@ -38,11 +39,25 @@ def _file_name(job: int, tag: int) -> str:
 
 
 def remove_journals(folder: Path, job: int, *, keep_tag: int | None = None) -> None:
-    """Remove the journals of all incarnations of a job, except the one with ``keep_tag``."""
+    """Remove the journals of all incarnations of a job, except the one with ``keep_tag``. Raises ConfigurationError."""
     kept = None if keep_tag is None else _file_name(job, keep_tag)
-    for path in folder.glob(f"job-{job}-*.journal"):
-        if path.name != kept:
-            path.unlink(missing_ok=True)
+    try:
+        for path in folder.glob(f"job-{job}-*.journal"):
+            if path.name != kept:
+                path.unlink(missing_ok=True)
+    except OSError as error:
+        raise _unusable(folder, error) from error
+
+
+def check_folder(folder: Path) -> None:
+    """Create a folder of journals, and check that files can be written there. Raises ConfigurationError."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            os.posix_fallocate(file.fileno(), 0, HEADER_BYTES)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise _unusable(folder, error) from error
 
 
 class Journal:

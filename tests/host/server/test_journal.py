@@ -13,6 +13,7 @@ from lanesum.aggregation.slots import Owner
 from lanesum.errors import ConfigurationError
 from lanesum.protocol import Header, Kind, Packet
 from lanesum.protocol.spec import WORD_BYTES
+from lanesum.server import AggregationServer
 from lanesum.server.jobs import MAX_KEPT_RESULTS, MemberIndex, ServerJob
 from lanesum.server.journal import Journal
 from lanesum.server.member_table import MemberTable
@@ -57,6 +58,19 @@ def test_record_with_a_damaged_word_is_not_read(tmp_path: Path) -> None:
     journal, cache = open_cache(tmp_path)
     assert cache.find(Header(chunk=1)) is None and cache.find(Header(chunk=2)) is not None
     journal.close()
+
+
+def test_server_without_a_writable_journal_does_not_start(tmp_path: Path) -> None:
+    """Else it would refuse each job with a quorum, hours later."""
+    (tmp_path / "file").touch()
+    for folder in (tmp_path / "file", tmp_path / "file" / "journals", Path("/proc/journals")):
+        with pytest.raises(ConfigurationError, match="The server cannot keep its results in"):
+            AggregationServer(("127.0.0.1", 0), journal_folder=folder)
+    with AggregationServer(("127.0.0.1", 0), journal_folder=tmp_path / "new" / "journals") as server:
+        assert not list((tmp_path / "new" / "journals").iterdir())
+        (tmp_path / "new" / "journals" / "job-7-0.journal").mkdir()
+        with pytest.raises(ConfigurationError, match=r"The server cannot keep its results in .*directory"):
+            server.remove(7)
 
 
 def test_journal_at_link_is_refused(tmp_path: Path) -> None:
