@@ -171,6 +171,7 @@ def test_samples_with_labels_outside_family_raise() -> None:
 
 def test_samples_of_controller_describe_jobs_workers_and_parts() -> None:
     site = Site("tree2x2")
+    site.switches["s1"].capabilities = bmv2_pipeline().capabilities
     controller = site.start()
     controller.admit(request("a", workers=2, slots=8))
     held = controller.join("a", 1)
@@ -191,6 +192,10 @@ def test_samples_of_controller_describe_jobs_workers_and_parts() -> None:
         "lanesum_switch_up{s1}": 1,
         "lanesum_switch_slots{s1}": 100,
         "lanesum_switch_used_slots{s1}": 8,
+        "lanesum_switch_table_entries{s1,member}": 2,
+        "lanesum_switch_table_size{s1,member}": 1024,
+        "lanesum_switch_table_entries{s1,descend}": 0,
+        "lanesum_switch_table_size{s1,descend}": 32,
         "lanesum_switch_decisions_total{s1,claim}": 3,
         "lanesum_server_up{server}": 0,
     }

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import typer
@@ -169,13 +169,16 @@ def _tables(found: dict[str, Any]) -> Group:
             )
     tables = [jobs]
     if "switches" in found:
-        switches = Table("switch", "slots", "contributions/s", "sums/s", "collisions/s", "refused/s", "state")
+        switches = Table(
+            "switch", "slots", "fullest table", "contributions/s", "sums/s", "collisions/s", "refused/s", "state"
+        )
         for switch in found["switches"]:
             of = switch["decisions_per_s"]
             _row(
                 switches,
                 switch["name"],
                 f"{switch['used_slots']}/{switch['slots']}",
+                _fullest(switch["tables"]),
                 _decisions(of, "aggregate"),
                 _decisions(of, "contribute_and_complete", "claim_and_complete"),
                 _decisions(of, "collide"),
@@ -207,6 +210,14 @@ def _decisions(rates: dict[str, float] | None, *names: str) -> str:
 
 def _rate(value: float | None) -> str:
     return "-" if value is None else f"{value:,.0f}"
+
+
+def _fullest(tables: Mapping[str, Mapping[str, int]]) -> str:
+    """Return the table with the least room in proportion to its size, with its entries in use and its size."""
+    if not tables:
+        return "-"
+    name, entries = max(tables.items(), key=lambda one: one[1]["used"] / max(1, one[1]["size"]))
+    return f"{name} {entries['used']}/{entries['size']}"
 
 
 def _percent(share: float | None) -> str:

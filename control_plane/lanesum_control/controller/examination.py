@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from lanesum.protocol.spec import HEADER_BYTES, IPV4_BYTES, UDP_BYTES, VERSION, WORD_BYTES
-from lanesum_control.planner.allocation import Ranges, SlotRange
+from lanesum_control.planner.allocation import SlotRange
 from lanesum_control.planner.network import Network
 from lanesum_control.planner.planning import Plan
 from lanesum_control.servers.controlled_server import ServerLinks, packets_as_of_a_switch
@@ -99,13 +99,13 @@ def _server(servers: ServerLinks, name: str) -> dict[str, Any]:
     return {"lost": None, "call_s": seconds, **counts}
 
 
-def packet_counters(links: Mapping[str, SwitchHandle], servers: ServerLinks, ranges: Ranges) -> dict[str, Any]:
+def packet_counters(links: Mapping[str, SwitchHandle], servers: ServerLinks, planned: Plan) -> dict[str, Any]:
     """Return the packet counters. Slow, without side effects: needs no lock.
 
     ``switches``: by decision, for each switch that answers. ``slots``: of every switch all slots, those that jobs have
-    by ``ranges``, and why the switch is lost, else None. ``servers``: decisions, and refusals by reason, for each
-    server; None for unreachable ones. ``server``: the same of all servers together; None if no server answers.
-    ``packets``: by decision, at all switches together, or at the servers if there is no switch.
+    by ``planned``, entries in use and size by table, and why the switch is lost, else None. ``servers``: decisions, and
+    refusals by reason, for each server; None for unreachable ones. ``server``: the same of all servers together; None
+    if no server answers. ``packets``: by decision, at all switches together, or at the servers if there is no switch.
     """
     reads = {name: functools.partial(_decisions, link) for name, link in links.items() if link.down is None}
     switches = {name: found for name, found in results(reads, _COUNTERS_S).items() if found is not None}
@@ -128,7 +128,14 @@ def packet_counters(links: Mapping[str, SwitchHandle], servers: ServerLinks, ran
         "packets": dict(total),
         "switches": switches,
         "slots": {
-            name: {"all": link.switch.slots, "used": _covered(ranges.get(name, {}).values()), "lost": link.down}
+            name: {
+                "all": link.switch.slots,
+                "used": _covered(planned.ranges.get(name, {}).values()),
+                "tables": {
+                    table: {"used": used, "size": size} for table, (used, size) in planned.entries.get(name, {}).items()
+                },
+                "lost": link.down,
+            }
             for name, link in links.items()
         },
         "servers": by_server,

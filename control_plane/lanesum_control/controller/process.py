@@ -69,6 +69,9 @@ def controller_samples(controller: Controller | None) -> Samples:
         samples.add("lanesum_switch_up", slots["lost"] is None, switch)
         samples.add("lanesum_switch_slots", slots["all"], switch)
         samples.add("lanesum_switch_used_slots", slots["used"], switch)
+        for table, entries in slots["tables"].items():
+            samples.add("lanesum_switch_table_entries", entries["used"], switch, table)
+            samples.add("lanesum_switch_table_size", entries["size"], switch, table)
     for switch, decisions in counters["switches"].items():
         for decision, count in decisions.items():
             samples.add("lanesum_switch_decisions_total", count, switch, decision)

@@ -415,4 +415,4 @@ class Reconciler:
 
     def counters(self) -> dict[str, Any]:
         """Return the packet counters, see ``packet_counters``; without a lock."""
-        return packet_counters(self._switches, self.links, self.plan.ranges)
+        return packet_counters(self._switches, self.links, self.plan)

@@ -141,6 +141,7 @@ def _parts(before: Poll | None, after: Poll) -> dict[str, Any]:
                 "lost": slots["lost"],
                 "slots": slots["all"],
                 "used_slots": slots["used"],
+                "tables": slots.get("tables", {}),
                 "decisions_per_s": rates,
             }
         )

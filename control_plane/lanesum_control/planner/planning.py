@@ -8,7 +8,7 @@ The packets of two jobs, or of a job and a server, differ in their UDP ports at 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from lanesum._internal.udp_socket import Address
 from lanesum.protocol.lanes import LaneOp
@@ -123,11 +123,13 @@ class Plan:
         placements: placement by job number.
         ranges: slot range by switch and job.
         tables: entry by switch and job, for every controlled switch, in the order of the jobs.
+        entries: entries in use and size, by switch and table.
     """
 
     placements: Mapping[int, Placement]
     ranges: Mapping[str, Mapping[int, SlotRange]]
     tables: Mapping[str, Mapping[int, SwitchJob]]
+    entries: Mapping[str, Mapping[str, tuple[int, int]]] = field(default_factory=dict)
 
     def left_out_words(self, job: Job) -> str:
         """Return the switches and operations that are left to the server, for the event of the admission."""
@@ -192,7 +194,7 @@ def plan(
                 for one in placements[job.number].assignments:
                     slots, summed = ranges[one.switch][job.number], ops[job.number][one.switch]
                     tables[one.switch][job.number] = _entry(job, one, slots, summed)
-            return Plan(placements, ranges, tables)
+            return Plan(placements, ranges, tables, {name: part.entries() for name, part in parts.items()})
         for number, switch in without:
             reasons[number][switch] = NO_SLOTS
 
@@ -239,6 +241,9 @@ class _Part:
         """Return the reason why the job does not fit into tables and slots; None if it does."""
         why = self._usage.why_not(_needs(job, assignment, ops), job.tenant)
         return None if why is None else Reason(Cause.FULL, why)
+
+    def entries(self) -> dict[str, tuple[int, int]]:
+        return self._usage.entries()
 
     def add(self, job: Job, assignment: Assignment, ops: tuple[LaneOp, ...]) -> None:
         self._usage.add(_needs(job, assignment, ops), job.tenant)

@@ -124,6 +124,10 @@ class Usage:
                 return f"other jobs of tenant {tenant!r} use {its} of its {part} {name}, and the job needs {count}"
         return None
 
+    def entries(self) -> dict[str, tuple[int, int]]:
+        """Return the entries in use, and the size, by table; multicast groups count as one."""
+        return {kind: (self._used[kind], size) for kind, size in self._sizes.items() if kind != SLOTS}
+
     def add(self, needed: Mapping[str, int], tenant: str | None) -> None:
         """Count a job."""
         self._used.update(needed)

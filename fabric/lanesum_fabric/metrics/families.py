@@ -64,6 +64,8 @@ CONTROLLER = (
     Family("lanesum_switch_up", ("switch",), "1 if the controller controls the switch, else 0."),
     Family("lanesum_switch_slots", ("switch",), "Slots of the switch."),
     Family("lanesum_switch_used_slots", ("switch",), "Slots of the switch that jobs have."),
+    Family("lanesum_switch_table_entries", ("switch", "table"), "Entries of the jobs in a table of the switch."),
+    Family("lanesum_switch_table_size", ("switch", "table"), "Entries for jobs that the table holds, at most."),
     Family("lanesum_switch_decisions_total", ("switch", "decision"), "Packets at the switch, by decision."),
     Family("lanesum_server_up", ("server",), "1 if the aggregation server answers the controller, else 0."),
     _OMITTED,

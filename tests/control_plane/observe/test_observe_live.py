@@ -65,6 +65,12 @@ def reported(controller: Controller) -> list[int | None]:
     return [None if one.report is None else one.report.counts["packets_sent"] for one in figures]
 
 
+def test_top_shows_the_fullest_table() -> None:
+    assert top._fullest({}) == "-"
+    tables = {"member": {"used": 100, "size": 1024}, "descend": {"used": 31, "size": 32}}
+    assert top._fullest(tables) == "descend 31/32"
+
+
 def test_live_asks_a_worker_which_reports_its_counts(address: str, site: Site) -> None:
     rpc.call(address, rpc.ADMIT, {"name": "a", "workers": ["w1", "w2"], "slots": 8})
     with KeepAlive(join(controller=address, job="a", worker=0), address) as keep_alive:
@@ -80,7 +86,7 @@ def test_live_asks_a_worker_which_reports_its_counts(address: str, site: Site) -
         assert first["report"]["counts"] == {name: sent[name] for name in COUNTS}
         assert first["report"]["counts"]["latency_us"] == pytest.approx(250_000, rel=0.02)
         assert second["report"] is None
-        assert answer["counters"]["slots"] == {"s1": {"all": 100, "used": 8, "lost": None}}
+        assert answer["counters"]["slots"] == {"s1": {"all": 100, "used": 8, "tables": {}, "lost": None}}
 
 
 def test_report_names_every_count_that_the_controller_reads() -> None:

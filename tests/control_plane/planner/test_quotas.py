@@ -165,6 +165,7 @@ def test_share_holds_after_a_return_of_the_switch() -> None:
     controller.reconciler.check_switch("s1")
     assert controller.job("one").left_out == {}
     assert "tenant 'blue' use 4 of its 7" in controller.job("two").left_out["s1"]
+    assert controller.counters()["slots"]["s1"]["tables"] == {"receiver": {"used": 4, "size": 15}}
 
 
 def test_resize_and_extension_beyond_a_share_change_nothing() -> None:
