@@ -114,9 +114,13 @@ def admit(
 
 
 @app.command()
-def remove(name: Name, controller: Controller = DEFAULT_CONTROLLER) -> None:
+def remove(
+    name: Name,
+    force: Annotated[bool, typer.Option("--force", help="Also a job whose workers live; their sessions end.")] = False,
+    controller: Controller = DEFAULT_CONTROLLER,
+) -> None:
     """Remove a job from servers and switches."""
-    _call(controller, rpc.REMOVE, {"job": name})
+    _call(controller, rpc.REMOVE, {"job": name, "unused": not force})
 
 
 @app.command()

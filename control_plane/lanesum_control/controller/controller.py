@@ -209,11 +209,20 @@ class Controller:
             if job.limited:
                 self._joins_of_tenant.take(job.owner)
 
-    def remove(self, name: str, why: str = "removed", caller: Caller = UNAUTHENTICATED) -> None:
-        """Remove the job everywhere and free its slots. Raises UnknownJobError."""
+    def remove(
+        self, name: str, why: str = "removed", caller: Caller = UNAUTHENTICATED, *, unused: bool = False
+    ) -> None:
+        """Remove the job everywhere and free its slots.
+
+        ``unused``: only if none of its workers lives. Raises UnknownJobError, AdmissionError.
+        """
         reconciler = self.reconciler
         with reconciler.changing.held_for(self._owner(name)):
             job = self._job(name)
+            if unused and (lives := self._lives(job)):
+                raise AdmissionError(
+                    f"Job {name!r} is in use.{lives}", "Its sessions would end: add --force (lanesum job remove)."
+                )
             reconciler.refused.clear()  # other jobs may fit now
             jobs = {one: other for one, other in reconciler.jobs.items() if one != name}
             planned = reconciler.planned(jobs)
@@ -395,7 +404,7 @@ class Controller:
 
     def _make_room(self, job: Job, take_over: bool, caller: Caller) -> None:
         """Remove a job whose name another one takes. Raises AdmissionError if it is in use."""
-        name, taken = job.request.name, job.incarnation.taken
+        name = job.request.name
         if caller.role is not CallerRole.OPERATOR and caller.name != job.owner:
             raise AdmissionError(f"Job name {name!r} is in use by another tenant.", "Choose another name.")
         if take_over:
@@ -403,12 +412,16 @@ class Controller:
         elif self.workers.are_gone(job):
             self.remove(name, "removed: all of its workers are gone, and it is admitted again", caller)
         else:
-            alive = [f"{job.request.workers[one]} ({taken[one].origin})" for one in self.workers.alive(job)]
-            lives = f" {len(alive)} of its workers live: {', '.join(alive[:4])}." if alive else ""
             raise AdmissionError(
-                f"Job {name!r} is admitted already.{lives}",
+                f"Job {name!r} is admitted already.{self._lives(job)}",
                 "Remove it, choose another name, or end its run (lanesum job admit --take-over).",
             )
+
+    def _lives(self, job: Job) -> str:
+        """Return a sentence with the workers of a job that live; empty if none does."""
+        taken = job.incarnation.taken
+        alive = [f"{job.request.workers[one]} ({taken[one].origin})" for one in self.workers.alive(job)]
+        return f" {len(alive)} of its workers live: {', '.join(alive[:4])}." if alive else ""
 
     def _change(self, job: Job, what: str, caller: Caller, *, strict: bool) -> None:
         """Replace an existing job; ``what`` is the event.

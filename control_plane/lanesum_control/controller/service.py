@@ -265,7 +265,8 @@ class ControllerService(Serving):
         return job_message(admitted)
 
     def _remove(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
-        self._controller.remove(_name(message), caller=caller)
+        """Remove ``job``; with ``unused`` only if none of its workers lives."""
+        self._controller.remove(_name(message), caller=caller, unused=message.get("unused") is True)
         return {}
 
     def _resize(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:

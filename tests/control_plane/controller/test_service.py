@@ -352,6 +352,20 @@ def test_members_follow_their_job(address: str, job: str) -> None:
     assert joined(0).tag == joined(1, wait=True).tag
 
 
+def test_job_in_use_is_removed_only_by_force(address: str, job: str, controller: Controller) -> None:
+    def remove(*more: str) -> tuple[int, str]:
+        result = invoke(["job", "remove", job, *more, "--controller", address])
+        return result.exit_code, " ".join(result.output.split())
+
+    with KeepAlive(join(controller=address, job=job, worker=0), address) as keep_alive:
+        code, output = remove()
+        assert code == 1 and "Job 'a' is in use. 1 of its workers live: w1 (" in output and "add --force" in output
+        assert not keep_alive.superseded and [one.request.name for one in controller.present()] == [job]
+        assert remove("--force")[0] == 0 and not controller.present()
+        controller.admit(request(job, workers=2))
+    assert remove()[0] == 0
+
+
 def test_job_commands_manage_a_job(address: str, controller: Controller) -> None:
     def lanesum(*arguments: str) -> str:
         result = invoke(["job", *arguments, "--controller", address])
