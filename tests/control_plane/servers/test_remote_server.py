@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,24 @@ def test_jobs_of_another_client_are_an_event(tmp_path: Path) -> None:
         changes.until(lambda: list(watched.status().jobs) == [1])
         other.remove(1)
         changes.until(lambda: not watched.status().jobs)
+
+
+def test_close_ends_a_call_of_silent_server(tmp_path: Path) -> None:
+    """Else the end of the controller waits for the limit of the call, and for that of a second one."""
+    address = f"unix:{tmp_path}/server.sock"
+    changes = Changes()
+    with AggregationServer(("127.19.0.97", 0)) as server, ServerService(server, address) as service:
+        watched = WatchedServer(address, term=3)
+        watched._timeout_s = 3600.0
+        watched.watch(changes)
+        changes.until(lambda: watched._channel is not None)
+        with service._term_lock, ThreadPoolExecutor(1) as pool:
+            asked = pool.submit(watched._exchange, STATUS, {"term": 3})
+            with pytest.raises(TimeoutError):
+                asked.result(0.2)
+            watched.close()
+            with pytest.raises(json_grpc.NoAnswerError, match=r"The connection to unix:.* was closed\."):
+                asked.result()
 
 
 def test_calls_during_open_stream_use_no_new_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
