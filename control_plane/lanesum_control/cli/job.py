@@ -20,6 +20,7 @@ from rich.text import Text
 
 from lanesum._internal.output_file import write_file
 from lanesum.errors import ConfigurationError
+from lanesum.protocol.spec import FULL_ACCUMULATOR_WORDS
 from lanesum.rpc import controller as rpc
 from lanesum_control.cli import top
 from lanesum_control.cli.console import console
@@ -54,8 +55,15 @@ def admit(
     slots: Annotated[
         int | None,
         typer.Option(
-            help=f"Packets in flight, at most. By default {DEFAULT_SLOTS}, or {DEFAULT_SLOTS_WITHOUT_SWITCH} if the "
-            "controller has no switch."
+            help=f"Packets in flight, at most. By default {DEFAULT_SLOTS}, or {DEFAULT_SLOTS_WITHOUT_SWITCH} if no "
+            "switch of the controller is on the path."
+        ),
+    ] = None,
+    words: Annotated[
+        int | None,
+        typer.Option(
+            help="Accumulator words of a packet, where no switch of the controller is on the path. By default "
+            f"{FULL_ACCUMULATOR_WORDS}, which fill an Ethernet frame."
         ),
     ] = None,
     quota: Annotated[
@@ -91,6 +99,7 @@ def admit(
         "workers": workers.split(","),
         "codec": codec,
         "slots": slots,
+        "words": words,
         "quota": quota,
         "priority": priority,
         "quorum": quorum,

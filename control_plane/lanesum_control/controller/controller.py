@@ -22,7 +22,7 @@ from lanesum.protocol.lanes import LaneOp
 from lanesum.rpc.caller import UNAUTHENTICATED, Caller, CallerRole
 from lanesum.transport.ticket import JobTicket
 from lanesum_control.controller.reconciler import Reconciler
-from lanesum_control.controller.startup import packet_words, start
+from lanesum_control.controller.startup import start
 from lanesum_control.controller.workers import Workers
 from lanesum_control.errors import AdmissionError, StoreError, UnknownJobError
 from lanesum_control.jobs.joining import Verdict, worker_number
@@ -30,6 +30,7 @@ from lanesum_control.jobs.names import check_name
 from lanesum_control.jobs.records import AdmittedJob, Incarnation, Job, JobRequest, Taken, checksum
 from lanesum_control.jobs.worker_reports import WorkerFigures
 from lanesum_control.planner.network import Network
+from lanesum_control.planner.packet_sizes import PacketSizes
 from lanesum_control.planner.planning import Plan, check_tenant, free_group, new_incarnation, taken_ports, with_port
 from lanesum_control.planner.quotas import DEFAULT_QUOTA, Rate, TenantQuota
 from lanesum_control.servers.controlled_server import ControlledServer
@@ -57,8 +58,8 @@ class Controller:
             number them by it.
         switches: controlled switches by name; other switches of the network only route.
         store: persistent state with the events; in memory if None.
-        accumulator_words: words per packet of the switches' program. Without switches the default is the size that
-            the jobs of the store have, or else fills an Ethernet frame.
+        accumulator_words: words per packet of the switches' program, or without switches of all jobs; None for the
+            default of ``PacketSizes``.
         events: log of all events of switches, servers and jobs, in ``store``.
         clock: monotonic seconds, for leases.
         connect_timeout_s: time to wait for every switch; an unreachable switch is used once it returns.
@@ -104,20 +105,20 @@ class Controller:
         )
         self._store = store
         switches = switches or {}
-        self._words = packet_words(store, switched=bool(switches)) if accumulator_words is None else accumulator_words
+        self._sizes = PacketSizes(network, switches.keys(), accumulator_words)
         self.reconciler = Reconciler(
             network,
             servers,
             switches,
             store,
-            self._words,
+            self._sizes.default,
             self.events,
             quota,
             lambda job, why, is_altered=False: self._restart(job, job.request, why, is_altered=is_altered),
         )
         grace_s = _TAKE_OVER_GRACE_S if store.term else 0.0
         self.workers = Workers(self.reconciler.lock, lambda: self.reconciler.jobs, store, self.events, clock, grace_s)
-        start(self.reconciler, network, store, self._words, self._restart, connect_timeout_s, start_s)
+        start(self.reconciler, network, store, self._sizes, self._restart, connect_timeout_s, start_s)
 
     # Admission.
 
@@ -126,6 +127,7 @@ class Controller:
         request: JobRequest,
         *,
         addresses: Sequence[str] | None = None,
+        path_mtu: int | None = None,
         take_over: bool = False,
         caller: Caller = UNAUTHENTICATED,
     ) -> AdmittedJob:
@@ -133,7 +135,7 @@ class Controller:
 
         A job of the same name is removed first if all of its workers are gone, or with ``take_over``: its workers are
         told so. ``caller`` owns the job. ``addresses``: IPv4 addresses of the workers in place of ``request.workers``,
-        see ``Network.hosts_of``.
+        see ``Network.hosts_of``. ``path_mtu``: smallest path MTU between workers and servers; None if it is unknown.
 
         Raises:
             AdmissionError: unknown host, name in use, a quota that cannot be met (QuotaError).
@@ -147,6 +149,8 @@ class Controller:
                 busy = {host for other in others for host in other.workers}
                 request = replace(request, workers=self.network.hosts_of(addresses, busy))
             self._check(request)
+            request = self._sizes.sized(request, path_mtu)
+            self._check(request)
             with self.reconciler.lock:
                 names = [*self.reconciler.jobs]
             check_name(request.name, {CONTROLLER, *self.network.switches, *self.reconciler.servers}, names)
@@ -158,10 +162,10 @@ class Controller:
         """Install a new job with a checked request. Raises the exceptions of ``admit``."""
         reconciler = self.reconciler
         limited = caller.role is not CallerRole.OPERATOR
-        request = request.with_slots(switched=bool(reconciler.switches))
+        request = request.with_slots(switched=self._sizes.has_switch(request.workers))
         if limited:
             check_tenant(reconciler.quota, caller.name, request, reconciler.jobs.values())
-        request = self._with_port(request.with_ops(self._words))
+        request = self._with_port(request.with_words(request.accumulator_words))
         with reconciler.lock:
             number, order = self._store.new_numbers()
         group, incarnation = free_group(reconciler.jobs.values()), self._incarnation(request, number)
@@ -459,6 +463,9 @@ class Controller:
         Raises AdmissionError, ConfigurationError.
         """
         self._check(request)
+        words = self._sizes.required(request.workers)
+        if words not in (None, request.words):
+            request = request.with_words(words)
         if request.port in taken_ports(request, self._requests(), self.network):
             request = self._with_port(replace(request, udp_port=None))
         again = replace(job, request=request, incarnation=self._incarnation(request, job.number))
@@ -469,7 +476,7 @@ class Controller:
 
     def _check(self, request: JobRequest) -> None:
         """Check a request without regard to other jobs. Raises AdmissionError, ConfigurationError."""
-        request.check(self.network.at, self._words)
+        request.check(self.network.at)
         request.code_table()
 
     def _with_port(self, request: JobRequest) -> JobRequest:

@@ -58,7 +58,7 @@ class Reconciler:
         servers: aggregation servers, as many as the network names.
         switches: controlled switches by name; others on the paths are plain routers.
         store: persistent state.
-        accumulator_words: words per packet.
+        accumulator_words: words per packet of the switches' program, or the default without switches.
         events: log of all events of switches, servers and jobs.
         quota: quota of every tenant.
         restart: starts a new incarnation of a job, for a reason; ``is_altered``: its sums may be wrong.
@@ -405,7 +405,7 @@ class Reconciler:
         hosts = job.request.workers
         switches = self._network.on_path(hosts).intersection(self.switches)
         addresses = [self._network.address(host) for host in hosts]
-        return job.tickets(places, addresses, self._words, joined_packets=not switches)
+        return job.tickets(places, addresses, joined_packets=not switches)
 
     def examine(self) -> dict[str, Any]:
         """Return the state of all parts, see ``examination.examine``."""

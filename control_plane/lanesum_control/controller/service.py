@@ -251,17 +251,22 @@ class ControllerService(Serving):
     def _admit(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """Admit a job of the other fields; ``take_over``: in the place of one of this name.
 
-        ``addresses``, those of the workers' processes, may take the place of ``workers``.
+        ``addresses``, those of the workers' processes, may take the place of ``workers``. ``path_mtu``: smallest path
+        MTU that the workers measured.
         """
         fields = dict(message)
         take_over = fields.pop("take_over", False) is True
-        addresses = fields.pop("addresses", None)
+        addresses, path_mtu = fields.pop("addresses", None), fields.pop("path_mtu", None)
+        if path_mtu is not None and type(path_mtu) is not int:
+            raise AdmissionError(f"path_mtu = {path_mtu!r} is no number of bytes.")
         if addresses is not None:
             if not isinstance(addresses, list) or not all(isinstance(one, str) for one in addresses):
                 raise AdmissionError(f"addresses = {addresses!r} is no list of IPv4 addresses.")
             fields["workers"] = []
         request = JobRequest.from_message(fields)
-        admitted = self._controller.admit(request, addresses=addresses, take_over=take_over, caller=caller)
+        admitted = self._controller.admit(
+            request, addresses=addresses, path_mtu=path_mtu, take_over=take_over, caller=caller
+        )
         return job_message(admitted)
 
     def _remove(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
@@ -281,13 +286,15 @@ class ControllerService(Serving):
     def _jobs(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """List the first jobs after number ``after``; ``more`` is the number of jobs that follow.
 
-        ``admitted`` is the date of admission, null if its event is no longer kept.
+        ``admitted`` is the date of admission, null if its event is no longer kept. ``servers``: addresses to which
+        packets go.
         """
         after = _number(message, "after") if "after" in message else 0
         dates = {name: date(seconds) for name, seconds in self._controller.events.admissions().items()}
         jobs = [job for job in self._seen(caller) if job.number > after]
         listed = _fitting({**job_message(job), "admitted": dates.get(job.request.name)} for job in jobs)
-        return {"jobs": listed, "more": len(jobs) - len(listed)}
+        servers = [list(address) for address in self._controller.network.servers]
+        return {"jobs": listed, "more": len(jobs) - len(listed), "servers": servers}
 
     def _seen(self, caller: Caller) -> list[AdmittedJob]:
         """Return the jobs that are open to a caller, in the order of their numbers."""

@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from lanesum.errors import ConfigurationError
-from lanesum.protocol.lanes import carried_by
-from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, FULL_ACCUMULATOR_WORDS
 from lanesum_control.controller.reconciler import Reconciler
 from lanesum_control.jobs.records import JOINED, Job, JobRequest, checksum
 from lanesum_control.planner.network import Network
+from lanesum_control.planner.packet_sizes import PacketSizes
 from lanesum_control.state.store import Store, members_of
 
 _WORDS = "accumulator_words"
@@ -20,19 +19,11 @@ _WORDS = "accumulator_words"
 Restart = Callable[[Job, JobRequest, str], object]
 
 
-def packet_words(store: Store, *, switched: bool) -> int:
-    """Return the default words per packet. A controller that loses its switches does not interrupt its jobs."""
-    if switched:
-        return DEFAULT_ACCUMULATOR_WORDS
-    before = store.meta(_WORDS) if store.jobs() else None
-    return FULL_ACCUMULATOR_WORDS if before is None else before
-
-
 def start(
     reconciler: Reconciler,
     network: Network,
     store: Store,
-    words: int,
+    sizes: PacketSizes,
     restart: Restart,
     connect_timeout_s: float,
     start_s: float,
@@ -43,7 +34,7 @@ def start(
         reconciler: switches, servers and jobs.
         network: hosts, switches and links.
         store: persistent state.
-        words: accumulator words per packet.
+        sizes: sizes of packets.
         restart: starts a new incarnation of a job with a request, for a reason.
         connect_timeout_s: time to wait for every switch.
         start_s: time after which switches without an answer are connected later.
@@ -51,8 +42,13 @@ def start(
     Raises NotPrimaryError, PipelineError; ConfigurationError if the network lacks a host of a job.
     """
     _check_hosts(reconciler.jobs.values(), network)
+    before = store.meta(_WORDS)  # of all jobs, in a state of a version that stored one size
+    for name, job in reconciler.jobs.items():
+        if job.request.words is None:
+            words = sizes.default if before is None else before
+            reconciler.jobs = {**reconciler.jobs, name: replace(job, request=replace(job.request, words=words))}
     reconciler.plan = reconciler.planned(reconciler.jobs, store.ranges())
-    _change_packets(reconciler, store, words, restart)
+    _change_packets(reconciler, sizes, restart)
     _change_members(reconciler, store, restart)
     reconciler.connect(connect_timeout_s, start_s)
     with reconciler.changing.held_for():
@@ -72,15 +68,15 @@ def _check_hosts(jobs: Iterable[Job], network: Network) -> None:
             )
 
 
-def _change_packets(reconciler: Reconciler, store: Store, words: int, restart: Restart) -> None:
-    """Begin new incarnations if packets have another size than before: switches pass on those of the old size."""
-    before = store.meta(_WORDS)
-    if before not in (None, words):
-        why = f"packets have {words} accumulator words now, and had {before}"
-        for job in list(reconciler.jobs.values()):
-            ops = tuple(op for op in job.request.ops or () if op in carried_by(words))
-            restart(job, replace(job.request, ops=ops), why)
-    store.set_meta(_WORDS, words)
+def _change_packets(reconciler: Reconciler, sizes: PacketSizes, restart: Restart) -> None:
+    """Begin new incarnations of jobs whose path requires another packet size: switches pass on those of the old size.
+
+    A controller that has lost its switches requires none, so it does not interrupt its jobs.
+    """
+    for job in list(reconciler.jobs.values()):
+        words, before = sizes.required(job.request.workers), job.request.accumulator_words
+        if words not in (None, before):
+            restart(job, job.request, f"packets have {words} accumulator words now, and had {before}")
 
 
 def _change_members(reconciler: Reconciler, store: Store, restart: Restart) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lanesum.doctor.finding import Finding, Severity, note, ok, problem
+from lanesum.protocol.spec import HEADER_BYTES, IPV4_BYTES, UDP_BYTES, WORD_BYTES
 from lanesum.rpc import controller as rpc
 from lanesum_control.doctor import site
 from lanesum_control.jobs.left_out import Cause
@@ -62,8 +63,18 @@ def checks(
             "workers or in the network: look at state.stats.as_dict() there, and run lanesum doctor --controller at "
             "each worker.",
         )
+    yield ok("packets", packets(job))
     for event in [one for one in events if one["whom"] == job["name"]][-_MAX_EVENTS:]:
         yield ok("event", f"{event['date']}: {event['what']}")
+
+
+def packets(job: Mapping[str, Any]) -> str:
+    """Return the packet size of a job in words and bytes, and the window."""
+    payload = HEADER_BYTES + job["words"] * WORD_BYTES
+    return (
+        f"Results have {job['words']:,} words: {IPV4_BYTES + UDP_BYTES + payload:,} bytes of IPv4. At most "
+        f"{job['slots']:,} packets of a worker are in flight."
+    )
 
 
 def missing_workers(job: Mapping[str, Any]) -> Iterator[Finding]:

@@ -20,7 +20,7 @@ from lanesum import codecs
 from lanesum._internal.udp_socket import Address
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp, carried_by, certified_data_words, check_carried, check_certified
-from lanesum.protocol.spec import MAX_SLOTS, UDP_PORT
+from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, MAX_SLOTS, MAX_WORDS, UDP_PORT
 from lanesum.transport.ticket import JobTicket
 from lanesum_control.errors import AdmissionError
 from lanesum_control.jobs.left_out import Reason
@@ -46,6 +46,7 @@ class JobRequest:
         name: name of the job, unique among admitted jobs.
         workers: names of hosts, one worker each; the order defines the workers' numbers.
         slots: maximum packets in flight, and demand at every switch; None for the default of the path.
+        words: accumulator words of a packet; None for what the path carries.
         codec: name of a codec whose code table is installed; None for jobs without lookup.
         ops: permitted lane operations; None for all that fit the packets. A lookup requires a code table.
         udp_port: source port of the workers; None for one that no other job of their hosts uses.
@@ -73,6 +74,7 @@ class JobRequest:
     certified: bool = False
     lease_s: float = DEFAULT_LEASE_S
     worker_token: str = ""
+    words: int | None = None
 
     @property
     def in_flight(self) -> int:
@@ -96,8 +98,13 @@ class JobRequest:
         """Quorum as packets have it: 0 if all workers are required."""
         return self.quorum if self.quorum < len(self.workers) else 0
 
-    def check(self, hosts: Collection[str], accumulator_words: int) -> None:
-        """Check the request against the hosts of a network, and packets of ``accumulator_words``.
+    @property
+    def accumulator_words(self) -> int:
+        """Accumulator words of a packet."""
+        return DEFAULT_ACCUMULATOR_WORDS if self.words is None else self.words
+
+    def check(self, hosts: Collection[str]) -> None:
+        """Check the request against the hosts of a network, and its operations against packets of known size.
 
         Raises AdmissionError.
         """
@@ -120,19 +127,20 @@ class JobRequest:
                 f"Job {self.name!r} names unknown hosts: {', '.join(unknown)}.",
                 f"Hosts of this controller: {', '.join(sorted(hosts))}.",
             )
-        if self.ops is not None:
-            if not self.ops:
-                raise AdmissionError(f"Job {self.name!r} names no lane operation.")
+        if self.ops is not None and not self.ops:
+            raise AdmissionError(f"Job {self.name!r} names no lane operation.")
+        if self.ops is not None and self.words is not None:
             try:
-                check_carried(f"Job {self.name!r}", self.ops, accumulator_words)
+                check_carried(f"Job {self.name!r}", self.ops, self.accumulator_words)
             except ConfigurationError as error:
                 raise AdmissionError(error.what, error.next_step) from error
-        if self.certified:
-            self._check_certified(accumulator_words)
+        if self.certified and self.words is not None:
+            self._check_certified(self.words)
         if not re.fullmatch("([0-9a-f]{64})?", self.worker_token):
             raise AdmissionError(f"Job {self.name!r}: worker_token is no SHA-256 in hexadecimal digits.")
         limits = {
             "slots": (self.in_flight, 1, MAX_SLOTS),
+            "words": (self.accumulator_words, 2, MAX_WORDS),
             "quota": (self.guaranteed, 0, self.in_flight),
             "quorum": (self.quorum, 0, len(self.workers)),
             "lease_s": (self.lease_s, 0, float("inf")),
@@ -162,15 +170,13 @@ class JobRequest:
         default = DEFAULT_SLOTS if switched else DEFAULT_SLOTS_WITHOUT_SWITCH
         return self if self.slots is not None else dataclasses.replace(self, slots=default)
 
-    def with_ops(self, accumulator_words: int) -> JobRequest:
-        """Return the request with all permitted operations named."""
-        if self.ops is not None:
-            return self
-        ops = carried_by(accumulator_words)
+    def with_words(self, words: int) -> JobRequest:
+        """Return the request with packets of ``words``, and with all permitted operations named that they carry."""
+        carried = carried_by(words)
         if self.certified:
-            workers = len(self.workers)
-            ops = tuple(op for op in ops if certified_data_words(op, accumulator_words, workers))
-        return dataclasses.replace(self, ops=ops)
+            carried = tuple(op for op in carried if certified_data_words(op, words, len(self.workers)))
+        ops = carried if self.ops is None else tuple(op for op in self.ops if op in carried)
+        return dataclasses.replace(self, words=words, ops=ops)
 
     def code_table(self, looks_up: bool = True) -> bytes | None:
         """Return the code table of the codec; ``looks_up``: the switches can use one.
@@ -316,9 +322,7 @@ class Job:
         table = self.code_table
         return tuple(op for op in self.request.ops or () if not op.shape.lookup or table is not None)
 
-    def tickets(
-        self, places: Places, addresses: Sequence[str], accumulator_words: int, *, joined_packets: bool
-    ) -> tuple[JobTicket, ...]:
+    def tickets(self, places: Places, addresses: Sequence[str], *, joined_packets: bool) -> tuple[JobTicket, ...]:
         """Return one ticket per worker of the present incarnation.
 
         ``places``: of ``Placement``; ``addresses``: IPv4 addresses of the workers.
@@ -330,7 +334,7 @@ class Job:
             worker=0,
             workers=len(request.workers),
             slots=now.slots,
-            accumulator_words=accumulator_words,
+            accumulator_words=request.accumulator_words,
             servers=now.servers,
             seed=now.seed,
             ops=self.ops,

@@ -13,11 +13,22 @@ from lanesum.transport.ticket import JobTicket, name_racks
 
 _IP_MTU = 14  # linux/in.h
 _IP_AND_UDP_BYTES = 28
+#: Largest packets of a job, which 64 KiB of joined packets hold seven of.
+JUMBO_MTU = 9000
 # A datagram takes more of a socket's buffer than its size: the kernel counts its own bookkeeping too, and rounds memory
 # up to powers of two.
 _BOOKKEEPING_BYTES = 1024
 _MAX_BUFFER_REQUEST = 1 << 30
 _BUFFERS = ((socket.SO_RCVBUF, "net.core.rmem_max"), (socket.SO_SNDBUF, "net.core.wmem_max"))
+
+
+def largest_words(path_mtu: int, bitmaps: int = 0) -> int:
+    """Return the most accumulator words whose results fit the path MTU, or a jumbo frame if that is smaller.
+
+    ``bitmaps``: words that follow the sum. Multiples of 8 fill vector registers.
+    """
+    packet = min(path_mtu, JUMBO_MTU) - _IP_AND_UDP_BYTES
+    return ((packet - HEADER_BYTES) // WORD_BYTES - bitmaps) // 8 * 8
 
 
 def result_bytes(ticket: JobTicket) -> int:
@@ -75,7 +86,8 @@ def _check_mtu(ticket: JobTicket, server: Address) -> None:
         raise ConfigurationError(
             f"Job {ticket.job} has packets of {packet:,} bytes, and the path MTU from worker {ticket.worker} to "
             f"{server[0]} is {mtu:,} bytes: the packets would be fragmented.",
-            f"Raise the MTU of every device on the path, or admit the job with accumulator_words = {words} or less.",
+            "Raise the MTU of every device on the path, or give the job smaller packets: lanesum job admit --words "
+            f"{words // 8 * 8}.",
         )
 
 

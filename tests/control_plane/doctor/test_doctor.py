@@ -238,7 +238,7 @@ def test_hops_failed_echo_requests_have_next_step(number: int, step: str, monkey
 
 
 JOB = {
-    "name": "train", "workers": ["w1", "w2"], "joined": ["w1", "w2"], "slots": 64, "moved": {},
+    "name": "train", "workers": ["w1", "w2"], "joined": ["w1", "w2"], "slots": 64, "words": 128, "moved": {},
     "placement": {"s1": {"slots": 64, "shared": False}},
 }  # fmt: skip
 WORKER = {
@@ -265,8 +265,10 @@ MOVED = {
     ],
 )
 def test_job_reasons_are_named(change: dict[str, Any], status: Severity, says: str, step: str) -> None:
-    (finding,) = job_reasons.checks({**JOB, **change}, {"workers": [WORKER]}, {"servers": {"server": SERVER}}, [])
+    job = {**JOB, **change}
+    finding, size = job_reasons.checks(job, {"workers": [WORKER]}, {"servers": {"server": SERVER}}, [])
     assert (finding.name, finding.status) == ("job train", status)
+    assert size.what == "Results have 128 words: 572 bytes of IPv4. At most 64 packets of a worker are in flight."
     assert says in finding.what and step in finding.next_step
 
 
@@ -298,7 +300,7 @@ def test_job_reasons_of_every_cause_have_a_step() -> None:
 def test_job_reasons_include_last_events_of_job() -> None:
     events = [{"whom": whom, "date": str(n), "what": "x"} for n, whom in enumerate(["train"] * 7 + ["other"])]
     found = list(job_reasons.checks(JOB, {"workers": []}, None, events))
-    assert [one.what for one in found[1:]] == [f"{n}: x" for n in range(2, 7)]
+    assert [one.what for one in found[2:]] == [f"{n}: x" for n in range(2, 7)]
 
 
 def test_doctor_of_a_controller_reports_all_parts(monkeypatch: pytest.MonkeyPatch) -> None:

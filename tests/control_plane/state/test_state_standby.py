@@ -450,7 +450,7 @@ def test_calls_with_several_addresses_follow_the_leader(tmp_path: Path) -> None:
         with pytest.raises(rpc.UnreachableError, match="It is a standby"):
             rpc.call(",".join(names), rpc.JOBS, {}, connect_s=0.0)
         two.lead(second)
-        assert rpc.call(",".join(names), rpc.JOBS, {}) == {"jobs": [], "more": 0}
+        assert rpc.call(",".join(names), rpc.JOBS, {})["jobs"] == []
         assert rpc.leader(",".join(names)) == names[2]
 
 

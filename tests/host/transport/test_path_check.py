@@ -119,4 +119,4 @@ for words in (1440 // 4, 1440 // 4 + 1):
     assert accepted == "accepted"
     assert "packets of 1,504 bytes" in refused
     assert "path MTU from worker 0 to 10.9.0.2 is 1,500 bytes: the packets would be fragmented" in refused
-    assert "accumulator_words = 360 or less" in refused
+    assert "smaller packets: lanesum job admit --words 360" in refused
