@@ -12,8 +12,9 @@ from typing import Any
 
 from lanesum._internal.udp_socket import own_address
 from lanesum.doctor.finding import Finding, note, ok, problem
+from lanesum.transport import echo
 from lanesum.transport.path_check import path_mtu
-from lanesum_control.doctor import echo, in_band
+from lanesum_control.doctor import in_band
 from lanesum_fabric.program.switch_job import SWITCH_MAC
 
 _ARP = Path("/proc/net/arp")

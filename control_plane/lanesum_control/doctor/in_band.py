@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from lanesum.doctor.finding import Finding, note, ok, problem
-from lanesum_control.doctor import echo
+from lanesum.transport import echo
 
 #: Packets of each switch that the controller reaches, by decision.
 Counts = Mapping[str, Mapping[str, int]]

@@ -35,7 +35,7 @@ class PacketSizes:
 
     @property
     def default(self) -> int:
-        """Words of the program, or without switches of jobs whose path MTU nobody measured."""
+        """Words of the program, or without switches of jobs without a measured path MTU."""
         if self.given is not None:
             return self.given
         return DEFAULT_ACCUMULATOR_WORDS if self.switches else FULL_ACCUMULATOR_WORDS

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import socket
 
@@ -17,6 +18,7 @@ from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.joining import DEFAULT_WAIT_S, controller_address
 from lanesum.rpc import controller as rpc
 from lanesum.torch import notes
+from lanesum.transport.path_check import measured_mtu
 
 # Jobs that this process has admitted.
 _admitted: list[str] = []
@@ -66,9 +68,18 @@ def admitted_job(
     leads = dist.get_rank(group) == 0
     awaited = range(dist.get_world_size(group) if leads else 0)
     try:
-        addresses = notes.exchange(rpc.address_towards(address), group, awaited, wait_s)
+        servers: notes.Note = _servers(address) if leads else None
+    except LanesumError as error:
+        servers = error
+    try:
+        (servers,) = notes.exchange(servers, group, [0], 2 * wait_s)
+        if isinstance(servers, LanesumError):
+            raise servers
+        place = _place(rpc.address_towards(address), str(servers))
+        places = [json.loads(str(one)) for one in notes.exchange(place, group, awaited, wait_s)]
         if leads:
-            outcome = _admit(address, named, codec, [str(one) for one in addresses])
+            measured = [mtu for _, mtu in places if mtu is not None]
+            outcome = _admit(address, named, codec, [own for own, _ in places], min(measured, default=None))
     except LanesumError as error:
         outcome = error
     (outcome,) = notes.exchange(outcome, group, [0], 2 * wait_s)  # rank 0 itself waits for the others
@@ -84,7 +95,23 @@ def release(controller: str, job: str) -> None:
             rpc.call(controller, rpc.REMOVE, {"job": job}, connect_s=rpc.CONNECT_S)
 
 
-def _admit(controller: str, named: str | None, codec: CodecSpec | Codec | None, addresses: list[str]) -> str:
+def _servers(controller: str) -> str:
+    """Return the addresses of the controller's servers as JSON."""
+    return json.dumps(rpc.call(controller, rpc.JOBS, {}, connect_s=rpc.CONNECT_S).get("servers", []))
+
+
+def _place(own: str, servers: str) -> str:
+    """Return the address of this rank, and the smallest path MTU from it to ``servers``, as JSON; null for unknown."""
+    measured = []
+    for ip, port in json.loads(servers) if own else ():
+        with contextlib.suppress(OSError):  # no route, which the session reports
+            measured.append(measured_mtu(own, (ip, port)))
+    return json.dumps([own, min((mtu for mtu in measured if mtu is not None), default=None)])
+
+
+def _admit(
+    controller: str, named: str | None, codec: CodecSpec | Codec | None, addresses: list[str], path_mtu: int | None
+) -> str:
     jobs = rpc.jobs_by_name(controller)
     if named is not None and named in jobs:
         workers = len(jobs[named]["workers"])
@@ -105,7 +132,10 @@ def _admit(controller: str, named: str | None, codec: CodecSpec | Codec | None, 
         known: str | None = codecs.spelled(codec)
     else:
         known = codec.name if codec.name in codecs.names() else None
-    rpc.call(controller, rpc.ADMIT, {"name": name, "addresses": addresses, "codec": known})
+    message: dict[str, object] = {"name": name, "addresses": addresses, "codec": known}
+    if path_mtu is not None:  # controllers of earlier versions refuse it
+        message["path_mtu"] = path_mtu
+    rpc.call(controller, rpc.ADMIT, message)
     _admitted.append(name)
     return name
 

@@ -11,6 +11,7 @@ from lanesum.errors import LanesumError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.packet import Header
 from lanesum.protocol.spec import CERTIFIED, Flag
+from lanesum.transport.path_check import packet_bytes
 from lanesum.transport.ticket import JobTicket
 
 
@@ -185,6 +186,10 @@ def timeout_error(
     """
     round_ = "opening of the session" if epoch is None else f"round {round_number(ticket, epoch)}"
     what = f"Job {ticket.job}, {round_}: no progress for {deadline_s:g} s at worker {ticket.worker}"
+    path_check = (
+        f"it has to carry packets of {packet_bytes(ticket):,} bytes (lanesum doctor --controller). "
+        "A job that is admitted again gets smaller ones."
+    )
     same_servers = ""
     if len(ticket.servers) > 1:
         same_servers = f" All workers need the same servers in the same order; this one has {ticket.server_names}."
@@ -193,6 +198,8 @@ def timeout_error(
     elif missing:
         names = ", ".join(map(str, missing))
         what, next_step = f"{what}; still missing: worker {names}.", f"Check the logs of these workers.{same_servers}"
+        if ticket.worker in missing:
+            next_step = f"Check the path of this worker: {path_check}{same_servers}"
     elif failed:
         what, next_step = f"{what}; results arrived and failed their check.", "Check the memory of switches and hosts."
     elif refused:
@@ -200,12 +207,12 @@ def timeout_error(
         next_step = "The aggregation point holds another membership of this job: admit the job again."
     elif answered:
         what = f"{what}, although answers arrived before."
-        next_step = f"Check the path to the switch and its drops.{same_servers}"
+        next_step = f"Check the path to the switch and its drops: {path_check}{same_servers}"
     else:
         what = f"{what}; no answer ever arrived from {ticket.server_names}."
         next_step = (
             "Check that the switch runs, that the job is admitted there with this worker's address, and that no worker "
-            "has joined it anew since."
+            f"has joined it anew since. Check the path: {path_check}"
         )
     return AggregationTimeoutError(what, next_step, missing)
 

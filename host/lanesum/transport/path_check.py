@@ -4,15 +4,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import ipaddress
 import socket
 
 from lanesum._internal.udp_socket import Address
 from lanesum.errors import ConfigurationError
-from lanesum.protocol.spec import HEADER_BYTES, WORD_BYTES
+from lanesum.protocol.spec import ETHERNET_MTU, HEADER_BYTES, WORD_BYTES
+from lanesum.transport import echo
 from lanesum.transport.ticket import JobTicket, name_racks
 
 _IP_MTU = 14  # linux/in.h
 _IP_AND_UDP_BYTES = 28
+# Jumbo frames, Ethernet, PPPoE, tunnels of VXLAN, WireGuard and IPsec, the least of IPv6 and of IPv4.
+_COMMON_MTUS = (9000, 1500, 1492, 1450, 1420, 1400, 1280, 576)
 #: Largest packets of a job, which 64 KiB of joined packets hold seven of.
 JUMBO_MTU = 9000
 # A datagram takes more of a socket's buffer than its size: the kernel counts its own bookkeeping too, and rounds memory
@@ -39,6 +44,11 @@ def result_bytes(ticket: JobTicket) -> int:
     named = ticket.quorum and name_racks((worker, *place) for worker, place in enumerate(ticket.places))
     trailer_words = len(ticket.rack_members) if named else 0
     return HEADER_BYTES + (ticket.accumulator_words + trailer_words) * WORD_BYTES
+
+
+def packet_bytes(ticket: JobTicket) -> int:
+    """Return the bytes of IPv4 of a job's largest packet."""
+    return result_bytes(ticket) + _IP_AND_UDP_BYTES
 
 
 def buffer_bytes(ticket: JobTicket, window: int) -> int:
@@ -78,9 +88,28 @@ def path_mtu(host: str, server: Address) -> int:
         return probe.getsockopt(socket.IPPROTO_IP, _IP_MTU)
 
 
+def measured_mtu(host: str, server: Address) -> int | None:
+    """Return the largest packet that the path from an address of this host to a server and back carries.
+
+    It is one of ``_COMMON_MTUS``, or what the kernel has for the path if that is smaller than all. None if packets stay
+    on this host, where larger ones gain nothing. Without a reply to any echo request it is the kernel's path MTU, but
+    no jumbo frame. Raises OSError without a route.
+    """
+    if host == server[0] or ipaddress.IPv4Address(host).is_loopback:
+        return None
+    known = path_mtu(host, server)
+    sizes = [known, *_COMMON_MTUS] if known < JUMBO_MTU else _COMMON_MTUS
+    sizes = [size for size in sizes if size <= known]
+    with contextlib.suppress(OSError):  # the right to send echo requests
+        carried = echo.carried_bytes(server[0], sizes)
+        if carried is not None:
+            return carried
+    return min(known, ETHERNET_MTU)
+
+
 def _check_mtu(ticket: JobTicket, server: Address) -> None:
     mtu = path_mtu(ticket.local[0], server)
-    packet = result_bytes(ticket) + _IP_AND_UDP_BYTES
+    packet = packet_bytes(ticket)
     if packet > mtu:
         words = ticket.accumulator_words - -(-(packet - mtu) // WORD_BYTES)
         raise ConfigurationError(

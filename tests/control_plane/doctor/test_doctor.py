@@ -22,10 +22,11 @@ from lanesum.protocol import VERSION
 from lanesum.protocol.spec import BUILT_ACCUMULATOR_WORDS, ETHERNET_BYTES, FRAME_OVERHEAD_BYTES, WORD_BYTES
 from lanesum.server import AggregationServer
 from lanesum.server.served_job import Refusal
+from lanesum.transport import echo
 from lanesum_control import doctor
 from lanesum_control.controller.controller import Controller, JobRequest
 from lanesum_control.controller.service import ControllerService
-from lanesum_control.doctor import echo, hops, job_reasons, machine, site
+from lanesum_control.doctor import hops, job_reasons, machine, site
 from lanesum_control.jobs.left_out import Cause
 from lanesum_control.planner.network import Network
 from lanesum_control.switches.managed import ManagedSwitch

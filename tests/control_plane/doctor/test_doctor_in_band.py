@@ -13,8 +13,9 @@ import pytest
 
 from bmv2_tests.target import Clock
 from lanesum.doctor.finding import Severity
+from lanesum.transport import echo
 from lanesum_control.controller.controller import Controller
-from lanesum_control.doctor import echo, hops, in_band
+from lanesum_control.doctor import hops, in_band
 from lanesum_control.planner.network import Network
 from lanesum_control.servers.controlled_server import NoServer
 from lanesum_control.switches.managed import ManagedSwitch

@@ -26,6 +26,7 @@ from lanesum import codecs
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.rpc import controller as rpc
 from lanesum.server import AggregationServer
+from lanesum.torch import admission
 from lanesum_control.controller.controller import Controller, JobRequest
 from lanesum_control.controller.service import ControllerService
 from lanesum_control.planner.network import Network
@@ -128,6 +129,23 @@ def test_attach_without_job_admits_one_and_removes_it(ranks: Ranks, site: Site) 
     assert site.jobs() == []
     admitted = [event for event in site.controller.events.since(0) if event.what.startswith("admitted")]
     assert [event.whom.rpartition(".")[0] for event in admitted] == ["run7.0"]
+
+
+def words_of(mtu: int | None, variables: dict[str, str]) -> int:
+    """Return the words of a job whose rank measures a path MTU."""
+    with environment(variables), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(admission, "measured_mtu", lambda _own, _server: mtu)
+        state = lanesum.torch.attach(wrapped(), codec="fixed", deadline_s=200.0)
+        state.leave()
+        return state.session.ticket.accumulator_words
+
+
+@pytest.mark.parametrize(("mtus", "words"), [((9000, 1420), 336), ((9000, 9000), 2232), ((None, None), 360)])
+def test_admitted_job_fills_smallest_path_mtu(
+    ranks: Ranks, site: Site, mtus: tuple[int | None, int | None], words: int
+) -> None:
+    variables = {**RUN, "LANESUM_CONTROLLER": site.address}
+    assert ranks.run(words_of, list(mtus), variables) == [words] * 2
 
 
 @pytest.mark.parametrize(
