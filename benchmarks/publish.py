@@ -91,7 +91,36 @@ def summary_table(result: dict[str, Any]) -> str:
         f"switch took part. All processes share a machine with {machine['cores']} cores ({machine['processor']}). "
         f"Commit {machine['commit']}."
     )
-    return "\n".join([*table, "", conditions])
+    sizes = (
+        f"Results had {result.get('accumulator_words') or _sizes(result)['accumulator_words']} words, with a window of "
+        f"{result.get('window') or _sizes(result)['slots']} packets, joined (UDP GSO), and one thread for each worker. "
+        "A job of `lanesum launch`, or of a controller without a switch, has the same sizes. "
+        f"`{allreduce_command(result)}` repeats the figures."
+    )
+    return "\n".join([*table, "", f"{conditions} {sizes}"])
+
+
+def _sizes(result: dict[str, Any]) -> dict[str, Any]:
+    """Return the first figure of a job, which has its packet size."""
+    return next(figure for figure in result["figures"] if "accumulator_words" in figure)
+
+
+def allreduce_command(result: dict[str, Any]) -> str:
+    """Return the command that repeats a result of ``lanesum bench allreduce``; earlier results have none."""
+    if "command" in result:
+        return str(result["command"])
+    figures = result["figures"]
+    options = {
+        "workers": sorted({figure["workers"] for figure in figures}),
+        "values": sorted({figure["values"] for figure in figures}),
+        "rates": sorted({figure["rate_mbit"] for figure in figures if figure["rate_mbit"]}),
+        "repeats": [result["repeats"]],
+    }
+    words = [f"--{name} {','.join(f'{value:.0f}' for value in values)}" for name, values in options.items()]
+    ways = dict.fromkeys(figure["by"] for figure in figures if figure["by"] != allreduce.GLOO)
+    peers = [way for way in ways if way in allreduce.PEERS["cpu"]]
+    found = ",".join(way for way in ways if way not in peers)
+    return " ".join(["lanesum bench allreduce", *words, f"--codecs {found}", f"--peers '{','.join(peers)}'"])
 
 
 def tenants_table(result: dict[str, Any]) -> str:

@@ -168,9 +168,18 @@ def conditions(result: dict[str, Any]) -> str:
         f"{result['batch']} samples per worker, {len(result['seeds'])} seeds. {_TOPOLOGIES[result['case']]} The target "
         f"is the final test loss of float32 over gloo with the same seed, plus {100 * result['tolerance']:g} %. Tests "
         "are not timed. Medians over the seeds (smallest to largest). All processes share a machine with "
-        f"{machine['cores']} cores ({machine['processor']}). Commit {', '.join(result['commits'])}."
-        + (f" {result['note']}" if result["note"] else "")
+        f"{machine['cores']} cores ({machine['processor']}). Commit {', '.join(result['commits'])}. "
+        f"`{repeated_by(result)}` repeats the trainings." + (f" {result['note']}" if result["note"] else "")
     )
+
+
+def repeated_by(result: dict[str, Any]) -> str:
+    """Return the command that repeats a result; earlier results have none."""
+    if "command" in result:
+        return str(result["command"])
+    options = {name: result[name] for name in ("job", "case", "workers", "steps", "batch")}
+    options |= {"rates": ",".join(f"{rate:g}" for rate in result["rates_mbit"]), "seeds": len(result["seeds"])}
+    return " ".join(["lanesum bench tta", *(f"--{name} {value}" for name, value in options.items())])
 
 
 def _trained(built: TrainingNetwork, by: str, seed: int, training: dict[str, Any]) -> dict[str, Any]:
