@@ -101,6 +101,6 @@ def test_codec_with_table_cannot_be_certified(site: Site) -> None:
 
 def test_more_workers_than_check_words_are_refused() -> None:
     hosts = [f"h{number}" for number in range(31)]
-    request = JobRequest("many", tuple(hosts), certified=True)
+    request = JobRequest("many", tuple(hosts), certified=True, words=32)
     with pytest.raises(AdmissionError, match="MAX cannot be certified: packets of 32 words have no room"):
-        request.check(hosts, 32)
+        request.check(hosts)
