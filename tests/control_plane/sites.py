@@ -50,17 +50,24 @@ class Site:
         A codec with state is given by its constructor.
         """
         results: dict[int, list[np.ndarray]] = {}
+        completed = threading.Barrier(len(HOSTS))
 
         def own() -> codecs.Codec | str:
             return codec() if callable(codec) else codec
 
         def work(worker: int) -> None:
+            with contextlib.ExitStack() as on_error:
+                on_error.callback(completed.abort)
+                reduce_all(worker)
+                on_error.pop_all()
+
+        def reduce_all(worker: int) -> None:
             ticket = self.controller.join(job.request.name, worker)
             with Session(ticket, codec=own(), deadline_s=deadline_s) as session:
                 results[worker] = [
                     session.all_reduce(vector(worker, number), average=True, name="t") for number in range(rounds)
                 ]
-                session.leave()  # others may lack the last result
+                completed.wait()  # others may lack the last result
 
         threads = [threading.Thread(target=work, args=(worker,)) for worker in range(len(HOSTS))]
         for thread in threads:

@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 from lanesum.aggregation.combine import combine, expand
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import CODE_TABLE_ENTRIES, WORD_BYTES
+from lanesum.transport import JobTicket
+from lanesum.transport.native_engine import NativeRoundSequence
+from lanesum.transport.round_sequence import RoundSequence
 
 Words = NDArray[np.uint32]
 LEVELS = ("baseline", "avx2", "avx512")
@@ -205,3 +208,18 @@ def test_arguments_of_wrong_size_raise(native: Any) -> None:
 def test_lane_rate_is_positive(native: Any, op: LaneOp) -> None:
     """The benchmark judges how high it is."""
     assert min(native.lane_rate(op, 64, 16, 0.0) + native.lane_rate(op, 64, 16, 0.0, first=True)) > 0
+
+
+@pytest.mark.parametrize("op", [op for op in LaneOp if not op.shape.lookup], ids=lambda op: op.name)
+def test_check_words_equal_those_of_python(level: str, op: LaneOp) -> None:
+    """Packets of certified rounds: the products of words and factors are vectors, too."""
+    ticket = JobTicket(
+        job=1, tag=2, worker=1, workers=3, slots=64, accumulator_words=40, seed=3, certified=True, ops=(op,)
+    )
+    values = random_words(5, 120 * op.shape.uplink_words_per_group)
+    python, native = RoundSequence(ticket), NativeRoundSequence(ticket)
+    python.start(op, values)
+    native.start(op, values)
+    expected = [bytes(one) for one in python.due(0.0)]
+    assert len(expected) > 1
+    assert [bytes(one) for one in native.due(0.0)] == expected

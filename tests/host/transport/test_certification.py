@@ -20,7 +20,7 @@ from lanesum.protocol.lanes import carried_by
 from lanesum.protocol.spec import CERTIFIED, HEADER_BYTES
 from lanesum.server import AggregationServer, Aggregator, ServerJob
 from lanesum.transport import JobTicket, UdpTransport
-from lanesum.transport.constants import MAX_FAILED_RESULTS
+from lanesum.transport.constants import MAX_FAILED_RESULTS, MIN_PTO_S
 from lanesum.transport.errors import CertificationError, MismatchError, TransportError, timeout_error
 from lanesum.transport.native_engine import make_round_sequence
 from lanesum.transport.options import SessionOptions
@@ -191,6 +191,7 @@ def test_wrong_sum_of_switch_is_taken_again() -> None:
     for worker in job.workers:
         assert worker.stats.server_results == worker.stats.chunks > 0
         assert worker.stats.bypasses >= worker.stats.chunks
+    assert job.now < MIN_PTO_S  # no timer had to run out
 
 
 def test_wrong_memory_of_server_names_its_address() -> None:
@@ -238,26 +239,48 @@ def test_timeout_names_failed_checks() -> None:
     assert "results arrived and failed their check" in str(error) and "memory of switches" in str(error)
 
 
-def test_result_of_other_chunk_fails_with_equal_words() -> None:
-    """Words that are right for one chunk fail as those of another one, even if all words are zeros."""
+def two_rounds(op: LaneOp, words: Any) -> tuple[Any, list[bytes]]:
+    """Return the rounds of worker 0, and the results of both rounds of two workers, which it has not received."""
     tickets = [ticket(worker, accumulator_words=WORDS, certified=True, seed=SEED, slots=64) for worker in range(2)]
-    words = np.zeros(60, np.uint32)
     rounds = [make_round_sequence(one) for one in tickets]
-    started = [one.start(LaneOp.ADD32, words) for one in rounds]
+    for one in rounds:
+        for _ in range(2):
+            one.start(op, words)
     server = Aggregator()
     server.admit(ServerJob.from_tickets(tickets))
     results: list[bytes] = []
     for one, sequence in zip(tickets, rounds, strict=True):
         for datagram in sequence.due(0.0):
             results += [made for to, made in server.handle(one.local, bytes(datagram)) if to == tickets[0].local]
-    assert [Header.unpack(made).chunk for made in results] == [0, 1, 2, 3]
-    for chunk in range(1, 4):
-        swapped = bytearray(results[chunk])
-        swapped[:HEADER_BYTES] = results[0][:HEADER_BYTES]
-        assert not rounds[0].receive(bytes(swapped), 0.0)
-    assert rounds[0].stats.failed_results == 3
-    assert all(rounds[0].receive(one, 0.0) for one in results)
-    assert started[0].complete
+    return rounds[0], results
+
+
+def test_result_of_other_chunk_or_round_fails() -> None:
+    """Words that are right for one chunk fail as those of another one, even if all words are zeros."""
+    rounds, results = two_rounds(LaneOp.ADD32, np.zeros(60, np.uint32))
+    places = [(Header.unpack(made).epoch, Header.unpack(made).chunk) for made in results]
+    assert places == [(epoch, chunk) for epoch in range(2) for chunk in range(4)]
+    for other in range(1, 8):
+        assert not rounds.receive(results[0][:HEADER_BYTES] + results[other][HEADER_BYTES:], 0.0)
+    assert rounds.stats.failed_results == 7
+    assert all(rounds.receive(one, 0.0) for one in results)
+
+
+@pytest.mark.parametrize(
+    ("op", "first", "second"),
+    [
+        pytest.param(LaneOp.ADD32, 0, 1, id="two words of a sum"),
+        pytest.param(LaneOp.MAX, WORDS - 2, WORDS - 1, id="words of two contributors"),
+    ],
+)
+def test_result_with_exchanged_words_fails(op: LaneOp, first: int, second: int) -> None:
+    rounds, results = two_rounds(op, np.arange(7, dtype=np.uint32))
+    words = np.frombuffer(results[0][HEADER_BYTES:], ">u4").copy()
+    words[[first, second]] = words[[second, first]]
+    assert not rounds.receive(results[0][:HEADER_BYTES] + words.tobytes(), 0.0)
+    words[first] = words[second]
+    assert not rounds.receive(results[0][:HEADER_BYTES] + words.tobytes(), 0.0)
+    assert rounds.receive(results[0], 0.0)
 
 
 @pytest.mark.parametrize("odd", [0, 1])

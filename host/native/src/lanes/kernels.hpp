@@ -27,6 +27,9 @@ struct Kernels {
     Widen widen[LANE_OPS];  // by LaneOp, overwrites; null for operations that do not widen
     Widen widen_add[LANE_OPS];  // the same, adds
 
+    /// Return the sum of words times factors, modulo 2^32.
+    std::uint32_t (*sum_products)(const std::uint32_t *words, const std::uint32_t *factors, std::size_t count);
+
     /// Swap the byte order of ``count`` words; the ranges do not overlap, or are the same in ``swap_bytes_in_place``.
     void (*swap_bytes)(std::byte *to, const std::byte *from, std::size_t count);
     void (*swap_bytes_in_place)(std::byte *words, std::size_t count);

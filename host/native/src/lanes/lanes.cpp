@@ -50,6 +50,10 @@ void merge(LaneOp op, std::span<std::uint32_t> accumulator, std::span<const std:
     level().kernels->merge[combine_of(op)](accumulator.data(), words.data(), accumulator.size());
 }
 
+std::uint32_t sum_products(std::span<const std::uint32_t> words, const std::uint32_t *factors) {
+    return level().kernels->sum_products(words.data(), factors, words.size());
+}
+
 void store_words(std::byte *wire, std::span<const std::uint32_t> words) {
     const Kernels &run = *level().kernels;
     if (wire == bytes(words)) {

@@ -42,6 +42,9 @@ void contribute(LaneOp op, std::span<std::uint32_t> accumulator, const std::byte
 /// Combine ``accumulator`` with the words of another one.
 void merge(LaneOp op, std::span<std::uint32_t> accumulator, std::span<const std::uint32_t> words);
 
+/// Return the sum of words times factors, of equal number, modulo 2^32.
+std::uint32_t sum_products(std::span<const std::uint32_t> words, const std::uint32_t *factors);
+
 /// Convert words to network byte order and back; the bytes need no alignment.
 void store_words(std::byte *wire, std::span<const std::uint32_t> words);
 void load_words(std::span<std::uint32_t> words, const std::byte *wire);

@@ -63,6 +63,14 @@ void widen_groups(std::uint32_t *__restrict accumulator, const std::byte *__rest
     }
 }
 
+inline std::uint32_t sum_products(const std::uint32_t *words, const std::uint32_t *factors, std::size_t count) {
+    std::uint32_t sum = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        sum += words[i] * factors[i];
+    }
+    return sum;
+}
+
 inline void swap_bytes(std::byte *__restrict to, const std::byte *__restrict from, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
         std::uint32_t word;
@@ -95,6 +103,7 @@ constexpr Kernels kernels_of(std::integer_sequence<std::uint32_t, OPS...>) {
         .merge = {merge<Add>, merge<Or>, merge<Max>},
         .widen = {widen_kernel<Put, Widen, static_cast<LaneOp>(OPS)>()...},
         .widen_add = {widen_kernel<Add, Widen, static_cast<LaneOp>(OPS)>()...},
+        .sum_products = sum_products,
         .swap_bytes = swap_bytes,
         .swap_bytes_in_place = swap_bytes_in_place,
     };

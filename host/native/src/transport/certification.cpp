@@ -71,7 +71,7 @@ void Certification::seal(LaneOp op, std::uint32_t epoch, std::uint32_t chunk, st
         thread_local std::vector<std::uint32_t> wide;
         wide.resize(size);
         contribute(op, wide, payload.data(), false, nullptr, true);
-        store_be32(behind, products(wide) + secrets_[worker_] * static_cast<std::uint32_t>(bits >> 32));
+        store_be32(behind, sum_products(wide, factors_.data()) + secrets_[worker_] * static_cast<std::uint32_t>(bits >> 32));
     } else {
         std::memcpy(behind, payload.data(), size * WORD_BYTES);
         const std::size_t own = words_ - secrets_.size() + worker_;
@@ -88,7 +88,7 @@ bool Certification::is_right(LaneOp op, std::uint32_t epoch, std::uint32_t chunk
         for (std::size_t i = 0; i < words_ - size; ++i) {
             check += load_be32(checks + i * WORD_BYTES) << shape_of(op).shift * i;
         }
-        return check == products(data) + secrets_of(contributors) * static_cast<std::uint32_t>(bits >> 32);
+        return check == sum_products(data, factors_.data()) + secrets_of(contributors) * static_cast<std::uint32_t>(bits >> 32);
     }
     for (std::size_t i = 0; i < size; ++i) {
         if (load_be32(checks + i * WORD_BYTES) != data[i]) {
@@ -115,15 +115,6 @@ std::uint64_t Certification::chunk_bits(std::uint32_t epoch, std::uint32_t chunk
 
 std::uint32_t Certification::contributor_word(std::uint64_t chunk_bits, std::uint32_t worker) const {
     return odd_word(chunk_bits, secrets_[worker]);
-}
-
-std::uint32_t Certification::products(std::span<const std::uint32_t> words) const {
-    const std::uint32_t *const factors = factors_.data();
-    std::uint32_t sum = 0;
-    for (std::size_t i = 0; i < words.size(); ++i) {
-        sum += words[i] * factors[i];
-    }
-    return sum;
 }
 
 bool Certification::contributes(std::span<const std::uint32_t> contributors, std::uint32_t worker) const {

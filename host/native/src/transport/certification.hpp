@@ -38,7 +38,6 @@ public:
 private:
     std::uint64_t chunk_bits(std::uint32_t epoch, std::uint32_t chunk) const;
     std::uint32_t contributor_word(std::uint64_t chunk_bits, std::uint32_t worker) const;
-    std::uint32_t products(std::span<const std::uint32_t> words) const;
     bool contributes(std::span<const std::uint32_t> contributors, std::uint32_t worker) const;
     std::uint32_t secrets_of(std::span<const std::uint32_t> contributors) const;
 
