@@ -36,11 +36,6 @@ TRANSPORT = (
             "self._recovery.on_result_failed(round_.begin + header.chunk)",
             "pass",
         ),
-        (
-            "failing results of a server never end the session",
-            "round_.failed_results[header.chunk] >= MAX_FAILED_RESULTS",
-            "False",
-        ),
     ),
     *bugs(
         "transport",
