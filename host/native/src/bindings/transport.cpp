@@ -175,7 +175,8 @@ void define_transport(nb::module_ &module) {
     nb::class_<RoundSequence>(module, "RoundSequence")
         .def("__init__", &make_rounds, nb::kw_only(), nb::arg("job"), nb::arg("tag"), nb::arg("worker"),
              nb::arg("workers"), nb::arg("slots"), nb::arg("accumulator_words"), nb::arg("epoch"), nb::arg("quorum"),
-             nb::arg("places"), nb::arg("seed"), nb::arg("certified"), nb::arg("servers"), nb::arg("window"), nb::arg("congestion"), nb::arg("pacing") = false)
+             nb::arg("places"), nb::arg("seed"), nb::arg("certified"), nb::arg("servers"), nb::arg("window"),
+             nb::arg("congestion"), nb::arg("pacing") = false)
         .def_prop_ro("epoch", &RoundSequence::epoch)
         .def_prop_ro("position", &RoundSequence::position)
         .def_prop_ro("answered", &RoundSequence::answered)

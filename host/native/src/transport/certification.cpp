@@ -71,7 +71,8 @@ void Certification::seal(LaneOp op, std::uint32_t epoch, std::uint32_t chunk, st
         thread_local std::vector<std::uint32_t> wide;
         wide.resize(size);
         contribute(op, wide, payload.data(), false, nullptr, true);
-        store_be32(behind, sum_products(wide, factors_.data()) + secrets_[worker_] * static_cast<std::uint32_t>(bits >> 32));
+        const std::uint32_t term = secrets_[worker_] * static_cast<std::uint32_t>(bits >> 32);
+        store_be32(behind, sum_products(wide, factors_.data()) + term);
     } else {
         std::memcpy(behind, payload.data(), size * WORD_BYTES);
         const std::size_t own = words_ - secrets_.size() + worker_;
@@ -88,7 +89,8 @@ bool Certification::is_right(LaneOp op, std::uint32_t epoch, std::uint32_t chunk
         for (std::size_t i = 0; i < words_ - size; ++i) {
             check += load_be32(checks + i * WORD_BYTES) << shape_of(op).shift * i;
         }
-        return check == sum_products(data, factors_.data()) + secrets_of(contributors) * static_cast<std::uint32_t>(bits >> 32);
+        const std::uint32_t term = secrets_of(contributors) * static_cast<std::uint32_t>(bits >> 32);
+        return check == sum_products(data, factors_.data()) + term;
     }
     for (std::size_t i = 0; i < size; ++i) {
         if (load_be32(checks + i * WORD_BYTES) != data[i]) {

@@ -157,8 +157,8 @@ ReceiveOutcome RoundSequence::receive(std::span<const std::byte> datagram, doubl
     return ReceiveOutcome::nothing;
 }
 
-ReceiveOutcome RoundSequence::take_result(RoundState &round, const Header &header,
-                                          std::span<const std::byte> datagram, double now) {
+ReceiveOutcome RoundSequence::take_result(RoundState &round, const Header &header, std::span<const std::byte> datagram,
+                                          double now) {
     Link &link = *link_;
     TransportStats &stats = link.stats;
     const std::uint32_t chunk = header.chunk;
