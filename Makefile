@@ -56,6 +56,9 @@ SANITIZE_SECONDS ?= 30
 FUZZ_SECONDS ?= 600
 FUZZ_SEED ?= 1
 
+# Seconds of each flood.
+FLOOD_SECONDS ?= 60
+
 # Folder of p4c's samples for `make p4c-samples`: testdata/p4_16_samples.
 P4C_SAMPLES ?=
 
@@ -128,6 +131,9 @@ fuzz: $(READY_TO_TEST) ## fuzz the native server and worker (FUZZ_SECONDS= FUZZ_
 
 hold: $(READY_TO_TEST) ## hold 10,000 idle and 1,000 slow connections to a controller while a job lives
 	$(BIN)/python -m tests.attack.held --seconds 60
+
+floods: $(READY_TO_TEST) ## flood a controller by callers without identity, and print what members notice (FLOOD_SECONDS=)
+	$(BIN)/python -m tests.attack.floods --seconds $(FLOOD_SECONDS)
 
 fuzz-programs: $(READY_TO_TEST) ## fuzz the loaders of switch programs (FUZZ_SECONDS= FUZZ_SEED=)
 	$(BIN)/python -m tests.softswitch.bmv2.mutants --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)

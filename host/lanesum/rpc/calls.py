@@ -58,8 +58,13 @@ class Call:
         self.evicted = self.revoked = self.is_cut_off = False
         self._task: asyncio.Task[None] | None = None
         self.metadata: dict[str, Any] = dict(event.invocation_metadata)
-        self.caller: Caller = replace(UNAUTHENTICATED, source=unquote(event.call.peer().decode(errors="replace")))
+        self.caller: Caller = replace(UNAUTHENTICATED, source=source_of(event.call))
         self.ended = self._start(cygrpc().ReceiveCloseOnServerOperation(0))
+
+    @property
+    def has_message(self) -> bool:
+        """The first message has arrived."""
+        return self._received
 
     def auth_context(self) -> dict[str, Sequence[bytes]]:
         """Return gRPC's authentication context; empty without TLS."""
@@ -177,6 +182,11 @@ class Call:
                 await self._start(*operations)
         except TimeoutError:
             self._call.cancel()  # else the message would stay in memory as long as the connection
+
+
+def source_of(call: Any) -> str:
+    """Return the peer of a call of grpcio, as gRPC names it."""
+    return unquote(call.peer().decode(errors="replace"))
 
 
 def cygrpc() -> Any:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Connections of a gRPC server: their number for each host, and the end of those to hosts that are dead.
+"""Connections of a gRPC server: their number for each host, and the end of dead and of hostile ones.
 
 gRPC bounds the number of connections for all hosts together. Its pings are answered by the process at the other end,
 which may be stopped.
@@ -12,8 +12,11 @@ import contextlib
 import os
 import socket
 import struct
+import threading
+import time
 from collections import defaultdict
 from collections.abc import Container
+from dataclasses import dataclass
 
 from lanesum.rpc.limits import Limits, host_of
 
@@ -23,10 +26,21 @@ _FILES = "/proc/self/fd"
 PROBE_AFTER_S, HOST_DEAD_S = 5, 15
 _SILENT_S = PROBE_AFTER_S + 2
 _LAST_ANSWER_MS = struct.Struct("56xI")  # tcpi_last_ack_recv of struct tcp_info
+# Bytes that wait for gRPC at one connection. It reads them at once, and holds them a second time in plain text.
+_BUFFER_BYTES = 1 << 15
+_RECEIVED_BYTES = struct.Struct("128xQ")  # tcpi_bytes_received
+_BUSY_SHARE = 0.2  # of a processor; a process that uses less is not flooded
+_FORGIVE_S = 1.0  # after which one call less is blamed
+# A host with a connection that was ended has smaller bounds for its other connections: bytes without an identified
+# call, which a handshake with certificates needs, and blamed calls.
+_SUSPECT_S, _SUSPECT_BYTES, _SUSPECT_BLAMED = 10.0, 1 << 14, 4
+_MAX_KNOWN = 1 << 16
 
 
 def probe_hosts(port: int) -> None:
-    """Let TCP end the connections to hosts that are dead or cut off; connections inherit it from their listener.
+    """Let TCP end the connections to hosts that are dead or cut off, and bound what waits at each of them.
+
+    Connections inherit it from their listener.
 
     Call it before connections are accepted. ``port``: port of the service in this process.
     """
@@ -34,6 +48,7 @@ def probe_hosts(port: int) -> None:
         with contextlib.suppress(OSError), _duplicate(int(name)) as one:
             if not _is_of_port(one, port):
                 continue
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER_BYTES)
             one.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             for option, value in (
                 (socket.TCP_KEEPIDLE, PROBE_AFTER_S),
@@ -56,38 +71,129 @@ def cut_off_peers(port: int) -> set[str]:
     return found
 
 
-def make_room(port: int, limits: Limits, busy: Container[str]) -> int:
-    """Close the oldest connections without a call, of hosts with more than their share, if few others find room.
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """An open connection: its descriptor, inode, peer as gRPC names it, and the bytes that it has received."""
+
+    file: int
+    inode: int
+    peer: str
+    received: int
+
+
+class Connections:
+    """Open connections of a service, of which those are ended that cost others too much.
+
+    gRPC reads as fast as a peer sends, and never ends a connection for what it sends. So a look at all connections ends
+    those that have sent much without an identified call, and those whose calls were refused or cancelled too often. A
+    look costs time itself: an idle process does not look. ``trust`` and ``blame`` are for the event loop, ``look`` is
+    for one thread.
 
     Args:
         port: port of the service in this process.
         limits: its bounds.
-        busy: peers with a call, as gRPC names them.
 
-    Returns the number of closed connections.
+    Attributes:
+        due: set when a look should not wait.
     """
-    full = limits.connections - limits.connections // 8
-    if len(os.listdir(_FILES)) < full:
-        return 0
-    found: defaultdict[str, list[tuple[int, int, str]]] = defaultdict(list)
-    for name in os.listdir(_FILES):
-        with contextlib.suppress(OSError), _duplicate(int(name)) as one:
-            if _is_of_port(one, port):
-                peer = _peer(one.getpeername())
-                # Every processor numbers its sockets in their order, so this is nearly that of their age.
-                found[host_of(peer)].append((os.fstat(one.fileno()).st_ino, int(name), peer))
-    if sum(map(len, found.values())) < full:
-        return 0
-    share = min(limits.connections_of_host, limits.connections // 4)
-    closed = 0
-    for connections in found.values():
-        for _, file, peer in sorted(connections)[: max(0, len(connections) - share)]:
-            if peer not in busy:
-                with contextlib.suppress(OSError), _duplicate(file) as one:
-                    if _peer(one.getpeername()) == peer:  # the number may be another file's by now
-                        one.shutdown(socket.SHUT_RDWR)
-                        closed += 1
-    return closed
+
+    def __init__(self, port: int, limits: Limits) -> None:
+        self._port, self._limits = port, limits
+        self.due = threading.Event()
+        self._trusted: dict[str, None] = {}
+        self._blamed: dict[str, float] = {}  # when the blame of a peer is forgotten
+        self._ended: dict[
+            str, float
+        ] = {}  # peers whose connections end or have ended, and until when it is of interest
+        self._suspects: dict[str, float] = {}  # hosts with a connection that was ended, and until when
+        self._looked_s, self._used_s = time.monotonic(), time.process_time()
+
+    def trust(self, peer: str) -> None:
+        """Note that a call of a peer was identified."""
+        self._trusted[peer] = None
+
+    def blame(self, peer: str) -> None:
+        """Count a call that was refused for want of identity, or ended before its message."""
+        if not self._port:  # all peers of a unix socket have one name
+            return
+        now, limits = time.monotonic(), self._limits
+        burst = _SUSPECT_BLAMED if host_of(peer) in self._suspects else limits.blamed
+        due = max(self._blamed.get(peer, 0.0), now) + _FORGIVE_S
+        self._blamed[peer] = due
+        if due > now + burst * _FORGIVE_S:
+            self._ended[peer] = now + _SUSPECT_S
+            self.due.set()
+
+    def is_ended(self, peer: str) -> bool:
+        """Return True if the connection of a peer is ended. Thousands of its calls may still wait."""
+        return peer in self._ended
+
+    def look(self, busy: Container[str], *, is_due: bool) -> int:
+        """End connections; return their number. Raises OSError without descriptors.
+
+        ``busy``: peers with a call; ``is_due``: look at all connections, also in an idle process.
+        """
+        now, used = time.monotonic(), time.process_time()
+        is_busy = used - self._used_s > _BUSY_SHARE * (now - self._looked_s)
+        self._looked_s, self._used_s = now, used
+        full = self._limits.connections - self._limits.connections // 8
+        is_due |= is_busy or max(len(self._trusted), len(self._blamed)) > _MAX_KNOWN
+        if not is_due and len(os.listdir(_FILES)) < full:
+            return 0
+        opened = self._opened()
+        unwanted = [one for one in opened if self._is_unwanted(one)]
+        if len(opened) >= full:
+            unwanted += self._beyond_share(opened, busy)
+        # Copies, because the event loop adds to these meanwhile.
+        peers = {one.peer for one in opened}
+        self._trusted = {peer: None for peer in tuple(self._trusted) if peer in peers}
+        self._blamed = {peer: due for peer, due in tuple(self._blamed.items()) if due > now}
+        self._suspects = {host: until for host, until in tuple(self._suspects.items()) if until > now}
+        self._ended = {peer: until for peer, until in tuple(self._ended.items()) if until > now or peer in peers}
+        return sum(_end(one) for one in {one.peer: one for one in unwanted}.values())
+
+    def _opened(self) -> list[_Open]:
+        found = []
+        for name in os.listdir(_FILES):
+            with contextlib.suppress(OSError, ValueError), _duplicate(int(name)) as one:
+                if _is_of_port(one, self._port):
+                    peer, inode = _peer(one.getpeername()), os.fstat(one.fileno()).st_ino
+                    found.append(_Open(int(name), inode, peer, _received_bytes(one)))
+        return found
+
+    def _is_unwanted(self, one: _Open) -> bool:
+        """Return True for a connection that misuses the service; its host is a suspect from then on."""
+        host = host_of(one.peer)
+        bound = _SUSPECT_BYTES if host in self._suspects else self._limits.unknown_bytes
+        if one.peer not in self._ended and (one.peer in self._trusted or one.received <= bound):
+            return False
+        self._suspects[host] = self._ended[one.peer] = time.monotonic() + _SUSPECT_S
+        return True
+
+    def _beyond_share(self, opened: list[_Open], busy: Container[str]) -> list[_Open]:
+        """Return the oldest connections without a call, of hosts with more than their share."""
+        found: defaultdict[str, list[_Open]] = defaultdict(list)
+        for one in opened:
+            found[host_of(one.peer)].append(one)
+        share = min(self._limits.connections_of_host, self._limits.connections // 4)
+        # Every processor numbers its sockets in their order, so this is nearly that of their age.
+        oldest = (sorted(some, key=lambda one: one.inode)[: max(0, len(some) - share)] for some in found.values())
+        return [one for some in oldest for one in some if one.peer not in busy]
+
+
+def _end(one: _Open) -> bool:
+    """End a connection; return False if it has ended, and its descriptor may be another file's by now."""
+    with contextlib.suppress(OSError), _duplicate(one.file) as connection:
+        if _peer(connection.getpeername()) == one.peer:
+            connection.shutdown(socket.SHUT_RDWR)
+            return True
+    return False
+
+
+def _received_bytes(one: socket.socket) -> int:
+    received: int
+    (received,) = _RECEIVED_BYTES.unpack(one.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _RECEIVED_BYTES.size))
+    return received
 
 
 def _is_of_port(one: socket.socket, port: int) -> bool:

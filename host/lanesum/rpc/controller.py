@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import random
 import time
 from typing import Any
 
@@ -83,7 +84,7 @@ def call(
     try:
         if "," in address:
             return _call_leader(address, method, message, timeout_s, connect_s)
-        return json_grpc.call(address, SERVICE, method, message, timeout_s, connect_s)
+        return _call_again(address, method, message, timeout_s, connect_s)
     except json_grpc.StandbyError as error:
         raise UnreachableError(
             f"The controller at {address}: {error}", "" if "," in address else "Name all of them: HOST:PORT,HOST:PORT."
@@ -104,6 +105,21 @@ def call(
         ) from error
     except json_grpc.RefusedCallError as error:
         raise ControllerError(f"The controller at {address}: {error}") from error
+
+
+def _call_again(
+    address: str, method: str, message: dict[str, Any], timeout_s: float, connect_s: float | None
+) -> dict[str, Any]:
+    """Call one controller; repeat a call that it cancels because too many wait, unless the call changes a job."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        try:
+            return json_grpc.call(address, SERVICE, method, message, timeout_s, connect_s)
+        except json_grpc.CancelledCallError:
+            timeout_s = deadline - time.monotonic() - _RETRY_S
+            if method in CHANGES or timeout_s <= 0:
+                raise
+        time.sleep(_RETRY_S * random.random())
 
 
 def _call_leader(

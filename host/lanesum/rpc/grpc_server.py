@@ -10,6 +10,7 @@ its server ends when a method name is no UTF-8 (grpcio 1.85); ``grpc.server`` ha
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import resource
@@ -24,9 +25,9 @@ from typing import Any
 
 from lanesum._internal.closing import Serving
 from lanesum.errors import ConfigurationError, LanesumError
-from lanesum.rpc.caller import Caller
-from lanesum.rpc.calls import Call, RefusedError, Waiter, cygrpc
-from lanesum.rpc.connections import PROBE_AFTER_S, cut_off_peers, make_room, probe_hosts
+from lanesum.rpc.caller import Caller, CallerRole
+from lanesum.rpc.calls import Call, RefusedError, Waiter, cygrpc, source_of
+from lanesum.rpc.connections import PROBE_AFTER_S, Connections, cut_off_peers, probe_hosts
 from lanesum.rpc.json_grpc import OPTIONS
 from lanesum.rpc.limits import Limits, Shares
 from lanesum.rpc.tls import import_grpc
@@ -35,7 +36,12 @@ logger = logging.getLogger(__name__)
 
 # TCP finds a dead host sooner. A process that is stopped, by a debugger or for a snapshot, may be silent for minutes.
 _PING_AFTER_S, _PING_TIMEOUT_S = 30, 600
-_LOOK_S = 1.0  # between two looks at the connections and at withdrawn tokens
+# New calls of one connection before gRPC reads from others; its cancelled ones, until gRPC has freed them; and calls of
+# all peers that wait for the event loop. gRPC cancels one more, and ``rpc.controller.call`` repeats it.
+_READ_BYTES = 1 << 15  # of one connection
+_REQUESTS_PER_READ, _MAX_DEALLOCATING, _MAX_PENDING = 4, 64, 512
+_LOOK_S = 0.1  # between two looks at the connections
+_REVOKED_S = 1.0  # between two looks at withdrawn tokens
 _SERVING, _NOT_SERVING, _SERVICE_UNKNOWN = b"\x08\x01", b"\x08\x02", b"\x08\x03"  # grpc.health.v1.HealthCheckResponse
 
 #: Takes a call; returns its answer, unless it has sent all. Runs in the event loop, so it must not block.
@@ -99,6 +105,12 @@ class GrpcServer(Serving):
             "grpc.max_send_message_length": -1,
             "grpc.max_allowed_incoming_connections": limits.connections,
             "grpc.max_concurrent_streams": limits.streams_of_caller + limits.waiting,
+            "grpc.experimental.tcp_max_read_chunk_size": _READ_BYTES,
+            "grpc.http2.max_requests_per_read": _REQUESTS_PER_READ,
+            "grpc.http2.ping_on_rst_stream_percent": 100,
+            "grpc.server.max_pending_requests": _MAX_PENDING,
+            "grpc.server.max_pending_requests_hard_limit": _MAX_PENDING,
+            "grpc.http2.max_deallocating_streams": _MAX_DEALLOCATING,
             "grpc.server_handshake_timeout_ms": int(1000 * limits.handshake_s),
             "grpc.max_connection_idle_ms": int(1000 * limits.idle_s),
         }
@@ -117,6 +129,7 @@ class GrpcServer(Serving):
         if port == 0:
             raise cannot_listen(address, owner)
         self.port: int = 0 if address.startswith("unix:") else port
+        self._connections = Connections(self.port, limits)
         if self.port:
             probe_hosts(self.port)
         self.address = address if address.startswith("unix:") else f"{address.rpartition(':')[0]}:{port}"
@@ -146,6 +159,7 @@ class GrpcServer(Serving):
         """Stop listening, give open calls ``grace_s`` seconds, cancel them, wait for their handlers. Idempotent."""
         if self._threads:
             self._ending.set()
+            self._connections.due.set()
             asyncio.run_coroutine_threadsafe(self._stop(grace_s), self._loop).result()
             self._loop.call_soon_threadsafe(self._loop.stop)
             while self._threads:
@@ -168,23 +182,37 @@ class GrpcServer(Serving):
     def _poll(self) -> None:
         ended = cygrpc().CompletionType.queue_shutdown
         while (event := self._queue.poll()).completion_type != ended:
-            self._loop.call_soon_threadsafe(event.tag, event)
+            if isinstance(event, cygrpc().RequestCallEvent) and event.success and self._is_of_ended(event.call):
+                event.call.cancel()  # here, because thousands of them would hold the loop
+                self._server.request_call(self._queue, self._queue, event.tag)
+            else:
+                self._loop.call_soon_threadsafe(event.tag, event)
             del event  # a reference to the last event would keep its call
 
+    def _is_of_ended(self, call: Any) -> bool:
+        return self._connections.is_ended(source_of(call))
+
     def _look_after_calls(self) -> None:
-        cut_off, looked_at = set[str](), 0.0
-        while not self._ending.wait(_LOOK_S):
-            calls = tuple(self._calls)
-            if self.port and time.monotonic() > looked_at + PROBE_AFTER_S:
-                cut_off, looked_at = cut_off_peers(self.port), time.monotonic()
-                for call in calls:
-                    call.is_cut_off = call.caller.source in cut_off
-            for call in calls:
-                if self._is_revoked is not None and self._is_revoked(call.caller):
-                    self._loop.call_soon_threadsafe(call.revoke)
-            busy = {call.caller.source for call in calls}
-            if closed := make_room(self.port, self.limits, busy):
-                logger.warning("Closed %d connections of hosts with more than their share", closed)
+        closed, revoked_s, cut_off_s = 0, 0.0, 0.0
+        while not self._ending.is_set():
+            is_due = self._connections.due.wait(_LOOK_S)
+            self._connections.due.clear()
+            calls, now = tuple(self._calls), time.monotonic()
+            with contextlib.suppress(OSError):  # no descriptor is free; connections that end free some
+                if now >= revoked_s + _REVOKED_S:
+                    revoked_s = now
+                    if closed:
+                        logger.warning("Ended %d connections that sent too much, or of hosts with too many", closed)
+                    closed = 0
+                    for call in calls:
+                        if self._is_revoked is not None and self._is_revoked(call.caller):
+                            self._loop.call_soon_threadsafe(call.revoke)
+                if self.port and now >= cut_off_s + PROBE_AFTER_S:
+                    cut_off, cut_off_s = cut_off_peers(self.port), now
+                    for call in calls:
+                        call.is_cut_off = call.caller.source in cut_off
+                if self.port:
+                    closed += self._connections.look({call.caller.source for call in calls}, is_due=is_due)
 
     async def _accept(self) -> None:
         while True:
@@ -212,7 +240,11 @@ class GrpcServer(Serving):
                 await call.finish(self._codes.RESOURCE_EXHAUSTED, text)
             elif call.revoked:
                 await call.finish(self._codes.UNAUTHENTICATED, "The token of this caller was withdrawn.")
+            if not call.has_message and not call.revoked:
+                self._connections.blame(call.caller.source)
         except RefusedError as error:
+            if error.code is self._codes.UNAUTHENTICATED:
+                self._connections.blame(call.caller.source)
             await call.finish(error.code, str(error), error.metadata)
         except Exception:
             logger.exception("A call ended by an error of the server")
@@ -234,6 +266,8 @@ class GrpcServer(Serving):
             except LanesumError as error:
                 raise RefusedError(self._codes.UNAUTHENTICATED, str(error)) from error
             call.caller = replace(known, source=call.caller.source)
+        if path in self._handlers and (call.caller.name or call.caller.role is CallerRole.OPERATOR):
+            self._connections.trust(call.caller.source)
         await call.enter(task)
         await call.finish(self._codes.OK, answer=await handler(call))
 

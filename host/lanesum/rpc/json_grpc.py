@@ -51,6 +51,10 @@ class NoConnectionError(NoAnswerError):
     """There was no connection in time, so the service has not received the call."""
 
 
+class CancelledCallError(NoAnswerError):
+    """The service has cancelled the call: it has too many, or ends."""
+
+
 class StandbyError(NoConnectionError):
     """The service is a standby, and has not carried out the call; the error has its message."""
 
@@ -122,7 +126,9 @@ def _typed(error: Any, no_answer: str) -> LanesumError:
     codes = import_grpc().StatusCode
     if STANDBY in (error.trailing_metadata() or ()):
         return StandbyError(error.details())
-    if error.code() in (codes.DEADLINE_EXCEEDED, codes.UNAVAILABLE, codes.CANCELLED):
+    if error.code() == codes.CANCELLED:
+        return CancelledCallError(no_answer)
+    if error.code() in (codes.DEADLINE_EXCEEDED, codes.UNAVAILABLE):
         return NoAnswerError(no_answer)
     if error.code() == codes.UNIMPLEMENTED:
         return RefusedCallError("It has no such method or service.", "Run the same version of lanesum at both ends.")

@@ -32,6 +32,9 @@ class Limits:
         burst: calls of one caller that are not delayed after a pause.
         message_bytes: length of a message.
         message_s: time in which the message of a call arrives, and in which its caller takes an answer.
+        blamed: calls of one connection that were refused for want of identity, or ended before their message; with one
+            more at once it ends.
+        unknown_bytes: bytes of a connection without an identified call; with more it ends.
         handshake_s: time from a connection to its first bytes of HTTP/2, or to the end of the handshake of TLS.
         idle_s: time without a call after which a connection is closed.
         threads: threads for blocking code.
@@ -50,6 +53,8 @@ class Limits:
     burst: int = 2000
     message_bytes: int = 1 << 20
     message_s: float = 10.0
+    blamed: int = 64
+    unknown_bytes: int = 1 << 18
     handshake_s: float = 10.0
     idle_s: float = 60.0
     threads: int = 8

@@ -66,3 +66,22 @@ def test_call_with_malformed_standby_is_refused_at_once(called: list[str], wrong
     with pytest.raises(ConfigurationError, match=f"'{wrong}' is no address"):
         rpc.call(f"10.0.0.9:50551,{wrong}", rpc.JOBS, {})
     assert not called
+
+
+@pytest.mark.parametrize(("method", "attempts"), [(rpc.KEEPALIVE, 3), (rpc.ADMIT, 1)])
+def test_cancelled_call_is_repeated_unless_it_changes_jobs(
+    method: str, attempts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """gRPC cancels calls while too many others wait."""
+    made: list[float] = []
+
+    def call(_address: str, _service: str, _method: str, _message: Any, timeout_s: float, _connect_s: Any) -> Any:
+        made.append(timeout_s)
+        if len(made) < 3:
+            raise json_grpc.CancelledCallError("No answer.")
+        return {}
+
+    monkeypatch.setattr(json_grpc, "call", call)
+    with contextlib.suppress(rpc.UnreachableError):
+        assert rpc.call("10.0.0.9:1", method, {}) == {}
+    assert len(made) == attempts and made == sorted(made, reverse=True)

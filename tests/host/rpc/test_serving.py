@@ -25,7 +25,8 @@ from lanesum.rpc.calls import cut
 from lanesum.rpc.json_grpc import NoAnswerError, NoConnectionError, RefusedCallError, ReplyStream, call, encode
 from lanesum.rpc.limits import Limits
 from lanesum.rpc.serving import JsonService
-from tests.raw_http2 import DATA, RST_STREAM, RawPeer, frame, headers, message
+from tests.descriptors import none_left
+from tests.raw_http2 import CONTINUATION, DATA, HEADERS, RST_STREAM, RawPeer, frame, headers, message
 from tests.waiting import wait_until
 
 SERVICE = "test.Service"
@@ -48,7 +49,7 @@ class Counting:
         self.wake()
         return {"number": self.sent}
 
-    def close(self) -> None:
+    def close(self, is_cut_off: bool = False) -> None:
         self.closed.set()
 
 
@@ -358,6 +359,52 @@ def test_one_host_leaves_connections_to_others() -> None:
         for _ in range(3):
             stack.enter_context(RawPeer(site.address))
         assert site.call(a=1) == {"a": 1}
+
+
+def test_connection_that_sends_without_a_call_is_ended() -> None:
+    """Headers without an end took 225 MiB, and delayed the calls of others by seconds."""
+    limits = patient(unknown_bytes=1 << 16)
+    with running(limits) as site, peers(site.address, 1, frame(HEADERS, 0, 1, b"\0\1a\1b" * 100)) as endless:
+        with contextlib.suppress(OSError):
+            while not endless[0].is_closed(timeout_s=0.01):
+                endless[0].send(frame(CONTINUATION, 0, 1, b"\0\1a\1b" * 2000))
+                site.service._connections.due.set()  # else only a busy process looks
+        assert site.call(a=1) == {"a": 1}
+        assert site.call(text="x" * (1 << 18))["text"], "a call makes its connection one that may send"
+
+
+def test_connection_of_cancelled_calls_is_ended() -> None:
+    with running(patient(blamed=8)) as site, RawPeer(site.address) as fickle:
+        for stream in range(1, 101, 2):
+            with contextlib.suppress(OSError):
+                fickle.send(headers(PATH, stream) + frame(RST_STREAM, 0, stream, b"\0\0\0\x08"))
+        assert fickle.is_closed()
+        assert site.call(a=1) == {"a": 1}
+
+
+def test_connection_of_unidentified_calls_is_ended() -> None:
+    def refuse(*_: object) -> Caller:
+        raise LanesumError("No token.")
+
+    with running(patient(blamed=8), authenticate=refuse) as site, RawPeer(site.address) as unknown:
+        for stream in range(1, 101, 2):
+            with contextlib.suppress(OSError):
+                unknown.send(headers(PATH, stream) + message(b"{}", stream))
+        assert unknown.is_closed()
+        with pytest.raises(RefusedCallError, match="No token"):
+            site.call(a=1)
+
+
+def test_service_without_descriptors_answers_later() -> None:
+    """The thread that looks after connections ended for good."""
+    with running() as site, RawPeer(site.address) as known:
+        with none_left():
+            site.service._connections.due.set()
+            wait_until(lambda: not site.service._connections.due.is_set())
+            known.send(headers(PATH) + message(b'{"a": 1}'))
+            assert known.status() == CODES.OK.value[0]
+        assert site.call(a=1) == {"a": 1}
+        assert all(thread.is_alive() for thread in site.service._threads)
 
 
 def test_message_beyond_the_methods_length_is_refused() -> None:

@@ -1,0 +1,319 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Floods of callers without identity at a controller with TLS and tokens, while a job lives and metrics are scraped.
+
+``python -m tests.attack.floods --seconds 60`` (``make floods``) prints a row for each flood: the time of a member's
+calls by new connections, that of scrapes, the growth of the controller's memory, and the time of the first call after
+the flood. The attacker has addresses of its own and speaks HTTP/2 by hand, see ``tests.raw_http2``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import selectors
+import socket
+import ssl
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from lanesum import environment
+from lanesum.cli.signals import READY, raise_file_limit
+from lanesum.keep_alive import KeepAlive, claimant
+from lanesum.launch.supervisor import Supervisor
+from lanesum.protocol.spec import VERSION
+from lanesum.rpc import controller as rpc
+from lanesum.transport.ticket import JobTicket
+from tests.attack.held import _rss_mib, _spread
+from tests.raw_http2 import CONTINUATION, HEADERS, PREFACE, RST_STREAM, frame, headers
+
+LEASE_S = 5.0
+SOURCES = ("127.0.0.8", "127.0.0.9")
+_PATH = f"/{rpc.SERVICE}/{rpc.KEEPALIVE}".encode()
+_CANCEL = struct.pack(">I", 8)
+_BLOCK = b"\x00\x01a\x01b" * 3000  # fields of headers, as literals
+_SCRAPE = b"GET /metrics HTTP/1.1\r\nHost: x\r\nX: "
+_CALLS_OF_CONNECTION = 50
+
+Chunks = Iterator[bytes]
+
+
+def trickle() -> Chunks:
+    """A record of TLS that never ends: six bytes a second."""
+    yield b"\x16\x03\x01\x02\x00\x01"
+    while True:
+        yield b"\0" * 6
+
+
+def open_calls() -> Chunks:
+    """Calls without a token whose messages never arrive."""
+    yield PREFACE
+    for number in range(_CALLS_OF_CONNECTION):
+        yield headers(_PATH, 1 + 2 * number)
+    while True:
+        yield b""
+
+
+def continuation() -> Chunks:
+    """Headers that never end."""
+    yield PREFACE + frame(HEADERS, 0, 1, _BLOCK)
+    while True:
+        yield frame(CONTINUATION, 0, 1, _BLOCK)
+
+
+def rapid_reset() -> Chunks:
+    """Calls that are cancelled at once."""
+    yield PREFACE
+    stream = 1
+    while True:
+        batch = []
+        for _ in range(100):
+            batch += [headers(_PATH, stream), frame(RST_STREAM, 0, stream, _CANCEL)]
+            stream += 2
+        yield b"".join(batch)
+
+
+def many_headers() -> Chunks:
+    """Calls with as many headers as a frame holds."""
+    yield PREFACE
+    stream = 1
+    while True:
+        yield headers(_PATH, stream, ((b"a", b"b"),) * 1800)
+        stream += 2
+
+
+def slow_scrapes() -> Chunks:
+    """Requests of metrics that never end."""
+    yield _SCRAPE
+    while True:
+        yield b"x"
+
+
+class Flood:
+    """A flood: its bytes, its connections, and whether each begins with TLS and pauses a second between two chunks."""
+
+    def __init__(self, chunks: Callable[[], Chunks], connections: int, *, tls: bool, paced: bool) -> None:
+        self.chunks, self.connections, self.tls, self.paced = chunks, connections, tls, paced
+
+
+FLOODS = {
+    "trickle": Flood(trickle, 200, tls=False, paced=True),
+    "open calls": Flood(open_calls, 20, tls=True, paced=False),
+    "continuation": Flood(continuation, 8, tls=True, paced=False),
+    "rapid reset": Flood(rapid_reset, 8, tls=True, paced=False),
+    "many headers": Flood(many_headers, 8, tls=True, paced=False),
+    "slow scrapes": Flood(slow_scrapes, 32, tls=True, paced=True),
+}
+
+
+class _Peer:
+    """One connection of a flood; each is opened again when it ends."""
+
+    def __init__(self, flood: Flood, address: tuple[str, int], source: str) -> None:
+        self._flood, self._address, self._source = flood, address, source
+
+    def run(self) -> None:
+        while True:
+            with contextlib.suppress(OSError):
+                self._send()
+            time.sleep(0.05)
+
+    def _send(self) -> None:
+        with socket.create_connection(self._address, 10.0, (self._source, 0)) as plain:
+            if not self._flood.tls:
+                self._feed(plain)
+                return
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            context.set_alpn_protocols(["h2"])
+            with context.wrap_socket(plain) as session:
+                self._feed(session)
+
+    def _feed(self, to: socket.socket) -> None:
+        waiting = selectors.DefaultSelector()
+        waiting.register(to, selectors.EVENT_READ)
+        to.settimeout(10.0)
+        for chunk in self._flood.chunks():
+            if chunk:
+                to.sendall(chunk)
+            if self._flood.paced or not chunk:
+                time.sleep(1.0)
+            if waiting.select(0) and not to.recv(1 << 16):
+                return
+
+
+def attack(name: str, address: str) -> None:
+    """Flood an address until the end of standard input."""
+    raise_file_limit()
+    host, _, port = address.rpartition(":")
+    flood = FLOODS[name]
+    for number in range(flood.connections):
+        peer = _Peer(flood, (host, int(port)), SOURCES[number % len(SOURCES)])
+        threading.Thread(target=peer.run, daemon=True).start()
+    sys.stdin.read()
+
+
+class Site:
+    """A controller with TLS and tokens, a server, and a job of two workers that live.
+
+    Attributes:
+        address, metrics: addresses of the controller and of its metrics.
+        process: id of the controller's process.
+    """
+
+    def __init__(self, folder: Path, stack: contextlib.ExitStack) -> None:
+        command = [sys.executable, "-m", "lanesum.cli"]
+        subprocess.run([*command, "certs", "init", folder / "certs"], check=True, stdout=subprocess.DEVNULL)
+        tokens, own = folder / "tokens", folder / "token"
+        add = [*command, "token", "add", tokens, "root", "--role", "operator", "--out", own]
+        subprocess.run(add, check=True, stdout=subprocess.DEVNULL)
+        stack.enter_context(_environment({environment.TOKEN_FILE: str(own)}))
+        control = f"unix:{folder}/server.sock"
+        supervisor = stack.enter_context(Supervisor(folder / "logs"))
+        server = supervisor.start("server", [*command, "server", "--listen", "127.0.0.1:0", "--control", control])
+        supervisor.wait_ready(server)
+        self.metrics = f"127.0.0.1:{_free_port()}"
+        listen = [*command, "controller", "--server", control, "--listen", "127.0.0.1:0", "--metrics", self.metrics]
+        listen += ["--tls", str(folder / "certs" / "controller"), "--no-client-certs", "--tokens", str(tokens)]
+        child = supervisor.start("controller", listen)
+        supervisor.wait_ready(child)
+        assert child.log is not None
+        line = next(one for one in child.log.read_text().splitlines() if one.startswith(READY))
+        self.address, self.process = line.split()[-1], child.process.pid
+        stack.enter_context(_environment({environment.TLS: str(folder / "certs" / "operator")}))
+        self._context = ssl.create_default_context(cafile=folder / "certs" / "operator" / "ca.crt")
+        self._context.load_cert_chain(
+            folder / "certs" / "operator" / "tls.crt", folder / "certs" / "operator" / "tls.key"
+        )
+        rpc.call(self.address, rpc.ADMIT, {"name": "job", "workers": ["w1", "w2"], "lease_s": LEASE_S, "slots": 8})
+        self.lives = []
+        for worker in range(2):
+            about = {"job": "job", "worker": worker, "protocol": VERSION, "claimant": claimant()}
+            ticket = JobTicket.from_json(rpc.call(self.address, rpc.JOIN, about)["ticket"])
+            self.lives.append(stack.enter_context(KeepAlive(ticket, self.address)))
+
+    def call(self) -> None:
+        """Ask for the state of the job by a new connection."""
+        self.lives[0].check(timeout_s=60.0)
+
+    def scrape(self) -> None:
+        """Read the metrics."""
+        with urllib.request.urlopen(f"https://{self.metrics}/metrics", timeout=60, context=self._context) as answer:
+            answer.read()
+
+    def times(self, what: Callable[[], None], seconds: float) -> tuple[list[float], int]:
+        """Do it again and again; return the times in ms, and the failures."""
+        found, failed = [], 0
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            begin = time.monotonic()
+            try:
+                what()
+                found.append(1000 * (time.monotonic() - begin))
+            except (rpc.ControllerError, OSError):
+                failed += 1
+            time.sleep(0.05)
+        return found, failed
+
+
+@contextlib.contextmanager
+def _environment(values: dict[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        return port
+
+
+def measure(name: str, seconds: float) -> dict[str, Any]:
+    """Run a flood, and return figures of the calls beside it."""
+    with contextlib.ExitStack() as stack:
+        site = Site(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lanesum-"))), stack)
+        before, _ = site.times(site.call, 2.0)
+        memory = _rss_mib(site.process)
+        target = site.metrics if name == "slow scrapes" else site.address
+        command = [
+            "nice",
+            "-n",
+            "19",
+            sys.executable,
+            "-m",
+            "tests.attack.floods",
+            "--attack",
+            name,
+            "--address",
+            target,
+        ]
+        peak = memory
+        with subprocess.Popen(command, stdin=subprocess.PIPE) as attacker:
+            assert attacker.stdin is not None
+            time.sleep(1.0)
+            scrapes: list[tuple[list[float], int]] = []
+            scraper = threading.Thread(target=lambda: scrapes.append(site.times(site.scrape, seconds)))
+            scraper.start()
+            during: list[float] = []
+            failed = 0
+            end = time.monotonic() + seconds
+            while time.monotonic() < end:
+                more, lost = site.times(site.call, 0.5)
+                during, failed, peak = during + more, failed + lost, max(peak, _rss_mib(site.process))
+            scraper.join()
+            attacker.stdin.close()
+            attacker.kill()
+            attacker.wait()
+        begin = time.monotonic()
+        site.call()
+        events = [one["what"] for one in rpc.call(site.address, rpc.EVENTS, {})["events"]]
+        (scraped, unscraped), *_ = scrapes
+        return {
+            "flood": name,
+            "calls": len(during),
+            "failed calls": failed,
+            "call before, ms": _spread(before),
+            "call during, ms": _spread(during),
+            "scrape during, ms": _spread(scraped),
+            "failed scrapes": unscraped,
+            "memory, MiB": round(peak - memory, 1),
+            "first call after, ms": round(1000 * (time.monotonic() - begin), 1),
+            "events of loss": [one for one in events if ("lost" in one and "worker" in one) or "lease" in one],
+        }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--attack", help="only run this flood")
+    parser.add_argument("--address", help="with --attack: address of the service")
+    parser.add_argument("--floods", nargs="*", default=list(FLOODS))
+    parser.add_argument("--seconds", type=float, default=60.0)
+    options = parser.parse_args()
+    if options.attack:
+        attack(options.attack, options.address)
+        return
+    for name in options.floods:
+        print(json.dumps(measure(name, options.seconds)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
