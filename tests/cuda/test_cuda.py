@@ -22,7 +22,7 @@ from lanesum.gpu.staging import CudaStaging, staging_for  # noqa: E402
 from lanesum.session import Session  # noqa: E402
 from lanesum.transport.errors import AggregationTimeoutError  # noqa: E402
 from lanesum_lab.codec_simulation import simulate  # noqa: E402
-from tests.host.torch.buckets import FakeBucket, parameters  # noqa: E402
+from tests.host.torch.buckets import FakeBucket, parameters, take_step  # noqa: E402
 from tests.host.torch.ranks import served_job  # noqa: E402
 
 #: ``thc`` with these vectors: blocks of several widths.
@@ -100,6 +100,7 @@ def test_hook_on_gpu_has_bits_of_host(codec: str, gpu: torch.device) -> None:
             bucket = FakeBucket(gradient.to(gpu) if on_gpu else gradient, [p for p in shown if p.numel() in sizes])
             mean = lanesum.torch.hook(state, bucket).wait()
             found.append(mean.cpu().numpy().tobytes())
+        take_step(shown)
         memory = state.state_dict()["memory"]
         assert all(one.device.type == "cpu" for one in memory.values()) and state.error_feedback is not None
         kept = {one.own.device.type for one in state.error_feedback._residuals.values()}

@@ -161,8 +161,8 @@ TORCH = (
         ("each bucket counts as a step", "self._num_steps += bucket.is_last()", "self._num_steps += 1"),
         (
             "lossy codecs have no error feedback",
-            "lossy = not own and not self.codec.traits.nearly_exact",
-            "lossy = False",
+            "biased = not (own or traits.nearly_exact or unbiased)",
+            "biased = False",
         ),
     ),
     *bugs(

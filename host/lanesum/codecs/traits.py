@@ -21,6 +21,8 @@ class CodecTraits:
         packs_values: a word holds several values, so vectors of different lengths may become equally many words. The
             first round must be an ADD32 round over all workers. A session compares the lengths in that round.
         nearly_exact: the error is below that of float32. Error feedback gains nothing.
+        unbiased: the mean of many all-reduces of the same vectors converges to the mean of the vectors. The DDP hook
+            adds error feedback on request only: its errors of many steps cancel without it.
         keeps_error_feedback: the codec carries its own compression error over to the next all-reduce. The DDP hook
             adds no error feedback.
         accepts_device_tensors: ``all_reduce`` accepts PyTorch tensors of a device, and returns tensors of that device.
@@ -36,6 +38,7 @@ class CodecTraits:
     depends_on_past_sums: bool = False
     packs_values: bool = False
     nearly_exact: bool = False
+    unbiased: bool = False
     keeps_error_feedback: bool = False
     accepts_device_tensors: bool = False
     adds_error_feedback: bool = False

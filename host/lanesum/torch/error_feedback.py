@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from lanesum.codecs.base import Part
+from lanesum.codecs.base import Codec, Part
 from lanesum.errors import ConfigurationError
 from lanesum.gpu.staging import needs_staging, to_device_of, to_host
 from lanesum.torch.step_tracker import StepTracker
@@ -48,22 +48,30 @@ class ErrorFeedbackState:
     Args:
         scaler: multiplies the loss, and so the residuals. None: the ``GradScaler`` that makes the first step, if one
             does.
+        codec: leaves the residuals. A warning tells of an optimizer that does not suit it.
 
     Attributes:
         steps: tracks the parameters whose residuals count once a step has taken the gradient. Residuals of other
             parameters count at once.
     """
 
-    def __init__(self, scaler: torch.amp.GradScaler | None = None) -> None:
+    def __init__(self, scaler: torch.amp.GradScaler | None = None, codec: Codec | None = None) -> None:
+        self._codec = codec
         self._told, self._loaded = scaler is not None, False
         self._scaler = scaler
         self._residuals: dict[str, _Residual] = {}
         # Of gradients whose fate is open; None where nothing is left.
         self._pending: dict[str, _Residual | None] = {}
-        self.steps = StepTracker(self._commit, self._drop, self._find_scaler)
+        self.steps = StepTracker(self._commit, self._drop, self._meet)
+
+    def _meet(self, optimizer: torch.optim.Optimizer) -> None:
+        """Prepare for the first step of ``optimizer``."""
+        self._find_scaler(optimizer)
+        if self._codec is not None:
+            _warn_of(optimizer, self._codec)
 
     def _find_scaler(self, optimizer: torch.optim.Optimizer) -> None:
-        """Find the scaler that makes the first step of ``optimizer``, as those of Lightning and Accelerate."""
+        """Find the scaler that makes the step of ``optimizer``, as those of Lightning and Accelerate."""
         found = next((one for one in _scalers() if id(optimizer) in one._per_optimizer_states), None)
         if self._told or found is self._scaler:
             return
@@ -220,6 +228,26 @@ class ErrorFeedbackState:
 def _factor(scale: float, residual: _Residual) -> np.float32:
     """Return the factor that converts a residual to a loss times ``scale``."""
     return np.float32(scale / residual.scale)
+
+
+def _warn_of(optimizer: torch.optim.Optimizer, codec: Codec) -> None:
+    """Warn of an optimizer to which a codec that leaves out most values of a gradient does harm."""
+    if codec.traits.max_nmse < 1:
+        return
+    kind, momentum = type(optimizer).__name__, max(one.get("momentum", 0) for one in optimizer.param_groups)
+    if any("betas" in one for one in optimizer.param_groups):
+        why = f"{kind} scales up the small ones, which then come late and all at once"
+        advice = "Use codec thc, or SGD without momentum"
+    elif momentum:
+        why = f"the momentum of {kind} counts them late"
+        advice = "Use codec thc, or momentum=0 with codec dgc of lanesum-lab, which corrects the momentum"
+    else:
+        return
+    warnings.warn(
+        f"Codec {codec.name} leaves out most values of a gradient, and {why}. {advice}; or sum the first steps "
+        "exactly, by the warm_up of a policy.",
+        stacklevel=2,
+    )
 
 
 def _only_scaler() -> torch.amp.GradScaler | None:

@@ -49,7 +49,8 @@ class State(Closing):
         session: this worker's membership in the job; the state closes it.
         codec: name, also with parameters such as ``thc error=0.01``, mapping or object; the session's codec when None.
         error_feedback: add each parameter's compression error to its next gradient. None: on, unless the codec is
-            nearly exact (``fixed`` and the sparse ones) or keeps error feedback itself (``policy``).
+            unbiased (flat ``thc``, in jobs without a quorum), nearly exact (``fixed`` and the sparse ones), or keeps
+            error feedback itself (``policy``).
         scaler: ``GradScaler`` of the loss. None: the one that makes the first step, if one does.
         model: module or DDP wrapper that names the parameters in checkpoints. Without it they are numbered in the order
             in which DDP first shows them, which is the same in every run of a model.
@@ -90,9 +91,12 @@ class State(Closing):
                 f"Codec {self.codec.name} keeps error feedback itself.",
                 "Configure it in the codec, and leave error_feedback of the State unset.",
             )
-        lossy = not own and not self.codec.traits.nearly_exact
-        enabled = lossy if error_feedback is None else error_feedback
-        self.error_feedback = ErrorFeedbackState(scaler) if enabled else None
+        traits = self.codec.traits
+        # A quorum leaves out whole gradients.
+        unbiased = traits.unbiased and not session.ticket.quorum
+        biased = not (own or traits.nearly_exact or unbiased)
+        enabled = biased if error_feedback is None else error_feedback
+        self.error_feedback = ErrorFeedbackState(scaler, self.codec) if enabled else None
         # Tensors hash by identity: a parameter is the same key after DDP has rebuilt its buckets.
         self._names: dict[torch.Tensor, str] = {} if model is None else parameter_names(model)
         self._parts([one for one in self._names if one.requires_grad])
@@ -288,6 +292,8 @@ class State(Closing):
 
     def _worker(self) -> tuple[int, int]:
         """Return the number of this worker, and that of all workers."""
+        if self.host is not None and not self.host.leads:
+            return 0, 1  # without residuals
         return self.session.ticket.worker, self.session.ticket.workers
 
     def _sizes(self) -> dict[str, int]:

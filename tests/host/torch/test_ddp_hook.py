@@ -55,7 +55,9 @@ class Trained:
         # Small buckets: one in the first step, several after DDP has rebuilt them.
         self.model = DistributedDataParallel(small_net(dtype), bucket_cap_mb=0.006)
         self.layouts: list[list[int]] = []
-        self.state = lanesum.torch.State(Session(ticket, codec=codec, **options), model=self.model)
+        session = Session(ticket, codec=codec, **options)
+        feedback = True if codec == "thc" else None
+        self.state = lanesum.torch.State(session, error_feedback=feedback, model=self.model)
         self.model.register_comm_hook(self.state, lanesum.torch.hook)
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
 

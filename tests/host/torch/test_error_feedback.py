@@ -16,6 +16,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 import lanesum.torch
+from lanesum import codecs
 from lanesum.codecs import Part
 from lanesum.session import Session
 from lanesum.torch.error_feedback import ErrorFeedbackState
@@ -179,7 +180,7 @@ def differences(ticket: JobTicket, training: Training) -> tuple[float, float]:
     torch.manual_seed(0)
     expected, model = (DistributedDataParallel(Batches(), bucket_cap_mb=0.0015) for _ in range(2))
     training(expected, Data())
-    with lanesum.torch.State(Session(ticket, codec="thc"), model=model) as state:
+    with lanesum.torch.State(Session(ticket, codec="thc"), error_feedback=True, model=model) as state:
         model.register_comm_hook(state, lanesum.torch.hook)
         training(model, Data())
         memory = state.state_dict()["memory"]
@@ -258,3 +259,25 @@ def test_loaded_feedback_is_scaled_before_first_step() -> None:
         told = [str(one.message) for one in caught]
         assert len(told) == len(scalers) - 1
         assert all("so the scale of the loaded error feedback is not known" in one for one in told)
+
+
+@pytest.mark.parametrize(
+    ("codec", "optimizer", "told"),
+    [
+        ("topk", torch.optim.AdamW, "AdamW scales up the small ones"),
+        ("topk", lambda shown: torch.optim.SGD(shown, momentum=0.9), "the momentum of SGD counts them late"),
+        ("topk", torch.optim.SGD, ""),
+        ("thc error=0.01", torch.optim.AdamW, ""),
+    ],
+)
+def test_optimizer_that_sparse_gradients_harm_is_named(codec: str, optimizer: Any, told: str) -> None:
+    shown, feedback = parameters(3), ErrorFeedbackState(codec=codecs.get(codec, workers=2))
+    feedback.steps.watch(shown[0], "0")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            made = optimizer(shown)
+            made.step()
+            made.step()
+    expected = [f"Codec {codec} leaves out most values of a gradient, and {told}"] * 2 * bool(told)
+    assert [str(one.message)[: len(wanted)] for one, wanted in zip(caught, expected, strict=True)] == expected

@@ -79,7 +79,9 @@ def test_replicas_train_as_with_gloo(four_ranks: Ranks, factor: float | None) ->
 
 def test_thc_keeps_error_feedback_by_parameter(four_ranks: Ranks) -> None:
     with controlled(RANKS) as (_, variables):
-        outcomes = four_ranks.run(train_both, list(range(RANKS)), variables, {"codec": "thc"}, None)
+        outcomes = four_ranks.run(
+            train_both, list(range(RANKS)), variables, {"codec": "thc", "error_feedback": True}, None
+        )
     for expected, got, memory in outcomes:
         assert memory == ["0.bias", "0.weight", "2.bias", "2.weight", "4.bias", "4.weight"]
         assert 0 < (got - expected).norm() < 0.1 * expected.norm()
@@ -111,7 +113,7 @@ def alternate(rank: int, variables: dict[str, str]) -> tuple[float, list[float]]
     norms = []
     model(torch.randn(4, 16), 0)  # it leaves the parameters unsharded
     with environment(variables):
-        state = lanesum.torch.attach(model, replicas=mesh["replicate"], codec="thc")
+        state = lanesum.torch.attach(model, replicas=mesh["replicate"], codec="thc", error_feedback=True)
     total = sum(float(one.to_local().sum()) for one in model.parameters())
     optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
     for number, scale in ((0, 1e6), (1, 1.0), (2, 1.0)):

@@ -76,8 +76,8 @@ def test_hosts_train_as_with_gloo(four_ranks: Ranks, sizes: list[int]) -> None:
 
 
 def test_error_feedback_is_that_of_leaders(four_ranks: Ranks) -> None:
-    with controlled(2, "thc") as (_, variables):
-        outcomes = four_ranks.run(train_both, list(range(RANKS)), variables, [2, 2], "thc")
+    with controlled(2, "thc error=0.01") as (_, variables):
+        outcomes = four_ranks.run(train_both, list(range(RANKS)), variables, [2, 2], "thc error=0.01")
     assert [feedback for *_, feedback in outcomes] == [6, 0, 6, 0]
     for expected, got, *_ in outcomes:
         assert torch.equal(got, outcomes[0][1])

@@ -160,7 +160,8 @@ def test_group_replaces_codecs_without_past_and_quorum(
 
 def _error_feedback(ticket: JobTicket) -> tuple[bool, bool, bool]:
     """Return whether there was error feedback before a step of the group, is after it, and was in the mean."""
-    with lanesum.torch.State(Session(ticket, codec="thc"), alternative=dist.group.WORLD) as state:
+    session = Session(ticket, codec="thc")
+    with lanesum.torch.State(session, error_feedback=True, alternative=dist.group.WORLD) as state:
         model = DistributedDataParallel(nn.Linear(64, 1, bias=False))
         model.register_comm_hook(state, lanesum.torch.hook)
         feedback, gradient = state.error_feedback, model.module.weight

@@ -10,6 +10,7 @@ import io
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def strict_session() -> Iterator[Session]:
 
 def test_error_feedback_follows_parameter_into_another_bucket(session: Session) -> None:
     first, second = parameters(100, 200)
-    with lanesum.torch.State(session) as state:
+    with lanesum.torch.State(session, error_feedback=True) as state:
         sent = torch.randn(300, generator=torch.Generator().manual_seed(1))
         got = average(state, FakeBucket(sent.clone(), [first, second]))
         take_step([first, second])
@@ -63,7 +64,7 @@ def test_error_feedback_follows_parameter_into_another_bucket(session: Session) 
 def test_checkpoint_restores_error_feedback(session: Session) -> None:
     model = torch.nn.Linear(30, 10)
     shown = list(model.parameters())
-    with lanesum.torch.State(session, model=model) as state:
+    with lanesum.torch.State(session, error_feedback=True, model=model) as state:
         average(state, FakeBucket(torch.arange(310.0), shown))
         take_step(shown)
         file = io.BytesIO()
@@ -71,7 +72,7 @@ def test_checkpoint_restores_error_feedback(session: Session) -> None:
         kept = state.state_dict()["memory"]
         file.seek(0)
         loaded = torch.load(file, weights_only=True)
-        fresh = lanesum.torch.State(session, model=model)
+        fresh = lanesum.torch.State(session, error_feedback=True, model=model)
         fresh.load_state_dict(loaded)
         assert sorted(fresh.state_dict()["memory"]) == ["bias", "weight"]
         for name, vector in fresh.state_dict()["memory"].items():
@@ -79,7 +80,7 @@ def test_checkpoint_restores_error_feedback(session: Session) -> None:
 
 
 def test_checkpoints_of_others_are_refused(session: Session) -> None:
-    state = lanesum.torch.State(session)
+    state = lanesum.torch.State(session, error_feedback=True)
     with pytest.raises(ConfigurationError, match="not the state of a lanesum hook: it has no 'memory'"):
         state.load_state_dict({})
     with pytest.raises(ConfigurationError, match="This state is of codec 'fixed', not 'thc'"):
@@ -115,7 +116,7 @@ def saved_by(worker: int, workers: int) -> dict[str, Any]:
 
 
 def test_residuals_of_other_workers_need_all_states(session: Session) -> None:
-    with lanesum.torch.State(session) as state:
+    with lanesum.torch.State(session, error_feedback=True) as state:
         state.load_state_dict(saved_by(0, 1))
         for others in (saved_by(1, 2), saved_by(0, 2), [saved_by(0, 3), saved_by(1, 3)], [saved_by(1, 2)] * 2):
             with pytest.raises(lanesum.torch.ForeignResidualsError, match=r"error feedback of worker . of ., and this"):
@@ -141,10 +142,19 @@ def test_join_reads_ticket_from_environment(tmp_path: Path, monkeypatch: pytest.
         assert len(rounds) == 1
 
 
-def test_error_feedback_for_fixed_is_off_by_default(session: Session) -> None:
-    assert lanesum.torch.State(session, codec="fixed").error_feedback is None
-    assert lanesum.torch.State(session, codec="fixed", error_feedback=True).error_feedback is not None
-    assert lanesum.torch.State(session, codec="thc").error_feedback is not None
+@pytest.mark.parametrize(
+    ("codec", "default"),
+    [("fixed", False), ("thc", False), ("thc bits=3", False), ("thc error=0.01", True), ("topk", True)],
+)
+def test_error_feedback_by_default_is_for_biased_codecs(session: Session, codec: str, default: bool) -> None:
+    assert (lanesum.torch.State(session, codec=codec).error_feedback is not None) == default
+    assert lanesum.torch.State(session, codec=codec, error_feedback=True).error_feedback is not None
+    assert lanesum.torch.State(session, codec=codec, error_feedback=False).error_feedback is None
+
+
+def test_error_feedback_of_quorum_keeps_left_out_gradients(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "ticket", replace(session.ticket, quorum=1))
+    assert lanesum.torch.State(session).error_feedback is not None
 
 
 def test_state_without_leave_writes_counts_at_exit(
@@ -159,10 +169,10 @@ def test_state_without_leave_writes_counts_at_exit(
             average(state, FakeBucket(torch.ones(64), parameters(64), last=last))
         ((write, *arguments),) = registered
         write(*arguments)
-        assert [one["steps"] for one in RunFolder(tmp_path).stats()] == [3]
+        assert [one["steps"] for one in RunFolder(tmp_path).stats().values()] == [3]
     RunFolder(tmp_path).write_stats(session.ticket.worker, {"steps": 1}, session.ticket.job)  # of a later state
     write(*arguments)
-    assert [one["steps"] for one in RunFolder(tmp_path).stats()] == [1]
+    assert [one["steps"] for one in RunFolder(tmp_path).stats().values()] == [1]
 
 
 def test_leave_twice_adds_one_round(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,7 +230,7 @@ def test_complex_and_integer_buckets_are_refused(session: Session, dtype: torch.
 
 def test_not_a_number_keeps_error_feedback(session: Session) -> None:
     shown = parameters(3)
-    with lanesum.torch.State(session) as state:
+    with lanesum.torch.State(session, error_feedback=True) as state:
         average(state, FakeBucket(torch.tensor([1.0, 5.0, 2.0]), shown))
         take_step(shown)
         before = state.state_dict()["memory"]["#0"]

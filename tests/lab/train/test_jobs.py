@@ -131,13 +131,13 @@ def test_resumed_training_equals_the_uninterrupted_one(ranks: Ranks, tmp_path: P
 
 def test_resumed_training_restores_error_feedback(ranks: Ranks, tmp_path: Path) -> None:
     arguments = ["digits", "--steps=4", "--batch=8", "--limit=64", "--checkpoint-every=2"]
-    train(ranks, tmp_path, *arguments, codec="thc")
+    train(ranks, tmp_path, *arguments, codec="thc error=0.01")
     saved = torch.load(tmp_path / "checkpoint-0-2.pt", weights_only=True)
     assert saved["hook"]["codec"] == "thc"
     assert any(residual.abs().sum() > 0 for residual in saved["hook"]["memory"].values())
     for number in range(2):
         (tmp_path / f"checkpoint-{number}-4.pt").unlink()
-    resumed = train(ranks, tmp_path, *arguments, "--resume", codec="thc")
+    resumed = train(ranks, tmp_path, *arguments, "--resume", codec="thc error=0.01")
     assert len(resumed[0]["losses"]) == 4  # type: ignore[arg-type]
     assert resumed[0]["weights_sha256"] == resumed[1]["weights_sha256"]
 

@@ -101,7 +101,9 @@ class THC:
 
     def _set(self, op: LaneOp, grid: Grid, per_word: int | None = None) -> None:
         self.op, self.grid = op, grid
-        self.traits = CodecTraits(accepts_device_tensors=True, adds_error_feedback=True, max_nmse=1.1 * grid.error())
+        self.traits = CodecTraits(
+            unbiased=True, accepts_device_tensors=True, adds_error_feedback=True, max_nmse=1.1 * grid.error()
+        )
         #: Arithmetic of the codec on runs of blocks.
         self.coder = BlockCoder(grid, op, self.block, per_word)
         self.bits, self.lanes = self.coder.code_bits, self.coder.lane_bits

@@ -116,8 +116,12 @@ class WidthTHC(THC):
             flat = found[self._flat.number][1](workers=workers, block=_FLAT_BLOCK)
             self._set(flat.op, flat.grid, flat.coder.per_word)
         # The number of rounds is known after the norms. Normal vectors have the flat plan.
+        # A block that is not sent is biased.
         self.traits = replace(
-            self.traits, max_nmse=self.traits.max_nmse if self._flat else 1.0, depends_on_past_sums=True
+            self.traits,
+            unbiased=False,
+            max_nmse=self.traits.max_nmse if self._flat else 1.0,
+            depends_on_past_sums=True,
         )
 
     @property
