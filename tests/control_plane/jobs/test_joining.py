@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from lanesum.rpc.caller import Caller, Role
+from lanesum.rpc.caller import Caller, CallerRole
 from lanesum_control.controller import workers
 from lanesum_control.controller.controller import Controller
 from lanesum_control.errors import AdmissionError, UnknownJobError
@@ -164,11 +164,11 @@ def test_causes_are_named_for_first_workers_alone(controller: Controller, monkey
     ]
 
 
-@pytest.mark.parametrize(("role", "limit"), [(Role.OPERATOR, 60), (Role.TENANT, 6)])
-def test_incarnations_by_joins_are_bounded(role: Role, limit: int) -> None:
+@pytest.mark.parametrize(("role", "limit"), [(CallerRole.OPERATOR, 60), (CallerRole.TENANT, 6)])
+def test_incarnations_by_joins_are_bounded(role: CallerRole, limit: int) -> None:
     """201 calls of Join began 201 incarnations in 12 s."""
     now = [0.0]
-    quota = TenantQuota(admissions_per_minute=3 if role is Role.TENANT else 1000)
+    quota = TenantQuota(admissions_per_minute=3 if role is CallerRole.TENANT else 1000)
     controller = Controller(NETWORK, FakeServer(), clock=lambda: now[0], quota=quota)
     for name in ("a", "b"):
         controller.admit(JobRequest(name, ("w1",) if name == "a" else ("w2",), slots=4), caller=Caller("bob", role))
