@@ -32,6 +32,10 @@ MIN_PYTORCH = "2.9"
 _DEVICES = ["cpu", "cuda"]
 # float64 would lose precision: codecs work in float32.
 _DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+_MAX_STAND_IN = 256
+# Groups of gloo and NCCL stay until the process ends. PyTorch may drop the last reference of DDP to one with Python's
+# lock held, and would wait then for a thread of gloo that waits for the lock.
+_kept: list[Any] = []
 
 _log = logging.getLogger(__name__)
 
@@ -110,6 +114,7 @@ class LanesumProcessGroup(dist.ProcessGroup):
 
     def _register(self, device: str, kind: Any, backend: Any) -> None:
         backend._set_sequence_number_for_group()
+        _kept.append(backend)
         for group in (self, self._others):
             group._register_backend(torch.device(device), kind, backend)
 
@@ -130,12 +135,14 @@ class LanesumProcessGroup(dist.ProcessGroup):
     def allreduce(self, tensors: list[torch.Tensor], opts: Any = None) -> dist.distributed_c10d.Work:
         """Sum or average in place; see ``torch.distributed.all_reduce``."""
         opts = dist.AllreduceOptions() if opts is None else opts
-        return self._reduce(tensors, opts.reduceOp) or self._others.allreduce(tensors, opts)
+        own = self._reduce(tensors, opts.reduceOp)
+        return own or self._compared(self._others.allreduce(tensors, opts), tensors, opts.reduceOp)
 
     def allreduce_coalesced(self, tensors: list[torch.Tensor], opts: Any = None) -> dist.distributed_c10d.Work:
         """Sum or average several tensors in place; see ``torch.distributed.all_reduce_coalesced``."""
         opts = dist.AllreduceCoalescedOptions() if opts is None else opts
-        return self._reduce(tensors, opts.reduceOp) or self._others.allreduce_coalesced(tensors, opts)
+        own = self._reduce(tensors, opts.reduceOp)
+        return own or self._compared(self._others.allreduce_coalesced(tensors, opts), tensors, opts.reduceOp)
 
     def _reduce(self, tensors: list[torch.Tensor], op: Any) -> AllReduceWork | None:
         """Begin all-reduces by lanesum; None if gloo or NCCL serve them."""
@@ -159,6 +166,24 @@ class LanesumProcessGroup(dist.ProcessGroup):
             raise_after_backward(lambda: cast(None, failed.wait()))
             own, futures = [*own[: len(futures)], tensors[len(futures)]], [*futures, failed]
         return AllReduceWork(own, futures)
+
+    def _compared(self, work: Any, tensors: list[torch.Tensor], op: Any) -> Any:
+        """Let the job compare an all-reduce of gloo with those of the other ranks, which may be lanesum's.
+
+        Without a job, after a failure, and on a device there is no comparison.
+        """
+        state = self._state
+        if state is None or state.error is not None or not tensors or tensors[0].device.type != "cpu":
+            return work
+        name = str(op.op if hasattr(op, "op") else op).rpartition(".")[2]
+        what = f"{name} of {tensors[0].dtype} with shape {tuple(tensors[0].shape)}"
+        size = tensors[0].numel()
+        # As many values as the tensor has, if they are few: then the error names both tensors.
+        stand_in = torch.zeros(size if 0 < size <= _MAX_STAND_IN else 1)
+        try:
+            return ComparedWork(work, state.all_reduce(stand_in, codec=EXACT, stands_for=what))
+        except LanesumError:  # the job has failed since
+            return work
 
     def _serves(self, tensor: torch.Tensor) -> bool:
         """Return True if the tensor is for lanesum by its type, and by the devices of the group's backend."""
@@ -239,6 +264,31 @@ class AllReduceWork(dist.distributed_c10d.Work):
 
     def result(self) -> list[torch.Tensor]:
         return self._tensors
+
+
+class ComparedWork(dist.distributed_c10d.Work):
+    """Handle of an all-reduce of gloo. ``wait`` raises MismatchError if other ranks reduce another tensor."""
+
+    def __init__(self, work: Any, compared: torch.futures.Future[torch.Tensor]) -> None:
+        super().__init__()
+        self._work, self._compared = work, compared
+
+    def wait(self, *timeout: timedelta) -> bool:
+        self._compared.wait()
+        return bool(self._work.wait(*timeout))
+
+    def get_future(self) -> torch.futures.Future[Any]:
+        def result(both: torch.futures.Future[Any]) -> Any:
+            self._compared.value()
+            return both.value()[1].value()
+
+        return torch.futures.collect_all([self._compared, self._work.get_future()]).then(result)
+
+    def is_completed(self) -> bool:
+        return self._compared.done() and bool(self._work.is_completed())
+
+    def result(self) -> list[torch.Tensor]:
+        return cast("list[torch.Tensor]", self._work.result())
 
 
 def _create(options: Any, pg_options: Mapping[str, Any] | None) -> LanesumProcessGroup:

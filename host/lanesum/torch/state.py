@@ -211,6 +211,7 @@ class State(Closing):
         average: bool = True,
         name: str = "",
         parts: Sequence[Part] = (),
+        stands_for: str = "",
     ) -> torch.futures.Future[torch.Tensor]:
         """Begin the all-reduce of a tensor in the communication thread, and return a future of the result at once.
 
@@ -223,6 +224,7 @@ class State(Closing):
             average: divide by the number of contributors.
             name: name of the tensor, for error messages.
             parts: parameters of the tensor. With them and the state's codec, error feedback is added.
+            stands_for: description of another tensor, in whose place this one is compared with those of the workers.
 
         Raises:
             ConfigurationError: see :func:`lanesum.torch.tensor_all_reduce.check_tensor`.
@@ -251,7 +253,7 @@ class State(Closing):
             feedback.check_sizes(parts)
         chosen = self.codec if codec is None else self.session.resolve_codec(codec)
         one = TensorAllReduce(
-            self._communication, tensor, future, chosen, average, name, parts, feedback, self._num_calls
+            self._communication, tensor, future, chosen, average, name, parts, feedback, self._num_calls, stands_for
         )
         # This thread must not wait for a device that still computes the gradient.
         self._thread.submit(one.begin, after=one.wait_for_gradient if one.staged else None)

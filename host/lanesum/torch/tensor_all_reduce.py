@@ -130,7 +130,8 @@ class TensorAllReduce:
     """All-reduce of a tensor: begun in the communication thread, then completed in any case.
 
     Work on a device is launched in the stream of ``lanesum.gpu.staging``. Fields are arguments of
-    :meth:`lanesum.torch.State.all_reduce`, the ``feedback`` to add, and the ``number`` of the call.
+    :meth:`lanesum.torch.State.all_reduce`, the ``feedback`` to add, and the ``number`` of the call. One that
+    ``stands_for`` a tensor which another backend sums compares its description alone, and is not counted.
 
     Attributes:
         done: set once the future is complete.
@@ -146,6 +147,7 @@ class TensorAllReduce:
     parts: Sequence[Part]
     feedback: ErrorFeedbackState | None
     number: int
+    stands_for: str = ""
 
     def __post_init__(self) -> None:
         self.done = threading.Event()
@@ -188,6 +190,7 @@ class TensorAllReduce:
     def _submit(self) -> None:
         codec, feedback, tensor = self.codec, self.feedback, self.tensor
         kind = "AVG" if self.average else "SUM"
+        what = self.stands_for or f"{kind} of {tensor.dtype} with shape {tuple(tensor.shape)}"
         self._staging.wait_event(self._computed, tensor)
         # The tensor is not used before the future is complete, so a float32 one is not copied.
         vector, added = tensor.detach().resolve_neg().to(torch.float32), None
@@ -210,7 +213,7 @@ class TensorAllReduce:
             keep_residual=feedback is not None,
             parts=() if self._rows is not None else self.parts,
             error_feedback=added,
-            description=f"{kind} of {tensor.dtype} with shape {tuple(tensor.shape)} in call {self.number}",
+            description=f"{what} in call {self.number}",
             elementwise=not self.parts and self._rows is None,
         )
 
@@ -229,7 +232,8 @@ class TensorAllReduce:
                 summed = self._summed(result)
                 self.communication.note_error(result, self.tensor.numel())
                 # Counted before the future is complete, so that its caller finds the tensor in the counts.
-                self.communication.count(self.tensor.numel() if self._rows is None else self._rows.values.numel())
+                if not self.stands_for:
+                    self.communication.count(self.tensor.numel() if self._rows is None else self._rows.values.numel())
                 self.future.set_result(summed)
         except Exception as error:
             self._fail(error)

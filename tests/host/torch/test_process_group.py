@@ -254,8 +254,12 @@ def mismatched(rank: int, variables: dict[str, str], kind: str) -> str:
         dist.barrier()
         size = 40_000 if kind.startswith("large") else 6
         tensor, op = torch.ones(size), dist.ReduceOp.SUM
-        if odd and kind.endswith("operation"):
+        if odd and kind.endswith("operation of gloo"):
+            op = dist.ReduceOp.MAX
+        elif odd and kind.endswith("operation"):
             op = dist.ReduceOp.AVG
+        elif odd and kind.endswith("type of gloo"):
+            tensor = tensor.int()
         elif odd and kind.endswith("type"):
             tensor = tensor.half()
         elif kind.endswith("shape"):
@@ -281,6 +285,8 @@ def mismatched(rank: int, variables: dict[str, str], kind: str) -> str:
         ("type", "SUM of torch.float16 with shape (6,) in call 2"),
         ("shape", "SUM of torch.float32 with shape (2, 3) in call 2"),
         ("number of calls", "SUM of torch.float32 with shape (6,) in call 3"),
+        ("operation of gloo", "MAX of torch.float32 with shape (6,) in call 2"),
+        ("type of gloo", "SUM of torch.int32 with shape (6,) in call 2"),
         ("large operation", "AVG of torch.float32 with shape (40000,) in call 2"),
         ("large type", "SUM of torch.float16 with shape (40000,) in call 2"),
     ],
@@ -291,6 +297,30 @@ def test_different_tensors_of_equal_size_raise_everywhere(four_ranks: Ranks, kin
     for rank, text in enumerate(texts):
         assert "the workers reduce different tensors of " in text
         assert (odd in text) == (rank == 2) and f"worker {rank} itself has " in text
+
+
+def large_tensors_by_gloo_and_lanesum(rank: int, variables: dict[str, str]) -> str:
+    with environment(variables):
+        group = lanesum_group()
+        dist.all_reduce(torch.ones(3), group=group)
+        for _ in range(2):  # the same on all ranks: no error
+            assert group.allreduce([torch.ones(2).double()]).wait()
+            work = dist.all_reduce(largest := torch.tensor([rank, 7]), dist.ReduceOp.MAX, group=group, async_op=True)
+            assert work.get_future().wait()[0].tolist() == largest.tolist() == [3, 7] == work.result()[0].tolist()
+            assert work.is_completed()
+        tensor = torch.ones(40_000)
+        with pytest.raises(MismatchError) as raised:
+            dist.all_reduce(tensor.long() if rank == 2 else tensor, group=group)
+        dist.barrier()
+        group.state.close()
+        dist.destroy_process_group(group)
+    return str(raised.value)
+
+
+def test_tensor_of_gloo_beside_lanesum_raises_everywhere(four_ranks: Ranks) -> None:
+    with controlled(RANKS) as (_, variables):
+        for text in four_ranks.run(large_tensors_by_gloo_and_lanesum, list(range(RANKS)), variables):
+            assert "All workers must reduce" in text, text
 
 
 def many_gathers(rank: int, variables: dict[str, str]) -> int:
