@@ -68,7 +68,6 @@ def parse(
     """Parse ``text`` as a ``model``.
 
     Args:
-        model: model of the file.
         text: YAML.
         source: named in errors.
         error: type of the error for invalid text; the message starts with ``source``, and the line if it is known.

@@ -172,7 +172,6 @@ def wait_for_others(
     """Wait until all workers of a job have joined.
 
     Args:
-        ticket: ticket of this worker.
         controller: ``host:port`` of the controller.
         description: description of this worker's codec (``Codec.describe``); if given, all workers must
             give the same one.

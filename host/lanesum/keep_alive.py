@@ -118,7 +118,6 @@ class KeepAlive(Serving):
     controller disturbs no job.
 
     Args:
-        ticket: ticket of this worker.
         controller: ``host:port`` of the controller.
         interval_s: time between two calls where the controller answers with no stream, in seconds.
     """

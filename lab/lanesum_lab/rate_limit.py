@@ -22,8 +22,6 @@ def htb_rate(interface: str, rate_mbit: float, *, overhead: int = 0, burst: int 
     The quantum is one frame: with that of the default, which grows with the rate, ``tc`` warns.
 
     Args:
-        interface: name of the interface.
-        rate_mbit: rate in Mbit/s.
         overhead: bytes that count for every frame, beside the frame from its Ethernet header on.
         burst: bytes that leave at once after a pause; None is the default, about one frame.
     """

@@ -45,8 +45,6 @@ class Option:
         kind: bool for a flag, else the type of a value.
         repeated: True if it can be given several times.
         choices: values that are allowed, if only some are.
-        low: lowest value.
-        high: highest value.
         required: True if the command needs it.
         default: default, or None.
         variable: environment variable that it is read from, or None.

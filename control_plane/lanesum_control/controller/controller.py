@@ -64,7 +64,6 @@ class Controller:
         clock: monotonic seconds, for leases.
         connect_timeout_s: time to wait for every switch; an unreachable switch is used once it returns.
         start_s: time after which switches that do not answer at all are used once they do.
-        quota: quota of every tenant.
 
     Attributes:
         reconciler: the admitted jobs at switches and servers: checks and repairs of these parts.
@@ -271,11 +270,8 @@ class Controller:
         other workers of the old one are no members any more.
 
         Args:
-            name: name of the job.
             worker: its number, or its host.
-            by: the claimant.
             take_over: take the place of a process that is this worker and lives.
-            caller: sender of the call.
 
         Raises:
             UnknownJobError: no such job.

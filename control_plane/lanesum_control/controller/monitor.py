@@ -84,7 +84,6 @@ class _Part:
         check: returns the seconds after which it is due again, or None.
         watch: takes the function to call when the check is due.
         interval_s: time after which the check is due in any case; None for what ``check`` returns.
-        pool: runs the check.
     """
 
     def __init__(
@@ -157,8 +156,6 @@ class _ProgramAudit:
 
     Args:
         controller: has the jobs, by which switches are in use.
-        reconciler: the switches.
-        parts: checks of the switches, by name.
         interval_s: shortest time between two audits.
     """
 

@@ -57,10 +57,8 @@ class Reconciler:
         network: hosts, switches and links.
         servers: aggregation servers, as many as the network names.
         switches: controlled switches by name; others on the paths are plain routers.
-        store: persistent state.
         accumulator_words: words per packet of the switches' program, or the default without switches.
         events: log of all events of switches, servers and jobs.
-        quota: quota of every tenant.
         restart: starts a new incarnation of a job, for a reason; ``is_altered``: its sums may be wrong.
 
     Attributes:
@@ -69,7 +67,6 @@ class Reconciler:
         jobs: the admitted jobs by name. Replaced together with ``plan``, under both locks.
         plan: their plan.
         links: the servers.
-        quota: quota of every tenant.
         refused: reason why a switch refused a job, by job and switch; that switch is left out of later plans.
     """
 

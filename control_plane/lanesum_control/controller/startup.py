@@ -33,7 +33,6 @@ def start(
     Args:
         reconciler: switches, servers and jobs.
         network: hosts, switches and links.
-        store: persistent state.
         sizes: sizes of packets.
         restart: starts a new incarnation of a job with a request, for a reason.
         connect_timeout_s: time to wait for every switch.

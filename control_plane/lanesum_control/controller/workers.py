@@ -32,7 +32,6 @@ class Workers:
 
     Args:
         lock: reentrant lock of the jobs; no call holds it for long.
-        jobs: returns the admitted jobs by name.
         store: keeps the taken tickets.
         events: log of tickets taken and workers gone.
         clock: monotonic seconds.

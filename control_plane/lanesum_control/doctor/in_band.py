@@ -73,12 +73,10 @@ def checks(
     """Report each switch on the path to server ``name`` at ``ip``, up to the first one that no request reaches.
 
     Args:
-        name: name of the server.
         ip: its IPv4 address.
         route: switches on the path.
         examined: answer to ``rpc.EXAMINE``.
         packet_bytes: size of the IPv4 packets.
-        counts: returns the present counts.
     """
     for number, hop in enumerate(route, 1):
         before = counts()

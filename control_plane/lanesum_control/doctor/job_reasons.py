@@ -45,7 +45,6 @@ def checks(
         job: answer to ``rpc.JOBS``.
         figures: of the job in ``live_view.view``: the last second.
         examined: answer to ``rpc.EXAMINE``; None for callers who may not examine the controller.
-        events: last events.
     """
     found = [
         *missing_workers(job),

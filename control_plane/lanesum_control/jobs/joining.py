@@ -24,8 +24,6 @@ class WorkerClaim:
     """Request of a process to be a worker.
 
     Attributes:
-        worker: number of the worker.
-        taken: the process.
         take_over: the process may take the place of one that lives.
     """
 

@@ -35,7 +35,6 @@ class Watch:
 
     Args:
         key: job, tag and worker.
-        read: returns the state.
         wake: called, in any thread, when the state may have changed, and at the end.
         unwatch: ends the stream at the controller.
 

@@ -43,7 +43,6 @@ class WorkerFigures:
     """A worker of a job as the controller sees it.
 
     Attributes:
-        host: its host.
         state: ``alive``; ``awaited`` until it has its ticket, ``silent`` with a ticket and without a stream; or a kind
             of ``lanesum.rpc.controller.GONE_KINDS``.
         report: its last report; None if there is none.

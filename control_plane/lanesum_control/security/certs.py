@@ -112,7 +112,6 @@ class Authority:
             name: name of the caller, or of the part.
             role: rights as a caller; None for none.
             hosts: host names and addresses of a service; a certificate without any is for callers alone.
-            days: validity.
 
         Raises:
             ConfigurationError: an invalid name or host, or the folder cannot be written.

@@ -62,9 +62,7 @@ class ServerLink:
     """A server and its state. Not thread-safe: the controller's lock protects every call but ``look``.
 
     Args:
-        name: name in events.
         server: the server, in this process or another one.
-        events: log of outages, returns and repairs.
     """
 
     def __init__(self, name: str, server: ControlledServer, events: EventLog) -> None:

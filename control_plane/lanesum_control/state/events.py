@@ -74,7 +74,6 @@ class EventLog:
     """Events in ``store``, which keeps a bounded number of them. Thread-safe.
 
     Args:
-        store: state of the controller.
         clock: returns seconds since 1970.
         listener: called for every event, for a log on the terminal.
     """

@@ -48,9 +48,7 @@ class Leadership(Closing):
     """Candidate for the leadership, and its holder from ``wait`` to the end of it.
 
     Args:
-        url: the database.
         holder: this controller, for messages of the others.
-        least_term: the least term that it takes.
         lease_s: time after the last renewal at which another controller takes over.
 
     Attributes:

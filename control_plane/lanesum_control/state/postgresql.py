@@ -125,7 +125,6 @@ class PostgresqlDatabase:
     It connects when it is used, again after an outage. While there is no connection, every method raises StoreError.
 
     Args:
-        url: the database.
         term: number of the leadership for which transactions write; without it they are open to all.
         lost: called with the reason when the leadership has ended: another controller leads, or a commit had no answer,
             so that this process cannot know the state.

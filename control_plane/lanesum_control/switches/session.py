@@ -107,7 +107,6 @@ class SwitchSession:
 
         Args:
             address: ``host:port`` or ``unix:path``.
-            device_id: device id of the switch.
             election_id: (high, low).
             timeout_s: time to wait for the server.
             changed: called in the event loop after each change of ``is_open`` and ``is_primary``.

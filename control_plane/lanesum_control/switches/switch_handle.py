@@ -32,10 +32,7 @@ class SwitchHandle:
     """A switch and its state. Not thread-safe: the controller's lock protects every call that does not say otherwise.
 
     Args:
-        name: name in events.
-        switch: the switch.
         hosts: all hosts, as this switch sees them.
-        events: log of outages, returns and repairs.
 
     Attributes:
         down: reason why the switch is not used; None if it is.

@@ -27,7 +27,6 @@ class Bmv2Build:
     """One build of ``p4src/bmv2``.
 
     Attributes:
-        accumulator_words: words per packet.
         with_faults: test build with fault tables, which lose packets on request. Production builds have none.
     """
 
@@ -117,8 +116,6 @@ def file_problems(
         manifest: with ``sources`` and ``outputs``: SHA-256 by name.
         p4src: folder that the names of the sources are relative to.
         out: folder that the names of the outputs are relative to.
-        sources: the sources that the program has now.
-        command: the command that builds it.
     """
     current = digests(p4src, sources)
     problems = [

@@ -29,9 +29,7 @@ class CompiledPipeline:
     """One build of the program.
 
     Attributes:
-        accumulator_words: words per packet.
         json_path: the program; for a chip the printed program, which the embedded switch runs, or a device config.
-        p4info_path: its P4Info.
         chip: None for BMv2.
         pipes: pipes of the chip that run the program; all pipes where the device config does not name them.
         contents: contents of ``json_path``, where it was read already.
@@ -102,7 +100,6 @@ def bmv2_pipeline(accumulator_words: int = DEFAULT_ACCUMULATOR_WORDS, *, with_fa
     """Return the committed BMv2 build.
 
     Args:
-        accumulator_words: words per packet.
         with_faults: return the test build, whose fault tables lose packets on request. Only a checkout contains it.
 
     Raises:
@@ -125,7 +122,6 @@ def tofino_pipeline(profile: str, device_config: Path | None = None) -> Compiled
     """Return the committed build of the program for Tofino.
 
     Args:
-        profile: name of the profile.
         device_config: the binary in the format of a chip's agent (see ``tofino/device_config.py``). Without one the
             program is the printed one, which the embedded switch runs.
 

@@ -120,9 +120,7 @@ class SwitchJob:
         slot_base: first slot of the job's range on this switch.
         slot_count: slots of the range; the server sums the job's slots beyond it.
         group: multicast group, from 1.
-        ops: permitted lane operations.
         code_table: 16 bytes, for operations with lookup only.
-        role: see ``Role``.
         threshold: contributions that complete an entry; 0 means all members.
         uplink: port of answers from above; None without a switch above.
         lease: ticks of 1,024 µs after which an unfinished entry of another job may be reused; SHARED only.

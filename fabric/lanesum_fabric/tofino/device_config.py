@@ -26,7 +26,6 @@ class Compiled:
     """Output of compiler and assembler for a program.
 
     Attributes:
-        name: name of the program.
         bfrt: bf-rt description, JSON; empty after unpacking PI's format, which has none.
         context: ``context.json``.
         binary: ``tofino.bin`` or ``tofino2.bin``.

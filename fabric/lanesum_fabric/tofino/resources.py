@@ -24,7 +24,6 @@ class Resources:
     Attributes:
         stages: the last stage in use, plus one.
         stateful_alus, memories, ternary_memories, tables: in all stages together.
-        lane_stages: stages with lane registers.
         header_bits: bits of the packet header vector, ingress and egress together, without tagalong and dark ones.
         ingress_cycles, egress_cycles: cycles of the match-action stages, without parser, queues and deparser.
     """

@@ -34,7 +34,6 @@ class TopologyBuilder:
         build.write("lab.yaml")
 
     Args:
-        name: name of the topology.
         addresses: IPv4 network of the addresses that the builder gives.
     """
 

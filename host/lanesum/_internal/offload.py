@@ -26,7 +26,6 @@ def use_gso(native: ModuleType, descriptors: Iterable[int], offload: Offload, *,
     see every packet.
 
     Args:
-        native: the native module.
         descriptors: descriptors of bound sockets.
         offload: the user's choice.
         joined_packets: no software switch is on the path of the packets, see ``JobTicket``.

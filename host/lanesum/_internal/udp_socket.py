@@ -25,7 +25,6 @@ def open_udp_socket(
     path MTU (RFC 5927, section 7.2), and neither switches nor servers read fragments made for it.
 
     Args:
-        local: address to bind.
         peer: address to connect to; the socket then sends to and receives from this address only.
         shared: let sockets with different peers share the local address (SO_REUSEADDR).
         ecn: let queues mark packets instead of dropping them.

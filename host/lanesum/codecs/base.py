@@ -71,7 +71,6 @@ class CodecContext:
     """Agreement of all workers about one all-reduce, and this worker's number.
 
     Attributes:
-        workers: number of workers of the job.
         worker: number of this worker, from 0.
         seed: 64 bits that key the random bits, together with ``round`` and ``worker``.
         round: number of the all-reduce, modulo 2**32. Two all-reduces of a job must not share it.

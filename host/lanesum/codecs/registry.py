@@ -160,7 +160,6 @@ def get(spec: CodecSpec, *, workers: int, **parameters: Any) -> Codec:
 
     Args:
         spec: name of the codec, also with parameters, such as ``thc error=0.01``; or a mapping with ``name``.
-        workers: number of workers of the job.
         parameters: further parameters. All parameters override the preset's.
 
     Raises:

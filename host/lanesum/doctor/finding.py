@@ -21,8 +21,6 @@ class Finding:
     """Result of one check.
 
     Attributes:
-        name: name of the check.
-        status: severity.
         what: the finding, as a sentence.
         next_step: what to do; empty if nothing has to be done.
     """

@@ -174,8 +174,6 @@ def check_carried(whose: str, ops: Iterable[LaneOp], accumulator_words: int) -> 
 
     Args:
         whose: subject of the message, for example "Job ticket".
-        ops: operations to check.
-        accumulator_words: accumulator words of a packet.
     """
     for op in ops:
         if not op.shape.fills(accumulator_words):
@@ -206,9 +204,6 @@ def check_certified(whose: str, ops: Iterable[LaneOp], accumulator_words: int, w
 
     Args:
         whose: subject of the message, for example "Job ticket".
-        ops: operations to check.
-        accumulator_words: accumulator words of a packet.
-        workers: workers of the job.
     """
     for op in ops:
         if not certified_data_words(op, accumulator_words, workers):

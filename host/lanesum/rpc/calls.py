@@ -38,8 +38,6 @@ class Call:
 
     Args:
         event: event of grpcio with the new call.
-        limits: bounds of the server.
-        shares: shares of all callers.
         pools: threads for blocking code, by whether it is slow.
 
     Attributes:

@@ -58,7 +58,6 @@ class GrpcServer(Serving):
         address: address to listen at, ``host:port`` or ``unix:PATH``; port 0 selects a free one.
         handlers: handlers by full method name, ``/SERVICE/METHOD``.
         owner: subject of the message if the address is taken.
-        limits: bounds.
         credentials: ``grpc.ServerCredentials`` for TLS; None for plain text.
         authenticate: identifies callers; without it, every caller may call everything.
         is_revoked: returns True for a caller whose token was withdrawn since; its streams end. Called in a thread.

@@ -252,9 +252,6 @@ def credentials_for(
     The process calls other services with the same folder.
 
     Args:
-        service: name of the service.
-        address: address to listen at.
-        folder: folder with its certificates.
         insecure: the user accepts an address that others reach, without TLS or without identified callers; a warning on
             standard error says so.
         mutual: refuse callers without a certificate of the authority.

@@ -89,8 +89,6 @@ class Aggregator:
         Every datagram counts, in ``decisions`` or in ``refused`` (INV-4); none raises an error.
 
         Args:
-            sender: source address.
-            datagram: UDP payload.
             congested: its IPv4 header had the mark Congestion Experienced.
         """
         try:

@@ -180,7 +180,6 @@ class ServerStatus:
         address: IPv4 address and UDP port that packets are addressed to.
         durable: results of jobs with a quorum survive the server's process. Otherwise such a job needs a new tag after
             a restart.
-        jobs: the jobs, by number.
         decisions: contributions of members since the server's start, by decision.
         refused: datagrams that changed nothing, by reason.
         broken: datagrams that could not be handled because of a bug.

@@ -66,7 +66,6 @@ class Journal:
     Args:
         folder: folder of the journals; created if it does not exist.
         job: the job; its ``result_capacity`` gives the size of a new ring.
-        members: the job's members.
 
     Attributes:
         result_capacity: results that the ring keeps.

@@ -63,7 +63,6 @@ class PythonServerLoop:
 
     Args:
         sock: see ``open_server_sockets``.
-        aggregator: handles the datagrams.
         lock: held while ``aggregator`` handles a datagram.
         loss: for tests.
 

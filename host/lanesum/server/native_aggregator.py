@@ -23,11 +23,9 @@ class NativeAggregator:
     quorum meanwhile, through ``core``.
 
     Args:
-        native: the native module.
         journal_folder: see ``Aggregator``.
 
     Attributes:
-        native: as given.
         core: the native aggregator.
     """
 

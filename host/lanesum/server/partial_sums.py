@@ -28,7 +28,6 @@ class PartialSums:
     """Disjoint sets of workers, each with its accumulator words.
 
     Args:
-        op: lane operation.
         single_workers: every contribution is one worker's. Sets never overlap then, and one sum is enough.
     """
 

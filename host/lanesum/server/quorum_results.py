@@ -26,7 +26,6 @@ class QuorumResult:
     Attributes:
         number: running number of the result in its job, from 0.
         owner: the chunk, its operation and round size.
-        datagram: the result packet.
         horizon: the newest chunk evicted up to and including this result; None if none was.
     """
 

@@ -80,8 +80,6 @@ class ServedJob:
         """Count a contribution; return the decision and the answers.
 
         Args:
-            sender: source address of the packet.
-            packet: the contribution.
             congested: its IPv4 header had the mark Congestion Experienced.
 
         Raises:

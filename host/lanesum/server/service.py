@@ -36,7 +36,6 @@ class ServerService(JsonService):
     The caller starts and closes the aggregation server itself, which keeps its jobs.
 
     Args:
-        server: the server to control.
         address: see ``GrpcServer``.
         credentials: for TLS, with which only operators may call; None for plain text.
 

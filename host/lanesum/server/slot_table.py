@@ -39,7 +39,6 @@ class ServerEntry:
     """One shadow set of one slot, or one chunk of the opening.
 
     Attributes:
-        owner: the chunk that the entry belongs to.
         partial_sums: sums of the contributions so far; empty once complete.
         flags: flags of the contributions that the result repeats.
         result: the result's datagram, once complete.

@@ -123,7 +123,6 @@ class StartedRound:
 
     Attributes:
         round: the uplink words, as the codec yielded them.
-        flight: the round in the transport.
         overlap: work of the codec that does not need the result; None once it is done.
         lengths: the vector lengths behind the round's own words, if any.
         begin: time of the start, by ``time.perf_counter``.
@@ -170,19 +169,14 @@ class AllReduce(Generic[V]):
     for concurrent calls either. The attributes are for the driver.
 
     Attributes:
-        driver: advances it.
         shape: of the vector as the caller passed it.
         codec: encodes the vector and decodes the sums.
         vector: flat array or tensor.
-        context: of the codec.
         steps: the codec's generator of rounds.
-        size: number of values of the vector.
-        names: names of the vector and of its parameters.
         ready: event that is complete once the vector is computed; None for a vector that exists already.
         staging: the device of the result; None for the host.
         description: of the vector, compared between the workers; empty for none.
         completed: the codec's result, once the all-reduce has succeeded.
-        error: the exception, once it has failed.
         cause: the error of a vector that is not finite, in whose place zeros are sent.
         begun: the codec was asked for its first round.
         made: rounds that the codec has yielded and that are to be started.

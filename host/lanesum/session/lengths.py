@@ -110,9 +110,7 @@ def append_lengths(
 
     Args:
         codec: the all-reduce's.
-        size: number of values of the vector.
         round_: the round; one in pieces, on this or another worker, has no room.
-        ticket: the job's.
         not_finite: this worker's vector is not finite.
         description: of the vector; empty for none.
     """

@@ -20,7 +20,6 @@ class ObservedRound:
     """A completed round: this worker's words and the result.
 
     Attributes:
-        codec: the codec that made the round.
         round: the uplink words of this worker.
         aggregate: the result as the codec gets it: accumulator words, and the number of contributors of each.
         contributors: uint32 bitmaps of the contributors, shape ``(packets, racks)``; one column with one level.
@@ -47,8 +46,6 @@ def make_aggregate(
 
     Args:
         ticket: names the workers of the job and their racks.
-        op: lane operation of the round.
-        words: accumulator words of the whole round.
         contributors: uint32 bitmaps, shape ``(packets, racks)``.
 
     Returns:

@@ -37,7 +37,6 @@ class Agents:
 
     Args:
         supervisor: supervisor of all processes; a failed one ends the benchmark.
-        folder: folder for the socket files.
     """
 
     def __init__(self, supervisor: Supervisor, folder: Path) -> None:

@@ -54,11 +54,8 @@ class Fleet:
 
     Args:
         plan: topology, switch and faults.
-        scratch: folder for the files of this fleet.
-        supervisor: supervisor of this fleet.
         at: returns a command with a prefix that runs it at a host or switch.
         interfaces: returns the interfaces of a switch by port; None on loopback.
-        controller_options: more options of the controller.
 
     Attributes:
         site: switches, servers and the controller.
@@ -137,7 +134,6 @@ def loopback_fleet(
         folder: folder for its files; made here.
         number: number of the fleet in this process.
         loss: fraction of packets lost on every link in both directions; 0 keeps the injectors, None has none.
-        controller_options: more options of the controller.
         at: see ``Fleet``.
     """
     folder.mkdir()
@@ -171,8 +167,6 @@ def mininet_fleet(
     """Run the whole path with an embedded switch in Mininet, without segmentation offloads. Needs root.
 
     Args:
-        folder: folder for its files.
-        logs: folder for the logs.
         rates_mbit: rate of the link of each of these nodes; the others have no limit.
         workers: number of workers that take part; None for all.
     """

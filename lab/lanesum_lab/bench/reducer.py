@@ -93,7 +93,6 @@ class Reduced:
         expected: digest that it must have; None if not requested or not known.
         error: squared error of the sum over the squared sum; None if not requested.
         words: payload words, uplink and downlink.
-        latency: latency of chunks.
     """
 
     begin: float

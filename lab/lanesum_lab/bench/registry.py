@@ -45,11 +45,9 @@ class BenchmarkOption:
     """Option of a benchmark's command.
 
     Attributes:
-        field: name in the settings.
         flag: long name on the command line.
         kind: type of the value; of its items if ``is_list``.
         is_list: True for several values with a separator between them.
-        low: lowest value.
     """
 
     field: str
@@ -79,10 +77,7 @@ def option(default: _Value, text: str, *, flag: str = "", low: float | None = No
     """Return a field of settings that the command line has as an option.
 
     Args:
-        default: its default.
-        text: help of the option.
         flag: long name on the command line; by default that of the field.
-        low: lowest value.
         separator: character between the values of a tuple.
     """
     made: Any = dataclasses.field(default=default, metadata={_OPTION: (text, flag, low, separator)})

@@ -60,7 +60,6 @@ class KnownRounds:
 
     Args:
         op: an operation that needs no code table.
-        ticket: ticket of the worker.
         chunks: packets of a round.
     """
 

@@ -33,7 +33,6 @@ class ServerSettings:
     Attributes:
         lane_seconds: length of a run of one lane operation.
         window: maximum packets in flight per worker.
-        accumulator_words: words of a packet.
     """
 
     workers: int = registry.option(2, "Number of workers.", low=1)

@@ -60,9 +60,7 @@ class Trained:
 
     Attributes:
         curve: fields of :class:`lanesum_lab.train.curve.Curve`.
-        cpu_s: processor time.
         communication_s: seconds in which a bucket was in flight; 0 for peers.
-        retransmissions: packets retransmitted.
         packets: accumulator words of a packet and slots of the job; None for peers.
     """
 

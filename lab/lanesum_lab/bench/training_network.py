@@ -35,7 +35,6 @@ class TrainingNetwork:
     """Workers that train on request, and the aggregation point.
 
     Attributes:
-        agents: agents of the workers.
         workers: name of the agent at each host.
         site: server and controller, and the switch if there is one.
         wire: returns the bytes that all links have carried so far.

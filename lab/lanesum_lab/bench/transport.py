@@ -43,7 +43,6 @@ class TransportSettings:
         values: values of an all-reduce.
         count: all-reduces of a run.
         window: maximum packets in flight.
-        accumulator_words: words of a packet.
     """
 
     workers: int = registry.option(2, "Workers of the small all-reduces.", low=2)

@@ -61,13 +61,10 @@ class LGC(abc.ABC):
     """Base of both instances.
 
     Args:
-        workers: of the job.
         density: share of the values of each parameter that is selected, rounded up.
         warm_up: number of dense all-reduces of a parameter.
         training: number of all-reduces after them that train the autoencoder.
         channels: latents for 16 values.
-        width: of the autoencoder.
-        latent_bits: bits of a latent.
         guard: see :class:`lanesum_lab.lgc.guard.Guard`.
         passes: training steps of each training all-reduce.
 

@@ -46,7 +46,6 @@ class Architecture:
     Attributes:
         channels: latents for 16 values.
         width: channels of the second layer of the decoder, even.
-        heads: number of heads of the decoder.
     """
 
     channels: int

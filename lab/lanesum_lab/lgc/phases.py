@@ -48,7 +48,6 @@ class PhaseBytes:
     """Bytes of payload that one worker has sent and received in a phase.
 
     Attributes:
-        all_reduces: number of completed all-reduces.
         values: number of values of their vectors.
         bytes_up, bytes_down: uplink words, and accumulator words, in bytes.
         fallbacks: number of all-reduces in which the guard refused the autoencoder.

@@ -28,7 +28,6 @@ def train(
     """Train ``job`` by ``by``; return the ranks' records.
 
     Args:
-        job: name of a job.
         by: name of a method.
         workers: number of workers, each one a process.
         switch: switch on the path of a codec's packets, as for ``lanesum launch``.

@@ -120,7 +120,6 @@ def mininet_network(
     """Build the network, and remove it at the end.
 
     Args:
-        topology: nodes and links.
         gaps: names of links, as in fault plans, that stay open for a relay process.
         link_mbit: rate of links without one of their own, in each direction; None does not limit them.
 

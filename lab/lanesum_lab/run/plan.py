@@ -46,7 +46,6 @@ class RunPlan:
         quorum: contributions that complete a result; 0 means those of all workers.
         seed: seed of weights, order of the data and random bits of the codec; equal seeds give equal weights.
         deadline_s: longest time without progress before the workers give up.
-        faults: faults of packets and processes.
         link_mbit: rate of all links in each direction, in both trainings; None does not limit them.
         link_why: reason for this rate, or for no limit, one sentence.
     """
@@ -145,7 +144,6 @@ def make_plan(
         topology: a shipped topology's name or a YAML file; also ``loopback`` or ``mininet``, which mean star4 there.
         runner: ``loopback``, ``mininet``, or None to choose.
         workers: number of the topology's workers that take part; None for all.
-        codec: name of a codec.
         epochs: passes over the training data.
         out: folder for report and logs.
         switch: name of a switch target (:mod:`lanesum_lab.targets`), ``none`` (the aggregation server sums), or None to

@@ -21,8 +21,6 @@ class ProcessEvent:
     Attributes:
         at_s: seconds after the training through lanesum began.
         step: training step at that time.
-        process: name of the process.
-        what: the fault, in words.
     """
 
     at_s: float
@@ -45,8 +43,6 @@ class ProcessFaults:
     """Carry out the process faults of a plan. Call ``tick`` often, and ``finish`` at the end.
 
     Args:
-        plan: the fault plan.
-        supervisor: supervisor of the processes.
         step: returns the number of completed training steps; None before the training begins.
         seen: returns the number of packets that matched each trigger of the plan.
         before_kill: called with the name of a process before it is killed.

@@ -36,8 +36,6 @@ class Site:
 
     Args:
         topology: shipped topology or file.
-        folder: folder for the socket files.
-        supervisor: supervisor of the processes.
         loopback: use the addresses below 127.0.0.0/8.
         at: runs a command at a node.
         environment: variables of all processes.

@@ -32,7 +32,6 @@ class Stage:
     """Processes and addresses of a run.
 
     Attributes:
-        site: the processes that aggregate.
         master: address of the process group's store, which the first worker opens.
         interface: returns the name of a host's interface, for gloo.
         at: returns a command with a prefix that runs it at a node.

@@ -24,7 +24,6 @@ class EntryPlace(NamedTuple):
     Attributes:
         address: way and number of the entry in its row, in the numbers of the harness.
         memory: number of the memory within the way.
-        row: row of that memory.
     """
 
     address: int
@@ -47,8 +46,6 @@ class _Way:
     """A way.
 
     Attributes:
-        first: address of its first entry.
-        stage: the table's stage.
         rows, memories: bits of the hash function that give row and memory, lowest first.
         units: RAMs of each memory, lowest word first.
         subword_bits: bits of the row's number that choose among the entries of a row.

@@ -58,7 +58,6 @@ class ModelSwitch(TofinoSwitch):
     Args:
         harness: path of the model's test harness.
         build: folder with the binary and ``context.json`` of the profile that is loaded.
-        chip: the profile's chip.
 
     ``process`` raises TofinoModelError if the harness refuses a command, ends or stalls. Any error while the model runs
     ends it, with all frames in it. The next packet starts the model again, with the same tables and empty registers.

@@ -30,13 +30,11 @@ class Curve:
 
     Attributes:
         losses: loss of this rank's batch, one per step.
-        tests: results of the tests.
         step_s: seconds of every step.
         phases: seconds of all steps together, by phase: ``forward`` (data and forward pass), ``backward`` (with the
             communication that is not hidden behind it) and ``optimizer``.
         seconds: time of all steps and tests of this process.
         weights_sha256: SHA-256 of all parameters at the end; it differs between ranks if the replicas differ.
-        elements: number of elements of one gradient.
     """
 
     losses: list[float] = field(default_factory=list)

@@ -45,7 +45,6 @@ class TrainingJob:
     Attributes:
         what: the job in words.
         load: loads the data. ``limit`` keeps a part of it for a quick run: images, or bytes of text.
-        steps: number of steps.
         batch: samples per worker and step.
         lr: maximum learning rate of a one-cycle schedule, for SGD with Nesterov momentum 0.9.
         test_every: steps from one test to the next.

@@ -33,7 +33,6 @@ class TrainingSettings:
     """Settings that are equal on all ranks and in all trainings that are compared.
 
     Attributes:
-        steps: optimizer steps.
         batch: samples per worker and step.
         lr: maximum learning rate of a one-cycle schedule, for SGD.
         seed: seed of the initial weights and of the order of the data.
@@ -69,7 +68,6 @@ def train(
     """Train a new model on all ranks of the default process group.
 
     Args:
-        task: data and model.
         settings: settings; initial weights and batches depend on them alone.
         title: text beside the progress bar.
         hook: communication hook; None for plain DDP.

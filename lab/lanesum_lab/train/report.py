@@ -23,10 +23,6 @@ class Report:
 
     Attributes:
         target: the aggregation point in words: ``embedded switch on loopback``, ``server`` ...
-        topology: name of the topology.
-        workers: number of workers.
-        codec: name of the codec.
-        steps: optimizer steps.
         loss_first: training loss of the first step, mean over the workers' batches.
         loss_last: the same of the last epoch: mean over its steps, as single batches vary too much.
         accuracy: fraction of correct test images after the last epoch, with lanesum.
@@ -94,7 +90,6 @@ class Report:
             counters: packets by decision, ``{"packets": all switches together, "switches": {name: ...}, "servers":
                 {name: {"decisions": ..., "refused": ...}}, "server": all servers together}``, summed
                 over all restarts of their processes.
-            events: events of the controller.
             faults: faults of the plan, if there was one.
 
         ``detail.fallbacks`` counts contributions that switches forwarded to the server instead of summing them: from

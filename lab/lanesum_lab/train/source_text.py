@@ -124,7 +124,6 @@ class WordTask:
     Args:
         limit: see :func:`library_files`.
         words: size of the vocabulary: the most frequent words, and one row for all others.
-        width: width of the embedding.
 
     Attributes:
         text: words of the training files, as rows of the vocabulary.

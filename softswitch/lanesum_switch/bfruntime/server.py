@@ -21,9 +21,7 @@ class BfRuntimeServer(SwitchServer):
     """Serves one switch over BF Runtime.
 
     Args:
-        switch: the switch to control.
         address: ``host:port`` (port 0 selects a free one) or ``unix:/path``.
-        device_id: device id of the switch.
         spare: returns another switch of the same kind, for a warm restart in two steps; without it that is
             UNIMPLEMENTED.
         credentials: see ``GrpcServer``.

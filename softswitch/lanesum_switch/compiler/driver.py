@@ -52,10 +52,7 @@ class CompiledProgram:
     """A compiled program.
 
     Attributes:
-        run: the packet function.
         source: its Python source, for debugging.
-        namespace: the objects that it refers to, by name.
-        code: its code object.
     """
 
     run: PacketFn
@@ -81,11 +78,7 @@ def compile_program(
     """Generate and load the packet function.
 
     Args:
-        program: the program.
-        runtime: its state.
         environment: further objects that the generated code refers to, by name (clock, groups, counts).
-        drop_port: egress port that drops a packet.
-        vectorize: use the vectorizer.
 
     Raises UnsupportedProgramError for a construct that the switch does not run.
     """

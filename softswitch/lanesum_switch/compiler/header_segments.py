@@ -18,7 +18,6 @@ class Segment:
     Attributes:
         kind: ``raw`` (bytes), ``single`` (one field), ``shared`` (fields that share bytes), ``variable`` (a
             variable-length field) or ``lanes`` (a run of fields in one int).
-        fields: the fields.
         size: bytes; 0 for a variable-length field.
     """
 

@@ -61,7 +61,6 @@ class LaneExpr:
     Attributes:
         kind: ``lanes`` (a slice of a run), ``bank`` (registers), ``scalar``, ``constant``, ``lookup`` (a table lookup
             whose mask is missing yet), ``looked up``, or the operator.
-        args: operands.
         exact: every lane has the unbounded result.
         high: the largest value of a lane, where the value is exact.
         is_mask: a truth value per lane: all ones or 0.
@@ -214,11 +213,8 @@ class VectorStatement:
     """``target = value`` or ``bank[index] = value`` for all lanes.
 
     Attributes:
-        shape: the shape of the value.
-        value: the value per lane.
         target: the slice of a run that is written; None for a register write.
         bank, index: names of the registers that are written, and their index; None otherwise.
-        targets: the fields that are written.
         restrided: lanes that were brought into another stride; neighbouring statements may share them.
         leads: the statement is the first of those that share ``restrided``.
     """

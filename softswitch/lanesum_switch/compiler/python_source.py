@@ -34,7 +34,6 @@ class SourceWriter:
     """Collects source lines.
 
     Attributes:
-        depth: present indentation.
         max_depth: largest indentation so far.
     """
 

@@ -22,7 +22,6 @@ class RuleCounts:
     """Packets of one rule.
 
     Attributes:
-        matched: packets that match the rule.
         hit: packets that the rule was applied to.
         lost: packets that were dropped instead of corrupted, because no checksum covers them.
     """

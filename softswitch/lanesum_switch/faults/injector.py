@@ -50,7 +50,6 @@ class _Transit:
     """A packet on the link.
 
     Attributes:
-        data: its bytes.
         in_order_delay: seconds; later packets wait behind it.
         reorder_delay: seconds; later packets arrive before it.
         copies: delays of its copies in seconds.
@@ -66,10 +65,7 @@ class FaultInjector:
     """Applies a plan's rules to the packets of one link.
 
     Args:
-        plan: the rules.
-        link: name of the link.
         seed: of all random numbers; None for the plan's.
-        counters: the counters; None for new ones in memory.
         layer: ``frame`` for Ethernet frames, ``datagram`` for UDP payloads between a program and its socket. No
             checksum covers a payload there: packets to corrupt are dropped, and counted as lost.
 

@@ -18,7 +18,6 @@ class LinkFaults:
     """The links of one run.
 
     Attributes:
-        plan: the rules.
         counts: folder of the counters, one file per link; None keeps them in memory, where no other process reads
             them.
     """

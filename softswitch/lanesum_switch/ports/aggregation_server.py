@@ -26,7 +26,6 @@ class ServerPortConfig:
         backends: address that the process of each of these servers listens at.
         server_mac: six bytes, the source of received frames.
         switch_mac: six bytes, their destination.
-        workers: address of every worker.
         checksums: frames have UDP checksums, and corrupted frames do not reach the server (see ``UdpFlow``).
     """
 

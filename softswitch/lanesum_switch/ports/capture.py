@@ -48,7 +48,6 @@ class PacketSelection:
     """Choice of packets.
 
     Attributes:
-        ports: UDP ports of servers.
         job: number of a job; None for all, and for datagrams that are no lanesum packets.
     """
 

@@ -21,7 +21,6 @@ class FaultyPort:
 
     Args:
         port: the port without faults; ``close`` closes it.
-        injector: the injector of the port's link.
         inbound: direction of frames that arrive here: up, except at the server's port.
 
     Delayed frames wait here. The descriptor polls readable when the first of them is due.

@@ -18,10 +18,6 @@ _RECEIVE_BATCH = 64
 class TrunkPort:
     """An end of the link.
 
-    Args:
-        local: address of this end.
-        peer: address of the other end.
-
     Attributes:
         unsent: frames that the kernel did not accept: the other process does not run, its queue is full, or a datagram
             cannot hold the frame.

@@ -44,7 +44,6 @@ class Entry:
     Attributes:
         owner: the chunk that the entry belongs to; None if it was never used.
         workers: bitmap of contributors.
-        count: number of contributors.
         done: the sum is complete. It is a bit of its own, because the fan-in may change later.
         ecn: a contribution met congestion.
         collision: a contribution had flag COLLISION.
@@ -95,7 +94,6 @@ class SlotTable:
         """Count one contribution.
 
         Args:
-            header: header of the packet.
             words: its payload, uint32: uplink words, or accumulator words with flag UPPER.
             slot: absolute slot; the header has the shadow set.
             worker: bit of the sender, from the membership table and not from the packet.
@@ -105,7 +103,6 @@ class SlotTable:
             now: time in ticks of 1,024 µs; only its lowest 16 bits count.
             ascend: sums go on towards the server, see ``lanesum_fabric.program.switch_job.Role``.
             shared: the job shares its slots with other jobs.
-            quorum: the job has a quorum.
             lease: ticks for which an open entry of another job is not overwritten.
 
         Returns:

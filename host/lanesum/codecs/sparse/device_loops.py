@@ -35,7 +35,6 @@ class DeviceOrder:
     Attributes:
         placed: three cells and the signs of each key, int32.
         order: level and pivot of each key, int32; -1 for a key that cannot be read.
-        levels: number of levels.
     """
 
     placed: torch.Tensor

@@ -51,9 +51,7 @@ class SparsePlan:
     Attributes:
         method: dense fixed point; index of the union, then its values; or index and sketch at once.
         block: values of a block.
-        index_words: of the index.
         hashes: bits of a key in the Bloom filter; 0 if the index is a bitmap.
-        cells: of the sketch.
         round_trips: number of round trips, if all keys of a sketch can be peeled and the scale fits.
         value_words: expected words of the values, or words of the sketch.
     """

@@ -37,7 +37,6 @@ class Backend(Protocol):
     - ``result`` returns the result. ``included``: True for sums that contain this worker's words.
 
     Attributes:
-        size: number of values of the vector.
         runs: parts of the code round.
         codes: words of the code round, of the parts that are encoded; created by ``prepare``.
         own_residual: work while the codes are in flight, or None.

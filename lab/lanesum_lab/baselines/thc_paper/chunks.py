@@ -62,7 +62,6 @@ class ChunkCoder:
         levels: integers of the table.
         limit: clamp T, in standard deviations.
         block: coordinates of one transform, None for the whole chunk.
-        diagonal_seed: seed of the signs.
         workers: maximum number of workers in a sum.
 
     Arrays are contiguous. ``values`` and results are float32 with ``chunk.stop - chunk.start`` elements, ``rotated``

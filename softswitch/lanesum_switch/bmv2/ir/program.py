@@ -223,7 +223,6 @@ class TableNode:
         next_hit, next_miss: name of the next node after a hit and after a miss, where ``hit_miss`` is True.
         base_default_next: next node where a miss runs no action.
         profile: action profile of an indirect table.
-        direct_meter: name of the direct meter.
         entries_const: the entries are those of the program and cannot be changed.
         place: ``file(line)`` of the P4 source, for error messages.
         counted_actions: actions that the direct counter counts; None for all.
