@@ -110,8 +110,6 @@ class EmbeddedSwitch:
         self.clone_sessions: dict[int, CloneSession] = {}
         self.digests: dict[str, tuple[int, ...]] = {}
 
-    # Program
-
     def load(self, bmv2_json: bytes, check: Callable[[Any], None] | None = None) -> None:
         """Compile and install a program; this clears all state. ``check`` may refuse the program that was read.
 
@@ -191,8 +189,6 @@ class EmbeddedSwitch:
         """Return the length in bytes that a session's clones are truncated to; 0 for no truncation."""
         session = self.clone_sessions.get(session_id)
         return 0 if session is None else session.packet_length_bytes
-
-    # Packets
 
     def process(self, port: int, frame: bytes) -> list[PacketOut]:
         """Process a packet and return the packets that leave. No input makes it raise.
@@ -299,8 +295,6 @@ class EmbeddedSwitch:
                 range_errors=self._range_errors[0],
             )
 
-    # Replication
-
     def set_multicast_group(self, group_id: int, replicas: Sequence[Replica] | None) -> None:
         """Set the replicas of a multicast group; None deletes it.
 
@@ -327,8 +321,6 @@ class EmbeddedSwitch:
                 del self.clone_sessions[session_id]
             else:
                 self.clone_sessions[session_id] = session
-
-    # Registers and value sets
 
     def read_register(self, name: str, index: int) -> int:
         """Return a register's cell. Raises NotFoundError for an unknown register or index."""
@@ -359,8 +351,6 @@ class EmbeddedSwitch:
                 )
             members.clear()
             members.update(values)
-
-    # Listeners
 
     def on_cpu_packet(self, listener: CpuListener | None) -> None:
         """Pass packets sent to ``cpu_port`` to the listener, as bytes that begin with the controller header."""

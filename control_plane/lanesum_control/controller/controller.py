@@ -119,8 +119,6 @@ class Controller:
         self.workers = Workers(self.reconciler.lock, lambda: self.reconciler.jobs, store, self.events, clock, grace_s)
         start(self.reconciler, network, store, self._sizes, self._restart, connect_timeout_s, start_s)
 
-    # Admission.
-
     def admit(
         self,
         request: JobRequest,
@@ -253,8 +251,6 @@ class Controller:
             self._change(changed, f"resized to {slots} slots", caller, strict=True)
             return self.reconciler.admitted(changed)
 
-    # Workers.
-
     def join(
         self,
         name: str,
@@ -332,8 +328,6 @@ class Controller:
         """Call ``changed``, from any thread, when ``expire`` has to run sooner than it returned."""
         self.workers.leases_changed = changed
 
-    # Queries.
-
     @property
     def has_standbys(self) -> bool:
         """True if another controller can take over."""
@@ -383,8 +377,6 @@ class Controller:
     def _close(self) -> None:
         with self.reconciler.changing.held_for():
             self.reconciler.close()
-
-    # Implementation.
 
     def _job(self, name: str) -> Job:
         if name not in self.reconciler.jobs:

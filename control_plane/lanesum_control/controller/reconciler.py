@@ -164,8 +164,6 @@ class Reconciler:
         tasks = {name: handle.switch.close for name, handle in self._switches.items()}
         results({**tasks, **{name: self.links[name].close for name in self.servers}}, _CLOSE_S)
 
-    # Plans.
-
     def planned(self, jobs: Mapping[str, Job], held: Ranges | None = None, *, strict: Job | None = None) -> Plan:
         """Return the plan of ``jobs`` for the present switches, with the ranges of ``held`` as far as possible.
 
@@ -286,8 +284,6 @@ class Reconciler:
         sums = bool(self._switches) and bool(planned.placements[job.number].places or job.request.threshold)
         return ServerJob.from_tickets(list(self.tickets(job, planned)), on_switches=sums)
 
-    # Parts.
-
     def check_switch(self, name: str) -> None:
         """Check a switch and log its news; after its return, take control of it and repair it."""
         handle = self._switches[name]
@@ -378,8 +374,6 @@ class Reconciler:
     def watch_server(self, name: str, changed: Callable[[], None]) -> None:
         """Call ``changed``, from any thread, when ``check_server`` has to run."""
         self.links[name].watch(changed)
-
-    # Views.
 
     def admitted(self, job: Job) -> AdmittedJob:
         """Return a snapshot of a job."""

@@ -87,8 +87,6 @@ class Workers:
             self._begin_to_count()
         self.leases_changed()
 
-    # Tickets.
-
     def judge(self, job: Job, worker: int | str, by: Taken, take_over: bool) -> tuple[WorkerClaim, Verdict, bool]:
         """Return the claim of ``by``, its verdict, and True if the present claimant lives. Raises AdmissionError."""
         with self._lock:
@@ -107,8 +105,6 @@ class Workers:
                 self._events.add(job.request.name, what, caller)
             job.incarnation.taken[claim.worker] = claim.taken
             self._sign_of_life(job, claim.worker)
-
-    # States.
 
     def state(
         self,
@@ -218,8 +214,6 @@ class Workers:
     def _numbered(self, number: int) -> Job | None:
         return next((job for job in self._jobs().values() if job.number == number), None)
 
-    # Counts.
-
     def ask(self, jobs: Iterable[int]) -> None:
         """Ask the workers of these jobs for their counts, which arrive later; at most twice per second."""
         with self._lock:
@@ -270,8 +264,6 @@ class Workers:
                 state = gone[worker].kind
             figures.append(WorkerFigures(host, state, reports.get(worker), now))
         return figures
-
-    # Leases.
 
     def expired(self) -> list[Job]:
         """Report the workers that are lost, renew the leases of those that live, and return the jobs without any."""
@@ -328,8 +320,6 @@ class Workers:
             self._calling_hosts.add(host)
             if self._not_called:
                 self.leases_changed()
-
-    # Incarnations.
 
     def begin(self, number: int) -> None:
         """Begin the lease of an admitted job. The caller holds the lock."""

@@ -53,9 +53,6 @@ def import_grpc() -> Any:
     return grpc
 
 
-# Clients.
-
-
 def folder_for(address: str) -> Path | None:
     """Return the folder of certificates for calls to ``address``; None for calls without TLS."""
     folder = os.environ.get(environment.TLS)
@@ -198,9 +195,6 @@ def _connection(address: str, timeout_s: float) -> socket.socket:
         connection.close()
         raise
     return connection
-
-
-# Services.
 
 
 def server_credentials(folder: Path, *, mutual: bool = True) -> Any:

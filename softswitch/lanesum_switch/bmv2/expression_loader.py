@@ -178,8 +178,6 @@ class ExpressionLoader:
             return ir.Named(kind, reference(item, "value", objects, kind.replace("_", " ")))
         raise unsupported(f"value of type {kind!r}", place_of(item))
 
-    # Types of header expressions
-
     def _element_type(self, stack: str) -> ir.HeaderType:
         return self.program.instances[self.program.stacks[stack].elements[0]].type
 

@@ -145,8 +145,6 @@ class _Loader(ParserLoader, PipelineLoader):
                 lists[integer(item, "id")] = self._field_list(item)
         return program
 
-    # Headers
-
     def _packet_header(self, holder: Any, key: Any) -> str:
         """Return the name of a header that is not metadata."""
         name = reference(holder, key, self.program.instances, "header")
@@ -234,8 +232,6 @@ class _Loader(ParserLoader, PipelineLoader):
             if len({type_of[element] for element in elements}) > 1:
                 raise FieldError(item, "header_union_ids", "unions of one type")
             program.union_stacks[item["name"]] = ir.UnionStackType(item["name"], elements)
-
-    # Stateful objects, calculations, actions
 
     def _stateful(self) -> None:
         root, program = self.root, self.program

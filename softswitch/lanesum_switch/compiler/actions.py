@@ -111,8 +111,6 @@ class Actions(Primitives):
             self._fused[key] = self.context.rewrite(plain)
         self.statements(self._fused[key], scope)
 
-    # Statements
-
     def statements(self, statements: list[Statement], scope: Scope) -> None:
         """Write statements; register accesses that share an index share one bounds check."""
         i = 0

@@ -81,8 +81,6 @@ class Expressions:
             return self.value(expr.args[0], scope).code
         return self.value(expr, scope).code
 
-    # Headers that an expression may denote
-
     def header_cases(self, expr: ir.Expr, scope: Scope) -> list[tuple[str, str]]:
         """Return (condition, header instance) of all headers that an expression may denote.
 
@@ -155,8 +153,6 @@ class Expressions:
             header = instance.headers[instance.members.index(member)]
             cases.append((f"{last} == {i + 1}", self.layout.read(ir.FieldRef(header, name))))
         return self._choose(cases)
-
-    # Operators
 
     def _operation(self, expr: ir.Op, scope: Scope) -> Value:
         op, args = expr.op, expr.args

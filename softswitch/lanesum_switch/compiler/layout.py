@@ -75,8 +75,6 @@ class VariableLayout:
             for header in union.headers:
                 self.union_of[header] = union.name
 
-    # Names
-
     def _name(self, prefix: str, owner: str, member: str) -> str:
         key = (owner, prefix + member)
         if key not in self._local:
@@ -135,8 +133,6 @@ class VariableLayout:
         """Return the layout of a header instance."""
         return self.types[self.program.instances[header].type.name]
 
-    # Field access
-
     def read(self, ref: ir.FieldRef) -> Value:
         """Return the value of a field."""
         if ref.name == ir.VALID:
@@ -166,8 +162,6 @@ class VariableLayout:
                 keep_name = self.names.constant("keep", ("keep", keep), keep)
                 return f"{whole} = {whole} & {keep_name} | ({code}) << {shift}"
         return f"{self.field_local(ref.header, ref.name)} = {code}"
-
-    # Whole headers
 
     def set_valid(self, header: str) -> list[str]:
         """Return statements that make a header valid and the other members of its union invalid."""

@@ -187,8 +187,6 @@ class _StateWriter:
                 tests.append(f"{code} & {mask & full:#x} == {value & mask}")
         return " and ".join(tests) if tests else "True"
 
-    # Operations
-
     def _error(self, name: str) -> None:
         """Write statements that stop the parser."""
         if self.at is not None:

@@ -98,8 +98,6 @@ class V1ModelFunction(PacketFunction):
         context.writer = writer
         return "\n".join(lines) + "\n"
 
-    # Metadata
-
     def _field(self, name: str) -> ir.FieldRef | None:
         """Return the program's field for a value of the architecture, or None if the program does not read it."""
         ref = self.program.standard(_METADATA[name])
@@ -113,8 +111,6 @@ class V1ModelFunction(PacketFunction):
     def _local(self, name: str) -> str | None:
         ref = self.program.standard(_METADATA[name])
         return None if ref is None else self.layout.field_local(ref.header, ref.name)
-
-    # Parser and checksums
 
     def _front(self) -> None:
         writer = self.context.writer
@@ -188,8 +184,6 @@ class V1ModelFunction(PacketFunction):
                 target = self.layout.unsigned(checksum.target)
                 with writer.block(f"if {result} != {target}:"):
                     self._put("checksum_error", "1", 1)
-
-    # Ingress and replication
 
     def _reset_flags(self) -> None:
         writer = self.context.writer
@@ -320,8 +314,6 @@ class V1ModelFunction(PacketFunction):
         for name in ("egress_port", "egress_rid", "egress_spec", "instance_type", "packet_length", "egress_time"):
             state.discard(self._local(name) or "")
         return state
-
-    # Egress
 
     def _egress_body(self) -> None:
         """Write the code that runs for each copy, up to the update of checksums."""

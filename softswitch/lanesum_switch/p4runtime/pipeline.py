@@ -148,8 +148,6 @@ class PipelineManager:
                 self._pipeline.close()
                 self._pipeline = None
 
-    # -- SetForwardingPipelineConfig
-
     def set(self, action: int, config: Any) -> None:
         """Handle SetForwardingPipelineConfig.
 
@@ -233,8 +231,6 @@ class PipelineManager:
             self._pipeline.close()
         self._pipeline = ServedPipeline(verified.index, verified.config, self, switch, verified.const_priorities)
 
-    # -- GetForwardingPipelineConfig
-
     def get(self, response_type: int) -> Any:
         """Return the active configuration; empty if the last request installed none.
 
@@ -259,8 +255,6 @@ class PipelineManager:
             if config.HasField("cookie"):
                 answer.cookie.CopyFrom(config.cookie)
             return answer
-
-    # -- the stream
 
     def packet_out(self, packet: Any) -> None:
         """Inject a ``p4.v1.PacketOut``; drop a malformed one (stream errors are off by default in PI)."""

@@ -37,8 +37,6 @@ class ServedProgram:
     def _profile_manager(self, info: ProfileInfo) -> ProfileManager:
         return ProfileManager(self.index, info, lambda: self.target_profile(info), self.store)
 
-    # -- by P4Info id
-
     def table_info(self, table_id: int) -> TableInfo:
         """Return a table by id. Raises StatusError INVALID_ARGUMENT for any other id."""
         info = self.index.tables.get(table_id)
@@ -49,8 +47,6 @@ class ServedProgram:
     def profile(self, profile_id: int) -> ProfileManager:
         """Return an action profile by id. Raises StatusError INVALID_ARGUMENT for any other id."""
         return profile_of(self.profiles, profile_id)
-
-    # -- in the switch
 
     def target_table(self, info: TableInfo) -> MatchTable:
         return _find(self.switch.tables, info.name, "table")

@@ -86,8 +86,6 @@ class ReplicationManager:
         else:
             raise invalid("The entry is neither a multicast group nor a clone session")
 
-    # -- multicast groups
-
     def _write_group(self, kind: int, message: Any) -> None:
         group_id = message.multicast_group_id
         if group_id == 0:
@@ -138,8 +136,6 @@ class ReplicationManager:
                 entity = response.entities.add().packet_replication_engine_entry.multicast_group_entry
                 entity.multicast_group_id = group_id
                 _write_replicas(group, entity.replicas)
-
-    # -- clone sessions
 
     def _write_session(self, kind: int, message: Any) -> None:
         session_id = message.session_id

@@ -169,9 +169,6 @@ def _drop_oneshot(program: ServedProgram, info: TableInfo, old: EntryState) -> N
         program.profile(info.profile).delete_oneshot(old.group)
 
 
-# -- actions
-
-
 def _plan_action(program: ServedProgram, info: TableInfo, entry: Any) -> _Planned:
     indirect = info.profile != 0
     if entry.is_default_action:
@@ -229,9 +226,6 @@ def _install(program: ServedProgram, info: TableInfo, planned: _Planned) -> tupl
     if isinstance(planned.target, GroupRef):
         program.profile(info.profile).require_usable_group(planned.target.group_id)
     return planned.target, None
-
-
-# -- direct resources and ageing
 
 
 def _direct_resources(info: TableInfo, entry: Any) -> _Direct:

@@ -145,8 +145,6 @@ class ReferenceSwitch(ForwardingState):
         """Return the number of packets by decision, as ``P4RuntimeSwitch.decisions`` does."""
         return dict(self._decisions)
 
-    # Packets
-
     def process(self, port: int, data: bytes) -> list[PortFrame]:
         """Process a packet and return the packets that leave, as (egress port, frame)."""
         if self._lost(port, ingress=True):

@@ -61,8 +61,6 @@ class Body:
     def emit(self, op: str, *args: ir.Expr) -> None:
         self.primitives.append(ir.Primitive(op, args, self.where))
 
-    # Statements
-
     def statements(self, found: Sequence[p4.Statement]) -> None:
         for statement in found:
             self.statement(statement)
@@ -138,8 +136,6 @@ class Body:
         self.statements(action.body)
         self.scope = outer
 
-    # Assignment
-
     def store(self, target: Leaf, value: Typed) -> None:
         if not isinstance(target.expr, ir.FieldRef):
             raise self.unsupported("assignment to a parameter of an action")
@@ -211,8 +207,6 @@ class Body:
         part = values.cut(value.expr, p4.Bits(high - low + 1)) if value.type is None else values.bit_string(value)
         part = ir.Op("<<", (part, ir.Const(low))) if low else part
         self.store(target, Typed(values.cut(ir.Op("|", (kept, part)), target.type), target.type))
-
-    # Expressions
 
     def binding(self, path: p4.Path) -> Binding:
         found = self.scope.get(path.name)
@@ -327,8 +321,6 @@ class Body:
         if value.type is None and isinstance(resolved, p4.Bits):
             return Typed(values.cut(value.expr, resolved), resolved)
         return value
-
-    # Calls
 
     def call(self, call: p4.CallExpression) -> Typed | None:
         """Emit a call of a method or function; return its value, if any."""

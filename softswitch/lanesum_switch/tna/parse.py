@@ -28,8 +28,6 @@ class _Program(StatementReader):
             self._declaration()
         return self.program
 
-    # Top level
-
     def _declaration(self) -> None:
         if self.accept(";"):
             return
@@ -125,8 +123,6 @@ class _Program(StatementReader):
             self.expect(";")
         self.program.records[name] = p4.Record(name, header, tuple(fields))
 
-    # Parsers and controls
-
     def _parameters(self) -> tuple[p4.Parameter, ...]:
         def parameter() -> p4.Parameter:
             annotations = self.annotations()
@@ -193,8 +189,6 @@ class _Program(StatementReader):
         line = self.take().line
         name = self.name()
         return p4.ActionDeclaration(name, annotations.control_name(name), self._parameters(), self.body(), line)
-
-    # Tables
 
     def _table(self, annotations: Annotations) -> p4.TableDeclaration:
         line = self.take().line
@@ -266,8 +260,6 @@ class _Program(StatementReader):
         if not isinstance(action, p4.CallExpression):
             action = p4.CallExpression(action, (), ())
         return p4.EntryDeclaration(keys, action, priority)
-
-    # Parser states
 
     def _state(self) -> p4.StateDeclaration:
         line = self.take().line

@@ -42,8 +42,6 @@ class Reader:
         self.at = 0
         self.type_names: set[str] = set()
 
-    # Tokens
-
     @property
     def token(self) -> Token:
         return self.tokens[self.at]
@@ -86,8 +84,6 @@ class Reader:
                 self.expect(end)
                 break
         return found
-
-    # Types
 
     def type(self) -> p4.Type:
         found = self._plain_type()
@@ -132,8 +128,6 @@ class Reader:
     def at_type(self) -> bool:
         """Return True if the next token is a type keyword, or the name of a declared type."""
         return self.token.kind == "name" and (self.token.text in _TYPE_WORDS or self.token.text in self.type_names)
-
-    # Expressions
 
     def expression(self) -> p4.Expr:
         condition = self._binary(0)

@@ -71,8 +71,6 @@ class StatementReader(Reader):
         self.expect(";")
         return p4.Variable(kind, name, value)
 
-    # Statements
-
     def body(self) -> tuple[p4.Statement, ...]:
         """Read statements in braces."""
         self.expect("{")

@@ -158,8 +158,6 @@ class TofinoSwitch(EmbeddedSwitch):
             cpu_port=cpu_port, seed=seed, clock=clock, max_passes=max_passes, queue_depth=queue_depth, vectorize=False
         )
 
-    # Program
-
     def outline(self, config: bytes) -> dict[str, Any]:
         """Return the objects of a program as the BMv2 JSON lists them. Raises the errors of ``load``."""
         return outline(load_text(config))
@@ -218,8 +216,6 @@ class TofinoSwitch(EmbeddedSwitch):
                 half.run(pipe)
                 return half.registers[pipe][name]
         raise NotFoundError(f"The program has no register {name}.")
-
-    # Packets
 
     def _pass(self, port: int, frame: bytes, out: list[PacketOut], effects: list[Any], origin: Any) -> None:
         """Run ingress and the following steps. ``origin``: data of a resubmitted packet, or None."""

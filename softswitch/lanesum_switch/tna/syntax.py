@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-# Types
-
 
 @dataclass(frozen=True, slots=True)
 class Bits:
@@ -48,8 +46,6 @@ class Stack:
 
 
 Type = Bits | Boolean | NamedType | Tuple | Stack
-
-# Expressions
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +178,6 @@ Expr = (
     | Between
 )
 
-# Statements
-
 
 @dataclass(frozen=True, slots=True)
 class Variable:
@@ -240,8 +234,6 @@ class Return:
 
 
 Statement = Variable | AssignmentStatement | CallStatement | If | SwitchStatement | Exit | Return
-
-# Declarations
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,8 +56,6 @@ class BfRuntimeConnection(SwitchConnection):
         self._link_news = LinkNews()
         super()._use(session)
 
-    # The program
-
     def push_pipeline(self, pipeline: CompiledPipeline) -> P4InfoNames:
         """Load a program, bind to it, and return its names. This clears the switch's state.
 
@@ -149,8 +147,6 @@ class BfRuntimeConnection(SwitchConnection):
             return False
         return True
 
-    # Writes
-
     def _write_some(self, pending: list[tuple[int, p4runtime_pb2.Entity]]) -> list[str]:
         request = messages.WriteRequest(client_id=self._session.client_id, target=self._target)
         origins: list[tuple[int, p4runtime_pb2.Entity]] = []
@@ -186,8 +182,6 @@ class BfRuntimeConnection(SwitchConnection):
             yield from self._engine_here.deletion(group.multicast_group_id, replication)
         if kind != _DELETE:
             yield from self._engine_here.insertion(group)
-
-    # Reads
 
     def read_answers(self, entities: Iterable[p4runtime_pb2.Entity]) -> list[bytes]:
         """Return the answer of ``read``, for ``decode``. Raises SwitchUnreachableError."""
@@ -227,8 +221,6 @@ class BfRuntimeConnection(SwitchConnection):
             raise SwitchUnreachableError(
                 f"Reading from the switch at {self.address} failed: {error.code().name} {error.details()}."
             ) from error
-
-    # Ports and registers
 
     def set_ports(self, ports: Iterable[int], settings: PortSettings) -> int:
         """Configure and enable ports; return how many were not so. Raises SwitchWriteError, SwitchUnreachableError."""

@@ -54,8 +54,6 @@ class _DigestState:
         self._unacked_seen: set[int] = set()
         self._tasks: list[ScheduledTask] = []
 
-    # -- configuration
-
     def configure(self, config: Any) -> None:
         self.config = p4rt.DigestEntry()
         self.config.CopyFrom(config)
@@ -93,8 +91,6 @@ class _DigestState:
             task.cancel()
         self._tasks.clear()
 
-    # -- the learning engine's buffer
-
     def add(self, sample: Sample) -> None:
         """Add a sample; the engine learns also without a configuration."""
         if sample in self._engine:
@@ -122,8 +118,6 @@ class _DigestState:
         if self._engine_timer is not None:
             self._engine_timer.cancel()
             self._engine_timer = None
-
-    # -- the list for the client
 
     def _learn(self, samples: list[Sample]) -> None:
         if self.config is None:

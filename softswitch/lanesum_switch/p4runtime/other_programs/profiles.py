@@ -84,8 +84,6 @@ class ProfileManager:
         self._member_handles = Handles()
         self._group_handles = Handles()
 
-    # -- which way it is programmed
-
     def require_manual(self) -> None:
         """Raise StatusError INVALID_ARGUMENT while one-shots are installed."""
         if self._oneshots:
@@ -99,8 +97,6 @@ class ProfileManager:
             raise invalid(
                 f"{self._info.name} is programmed by members and groups: delete them before you use one-shots"
             )
-
-    # -- members
 
     def write_member(self, kind: int, message: Any) -> None:
         """Apply one update of a member (specification, section 9.2.1). Raises StatusError."""
@@ -167,8 +163,6 @@ class ProfileManager:
             entity.action_profile_id = self._info.id
             entity.member_id = member_id
             write_action(self._index, self._members[member_id].call, entity.action)
-
-    # -- groups
 
     def write_group(self, kind: int, message: Any) -> None:
         """Apply one update of a group (specification, section 9.2.2). Raises StatusError."""
@@ -305,8 +299,6 @@ class ProfileManager:
             for member_id, slot in sorted(group.members.items()):
                 member = entity.members.add(member_id=member_id, weight=slot.weight)
                 _copy_watch(slot.watch, member)
-
-    # -- one-shots
 
     def prepare_oneshot(self, action_set: Any) -> OneShot:
         """Check an ``ActionProfileActionSet`` (specification, section 9.2.3).
