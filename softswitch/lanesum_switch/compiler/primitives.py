@@ -136,20 +136,13 @@ class Primitives:
         )
 
     def _do_assign_header_stack(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
-        target, source = args
-        assert isinstance(target, ir.StackRef) and isinstance(source, ir.StackRef)
-        self._line(f"{self.layout.next_index(target.name)} = {self.layout.next_index(source.name)}")
-        pairs = zip(self.program.stacks[target.name].elements, self.program.stacks[source.name].elements, strict=True)
-        for a, b in pairs:
-            self._copy_header(a, b)
+        (target_next, targets), (source_next, sources) = map(self._stack_parts, args)
+        self._line(f"{target_next} = {source_next}")
+        for target, source in zip(targets, sources, strict=True):
+            for a, b in zip(target, source, strict=True):
+                self._copy_header(a, b)
 
-    def _do_assign_union_stack(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
-        target, source = args
-        assert isinstance(target, ir.UnionStackRef) and isinstance(source, ir.UnionStackRef)
-        self._line(f"{self.layout.next_index(target.name)} = {self.layout.next_index(source.name)}")
-        left, right = self.program.union_stacks[target.name], self.program.union_stacks[source.name]
-        for a, b in zip(left.elements, right.elements, strict=True):
-            self._copy_union(a, b)
+    _do_assign_union_stack = _do_assign_header_stack
 
     def _do_add_header(self, args: tuple[ir.Expr, ...], scope: Scope) -> None:
         self._for_pairs(self.expressions.header_cases(args[0], scope), [("", "")], self._add_header)
