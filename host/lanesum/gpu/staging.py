@@ -2,10 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Copies between a device and the network: a stream of lanesum's own, pinned memory, and events.
 
-Work that is launched on a device runs later, in the order of its stream. A thread that computes gradients must never
-wait for it. So that thread only records a :class:`StreamEvent` behind the work that it has launched, and continues. The
-thread that communicates lets a stream of its own wait for that event, on the device. It launches all kernels and copies
-there that it can, with an event behind each piece. It waits for the event of a piece only before it sends that piece.
+docs/gpu.md, section "Waiting", has the order of the work, and which thread waits for what.
 
 All sessions of the process share one :class:`CudaStaging` for each CUDA device. Any other device has a
 :class:`Staging`: all work is done when a call returns, and events are always complete. So the same code runs without a

@@ -2,17 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """``thc``: Tensor Homomorphic Compression with shared dithers and a norm for every block.
 
-As in the paper (Li et al., NSDI 2024; codec ``thc-paper`` of lanesum-lab), all workers rotate their vectors in the same
-way. The rotated coordinates are nearly normal, and are rounded to a common grid of small integers, which a switch can
-add. The differences from the paper reduce the error or the work:
-
-- The vector is cut into blocks of 4096, each with its own norm and rotation. So the range of the grid follows the scale
-  of each block, and a block fits the first-level cache.
-- Rounding is dithered, and all workers subtract the dithers, which they share (:mod:`lanesum.codecs.thc.dither`). That
-  removes half the variance of unbiased rounding. The dithers of n workers are spread evenly, so equal vectors are
-  rounded as on a grid that is n times as fine.
-- The grid is the best one for its width in bits and the number of workers (:mod:`lanesum.codecs.thc.grid`).
-- The signs before the rotation are new in every round, and the same for all blocks of a round.
+The method is that of the paper (Li et al., NSDI 2024; codec ``thc-paper`` of lanesum-lab), with changes that reduce the
+error or the work: docs/codec-thc.md. A block of 4096 has a norm of its own, and fits the first-level cache.
 """
 
 from __future__ import annotations

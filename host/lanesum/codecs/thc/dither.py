@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dithers of ``thc``: noise that each worker adds before rounding down, and that all subtract from the sum.
 
-All workers draw the same number u of 16 bits for a coordinate. Worker k of n shifts it by its own share of the circle.
-So the dithers of n workers are spread evenly, and each of them is uniform::
+docs/codec-thc.md has the effects. From a number u of 16 bits that all workers share, worker k of n makes::
 
     offset_k = floor(k * 65536 / n)        dither_k = (u + offset_k) mod 65536
 
@@ -14,9 +13,7 @@ after the dither is subtracted. From the sum S over all n workers, the sum of th
     65536 * S - sum(dither_k) + 32768 * n
     sum(dither_k) = sum(offset_k) + (n * u mod 65536)
 
-The last line is exact: the number of workers whose addition wraps is ``floor(n * u / 65536)``. So one random number per
-coordinate is sufficient for any number of workers. If some workers are not in the sum, their dithers are subtracted one
-by one.
+The last line is exact: the number of workers whose addition wraps is ``floor(n * u / 65536)``.
 """
 
 from __future__ import annotations

@@ -7,12 +7,9 @@ After the rotation a coordinate is nearly N(0, 1) in units of M/sqrt(d). The gri
 for the mean of n equal coordinates, because the dithers of n workers are spread evenly.
 
 A code of b bits names 2**b of the integers. If g is larger than ``2**b - 1``, some integers are left out, never two
-neighbours. A coordinate that would be rounded to one of them goes to a neighbour, at random and without bias, which
-adds an error of ``D**2``. Beyond -T and T there is the clamping error, which is the same for all workers. Clamping
-would shrink a vector. So each worker stretches its coordinates first, by a gain that makes up for it on average.
-
-The error has a closed form, both for different and for equal vectors. The best grid is found by a search over all g and
-a fine range of T, in milliseconds.
+neighbours, which adds an error of ``D**2`` there. docs/codec-thc.md has the gain that makes up for clamping. The error
+has a closed form, both for different and for equal vectors: a search over all g and a fine range of T takes
+milliseconds.
 """
 
 from __future__ import annotations
