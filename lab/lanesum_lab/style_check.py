@@ -101,11 +101,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """A paragraph, docstring or comment: its first line's number, and its text without markers.
-
-    Attributes:
-        kind: "docstring", "comment" or "paragraph"; the first two open with a verb or a noun.
-    """
+    """A paragraph, docstring or comment (``kind``): its first line's number, and its text without markers."""
 
     kind: str
     line: int

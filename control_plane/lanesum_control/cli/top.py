@@ -49,11 +49,7 @@ def show(controller: str, job: str | None, interval_s: float, *, once: bool, as_
 
 
 class _Connection(Closing):
-    """Connection to a controller that stays open between two polls: a new one costs the controller as much as a poll.
-
-    Args:
-        controller: its address, see ``rpc.call``.
-    """
+    """Connection that stays open between two polls: a new one costs the controller as much as a poll."""
 
     def __init__(self, controller: str) -> None:
         self._controller, self._address = controller, ""

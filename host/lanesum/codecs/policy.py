@@ -349,12 +349,7 @@ def _side_by_side(members: Sequence[tuple[Part, Vector]]) -> tuple[Part, ...]:
 
 
 class _Concurrent:
-    """Steps of several codecs by number, whose rounds are in flight together.
-
-    Attributes:
-        waiting: rounds whose aggregates a codec waits for.
-        results: results of the codecs that have ended.
-    """
+    """Steps of several codecs by number, whose rounds are in flight together."""
 
     def __init__(self, steps: Mapping[int, Steps]) -> None:
         self._steps = steps

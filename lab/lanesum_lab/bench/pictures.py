@@ -134,10 +134,7 @@ def codec(result: dict[str, Any], path: Path) -> None:
 def _errors(
     axes: Any, figures: Sequence[dict[str, Any]], axis: str, devices: Sequence[str], codecs: Sequence[str]
 ) -> None:
-    """Draw a marker per codec, filled differently per device; practically exact codecs are on the lower edge.
-
-    Bits are the same on all devices.
-    """
+    """Draw a marker per codec, filled differently per device; practically exact codecs are on the lower edge."""
     for figure in figures:
         device = devices.index(figure["device"]) if "device" in figure else 0
         if axis == "bits_up" and device:

@@ -128,10 +128,7 @@ class Actions(Primitives):
         return {(index, self.program.registers[array].size) for array, index in cells(statement)}
 
     def _run(self, statements: list[Statement], start: int) -> int:
-        """Return the end of the longest run from ``start`` whose register accesses share one bounds check.
-
-        Return ``start`` if the first statement accesses no register.
-        """
+        """Return the end of the longest run from ``start`` whose register accesses share one bounds check."""
         guards = self._guards(statements[start])
         if not guards:
             return start

@@ -81,10 +81,7 @@ class ControlBlockWriter:
 
 
 class _TableWriter:
-    """Writes the application of one table.
-
-    A table without key and with a const default action, as p4c makes for plain statements, is inlined as its action.
-    """
+    """Writes the application of one table; one that stands for a plain statement is inlined as its action."""
 
     def __init__(self, pipeline: ControlBlockWriter, node: ir.TableNode) -> None:
         self.pipeline = pipeline

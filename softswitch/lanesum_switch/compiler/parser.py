@@ -94,11 +94,7 @@ class ParserWriter:
 
 
 class _StateWriter:
-    """Writes one state.
-
-    Attributes:
-        at: the constant offset; None where the local ``offset`` has it.
-    """
+    """Writes one state, from the constant offset ``at``; None where the local ``offset`` has it."""
 
     def __init__(self, parser: ParserWriter, state: ir.ParserState) -> None:
         self.parser = parser

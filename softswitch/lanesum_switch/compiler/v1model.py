@@ -246,10 +246,7 @@ class V1ModelFunction(PacketFunction):
                 writer.line(f"effects.append(({fields.name!r}, ({''.join(c + ', ' for c in codes)}), None))")
 
     def _after_ingress(self, egress: list[str], closing: list[str], short_forms: dict[str, str]) -> None:
-        """Write the loop over copies: egress, then checksums and deparser.
-
-        ``short_forms``: see ``Calculations``.
-        """
+        """Write the loop over copies: egress, then checksums and deparser."""
         writer = self.context.writer
         if self.clones_ingress:
             with writer.block("else:"):

@@ -32,11 +32,7 @@ def _cell_index(message: Any) -> int:
 
 
 def _named_cell(known: Mapping[int, Info], message: Any, what: str) -> tuple[Info, int]:
-    """Return the one cell that an update names; ``what``: ``counter`` or ``meter``.
-
-    Raises:
-        StatusError: INVALID_ARGUMENT for an unknown id or a negative index, UNIMPLEMENTED without an index.
-    """
+    """Return the one cell that an update names; ``what``: ``counter`` or ``meter``. Raises StatusError."""
     wanted = getattr(message, f"{what}_id")
     info = known.get(wanted)
     if info is None:

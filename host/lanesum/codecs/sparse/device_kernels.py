@@ -65,10 +65,7 @@ def _seed(low, high):
 
 @triton.jit
 def _cells_of(keys, seed_low, seed_high, count, segment):
-    """Return the three cells of each key (int32), and bits 0 to 2 that are set where its sign is -1.
-
-    The counterpart for arrays is ``lanesum.codecs.sparse.hashing.cells_of``.
-    """
+    """Return the three cells of each key (int32), and bits 0 to 2 that are set where its sign is -1."""
     first = _mixed(keys.to(tl.uint32, bitcast=True).to(tl.uint64) * _STEP + _seed(seed_low, seed_high))
     second = _mixed(first + _STEP)
     cells = count.to(tl.uint64)

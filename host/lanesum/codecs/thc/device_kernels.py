@@ -247,10 +247,7 @@ def encode(
 @triton.jit
 def _estimate(words, dither, at, multiplier, constant, length,
               GROUPS: tl.constexpr, LANE: tl.constexpr, MASKED: tl.constexpr):  # fmt: skip
-    """Return the estimates of 16 columns from sums in lanes; ``at``: the coordinate of each row's first column.
-
-    The counterpart for arrays is :func:`lanesum.codecs.thc.reference.estimate_blocks`.
-    """
+    """Return the estimates of 16 columns from sums in lanes; ``at``: the coordinate of each row's first column."""
     PER_WORD: tl.constexpr = 32 // LANE
     WORDS: tl.constexpr = 16 // PER_WORD
     here = at // PER_WORD + tl.arange(0, WORDS)[None, :]
