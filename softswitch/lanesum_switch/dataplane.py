@@ -54,7 +54,6 @@ class EmbeddedSwitch:
         cpu_port: port whose packets go to the controller; None for none.
         seed: of the program's random numbers.
         clock: returns nanoseconds, for timestamps, meters and idle timeouts.
-        drop_port: egress port that drops a packet.
         vectorize: compute equal operations on neighbouring fields as one operation on a large int.
         max_passes: recirculations and resubmissions of one packet and its copies; packets beyond are dropped and
             counted.

@@ -54,19 +54,14 @@ class Reconciler:
     The methods that check and repair parts are thread-safe; the others need ``changing``.
 
     Args:
-        network: hosts, switches and links.
-        servers: aggregation servers, as many as the network names.
         switches: controlled switches by name; others on the paths are plain routers.
         accumulator_words: words per packet of the switches' program, or the default without switches.
-        events: log of all events of switches, servers and jobs.
         restart: starts a new incarnation of a job, for a reason; ``is_altered``: its sums may be wrong.
 
     Attributes:
         changing: the outer lock.
         lock: the inner lock, which may be taken inside ``changing``, not around it.
         jobs: the admitted jobs by name. Replaced together with ``plan``, under both locks.
-        plan: their plan.
-        links: the servers.
         refused: reason why a switch refused a job, by job and switch; that switch is left out of later plans.
     """
 

@@ -31,12 +31,8 @@ def start(
     """Connect switches and servers, and repair them.
 
     Args:
-        reconciler: switches, servers and jobs.
-        network: hosts, switches and links.
         sizes: sizes of packets.
         restart: starts a new incarnation of a job with a request, for a reason.
-        connect_timeout_s: time to wait for every switch.
-        start_s: time after which switches without an answer are connected later.
 
     Raises NotPrimaryError, PipelineError; ConfigurationError if the network lacks a host of a job.
     """

@@ -133,10 +133,6 @@ class RoundPieces:
         decode: uses the accumulator words of a piece, by number; they are the sum over all workers.
         uplink_ends: number of uplink words up to the end of each piece.
         shape: shape of the operation; every piece ends with a whole group.
-
-    Attributes:
-        encoded: number of encoded pieces.
-        decoded: number of decoded pieces.
     """
 
     def __init__(

@@ -89,11 +89,7 @@ class Share:
 
 
 class Shares:
-    """Shares of all callers; those without a call are forgotten when they are thousands.
-
-    Attributes:
-        streams: open streams of all callers.
-    """
+    """Shares of all callers; those without a call are forgotten when they are thousands."""
 
     def __init__(self, limits: Limits) -> None:
         self.streams = 0

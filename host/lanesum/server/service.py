@@ -139,8 +139,7 @@ def serve(
         udp_address: IPv4 address and port that packets are addressed to.
         control_address: ``host:port`` or ``unix:path`` for controllers.
         journal_folder: see ``Aggregator``.
-        threads: see ``AggregationServer``.
-        offload: see ``AggregationServer``.
+        threads, offload: see ``AggregationServer``.
         credentials: see ``ServerService``.
 
     Raises:

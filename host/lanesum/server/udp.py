@@ -37,7 +37,6 @@ class AggregationServer(Serving):
 
     Attributes:
         address: the address, with the real port.
-        aggregator: the protocol logic.
         instance: random text, new for every server. A controller that reads a new one admits its jobs again.
         lock: guards ``aggregator``. The native threads handle packets of jobs without a quorum without it; a packet
             that a thread is handling may still count while its job is removed.

@@ -46,10 +46,6 @@ class PhaseTimer:
     """Context manager that adds up the seconds between its entries and exits.
 
     It is entered at every step of an all-reduce, so it is one object instead of a ``contextlib`` generator.
-
-    Attributes:
-        seconds: the total.
-        begin: time of the last entry, by ``time.perf_counter``.
     """
 
     __slots__ = ("_name", "_phases", "_range", "begin", "seconds")
@@ -182,7 +178,6 @@ class AllReduce(Generic[V]):
         made: rounds that the codec has yielded and that are to be started.
         started: rounds whose results the codec waits for.
         grouped: these rounds are one ``RoundGroup``.
-        num_rounds: number of rounds started so far.
         lengths_sent: a round has carried the length of the vector, or the first group of rounds had no room for it.
         last_checks: of the rounds that the codec has yielded last, whether they are known to be its last.
     """

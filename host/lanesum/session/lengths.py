@@ -109,7 +109,6 @@ def append_lengths(
     """Return the words of an all-reduce's round, with the length of its vector behind them if they have room.
 
     Args:
-        codec: the all-reduce's.
         round_: the round; one in pieces, on this or another worker, has no room.
         not_finite: this worker's vector is not finite.
         description: of the vector; empty for none.

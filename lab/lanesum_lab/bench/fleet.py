@@ -56,9 +56,6 @@ class Fleet:
         plan: topology, switch and faults.
         at: returns a command with a prefix that runs it at a host or switch.
         interfaces: returns the interfaces of a switch by port; None on loopback.
-
-    Attributes:
-        site: switches, servers and the controller.
     """
 
     def __init__(

@@ -42,7 +42,6 @@ class GradientTask:
     """A model and its training data.
 
     Attributes:
-        model: model with initial weights.
         batch: draws inputs and targets, different ones in every call.
         test: inputs and targets that no batch contains.
         lr: learning rate for SGD with momentum 0.9.

@@ -27,7 +27,6 @@ class TrainerSetup:
     Attributes:
         worker, workers: its number, and the number of workers.
         store: file in which gloo's processes find each other.
-        interface: network interface for gloo.
         job, limit: job of the registry and part of its data.
     """
 

@@ -34,7 +34,6 @@ class Measured:
     Attributes:
         seconds: time of one all-reduce, from the first worker's begin to the last one's end.
         cpu_s: processor time of all workers and servers for one all-reduce.
-        wire: wire bytes of one all-reduce.
     """
 
     reduction: Reduction

@@ -29,11 +29,8 @@ def train(
 
     Args:
         by: name of a method.
-        workers: number of workers, each one a process.
         switch: switch on the path of a codec's packets, as for ``lanesum launch``.
         seed: seed of the training, and of the codec's random bits.
-        out: folder of records and checkpoints.
-        arguments: more arguments of ``lanesum_lab.train.rank``.
 
     Raises ConfigurationError, TrainingFailedError, and the exceptions of ``lanesum launch``.
     """

@@ -35,18 +35,11 @@ class Site:
     Control sockets are files of the folder, which also works across network namespaces.
 
     Args:
-        topology: shipped topology or file.
         loopback: use the addresses below 127.0.0.0/8.
         at: runs a command at a node.
         environment: variables of all processes.
         prefix: beginning of the names of the processes at the supervisor.
         relayed: a relay has the servers' address on loopback, where no switch has it.
-
-    Attributes:
-        controller: address of the controller.
-        switches: addresses of the switches by name.
-        servers: control addresses of the servers by name.
-        parts: processes by name.
     """
 
     def __init__(

@@ -33,7 +33,6 @@ class Stage:
 
     Attributes:
         master: address of the process group's store, which the first worker opens.
-        interface: returns the name of a host's interface, for gloo.
         at: returns a command with a prefix that runs it at a node.
     """
 

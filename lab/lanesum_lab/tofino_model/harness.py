@@ -60,7 +60,6 @@ class Harness:
     """A running harness with one program.
 
     Args:
-        program: path of the harness.
         build: folder with the binary and ``context.json``.
         scratch: empty folder for the files of this process.
 

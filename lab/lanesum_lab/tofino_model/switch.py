@@ -56,7 +56,6 @@ class ModelSwitch(TofinoSwitch):
     """A switch with the model as its data plane.
 
     Args:
-        harness: path of the model's test harness.
         build: folder with the binary and ``context.json`` of the profile that is loaded.
 
     ``process`` raises TofinoModelError if the harness refuses a command, ends or stalls. Any error while the model runs

@@ -33,7 +33,6 @@ class TrainingSettings:
     """Settings that are equal on all ranks and in all trainings that are compared.
 
     Attributes:
-        batch: samples per worker and step.
         lr: maximum learning rate of a one-cycle schedule, for SGD.
         seed: seed of the initial weights and of the order of the data.
         test_every: steps from one test to the next; the last step is followed by a test, too.
@@ -69,7 +68,6 @@ def train(
 
     Args:
         settings: settings; initial weights and batches depend on them alone.
-        title: text beside the progress bar.
         hook: communication hook; None for plain DDP.
         one_bucket: keep all gradients in one bucket instead of DDP's of 25 MiB.
         counted: count the steps for the runner of a fault plan.

@@ -32,9 +32,7 @@ class Peer:
     """A way without lanesum.
 
     Attributes:
-        what: description in a few words.
         hook: makes a new communication hook; None for plain DDP.
-        one_bucket: keep all gradients in one bucket.
     """
 
     what: str

@@ -45,8 +45,6 @@ class RecordedSumCheck(Closing):
         limit_bytes: size of a rank's record at which it is compared.
 
     Attributes:
-        checked: number of accumulator words compared by this rank.
-        wrong: number of words that differed.
         seconds: time spent within the training.
     """
 

@@ -24,9 +24,7 @@ class BfRuntimeServer(SwitchServer):
         address: ``host:port`` (port 0 selects a free one) or ``unix:/path``.
         spare: returns another switch of the same kind, for a warm restart in two steps; without it that is
             UNIMPLEMENTED.
-        credentials: see ``GrpcServer``.
-        authenticate: see ``GrpcServer``.
-        limits: see ``GrpcServer``.
+        credentials, authenticate, limits: see ``GrpcServer``.
 
     Raises:
         ConfigurationError: at ``start``, if the server cannot listen at the address.

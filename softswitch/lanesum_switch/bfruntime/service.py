@@ -33,11 +33,7 @@ _MAX_NAMED_ERRORS = 64
 
 
 class BfRuntimeService:
-    """Maps RPCs to the agent of one device.
-
-    Attributes:
-        handlers: handlers by full method name.
-    """
+    """Maps RPCs to the agent of one device."""
 
     def __init__(self, agent: Agent, device_id: int) -> None:
         self._agent, self._device_id = agent, device_id

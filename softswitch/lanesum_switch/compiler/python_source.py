@@ -31,11 +31,7 @@ def check_size(size: int) -> None:
 
 
 class SourceWriter:
-    """Collects source lines.
-
-    Attributes:
-        max_depth: largest indentation so far.
-    """
+    """Collects source lines."""
 
     def __init__(self, depth: int = 0) -> None:
         self.lines: list[str] = []

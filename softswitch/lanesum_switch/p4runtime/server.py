@@ -73,9 +73,7 @@ class P4RuntimeServer(SwitchServer):
             with real ports passes the function of its ingress.
         spare: returns another switch of the same kind, for VERIFY_AND_SAVE, which needs two programs at a time. Without
             it that action answers UNIMPLEMENTED.
-        credentials: see ``GrpcServer``.
-        authenticate: see ``GrpcServer``.
-        limits: see ``GrpcServer``.
+        credentials, authenticate, limits: see ``GrpcServer``.
         idle_sweep_seconds: period of the search for expired entries; 1 s in BMv2.
 
     Raises:

@@ -23,11 +23,7 @@ API_VERSION = "1.3.0"
 
 
 class P4RuntimeService:
-    """Maps RPCs to devices, and StatusError to gRPC status.
-
-    Attributes:
-        handlers: handlers by full method name.
-    """
+    """Maps RPCs to devices, and StatusError to gRPC status."""
 
     def __init__(self, devices: Devices) -> None:
         self._devices = devices

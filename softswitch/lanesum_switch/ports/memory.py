@@ -13,11 +13,7 @@ _BATCH = 64
 
 
 class MemoryPort:
-    """A port in memory.
-
-    Attributes:
-        sent: the frames that the switch sent, in order.
-    """
+    """A port in memory."""
 
     def __init__(self) -> None:
         self.sent: list[bytes] = []

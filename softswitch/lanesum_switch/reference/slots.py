@@ -43,7 +43,6 @@ class Entry:
 
     Attributes:
         owner: the chunk that the entry belongs to; None if it was never used.
-        workers: bitmap of contributors.
         done: the sum is complete. It is a bit of its own, because the fan-in may change later.
         ecn: a contribution met congestion.
         collision: a contribution had flag COLLISION.
