@@ -62,7 +62,6 @@ class Policy:
     vector that have the same codec are summed together. The rounds of all codecs are in flight at once.
 
     Args:
-        rules: in order.
         warm_up: number of all-reduces of a parameter that ``fixed`` sums before the rules apply.
         not_finite: reaction to a NaN or an infinity in the gradient of some worker. ``"mean"``: the reaction of the
             session to any codec. ``"raise"``: NotFiniteError on all workers. ``"skip"``: nothing is summed, the mean is

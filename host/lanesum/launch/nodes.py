@@ -21,8 +21,6 @@ class LaunchNodes:
     """Machines of a launch.
 
     Attributes:
-        nproc: ranks on this machine.
-        alone: this is the only machine.
         options: options of torchrun that name the machines and their rendezvous.
     """
 

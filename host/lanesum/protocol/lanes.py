@@ -43,7 +43,6 @@ class LaneShape:
             Otherwise the bits of a code are adjacent in one word.
         combine: how accumulator words combine.
         lookup: codes are replaced by entries of the job's code table before they are combined.
-        description: text for the docs.
     """
 
     code_bits: int
@@ -172,8 +171,7 @@ class LaneOp(enum.IntEnum):
 def check_carried(whose: str, ops: Iterable[LaneOp], accumulator_words: int) -> None:
     """Raise ConfigurationError for an operation that packets of ``accumulator_words`` cannot carry.
 
-    Args:
-        whose: subject of the message, for example "Job ticket".
+    ``whose``: subject of the message, for example "Job ticket".
     """
     for op in ops:
         if not op.shape.fills(accumulator_words):
@@ -202,8 +200,7 @@ def certified_data_words(op: LaneOp, accumulator_words: int, workers: int) -> in
 def check_certified(whose: str, ops: Iterable[LaneOp], accumulator_words: int, workers: int) -> None:
     """Raise ConfigurationError for an operation that a job of ``workers`` cannot certify.
 
-    Args:
-        whose: subject of the message, for example "Job ticket".
+    ``whose``: subject of the message, for example "Job ticket".
     """
     for op in ops:
         if not certified_data_words(op, accumulator_words, workers):

@@ -41,8 +41,6 @@ class Call:
         pools: threads for blocking code, by whether it is slow.
 
     Attributes:
-        caller: name, role and address of the peer.
-        metadata: metadata of the request.
         ended: resolved when the call has ended; its event has True for a call that the peer ended.
         evicted: the call has made room for a newer one.
         revoked: the caller's token was withdrawn.

@@ -118,7 +118,6 @@ class StartedRound:
     """A round that was started, and what the scheduler still has to do for it.
 
     Attributes:
-        round: the uplink words, as the codec yielded them.
         overlap: work of the codec that does not need the result; None once it is done.
         lengths: the vector lengths behind the round's own words, if any.
         begin: time of the start, by ``time.perf_counter``.
@@ -166,8 +165,6 @@ class AllReduce(Generic[V]):
 
     Attributes:
         shape: of the vector as the caller passed it.
-        codec: encodes the vector and decodes the sums.
-        vector: flat array or tensor.
         steps: the codec's generator of rounds.
         ready: event that is complete once the vector is computed; None for a vector that exists already.
         staging: the device of the result; None for the host.

@@ -20,7 +20,6 @@ class ObservedRound:
     """A completed round: this worker's words and the result.
 
     Attributes:
-        round: the uplink words of this worker.
         aggregate: the result as the codec gets it: accumulator words, and the number of contributors of each.
         contributors: uint32 bitmaps of the contributors, shape ``(packets, racks)``; one column with one level.
     """

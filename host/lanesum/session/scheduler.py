@@ -50,7 +50,6 @@ class AllReduceScheduler:
     """Queue of the all-reduces of one session, in the order of their submission.
 
     Args:
-        observer: called after every round.
         raise_not_finite: raise NotFiniteError on all workers if a vector of one is not finite, instead of returning
             NaN.
 

@@ -170,10 +170,7 @@ class Session(Closing):
         return cast(V, result.values.reshape(given.shape))
 
     def _can_gather(self, array: NDArray[Any]) -> bool:
-        """Return True if the session's codec would gather all workers' values in one round and add them up.
-
-        ``UdpTransport.gather`` does that in less time than the codec's steps.
-        """
+        """Return True if the session's codec would gather all workers' values in one round and add them up."""
         flags = array.flags
         return (
             0 < array.size <= self._max_gathered and array.dtype == np.float32 and flags.c_contiguous and flags.aligned

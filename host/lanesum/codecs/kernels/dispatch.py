@@ -6,10 +6,8 @@ Both have the same bits, so workers of one job may use different ones. All array
 Results are written to arrays of the caller. Native kernels release the GIL, and may run in several threads at once on
 different results.
 
-The environment variable ``LANESUM_THREADS`` sets the number of their threads for a process. Without it,
-:func:`thread_choice` divides the cores that the process may use among the ranks of the host. Blocks are independent, so
-no bit depends on the number. The threads belong to the native extension (``host/native/src/threads``). The kernels in
-NumPy use one.
+Blocks are independent, so no bit depends on the number of threads (:func:`thread_choice`). The threads belong to the
+native extension (``host/native/src/threads``). The kernels in NumPy use one.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 """Random bits that all implementations share: Philox4x32-10, keyed by the use of the bits.
 
 The counter-based generator is that of Salmon, Moraes, Dror and Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3" (SC
-2011). It requires only 32-bit multiplications and exclusive or. So Python, C++ and GPUs produce the same bits, in any
-order and with any number of threads. Layout of key and counter:
+2011): the same bits in Python, C++ and GPUs. Layout of key and counter:
 
 ====================  =================================================================
 key word 0, 1         low and high half of the 64-bit seed

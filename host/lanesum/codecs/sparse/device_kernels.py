@@ -41,10 +41,7 @@ def _power_of_two(exponent):
 
 @triton.jit
 def _to_integers(values, exponent, peak):
-    """Return ``values`` in units of ``2**exponent``, rounded half to even and clamped to plus and minus ``peak``.
-
-    ``peak`` is an integer, so clamping before rounding makes no difference.
-    """
+    """Return ``values`` in units of ``2**exponent``, rounded half to even and clamped to plus and minus ``peak``."""
     scaled = values.to(tl.float64) * _power_of_two(-exponent)
     limit = peak.to(tl.float64)
     scaled = tl.minimum(tl.maximum(scaled, -limit), limit)
