@@ -77,7 +77,7 @@ def star(request: pytest.FixtureRequest, running_star: Star) -> Iterator[Star]:
 
 @pytest.fixture(
     scope="session",
-    params=[(name, accumulator_words) for accumulator_words in (32, 128) for name in (REFERENCE, "embedded")],
+    params=[(name, accumulator_words) for accumulator_words in (32, 128) for name in (REFERENCE, "embedded", "bmv2")],
     ids=lambda param: f"{param[0]}-w{param[1]}",
 )
 def running_other_size(request: pytest.FixtureRequest) -> Iterator[Star]:
