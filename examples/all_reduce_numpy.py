@@ -16,7 +16,7 @@ import lanesum
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--controller", default="127.0.0.1:50551", help="host:port of the controller")
+    parser.add_argument("--controller", default="127.0.0.1:19551", help="host:port of the controller")
     parser.add_argument("--job", required=True, help="name of the job")
     parser.add_argument("--worker", type=int, required=True, help="number of this worker, from 0")
     parser.add_argument("--codec", default="fixed", help="name of the codec; fixed sums exactly up to float32")

@@ -70,7 +70,7 @@ register("constant-unit", ConstantUnit)
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--controller", default="127.0.0.1:50551", help="host:port of the controller")
+    parser.add_argument("--controller", default="127.0.0.1:19551", help="host:port of the controller")
     parser.add_argument("--job", required=True, help="name of the job")
     parser.add_argument("--worker", type=int, required=True, help="number of this worker, from 0")
     parser.add_argument("--bits", type=int, default=16, help="bits after the binary point; the same on all workers")

@@ -21,7 +21,6 @@ import yaml
 from lanesum import environment
 from lanesum.protocol.spec import UDP_PORT
 from lanesum.rpc import controller as rpc
-from lanesum.server.service import DEFAULT_CONTROL_PORT
 from lanesum_control.cli import configuration
 from lanesum_control.cli.tree import commands
 from lanesum_fabric.topology import load
@@ -31,11 +30,13 @@ DEPLOY = ROOT / "deploy"
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
 MANIFESTS = DEPLOY / "kubernetes"
 PORTS = {
-    "server": {UDP_PORT, DEFAULT_CONTROL_PORT},
+    "server": {UDP_PORT, rpc.DEFAULT_SERVER_PORT},
     "controller": {rpc.DEFAULT_PORT},
     "switch": {9559},
     "worker": set(),
 }
+# Ports that Linux gives to clients, by default (net.ipv4.ip_local_port_range).
+CLIENT_PORTS = range(32768, 61000)
 # Highest exposure in tenths that `systemd-analyze security` may find; 100 is a service without any restriction.
 MAX_EXPOSURE = 20
 
@@ -55,6 +56,11 @@ def read_unit(path: Path) -> ConfigParser:
     unit.optionxform = str  # type: ignore[assignment, method-assign]
     unit.read(path)
     return unit
+
+
+def test_default_ports_are_not_among_those_of_clients() -> None:
+    """A client's connection may hold such a port when the service starts."""
+    assert set.union(*PORTS.values()).isdisjoint(CLIENT_PORTS)
 
 
 def test_units_are_those_of_commands_that_serve() -> None:
@@ -214,7 +220,7 @@ def test_manifests_run_commands_with_few_privileges(command: str, level: str) ->
 def test_manifests_controller_names_the_servers_service() -> None:
     load(MANIFESTS / "controller" / "topology.yaml")
     settings = tomllib.loads((MANIFESTS / "controller" / "lanesum.toml").read_text())
-    assert settings["controller"]["server"] == [f"lanesum-server.lanesum-server:{DEFAULT_CONTROL_PORT}"]
+    assert settings["controller"]["server"] == [f"lanesum-server.lanesum-server:{rpc.DEFAULT_SERVER_PORT}"]
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
@@ -249,9 +255,9 @@ def test_prolog_on_unusable_node_fails(tmp_path: Path, status: int) -> None:
 
 def test_task_prolog_exports_known_settings_only(tmp_path: Path) -> None:
     settings = tmp_path / "slurm.conf"
-    settings.write_text("LD_PRELOAD=evil.so\nLANESUM_CONTROLLER=10.0.0.9:50551")
+    settings.write_text("LD_PRELOAD=evil.so\nLANESUM_CONTROLLER=10.0.0.9:19551")
     given = {"LANESUM_SLURM_SETTINGS": str(settings), "SLURM_JOB_ID": "42"}
-    lines = ["export LANESUM_CONTROLLER=10.0.0.9:50551", "export LANESUM_JOB=slurm-42"]
+    lines = ["export LANESUM_CONTROLLER=10.0.0.9:19551", "export LANESUM_JOB=slurm-42"]
     assert run_script("task-prolog", **given).stdout.splitlines() == lines
     assert run_script("task-prolog", LANESUM_JOB="mine", **given).stdout.splitlines() == lines[:1]
     missing = {**given, "LANESUM_SLURM_SETTINGS": str(tmp_path / "none")}

@@ -32,7 +32,7 @@ def test_example_of_a_session_returns_sum(page: str, name: str) -> None:
         controller = Controller(network, server)
         controller.admit(JobRequest("train", ("w1",), codec="fixed", udp_port=29540))
         with ControllerService(controller, "127.0.0.1:0") as service:
-            runnable = example.replace("10.0.0.9:50551", f"127.0.0.1:{service.port}")
+            runnable = example.replace("10.0.0.9:19551", f"127.0.0.1:{service.port}")
             assert runnable != example
             array = np.arange(5, dtype=np.float32)
             names: dict[str, Any] = {"array": array}

@@ -50,7 +50,7 @@ def test_page_commands_serve_a_job_without_switch() -> None:
             process = start(part)
             cleanup.callback(process.communicate)
             cleanup.callback(process.terminate)
-        rpc.call("127.0.0.1:50551", rpc.JOBS, {}, 60.0)
+        rpc.call("127.0.0.1:19551", rpc.JOBS, {}, 60.0)
         output_of(start(admit))
         for number, output in enumerate(run_workers("all_reduce_numpy.py", ["--job=demo"])):
             assert f"worker {number}: the sum of all workers' numbers is 3\n" in output

@@ -33,7 +33,8 @@ LIVE = "Live"
 TRACE = "Trace"
 #: Methods that a caller repeats only if the controller has not received them.
 CHANGES = (ADMIT, REMOVE, RESIZE, LEAVE, EXTEND)
-DEFAULT_PORT = 50551
+#: TCP ports of a controller and of a server's control, below the ports that a kernel gives to clients (from 32768).
+DEFAULT_PORT, DEFAULT_SERVER_PORT = 19551, 19552
 DEFAULT_TIMEOUT_S = 30.0
 CONNECT_S = 4.0  # for callers that should not wait for a controller that was never started
 

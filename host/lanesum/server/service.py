@@ -14,6 +14,7 @@ from lanesum._internal.offload import Offload
 from lanesum._internal.udp_socket import Address
 from lanesum.errors import ConfigurationError
 from lanesum.rpc.caller import Caller
+from lanesum.rpc.controller import DEFAULT_SERVER_PORT
 from lanesum.rpc.serving import JsonService, Messages
 from lanesum.rpc.tls import operators_only
 from lanesum.server.jobs import ServerJob
@@ -24,8 +25,7 @@ ADMIT = "Admit"
 REMOVE = "Remove"
 STATUS = "Status"
 WATCH = "Watch"  # answers with a stream
-DEFAULT_CONTROL_PORT = 50552
-DEFAULT_CONTROL = f"127.0.0.1:{DEFAULT_CONTROL_PORT}"
+DEFAULT_CONTROL = f"127.0.0.1:{DEFAULT_SERVER_PORT}"
 
 _Value = TypeVar("_Value", int, str)
 

@@ -32,10 +32,10 @@ def called(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_call_of_addresses_with_spaces_reaches_each(called: list[str]) -> None:
     """A name with a space was once looked up, so a standby was never reached."""
-    addresses = " 10.0.0.8:50551, 10.0.0.9:50551"
-    assert rpc.leader(addresses) == "10.0.0.8:50551"
+    addresses = " 10.0.0.8:19551, 10.0.0.9:19551"
+    assert rpc.leader(addresses) == "10.0.0.8:19551"
     assert rpc.call(addresses, rpc.JOBS, {}) == {}
-    assert called == ["10.0.0.8:50551", "10.0.0.9:50551"] and rpc.leader(addresses) == called[1]
+    assert called == ["10.0.0.8:19551", "10.0.0.9:19551"] and rpc.leader(addresses) == called[1]
 
 
 @pytest.mark.parametrize(("method", "attempts"), [(rpc.ADMIT, 1), (rpc.JOBS, 2)])
@@ -52,8 +52,8 @@ def test_change_without_an_answer_is_not_repeated(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(json_grpc, "call", call)
     monkeypatch.setattr(rpc, "_leaders", {})
     with contextlib.nullcontext() if attempts > 1 else pytest.raises(rpc.UnreachableError):
-        rpc.call("10.0.0.8:50551,10.0.0.9:50551", method, {})
-    assert called == ["10.0.0.8:50551", "10.0.0.9:50551"][:attempts]
+        rpc.call("10.0.0.8:19551,10.0.0.9:19551", method, {})
+    assert called == ["10.0.0.8:19551", "10.0.0.9:19551"][:attempts]
 
 
 def test_line_of_other_process_is_printable_and_short() -> None:
@@ -61,10 +61,10 @@ def test_line_of_other_process_is_printable_and_short() -> None:
     assert rpc.one_line("é" * 10_000) == "é" * rpc.MAX_TEXT
 
 
-@pytest.mark.parametrize("wrong", ["", "10.0.0.8", ":50551", "10.0.0.8:port"])
+@pytest.mark.parametrize("wrong", ["", "10.0.0.8", ":19551", "10.0.0.8:port"])
 def test_call_with_malformed_standby_is_refused_at_once(called: list[str], wrong: str) -> None:
     with pytest.raises(ConfigurationError, match=f"'{wrong}' is no address"):
-        rpc.call(f"10.0.0.9:50551,{wrong}", rpc.JOBS, {})
+        rpc.call(f"10.0.0.9:19551,{wrong}", rpc.JOBS, {})
     assert not called
 
 

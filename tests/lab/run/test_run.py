@@ -64,8 +64,10 @@ def test_four_workers_reach_the_uncompressed_accuracy(tmp_path: Path) -> None:
 @pytest.mark.long
 @needs_mininet
 @needs_bmv2
-def test_mininet_with_bmv2(tmp_path: Path) -> None:
-    report = train(tmp_path, "--topology", "mininet")
+@pytest.mark.parametrize("topology", ["star4", "tree2x2", "twojobs"])
+def test_mininet_with_bmv2(topology: str, tmp_path: Path) -> None:
+    """Switches of ``twojobs`` have names without a digit."""
+    report = train(tmp_path, "--topology", topology, "--runner", "mininet")
     assert report["target"] == "simple_switch_grpc (BMv2) on mininet"
 
 
