@@ -15,6 +15,7 @@ from lanesum_control.jobs.left_out import Cause
 
 _MAX_EVENTS = 5
 _LOST_SHARE, _SERVER_SHARE = 0.001, 0.01
+_PEER_SHARE, _NEEDLESS_SHARE, _REORDERED_SHARE = 0.05, 0.01, 0.05
 # Next steps by the kind of reason for which a switch has no part in a job.
 _STEPS = {
     Cause.LOST: "Start the switch, or look at its log; the controller connects it again by itself.",
@@ -95,7 +96,10 @@ def workers_in_trouble(name: str, figures: Mapping[str, Any]) -> Iterator[Findin
         yield note(subject, f"All {len(figures['workers'])} workers have left: the job has ended.", step)
         return
     for one in figures["workers"]:
-        host, lost, by_server = one["host"], one["lost_share"] or 0.0, one["server_share"] or 0.0
+        host = one["host"]
+        lost, peers, needless, reordered, by_server = (
+            one[f"{kind}_share"] or 0.0 for kind in ("lost", "peer", "needless", "reordered", "server")
+        )
         if one["state"] in rpc.GONE_KINDS:
             step = f"Look at its log, and start it again, or go on without it: lanesum job leave {name} {host}"
             yield problem(subject, f"Worker {host} is gone ({one['state']}).", step)
@@ -110,6 +114,26 @@ def workers_in_trouble(name: str, figures: Mapping[str, Any]) -> Iterator[Findin
                 subject,
                 f"{lost:.1%} of the packets of {host} were lost in the last second, and retransmitted.",
                 f"At {host}: lanesum doctor --controller ADDRESS, and ip -s link; a smaller window loses fewer.",
+            )
+        if peers > _PEER_SHARE:
+            yield note(
+                subject,
+                f"{peers:.1%} of the packets of {host} were retransmitted while another worker was late. None of them "
+                "was lost.",
+                "Look at the workers that the others wait for: lanesum top shows them as stragglers.",
+            )
+        if needless > _NEEDLESS_SHARE:
+            yield note(
+                subject,
+                f"{needless:.1%} of the packets of {host} were retransmitted without need: their results were on the "
+                "way.",
+                f"Look at the load of processors at {host} and at the servers: lanesum doctor there.",
+            )
+        if reordered > _REORDERED_SHARE:
+            yield note(
+                subject,
+                f"{reordered:.1%} of the results of {host} arrived after that of a later packet.",
+                "Look for several links that share the packets of one flow, as with round-robin bonding.",
             )
         if one["marks_per_s"]:
             yield note(

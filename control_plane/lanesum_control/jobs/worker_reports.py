@@ -16,7 +16,7 @@ _MAX_NAMES = 64
 #: Counts of a report, see ``lanesum.transport.stats.TransportStats``; ``latency_us`` is a sum over all chunks.
 COUNTS = tuple(count for _, count, _, _ in WORKER_COUNTS)
 
-_LATER = ("failed_results",)  # earlier builds do not report them
+_LATER = ("failed_results", "peer_retransmissions", "reordered_results")  # earlier builds do not report them
 
 
 def read_counts(message: object) -> dict[str, int]:

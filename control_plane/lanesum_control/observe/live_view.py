@@ -11,6 +11,7 @@ from typing import Any
 
 # A worker is a straggler if the others wait for packets for this share of the time more than it does.
 _MIN_WAIT_SHARE = 0.1
+_SHARES = ("lost_share", "peer_share", "needless_share", "reordered_share", "server_share")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +47,12 @@ class Poll:
 def view(before: Poll | None, after: Poll) -> dict[str, Any]:
     """Return the figures of all parts as JSON fields. Rates without two different reports are None.
 
-    A job or worker has ``goodput_bytes_per_s`` (accumulator words of results), ``lost_share`` (retransmissions that
-    brought no second result, by packets sent), ``retransmissions_per_s``, and ``server_share`` (results that a server
-    completed). ``latency_s`` is the mean from the transmission of a chunk to its result. ``wait_share`` is the share of
-    the time in which the worker waited for packets. The others wait for a straggler, which itself waits least.
+    A job or worker has ``goodput_bytes_per_s`` (accumulator words of results), ``retransmissions_per_s``, and
+    ``server_share`` (results that a server completed). Of the packets sent, ``peer_share`` were retransmissions that
+    waited for another worker, ``needless_share`` retransmissions that brought a second result, and ``lost_share`` the
+    other retransmissions. ``reordered_share`` of the results arrived after that of a later packet. ``latency_s`` is the
+    mean from the transmission of a chunk to its result. ``wait_share`` is the share of the time in which the worker
+    waited for packets. The others wait for a straggler, which itself waits least.
     """
     known = {} if before is None else before.reports()
     return {
@@ -75,8 +78,7 @@ def _job(job: Mapping[str, Any], known: Mapping[tuple[str, str], Mapping[str, An
         # All workers get the same results, so the slowest report is that of the job.
         "goodput_bytes_per_s": _least(one["goodput_bytes_per_s"] for one in workers),
         "retransmissions_per_s": _sum(one["retransmissions_per_s"] for one in workers),
-        "lost_share": _mean(one["lost_share"] for one in workers),
-        "server_share": _mean(one["server_share"] for one in workers),
+        **{share: _mean(one[share] for one in workers) for share in _SHARES},
         "stragglers": sorted(stragglers),
         "workers": workers,
     }
@@ -90,8 +92,7 @@ def _worker(figures: Mapping[str, Any], known: Mapping[str, Any] | None, result_
             "goodput_bytes_per_s",
             "packets_per_s",
             "retransmissions_per_s",
-            "lost_share",
-            "server_share",
+            *_SHARES,
             "marks_per_s",
             "latency_s",
             "wait_share",
@@ -102,13 +103,16 @@ def _worker(figures: Mapping[str, Any], known: Mapping[str, Any] | None, result_
     seconds = report["at_s"] - known["at_s"]
     # A new session counts from 0 again.
     grown = {name: max(0, count - known["counts"][name]) for name, count in report["counts"].items()}
-    chunks = grown["chunks"]
+    chunks, needless, peers = grown["chunks"], grown["duplicate_results"], grown["peer_retransmissions"]
     return {
         **found,
         "goodput_bytes_per_s": chunks * result_bytes / seconds,
         "packets_per_s": grown["packets_sent"] / seconds,
         "retransmissions_per_s": grown["retransmissions"] / seconds,
-        "lost_share": _share(grown["retransmissions"] - grown["duplicate_results"], grown["packets_sent"]),
+        "lost_share": _share(grown["retransmissions"] - needless - peers, grown["packets_sent"]),
+        "peer_share": _share(peers, grown["packets_sent"]),
+        "needless_share": _share(needless, grown["packets_sent"]),
+        "reordered_share": _share(grown["reordered_results"], chunks),
         "server_share": _share(grown["server_results"], chunks),
         "marks_per_s": grown["ecn_marks"] / seconds,
         "latency_s": grown["latency_us"] / 1e6 / chunks if chunks else None,

@@ -37,6 +37,8 @@ WORKER_COUNTS = (
     ("sent_bytes_total", "bytes_sent", 1, "UDP payload that the worker sent."),
     ("received_bytes_total", "bytes_received", 1, "UDP payload that the worker received."),
     ("retransmissions_total", "retransmissions", 1, "Contributions that the worker retransmitted."),
+    ("peer_retransmissions_total", "peer_retransmissions", 1, "Retransmissions that awaited another worker."),
+    ("reordered_results_total", "reordered_results", 1, "Results that arrived after that of a later packet."),
     ("bypasses_total", "bypasses", 1, "Contributions that the worker sent past the switches."),
     ("duplicate_results_total", "duplicate_results", 1, "Results that the worker had already."),
     ("failed_results_total", "failed_results", 1, "Results that failed the check of a certified job."),

@@ -58,6 +58,8 @@ class SentChunk:
         bypassed: the last transmission did.
         tries: retransmissions without a request.
         probe: the last transmission was a probe.
+        arrived: by the last pending answer, the contribution has arrived, and another worker's is missing.
+        unanswered: the last transmission was a retransmission, and no pending answer tells of an arrival.
     """
 
     round: RoundState
@@ -72,6 +74,8 @@ class SentChunk:
     retransmissions: int = 0
     tries: int = 0
     probe: bool = False
+    arrived: bool = False
+    unanswered: bool = False
 
     def try_again(self, patience: int) -> bool:
         """Count a try; return True if it bypasses the switches."""
@@ -175,6 +179,8 @@ class LossDetector:
         sent = recovery.in_flight[position]
         sent.sent_at, sent.sequence, sent.bypassed = now, recovery.path.sequence, bypass
         sent.retransmissions += 1
+        self._link.stats.peer_retransmissions += sent.arrived
+        sent.unanswered = not sent.arrived
         recovery.path.sequence += 1
         self._link.sequence += 1
         return sent
@@ -198,10 +204,12 @@ class LossDetector:
             return  # a quorum completed it without this worker
         # The result does not tell which transmission it acknowledges: count the first, and measure no round trip of a
         # retransmitted chunk (Karn's rule).
+        once = sent.sequence == sent.first_sequence
+        link.stats.reordered_results += once and sent.first_sequence < recovery.largest_acked
         recovery.largest_acked = max(recovery.largest_acked, sent.first_sequence)
         self._largest_acked_on_link = max(self._largest_acked_on_link, sent.first_on_link)
         link.stats.latency.record(now - sent.first_sent_at)
-        if sent.sequence == sent.first_sequence:
+        if once:
             recovery.path.rtt.sample(now - sent.sent_at)
             if link.pacer is not None:
                 link.pacer.sample(now - sent.sent_at)
@@ -229,7 +237,12 @@ class LossDetector:
         bypass = bool(pending.flags & _BYPASS)
         elsewhere = sent.bypassed != bypass
         late = now - sent.sent_at >= recovery.path.min_request_interval_s
-        if self._link.membership.has_own(pending) or not (late or elsewhere):
+        if self._link.membership.has_own(pending):
+            self._link.stats.peer_retransmissions += sent.unanswered
+            sent.arrived, sent.unanswered = True, False
+            return
+        sent.arrived = False
+        if not (late or elsewhere):
             return
         self._requests[position] = bypass
         if elsewhere and now - sent.first_sent_at >= recovery.path.rtt.probe_timeout_s:

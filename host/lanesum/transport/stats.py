@@ -23,8 +23,10 @@ class TransportStats:
     bytes_received: int = 0
     retransmissions: int = 0  # of contributions, for any reason
     answered_pendings: int = 0  # of them, retransmissions that a pending answer requested
+    peer_retransmissions: int = 0  # of chunks that have arrived, by a pending answer, and lack another worker's
     bypasses: int = 0  # contributions that bypass the switches
     duplicate_results: int = 0  # results of chunks that have theirs already
+    reordered_results: int = 0  # of chunks sent once, after the result of a chunk that was sent later on the same path
     pending_replies: int = 0
     conflicts: int = 0
     foreign_packets: int = 0  # of another job, tag, epoch or version, unexpected contributors, or malformed: ignored
@@ -54,6 +56,15 @@ class TransportStats:
         refused = self.duplicate_results + self.failed_results + self.pending_replies
         refused += self.conflicts + self.foreign_packets
         return self.packets_received - refused
+
+    def retransmission_causes(self) -> dict[str, int]:
+        """Return the retransmissions by cause: another worker was late, the result was on its way, or a loss."""
+        peer_late, needless = self.peer_retransmissions, self.duplicate_results
+        return {
+            "peer_late": peer_late,
+            "needless": needless,
+            "lost": max(0, self.retransmissions - peer_late - needless),
+        }
 
     def counts(self) -> dict[str, int]:
         """Return all counts of packets and rounds by name."""

@@ -152,6 +152,7 @@ def summarize(options: argparse.Namespace, settings: TrainingSettings, records: 
         retransmissions=transport.retransmissions,
         wall_s=max(record.through.seconds for record in records),
         detail={
+            "retransmission_causes": transport.retransmission_causes(),
             "weights_sha256": first.through.weights_sha256,
             "replicas_identical": len({record.through.weights_sha256 for record in records}) == 1,
             "epochs": len(loss) // epoch,

@@ -157,6 +157,8 @@ class Report:
         table.add_row("steps", f"{self.steps:,}", f"{self.steps:,}")
         table.add_row("packets", f"{self.packets:,}", "")
         table.add_row("retransmissions", f"{self.retransmissions:,}", "")
+        for cause, count in detail.get("retransmission_causes", {}).items():
+            table.add_row(f"  {cause.replace('_', ' ')}", f"{count:,}", "")
         if "fallbacks" in detail:
             table.add_row("fall-backs", f"{detail['fallbacks']:,}", "")
         for name, count in detail.get("completed", {}).items():

@@ -243,7 +243,8 @@ JOB = {
     "placement": {"s1": {"slots": 64, "shared": False}},
 }  # fmt: skip
 WORKER = {
-    "host": "w1", "state": "alive", "straggler": False, "lost_share": 0.0, "marks_per_s": None, "server_share": None,
+    "host": "w1", "state": "alive", "straggler": False, "lost_share": 0.0, "peer_share": 0.0,
+    "needless_share": 0.0, "reordered_share": None, "marks_per_s": None, "server_share": None,
 }  # fmt: skip
 MOVED = {
     "s1": {
@@ -279,6 +280,9 @@ def test_job_reasons_are_named(change: dict[str, Any], status: Severity, says: s
         ({"state": "lost"}, Severity.PROBLEM, "Worker w1 is gone (lost)."),
         ({"straggler": True}, Severity.NOTE, "other workers wait for w1"),
         ({"lost_share": 0.02}, Severity.NOTE, "2.0% of the packets of w1 were lost"),
+        ({"peer_share": 0.12}, Severity.NOTE, "12.0% of the packets of w1 were retransmitted while another worker"),
+        ({"needless_share": 0.03}, Severity.NOTE, "3.0% of the packets of w1 were retransmitted without need"),
+        ({"reordered_share": 0.2}, Severity.NOTE, "20.0% of the results of w1 arrived after that of a later packet"),
         ({"marks_per_s": 12.0}, Severity.NOTE, "w1 gets 12 congestion marks a second"),
         ({"server_share": 0.25}, Severity.NOTE, "The server completes 25% of the results of w1"),
     ],

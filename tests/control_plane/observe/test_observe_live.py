@@ -198,12 +198,14 @@ def job_of(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
 def test_view_of_two_reports_has_their_rates() -> None:
     then = figures("w1", 1.0, chunks=100, packets_sent=1000, latency_us=5)
     grown = {"retransmissions": 30, "duplicate_results": 10, "server_results": 40, "ecn_marks": 8}
+    grown |= {"peer_retransmissions": 16, "reordered_results": 50}
     now = figures("w1", 3.0, chunks=300, packets_sent=1400, latency_us=400_005, wait_us=500_000, **grown)
     job = job_of(answer(then), answer(now))
     (worker,) = job["workers"]
     assert worker["goodput_bytes_per_s"] == job["goodput_bytes_per_s"] == 200 * 256 / 2
     assert (worker["packets_per_s"], worker["retransmissions_per_s"], worker["marks_per_s"]) == (200, 15, 4)
-    assert (worker["lost_share"], worker["server_share"]) == (20 / 400, 40 / 200)
+    assert (worker["lost_share"], worker["server_share"]) == (4 / 400, 40 / 200)
+    assert (worker["peer_share"], worker["needless_share"], worker["reordered_share"]) == (0.04, 0.025, 0.25)
     assert (worker["latency_s"], worker["wait_share"]) == (pytest.approx(0.002), 0.25)
     assert (job["alive"], job["slots"], job["stragglers"]) == (1, {"s1": 8}, [])
 

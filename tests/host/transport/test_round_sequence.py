@@ -191,6 +191,44 @@ def test_pending_answer_requests_own_contribution_at_limited_rate() -> None:
     assert (rounds.stats.answered_pendings, rounds.stats.pending_replies) == (1, 5)
 
 
+def test_retransmission_that_waits_for_peer_is_told_apart() -> None:
+    """A pending answer with this contribution tells that the retransmissions before and after it repair no loss."""
+    to = ticket(worker=1)
+    rounds, _ = begin(to)
+    waits = answer(to, Kind.PENDING, workers=0b10)
+    rounds.receive(waits, MIN_PTO_S)
+    assert rounds.stats.peer_retransmissions == 0
+    for count in (1, 2):
+        (header,) = read(rounds.due(count * LATER))
+        assert (header.chunk, rounds.stats.retransmissions) == (0, count)
+        assert rounds.stats.peer_retransmissions == count
+    rounds.receive(answer(to, Kind.PENDING, workers=0b01), 3 * LATER)
+    assert len(rounds.due(3 * LATER)) == 1
+    assert (rounds.stats.retransmissions, rounds.stats.peer_retransmissions) == (3, 2)
+
+
+def test_pending_answer_counts_one_retransmission_as_waiting() -> None:
+    to = ticket(worker=1)
+    rounds, _ = begin(to)
+    assert len(rounds.due(LATER)) == 1
+    assert rounds.stats.retransmission_causes() == {"peer_late": 0, "needless": 0, "lost": 1}
+    waits = answer(to, Kind.PENDING, workers=0b10)
+    rounds.receive(waits, LATER)
+    rounds.receive(waits, LATER)
+    assert rounds.stats.retransmission_causes() == {"peer_late": 1, "needless": 0, "lost": 0}
+
+
+def test_result_after_that_of_later_packet_is_reordered() -> None:
+    to = ticket(worker=1)
+    rounds, _ = begin(to, 8)
+    for chunk, reordered in ((0, 0), (2, 0), (1, 1)):
+        rounds.receive(answer(to, workers=ALL, chunk=chunk), 0.0)
+        assert rounds.stats.reordered_results == reordered
+    assert len(rounds.due(LATER)) == 1
+    rounds.receive(answer(to, workers=ALL, chunk=3), LATER)
+    assert (rounds.stats.reordered_results, rounds.stats.retransmissions) == (1, 1)
+
+
 def test_pending_answer_of_server_requests_bypass() -> None:
     to = ticket(worker=1)
     rounds, _ = begin(to)

@@ -105,6 +105,32 @@ def test_result_lost_before_restart_comes_from_retransmit_buffers() -> None:
     assert all(job.workers[one].stats.answered_pendings > 0 for one in (0, 2))
 
 
+@pytest.mark.parametrize("switch", [False, True], ids=["server", "switch"])
+def test_wait_for_late_worker_counts_no_loss(switch: bool) -> None:
+    job = VirtualJob(random_plans(2, 3, [40, 40]), switch=switch, starts={1: 1.0})
+    job.run()
+    check_sums(job)
+    for worker in (job.workers[0], job.workers[2]):
+        causes = worker.stats.retransmission_causes()
+        assert worker.stats.retransmissions == causes["peer_late"] + causes["needless"]
+        assert causes["peer_late"] > 0 and causes["lost"] == 0
+
+
+def test_lost_contributions_count_as_losses() -> None:
+    """Every second packet of worker 0 is lost once, and no worker is late."""
+
+    def lost(worker: int, sends: bool, header: Header) -> bool:
+        first = worker == 0 and sends and header.chunk % 2 == 1 and not header.flags & Flag.RETRANSMISSION
+        losses[0] += first
+        return first
+
+    losses = [0]
+    job = VirtualJob(random_plans(2, 2, [40]), lost=lost)
+    job.run()
+    check_sums(job)
+    assert job.workers[0].stats.retransmission_causes()["lost"] >= losses[0] > 0
+
+
 @pytest.mark.parametrize("loss", [0.05, 0.1])
 def test_loss_is_repaired_within_round_trips(loss: float) -> None:
     """Reordering shows losses long before the timers, and the congestion window does not shrink."""

@@ -67,8 +67,10 @@ inline constexpr int ICMP_ERRNOS[] = {
     COUNTER(bytes_received) \
     COUNTER(retransmissions) \
     COUNTER(answered_pendings) \
+    COUNTER(peer_retransmissions) \
     COUNTER(bypasses) \
     COUNTER(duplicate_results) \
+    COUNTER(reordered_results) \
     COUNTER(pending_replies) \
     COUNTER(conflicts) \
     COUNTER(foreign_packets) \

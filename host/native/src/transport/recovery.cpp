@@ -61,7 +61,7 @@ void LossDetector::on_packet_sent(std::uint64_t position, RoundState &round, dou
     sent.first_on_link = link_->sequence++;
     sent.bypass = sent.bypassed = bypass;
     sent.retransmissions = sent.tries = 0;
-    sent.requested = sent.lost = sent.probe = false;
+    sent.requested = sent.lost = sent.probe = sent.unanswered = sent.arrived = false;
 }
 
 void LossDetector::on_retransmitted(SentChunk &sent, double now, bool bypass) {
@@ -70,6 +70,8 @@ void LossDetector::on_retransmitted(SentChunk &sent, double now, bool bypass) {
     sent.sequence = path(sent.position).path->sequence++;
     sent.bypassed = bypass;
     ++sent.retransmissions;
+    link_->stats.peer_retransmissions += sent.arrived;
+    sent.unanswered = !sent.arrived;
     ++link_->sequence;
 }
 
@@ -88,10 +90,12 @@ void LossDetector::on_ack_received(std::uint64_t position, double now, bool mark
     }
     remove(*sent);
     // The result does not tell which transmission it acknowledges: Karn's rule, see recovery.py.
+    const bool once = sent->sequence == sent->first_sequence;
+    link.stats.reordered_results += once && sent->first_sequence < recovery.largest_acked;
     recovery.largest_acked = std::max(recovery.largest_acked, sent->first_sequence);
     largest_acked_on_link_ = std::max(largest_acked_on_link_, sent->first_on_link);
     link.stats.latency.record(now - sent->first_sent_at);
-    if (sent->sequence == sent->first_sequence) {
+    if (once) {
         recovery.path->rtt.sample(now - sent->sent_at);
         if (link.pacer) {
             link.pacer->sample(now - sent->sent_at);
@@ -122,7 +126,14 @@ void LossDetector::on_pending_received(std::uint64_t position, const Header &pen
     const bool bypass = pending.flags & FLAG_BYPASS;
     const bool elsewhere = sent->bypassed != bypass;
     const bool late = now - sent->sent_at >= recovery.path->min_request_interval_s();
-    if (link_->membership.has_own(pending) || !(late || elsewhere)) {
+    if (link_->membership.has_own(pending)) {
+        link_->stats.peer_retransmissions += sent->unanswered;
+        sent->unanswered = false;
+        sent->arrived = true;
+        return;
+    }
+    sent->arrived = false;
+    if (!(late || elsewhere)) {
         return;
     }
     request(*sent, bypass);

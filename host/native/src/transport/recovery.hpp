@@ -36,6 +36,8 @@ struct SentChunk {
     bool requested;
     bool requested_bypass;
     bool probe;
+    bool unanswered;
+    bool arrived;
     bool lost;
 
     bool try_again(std::uint32_t patience) {
