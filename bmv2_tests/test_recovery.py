@@ -70,7 +70,8 @@ def test_lost_contribution_is_replaced_by_the_retransmission(star: Star) -> None
     assert star.contribute(job, 0, words[0], flags=Flag.RETRANSMISSION) == job.pending([0])
     star.set_fault(1, ingress=True, share=0.0)
     total = aggregate(LaneOp.ADD32, words)
-    assert star.contribute(job, 1, words[1], flags=Flag.RETRANSMISSION) == job.result(total)
+    result = job.result(total, flags=Flag.RETRANSMISSION)
+    assert star.contribute(job, 1, words[1], flags=Flag.RETRANSMISSION) == result
 
 
 def test_lost_result_is_replayed(star: Star) -> None:

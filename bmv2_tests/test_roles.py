@@ -295,7 +295,7 @@ def test_lease_of_one_tick_ends_in_real_time(star: Star) -> None:
 # Flags of contributions in results.
 
 
-@pytest.mark.parametrize("flag", [Flag.ECN, Flag.COLLISION, Flag.ECN | Flag.COLLISION])
+@pytest.mark.parametrize("flag", [Flag.ECN, Flag.COLLISION, Flag.RETRANSMISSION, Flag.ECN | Flag.COLLISION])
 @pytest.mark.parametrize("marked", [0, 1, 2], ids=["first", "middle", "last"])
 @pytest.mark.parametrize("role", [Role(0), Role.ASCEND], ids=["result", "aggregate"])
 def test_result_has_the_flags_of_all_contributions(star: Star, flag: Flag, marked: int, role: Role) -> None:

@@ -103,7 +103,7 @@ control Slots(INGRESS_PARAMETERS) {
         meta.now = (bit<16>) (standard_metadata.ingress_global_timestamp >> 10);
         // 16 bits wrap after 67 seconds: an abandoned entry then looks recent again, for one lease.
         age = meta.now - meta.touched;
-        meta.own_state = hdr.lanesum.flags & (FLAG_ECN | FLAG_COLLISION);
+        meta.own_state = hdr.lanesum.flags & (FLAG_ECN | FLAG_COLLISION | FLAG_RETRANSMISSION);
         if (hdr.ipv4.ecn == ECN_CONGESTION_EXPERIENCED) {
             meta.own_state = meta.own_state | FLAG_ECN;
         }

@@ -629,7 +629,7 @@ control Slots(INGRESS_PARAMETERS) {
         meta.owner = owner_hash.get({hdr.lanesum.job, hdr.lanesum.tag});
         operation.apply();
         meta.now = TICKS(ig_prsr_md.global_tstamp);
-        meta.own_state = hdr.lanesum.flags & (FLAG_ECN | FLAG_COLLISION);
+        meta.own_state = hdr.lanesum.flags & (FLAG_ECN | FLAG_COLLISION | FLAG_RETRANSMISSION);
         if (hdr.ipv4.ecn == ECN_CONGESTION_EXPERIENCED) {
             met_congestion();
         }

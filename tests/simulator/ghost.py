@@ -14,7 +14,7 @@ from tests.simulator.wire import BYPASS, COLLISION, ECN, EPOCHS, PARTIAL, RETRAN
 Key = tuple[int, int]  # job, tag
 # Decisions after which a switch sends nothing.
 _SILENT = ("claim", "contribute", "drop_late", "collide", "pass_late")
-_MARKS = ECN | COLLISION
+_MARKS = ECN | COLLISION | RETRANSMISSION
 _TICKS, _CHIP_TICKS = 1 << 16, 1 << 28
 
 
@@ -26,7 +26,7 @@ class SwitchEntry:
     at: tuple[int, int]
     what: tuple[int, int]  # operation, words of the round
     touched: int
-    marks: int  # flags ECN and COLLISION of contributions
+    marks: int  # flags ECN, COLLISION and RETRANSMISSION of contributions
     workers: int = 0
     done: bool = False
     noted: int = 0  # workers whose packets for this chunk arrived, counted or not
@@ -79,7 +79,7 @@ class SwitchGhost:
             marks = (entry.marks | seen.flags) & _MARKS
             again = 0 if completed else RETRANSMISSION
             for one in made:
-                if one.flags & (_MARKS | RETRANSMISSION) != marks | again:
+                if one.flags & _MARKS != marks | again:
                     raise Violation(Invariant.ANSWERS, f"{self._node} sends {one}: its flags are wrong")
 
     def _decide(self, run: JobRun, job: SwitchJob, worker: int, seen: Seen, tick: int) -> str | None:

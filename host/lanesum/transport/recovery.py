@@ -192,7 +192,7 @@ class LossDetector:
             position: position of the chunk.
             now: time in seconds.
             marked: the result reports a full queue.
-            retransmitted: the result may have a retransmission in it, or answer one.
+            retransmitted: the result has a retransmission in it, or answers one.
         """
         link = self._link
         self._requests.pop(position, None)

@@ -261,7 +261,8 @@ class RoundSequence:
         stats.server_results += bool(header.flags & _BYPASS)
         self._scheduler.on_result(position)
         link.slot_backoff.on_result(position % self.ticket.slots, collided)
-        self._recovery.on_ack_received(position, now, marked=marked, retransmitted=self._may_repeat(header))
+        retransmitted = bool(header.flags & _RETRANSMISSION)
+        self._recovery.on_ack_received(position, now, marked=marked, retransmitted=retransmitted)
         return True
 
     def _take_failed_result(self, round_: RoundState, header: Header) -> None:
@@ -270,15 +271,6 @@ class RoundSequence:
         if header.flags & _BYPASS and round_.failed_results[header.chunk] >= MAX_FAILED_RESULTS:
             raise certification_error(self.ticket, header)
         self._recovery.on_result_failed(round_.begin + header.chunk)
-
-    def _may_repeat(self, header: Header) -> bool:
-        """Return True if a result may have a retransmission in it, or answer one.
-
-        Switches do not mark their sums so. The sums of one level are in results of switches, the others in results of
-        servers, too.
-        """
-        summed_by_switch = not header.flags & _BYPASS or self.ticket.places or self.ticket.quorum
-        return bool(header.flags & _RETRANSMISSION or summed_by_switch)
 
     def _may_have_result(self, position: int, bitmaps: Bitmaps) -> bool:
         """Return True if the position was sent, or if a quorum continued without this worker, in turn."""

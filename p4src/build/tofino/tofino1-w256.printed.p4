@@ -5402,7 +5402,7 @@ control EgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_
         meta.owner = slots_owner_hash.get<tuple<bit<16>, bit<32>>>({ hdr.lanesum.job, hdr.lanesum.tag });
         slots_operation.apply();
         meta.now = ig_prsr_md.global_tstamp[47:16];
-        meta.own_state = hdr.lanesum.flags & 8w0x6;
+        meta.own_state = hdr.lanesum.flags & 8w0x7;
         if (hdr.ipv4.ecn == 2w3) {
             slots_met_congestion_0();
         }

@@ -22,7 +22,7 @@ def result(frame: Frame, station: Station, job: SwitchJob, entry: Entry, *, ecn:
     collision = bool(entry.collision or header.flags & Flag.COLLISION)
     _turn_around(frame, station, Kind.RESULT, entry.words)
     _name_contributors(header, job, entry)
-    header.flags = _flags(job, retransmission=again, ecn=entry.ecn or ecn, collision=collision)
+    header.flags = _flags(job, retransmission=again or entry.retransmission, ecn=entry.ecn or ecn, collision=collision)
 
 
 def pending(frame: Frame, station: Station, job: SwitchJob, entry: Entry) -> None:
@@ -51,7 +51,9 @@ def ascend(frame: Frame, job: SwitchJob, entry: Entry, *, ecn: bool, again: bool
     round_words = header.racks
     _name_contributors(header, job, entry)
     header.workers, header.racks = entry.workers, round_words
-    header.flags = Flag.UPPER | _flags(job, retransmission=again, ecn=entry.ecn or ecn, collision=collision)
+    header.flags = Flag.UPPER | _flags(
+        job, retransmission=again or entry.retransmission, ecn=entry.ecn or ecn, collision=collision
+    )
     if job.role_bits & Role.PARTIAL:
         header.flags |= Flag.PARTIAL
 

@@ -46,6 +46,7 @@ class Entry:
         done: the sum is complete. It is a bit of its own, because the fan-in may change later.
         ecn: a contribution met congestion.
         collision: a contribution had flag COLLISION.
+        retransmission: a contribution was a retransmission.
         touched: time of the last contribution that counted, in ticks of 1,024 µs modulo 2^16.
         words: accumulator words, uint32.
     """
@@ -56,6 +57,7 @@ class Entry:
     done: bool = False
     ecn: bool = False
     collision: bool = False
+    retransmission: bool = False
     touched: int = 0
     words: Words = field(default_factory=lambda: np.zeros(0, np.uint32))
 
@@ -120,16 +122,17 @@ class SlotTable:
             lease=lease,
         )
         op = LaneOp(header.op)
-        collision = bool(header.flags & Flag.COLLISION)
+        collision, again = bool(header.flags & Flag.COLLISION), bool(header.flags & Flag.RETRANSMISSION)
         if decision in (Decision.CLAIM, Decision.CLAIM_AND_COMPLETE):
             entry.owner = Owner(header.op, header.job, header.tag, header.epoch, header.chunk, header.racks)
             entry.workers, entry.count = worker, 1
-            entry.ecn, entry.collision = ecn, collision
+            entry.ecn, entry.collision, entry.retransmission = ecn, collision, again
             entry.words = self._accumulator_words(header, words, code_table).copy()
         elif decision in (Decision.CONTRIBUTE, Decision.CONTRIBUTE_AND_COMPLETE):
             entry.workers |= worker
             entry.count += 1
             entry.ecn, entry.collision = entry.ecn or ecn, entry.collision or collision
+            entry.retransmission = entry.retransmission or again
             entry.words = combine(op, entry.words, self._accumulator_words(header, words, code_table))
         else:
             return decision, entry

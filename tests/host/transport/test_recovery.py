@@ -67,7 +67,7 @@ def test_probes_after_lost_burst_stay_on_their_path() -> None:
     rounds = begin(to, 12)
     assert chunks_due(rounds, 0.0) == list(range(12))
     assert chunks_due(rounds, INITIAL_PTO_S) == [0]
-    rounds.receive(answer(to, workers=3, chunk=0), INITIAL_PTO_S + 1e-3)
+    rounds.receive(answer(to, workers=3, chunk=0, flags=Flag.RETRANSMISSION), INITIAL_PTO_S + 1e-3)
     # Chunk 1, the first one left, belongs to the other server and has the probe timer now.
     assert chunks_due(rounds, INITIAL_PTO_S + 1e-3) == [1, 2, 4]
 
@@ -86,7 +86,7 @@ def test_lost_burst_end_is_repaired_in_few_rtts() -> None:
     while sent[-1]:
         now, trips = now + 1e-3, trips + 1
         for chunk in sent[-1]:
-            rounds.receive(answer(to, epoch=1, workers=3, chunk=chunk), now)
+            rounds.receive(answer(to, epoch=1, workers=3, chunk=chunk, flags=Flag.RETRANSMISSION), now)
         if trips < 3:
             assert rounds.next_timeout(now) == 0
         sent.append(chunks_due(rounds, now))
@@ -100,7 +100,7 @@ def test_probe_with_missing_workers_proves_no_loss() -> None:
     now += 0.8
     assert chunks_due(rounds, now) == [0]
     rounds.receive(answer(to, Kind.PENDING, epoch=1, workers=1, chunk=0), now + 1e-3)
-    rounds.receive(answer(to, epoch=1, workers=3, chunk=0), now + 2e-3)
+    rounds.receive(answer(to, epoch=1, workers=3, chunk=0, flags=Flag.RETRANSMISSION), now + 2e-3)
     assert chunks_due(rounds, now + 2e-3) == []
 
 
@@ -110,17 +110,17 @@ def test_result_long_after_probe_proves_no_loss() -> None:
     rounds.due(now)
     now += 0.8
     assert chunks_due(rounds, now) == [0]
-    rounds.receive(answer(to, epoch=1, workers=3, chunk=0), now + 0.81)
+    rounds.receive(answer(to, epoch=1, workers=3, chunk=0, flags=Flag.RETRANSMISSION), now + 0.81)
     assert chunks_due(rounds, now + 0.81) == []
 
 
-def test_server_result_without_retransmission_proves_no_loss() -> None:
+def test_result_without_retransmission_proves_no_loss() -> None:
     """It is the result of the first transmissions, which arrives while the probe waits behind its own window."""
     rounds, to, now = after_long_round_trips(10)
     rounds.due(now)
     now += 0.8
     assert chunks_due(rounds, now) == [0]
-    rounds.receive(answer(to, epoch=1, workers=3, chunk=0, flags=Flag.BYPASS), now + 1e-3)
+    rounds.receive(answer(to, epoch=1, workers=3, chunk=0), now + 1e-3)
     assert chunks_due(rounds, now + 1e-3) == []
 
 
@@ -133,7 +133,7 @@ def test_probe_credit_excludes_chunks_sent_after_probe() -> None:
     assert chunks_due(rounds, now) == list(range(20))
     for chunk, expected in enumerate(([1, 2], [3, 4], [5, 6], [7, 8], [])):
         now += 1e-3
-        rounds.receive(answer(to, epoch=1, workers=3, chunk=chunk), now)
+        rounds.receive(answer(to, epoch=1, workers=3, chunk=chunk, flags=Flag.RETRANSMISSION), now)
         assert chunks_due(rounds, now) == expected
 
 

@@ -291,10 +291,11 @@ def test_lost_burst_costs_one_timeout(sends: bool, switch: bool) -> None:
     assert job.workers[0].stats.retransmissions < 2 * len(first)
 
 
-def test_late_workers_on_slow_links_cause_few_retransmissions() -> None:
+@pytest.mark.parametrize("switch", [False, True])
+def test_late_workers_on_slow_links_cause_few_retransmissions(switch: bool) -> None:
     """A window takes longer to leave than the timeout, and a probe waits behind it: its results prove no loss."""
     plans = random_plans(1, 4, [70 * 2] * 20)
-    job = VirtualJob(plans, slots=64, window=64, pause_s=0.05, packet_s=4e-4)
+    job = VirtualJob(plans, slots=64, window=64, pause_s=0.05, packet_s=4e-4, switch=switch)
     job.run()
     check_sums(job)
     retransmissions = sum(worker.stats.retransmissions for worker in job.workers)

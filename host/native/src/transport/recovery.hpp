@@ -66,7 +66,7 @@ public:
     void on_packet_sent(std::uint64_t position, RoundState &round, double now, bool bypass);
     void on_retransmitted(SentChunk &sent, double now, bool bypass);
     /// @param marked the result reports a full queue.
-    /// @param retransmitted the result may have a retransmission in it, or answer one.
+    /// @param retransmitted the result has a retransmission in it, or answers one.
     void on_ack_received(std::uint64_t position, double now, bool marked, bool retransmitted);
     void on_result_failed(std::uint64_t position);
     void on_pending_received(std::uint64_t position, const Header &pending, double now);

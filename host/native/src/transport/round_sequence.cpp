@@ -187,11 +187,7 @@ ReceiveOutcome RoundSequence::take_result(RoundState &round, const Header &heade
     stats.server_results += (header.flags & FLAG_BYPASS) != 0;
     scheduler_.on_result(position);
     link.slot_backoff.on_result(scheduler_.slot(position), collided);
-    // Results of switches do not tell: see round_sequence.py.
-    const JobTicket &ticket = link_->ticket;
-    const bool summed_by_switch = !(header.flags & FLAG_BYPASS) || !ticket.places.empty() || ticket.quorum != 0;
-    const bool retransmitted = header.flags & FLAG_RETRANSMISSION || summed_by_switch;
-    recovery_.on_ack_received(position, now, marked, retransmitted);
+    recovery_.on_ack_received(position, now, marked, (header.flags & FLAG_RETRANSMISSION) != 0);
     return ReceiveOutcome::completed;
 }
 
