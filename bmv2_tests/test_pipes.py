@@ -299,7 +299,7 @@ def test_lost_partial_sum_is_sent_again(recirculation: Recirculation) -> None:
         recirculation.waiting.clear()
         assert recirculation.enter(*job.contribution(inside[1], words[inside[1]])) == []
         left = sorted(recirculation.enter(*recirculation.waiting.pop()))
-        check_results(job, left, range(4), aggregate(LaneOp.ADD32, words))
+        check_results(job, left, range(4), aggregate(LaneOp.ADD32, words), Flag.RETRANSMISSION)
 
 
 def _exact_results(job: PipesJob, left: Sequence[PortFrame], words: dict[int, list[Words]]) -> int:

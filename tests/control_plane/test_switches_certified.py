@@ -20,6 +20,8 @@ from tests.control_plane.sites import HOSTS, Site, assert_exact, running
 PAYLOAD = 14 + 20 + 8 + HEADER_BYTES
 CHECKSUM = slice(40, 42)
 SLOTS = 8
+# Flips are in these low bits of words: several flips of high bits in one packet may cancel (docs/certified-sums.md).
+_BITS = 16
 
 
 class FlippingSwitch(EmbeddedSwitch):
@@ -52,7 +54,7 @@ class FlippingSwitch(EmbeddedSwitch):
         cells = [index for index in used if self.read_register(name, index)]
         if cells:
             index = self._bits.choice(cells)
-            self.write_register(name, index, self.read_register(name, index) ^ 1 << self._bits.randrange(32))
+            self.write_register(name, index, self.read_register(name, index) ^ 1 << self._bits.randrange(_BITS))
             self.flips["registers"] += 1
 
     def _flipped(self, out: PacketOut) -> PacketOut:
@@ -60,7 +62,9 @@ class FlippingSwitch(EmbeddedSwitch):
         frame = bytearray(out.frame)
         if len(frame) <= PAYLOAD or frame[PAYLOAD - HEADER_BYTES] & 0xF != 2 or self._bits.random() >= self.share / 2:
             return out
-        frame[self._bits.randrange(PAYLOAD, len(frame))] ^= 1 << self._bits.randrange(8)
+        word = PAYLOAD + 4 * self._bits.randrange((len(frame) - PAYLOAD) // 4)
+        value = int.from_bytes(frame[word : word + 4], "big") ^ 1 << self._bits.randrange(_BITS)
+        frame[word : word + 4] = value.to_bytes(4, "big")
         frame[CHECKSUM] = bytes(2)
         self.flips["results"] += 1
         return PacketOut(out.port, bytes(frame))

@@ -198,11 +198,11 @@ def certified_data_words(op: LaneOp, accumulator_words: int, workers: int) -> in
 
 
 def check_certified(whose: str, ops: Iterable[LaneOp], accumulator_words: int, workers: int) -> None:
-    """Raise ConfigurationError for an operation that a job of ``workers`` cannot certify.
+    """Raise ConfigurationError for an operation that a job of ``workers`` cannot certify; its opening needs ``OR``.
 
     ``whose``: subject of the message, for example "Job ticket".
     """
-    for op in ops:
+    for op in (*ops, LaneOp.OR):
         if not certified_data_words(op, accumulator_words, workers):
             why = (
                 "it looks codes up in a table, so the check word of a sum is not the sum of check words"

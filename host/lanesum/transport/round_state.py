@@ -44,8 +44,8 @@ class RoundState:
     ) -> None:
         ticket = link.ticket
         shape = op.shape
-        self._certification = None if opening else link.certification
-        data_words = ticket.accumulator_words if opening else ticket.data_words(op)
+        self._certification = link.certification
+        data_words = ticket.data_words(op)
         packet_words = shape.uplink_words(data_words)
         self.chunks = max(1, -(-words.size // packet_words))
         self.epoch = epoch

@@ -123,9 +123,9 @@ class JobTicket:
         }
         explicit = bool(self.ops)
         check_fields("Job ticket", self, limits)
-        if self.certified and not explicit:
-            object.__setattr__(self, "ops", tuple(op for op in self.ops if self.data_words(op)))
-        elif self.certified:
+        if self.certified:
+            if not explicit:
+                object.__setattr__(self, "ops", tuple(op for op in self.ops if self.data_words(op)))
             check_certified("Job ticket", self.ops, self.accumulator_words, self.workers)
         self._check_places()
         if not 1 <= len(self.servers) <= MAX_SERVERS or len(set(self.servers)) != len(self.servers):

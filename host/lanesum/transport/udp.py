@@ -251,6 +251,7 @@ class UdpTransport:
         """Continue at the epoch of this session. Raises UsedTicketError."""
         assert self._opening_round is not None
         opening, self._opening_round = self._opening_round, None
+        self._log_failed_results(opening)
         self._engine.rounds.finish(opening)
         self._engine.rounds.continue_at(self._opening.first_epoch(opening.result()))
         self._waited_s = 0.0

@@ -10,11 +10,15 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
+import threading
 from collections.abc import Callable
 
 from lanesum_switch.bmv2 import ir
 from lanesum_switch.compiler.context import Context
 from lanesum_switch.compiler.python_source import SourceWriter
+
+# Python 3.11 has one count of recursions of the parser for all threads, and raises SystemError if two change it.
+_parsing = threading.Lock()
 
 
 class PacketFunction:
@@ -76,7 +80,8 @@ def identifiers(lines: list[str]) -> set[str]:
 
 def assigned_names(lines: list[str]) -> set[str]:
     """Return the names that source lines assign."""
-    tree = ast.parse(textwrap.dedent("\n".join(lines)))
+    with _parsing:
+        tree = ast.parse(textwrap.dedent("\n".join(lines)))
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
 
 

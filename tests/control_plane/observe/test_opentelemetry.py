@@ -209,7 +209,7 @@ def test_controller_without_a_collector_serves_and_ends(monkeypatch: pytest.Monk
     with CallSpans() as spans, ControllerService(controller, "127.0.0.1:0", spans=spans) as service:
         controller.admit(request("a", workers=1))
         rpc.call(service.address, rpc.REMOVE, {"job": "a"})
-        assert rpc.call(service.address, rpc.JOBS, {}) == {"jobs": [], "more": 0}
+        assert rpc.call(service.address, rpc.JOBS, {})["jobs"] == []
 
 
 def test_job_trace_sends_its_spans(collector: Collector, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -310,8 +310,9 @@ def test_journal_locked_by_another_server_raises(tmp_path: Path) -> None:
 
 
 def test_failed_admission_keeps_the_old_job(tmp_path: Path) -> None:
-    workers = Workers(served(flat(4)), make_aggregator(tmp_path / "file"))
-    (tmp_path / "file").write_text("")
+    workers = Workers(served(flat(4)), make_aggregator(tmp_path / "folder"))
+    (tmp_path / "folder").rmdir()
+    (tmp_path / "folder").write_text("")
     with pytest.raises(ConfigurationError):
         workers.aggregator.admit(job(tag=5))
     assert workers.aggregator.jobs == {7: workers.job}

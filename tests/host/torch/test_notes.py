@@ -15,7 +15,7 @@ import torch.distributed as dist
 
 from lanesum.errors import LanesumError
 from lanesum.joining import NotReadyError
-from lanesum.torch import notes
+from lanesum.torch import admission, notes
 from lanesum.torch.admission import admitted_job
 from lanesum.torch.hierarchy import HostError, HostGroup
 from lanesum.transport.errors import AggregationTimeoutError
@@ -104,9 +104,11 @@ def join_alone(rank: int) -> str:
     """Join without rank 1, which joins after rank 0 has failed."""
     group = dist.new_group([0, 1])
     if rank == 1:
-        group.get_group_store().wait(["lanesum.0.2"], timedelta(seconds=WAIT_S))
+        group.get_group_store().wait(["lanesum.0.3"], timedelta(seconds=WAIT_S))
     wait_s = WAIT_S if rank else SHORT_S
-    return refused(lambda: admitted_job("127.0.0.1:9", "other", "fixed", admit=True, group=group, wait_s=wait_s))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(admission, "_servers", lambda _: "[]")
+        return refused(lambda: admitted_job("127.0.0.1:9", "other", "fixed", admit=True, group=group, wait_s=wait_s))
 
 
 def test_rank_that_does_not_join_is_named_everywhere(ranks: Ranks) -> None:

@@ -208,8 +208,9 @@ def test_wrong_memory_of_server_names_its_address() -> None:
         assert worker.results == []
 
 
-def test_session_logs_slots_of_failed_results(caplog: pytest.LogCaptureFixture) -> None:
-    """The server's first datagram to the worker after the opening has a wrong bit."""
+@pytest.mark.parametrize(("wrong", "slot"), [(1, 0), (2, 1)], ids=["opening", "round"])
+def test_session_logs_slots_of_failed_results(caplog: pytest.LogCaptureFixture, wrong: int, slot: int) -> None:
+    """One result of the server has a wrong bit: that of the opening, or the next one."""
 
     class OneWrongBit:
         def __init__(self, sock: socket.socket) -> None:
@@ -221,7 +222,7 @@ def test_session_logs_slots_of_failed_results(caplog: pytest.LogCaptureFixture) 
             size = self._sock.recv_into(buffer)
             header = Header.unpack(buffer)
             self._results += header.kind == Kind.RESULT
-            if self._results == 2:
+            if self._results == wrong and header.kind == Kind.RESULT:
                 buffer[HEADER_BYTES] ^= 1
             return size
 
@@ -231,7 +232,7 @@ def test_session_logs_slots_of_failed_results(caplog: pytest.LogCaptureFixture) 
         words = np.arange(7, dtype=np.uint32)
         np.testing.assert_array_equal(transport.exchange(LaneOp.ADD32, words).result(), words)
         transport.close()
-    assert "1 results of slots [1] failed their check at worker 0" in caplog.text
+    assert f"1 results of slots [{slot}] failed their check at worker 0" in caplog.text
 
 
 def test_timeout_names_failed_checks() -> None:
@@ -313,10 +314,20 @@ def test_contribution_has_the_mark_of_certified_rounds() -> None:
 def test_ticket_operation_without_check_words_is_refused(op: LaneOp, workers: int, why: str) -> None:
     with pytest.raises(ConfigurationError, match=why):
         ticket(workers=workers, accumulator_words=WORDS, certified=True, ops=(op,))
-    assert op not in ticket(workers=workers, accumulator_words=WORDS, certified=True).ops
+
+
+def test_ticket_without_operations_names_certified_ones() -> None:
+    assert LaneOp.TABLE8 not in ticket(accumulator_words=WORDS, certified=True).ops
+
+
+def test_opening_without_check_words_is_refused() -> None:
+    """The opening needs OR, which a job may leave out."""
+    for ops in ((), (LaneOp.ADD32,)):
+        with pytest.raises(ConfigurationError, match="OR cannot be certified: packets of 16 words have no room"):
+            ticket(workers=15, accumulator_words=WORDS, certified=True, ops=ops)
 
 
 def test_ticket_certified_survives_json() -> None:
-    one = ticket(certified=True)
+    one = ticket(accumulator_words=WORDS, certified=True)
     assert JobTicket.from_json(one.to_json()) == one
     assert "certified" not in ticket().to_json()

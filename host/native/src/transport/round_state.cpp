@@ -16,7 +16,7 @@ std::uint32_t chunks_of(std::size_t words, std::size_t packet_words) {
 RoundState::RoundState(std::shared_ptr<Link> link, LaneOp op, std::span<const std::uint32_t> words, std::uint32_t epoch,
                        std::uint64_t begin, bool opening)
     : link_(std::move(link)),
-      certification_(opening ? nullptr : link_->certification),
+      certification_(link_->certification),
       data_words_(certification_ ? certification_->data_words(op) : link_->ticket.accumulator_words),
       chunks_(chunks_of(words.size(), uplink_words(op, data_words_))),
       epoch_(epoch),

@@ -141,7 +141,7 @@ def test_error_asked_for_is_kept_by_gradients(task: str, workers: int) -> None:
 
     With norms of the largest worker alone the errors were up to four times those asked for.
     """
-    recorded = getattr(gradients, task)(workers, 4)
+    recorded = gradients.recorded(task, workers, 4)
     for error in (0.01, 0.003):
         for number, vectors in enumerate(recorded):
             found = simulate(codecs.get("thc", workers=workers, error=error), vectors, round=number)
