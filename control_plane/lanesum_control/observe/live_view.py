@@ -103,7 +103,8 @@ def _worker(figures: Mapping[str, Any], known: Mapping[str, Any] | None, result_
     seconds = report["at_s"] - known["at_s"]
     # A new session counts from 0 again.
     grown = {name: max(0, count - known["counts"][name]) for name, count in report["counts"].items()}
-    chunks, needless, peers = grown["chunks"], grown["duplicate_results"], grown["peer_retransmissions"]
+    chunks, peers = grown["chunks"], grown["peer_retransmissions"]
+    needless = min(grown["duplicate_results"], max(0, grown["retransmissions"] - peers))
     return {
         **found,
         "goodput_bytes_per_s": chunks * result_bytes / seconds,

@@ -59,12 +59,10 @@ class TransportStats:
 
     def retransmission_causes(self) -> dict[str, int]:
         """Return the retransmissions by cause: another worker was late, the result was on its way, or a loss."""
-        peer_late, needless = self.peer_retransmissions, self.duplicate_results
-        return {
-            "peer_late": peer_late,
-            "needless": needless,
-            "lost": max(0, self.retransmissions - peer_late - needless),
-        }
+        peer_late = self.peer_retransmissions
+        # Retransmissions of other workers bring second results, too.
+        needless = min(self.duplicate_results, self.retransmissions - peer_late)
+        return {"peer_late": peer_late, "needless": needless, "lost": self.retransmissions - peer_late - needless}
 
     def counts(self) -> dict[str, int]:
         """Return all counts of packets and rounds by name."""

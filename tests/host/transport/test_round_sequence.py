@@ -216,6 +216,8 @@ def test_pending_answer_counts_one_retransmission_as_waiting() -> None:
     rounds.receive(waits, LATER)
     rounds.receive(waits, LATER)
     assert rounds.stats.retransmission_causes() == {"peer_late": 1, "needless": 0, "lost": 0}
+    rounds.stats.duplicate_results = 5  # of retransmissions of other workers
+    assert rounds.stats.retransmission_causes() == {"peer_late": 1, "needless": 0, "lost": 0}
 
 
 def test_result_after_that_of_later_packet_is_reordered() -> None:
