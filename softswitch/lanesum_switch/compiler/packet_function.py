@@ -65,7 +65,8 @@ class PacketFunction:
         zeros = [(name, zero) for name, zero in zeros + self.header_zeros() if name in used]
         if zeros:
             bound = self.context.names.bound
-            values = tuple(bound[zero] if zero in bound else ast.literal_eval(zero) for _, zero in zeros)
+            with _parsing:
+                values = tuple(bound[zero] if zero in bound else ast.literal_eval(zero) for _, zero in zeros)
             writer.line(f"{', '.join(name for name, _ in zeros)}, = {self.context.names.bind('initial', values)}")
         for instance in self.program.instances.values():
             valid = self.layout.valid(instance.name)
