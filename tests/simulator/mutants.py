@@ -31,7 +31,7 @@ from lanesum.transport.round_state import RoundState
 from lanesum.transport.slot_backoff import SlotBackoff
 from lanesum.transport.slot_scheduler import SlotScheduler
 from lanesum_switch.reference import answer as reference_answer
-from lanesum_switch.reference import slots
+from lanesum_switch.reference import frame, slots
 from lanesum_switch.reference.frame import Frame
 from lanesum_switch.reference.slots import SlotTable
 from lanesum_switch.reference.switch import ReferenceSwitch
@@ -160,7 +160,7 @@ SWITCH = (
            "header.slot >= admission.job.slot_count", "header.slot > admission.job.slot_count"),
     Mutant("all jobs begin at slot 0", ReferenceSwitch, "_aggregate", "job.slot_base + header.slot", "header.slot"),
     Mutant("the switch forgets to take a job out", ReferenceSwitch, "remove", "self._member.pop(key, None)", "pass"),
-    Mutant("the switch takes what should go past it", ReferenceSwitch, "_lanesum_classification",
+    Mutant("the switch takes what should go past it", frame, "_lanesum_classification",
            "header.flags & (Flag.BYPASS | Flag.PARTIAL)", "header.flags & Flag.PARTIAL"),
     Mutant("spoofed addresses pass", ReferenceSwitch, "_check_origin", "host.port != port", "False", seed=29),
     Mutant("workers may send aggregates", ReferenceSwitch, "_check_origin", "host.attached and upper", "False"),
@@ -387,7 +387,7 @@ WORKER = (
     Mutant("being too late is not noticed", RoundSequence, "_take_pending", "elif self.ticket.quorum:",
            "elif False:"),
     Mutant("a mismatch names the worker itself", round_sequence, "mismatch_error",
-           "RoundSize(header.op, header.racks)", "RoundSize(header.op, header.workers)"),
+           "RoundSize.from_wire(header.op, header.racks)", "RoundSize.from_wire(header.op, header.workers)"),
     Mutant("a conflict is not noticed", RoundSequence, "receive", "header.kind == Kind.CONFLICT and", "False and"),
     Mutant("all slots are the first server's", ticket, "server_of", "% servers", "% 1"),
     Mutant("shadow sets have servers of their own", ticket, "server_of", "% MAX_SLOTS % servers", "% servers"),
