@@ -22,6 +22,7 @@ import sys
 import tempfile
 import threading
 import time
+import unittest.mock
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -177,7 +178,7 @@ class Site:
         tokens, own = folder / "tokens", folder / "token"
         add = [*command, "token", "add", tokens, "root", "--role", "operator", "--out", own]
         subprocess.run(add, check=True, stdout=subprocess.DEVNULL)
-        stack.enter_context(_environment({environment.TOKEN_FILE: str(own)}))
+        stack.enter_context(unittest.mock.patch.dict(os.environ, {environment.TOKEN_FILE: str(own)}))
         control = f"unix:{folder}/server.sock"
         supervisor = stack.enter_context(Supervisor(folder / "logs"))
         server = supervisor.start("server", [*command, "server", "--listen", "127.0.0.1:0", "--control", control])
@@ -190,7 +191,7 @@ class Site:
         assert child.log is not None
         line = next(one for one in child.log.read_text().splitlines() if one.startswith(READY))
         self.address, self.process = line.split()[-1], child.process.pid
-        stack.enter_context(_environment({environment.TLS: str(folder / "certs" / "operator")}))
+        stack.enter_context(unittest.mock.patch.dict(os.environ, {environment.TLS: str(folder / "certs" / "operator")}))
         self._context = ssl.create_default_context(cafile=folder / "certs" / "operator" / "ca.crt")
         self._context.load_cert_chain(
             folder / "certs" / "operator" / "tls.crt", folder / "certs" / "operator" / "tls.key"
@@ -224,20 +225,6 @@ class Site:
                 failed += 1
             time.sleep(0.05)
         return found, failed
-
-
-@contextlib.contextmanager
-def _environment(values: dict[str, str]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
 
 
 def _free_port() -> int:

@@ -7,7 +7,9 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import unittest.mock
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 
 from lanesum.server import AggregationServer
 from lanesum_control.controller.controller import Controller, JobRequest
@@ -29,16 +31,6 @@ def controlled(workers: int, codec: str | None = None) -> Iterator[tuple[Control
             yield controller, {"LANESUM_CONTROLLER": f"127.0.0.1:{service.port}", "LANESUM_JOB": "train"}
 
 
-@contextlib.contextmanager
-def environment(values: Mapping[str, str]) -> Iterator[None]:
-    """Set variables of this process for a while."""
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+def environment(values: Mapping[str, str]) -> AbstractContextManager[object]:
+    """Return a context manager that sets variables of this process."""
+    return unittest.mock.patch.dict(os.environ, values)

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import dataclasses
 import io
@@ -12,7 +11,7 @@ import os
 import pickle
 import socket
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import pytest
 import torch
@@ -31,6 +30,7 @@ from lanesum_control.controller.controller import Controller, JobRequest
 from lanesum_control.controller.service import ControllerService
 from lanesum_control.planner.network import Network
 from lanesum_fabric.topology import load
+from tests.host.torch.controllers import environment
 from tests.host.torch.ranks import Ranks
 
 RUN = {"TORCHELASTIC_RUN_ID": "run7"}
@@ -53,14 +53,6 @@ def site() -> Iterator[Site]:
         controller = Controller(network, server)
         with ControllerService(controller, "127.0.0.1:0") as service:
             yield Site(controller, f"127.0.0.1:{service.port}")
-
-
-@contextlib.contextmanager
-def environment(values: Mapping[str, str]) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in values.items():
-            patch.setenv(name, value)
-        yield
 
 
 def wrapped() -> DistributedDataParallel:
