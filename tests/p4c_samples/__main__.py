@@ -61,7 +61,7 @@ def run_program(name: str, program: bytes, test: str) -> Outcome:
     except UnsupportedProgramError as error:
         return Outcome(name, "refused", (str(error),))
     try:
-        differences = PacketTest(switch).run(test).differences
+        differences = PacketTest(switch).run(test)
     except (PacketTestError, SwitchError) as error:
         differences = (str(error),)
     return Outcome(name, "failed" if differences else "passed", differences)

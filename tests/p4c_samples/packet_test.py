@@ -41,18 +41,6 @@ class PacketTestError(Exception):
     """A line of a packet test is not understood, or names an object that the program lacks."""
 
 
-@dataclass(frozen=True)
-class Result:
-    """Packets that differ from the expected ones, one line each; empty where the test passes."""
-
-    differences: tuple[str, ...]
-
-    @property
-    def passed(self) -> bool:
-        """True if all ports sent exactly the expected packets."""
-        return not self.differences
-
-
 @dataclass
 class PacketTest:
     """One run of a packet test on a switch that has its program."""
@@ -63,8 +51,11 @@ class PacketTest:
     _any: set[int] = field(default_factory=set)
     _nodes: list[tuple[Replica, ...]] = field(default_factory=list)
 
-    def run(self, text: str) -> Result:
-        """Run all lines of a test. Raises PacketTestError, and the switch's errors for writes it refuses."""
+    def run(self, text: str) -> tuple[str, ...]:
+        """Run all lines of a test; return a line for each packet that differs from the expected ones.
+
+        Raises PacketTestError, and the switch's errors for writes it refuses.
+        """
         for number, line in enumerate(text.splitlines(), 1):
             words = line.partition("#")[0].split()
             if not words:
@@ -79,7 +70,7 @@ class PacketTest:
                 method(words[1:])
             except (ValueError, IndexError, KeyError) as error:
                 raise PacketTestError(f"line {number}: {line.strip()!r}: {error}") from error
-        return Result(tuple(self._differences()))
+        return tuple(self._differences())
 
     # Packets
 
