@@ -13,7 +13,7 @@ BUFFER_BYTES = 4 << 20
 MAX_DATAGRAM_BYTES = 65536
 # ECT(0), RFC 3168: queues may mark packets instead of dropping them. The marks come back as a flag of the results.
 _ECN_CAPABLE = 0x02
-_IP_MTU_DISCOVER, _IP_PMTUDISC_OMIT = 10, 5  # linux/in.h
+IP_MTU_DISCOVER, _IP_PMTUDISC_OMIT = 10, 5  # linux/in.h
 
 
 def open_udp_socket(
@@ -37,7 +37,7 @@ def open_udp_socket(
     try:
         for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):
             sock.setsockopt(socket.SOL_SOCKET, option, BUFFER_BYTES)
-        sock.setsockopt(socket.IPPROTO_IP, _IP_MTU_DISCOVER, _IP_PMTUDISC_OMIT)
+        sock.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, _IP_PMTUDISC_OMIT)
         if shared:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if reuse_port:

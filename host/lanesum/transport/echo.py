@@ -15,6 +15,8 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from lanesum._internal.udp_socket import IP_MTU_DISCOVER
+
 PROBES = 10
 _GAP_S, _WAIT_S = 0.01, 0.5  # a switch reports at most one expired packet for each port in 1 ms
 _TTL = 64
@@ -22,7 +24,7 @@ _SIZE_PROBES = 2  # one may be lost
 _ECHO, _ECHO_REPLY, _TIME_EXCEEDED = 8, 0, 11
 _ICMP = struct.Struct(">BBHHH")
 _IPV4_BYTES = 20
-_IP_MTU_DISCOVER, _IP_PMTUDISC_PROBE = 10, 3  # linux/in.h: do not fragment
+_IP_PMTUDISC_PROBE = 3  # linux/in.h: do not fragment
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ def _open() -> tuple[socket.socket, int | None]:
     except PermissionError:
         sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP)
         number = None
-    sock.setsockopt(socket.IPPROTO_IP, _IP_MTU_DISCOVER, _IP_PMTUDISC_PROBE)
+    sock.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, _IP_PMTUDISC_PROBE)
     return sock, number
 
 

@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 class Peers(Protocol):
-    """Knowledge about the other workers of the job, and words to them."""
+    """The other workers of the job: if they live, and how to tell them of a failure."""
 
     def are_alive(self, workers: Collection[int]) -> bool:
         """Return True if these workers are known to live."""
