@@ -19,6 +19,10 @@ from lanesum.server.jobs import ServerJob, ServerStatus
 from lanesum.server.service import ADMIT, REMOVE, SERVICE, STATUS, WATCH
 from lanesum_control.event_loop import event_loop, listening, run
 
+grpc = tls.import_grpc()
+
+_RETRY_S = 0.25
+_GAP_S = 0.25  # many jobs may change at once
 _LOOK_S = 2.0  # to connect for the status, which is read again once the server is back
 DEFAULT_TIMEOUT_S = 15.0  # as for a switch: a server on a busy host can stand still for seconds
 
@@ -102,11 +106,6 @@ def _status(message: dict[str, Any]) -> ServerStatus:
         )
     except (KeyError, TypeError, LanesumError) as error:
         raise ValueError(f"not the status of a server: {error!r}") from error
-
-
-grpc = tls.import_grpc()
-_RETRY_S = 0.25
-_GAP_S = 0.25  # many jobs may change at once
 
 
 class WatchedServer(RemoteServer, Closing):
