@@ -21,10 +21,10 @@ from pathlib import Path
 
 from lanesum_fabric.program.pipelines import tofino_pipeline
 from lanesum_fabric.program.switch_job import HostPort, Role, Station, SwitchJob
-from lanesum_switch.reference.frame import parse
-from lanesum_switch.reference.slots import TofinoSlotTable
-from lanesum_switch.reference.switch import PortFrame
 from lanesum_switch.tna.switch import TofinoSwitch
+from tests.reference.frame import parse
+from tests.reference.slots import TofinoSlotTable
+from tests.reference.switch import PortFrame
 
 from .chip_model import MODEL_PROFILES, ModelTarget, model_target, obstacle
 from .in_process import EmbeddedTarget, embedded_target

@@ -27,8 +27,8 @@ from lanesum_lab.tofino_model.__main__ import BUILD_VARIABLE
 from lanesum_lab.tofino_model.chips import MODELS
 from lanesum_lab.tofino_model.switch import ModelSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
-from lanesum_switch.reference.slots import TofinoSlotTable
-from lanesum_switch.reference.switch import PortFrame
+from tests.reference.slots import TofinoSlotTable
+from tests.reference.switch import PortFrame
 
 from .in_process import InProcessTarget
 from .target import DEVICE_ID, Clock, Queues

@@ -15,9 +15,9 @@ from lanesum_fabric.program.controlled_switch import ControlledSwitch
 from lanesum_fabric.program.pipelines import CompiledPipeline
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
-from lanesum_switch.reference.slots import SlotTable
-from lanesum_switch.reference.switch import PortFrame, ReferenceSwitch
 from lanesum_switch.tna.switch import TofinoSwitch
+from tests.reference.slots import SlotTable
+from tests.reference.switch import PortFrame, ReferenceSwitch
 
 from .target import DEVICE_ID, Clock, Queues
 

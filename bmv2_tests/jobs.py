@@ -13,7 +13,7 @@ from lanesum.protocol import Header, Kind, LaneOp, Packet
 from lanesum.protocol.spec import UDP_PORT, Flag
 from lanesum_fabric.program.switch_job import SWITCH_MAC, HostPort, Member, Role, SwitchJob
 from lanesum_switch.frames import UdpFrame, internet_checksum
-from lanesum_switch.reference.switch import PortFrame
+from tests.reference.switch import PortFrame
 
 from .oracle import Words, random_words
 

@@ -25,8 +25,9 @@ from lanesum_fabric.program.switch_job import SWITCH_MAC, HostPort
 from lanesum_lab.targets import SwitchProcess, SwitchTarget
 from lanesum_lab.veth import end, inside, raw_sockets, switch_interface, veth_namespace
 from lanesum_switch.frames import UdpFrame
-from lanesum_switch.reference.slots import SlotTable
-from lanesum_switch.reference.switch import PortFrame
+from tests.reference import slot_table_of
+from tests.reference.slots import SlotTable
+from tests.reference.switch import PortFrame
 
 from .target import DEVICE_ID, PORTS, Clock, Queues
 
@@ -179,4 +180,4 @@ def process_target(name: str, record: SwitchTarget, pipeline: CompiledPipeline) 
         connection = cleanup.enter_context(
             SwitchConnection(address, device_id=DEVICE_ID, timeout_s=_START_TIMEOUT_S),
         )
-        yield ProcessTarget(name, connection, pipeline, record.slot_table, sockets)
+        yield ProcessTarget(name, connection, pipeline, slot_table_of(record), sockets)

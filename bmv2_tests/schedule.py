@@ -18,7 +18,7 @@ import numpy as np
 
 from lanesum.protocol import Kind, LaneOp, Packet
 from lanesum_switch.frames import UdpFrame
-from lanesum_switch.reference.switch import PortFrame
+from tests.reference.switch import PortFrame
 
 from .oracle import Words, aggregate, random_words
 from .star import Job, Place, Star

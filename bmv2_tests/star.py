@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from lanesum.protocol import LaneOp
 from lanesum_fabric.program.switch_job import DEFAULT_LEASE_TICKS, NO_ROLE, HostPort, Member, Role, SwitchJob
 from lanesum_switch.frames import ipv4_int
-from lanesum_switch.reference.switch import PortFrame
+from tests.reference.switch import PortFrame
 
 from .jobs import FIRST, Job, Place, routed
 from .oracle import CODE_TABLE, WIDENING, Words

@@ -9,8 +9,8 @@ from typing import Protocol
 
 from lanesum.protocol import LaneOp
 from lanesum_fabric.program.controlled_switch import ControlledSwitch
-from lanesum_switch.reference.slots import SlotTable
-from lanesum_switch.reference.switch import PortFrame
+from tests.reference.slots import SlotTable
+from tests.reference.switch import PortFrame
 
 PORTS = (0, 1, 2, 3, 4, 5, 7, 8)  # port 6 is a recirculation port of Tofino 2
 DEVICE_ID = 1

@@ -15,6 +15,7 @@ from lanesum_fabric.program.pipelines import bmv2_pipeline
 from lanesum_lab import targets
 from lanesum_lab.targets import SwitchTarget
 from lanesum_lab.veth import obstacle
+from tests.reference import slot_table_of
 
 from . import chip_model
 from .in_process import ReferenceTarget, embedded_target
@@ -58,7 +59,7 @@ def open_target(name: str, accumulator_words: int | None = None) -> Iterator[Tar
     record = RECORDS[name.removesuffix(_WITH_FAULTS)]
     pipeline = bmv2_pipeline(with_faults=True) if name in FAULT_TARGETS else record.pipeline(accumulator_words)
     if record.device is not None:
-        with embedded_target(name, record.device, pipeline, record.slot_table) as embedded:
+        with embedded_target(name, record.device, pipeline, slot_table_of(record)) as embedded:
             yield embedded
         return
     reason = record.obstacle or obstacle()

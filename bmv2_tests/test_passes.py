@@ -31,8 +31,8 @@ from lanesum_fabric.tofino.profiles import PROFILES as ALL_PROFILES
 from lanesum_fabric.tofino.profiles import profile as tofino_profile
 from lanesum_switch.frames import UdpFrame
 from lanesum_switch.p4runtime import P4RuntimeServer
-from lanesum_switch.reference.switch import PortFrame
 from lanesum_switch.tna.switch import TofinoSwitch
+from tests.reference.switch import PortFrame
 
 from .chip_model import MODEL_PROFILES, ModelTarget, model_switch
 from .jobs import Job, Place

@@ -30,8 +30,8 @@ from lanesum_fabric.tofino.chips import PORTS_PER_PIPE, pipe_of
 from lanesum_lab.targets import SwitchTarget
 from lanesum_switch.frames import UdpFrame, ipv4_int
 from lanesum_switch.p4runtime import P4RuntimeServer
-from lanesum_switch.reference.switch import PortFrame
 from lanesum_switch.tna.switch import TofinoSwitch
+from tests.reference.switch import PortFrame
 
 from .chip_model import MODEL_PROFILES
 from .jobs import FIRST, Job, Place, routed

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from lanesum.protocol import Kind, LaneOp
 from lanesum.protocol.spec import Flag
 from lanesum_fabric.program.switch_job import Role, SwitchJob
-from lanesum_switch.reference.switch import PortFrame
+from tests.reference.switch import PortFrame
 
 from .jobs import Job, Place
 from .oracle import uplink_words

@@ -25,7 +25,7 @@ from lanesum_fabric.program.switch_job import HostPort, SwitchJob
 from lanesum_fabric.tofino.profiles import PROFILES
 from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
-from lanesum_switch.reference.switch import PortFrame
+from tests.reference.switch import PortFrame
 
 from .in_process import EmbeddedTarget
 from .schedule import Plan, Schedule

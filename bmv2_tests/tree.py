@@ -28,7 +28,7 @@ from lanesum.protocol import Header, LaneOp, Packet
 from lanesum.protocol.spec import UDP_PORT
 from lanesum_fabric.program.switch_job import SWITCH_MAC, HostPort, Member, Role, SwitchJob
 from lanesum_switch.frames import UdpFrame, ipv4_int
-from lanesum_switch.reference.switch import PortFrame
+from tests.reference.switch import PortFrame
 
 from .jobs import Place
 from .oracle import CODE_TABLE, Words, random_words

@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterator
 
 from lanesum_fabric.program.switch_job import HostPort, Station, SwitchJob
-from lanesum_switch.reference.switch import PortFrame, ReferenceSwitch
+from tests.reference.switch import PortFrame, ReferenceSwitch
 
 from .target import Clock, Target
 

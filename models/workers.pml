@@ -47,7 +47,7 @@
 #define ENTRY(p) (SHADOW(p) * SLOTS + SLOT(p))
 
 /* Comparison of a packet with the owner of its entry, and the outcome: ChunkOrder of aggregation/slots.py, Decision of
- * lanesum_switch/reference/slots.py, and REPORT_OVERLAP and REPORT_GONE of server/slot_table.py. */
+ * tests/reference/slots.py, and REPORT_OVERLAP and REPORT_GONE of server/slot_table.py. */
 mtype { NEWER, SAME, OLDER, CONFLICT, FOREIGN };
 mtype {
     CLAIM, CLAIM_AND_COMPLETE, CONTRIBUTE, CONTRIBUTE_AND_COMPLETE, REPLAY, ASCEND_AGAIN, REPORT_PENDING,

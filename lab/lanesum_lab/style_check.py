@@ -83,6 +83,7 @@ _PACKAGES = (
     "control_plane/lanesum_control/",
     "softswitch/lanesum_switch/",
     "lab/lanesum_lab/",
+    "tests/reference/",
     "tests/simulator/",
 )
 

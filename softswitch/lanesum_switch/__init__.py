@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from lanesum_switch.faults import FaultInjector, FaultPlan
     from lanesum_switch.p4runtime import P4RuntimeServer
     from lanesum_switch.ports import AfPacketPort, FaultyPort, MemoryPort, PortRunner, UdpPort, UdpPortConfig
-    from lanesum_switch.reference import ReferenceSwitch
     from lanesum_switch.tna.switch import TofinoSwitch
 
 _MODULES = {
@@ -28,7 +27,6 @@ _MODULES = {
     "MemoryPort": "lanesum_switch.ports",
     "P4RuntimeServer": "lanesum_switch.p4runtime",
     "PortRunner": "lanesum_switch.ports",
-    "ReferenceSwitch": "lanesum_switch.reference",
     "TofinoSwitch": "lanesum_switch.tna.switch",
     "UdpPort": "lanesum_switch.ports",
     "UdpPortConfig": "lanesum_switch.ports",
@@ -44,7 +42,6 @@ __all__ = [
     "MemoryPort",
     "P4RuntimeServer",
     "PortRunner",
-    "ReferenceSwitch",
     "TofinoSwitch",
     "UdpPort",
     "UdpPortConfig",

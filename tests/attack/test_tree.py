@@ -29,10 +29,10 @@ from lanesum_control.servers.controlled_server import NoServer
 from lanesum_control.switches.managed import ManagedSwitch
 from lanesum_fabric.program.switch_job import HostPort
 from lanesum_fabric.topology import load
-from lanesum_switch.reference.switch import PortFrame, ReferenceSwitch
 from tests.attack import kinds as attack
 from tests.attack.attacker import Attacker
 from tests.attack.kinds import ANY_PORT, FORMER_MEMBER, MEMBER_OF_ANOTHER_JOB
+from tests.reference.switch import PortFrame, ReferenceSwitch
 
 from .world import Round, World, host_of, random_rounds
 

@@ -30,8 +30,8 @@ from lanesum.server import Aggregator, ServerJob
 from lanesum.transport import JobTicket, RoundSequence, RoundState
 from lanesum_fabric.program.switch_job import SWITCH_MAC, HostPort
 from lanesum_switch.frames import UdpFrame, internet_checksum, ipv4_int, ipv4_text, udp_checksum
-from lanesum_switch.reference.switch import PortFrame
 from tests.attack.attacker import CapturedTraffic, Host
+from tests.reference.switch import PortFrame
 
 Words = NDArray[np.uint32]
 Round = tuple[LaneOp, list[Words]]  # the words of every worker

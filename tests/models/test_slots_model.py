@@ -26,7 +26,7 @@ from lanesum.transport.round_sequence import RoundSequence
 from lanesum.transport.round_state import RoundState
 from lanesum.transport.ticket import JobTicket
 from lanesum_fabric.resources import checkout_root
-from lanesum_switch.reference.slots import Decision, SlotTable
+from tests.reference.slots import Decision, SlotTable
 
 pytestmark = pytest.mark.long
 

@@ -30,11 +30,11 @@ from lanesum.transport.round_sequence import RoundSequence
 from lanesum.transport.round_state import RoundState
 from lanesum.transport.slot_backoff import SlotBackoff
 from lanesum.transport.slot_scheduler import SlotScheduler
-from lanesum_switch.reference import answer as reference_answer
-from lanesum_switch.reference import frame, slots
-from lanesum_switch.reference.frame import Frame
-from lanesum_switch.reference.slots import SlotTable
-from lanesum_switch.reference.switch import ReferenceSwitch
+from tests.reference import answer as reference_answer
+from tests.reference import frame, slots
+from tests.reference.frame import Frame
+from tests.reference.slots import SlotTable
+from tests.reference.switch import ReferenceSwitch
 
 Owner = type | ModuleType
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from lanesum_fabric.program.switch_job import SwitchJob
-from lanesum_switch.reference.switch import ReferenceSwitch
+from tests.reference.switch import ReferenceSwitch
 from tests.simulator.layout import Address, Layout
 from tests.simulator.parts import PYTHON, Parts
 from tests.simulator.placement import Bases, SimulatedPlacement

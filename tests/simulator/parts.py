@@ -17,7 +17,8 @@ from lanesum.transport.round_sequence import RoundSequence
 from lanesum.transport.ticket import JobTicket
 from lanesum_lab.targets import SwitchTarget
 from lanesum_lab.targets.embedded import EMBEDDED
-from lanesum_switch.reference.slots import SlotTable, TofinoSlotTable
+from tests.reference import slot_table_of
+from tests.reference.slots import SlotTable, TofinoSlotTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +38,11 @@ class Parts:
     @property
     def chip(self) -> bool:
         """Return True if switches decide as the Tofino program does (docs/tofino-design.md)."""
-        return issubclass(self.switch.slot_table, TofinoSlotTable)
+        return issubclass(slot_table_of(self.switch), TofinoSlotTable)
 
     def entries(self) -> SlotTable:
         """Return the slots of a switch after its start."""
-        return self.switch.slot_table()
+        return slot_table_of(self.switch)()
 
     def aggregator(self, folder: Path | None) -> AnyAggregator:
         """Return a new server. Raises ConfigurationError if the native one is missing."""

@@ -50,6 +50,6 @@ def test_neither_needs_p4runtime() -> None:
     """The reference switch says what it offers without reading a program."""
     code = (
         "import sys; sys.modules.update(dict.fromkeys(('google.protobuf', 'grpc')))\n"
-        "import tests.simulator.__main__, lanesum_switch.reference.switch, lanesum_switch.reference.slots"
+        "import tests.simulator.__main__, tests.reference.switch, tests.reference.slots"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

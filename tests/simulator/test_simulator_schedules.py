@@ -16,7 +16,7 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol import Header
 from lanesum.protocol.spec import HEADER
 from lanesum.server.slot_table import ServerDecision
-from lanesum_switch.reference.slots import Decision
+from tests.reference.slots import Decision
 from tests.simulator import Schedule, run
 from tests.simulator.__main__ import main
 from tests.simulator.bounds import bounds

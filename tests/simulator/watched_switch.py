@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from lanesum.protocol.spec import UDP_PORT
 from lanesum_fabric.program.switch_job import Role
-from lanesum_switch.reference.slots import Decision
+from tests.reference.slots import Decision
 from tests.simulator import kernel
 from tests.simulator.ghost import SwitchGhost
 from tests.simulator.job import JobRun

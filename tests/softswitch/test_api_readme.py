@@ -22,7 +22,7 @@ _PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 def test_readme_python_examples_run() -> None:
     examples = _PYTHON.findall(README.read_text())
-    assert len(examples) == 5
+    assert len(examples) == 4
     names: dict[str, object] = {}
     for number, example in enumerate(examples, 1):
         exec(compile(example, f"README.md, example {number}", "exec"), names)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from lanesum.doctor.finding import Finding
 from lanesum_control.doctor import program
 from lanesum_switch.dataplane import EmbeddedSwitch
-from lanesum_switch.reference.slots import SlotTable
 
 if TYPE_CHECKING:
     # P4Info needs protobuf, which the simulator does without.
@@ -49,7 +48,6 @@ class SwitchTarget:
         command: returns the command line of a switch without a program.
         device: class of the embedded switch that runs the program in the calling process; None where only a process
             runs it.
-        slot_table: the decisions of the program in plain Python, for simulator and conformance suite.
         executable: program that must be on PATH; empty where lanesum brings all.
         on_loopback: the switch has UDP ports on loopback; others need network interfaces.
         injects_faults: the switch carries out a fault plan at its own ports; others need relays.
@@ -63,7 +61,6 @@ class SwitchTarget:
     pipeline: Callable[[int | None], CompiledPipeline]
     command: Callable[[SwitchProcess], list[str]]
     device: type[EmbeddedSwitch] | None = None
-    slot_table: type[SlotTable] = SlotTable
     executable: str = ""
     on_loopback: bool = True
     injects_faults: bool = True

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from lanesum.errors import ConfigurationError
 from lanesum_fabric.tofino.profiles import PROFILES, TofinoProfile
 from lanesum_lab.targets import SwitchProcess, SwitchTarget, embedded, register
-from lanesum_switch.reference.slots import TofinoSlotTable
 from lanesum_switch.tna.switch import TofinoSwitch
 
 if TYPE_CHECKING:
@@ -44,7 +43,6 @@ def _target(profile: TofinoProfile) -> SwitchTarget:
         pipeline=pipeline_of(profile),
         command=command,
         device=TofinoSwitch,
-        slot_table=TofinoSlotTable,
         controller_options=("--tofino", profile.name),
     )
 

@@ -11,7 +11,6 @@ from lanesum_lab.targets import SwitchProcess, SwitchTarget, register
 from lanesum_lab.targets.embedded import process_options
 from lanesum_lab.targets.tofino import pipeline_of
 from lanesum_lab.tofino_model.chips import MODELS
-from lanesum_switch.reference.slots import TofinoSlotTable
 
 PROFILE = profile("tofino1-w32")
 
@@ -27,7 +26,6 @@ TOFINO_MODEL = register(
         description=f"model of the chip with {PROFILE.name}",
         pipeline=pipeline_of(PROFILE),
         command=command,
-        slot_table=TofinoSlotTable,
         executable=MODELS[PROFILE.chip].program,
         injects_faults=False,
         controller_options=("--tofino", PROFILE.name),

@@ -32,9 +32,9 @@ from lanesum_control.planner.network import Network
 from lanesum_control.switches.managed import ManagedSwitch
 from lanesum_fabric import resources
 from lanesum_fabric.topology import load
-from lanesum_switch.reference.switch import ReferenceSwitch
 from tests.command_line import invoke
 from tests.control_plane.control_fakes import Site, what
+from tests.reference.switch import ReferenceSwitch
 
 
 def test_checks_compiler_on_path_is_ok(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from lanesum_fabric.program.switch_job import Station
 from lanesum_fabric.topology import available
 from lanesum_fabric.topology.files import parse
 from lanesum_switch.frames import internet_checksum, ipv4_int
-from lanesum_switch.reference.switch import ReferenceSwitch
+from tests.reference.switch import ReferenceSwitch
 
 NUMBER = 7
 ROUTE = [in_band.Hop("s1", 1, 5), in_band.Hop("s0", 1, 5)]

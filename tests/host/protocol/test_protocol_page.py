@@ -17,8 +17,8 @@ from lanesum_fabric.program.switch_job import SWITCH_MAC, HostPort, Member, Swit
 from lanesum_fabric.resources import checkout_root
 from lanesum_lab import generate
 from lanesum_switch.frames import UdpFrame, ipv4_int
-from lanesum_switch.reference.slots import Decision, SlotTable
-from lanesum_switch.reference.switch import ReferenceSwitch
+from tests.reference.slots import Decision, SlotTable
+from tests.reference.switch import ReferenceSwitch
 
 ROOT = checkout_root() or Path()
 PAGE = "\n".join((ROOT / "docs" / name).read_text() for name in ("protocol.md", "protocol-processing.md"))

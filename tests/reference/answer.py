@@ -8,8 +8,8 @@ from lanesum.aggregation.combine import Words
 from lanesum.protocol.packet import Header
 from lanesum.protocol.spec import HEADER_BYTES, IPV4_BYTES, UDP_BYTES, WORD_BYTES, Flag, Kind
 from lanesum_fabric.program.switch_job import Member, Role, Station, SwitchJob
-from lanesum_switch.reference.frame import Frame, Ipv4, amended, amended_udp
-from lanesum_switch.reference.slots import Entry
+from tests.reference.frame import Frame, Ipv4, amended, amended_udp
+from tests.reference.slots import Entry
 
 RESULT_TTL = 64
 CONGESTION_EXPERIENCED = 3  # RFC 3168

@@ -22,11 +22,11 @@ from lanesum.protocol.spec import (
 from lanesum_fabric.program.capabilities import Capabilities
 from lanesum_fabric.program.switch_job import FAULT_SCALE, SWITCH_MAC, HostPort, Role, SwitchJob
 from lanesum_fabric.tofino.chips import PIPES, pipe_of
-from lanesum_switch.reference import answer, icmp
-from lanesum_switch.reference.forwarding_state import Admission, ForwardingState
-from lanesum_switch.reference.frame import ALL_OPS, Frame, Ipv4, amended, classification, parse
-from lanesum_switch.reference.icmp import RedirectBound
-from lanesum_switch.reference.slots import Decision, SlotTable
+from tests.reference import answer, icmp
+from tests.reference.forwarding_state import Admission, ForwardingState
+from tests.reference.frame import ALL_OPS, Frame, Ipv4, amended, classification, parse
+from tests.reference.icmp import RedirectBound
+from tests.reference.slots import Decision, SlotTable
 
 PortFrame = tuple[int, bytes]
 Copies = list[tuple[int, Frame]]

@@ -12,7 +12,7 @@ import struct
 
 from lanesum.protocol.spec import IPV4_BYTES
 from lanesum_switch.frames import PROTOCOL_UDP, internet_checksum
-from lanesum_switch.reference.frame import QUOTED_BYTES, Frame, Ipv4, amended
+from tests.reference.frame import QUOTED_BYTES, Frame, Ipv4, amended
 
 PROTOCOL_ICMP = 1
 _ECHO_REQUEST = b"\x08\x00"

@@ -12,7 +12,7 @@ import pytest
 from lanesum.protocol import LaneOp
 from lanesum_fabric.errors import SwitchWriteError
 from lanesum_fabric.program.switch_job import HostPort, Member, SwitchJob
-from lanesum_switch.reference.forwarding_state import ForwardingState
+from tests.reference.forwarding_state import ForwardingState
 
 HOSTS = tuple(HostPort(port, 0x0A130000 + port, bytes([2, 0, 0, 0, 0, port])) for port in (1, 2))
 JOB = SwitchJob(3, 7, 0, 8, 1, tuple(Member(worker, (host,), 4000) for worker, host in enumerate(HOSTS)), (LaneOp.OR,))
