@@ -419,8 +419,12 @@ ADMISSION = (
     ),
     *bugs(
         "admission",
-        f"{_CONTROL}/controller/service.py",
+        f"{_CONTROL}/controller/messages.py",
         ("text has a NUL character", 'if "\\0" in str(value):', "if False:"),
+    ),
+    *bugs(
+        "admission",
+        f"{_CONTROL}/controller/service.py",
         ("a time beyond 64 bits is asked for", " or abs(since_s) >= 1 << 63:", ":"),
     ),
     *bugs(

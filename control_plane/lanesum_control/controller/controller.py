@@ -15,24 +15,22 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import wait
 from dataclasses import replace
-from typing import Any
 
 from lanesum.errors import ConfigurationError
-from lanesum.protocol.lanes import LaneOp
 from lanesum.rpc.caller import UNAUTHENTICATED, Caller, CallerRole
 from lanesum.transport.ticket import JobTicket
+from lanesum_control.controller.queries import Queries
 from lanesum_control.controller.reconciler import Reconciler
 from lanesum_control.controller.startup import start
 from lanesum_control.controller.workers import Workers
-from lanesum_control.errors import AdmissionError, StoreError, UnknownJobError
+from lanesum_control.errors import AdmissionError, StoreError
 from lanesum_control.jobs.joining import Verdict, worker_number
 from lanesum_control.jobs.names import check_name
-from lanesum_control.jobs.records import AdmittedJob, Incarnation, Job, JobRequest, Taken, checksum
-from lanesum_control.jobs.worker_reports import WorkerFigures
+from lanesum_control.jobs.records import AdmittedJob, Job, JobRequest, Taken, checksum
 from lanesum_control.planner.network import Network
-from lanesum_control.planner.packet_sizes import PacketSizes
-from lanesum_control.planner.planning import Plan, check_tenant, free_group, new_incarnation, taken_ports, with_port
-from lanesum_control.planner.quotas import DEFAULT_QUOTA, Rate, TenantQuota
+from lanesum_control.planner.planning import Plan, check_tenant, free_group
+from lanesum_control.planner.quotas import DEFAULT_QUOTA, TenantQuota, TenantRates
+from lanesum_control.planner.requests import PacketSizes, Requests
 from lanesum_control.servers.controlled_server import ControlledServer
 from lanesum_control.side_by_side import begin
 from lanesum_control.state.events import CONTROLLER, EventLog
@@ -42,14 +40,12 @@ from lanesum_control.switches.managed import ManagedSwitch
 __all__ = ["AdmittedJob", "Controller", "JobRequest"]
 
 _THIS_PROCESS = Taken("", "this process")
-# Incarnations that the workers of one job begin per minute by joining again, and at once.
-_RESTARTS_PER_MINUTE = 60
 # A worker with a stream to a controller that is frozen notices it after up to 20 s, and then finds the one that leads.
 _TAKE_OVER_GRACE_S = 30.0
 _CLOSE_S = 2.0  # in which changes may complete
 
 
-class Controller:
+class Controller(Queries):
     """Controller of switches and servers. Thread-safe.
 
     Args:
@@ -97,27 +93,24 @@ class Controller:
                 f"{len(network.servers)}: {', '.join(ip for ip, _ in network.servers)}.",
                 "Name the control address of each of them (lanesum controller --server).",
             )
-        self._rate = Rate(quota.admissions_per_minute, clock, "Tenant", "admissions")
-        self._joins_of_job = Rate(_RESTARTS_PER_MINUTE, clock, "Job", "new incarnations by workers that joined again")
-        self._joins_of_tenant = Rate(
-            2 * quota.admissions_per_minute, clock, "Tenant", "new incarnations by workers that joined again"
-        )
+        self._rates = TenantRates(quota, clock)
         self._store = store
         switches = switches or {}
-        self._sizes = PacketSizes(network, switches.keys(), accumulator_words)
+        sizes = PacketSizes(network, switches.keys(), accumulator_words)
         self.reconciler = Reconciler(
             network,
             servers,
             switches,
             store,
-            self._sizes.default,
+            sizes.default,
             self.events,
             quota,
             lambda job, why, is_altered=False: self._restart(job, job.request, why, is_altered=is_altered),
         )
         grace_s = _TAKE_OVER_GRACE_S if store.term else 0.0
         self.workers = Workers(self.reconciler.lock, lambda: self.reconciler.jobs, store, self.events, clock, grace_s)
-        start(self.reconciler, network, store, self._sizes, self._restart, connect_timeout_s, start_s)
+        self._requests = Requests(sizes, lambda: self.reconciler.jobs, lambda: self.reconciler.capabilities)
+        start(self.reconciler, network, store, sizes, self._restart, connect_timeout_s, start_s)
 
     def admit(
         self,
@@ -141,13 +134,7 @@ class Controller:
         """
         self._count_attempt(caller)
         with self.reconciler.changing.held_for(caller.name):
-            if addresses is not None:
-                others = [other for other in self._requests() if other.name != request.name]
-                busy = {host for other in others for host in other.workers}
-                request = replace(request, workers=self.network.hosts_of(addresses, busy))
-            self._check(request)
-            request = self._sizes.sized(request, path_mtu)
-            self._check(request)
+            request = self._requests.sized(request, addresses, path_mtu)
             with self.reconciler.lock:
                 names = [*self.reconciler.jobs]
             check_name(request.name, {CONTROLLER, *self.network.switches, *self.reconciler.servers}, names)
@@ -159,13 +146,13 @@ class Controller:
         """Install a new job with a checked request. Raises the exceptions of ``admit``."""
         reconciler = self.reconciler
         limited = caller.role is not CallerRole.OPERATOR
-        request = request.with_slots(switched=self._sizes.has_switch(request.workers))
+        request = self._requests.with_slots(request)
         if limited:
             check_tenant(reconciler.quota, caller.name, request, reconciler.jobs.values())
-        request = self._with_port(request.with_words(request.accumulator_words))
+        request = self._requests.with_port(request.with_words(request.accumulator_words))
         with reconciler.lock:
             number, order = self._store.new_numbers()
-        group, incarnation = free_group(reconciler.jobs.values()), self._incarnation(request, number)
+        group, incarnation = free_group(reconciler.jobs.values()), self._requests.incarnation(request, number)
         job = Job(number, group, order, request, incarnation, caller.name, limited)
         jobs = {**reconciler.jobs, request.name: job}
         planned = reconciler.planned(jobs, strict=job)
@@ -201,14 +188,7 @@ class Controller:
     def _count_attempt(self, caller: Caller) -> None:
         if caller.role is not CallerRole.OPERATOR:
             with self.reconciler.lock:
-                self._rate.take(caller.name)
-
-    def _count_restart(self, job: Job) -> None:
-        """Count an incarnation that a worker begins. Raises AdmissionError if there were too many."""
-        with self.reconciler.lock:
-            self._joins_of_job.take(job.request.name)
-            if job.limited:
-                self._joins_of_tenant.take(job.owner)
+                self._rates.count_admission(caller.name)
 
     def remove(
         self, name: str, why: str = "removed", caller: Caller = UNAUTHENTICATED, *, unused: bool = False
@@ -247,7 +227,7 @@ class Controller:
         with self.reconciler.changing.held_for(self._owner(name)):
             job = self._job(name)
             changed = replace(job, request=replace(job.request, slots=slots))
-            self._check(changed.request)
+            self._requests.check(changed.request)
             self._change(changed, f"resized to {slots} slots", caller, strict=True)
             return self.reconciler.admitted(changed)
 
@@ -285,7 +265,8 @@ class Controller:
             job = self._job(name)
             claim, verdict, alive = self.workers.judge(job, worker, by, take_over)
             if verdict is Verdict.RESTART:
-                self._count_restart(job)
+                with self.reconciler.lock:
+                    self._rates.count_incarnation(name, job.owner if job.limited else None)
                 did = "took over" if take_over and alive else "began again"
                 self._restart(job, job.request, f"worker {claim.worker} of {by.origin} {did}", caller)
             # Another process may have taken the new ticket meanwhile.
@@ -328,42 +309,6 @@ class Controller:
         """Call ``changed``, from any thread, when ``expire`` has to run sooner than it returned."""
         self.workers.leases_changed = changed
 
-    @property
-    def has_standbys(self) -> bool:
-        """True if another controller can take over."""
-        return self._store.term > 0
-
-    def job(self, name: str) -> AdmittedJob:
-        """Return an admitted job. Raises UnknownJobError."""
-        with self.reconciler.lock:
-            return self.reconciler.admitted(self._job(name))
-
-    def present(self) -> list[Job]:
-        """Return the admitted jobs; without a lock, so that it never waits."""
-        return list(self.reconciler.jobs.values())
-
-    def jobs(self) -> list[AdmittedJob]:
-        with self.reconciler.lock:
-            return [self.reconciler.admitted(job) for job in self.reconciler.jobs.values()]
-
-    def examine(self) -> dict[str, Any]:
-        """Return the state of all switches, servers and hosts, see ``examination.examine``; without the outer lock."""
-        return self.reconciler.examine()
-
-    def ask(self, jobs: Sequence[AdmittedJob]) -> dict[int, list[WorkerFigures]]:
-        """Return the present figures of the workers by job, and ask these for new counts, which arrive later."""
-        self.workers.ask(job.number for job in jobs)
-        return self.workers.figures(jobs)
-
-    def counters(self) -> dict[str, Any]:
-        """Return the packet counters of switches and servers, see ``packet_counters``; without a lock."""
-        return self.reconciler.counters()
-
-    def switches_in_use(self) -> set[str]:
-        """Return the switches that sum for a job with a live worker; without a lock, so that it never waits."""
-        jobs = self.workers.jobs_alive()
-        return {name for name, ranges in self.reconciler.plan.ranges.items() if not jobs.isdisjoint(ranges)}
-
     def close(self) -> None:
         """Disconnect from the switches; the jobs remain on them, and in the store. Idempotent.
 
@@ -377,16 +322,6 @@ class Controller:
     def _close(self) -> None:
         with self.reconciler.changing.held_for():
             self.reconciler.close()
-
-    def _job(self, name: str) -> Job:
-        if name not in self.reconciler.jobs:
-            before = self.events.removal_of(name)
-            raise UnknownJobError(
-                f"No job {name!r} is admitted; there is {', '.join(sorted(self.reconciler.jobs)) or 'none'}."
-                + (f" It was {before.what}." if before is not None else ""),
-                "Admit it first (lanesum job admit).",
-            )
-        return self.reconciler.jobs[name]
 
     def _owner(self, name: str) -> str:
         """Return the owner of a job; changes of an unknown one fail later."""
@@ -450,31 +385,9 @@ class Controller:
 
         Raises AdmissionError, ConfigurationError.
         """
-        self._check(request)
-        words = self._sizes.required(request.workers)
-        if words not in (None, request.words):
-            request = request.with_words(words)
-        if request.port in taken_ports(request, self._requests(), self.network):
-            request = self._with_port(replace(request, udp_port=None))
-        again = replace(job, request=request, incarnation=self._incarnation(request, job.number))
+        request = self._requests.renewed(request)
+        again = replace(job, request=request, incarnation=self._requests.incarnation(request, job.number))
         self._change(again, f"new incarnation: {why}", caller, strict=strict)
         with self.reconciler.lock:
             self.workers.end(job, f"job {request.name!r} has a new incarnation: {why}", is_altered=is_altered)
         return again
-
-    def _check(self, request: JobRequest) -> None:
-        """Check a request without regard to other jobs. Raises AdmissionError, ConfigurationError."""
-        request.check(self.network.at)
-        request.code_table()
-
-    def _with_port(self, request: JobRequest) -> JobRequest:
-        one_port = self.network.one_port and bool(self.reconciler.switches)
-        return with_port(request, self._requests(), self.network, one_port=one_port)
-
-    def _requests(self) -> list[JobRequest]:
-        return [job.request for job in self.reconciler.jobs.values()]
-
-    def _incarnation(self, request: JobRequest, number: int) -> Incarnation:
-        programs = self.reconciler.capabilities.values()
-        looks_up = all(op in program.ops for program in programs for op in LaneOp if op.shape.lookup)
-        return new_incarnation(request, number, self.reconciler.jobs.values(), self.network.servers, looks_up)

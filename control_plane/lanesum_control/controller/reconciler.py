@@ -295,7 +295,9 @@ class Reconciler:
                 handle.lost(problem)
                 self.note_moves()
         try:
-            self._connect(handle, 0.0)
+            if (done := handle.connect(0.0)) is not None:
+                with self.changing.held_for(name):
+                    self._settle(handle, done)
         except ControlError as error:  # controlled by another controller, or it refuses the program: retry later
             with self.changing.held_for(name):
                 handle.unusable(error)
@@ -304,12 +306,6 @@ class Reconciler:
             if handle.down is None:
                 self.forget_refusals(name)
                 self._replan()  # jobs that were left out may fit now
-
-    def _connect(self, handle: SwitchHandle, timeout_s: float) -> None:
-        done = handle.connect(timeout_s)
-        if done is not None:
-            with self.changing.held_for(handle.name):
-                self._settle(handle, done)
 
     def _settle(self, handle: SwitchHandle, done: Sequence[str] = ()) -> None:
         """Repair a connected switch, and end the incarnations whose sums foreign entries can have changed."""

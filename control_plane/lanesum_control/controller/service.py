@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from lanesum._internal.closing import Serving
@@ -16,10 +16,20 @@ from lanesum.protocol.spec import VERSION
 from lanesum.rpc import controller as rpc
 from lanesum.rpc.caller import Caller, CallerRole
 from lanesum.rpc.calls import RefusedError
-from lanesum.rpc.json_grpc import STANDBY, encode
+from lanesum.rpc.json_grpc import STANDBY
 from lanesum.rpc.serving import Handler, JsonService, Messages
 from lanesum.rpc.tls import AccessError, import_grpc
 from lanesum_control.controller.controller import Controller
+from lanesum_control.controller.messages import (
+    fitting,
+    job_message,
+    job_of,
+    name_of,
+    number_of,
+    text_of,
+    ticket_of,
+    worker_of,
+)
 from lanesum_control.errors import AdmissionError, NotLeaderError, StoreError
 from lanesum_control.jobs.liveness import Gone
 from lanesum_control.jobs.records import AdmittedJob, Job, JobRequest, Taken
@@ -28,61 +38,15 @@ from lanesum_control.observe.opentelemetry import CallSpans
 from lanesum_control.observe.traces import read_trace
 from lanesum_control.security.access import Access, sees
 from lanesum_control.state.events import CONTROLLER, MAX_ANSWERED, date
-from lanesum_fabric.program.switch_job import Role as SwitchRole
 
-# Length of texts of a worker: of any one, and of the description of its codec; number of workers in one question.
-_MAX_TEXT, _MAX_DESCRIPTION = 512, 1 << 13
-_MAX_ABOUT = 1024
-# Length of the jobs that one answer lists; the first one is listed in any case.
-_MAX_LIST_BYTES = 8 << 20
+_MAX_DESCRIPTION = 1 << 13  # length of the description of a worker's codec
+_MAX_ABOUT = 1024  # workers in one question
 _FIRST_PROTOCOL = 2  # of workers that name no version
 
 # The others are frequent, and only of use with a ticket.
 _AUDITED = (rpc.JOIN, *rpc.CHANGES, rpc.JOBS, rpc.COUNTERS, rpc.EVENTS, rpc.LIVE, rpc.TRACE, rpc.EXAMINE)
 
 _Answer = TypeVar("_Answer")
-
-
-def job_message(admitted: AdmittedJob) -> dict[str, Any]:
-    """Return a job as JSON fields.
-
-    ``placement``: slots and role of every switch with a part in the job, and the pipe of a chip that combines the sums
-    of other pipes; ``left_out``: reasons why others have none; ``moved``: switches whose sums the server computes, left
-    out or lost, with the date and the kind of the reason. The tag is a secret of the workers, whose tickets have it.
-    """
-    request = admitted.request
-    first = admitted.tickets[0]
-    return {
-        "name": request.name,
-        "job": admitted.number,
-        "owner": admitted.owner,
-        "workers": list(request.workers),
-        "joined": [request.workers[worker] for worker in sorted(admitted.joined)],
-        "slots": request.in_flight,
-        "words": first.accumulator_words,
-        "quota": request.guaranteed,
-        "priority": request.priority,
-        "quorum": request.quorum,
-        "lease_s": request.lease_s,
-        "servers": [f"{ip}:{port}" for ip, port in first.servers],
-        "ops": [op.name for op in first.ops],
-        "placement": {
-            switch: {
-                "role": " ".join(str(role.name) for role in SwitchRole if role in job.role),
-                "slot_base": job.slot_base,
-                "slots": job.slot_count,
-                "shared": SwitchRole.SHARED in job.role,
-                "group": job.group,
-                "combining_pipe": job.combining_pipe,
-            }
-            for switch, job in admitted.switch_jobs.items()
-        },
-        "left_out": dict(admitted.left_out),
-        "moved": {
-            switch: {"since": date(one.since), "why": one.why, "cause": one.why.cause}
-            for switch, one in admitted.moved.items()
-        },
-    }
 
 
 class ControllerService(Serving):
@@ -184,7 +148,7 @@ class ControllerService(Serving):
                 if isinstance(error, NotLeaderError) or (is_repeatable and controller.has_standbys):
                     raise _not_leading(str(error)) from error
                 if method in _AUDITED:
-                    job = _job_of(method, message)
+                    job = job_of(method, message)
                     whom = job if isinstance(job, str) else CONTROLLER
                     controller.events.add(whom, f"refused: {method}: {error.what}", caller)
                 if isinstance(error, AccessError):
@@ -197,7 +161,7 @@ class ControllerService(Serving):
             return handle
 
         def handle_with_span(message: dict[str, Any], caller: Caller, *more: Any) -> _Answer:
-            with spans.open(method, _job_of(method, message), caller):
+            with spans.open(method, job_of(method, message), caller):
                 return handle(message, caller, *more)
 
         return handle_with_span
@@ -213,12 +177,13 @@ class ControllerService(Serving):
                 f"The worker uses protocol version {protocol!r}, and the controller version {VERSION}.",
                 "Install the same version of lanesum at all hosts.",
             )
-        claimant = _text(message, "claimant") or ""
+        claimant = text_of(message, "claimant") or ""
         origin = rpc.one_line(message.get("origin") or "an unknown process")
-        taken = Taken(claimant, origin, _text(message, "description", _MAX_DESCRIPTION))
+        taken = Taken(claimant, origin, text_of(message, "description", _MAX_DESCRIPTION))
         take_over = message.get("take_over") is True
-        ticket = self._controller.join(_name(message), _worker(message), taken, take_over=take_over, caller=caller)
-        return {"ticket": ticket.to_json(), "host": self._controller.job(_name(message)).request.workers[ticket.worker]}
+        name = name_of(message)
+        ticket = self._controller.join(name, worker_of(message), taken, take_over=take_over, caller=caller)
+        return {"ticket": ticket.to_json(), "host": self._controller.job(name).request.workers[ticket.worker]}
 
     def _state(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         """Return the state of ``worker`` with a ticket of ``job`` and ``tag``.
@@ -229,15 +194,15 @@ class ControllerService(Serving):
         about = message.get("about") or []
         if not isinstance(about, list) or len(about) > _MAX_ABOUT or not all(type(one) is int for one in about):
             raise AdmissionError(f"about = {about!r} is no list of at most {_MAX_ABOUT} workers.")
-        claimant, description = _text(message, "claimant"), _text(message, "description", _MAX_DESCRIPTION)
+        claimant, description = text_of(message, "claimant"), text_of(message, "description", _MAX_DESCRIPTION)
         counts = None if message.get("counts") is None else read_counts(message["counts"])
         trace = None if message.get("trace") is None else read_trace(message["trace"])
-        state = self._controller.workers.state(*_ticket(message), claimant, description, about, counts, trace)
+        state = self._controller.workers.state(*ticket_of(message), claimant, description, about, counts, trace)
         return {**state, "time_s": time.time()} if message.get("clock") is True else state
 
     def _watch(self, message: dict[str, Any], _caller: Caller, wake: Callable[[], None]) -> Messages:
         """Return the states of ``worker`` with a ticket of ``job`` and ``tag`` of ``claimant``, as they change."""
-        return self._controller.workers.watch(*_ticket(message), _text(message, "claimant") or "", wake)
+        return self._controller.workers.watch(*ticket_of(message), text_of(message, "claimant") or "", wake)
 
     def _report(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """Store that ``worker`` of ``claimant`` fails or leaves: ``kind`` and ``cause``."""
@@ -245,7 +210,7 @@ class ControllerService(Serving):
         if kind not in (rpc.FAILED, rpc.LEFT):
             raise AdmissionError(f"kind = {kind!r} is neither {rpc.FAILED!r} nor {rpc.LEFT!r}.")
         gone = Gone(kind, rpc.one_line(message.get("cause")))
-        self._controller.workers.report(*_ticket(message), _text(message, "claimant") or "", gone, caller)
+        self._controller.workers.report(*ticket_of(message), text_of(message, "claimant") or "", gone, caller)
         return {}
 
     def _admit(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
@@ -271,17 +236,17 @@ class ControllerService(Serving):
 
     def _remove(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """Remove ``job``; with ``unused`` only if none of its workers lives."""
-        self._controller.remove(_name(message), caller=caller, unused=message.get("unused") is True)
+        self._controller.remove(name_of(message), caller=caller, unused=message.get("unused") is True)
         return {}
 
     def _resize(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
-        return job_message(self._controller.resize(_name(message), _number(message, "slots"), caller))
+        return job_message(self._controller.resize(name_of(message), number_of(message, "slots"), caller))
 
     def _leave(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
-        return job_message(self._controller.leave(_name(message), _worker(message), caller))
+        return job_message(self._controller.leave(name_of(message), worker_of(message), caller))
 
     def _extend(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
-        return job_message(self._controller.extend(_name(message), str(message.get("host")), caller))
+        return job_message(self._controller.extend(name_of(message), str(message.get("host")), caller))
 
     def _jobs(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """List the first jobs after number ``after``; ``more`` is the number of jobs that follow.
@@ -289,10 +254,10 @@ class ControllerService(Serving):
         ``admitted`` is the date of admission, null if its event is no longer kept. ``servers``: addresses to which
         packets go.
         """
-        after = _number(message, "after") if "after" in message else 0
+        after = number_of(message, "after") if "after" in message else 0
         dates = {name: date(seconds) for name, seconds in self._controller.events.admissions().items()}
         jobs = [job for job in self._seen(caller) if job.number > after]
-        listed = _fitting({**job_message(job), "admitted": dates.get(job.request.name)} for job in jobs)
+        listed = fitting({**job_message(job), "admitted": dates.get(job.request.name)} for job in jobs)
         servers = [list(address) for address in self._controller.network.servers]
         return {"jobs": listed, "more": len(jobs) - len(listed), "servers": servers}
 
@@ -308,9 +273,9 @@ class ControllerService(Serving):
         The workers are asked for new counts, which a later call returns. ``more`` is the number of jobs that the answer
         has no room for.
         """
-        jobs = [self._controller.job(_name(message))] if "job" in message else self._seen(caller)
+        jobs = [self._controller.job(name_of(message))] if "job" in message else self._seen(caller)
         figures = self._controller.ask(jobs)
-        listed = _fitting(
+        listed = fitting(
             {
                 **job_message(job),
                 "incarnation": self._incarnation(job),
@@ -334,7 +299,7 @@ class ControllerService(Serving):
 
         Without ``seconds`` return the workers that have reported; with ``end`` return the reports, and forget them.
         """
-        job, workers = self._controller.job(_name(message)), self._controller.workers
+        job, workers = self._controller.job(name_of(message)), self._controller.workers
         if "seconds" in message:
             seconds = message["seconds"]
             if not isinstance(seconds, int | float) or isinstance(seconds, bool):
@@ -364,7 +329,7 @@ class ControllerService(Serving):
         since_s = message.get("since_s", 0.0)
         if not isinstance(since_s, int | float) or isinstance(since_s, bool) or abs(since_s) >= 1 << 63:
             raise AdmissionError(f"since_s = {str(since_s)[:40]!r} is no time in seconds.")
-        since = _number(message, "since") if "since" in message else 0
+        since = number_of(message, "since") if "since" in message else 0
         if abs(since) >= 1 << 63:
             raise AdmissionError(f"since = {since} is no number of an event.")
         found = log.since(since, since_s=since_s, limit=MAX_ANSWERED + 1, of=of)
@@ -384,51 +349,3 @@ class ControllerService(Serving):
 def _not_leading(why: str) -> RefusedError:
     """Return the refusal after which a caller tries the other controllers."""
     return RefusedError(import_grpc().StatusCode.UNAVAILABLE, why, (STANDBY,))
-
-
-def _fitting(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the first messages that one answer has room for, at least one."""
-    found: list[dict[str, Any]] = []
-    left = _MAX_LIST_BYTES
-    for message in messages:
-        left -= len(encode(message))
-        if found and left < 0:
-            break
-        found.append(message)
-    return found
-
-
-def _job_of(method: str, message: dict[str, Any]) -> object:
-    """Return what a call names as its job, which may be anything."""
-    return message.get("name" if method == rpc.ADMIT else "job")
-
-
-def _name(message: dict[str, Any]) -> str:
-    return str(message.get("job"))
-
-
-def _ticket(message: dict[str, Any]) -> tuple[int, int, int]:
-    return _number(message, "job"), _number(message, "tag"), _number(message, "worker")
-
-
-def _text(message: dict[str, Any], name: str, max_length: int = _MAX_TEXT) -> str | None:
-    value = message.get(name)
-    if value is not None and len(str(value)) > max_length:
-        raise AdmissionError(f"{name} has {len(str(value))} characters, more than {max_length}.")
-    if "\0" in str(value):
-        raise AdmissionError(f"{name} = {str(value)[:40]!r} has a NUL character, which PostgreSQL cannot store.")
-    return None if value is None else str(value)
-
-
-def _number(message: dict[str, Any], name: str) -> int:
-    value = message.get(name)
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise AdmissionError(f"{name} = {value!r} is no number.")
-    return value
-
-
-def _worker(message: dict[str, Any]) -> int | str:
-    worker = message.get("worker")
-    if not isinstance(worker, int | str) or isinstance(worker, bool):
-        raise AdmissionError(f"{worker!r} is no worker number, and no host.")
-    return worker

@@ -11,7 +11,7 @@ from lanesum.errors import ConfigurationError
 from lanesum_control.controller.reconciler import Reconciler
 from lanesum_control.jobs.records import JOINED, Job, JobRequest, checksum
 from lanesum_control.planner.network import Network
-from lanesum_control.planner.packet_sizes import PacketSizes
+from lanesum_control.planner.requests import PacketSizes
 from lanesum_control.state.store import Store, members_of
 
 _WORDS = "accumulator_words"

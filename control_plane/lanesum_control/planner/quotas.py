@@ -19,6 +19,8 @@ from lanesum_fabric.program.capabilities import GROUPS
 
 SLOTS = "guaranteed slots"
 _MAX_BUCKETS = 4096  # full ones are forgotten then
+# Incarnations that the workers of one job begin per minute by joining again, and at once.
+_RESTARTS_PER_MINUTE = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,29 @@ class Rate:
         self._buckets = {
             name: (left, since) for name, (left, since) in self._buckets.items() if left + (now - since) * rate < full
         }
+
+
+class TenantRates:
+    """Rates of admissions, and of incarnations by workers that join again. Not thread-safe, as ``Rate``."""
+
+    def __init__(self, quota: TenantQuota, clock: Callable[[], float]) -> None:
+        per_minute, again = quota.admissions_per_minute, "new incarnations by workers that joined again"
+        self._admissions = Rate(per_minute, clock, "Tenant", "admissions")
+        self._incarnations = Rate(2 * per_minute, clock, "Tenant", again)
+        self._incarnations_of_job = Rate(_RESTARTS_PER_MINUTE, clock, "Job", again)
+
+    def count_admission(self, tenant: str) -> None:
+        """Count an attempt to admit, resize or extend a job. Raises AdmissionError if there were too many."""
+        self._admissions.take(tenant)
+
+    def count_incarnation(self, job: str, tenant: str | None) -> None:
+        """Count an incarnation that a worker begins. Raises AdmissionError if there were too many.
+
+        ``tenant``: owner of the job; None if it has no quota.
+        """
+        self._incarnations_of_job.take(job)
+        if tenant is not None:
+            self._incarnations.take(tenant)
 
 
 class Usage:

@@ -32,7 +32,7 @@ from lanesum.protocol.spec import VERSION
 from lanesum.rpc import controller as rpc
 from lanesum.server import ServerJob
 from lanesum.transport import JobTicket
-from lanesum_control.controller import service
+from lanesum_control.controller import messages
 from lanesum_control.controller.controller import Controller
 from lanesum_control.controller.options import ControllerOptions
 from lanesum_control.controller.process import _check_free
@@ -280,7 +280,7 @@ def test_lists_are_cut_and_say_so(address: str, monkeypatch: pytest.MonkeyPatch)
     names = ["a", "b", "c"]
     for host, name in enumerate(names, 1):
         rpc.call(address, rpc.ADMIT, {"name": name, "workers": [f"w{host}"], "slots": 4, "udp_port": 20000 + host})
-    monkeypatch.setattr(service, "_MAX_LIST_BYTES", 1)
+    monkeypatch.setattr(messages, "_MAX_LIST_BYTES", 1)
     for method in (rpc.JOBS, rpc.LIVE):
         answer = rpc.call(address, method, {})
         assert ([job["name"] for job in answer["jobs"]], answer["more"]) == (["a"], 2)

@@ -16,7 +16,7 @@ from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS
 from lanesum.server import MemberIndex, ServerJob
 from lanesum.server.service import serve
 from lanesum_control.controller.controller import Controller
-from lanesum_control.controller.service import job_message
+from lanesum_control.controller.messages import job_message
 from lanesum_control.errors import AdmissionError
 from lanesum_control.servers.controlled_server import ServerLinks, UnservedError
 from lanesum_control.servers.remote_server import RemoteServer, ServerError

@@ -14,7 +14,7 @@ from lanesum.transport.path_check import result_bytes
 from lanesum_control.errors import AdmissionError
 from lanesum_control.jobs.records import JobRequest
 from lanesum_control.planner.network import Network
-from lanesum_control.planner.packet_sizes import PacketSizes
+from lanesum_control.planner.requests import PacketSizes
 from lanesum_control.state.store import Store
 from lanesum_fabric.topology import TopologyBuilder
 from tests.control_plane.control_fakes import Site, what
