@@ -14,7 +14,16 @@ import pytest
 from tests.docs.names import defines
 from tests.paths import ROOT
 
-RECIPES = ("codec", "lane-operation", "header-field", "retransmission-policy", "switch-target")
+RECIPES = (
+    "codec",
+    "lane-operation",
+    "header-field",
+    "retransmission-policy",
+    "switch-target",
+    "benchmark",
+    "metric",
+    "error",
+)
 _SECTION = re.compile(r"^## Files[^\n]*\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 _NUMBER = re.compile(r"\b(\d+) hand-written files?\b")
 _ITEM = re.compile(r"^- `(?P<path>[\w./-]+)(?::(?P<symbol>[\w.]+))?`(?: \((?P<mark>new|generated)\))?", re.MULTILINE)
@@ -78,6 +87,14 @@ def run_with_module(name: str, *arguments: str) -> None:
 
 def test_codec_recipe_class_passes_conformance_test() -> None:
     run_with_module("codec", "tests/host/codecs/test_base_conformance.py", "-k", "coarse")
+
+
+def test_benchmark_recipe_module_measures_its_cases() -> None:
+    module = re.findall(r"^```python\n(.*?)^```", text("benchmark"), re.MULTILINE | re.DOTALL)[0]
+    program = f"{module}\nfor row in rows(run(QUICK)):\n    print(*row, sep=',')\n"
+    run = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert [line.partition(",")[0] for line in run.stdout.splitlines()] == ["bytearray", "NumPy"]
 
 
 @pytest.mark.long
