@@ -36,6 +36,7 @@ from lanesum.protocol.spec import VERSION
 from lanesum.rpc import controller as rpc
 from lanesum.transport.ticket import JobTicket
 from tests.attack.held import _rss_mib, _spread
+from tests.free_ports import free_ports
 from tests.raw_http2 import CONTINUATION, HEADERS, PREFACE, RST_STREAM, frame, headers
 
 LEASE_S = 5.0
@@ -183,7 +184,7 @@ class Site:
         supervisor = stack.enter_context(Supervisor(folder / "logs"))
         server = supervisor.start("server", [*command, "server", "--listen", "127.0.0.1:0", "--control", control])
         supervisor.wait_ready(server)
-        self.metrics = f"127.0.0.1:{_free_port()}"
+        self.metrics = f"127.0.0.1:{free_ports(1, socket.SOCK_STREAM)[0]}"
         listen = [*command, "controller", "--server", control, "--listen", "127.0.0.1:0", "--metrics", self.metrics]
         listen += ["--tls", str(folder / "certs" / "controller"), "--no-client-certs", "--tokens", str(tokens)]
         child = supervisor.start("controller", listen)
@@ -225,13 +226,6 @@ class Site:
                 failed += 1
             time.sleep(0.05)
         return found, failed
-
-
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
 
 
 def measure(name: str, seconds: float) -> dict[str, Any]:

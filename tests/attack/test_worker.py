@@ -23,6 +23,7 @@ from lanesum.protocol.spec import HEADER
 from lanesum.server import AggregationServer, Aggregator, ServerJob
 from lanesum.transport import JobTicket, RoundSequence, SessionOptions, UdpTransport
 from lanesum.transport.errors import MismatchError, ResultGoneError, TransportError
+from tests.free_ports import free_address
 
 WORDS, SLOTS, CHUNKS = 2, 4, 6
 FIELDS = {field.name: st.integers(0, (1 << field.bits) - 1) for field in HEADER}
@@ -160,7 +161,7 @@ def run_alone(errors: list[int], every: int) -> NDArray[np.uint32]:
     with AggregationServer(("127.0.0.1", 0)) as server:
         ticket = JobTicket(
             job=7, tag=secrets.randbits(32), worker=0, workers=1, slots=4, accumulator_words=WORDS,
-            servers=(server.address,), local=("127.0.0.1", free_port()),
+            servers=(server.address,), local=free_address(),
         )  # fmt: skip
         server.aggregator.admit(ServerJob.from_tickets([ticket]))
         wrap = lambda sock: SocketWithNews(sock, errors, every)  # noqa: E731
@@ -169,13 +170,6 @@ def run_alone(errors: list[int], every: int) -> NDArray[np.uint32]:
             return transport.exchange(LaneOp.ADD32, np.arange(100, dtype=np.uint32)).result()
         finally:
             transport.close()
-
-
-def free_port() -> int:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        sock.bind(("127.0.0.1", 0))
-        port: int = sock.getsockname()[1]
-        return port
 
 
 FORGED_NEWS = [

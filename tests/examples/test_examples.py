@@ -18,6 +18,7 @@ import pytest
 from lanesum.rpc import controller as rpc
 from lanesum.session import Session
 from tests.examples.conftest import WORKERS, Site, output_of, start
+from tests.free_ports import free_ports
 from tests.paths import ROOT
 
 EXAMPLES = ROOT / "examples"
@@ -72,9 +73,7 @@ def test_custom_codec_passes_conformance_test() -> None:
 @pytest.mark.long
 def test_train_ddp_trains_and_replicas_agree(site: Site) -> None:
     pytest.importorskip("torch")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    (port,) = free_ports(1, socket.SOCK_STREAM)
     command = ["-m", "torch.distributed.run", f"--nproc-per-node={len(WORKERS)}", "--master-addr=127.0.0.1"]
     command += [f"--master-port={port}", "examples/train_ddp.py", *site.arguments("demo"), "--steps=30"]
     output = output_of(start(command))

@@ -34,6 +34,7 @@ from lanesum_control.switches.client import SwitchConnection
 from tests.command_line import invoke
 from tests.control_plane.control_fakes import Site
 from tests.control_plane.protocols import PROTOCOLS, Protocol
+from tests.free_ports import free_ports
 from tests.waiting import wait_until
 
 BMV2 = "simple_switch_grpc"
@@ -225,9 +226,7 @@ def test_switch_takes_orders_of_operators_alone(protocol: Protocol, folder: Path
 
 @pytest.mark.skipif(shutil.which(BMV2) is None, reason=f"{BMV2} is not on PATH")
 def test_bmv2_with_tls_is_controlled(folder: Path, act_as: ActAs) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    address = f"127.0.0.1:{free_ports(1, socket.SOCK_STREAM)[0]}"
     own = folder / "switch"
     files = ["--grpc-server-cacert", own / "ca.crt", "--grpc-server-cert", own / "tls.crt"]
     files += ["--grpc-server-key", own / "tls.key", "--grpc-server-ssl", "--grpc-server-with-client-auth"]
@@ -390,12 +389,7 @@ def test_unix_sockets_are_for_their_owner(tmp_path: Path) -> None:
 @pytest.fixture
 def parts(folder: Path, tmp_path: Path) -> Iterator[tuple[str, Path]]:
     """Server and controller as processes with mutual TLS; address of the controller, and its log."""
-    ports = []
-    for _ in range(2):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            ports.append(f"127.0.0.1:{probe.getsockname()[1]}")
-    control, listen = ports
+    control, listen = (f"127.0.0.1:{port}" for port in free_ports(2, socket.SOCK_STREAM))
     lanesum = [sys.executable, "-m", "lanesum.cli"]
     server = ["server", "--listen", "127.0.0.1:0", "--control", control, "--tls", folder / "server"]
     controller = ["controller", "--loopback", "--server", control, "--listen", listen, "--tls", folder / "controller"]

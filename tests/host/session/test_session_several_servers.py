@@ -21,7 +21,8 @@ from lanesum.server.udp import Loss
 from lanesum.session import Session
 from lanesum.transport import JobTicket
 from lanesum.transport.errors import AggregationTimeoutError, MismatchError
-from tests.host.session.workers import LOCALHOST, free_udp_ports, random_loss, run_workers
+from tests.free_ports import LOCALHOST, free_ports
+from tests.host.session.workers import random_loss, run_workers
 from tests.waiting import with_longer_deadlines
 
 pytestmark = pytest.mark.usefixtures("implementation")
@@ -57,7 +58,7 @@ class Site:
                 servers=tuple(server.address for server in self.servers),
                 local=(LOCALHOST, port),
             )
-            for worker, port in enumerate(free_udp_ports(workers))
+            for worker, port in enumerate(free_ports(workers))
         ]
         for server in self.servers:
             server.admit(ServerJob.from_tickets(tickets))

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import random
 import socket
@@ -17,26 +16,15 @@ from lanesum.server import AggregationServer
 from lanesum.server.udp import Loss
 from lanesum.session import Session
 from lanesum.transport import JobTicket
+from tests.free_ports import LOCALHOST, free_ports
 
-LOCALHOST = "127.0.0.1"
 # A later server may get the same port, and a ticket is valid for one session.
 TAGS = itertools.count(0xC0FFEE)
 
 
-def free_udp_ports(count: int) -> list[int]:
-    """Return different free ports: all are held until the last one is found."""
-    with contextlib.ExitStack() as held:
-        ports = []
-        for _ in range(count):
-            probe = held.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
-            probe.bind((LOCALHOST, 0))
-            ports.append(int(probe.getsockname()[1]))
-        return ports
-
-
 def tickets_for(server: AggregationServer, workers: int, **fields: Any) -> list[JobTicket]:
     """Return the tickets of a new job; ``fields`` replace those of each ticket."""
-    ports = free_udp_ports(workers)
+    ports = free_ports(workers)
     tag = next(TAGS)
     return [
         JobTicket(

@@ -26,20 +26,9 @@ from lanesum.server import AggregationServer, ServerJob
 from lanesum.server.udp import Loss
 from lanesum.transport import JobTicket
 from lanesum_lab.train.ending import end_process
+from tests.free_ports import LOCALHOST, free_ports
 
-LOCALHOST = "127.0.0.1"
 _ANSWER_S = 300.0  # four processes import PyTorch on a busy machine
-
-
-def free_ports(count: int, kind: socket.SocketKind = socket.SOCK_DGRAM) -> list[int]:
-    """Return different free ports: all are held until the last one is found."""
-    with contextlib.ExitStack() as held:
-        ports = []
-        for _ in range(count):
-            probe = held.enter_context(socket.socket(socket.AF_INET, kind))
-            probe.bind((LOCALHOST, 0))
-            ports.append(int(probe.getsockname()[1]))
-        return ports
 
 
 @contextlib.contextmanager

@@ -32,8 +32,9 @@ from lanesum.torch import process_group
 from lanesum.torch.process_group import LanesumProcessGroup
 from lanesum.transport.errors import MismatchError
 from lanesum_control.controller.controller import JobRequest
+from tests.free_ports import free_ports
 from tests.host.torch.controllers import controlled, environment
-from tests.host.torch.ranks import Ranks, free_ports
+from tests.host.torch.ranks import Ranks
 from tests.paths import ROOT
 
 RANKS = 4

@@ -8,7 +8,6 @@ import contextlib
 import os
 import secrets
 import signal
-import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -18,15 +17,10 @@ import pytest
 
 from lanesum.server import AggregationServer, ServerJob
 from lanesum.transport import JobTicket, UdpTransport
+from tests.free_ports import free_address
 
 HOST = "127.0.0.1"
 FOREVER_S = 1e6
-
-
-def free_address() -> tuple[str, int]:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        sock.bind((HOST, 0))
-        return HOST, int(sock.getsockname()[1])
 
 
 def tickets(server: tuple[str, int], workers: int, **fields: Any) -> list[JobTicket]:

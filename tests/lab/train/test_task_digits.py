@@ -24,7 +24,8 @@ from lanesum_lab.train.plot import plot
 from lanesum_lab.train.report import Report
 from lanesum_lab.train.task import DigitsNet, DigitsTask, load_digits
 from lanesum_lab.train.traffic import Traffic
-from tests.host.torch.ranks import LOCALHOST, Ranks, free_ports, served_job
+from tests.free_ports import LOCALHOST, free_ports
+from tests.host.torch.ranks import Ranks, served_job
 
 KEYS = """
     target topology workers codec steps loss_first loss_last accuracy accuracy_uncompressed sums_checked sums_wrong

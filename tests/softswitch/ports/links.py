@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import select
-import socket
 import time
 from collections.abc import Iterable
 
@@ -18,14 +17,6 @@ class Crossover:
 
     def process_batch(self, packets: Iterable[tuple[int, bytes]]) -> list[PacketOut]:
         return [PacketOut(7 if frame == b"lost" else 1 - port, frame) for port, frame in packets]
-
-
-def free_address(host: str = "127.0.0.1") -> tuple[str, int]:
-    """Return an unused UDP address."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind((host, 0))
-        address: tuple[str, int] = probe.getsockname()
-        return address
 
 
 def wait_frames(port: Port, count: int) -> list[bytes]:

@@ -12,7 +12,8 @@ from lanesum._internal.udp_socket import open_udp_socket
 from lanesum.errors import ConfigurationError
 from lanesum_switch.frames import UdpFrame, ipv4_int, ipv4_text
 from lanesum_switch.ports.aggregation_server import ServerPort, ServerPortConfig
-from tests.softswitch.ports.links import free_address, wait_frames
+from tests.free_ports import free_address
+from tests.softswitch.ports.links import wait_frames
 
 
 def test_server_receives_from_each_workers_address() -> None:

@@ -9,7 +9,8 @@ import pytest
 from lanesum._internal.udp_socket import MAX_DATAGRAM_BYTES
 from lanesum.errors import ConfigurationError
 from lanesum_switch.ports.trunk import TrunkPort
-from tests.softswitch.ports.links import free_address, wait_frames
+from tests.free_ports import free_address
+from tests.softswitch.ports.links import wait_frames
 
 
 def test_trunk_works_again_after_restart_of_peer() -> None:
