@@ -28,7 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error("--coordinates is a multiple of 4096, --repeats at least 1")
     try:
         from lanesum_lab.bench.devices import device
-        from lanesum_lab.bench.machine import machine
+        from lanesum_lab.bench.figures import machine
 
         there = device("cuda")
         from lanesum_lab.bench.gpu import measure

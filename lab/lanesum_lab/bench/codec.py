@@ -32,8 +32,7 @@ from lanesum.errors import ConfigurationError
 from lanesum_lab.baselines.thc_paper import PaperTHC
 from lanesum_lab.bench import comparison, pictures, registry, two_threads
 from lanesum_lab.bench.devices import Device, ElapsedTime, device
-from lanesum_lab.bench.figures import spread, text
-from lanesum_lab.bench.machine import machine
+from lanesum_lab.bench.figures import machine, spread, text
 from lanesum_lab.torch_threads import one_thread
 
 COLUMNS = ("codec", "by", "norm", "encode", "decode", "together, ns per value", "times as fast as PyTorch")

@@ -94,7 +94,7 @@ def device(name: str) -> Device:
     if name not in NAMES:
         raise ConfigurationError(f"There is no device {name!r} to measure on.", f"Use one of {', '.join(NAMES)}.")
     if name == "cpu":
-        from lanesum_lab.bench.machine import machine
+        from lanesum_lab.bench.figures import machine
 
         return Device(None, {"kind": "cpu", "name": machine()["processor"]})
     require_torch("--device cuda")

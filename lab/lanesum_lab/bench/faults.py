@@ -20,9 +20,8 @@ from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, WORD_BYTES
 from lanesum.transport.constants import DEFAULT_WINDOW
 from lanesum_fabric.topology import load
 from lanesum_lab.bench import registry
-from lanesum_lab.bench.figures import spread, text
+from lanesum_lab.bench.figures import machine, spread, text
 from lanesum_lab.bench.fleet import TOPOLOGY, Fleet, JobDone, loopback_fleet
-from lanesum_lab.bench.machine import machine
 from lanesum_lab.bench.rounds import RoundsTask
 
 JOB = "bench"

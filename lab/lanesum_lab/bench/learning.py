@@ -26,7 +26,7 @@ from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import WORD_BYTES
 from lanesum_lab.bench import pictures, registry
 from lanesum_lab.bench.devices import require_torch
-from lanesum_lab.bench.machine import machine
+from lanesum_lab.bench.figures import machine
 from lanesum_lab.codec_simulation import simulate
 from lanesum_lab.torch_threads import one_thread
 

@@ -30,7 +30,7 @@ from lanesum.errors import ConfigurationError
 from lanesum_lab.baselines import EDEN, QSGD
 from lanesum_lab.baselines.thc_paper import PaperTHC
 from lanesum_lab.bench import registry
-from lanesum_lab.bench.machine import machine
+from lanesum_lab.bench.figures import machine
 from lanesum_lab.codec_simulation import simulate
 
 Vector = NDArray[np.float32]

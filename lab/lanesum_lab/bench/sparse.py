@@ -20,9 +20,8 @@ from lanesum.errors import ConfigurationError
 from lanesum.launch.supervisor import Supervisor
 from lanesum_lab.bench import registry
 from lanesum_lab.bench.errors import BenchError
-from lanesum_lab.bench.figures import spread, text
+from lanesum_lab.bench.figures import machine, spread, text
 from lanesum_lab.bench.links import HUB, limited_links
-from lanesum_lab.bench.machine import machine
 from lanesum_lab.bench.places import Links
 from lanesum_lab.bench.reducer import ALL_GATHER, Reduction
 from lanesum_lab.bench.vectors import Sparse

@@ -27,9 +27,8 @@ from lanesum_control.security import tokens
 from lanesum_lab.bench import registry
 from lanesum_lab.bench.admitter import AdmitDone, AdmitTask, SpinTask
 from lanesum_lab.bench.errors import BenchError
-from lanesum_lab.bench.figures import spread
+from lanesum_lab.bench.figures import machine, spread
 from lanesum_lab.bench.fleet import Fleet, loopback_fleet
-from lanesum_lab.bench.machine import machine
 from lanesum_lab.bench.rounds import RoundsDone, RoundsTask
 from lanesum_lab.run.site import here
 from lanesum_switch.faults.topology_names import CONTROLLER

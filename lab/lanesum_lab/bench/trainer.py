@@ -142,6 +142,6 @@ def main(arguments: list[str]) -> None:
     """Work until the benchmark closes the connection."""
     serve(arguments[0], Trainer().work)
     # Threads of the process group and of PyTorch's hooks outlive it.
-    from lanesum_lab.train.ending import end_process
+    from lanesum_lab.train.group import end_process
 
     end_process(0)

@@ -19,9 +19,8 @@ import numpy as np
 
 from lanesum.protocol.spec import FULL_ACCUMULATOR_WORDS, HEADER_BYTES, WORD_BYTES
 from lanesum_lab.bench import registry
-from lanesum_lab.bench.figures import spread, text
+from lanesum_lab.bench.figures import machine, spread, text
 from lanesum_lab.bench.links import HUB, limited_links
-from lanesum_lab.bench.machine import machine
 from lanesum_lab.bench.pinger import ALL_REDUCE, ALONE, ROUND, Echoes, Flowed, Pings
 from lanesum_lab.bench.pingers import ECHO_PORT, implementations, pingers
 from lanesum_lab.bench.places import Links, Loopback, Place

@@ -25,9 +25,8 @@ from lanesum.errors import ConfigurationError
 from lanesum_lab.bench import pictures, registry
 from lanesum_lab.bench.devices import require_torch
 from lanesum_lab.bench.errors import BenchError
-from lanesum_lab.bench.figures import spread, text
+from lanesum_lab.bench.figures import machine, spread, text
 from lanesum_lab.bench.links import HUB, Wire
-from lanesum_lab.bench.machine import machine
 from lanesum_lab.bench.trainer import Trained
 from lanesum_lab.bench.training_network import CASES, LOOPBACK, SWITCH, TrainingNetwork, training_network
 

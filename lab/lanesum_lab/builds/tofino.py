@@ -41,8 +41,7 @@ from lanesum_lab.builds.checks import (
     check_parser_errors,
 )
 from lanesum_lab.builds.custom_profile import custom_profile
-from lanesum_lab.builds.parser_cycles import ParserCycles, parser_cycles
-from lanesum_lab.builds.performance import PERFORMANCE, timings, write_performance
+from lanesum_lab.builds.performance import PERFORMANCE, ParserCycles, parser_cycles, timings, write_performance
 from lanesum_lab.builds.report import write_page
 from lanesum_switch.tna.reduce import reduce
 

@@ -17,12 +17,14 @@ from typing import Literal
 
 from lanesum import codecs
 from lanesum.errors import ConfigurationError, MissingToolError
+from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.spec import FRAME_OVERHEAD_BYTES, WORD_BYTES
 from lanesum.transport.constants import DEFAULT_DEADLINE_S
 from lanesum_control.errors import AdmissionError
 from lanesum_control.jobs.records import DEFAULT_SLOTS
 from lanesum_fabric.topology import Topology, load
 from lanesum_lab import rate_limit, targets, veth
-from lanesum_lab.run.link_rate import line_rate_mbit
+from lanesum_lab.builds.rates import WIRE_OVERHEAD
 from lanesum_lab.targets import SwitchTarget
 from lanesum_switch.faults.plan import FaultPlan, Names
 from lanesum_switch.faults.topology_names import names_in, server_processes
@@ -155,7 +157,7 @@ def make_plan(
         servers: number of aggregation servers; None for those of the topology.
         on_workers: run the servers on the first workers' hosts instead of hosts of their own.
         rate_mbit: rate of the links; 0 does not limit them, None is the line rate of the switch
-            (:mod:`lanesum_lab.run.link_rate`).
+            (:func:`line_rate_mbit`).
 
     Raises ConfigurationError, MissingToolError, AdmissionError, TopologyError.
     """
@@ -312,3 +314,19 @@ def _worker_names(hosts: Sequence[str], count: int) -> tuple[str, ...]:
             "Choose a larger topology or fewer workers.",
         )
     return tuple(hosts[:count])
+
+
+def line_rate_mbit(target: SwitchTarget, inputs: int) -> float | None:
+    """Return the rate of each of ``inputs`` links, in Mbit/s, rounded down to two digits; None if it is not known.
+
+    A software switch is to these links what a chip is to 100 Gbit/s: they bring no more packets than it sums. The
+    packets are contributions of ``EXPAND8``, the operation of the default codec. ``inputs``: number of links that bring
+    contributions to the switches of the run, which share a machine.
+    """
+    if target.packets_per_s is None:
+        return None
+    words = LaneOp.EXPAND8.shape.uplink_words(target.pipeline(None).accumulator_words)
+    frame_bits = 8 * (FRAME_OVERHEAD_BYTES + WORD_BYTES * words + WIRE_OVERHEAD)
+    rate = target.packets_per_s / inputs * frame_bits / 1e6
+    digit = 10.0 ** (math.floor(math.log10(rate)) - 1)
+    return math.floor(rate / digit) * digit

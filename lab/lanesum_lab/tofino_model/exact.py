@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from lanesum_lab.tofino_model.errors import TofinoModelError
+from lanesum_lab.tofino_model.harness import TofinoModelError
 
 Key = tuple[int, ...]
 _MAX_MOVES = 64

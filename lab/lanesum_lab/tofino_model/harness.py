@@ -20,8 +20,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
 
+from lanesum.errors import LanesumError
 from lanesum_lab.processor_time import processor_s
-from lanesum_lab.tofino_model.errors import TofinoModelError
+
+
+class TofinoModelError(LanesumError):
+    """The model's test harness ended, refused a command, or lacks room for an entry."""
+
 
 # Longest processor time of one wait, and longest time of the clock without any; time between two looks at them.
 _MAX_PROCESSOR_S = 600.0

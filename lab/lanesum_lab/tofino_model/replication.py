@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lanesum_lab.tofino_model.chips import ModelChip, memory, register
-from lanesum_lab.tofino_model.errors import TofinoModelError
+from lanesum_lab.tofino_model.harness import TofinoModelError
 
 Replica = tuple[int, int]  # port, replication id
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lanesum_lab.tofino_model.errors import TofinoModelError
+from lanesum_lab.tofino_model.harness import TofinoModelError
 
 # No packet has this version of the tables, so an entry of it never matches.
 _NO_VERSION = 3

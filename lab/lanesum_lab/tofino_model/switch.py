@@ -25,9 +25,8 @@ from typing import Any, cast
 
 from lanesum_lab.tofino_model.chips import ModelChip
 from lanesum_lab.tofino_model.context import HARMLESS, for_harness, take_ternary_entries
-from lanesum_lab.tofino_model.errors import TofinoModelError
 from lanesum_lab.tofino_model.exact import ExactTable
-from lanesum_lab.tofino_model.harness import Harness
+from lanesum_lab.tofino_model.harness import Harness, TofinoModelError
 from lanesum_lab.tofino_model.replication import Groups, Replica
 from lanesum_lab.tofino_model.routes import LpmTable
 from lanesum_switch.api import ActionCall, CounterValue, Match, PacketOut, TableEntry

@@ -14,12 +14,14 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import torch.distributed as dist
 
 import lanesum.torch
 from lanesum._internal.output_file import write_file
+from lanesum.errors import ConfigurationError
 from lanesum.session import RoundObserver
 from lanesum_control.cli.console import console
 from lanesum_lab.train.curve import Curve
@@ -29,7 +31,36 @@ from lanesum_lab.train.loop import TrainingSettings, train
 from lanesum_lab.train.methods import lanesum_hook
 from lanesum_lab.train.recorded_sums import RecordedSumCheck
 from lanesum_lab.train.report import Report
-from lanesum_lab.train.traffic import Traffic
+
+_COUNTERS = Path("/proc/net/dev")  # of the network namespace of this process
+_RECEIVED, _SENT = 0, 8  # columns
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Bytes that the link of this process has carried: of whole frames, from the Ethernet header on."""
+
+    sent: int = 0
+    received: int = 0
+
+    def __sub__(self, other: Traffic) -> Traffic:
+        return Traffic(self.sent - other.sent, self.received - other.received)
+
+    def __add__(self, other: Traffic) -> Traffic:
+        return Traffic(self.sent + other.sent, self.received + other.received)
+
+    @classmethod
+    def of(cls, interface: str | None) -> Traffic:
+        """Return the totals of an interface; zeros without one. Raises ConfigurationError if it does not exist."""
+        if interface is None:
+            return cls()
+        for line in _COUNTERS.read_text().splitlines():
+            name, _, counters = line.partition(":")
+            if name.strip() == interface:
+                columns = counters.split()
+                return cls(int(columns[_SENT]), int(columns[_RECEIVED]))
+        raise ConfigurationError(f"There is no interface {interface!r} in this network namespace.")
+
 
 _MOMENTUM = 0.9  # of plain DDP; a codec may apply it itself
 

@@ -1,13 +1,15 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Process group of the ranks of a training job."""
+"""Process group of the ranks of a training job, and the end of their processes."""
 
 from __future__ import annotations
 
 import datetime
+import logging
 import os
 import sys
 from collections.abc import Callable
+from typing import NoReturn
 
 import torch
 import torch.distributed as dist
@@ -46,3 +48,19 @@ def run_in_group(run: Callable[[], int], starter: str) -> int:
         return error.exit_code
     finally:
         dist.destroy_process_group()
+
+
+def end_process(code: int) -> NoReturn:
+    """End this process with exit code ``code`` without ending the interpreter: no ``atexit``, no destructors.
+
+    With DDP, gloo's threads outlive ``destroy_process_group``. Python ends such a thread while the interpreter ends, by
+    unwinding its stack, and C++ aborts the process for it ("terminate called without an active exception",
+    https://github.com/pytorch/pytorch/issues/190489). A successful training would sometimes be reported as failed.
+
+    Flushes output and logs; release all other resources before.
+    """
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:  # without a console
+            stream.flush()
+    os._exit(code)

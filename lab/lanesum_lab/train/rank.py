@@ -27,8 +27,7 @@ from lanesum.session import RoundObserver, Session
 from lanesum.transport.constants import DEFAULT_DEADLINE_S
 from lanesum_lab.train.checkpoints import Checkpoints
 from lanesum_lab.train.comparison import compare
-from lanesum_lab.train.ending import end_process
-from lanesum_lab.train.group import run_in_group
+from lanesum_lab.train.group import end_process, run_in_group
 from lanesum_lab.train.jobs import JOBS, Task, TrainingJob, find
 from lanesum_lab.train.loop import TrainingSettings, train
 from lanesum_lab.train.methods import PEERS, applies_momentum, check_method, lanesum_hook, make_codec

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import math
 import re
+import socket
 import sys
 import threading
 import time
@@ -32,11 +33,11 @@ from lanesum_control.state.leadership import Leadership
 from lanesum_control.state.postgresql import PostgresqlDatabase, PostgresqlUrl, import_asyncpg
 from lanesum_control.state.schema import SCHEMA_VERSION, TABLES
 from lanesum_control.state.store import Store
-from lanesum_lab.run.loopback import free_address
 from tests.command_line import invoke
 from tests.control_plane.conftest import leading
 from tests.control_plane.control_fakes import Site, request, what
 from tests.control_plane.postgresql_server import PostgresqlServer
+from tests.free_ports import LOCALHOST, free_ports
 
 LONG_S = 3600.0  # a lease that does not end within a test
 SHORT_S = 0.01
@@ -520,7 +521,7 @@ def test_database_on_network_uses_tls_and_password(
 ) -> None:
     for name in ("PGPASSWORD", "PGPASSFILE"):
         monkeypatch.delenv(name, raising=False)
-    address = free_address()
+    address = LOCALHOST, free_ports(1, socket.SOCK_STREAM)[0]
     certs.init(tmp_path / "own", {"controller": [address[0]]})
     certs.init(tmp_path / "other")
     passwords = tmp_path / "passwords"

@@ -26,7 +26,7 @@ from lanesum.codecs.kernels.philox import RandomStream, random_words, sign_words
 from lanesum.codecs.kernels.reference import FLOAT32_MAX
 from lanesum_lab.baselines.thc_paper import PaperTHC
 from lanesum_lab.baselines.thc_paper import reference as paper
-from lanesum_lab.baselines.thc_paper.arguments import LaneContributors, RandomKey, Scale
+from lanesum_lab.baselines.thc_paper.reference import LaneContributors, RandomKey, Scale
 from lanesum_lab.codec_simulation import simulate
 from tests.host.codecs.samples import floats, sample
 from tests.lab.baselines.published_tables import PUBLISHED

@@ -9,7 +9,7 @@ from typing import Any
 
 from lanesum.codecs.kernels import interface
 from lanesum.codecs.thc import dither
-from lanesum_lab.baselines.thc_paper import arguments as paper
+from lanesum_lab.baselines.thc_paper import reference as paper
 from tests.paths import ROOT
 
 RECORDS: dict[str, Any] = {

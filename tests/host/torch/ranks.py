@@ -25,7 +25,7 @@ from lanesum import codecs
 from lanesum.server import AggregationServer, ServerJob
 from lanesum.server.udp import Loss
 from lanesum.transport import JobTicket
-from lanesum_lab.train.ending import end_process
+from lanesum_lab.train.group import end_process
 from tests.free_ports import LOCALHOST, free_ports
 
 _ANSWER_S = 300.0  # four processes import PyTorch on a busy machine

@@ -13,10 +13,11 @@ import pytest
 from lanesum_fabric.program.pipelines import TOFINO_BUILD_FOLDER
 from lanesum_fabric.tofino.profiles import PROFILES, profile
 from lanesum_fabric.tofino.resources import REPORT, Resources, read_report
-from lanesum_lab.builds.parser_cycles import ParserCycles, parser_cycles
 from lanesum_lab.builds.performance import (
     PERFORMANCE,
+    ParserCycles,
     Timing,
+    parser_cycles,
     read_parser_cycles,
     round_trip_table,
     time_table,

@@ -29,8 +29,7 @@ from lanesum_lab.builds.checks import (
     check_overlays,
     check_parser_errors,
 )
-from lanesum_lab.builds.parser_cycles import ParserCycles
-from lanesum_lab.builds.performance import PERFORMANCE, read_parser_cycles
+from lanesum_lab.builds.performance import PERFORMANCE, ParserCycles, read_parser_cycles
 from lanesum_lab.builds.rates import RECIRCULATION_HEADER_BYTES, rates, recirculated_bytes
 from lanesum_lab.builds.report import recirculation_table, resource_table
 from lanesum_lab.builds.tofino import (

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from lanesum_lab.tofino_model.errors import TofinoModelError
 from lanesum_lab.tofino_model.exact import ExactTable
+from lanesum_lab.tofino_model.harness import TofinoModelError
 
 
 def _way(unit: int, lowest_hash_bit: int) -> dict[str, Any]:

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from lanesum_lab.tofino_model import harness as harness_module
-from lanesum_lab.tofino_model.errors import TofinoModelError
-from lanesum_lab.tofino_model.harness import Harness, Progress
+from lanesum_lab.tofino_model.harness import Harness, Progress, TofinoModelError
 from tests.lab.tofino_model.stand_in import stand_in
 
 

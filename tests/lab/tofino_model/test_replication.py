@@ -9,7 +9,7 @@ import struct
 import pytest
 
 from lanesum_lab.tofino_model.chips import TOFINO_1, TOFINO_2, ModelChip
-from lanesum_lab.tofino_model.errors import TofinoModelError
+from lanesum_lab.tofino_model.harness import TofinoModelError
 from lanesum_lab.tofino_model.replication import Groups
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from lanesum_lab.tofino_model.errors import TofinoModelError
+from lanesum_lab.tofino_model.harness import TofinoModelError
 from lanesum_lab.tofino_model.routes import LpmTable
 
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from lanesum_lab.tofino_model.chips import TOFINO_1
-from lanesum_lab.tofino_model.errors import TofinoModelError
+from lanesum_lab.tofino_model.harness import TofinoModelError
 from lanesum_lab.tofino_model.switch import ModelSwitch, _model_table
 from lanesum_switch.api import CounterValue, KeySpec, Match
 from lanesum_switch.runtime.tables import MatchTable

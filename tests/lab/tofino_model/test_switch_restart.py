@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from lanesum_lab.tofino_model.chips import TOFINO_1
-from lanesum_lab.tofino_model.errors import TofinoModelError
-from lanesum_lab.tofino_model.harness import Harness
+from lanesum_lab.tofino_model.harness import Harness, TofinoModelError
 from lanesum_lab.tofino_model.switch import ModelSwitch
 from lanesum_switch.api import PacketOut, Replica
 from tests.lab.tofino_model.stand_in import BAD_FRAME, stand_in

@@ -20,10 +20,10 @@ from lanesum.errors import ConfigurationError
 from lanesum.server import AggregationServer, ServerJob
 from lanesum.transport import JobTicket
 from lanesum_lab.train import rank, task
+from lanesum_lab.train.comparison import Traffic
 from lanesum_lab.train.plot import plot
 from lanesum_lab.train.report import Report
 from lanesum_lab.train.task import DigitsNet, DigitsTask, load_digits
-from lanesum_lab.train.traffic import Traffic
 from tests.free_ports import LOCALHOST, free_ports
 from tests.host.torch.ranks import Ranks, served_job
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import shutil
+import socket
 import subprocess
 import tempfile
 import time
@@ -15,9 +16,9 @@ from typing import Any
 import pytest
 
 from lanesum_control.controller.process import accepts
-from lanesum_lab.run.loopback import free_address
 from lanesum_lab.targets.bmv2 import PROGRAM as BMV2
 from lanesum_switch.p4runtime import P4RuntimeServer
+from tests.free_ports import LOCALHOST, free_ports
 
 from .fake_switch import FakeSwitch
 
@@ -54,7 +55,7 @@ def _running_bmv2() -> Iterator[str]:
     program = shutil.which(BMV2)
     if program is None:
         pytest.skip(f"{BMV2} is not on PATH")
-    host, port = free_address()
+    host, (port,) = LOCALHOST, free_ports(1, socket.SOCK_STREAM)
     command = [program, "--no-p4", "--device-id", str(DEVICE_ID), "--"]
     command += ["--grpc-server-addr", f"{host}:{port}", "--cpu-port", str(CPU_PORT)]
     with tempfile.TemporaryFile() as log:

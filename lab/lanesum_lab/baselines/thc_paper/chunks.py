@@ -19,14 +19,14 @@ from lanesum.codecs.kernels.interface import Rotation, rotation_of
 from lanesum.codecs.kernels.philox import RandomStream
 from lanesum.codecs.kernels.reference import FLOAT32_MAX
 from lanesum.protocol.spec import CODE_TABLE_ENTRIES
-from lanesum_lab.baselines.thc_paper.arguments import (
+from lanesum_lab.baselines.thc_paper.kernels import kernels, powers_of_two
+from lanesum_lab.baselines.thc_paper.reference import (
     CODES_PER_WORD,
     LANES_PER_WORD,
     LaneContributors,
     RandomKey,
     Scale,
 )
-from lanesum_lab.baselines.thc_paper.kernels import kernels, powers_of_two
 
 
 @dataclass(frozen=True)

@@ -48,8 +48,8 @@ from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import CODE_TABLE_ENTRIES
-from lanesum_lab.baselines.thc_paper.arguments import CODES_PER_WORD, LANE_MAX, LANES_PER_WORD
 from lanesum_lab.baselines.thc_paper.chunks import Chunk, ChunkCoder
+from lanesum_lab.baselines.thc_paper.reference import CODES_PER_WORD, LANE_MAX, LANES_PER_WORD
 from lanesum_lab.baselines.thc_paper.tables import best_table, clamping_error, rounding_variance, support_limit
 
 #: Length of the independent transforms of ``rotation="block"``: ten butterfly stages, as the artifact ships.

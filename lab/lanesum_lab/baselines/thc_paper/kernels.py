@@ -15,7 +15,7 @@ from lanesum.aggregation.combine import Words
 from lanesum.codecs.kernels.dispatch import chosen
 from lanesum.codecs.kernels.interface import Bytes, Floats, Rotation
 from lanesum_lab.baselines.thc_paper import reference
-from lanesum_lab.baselines.thc_paper.arguments import LaneContributors, RandomKey, Scale
+from lanesum_lab.baselines.thc_paper.reference import LaneContributors, RandomKey, Scale
 
 
 class PaperKernels(Protocol):

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,8 +16,47 @@ from lanesum.codecs.kernels.packing import pack, unpack_lanes
 from lanesum.codecs.kernels.philox import expand_signs, random_words
 from lanesum.codecs.kernels.reference import FLOAT32_MAX
 from lanesum.protocol.lanes import LaneOp
-from lanesum_lab.baselines.thc_paper.arguments import LANES_PER_WORD, LaneContributors, RandomKey, Scale
 from lanesum_lab.codec_steps import uniforms
+
+#: Coordinates in a word of codes, and in one of lanes.
+CODES_PER_WORD, LANES_PER_WORD = 8, 4
+LANE_MAX = 255
+
+
+class RandomKey(NamedTuple):
+    """Name of a stream of random words; see :mod:`lanesum.codecs.kernels.philox`.
+
+    ``round`` counts modulo 2**32.
+    """
+
+    seed: int
+    stream: int
+    worker: int
+    round: int
+    chunk: int
+
+
+class Scale(NamedTuple):
+    """Factors that are applied in turn, and the largest magnitude of a result (infinity: no limit)."""
+
+    factors: tuple[float, float, float]
+    limit: float
+
+
+class LaneContributors(NamedTuple):
+    """Number of workers in the lanes of a sum.
+
+    Attributes:
+        offset: excess of the lanes over the sum of levels around 0, in half steps; of one worker where ``counts`` is
+            given, else of all.
+        counts: workers in each accumulator word (float32); None where all words have the same.
+        average: sums are divided by ``counts``.
+    """
+
+    offset: float
+    counts: NDArray[np.float32] | None
+    average: bool
+
 
 # Coordinates quantized at once, so that temporary arrays fit the cache.
 _TILE = 1 << 16

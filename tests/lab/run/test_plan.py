@@ -14,8 +14,7 @@ from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum_lab import rate_limit, targets
 from lanesum_lab.run import plan as plan_module
 from lanesum_lab.run.commands import Scratch, training_arguments, training_environment
-from lanesum_lab.run.link_rate import line_rate_mbit
-from lanesum_lab.run.plan import RunPlan
+from lanesum_lab.run.plan import RunPlan, line_rate_mbit
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ print("left:", "pt_gloo_runloop" in names)
 
 ENDING = """
 import os, sys
-from lanesum_lab.train.ending import end_process
+from lanesum_lab.train.group import end_process
 
 class Ended:
     def __del__(self, write=os.write):
