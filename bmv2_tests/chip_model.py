@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 
 from lanesum_control.switches.client import SwitchConnection
-from lanesum_control.switches.switch import P4RuntimeSwitch
 from lanesum_fabric.program.pipelines import CompiledPipeline, tofino_pipeline
 from lanesum_fabric.tofino.profiles import PROFILES, TofinoProfile
 from lanesum_lab.builds.checks import COMPILER
@@ -30,6 +29,7 @@ from lanesum_switch.p4runtime import P4RuntimeServer
 from tests.reference.slots import TofinoSlotTable
 from tests.reference.switch import PortFrame
 
+from .control import SwitchUnderTest
 from .in_process import InProcessTarget
 from .target import DEVICE_ID, Clock, Queues
 
@@ -55,10 +55,10 @@ class ModelTarget(InProcessTarget):
         self.accumulator_words = pipeline.accumulator_words
         self.queue_depth = Queues()
         self._pipeline = pipeline
-        self._control = P4RuntimeSwitch.with_pipeline(connection, pipeline)
+        self._control = SwitchUnderTest.with_pipeline(connection, pipeline)
 
     @property
-    def control(self) -> P4RuntimeSwitch:
+    def control(self) -> SwitchUnderTest:
         return self._control
 
     def exchange(self, port: int, frame: bytes) -> list[PortFrame]:

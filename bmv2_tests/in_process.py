@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 
 from lanesum.protocol import LaneOp
 from lanesum_control.switches.client import SwitchConnection
-from lanesum_control.switches.switch import P4RuntimeSwitch
 from lanesum_fabric.program.controlled_switch import ControlledSwitch
 from lanesum_fabric.program.pipelines import CompiledPipeline
 from lanesum_switch.dataplane import EmbeddedSwitch
@@ -19,6 +18,7 @@ from lanesum_switch.tna.switch import TofinoSwitch
 from tests.reference.slots import SlotTable
 from tests.reference.switch import PortFrame, ReferenceSwitch
 
+from .control import SwitchUnderTest
 from .target import DEVICE_ID, Clock, Queues
 
 _TOFINO_TICK_NS = 1 << 20
@@ -99,11 +99,11 @@ class EmbeddedTarget(InProcessTarget):
         if isinstance(switch, TofinoSwitch):
             self.num_schedules = 10
         self._pipeline = pipeline
-        self._control = P4RuntimeSwitch.with_pipeline(connection, pipeline)
+        self._control = SwitchUnderTest.with_pipeline(connection, pipeline)
         clock.advance(_OUTLASTS_LEASES)
 
     @property
-    def control(self) -> P4RuntimeSwitch:
+    def control(self) -> SwitchUnderTest:
         return self._control
 
     def exchange(self, port: int, frame: bytes) -> list[PortFrame]:

@@ -18,7 +18,6 @@ from pathlib import Path
 from lanesum.protocol import LaneOp
 from lanesum.protocol.spec import ETHERNET_BYTES
 from lanesum_control.switches.client import SwitchConnection
-from lanesum_control.switches.switch import P4RuntimeSwitch
 from lanesum_fabric.program.p4info import P4InfoNames
 from lanesum_fabric.program.pipelines import CompiledPipeline
 from lanesum_fabric.program.switch_job import SWITCH_MAC, HostPort
@@ -29,6 +28,7 @@ from tests.reference import slot_table_of
 from tests.reference.slots import SlotTable
 from tests.reference.switch import PortFrame
 
+from .control import SwitchUnderTest
 from .target import DEVICE_ID, PORTS, Clock, Queues
 
 _FRAME_BYTES = 65536
@@ -47,7 +47,7 @@ _DISCARD_PORT = 9
 _runs = itertools.count()
 
 
-class _Control(P4RuntimeSwitch):
+class _Control(SwitchUnderTest):
     """Controller of the switch that records the ports with faults: sentinels can be lost there."""
 
     def __init__(self, connection: SwitchConnection, names: P4InfoNames, recirculation: tuple[int, ...] = ()) -> None:

@@ -24,7 +24,6 @@ import pytest
 
 from lanesum.protocol import Kind, LaneOp, Packet
 from lanesum_control.switches.client import SwitchConnection
-from lanesum_control.switches.switch import P4RuntimeSwitch
 from lanesum_fabric.program.pipelines import tofino_pipeline
 from lanesum_fabric.program.switch_job import DEFAULT_LEASE_TICKS, NO_ROLE, Member, SwitchJob
 from lanesum_fabric.tofino.profiles import PROFILES as ALL_PROFILES
@@ -35,6 +34,7 @@ from lanesum_switch.tna.switch import TofinoSwitch
 from tests.reference.switch import PortFrame
 
 from .chip_model import MODEL_PROFILES, ModelTarget, model_switch
+from .control import SwitchUnderTest
 from .jobs import Job, Place
 from .oracle import Words, aggregate, uplink_words
 from .star import SERVER, worker_host
@@ -48,7 +48,7 @@ class Loop:
     """The switch, with its recirculated packets held by the test."""
 
     def __init__(
-        self, name: str, switch: TofinoSwitch, control: P4RuntimeSwitch, words: int, passes: int, port: int
+        self, name: str, switch: TofinoSwitch, control: SwitchUnderTest, words: int, passes: int, port: int
     ) -> None:
         self.name = name
         self.switch = switch
@@ -113,7 +113,7 @@ def open_loop(name: str, build: Path | None = None) -> Iterator[Loop]:
         address = f"unix:{cleanup.enter_context(tempfile.TemporaryDirectory(prefix='lanesum-'))}/p4runtime"
         cleanup.enter_context(P4RuntimeServer(switch, address, DEVICE_ID))
         connection = cleanup.enter_context(SwitchConnection(address, device_id=DEVICE_ID))
-        control = P4RuntimeSwitch.with_pipeline(connection, pipeline)
+        control = SwitchUnderTest.with_pipeline(connection, pipeline)
         yield Loop(name, switch, control, pipeline.accumulator_words, profile.passes, port)
 
 

@@ -24,7 +24,6 @@ from lanesum.protocol.spec import Flag
 from lanesum_control.planner.network import Network
 from lanesum_control.planner.placement import place
 from lanesum_control.switches.client import SwitchConnection
-from lanesum_control.switches.switch import P4RuntimeSwitch
 from lanesum_fabric.program.switch_job import NO_ROLE, HostPort, Role, SwitchJob
 from lanesum_fabric.tofino.chips import PORTS_PER_PIPE, pipe_of
 from lanesum_lab.targets import SwitchTarget
@@ -34,6 +33,7 @@ from lanesum_switch.tna.switch import TofinoSwitch
 from tests.reference.switch import PortFrame
 
 from .chip_model import MODEL_PROFILES
+from .control import SwitchUnderTest
 from .jobs import FIRST, Job, Place, routed
 from .oracle import Words, aggregate, random_words
 from .star import SERVER, Star
@@ -229,7 +229,7 @@ def test_removed_job_leaves_nothing_in_the_pipes(chip: Chip) -> None:
     for worker in range(8):
         frame = job.contribution(worker, words[worker])
         assert chip.star.exchange(*frame) == routed(frame[1], SERVER)
-    if isinstance(chip.star.target.control, P4RuntimeSwitch):
+    if isinstance(chip.star.target.control, SwitchUnderTest):
         jobs = ("membership.member", "receiver.receiver")
         tables = [table for table in chip.star.target.control.tables if table.endswith(jobs)]
         assert len(tables) == 2
@@ -239,7 +239,7 @@ def test_removed_job_leaves_nothing_in_the_pipes(chip: Chip) -> None:
 class Recirculation:
     """A chip whose recirculated packets are held by the test, which loses, repeats or reorders them."""
 
-    def __init__(self, record: SwitchTarget, switch: TofinoSwitch, control: P4RuntimeSwitch) -> None:
+    def __init__(self, record: SwitchTarget, switch: TofinoSwitch, control: SwitchUnderTest) -> None:
         self.switch, self.control = switch, control
         assert control.capabilities.combining_pipes
         pipeline = record.pipeline(None)
@@ -275,7 +275,7 @@ def _recirculation(name: str) -> Iterator[Recirculation]:
     with tempfile.TemporaryDirectory(prefix="lanesum-") as folder:
         address = f"unix:{folder}/p4runtime"
         with P4RuntimeServer(switch, address, DEVICE_ID), SwitchConnection(address, device_id=DEVICE_ID) as connection:
-            control = P4RuntimeSwitch.with_pipeline(connection, record.pipeline(None))
+            control = SwitchUnderTest.with_pipeline(connection, record.pipeline(None))
             yield Recirculation(record, switch, control)
 
 

@@ -19,7 +19,6 @@ from collections.abc import Iterator
 import pytest
 
 from lanesum_control.switches.client import SwitchConnection
-from lanesum_control.switches.switch import P4RuntimeSwitch
 from lanesum_fabric.program.pipelines import bmv2_pipeline
 from lanesum_fabric.program.switch_job import HostPort, SwitchJob
 from lanesum_fabric.tofino.profiles import PROFILES
@@ -27,6 +26,7 @@ from lanesum_switch.dataplane import EmbeddedSwitch
 from lanesum_switch.p4runtime import P4RuntimeServer
 from tests.reference.switch import PortFrame
 
+from .control import SwitchUnderTest
 from .in_process import EmbeddedTarget
 from .schedule import Plan, Schedule
 from .star import Star
@@ -45,7 +45,7 @@ ONE_PASS_PROFILES = [profile.name for profile in PROFILES if profile.passes == 1
 class Bmv2Program:
     """The twin: BMv2's program, with the same table entries and frames."""
 
-    def __init__(self, switch: EmbeddedSwitch, control: P4RuntimeSwitch) -> None:
+    def __init__(self, switch: EmbeddedSwitch, control: SwitchUnderTest) -> None:
         self.switch = switch
         self.control = control
 
@@ -91,7 +91,7 @@ def bmv2_program(beside: EmbeddedTarget) -> Iterator[Bmv2Program]:
         address = f"unix:{folder}/p4runtime"
         with P4RuntimeServer(switch, address, DEVICE_ID), SwitchConnection(address, device_id=DEVICE_ID) as connection:
             pipeline = bmv2_pipeline(beside.accumulator_words)
-            yield Bmv2Program(switch, P4RuntimeSwitch.with_pipeline(connection, pipeline))
+            yield Bmv2Program(switch, SwitchUnderTest.with_pipeline(connection, pipeline))
 
 
 @pytest.fixture(scope="module", params=ONE_PASS_PROFILES)

@@ -109,7 +109,7 @@ class Twins:
         self.twin.remove(job)
 
     def set_fault(self, port: int, *, ingress: bool, share: float) -> None:
-        if self.target.control.capabilities.faults:
+        if self.target.control.has_faults:
             self.target.control.set_fault(port, ingress=ingress, share=share)
         else:
             self._lossy[port, ingress] = share

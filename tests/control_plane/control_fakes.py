@@ -85,12 +85,6 @@ class FakeSwitch:
             assert apart or both_shared or not one.slot_count or not other.slot_count
         assert all(job.slot_base + job.slot_count <= self.slots for job in self.jobs.values())
 
-    def set_fault(self, port: int, *, ingress: bool, share: float) -> None:
-        raise NotImplementedError
-
-    def set_congestion(self, port: int, depth: int | None) -> None:
-        raise NotImplementedError
-
     def decisions(self) -> dict[str, int]:
         return {"claim": 3}
 

@@ -104,6 +104,8 @@ class ReferenceSwitch(ForwardingState):
         with_icmp: the program has control Icmp; without it, packets go to the CPU port.
     """
 
+    has_faults = True
+
     def __init__(
         self,
         accumulator_words: int = DEFAULT_ACCUMULATOR_WORDS,
@@ -139,7 +141,7 @@ class ReferenceSwitch(ForwardingState):
     def capabilities(self) -> Capabilities:
         pipes = frozenset(range(PIPES))
         redirects = not self._with_icmp
-        return Capabilities(self._ops, icmp=self._with_icmp, redirects=redirects, faults=True, combining_pipes=pipes)
+        return Capabilities(self._ops, icmp=self._with_icmp, redirects=redirects, combining_pipes=pipes)
 
     def decisions(self) -> dict[str, int]:
         """Return the number of packets by decision, as ``P4RuntimeSwitch.decisions`` does."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from lanesum_control.switches.client import SwitchConnection
 from lanesum_control.switches.recirculation import recirculation_ports
-from lanesum_fabric.errors import NotOfferedError, SwitchWriteError
+from lanesum_fabric.errors import SwitchWriteError
 from lanesum_fabric.program.capabilities import (
     ADMIT,
     ARP,
@@ -34,7 +34,6 @@ from lanesum_fabric.program.p4info import EntryRead, Lpm, P4InfoNames
 from lanesum_fabric.program.pipelines import CompiledPipeline
 from lanesum_fabric.program.switch_job import (
     BROADCAST_MAC,
-    FAULT_SCALE,
     NO_PORT,
     PLAIN_STATION,
     SWITCH_MAC,
@@ -178,12 +177,6 @@ class P4RuntimeSwitch:
         ]
         return [_table(entry) for entry in [*entries, *([self._arp_entry(ip, NO_PORT)] if ip else [])]]
 
-    def set_station(self, station: Station) -> None:
-        """Change the switch's own IPv4 address and the class of its answers."""
-        self._delete(self._station_entities(self._station))
-        self._station = station
-        self.connection.write([(INSERT, entity) for entity in self._station_entities(station)])
-
     def _arp_entry(self, ip: int, port: int) -> p4runtime_pb2.TableEntry:
         """Return the entry that answers requests for ``ip`` from other ports than ``port``."""
         params = {"port": port, "mac": int.from_bytes(SWITCH_MAC, "big")}
@@ -257,32 +250,8 @@ class P4RuntimeSwitch:
                     if "NOT_FOUND" not in str(error):
                         raise
 
-    def set_fault(self, port: int, *, ingress: bool, share: float) -> None:
-        """Drop ``share`` (0 to 1) of the packets that enter (or leave) by ``port``; 0 turns it off.
-
-        Raises NotOfferedError: only the test build of the program has fault tables.
-        """
-        if not self.capabilities.faults:
-            raise NotOfferedError(
-                "The switch's program has no fault tables.", "Push its test build: bmv2_pipeline(with_faults=True)."
-            )
-        block = _INGRESS if ingress else _EGRESS
-        table, match = f"{block}.faults.fault", {"port": port}
-        self._delete([_table(self._names.entry(table, match))])
-        if share > 0:
-            params = {"per_ten_thousand": round(share * FAULT_SCALE)}
-            entry = self._names.entry(table, match, f"{block}.faults.lose", params)
-            self.connection.write([(INSERT, _table(entry))])
-
-    def set_congestion(self, port: int, depth: int | None) -> None:
-        """Set ECN on packets to ``port`` while ``depth`` packets or more wait there; None turns it off."""
-        match = {"egress_port": port}
-        self._delete([_table(self._names.entry(CONGESTION, match))])
-        if depth is not None:
-            self.connection.write([(INSERT, self.mark_entity(port, depth))])
-
     def mark_entity(self, port: int, depth: int) -> p4runtime_pb2.Entity:
-        """Return the entry of ``set_congestion``."""
+        """Return the entry that sets ECN on packets to ``port`` while ``depth`` packets or more wait there."""
         match = {"egress_port": port}
         return _table(self._names.entry(CONGESTION, match, f"{_EGRESS}.congestion.mark_above", {"depth": depth}))
 

@@ -36,7 +36,6 @@ ICMP = "IngressPipeline.icmp.icmp"
 RECEIVER = "EgressPipeline.receiver.receiver"
 JOB_TABLES = (MEMBER, DESCEND, LOOKUP, RECEIVER)  # by job; multicast groups besides
 GROUPS = "multicast groups"
-FAULT = "IngressPipeline.faults.fault"
 NEXT_PASS = "IngressPipeline.passes.next_pass"
 # Tables that the controller writes, besides ``JOB_TABLES``.
 ORIGIN = "IngressPipeline.origin.origin"
@@ -78,7 +77,6 @@ class Capabilities:
         combining_pipes: pipes that can sum the partial sums of other pipes.
         icmp: the program answers echo requests to the switch, and reports packets that it cannot route.
         redirects: the program sends expired and unroutable packets to a CPU port, where there is one.
-        faults: the program drops packets on request; only its test build does.
         one_pass: contributions take one pipeline pass: they are counted once, and verified before they have an effect.
         recirculation_pipes: pipes that can recirculate, as contributions of several passes require; None if not
             required.
@@ -91,7 +89,6 @@ class Capabilities:
     combining_pipes: frozenset[int] = frozenset()
     icmp: bool = True
     redirects: bool = False
-    faults: bool = False
     one_pass: bool = True
     recirculation_pipes: frozenset[int] | None = None
     sizes: Mapping[str, int] = field(default_factory=dict, compare=False)
@@ -109,7 +106,6 @@ class Capabilities:
             combining_pipes=frozenset(range(PIPES) if names.has_table(COMBINE) else ()),
             icmp=names.has_table(ICMP),
             redirects=names.has_table(CPU_PORT),
-            faults=names.has_table(FAULT),
             one_pass=not names.has_table(NEXT_PASS),
             sizes={
                 **{name.rpartition(".")[2]: names.table_size(name) for name in JOB_TABLES if names.has_table(name)},

@@ -25,7 +25,7 @@ from lanesum_control.switches.client import SwitchConnection
 from lanesum_control.switches.managed import ManagedSwitch
 from lanesum_control.switches.session import MAX_PRIORITY, P4RuntimeSession, new_election_id, priority_of
 from lanesum_control.switches.switch import ARP, DELETE, FORWARD, INSERT, LOOKUP, MEMBER, RECEIVER, P4RuntimeSwitch
-from lanesum_fabric.errors import NotOfferedError, PipelineError, SwitchWriteError
+from lanesum_fabric.errors import PipelineError, SwitchWriteError
 from lanesum_fabric.program.p4info import Lpm
 from lanesum_fabric.program.pipelines import bmv2_pipeline
 from lanesum_fabric.program.switch_job import SwitchJob
@@ -96,24 +96,6 @@ def test_refused_job_is_taken_back(device: EmbeddedSwitch, address: str) -> None
         with pytest.raises(SwitchWriteError, match="cannot change its members, its tag or its group in place"):
             switch.modify(job, dataclasses.replace(job, group=9))
         assert 9 not in device.multicast_groups
-
-
-def test_faults_are_set_and_taken_back(device: EmbeddedSwitch, address: str) -> None:
-    with SwitchConnection(address) as connection:
-        switch = P4RuntimeSwitch.with_pipeline(connection, bmv2_pipeline(with_faults=True))
-        switch.set_fault(3, ingress=True, share=0.25)
-        switch.set_fault(3, ingress=True, share=0.5)
-        (entry,) = switch.entries("IngressPipeline.faults.fault")
-        assert entry.params == {"per_ten_thousand": 5000}
-        switch.set_fault(3, ingress=True, share=0)
-        assert not switch.entries("IngressPipeline.faults.fault")
-
-
-def test_set_fault_of_a_production_build_is_refused(address: str) -> None:
-    with SwitchConnection(address) as connection:
-        switch = P4RuntimeSwitch.with_pipeline(connection, bmv2_pipeline())
-        with pytest.raises(NotOfferedError, match=r"has no fault tables\. Push its test build"):
-            switch.set_fault(3, ingress=True, share=0.5)
 
 
 def test_connect_without_server_or_address_fails() -> None:

@@ -93,7 +93,7 @@ def test_every_port_marks_and_goes_on_marking(process: Process) -> None:
     assert any(f"congestion {len(ports)}" in what for what in switch.reconcile(HOSTS, []))
     assert marks() == [(port, 8) for port in ports]
     assert switch.reconcile(HOSTS, []) == []
-    switch.device.set_congestion(ports[0], 3)
+    switch.device.connection.write([(MODIFY, switch.device.mark_entity(ports[0], 3))])
     assert switch.reconcile(HOSTS, []) == ["1 corrected (congestion 1)"]
     assert marks() == [(port, 8) for port in ports]
     switch.close()
