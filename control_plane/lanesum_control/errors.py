@@ -49,3 +49,7 @@ class SchemaError(StoreError):
 
 class UnknownJobError(ControlError):
     """No such job is admitted."""
+
+
+class UnknownSwitchError(ControlError):
+    """The controller does not control such a switch."""

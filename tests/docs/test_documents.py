@@ -172,7 +172,7 @@ def check_options(words: list[str]) -> None:
         launch.parser().parse_args(words[1:])
         return
     subcommands = [word for word in words[:2] if not word.startswith("-")]
-    if words[0] in ("switch", "server", "controller", "run", "top", "train", "capture"):
+    if words[0] in ("switch", "server", "run", "top", "train", "capture"):
         subcommands = subcommands[:1]
     result = invoke([*subcommands, "--help"])
     assert result.exit_code == 0, result.output

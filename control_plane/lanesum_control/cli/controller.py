@@ -1,16 +1,21 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""``lanesum controller``: run the controller, and back up and restore its state."""
+"""``lanesum controller``: run the controller, back up and restore its state, and drain its switches."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.table import Table
+from rich.text import Text
 
+from lanesum.rpc import controller as rpc
+from lanesum_control.cli.console import console
 from lanesum_control.controller.options import ControllerOptions
-from lanesum_fabric.cli.options import options_of
+from lanesum_fabric.cli.options import DEFAULT_CONTROLLER, Controller, options_of
 from lanesum_fabric.cli.typer_main import typer_main
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -18,6 +23,9 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 InsecureDatabase = Annotated[
     bool, typer.Option("--insecure", help="Accept a database at another host that does not authenticate itself.")
 ]
+
+Switch = Annotated[str, typer.Argument(help="Name of the switch.")]
+OneJob = Annotated[str | None, typer.Option(help="Only for this job; without it for all jobs.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -57,6 +65,56 @@ def restore(
 
     count = restore_state(backup, state_at(state, insecure=insecure))
     typer.echo(f"{count} jobs restored to {state}")
+
+
+@app.command()
+def drain(
+    switch: Switch,
+    reason: Annotated[str, typer.Option(help="Reason, which lists, metrics and events of the jobs name.")],
+    job: OneJob = None,
+    controller: Controller = DEFAULT_CONTROLLER,
+) -> None:
+    """Move the jobs of a switch to other switches or to the servers, until its return. Running sessions continue."""
+    message = {"switch": switch, "why": reason, "job": job}
+    moved = rpc.call(controller, rpc.DRAIN, message, connect_s=rpc.CONNECT_S)["moved"]
+    for name, switches in moved.items():
+        typer.echo(f"{name}: summed by {', '.join(switches) or 'the server'}")
+    typer.echo(f"{switch} is drained{_for_job(job)}; {len(moved)} jobs moved.")
+
+
+@app.command()
+def undrain(switch: Switch, job: OneJob = None, controller: Controller = DEFAULT_CONTROLLER) -> None:
+    """Give a drained switch parts in jobs again. Running sessions continue."""
+    message = {"switch": switch, "job": job}
+    jobs = rpc.call(controller, rpc.UNDRAIN, message, connect_s=rpc.CONNECT_S)["jobs"]
+    typer.echo(f"{switch} is returned, and sums for {', '.join(jobs) or 'no job'}.")
+
+
+@app.command()
+def switches(
+    controller: Controller = DEFAULT_CONTROLLER,
+    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+) -> None:
+    """List the switches of a running controller: slots, and why one is lost or drained."""
+    found = rpc.call(controller, rpc.COUNTERS, {}, connect_s=rpc.CONNECT_S)["slots"]
+    drains = rpc.call(controller, rpc.DRAINS, {}, connect_s=rpc.CONNECT_S)["drains"]
+    if as_json:
+        typer.echo(json.dumps({"switches": found, "drains": drains}, indent=2))
+        return
+    table = Table("switch", "slots", "state")
+    for name, one in found.items():
+        states = [f"lost: {one['lost']}"] if one["lost"] is not None else []
+        states += [
+            f"drained{_for_job(drain['job'])} since {drain['since']}: {drain['why']}"
+            for drain in drains
+            if drain["switch"] == name
+        ]
+        table.add_row(*map(Text, (name, f"{one['used']}/{one['all']}", "\n".join(states) or "up")))
+    console().print(table)
+
+
+def _for_job(job: str | None) -> str:
+    return "" if job is None else f" for job {job}"
 
 
 main = typer_main("controller", app)

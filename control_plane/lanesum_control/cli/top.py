@@ -185,7 +185,7 @@ def _tables(found: dict[str, Any]) -> Group:
                 _decisions(of, "contribute_and_complete", "claim_and_complete"),
                 _decisions(of, "collide"),
                 _decisions(of, *(name for name in of or () if name.startswith(("refuse", "drop")))),
-                "up" if switch["up"] else f"lost: {switch['lost']}",
+                _state(switch),
             )
         servers = Table("server", "contributions/s", "refused/s", "state")
         for server in found["servers"]:
@@ -199,6 +199,11 @@ def _tables(found: dict[str, Any]) -> Group:
     return Group(
         *tables, workers, *([f"{more} more jobs are not shown: name one (lanesum job top JOB)."] if more else [])
     )
+
+
+def _state(switch: Mapping[str, Any]) -> str:
+    drained = f"drained: {switch['drained']}" if switch["drained"] else ""
+    return f"lost: {switch['lost']}" if not switch["up"] else drained or "up"
 
 
 def _row(table: Table, *cells: str) -> None:

@@ -18,13 +18,15 @@ from dataclasses import replace
 
 from lanesum.errors import ConfigurationError
 from lanesum.rpc.caller import UNAUTHENTICATED, Caller, CallerRole
+from lanesum.rpc.controller import one_line
 from lanesum.transport.ticket import JobTicket
 from lanesum_control.controller.queries import Queries
 from lanesum_control.controller.reconciler import Reconciler
 from lanesum_control.controller.startup import start
 from lanesum_control.controller.workers import Workers
-from lanesum_control.errors import AdmissionError, StoreError
+from lanesum_control.errors import AdmissionError, StoreError, UnknownJobError, UnknownSwitchError
 from lanesum_control.jobs.joining import Verdict, worker_number
+from lanesum_control.jobs.left_out import Drain
 from lanesum_control.jobs.names import check_name
 from lanesum_control.jobs.records import AdmittedJob, Job, JobRequest, Taken, checksum
 from lanesum_control.planner.network import Network
@@ -33,7 +35,7 @@ from lanesum_control.planner.quotas import DEFAULT_QUOTA, TenantQuota, TenantRat
 from lanesum_control.planner.requests import PacketSizes, Requests
 from lanesum_control.servers.controlled_server import ControlledServer
 from lanesum_control.side_by_side import begin
-from lanesum_control.state.events import CONTROLLER, EventLog
+from lanesum_control.state.events import CONTROLLER, EventLog, date
 from lanesum_control.state.store import Store, members_of
 from lanesum_control.switches.managed import ManagedSwitch
 
@@ -43,6 +45,7 @@ _THIS_PROCESS = Taken("", "this process")
 # A worker with a stream to a controller that is frozen notices it after up to 20 s, and then finds the one that leads.
 _TAKE_OVER_GRACE_S = 30.0
 _CLOSE_S = 2.0  # in which changes may complete
+_MAX_REASON = 200  # characters of the reason of a drain
 
 
 class Controller(Queries):
@@ -212,6 +215,7 @@ class Controller(Queries):
                     self._store.remove(job.number, planned.ranges)
                     self.events.add(name, why, caller)
                 reconciler.publish(jobs, planned)
+                reconciler.forget_drains(job)
                 self.workers.end(job, f"job {name!r} was {why}")
                 self.workers.forget(job)
             reconciler.carry_out()
@@ -291,6 +295,71 @@ class Controller(Queries):
             request = replace(job.request, workers=(*job.request.workers, host))
             again = self._restart(job, request, f"{host} joined", caller, strict=True)
             return self.reconciler.admitted(again)
+
+    def drain(
+        self, switch: str, why: str, caller: Caller = UNAUTHENTICATED, *, name: str | None = None
+    ) -> dict[str, list[str]]:
+        """Let a switch sum for no job, or not for the job ``name``, until ``undrain``. Running sessions continue.
+
+        The state keeps the decision with its reason ``why``; a second one replaces the reason. The switch still routes.
+
+        Returns the switches that sum now, for each job that the switch had a part in; none where the server does.
+        Raises UnknownSwitchError, UnknownJobError, AdmissionError without a reason.
+        """
+        reconciler = self.reconciler
+        if not why.strip() or len(why) > _MAX_REASON:
+            raise AdmissionError(f"A drain needs a reason of 1 to {_MAX_REASON} characters.")
+        with reconciler.changing.held_for(switch):
+            self._check_switch(switch)
+            number = None if name is None else self._job(name).number
+            jobs = [job for job in reconciler.jobs.values() if job.number in reconciler.plan.tables[switch]]
+            reconciler.drain(Drain(switch, number, one_line(why), self.events.now()), caller)
+            return {
+                job.request.name: [one.switch for one in reconciler.plan.placements[job.number].assignments]
+                for job in jobs
+                if number in (None, job.number)
+            }
+
+    def undrain(self, switch: str, caller: Caller = UNAUTHENTICATED, *, name: str | None = None) -> list[str]:
+        """Give a drained switch parts in jobs again. Returns the jobs that it sums for.
+
+        Raises UnknownSwitchError, UnknownJobError; AdmissionError if it is not drained.
+        """
+        reconciler = self.reconciler
+        with reconciler.changing.held_for(switch):
+            self._check_switch(switch)
+            number = None if name is None else self._job(name).number
+            drain = reconciler.drains.get((switch, number))
+            if drain is None:
+                others = [one for one in reconciler.drains.values() if one.switch == switch]
+                raise AdmissionError(
+                    f"Switch {switch} is not drained{' for all jobs' if name is None else f' for job {name!r}'}.",
+                    "Name the job that it is drained for, or none: lanesum controller switches lists the drains."
+                    if others
+                    else "",
+                )
+            reconciler.undrain(drain, caller)
+            tables = reconciler.plan.tables[switch]
+            return [job.request.name for job in reconciler.jobs.values() if job.number in tables]
+
+    def _check_switch(self, switch: str) -> None:
+        if switch not in self.reconciler.switches:
+            known = ", ".join(self.reconciler.switches) or "none"
+            raise UnknownSwitchError(f"No switch {switch!r} is controlled; there is {known}.")
+
+    def drains(self) -> list[dict[str, Any]]:
+        """Return the drains as JSON fields, oldest first."""
+        with self.reconciler.lock:
+            names = {job.number: name for name, job in self.reconciler.jobs.items()}
+            return [
+                {
+                    "switch": one.switch,
+                    "job": None if one.job is None else names[one.job],
+                    "why": one.why,
+                    "since": date(one.since),
+                }
+                for one in self.reconciler.drains.values()
+            ]
 
     def expire(self) -> float | None:
         """Report the workers that are lost, renew the leases of those that live, and remove jobs without any.

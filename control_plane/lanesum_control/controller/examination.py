@@ -99,12 +99,15 @@ def _server(servers: ServerLinks, name: str) -> dict[str, Any]:
     return {"lost": None, "call_s": seconds, **counts}
 
 
-def packet_counters(links: Mapping[str, SwitchHandle], servers: ServerLinks, planned: Plan) -> dict[str, Any]:
+def packet_counters(
+    links: Mapping[str, SwitchHandle], servers: ServerLinks, planned: Plan, drained: Mapping[str, str]
+) -> dict[str, Any]:
     """Return the packet counters. Slow, without side effects: needs no lock.
 
     ``switches``: by decision, for each switch that answers. ``slots``: of every switch all slots, those that jobs have
-    by ``planned``, entries in use and size by table, and why the switch is lost, else None. ``servers``: decisions, and
-    refusals by reason, for each server; None for unreachable ones. ``server``: the same of all servers together; None
+    by ``planned``, entries in use and size by table, why the switch is lost, else None, and why it is drained of all
+    jobs (``drained``), else None. ``servers``: decisions, and refusals by reason, for each server; None for unreachable
+    ones. ``server``: the same of all servers together; None
     if no server answers. ``packets``: by decision, at all switches together, or at the servers if there is no switch.
     """
     reads = {name: functools.partial(_decisions, link) for name, link in links.items() if link.down is None}
@@ -135,6 +138,7 @@ def packet_counters(links: Mapping[str, SwitchHandle], servers: ServerLinks, pla
                     table: {"used": used, "size": size} for table, (used, size) in planned.entries.get(name, {}).items()
                 },
                 "lost": link.down,
+                "drained": drained.get(name),
             }
             for name, link in links.items()
         },

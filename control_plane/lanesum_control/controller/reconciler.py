@@ -16,12 +16,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from typing import Any, Protocol
 
+from lanesum.rpc.caller import Caller
 from lanesum.server import ServerJob
 from lanesum.transport.ticket import JobTicket
 from lanesum_control.controller.examination import examine, packet_counters
 from lanesum_control.controller.fair_lock import FairLock
 from lanesum_control.errors import NotPrimaryError, QuotaError
-from lanesum_control.jobs.left_out import Cause, Reason
+from lanesum_control.jobs.left_out import Cause, Drain, Reason
 from lanesum_control.jobs.records import AdmittedJob, Job, Moved
 from lanesum_control.planner.allocation import Ranges
 from lanesum_control.planner.network import Network
@@ -63,6 +64,7 @@ class Reconciler:
         lock: the inner lock, which may be taken inside ``changing``, not around it.
         jobs: the admitted jobs by name. Replaced together with ``plan``, under both locks.
         refused: reason why a switch refused a job, by job and switch; that switch is left out of later plans.
+        drains: switches that are left out of all jobs or of one, by switch and number of the job, until their return.
     """
 
     def __init__(
@@ -90,6 +92,7 @@ class Reconciler:
         self._is_started = False
         self._connecting: dict[str, Future[list[str] | None]] = {}  # switches that have not answered since the start
         self.refused: dict[tuple[int, str], Reason] = {}
+        self.drains = {(one.switch, one.job): one for one in store.drains()}
         self.changing = FairLock()
         self.lock = threading.RLock()
         self.jobs: Mapping[str, Job] = {job.request.name: job for job in store.jobs()}
@@ -179,7 +182,44 @@ class Reconciler:
                     reasons[number, switch] = Reason(Cause.NOT_CONTROLLED, "no controller programs it")
                 elif handle.down is not None and number not in held.get(switch, {}):
                     reasons[number, switch] = Reason(Cause.LOST, f"it cannot be reached: {handle.down}")
+                drain = self.drains.get((switch, None)) or self.drains.get((switch, number))
+                if drain is not None:
+                    reasons[number, switch] = drain.reason
         return reasons
+
+    def drain(self, drain: Drain, caller: Caller) -> None:
+        """Move the jobs of a switch, or one of them, to other switches or to the servers, while they run."""
+        self._change_drains({**self.drains, (drain.switch, drain.job): drain}, f"drained: {drain.why}", drain, caller)
+
+    def undrain(self, drain: Drain, caller: Caller) -> None:
+        """Give a drained switch parts in jobs again."""
+        left = {key: one for key, one in self.drains.items() if one != drain}
+        self._change_drains(left, "returned to its jobs", drain, caller)
+
+    def _change_drains(
+        self, drains: dict[tuple[str, int | None], Drain], what: str, changed: Drain, caller: Caller
+    ) -> None:
+        """Store ``drains``, of which ``changed`` is new or gone, and plan again; ``what`` is the event."""
+        before, self.drains = self.drains, drains
+        try:
+            planned = self.planned(self.jobs)
+            names = [name for name, job in self.jobs.items() if job.number == changed.job]
+            with self.lock:
+                with self._store.transaction():
+                    self._store.undrain(changed.switch, changed.job)
+                    if changed in drains.values():
+                        self._store.drain(changed)
+                    self._store.save_ranges(planned.ranges)
+                    self._events.add(changed.switch, f"{what}{''.join(f' (job {name})' for name in names)}", caller)
+                self.publish(self.jobs, planned)
+        except BaseException:
+            self.drains = before
+            raise
+        self.carry_out()
+
+    def forget_drains(self, job: Job) -> None:
+        """Forget the drains of a removed job."""
+        self.drains = {key: one for key, one in self.drains.items() if one.job != job.number}
 
     def publish(self, jobs: Mapping[str, Job], planned: Plan) -> None:
         """Replace jobs and plan, under both locks."""
@@ -397,4 +437,5 @@ class Reconciler:
 
     def counters(self) -> dict[str, Any]:
         """Return the packet counters, see ``packet_counters``; without a lock."""
-        return packet_counters(self._switches, self.links, self.plan)
+        drained = {switch: one.why for (switch, job), one in self.drains.items() if job is None}
+        return packet_counters(self._switches, self.links, self.plan, drained)

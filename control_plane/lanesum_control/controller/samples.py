@@ -33,6 +33,7 @@ def controller_samples(controller: Controller | None) -> Samples:
     counters = controller.counters()
     for switch, slots in counters["slots"].items():
         samples.add("lanesum_switch_up", slots["lost"] is None, switch)
+        samples.add("lanesum_switch_drained", slots["drained"] is not None, switch)
         samples.add("lanesum_switch_slots", slots["all"], switch)
         samples.add("lanesum_switch_used_slots", slots["used"], switch)
         for table, entries in slots["tables"].items():

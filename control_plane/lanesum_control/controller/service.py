@@ -87,6 +87,9 @@ class ControllerService(Serving):
             rpc.RESIZE: self._resize,
             rpc.LEAVE: self._leave,
             rpc.EXTEND: self._extend,
+            rpc.DRAIN: self._drain,
+            rpc.UNDRAIN: self._undrain,
+            rpc.DRAINS: lambda _message, _caller: {"drains": self._controller.drains()},
             rpc.JOBS: self._jobs,
             rpc.COUNTERS: self._counters,
             rpc.EVENTS: self._events,
@@ -247,6 +250,15 @@ class ControllerService(Serving):
 
     def _extend(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
         return job_message(self._controller.extend(name_of(message), str(message.get("host")), caller))
+
+    def _drain(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        """Drain ``switch`` for the reason ``why``; with ``job`` for this job alone."""
+        switch, why = str(message.get("switch")), _text(message, "why") or ""
+        return {"moved": self._controller.drain(switch, why, caller, name=_text(message, "job"))}
+
+    def _undrain(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        """Return the drained ``switch`` to all jobs; with ``job`` to this job alone."""
+        return {"jobs": self._controller.undrain(str(message.get("switch")), caller, name=_text(message, "job"))}
 
     def _jobs(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """List the first jobs after number ``after``; ``more`` is the number of jobs that follow.

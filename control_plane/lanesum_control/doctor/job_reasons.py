@@ -19,6 +19,7 @@ _PEER_SHARE, _NEEDLESS_SHARE, _REORDERED_SHARE = 0.05, 0.01, 0.05
 # Next steps by the kind of reason for which a switch has no part in a job.
 _STEPS = {
     Cause.LOST: "Start the switch, or look at its log; the controller connects it again by itself.",
+    Cause.DRAINED: "Return it when its work is done: lanesum controller undrain NAME.",
     Cause.NOT_CONTROLLED: "Start the controller with --switch NAME=ADDRESS for it.",
     Cause.REFUSED: "Look at the log of the switch; remove other jobs if its tables are full.",
     Cause.FULL: "Give the job fewer slots (lanesum job resize), or remove other jobs.",

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import enum
+from dataclasses import dataclass
 from typing import Self
 
 
@@ -12,6 +13,7 @@ class Cause(enum.StrEnum):
     """Kind of a reason."""
 
     LOST = "lost"
+    DRAINED = "drained"
     NOT_CONTROLLED = "not controlled"
     REFUSED = "refused"
     FULL = "full"
@@ -35,3 +37,25 @@ class Reason(str):
         self = super().__new__(cls, text)
         self.cause = cause
         return self
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """Decision that a switch sums for no job, or not for one job, until it is returned.
+
+    Attributes:
+        switch: name of the switch.
+        job: number of the job; None for all jobs, those of the future included.
+        why: reason in words.
+        since: seconds since 1970.
+    """
+
+    switch: str
+    job: int | None
+    why: str
+    since: float
+
+    @property
+    def reason(self) -> Reason:
+        """Reason why the switch has no part in the job."""
+        return Reason(Cause.DRAINED, f"it is drained: {self.why}")

@@ -144,6 +144,7 @@ def _parts(before: Poll | None, after: Poll) -> dict[str, Any]:
                 "name": name,
                 "up": slots["lost"] is None,
                 "lost": slots["lost"],
+                "drained": slots.get("drained"),
                 "slots": slots["all"],
                 "used_slots": slots["used"],
                 "tables": slots.get("tables", {}),

@@ -17,7 +17,7 @@ from pathlib import Path
 from lanesum_control.errors import SchemaError, StoreError
 from lanesum_control.state.database import Database
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 _EVENTS = """
 CREATE TABLE events (
     number INTEGER PRIMARY KEY AUTOINCREMENT, time REAL NOT NULL, whom TEXT NOT NULL, what TEXT NOT NULL,
@@ -25,6 +25,12 @@ CREATE TABLE events (
 );
 CREATE INDEX events_by_party ON events (party, number);
 CREATE INDEX events_by_subject ON events (whom, number);
+"""
+# A drain without a job is one for all jobs.
+_DRAINS = """
+CREATE TABLE drains (
+    switch TEXT NOT NULL, job INTEGER REFERENCES jobs ON DELETE CASCADE, why TEXT NOT NULL, since REAL NOT NULL
+);
 """
 _TABLES = (
     """
@@ -52,6 +58,7 @@ CREATE TABLE ranges (
 INSERT INTO meta VALUES ('next_job', 1), ('next_admission', 1);
 """
     + _EVENTS
+    + _DRAINS
 )
 #: Names of the tables, each after those to which it refers.
 TABLES = tuple(re.findall(r"CREATE TABLE (\w+)", _TABLES))
@@ -69,7 +76,7 @@ UPDATE jobs SET first_event = coalesce(
     (SELECT coalesce(max(events.number), 0) + 1 FROM events)
 );
 """
-_MIGRATIONS = {3: _OWNERS + _EVENTS, 4: _FIRST_EVENTS}
+_MIGRATIONS = {3: _OWNERS + _EVENTS, 4: _FIRST_EVENTS, 5: _DRAINS}
 OLDEST_VERSION = min(_MIGRATIONS)
 SET_META = "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from lanesum._internal.closing import Closing
 from lanesum._internal.udp_socket import Address
 from lanesum_control.errors import AdmissionError, StoreError
+from lanesum_control.jobs.left_out import Drain
 from lanesum_control.jobs.records import Incarnation, Job, JobRequest, Taken
 from lanesum_control.planner.allocation import SlotRange
 from lanesum_control.state.database import Database, Row
@@ -187,6 +188,23 @@ class Store(Closing):
         ]
         self._db.execute("DELETE FROM ranges")
         self._db.execute_many("INSERT INTO ranges VALUES (?, ?, ?, ?, ?)", rows)
+
+    def drains(self) -> list[Drain]:
+        """Return the drains of all switches, oldest first."""
+        return [Drain(*row) for row in self._read("SELECT switch, job, why, since FROM drains ORDER BY since")]
+
+    def drain(self, drain: Drain) -> None:
+        """Store a drain in place of an earlier one of the same switch and job."""
+        with self.transaction():
+            self.undrain(drain.switch, drain.job)
+            values = (drain.switch, drain.job, drain.why, drain.since)
+            self._db.execute("INSERT INTO drains VALUES (?, ?, ?, ?)", values)
+
+    def undrain(self, switch: str, job: int | None) -> None:
+        """Delete the drain of a switch for a job, or the one for all jobs."""
+        where, values = ("job IS NULL", (switch,)) if job is None else ("job = ?", (switch, job))
+        with self.transaction():
+            self._db.execute(f"DELETE FROM drains WHERE switch = ? AND {where}", values)
 
     def remove(self, job: int, ranges: Mapping[str, Mapping[int, SlotRange]]) -> None:
         """Delete a job and its data, and replace all slot ranges."""

@@ -64,6 +64,7 @@ CONTROLLER = (
     Family("lanesum_job_worker_report_age_seconds", _JOB_WORKER, "Time since the worker's last report."),
     *(Family(f"lanesum_job_worker_{suffix}", _JOB_WORKER, text) for suffix, _, _, text in WORKER_COUNTS),
     Family("lanesum_switch_up", ("switch",), "1 if the controller controls the switch, else 0."),
+    Family("lanesum_switch_drained", ("switch",), "1 if an operator drained the switch of all jobs, else 0."),
     Family("lanesum_switch_slots", ("switch",), "Slots of the switch."),
     Family("lanesum_switch_used_slots", ("switch",), "Slots of the switch that jobs have."),
     Family("lanesum_switch_table_entries", ("switch", "table"), "Entries of the jobs in a table of the switch."),

@@ -86,7 +86,9 @@ def test_live_asks_a_worker_which_reports_its_counts(address: str, site: Site) -
         assert first["report"]["counts"] == {name: sent[name] for name in COUNTS}
         assert first["report"]["counts"]["latency_us"] == pytest.approx(250_000, rel=0.02)
         assert second["report"] is None
-        assert answer["counters"]["slots"] == {"s1": {"all": 100, "used": 8, "tables": {}, "lost": None}}
+        assert answer["counters"]["slots"] == {
+            "s1": {"all": 100, "used": 8, "tables": {}, "lost": None, "drained": None}
+        }
 
 
 def test_report_names_every_count_that_the_controller_reads() -> None:
