@@ -18,12 +18,12 @@ PLACEMENT = (
             "Role.ASCEND | Role.QUORUM if quorum else NO_ROLE",
             "Role.ASCEND if quorum else NO_ROLE",
         ),
-        ("workers at the upper switch send aggregates", "aggregate=rack.switch != network.upper,", "aggregate=True,"),
+        ("workers at the upper switch send aggregates", "aggregate=rack.switch != name,", "aggregate=True,"),
         ("more racks than a packet names", "racks = _racks(by_switch, network.upper, direct=False)", "pass"),
         (
             "a rack with a quorum has an uplink",
-            "uplink = None if quorum else network.uplink(rack.switch)",
-            "uplink = network.uplink(rack.switch)",
+            "uplinks = () if quorum else network.uplinks(rack.switch)",
+            "uplinks = network.uplinks(rack.switch)",
         ),
         (
             "the upper switch sums incomplete racks",
@@ -53,8 +53,8 @@ PLACEMENT = (
         f"{_CONTROL}/planner/network.py",
         (
             "the server beside the upper switch is bypassed",
-            "return None if self.beside_upper else self.seen",
-            "return self.seen",
+            "return () if self.beside_upper([switch]) else (self.seen",
+            "return (self.seen",
         ),
         ("a job cannot use the last host", "if len(hosts) < len(addresses):", "if len(hosts) <= len(addresses):"),
     ),

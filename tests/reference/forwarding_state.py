@@ -122,4 +122,4 @@ class ForwardingState:
 
     @staticmethod
     def _descents(job: SwitchJob) -> dict[tuple[int, int, int], SwitchJob]:
-        return {} if job.uplink is None else {(job.uplink, job.job, job.tag): job}
+        return {(uplink, job.job, job.tag): job for uplink in job.uplinks}

@@ -119,7 +119,7 @@ class SimulatedPlacement:
             code_table=code_table(self._line),
             role=role if self._lease is None else role | Role.SHARED,
             threshold=threshold,
-            uplink=self._layout.way_up(switch) if role & Role.ASCEND else None,
+            uplinks=(self._layout.way_up(switch),) if role & Role.ASCEND else (),
             lease=lease,
         )
 

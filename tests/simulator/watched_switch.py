@@ -95,7 +95,7 @@ class WatchedSwitch:
             return
         is_replay = seen.kind == RESULT and seen.flags & RETRANSMISSION
         is_recognised = int.from_bytes(frame[36:38], "big") == UDP_PORT
-        if not seen.flags & UPPER or job.uplink != port or is_replay or not is_recognised:
+        if not seen.flags & UPPER or port not in job.uplinks or is_replay or not is_recognised:
             return
         wanted = sorted(member.host.ip for member in job.members)
         hosts = {ip: kernel.Endpoint(ip, endpoint(ip_text(ip)).mac) for ip in wanted}

@@ -14,6 +14,7 @@ from rich.table import Table
 from lanesum._internal.output_file import write_file
 from lanesum.rpc import controller as rpc
 from lanesum_control.cli.console import console
+from lanesum_control.jobs.joining import first_names
 from lanesum_fabric.cli.typer_main import typer_main
 
 if TYPE_CHECKING:
@@ -26,12 +27,15 @@ NameOrPath = Annotated[str, typer.Argument(help="Shipped topology or YAML file."
 
 @app.command()
 def check(name_or_path: NameOrPath) -> None:
-    """Check a topology; errors name the line."""
+    """Check a topology, and say what the failure of each part would cost; errors name the line."""
     from lanesum_fabric.topology import load
+    from lanesum_fabric.topology.failures import costs
 
     network = load(name_or_path)
     where = f"at {', '.join(network.switches())}" if network.switches() else "without a switch"
     typer.echo(f"{network.name}: {len(network.names('worker'))} workers {where}, no problems")
+    for cost, parts in costs(network).items():
+        typer.echo(f"If {' or '.join(first_names(parts))} fails: {cost}.")
 
 
 @app.command()

@@ -36,8 +36,9 @@ from lanesum_control.state.store import Store
 from lanesum_control.switches.managed import ManagedSwitch
 from lanesum_control.switches.switch_handle import SwitchHandle, SwitchRefusal
 from lanesum_fabric.errors import ControlError
-from lanesum_fabric.program.switch_job import SwitchJob
+from lanesum_fabric.program.switch_job import Role, SwitchJob
 from lanesum_fabric.topology.model import SERVER
+from lanesum_fabric.topology.spines import DRAINED, LOST
 
 _POLL_S = 0.05  # while switches are connected
 _CLOSE_S = 2.0
@@ -86,9 +87,11 @@ class Reconciler:
         self.quota = quota
         self.links = ServerLinks(servers, events)
         self._switches = {
-            name: SwitchHandle(name, switch, network.seen[name].values(), events) for name, switch in switches.items()
+            name: SwitchHandle(name, switch, network.seen[name].values(), events, network.ports(name))
+            for name, switch in switches.items()
         }
         self._moved: dict[int, dict[str, Moved]] = {}  # switches that do not sum, by job and switch
+        self._summing: dict[int, set[str]] = {}  # switches that sum, by job, lost ones included
         self._is_started = False
         self._connecting: dict[str, Future[list[str] | None]] = {}  # switches that have not answered since the start
         self.refused: dict[tuple[int, str], Reason] = {}
@@ -171,16 +174,31 @@ class Reconciler:
         held = self.plan.ranges if held is None else held
         capacity = {name: handle.switch.slots for name, handle in self._switches.items()}
         reasons = self._unavailable(jobs, held)
-        return plan(self._network, capacity, jobs.values(), held, reasons, self.capabilities, self.quota, strict)
+        network = self._network.avoiding(self._ranks())
+        return plan(network, capacity, jobs.values(), held, reasons, self.capabilities, self.quota, strict)
+
+    def _ranks(self) -> dict[str, int]:
+        """Return the spines that paths avoid, see ``Spines.between``: before the start as the controller before did."""
+        ranks = {}
+        for spine in self._network.spines:
+            if not self._is_started:
+                ranks[spine] = self._store.meta(_avoided(spine)) or 0
+            elif spine in self._switches and self._switches[spine].down is not None:
+                ranks[spine] = LOST
+            elif (spine, None) in self.drains:
+                ranks[spine] = DRAINED
+        return {spine: rank for spine, rank in ranks.items() if rank}
 
     def _unavailable(self, jobs: Mapping[str, Job], held: Ranges) -> dict[tuple[int, str], Reason]:
         reasons = dict(self.refused)
         for switch in self._network.switches:
             handle = self._switches.get(switch)
+            # Sums stay at a lost switch until its return, unless another spine can take its place.
+            can_move = self._is_started and switch in self._network.spines
             for number in (job.number for job in jobs.values()):
                 if handle is None:
                     reasons[number, switch] = Reason(Cause.NOT_CONTROLLED, "no controller programs it")
-                elif handle.down is not None and number not in held.get(switch, {}):
+                elif handle.down is not None and (can_move or number not in held.get(switch, {})):
                     reasons[number, switch] = Reason(Cause.LOST, f"it cannot be reached: {handle.down}")
                 drain = self.drains.get((switch, None)) or self.drains.get((switch, number))
                 if drain is not None:
@@ -231,7 +249,7 @@ class Reconciler:
 
         Raises QuotaError if a switch refuses ``strict``, whose quota it would have to guarantee.
         """
-        while refusals := self._write(planned.tables):
+        while refusals := self._write(planned.tables, planned.network or self._network):
             for refusal in refusals:
                 if strict is not None and refusal.job == strict.number and strict.request.guaranteed:
                     raise QuotaError(
@@ -246,16 +264,19 @@ class Reconciler:
             planned = self.planned(jobs, planned.ranges)
         return planned
 
-    def _write(self, tables: Mapping[str, Mapping[int, SwitchJob]]) -> list[SwitchRefusal]:
+    def _write(self, tables: Mapping[str, Mapping[int, SwitchJob]], network: Network) -> list[SwitchRefusal]:
         """Write differences to every reachable switch; unreachable ones are repaired after their return.
 
         A job leaves the upper switch before the racks, and is added at the racks first: an upper switch must never wait
         for sums that no rack sends. Returns the refused jobs; nothing of them remains on the refusing switch.
         """
-        upper_last = sorted(self._switches.values(), key=lambda handle: handle.name == self._network.upper)
+        upper = {self._network.upper, *self._network.spines}
+        upper_last = sorted(self._switches.values(), key=lambda handle: handle.name in upper)
         todo = [(handle, handle.changes(tables[handle.name])) for handle in upper_last]
         for handle, changes in reversed(todo):
             handle.write(changes.leave)
+        for handle, _ in todo:
+            handle.route(network.seen[handle.name].values())
         for handle, changes in reversed(todo):
             handle.write(changes.cut)
         for handle, changes in todo:
@@ -271,6 +292,12 @@ class Reconciler:
                 self.publish(self.jobs, applied)
                 self._store.save_ranges(applied.ranges)
         self.note_moves()
+        self.avoid_lost_spines()
+
+    def avoid_lost_spines(self) -> None:
+        """Move paths and sums away from spines that were lost since the last plan, and back to those that returned."""
+        if self.plan.network is not None and self.plan.network.ranks != self._ranks():
+            self._replan()
 
     def note_moves(self) -> None:
         """Compare the switches that sum with those of the last call; store events about sums that have moved.
@@ -281,6 +308,7 @@ class Reconciler:
             return
         with self.lock:
             before, self._moved = self._moved, {}
+            summed, self._summing = self._summing, {}
             for name, job in self.jobs.items():
                 placement = self.plan.placements[job.number]
                 summing = {assignment.switch for assignment in placement.assignments}
@@ -289,6 +317,11 @@ class Reconciler:
                     **placement.left_out,
                     **{at: Reason(Cause.LOST, f"it is lost: {why}") for at, why in down.items()},
                 }
+                left = summed.get(job.number, summing) - summing - reasons.keys()
+                upper = [one.switch for one in placement.assignments if Role.UPPER in one.role]
+                if left and upper:
+                    self._events.add(name, f"sums of {', '.join(sorted(left))} moved to {', '.join(upper)}")
+                self._summing[job.number] = summing
                 known, now = before.get(job.number), self._events.now()
                 self._moved[job.number] = {
                     at: Moved(why, known[at].since if known is not None and at in known else now)
@@ -305,7 +338,10 @@ class Reconciler:
         """Plan again after a change of switches or jobs."""
         planned = self.planned(self.jobs)
         with self.lock:
-            self._store.save_ranges(planned.ranges)
+            with self._store.transaction():
+                self._store.save_ranges(planned.ranges)
+                for spine in self._network.spines:
+                    self._store.set_meta(_avoided(spine), self._ranks().get(spine, 0))
             self.publish(self.jobs, planned)
         self.carry_out()
 
@@ -333,7 +369,10 @@ class Reconciler:
                 return
             with self.changing.held_for(name):
                 handle.lost(problem)
+                self.avoid_lost_spines()
                 self.note_moves()
+        with self.changing.held_for(name):
+            self.avoid_lost_spines()
         try:
             if (done := handle.connect(0.0)) is not None:
                 with self.changing.held_for(name):
@@ -439,3 +478,8 @@ class Reconciler:
         """Return the packet counters, see ``packet_counters``; without a lock."""
         drained = {switch: one.why for (switch, job), one in self.drains.items() if job is None}
         return packet_counters(self._switches, self.links, self.plan, drained)
+
+
+def _avoided(spine: str) -> str:
+    """Return the name of the number that says how much paths avoid a spine, see ``Store.meta``."""
+    return f"rank of spine {spine}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 import collections
 import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lanesum._internal.udp_socket import Address
 from lanesum_control.errors import AdmissionError
@@ -30,6 +30,9 @@ class Network:
         links: (switch, port, switch, port) of every link between two switches.
         own: IPv4 addresses of the switches that have one.
         addresses: IPv4 address of every host.
+        spines: switches between the racks, where there are several; the switch of the first server is a rack then.
+        ranks: spines that paths avoid, see ``avoiding``.
+        topology: the topology; None for a network that has no other paths.
     """
 
     upper: str
@@ -42,6 +45,9 @@ class Network:
     links: tuple[tuple[str, int, str, int], ...] = ()
     own: Mapping[str, str] = field(default_factory=dict)
     addresses: Mapping[str, str] = field(default_factory=dict)
+    spines: tuple[str, ...] = ()
+    ranks: Mapping[str, int] = field(default_factory=dict)
+    topology: Topology | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def of(cls, topology: Topology, *, loopback: bool) -> Network:
@@ -61,6 +67,8 @@ class Network:
                 for switch in topology.switches()
                 if topology.nodes[switch].ip is not None
             },
+            spines=topology.spines,
+            topology=topology if topology.spines else None,
         )
 
     @property
@@ -111,22 +119,64 @@ class Network:
         return tuple(names[ip] for ip in addresses)
 
     def on_path(self, workers: Iterable[str]) -> set[str]:
-        """Return the switches between hosts with workers and the servers."""
-        links = {(one, port): other for one, port, other, _ in self.links}
-        links |= {(other, port): one for one, _, other, port in self.links}
-        first = {self.at[worker] for worker in workers}
-        passed = set(first)
-        for at, server in itertools.product(first, self.server_hosts):
+        """Return the switches between hosts with workers and the servers: all spines where there are several."""
+        passed = {self.at[worker] for worker in workers}
+        for at, server in itertools.product(tuple(passed), self.server_hosts):
             while at != self.at[server]:
-                at = links[at, self.seen[at][server].port]
+                at = self._next(at, server)
                 passed.add(at)
-        return passed
+        return passed if passed.isdisjoint(self.spines) else passed.union(self.spines)
 
-    def uplink(self, switch: str) -> int | None:
-        """Return the uplink port of ``switch``; None if some server is not behind the upper switch."""
-        return None if self.beside_upper else self.seen[switch][self.server_hosts[0]].port
+    def _next(self, switch: str, host: str) -> str:
+        """Return the next switch on the path from ``switch`` to a host at another one."""
+        port = self.seen[switch][host].port
+        ends = [(one, at, other) for one, at, other, _ in self.links]
+        ends += [(other, at, one) for one, _, other, at in self.links]
+        return next(other for one, at, other in ends if (one, at) == (switch, port))
 
-    @property
-    def beside_upper(self) -> tuple[str, ...]:
-        """Servers whose packets from racks need not pass the upper switch."""
-        return tuple(host for host in self.server_hosts if self.at[host] != self.upper)
+    def uplinks(self, switch: str) -> tuple[int, ...]:
+        """Return the ports of ``switch`` towards the servers.
+
+        Empty in a tree where some server is not behind the upper switch.
+        """
+        if not self.spines:
+            return () if self.beside_upper([switch]) else (self.seen[switch][self.server_hosts[0]].port,)
+        ports = [self.seen[switch][host].port for host in self.server_hosts if self.at[host] != switch]
+        return tuple(dict.fromkeys(ports))
+
+    def beside_upper(self, switches: Collection[str]) -> tuple[str, ...]:
+        """Return servers whose packets from racks at ``switches`` need not pass the switches that sum racks."""
+        beside = tuple(host for host in self.server_hosts if self.at[host] != self.upper)
+        if self.spines and not any(self.at[host] in switches for host in self.server_hosts):
+            return ()
+        return beside
+
+    def combining(self, switches: Collection[str]) -> list[list[str]]:
+        """Return candidates for the sum of racks at ``switches``, the preferred one first, for each switch of servers.
+
+        All packets from the racks to these servers pass each candidate.
+        """
+        if not self.spines:
+            return [[self.upper]]
+        found = []
+        for at, server in {self.at[host]: host for host in reversed(self.server_hosts)}.items():
+            passed = {at if switch == at else self._next(switch, server) for switch in switches}
+            found.append(list(dict.fromkeys([*passed, at])) if len(passed) == 1 else [at])
+        return found[::-1]
+
+    def avoiding(self, ranks: Mapping[str, int]) -> Network:
+        """Return the network with paths through the spines of the lowest ``ranks``, see ``Spines.between``."""
+        if self.topology is None or ranks == self.ranks:
+            return self
+        seen = {
+            switch: self.topology.host_ports(switch, loopback=self.one_port, ranks=ranks) for switch in self.switches
+        }
+        return replace(self, seen=seen, ranks=ranks)
+
+    def ports(self, switch: str) -> set[int]:
+        """Return the ports of a switch that packets of hosts pass, by any path."""
+        ports = {host.port for host in self.seen[switch].values()}
+        if not self.spines:
+            return ports
+        ends = [end for one, port, other, at in self.links for end in ((one, port), (other, at))]
+        return ports.union(port for name, port in ends if name == switch)

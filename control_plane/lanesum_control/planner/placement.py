@@ -3,9 +3,9 @@
 """Placement: the part of every switch in a job. Pure functions.
 
 All workers at one switch: that switch makes the results. Workers at several switches: each of those sums its rack and
-forwards one contribution (role ASCEND); the switch of the first server sums the racks (role UPPER). With a quorum the
-server decides every chunk, so only the racks' own switches take part. The server sums every contribution that no switch
-has consumed.
+forwards one contribution (role ASCEND); the switch of the first server sums the racks (role UPPER). Where there are
+several spines, the one towards a server sums the racks for that server. With a quorum the server decides every chunk,
+so only the racks' own switches take part. The server sums every contribution that no switch has consumed.
 
 A job may have several servers; all workers send a chunk to the same one, so switches need no information about them.
 But all packets at the upper switch must be on their way to a server there. A worker reaches a server on its own host
@@ -54,7 +54,7 @@ class Assignment:
     members: tuple[Member, ...]
     role: Role = NO_ROLE
     threshold: int = 0
-    uplink: int | None = None
+    uplinks: tuple[int, ...] = ()
     combining_pipe: int | None = None
 
     def needs(self, *, looks_up: bool) -> dict[str, int]:
@@ -65,7 +65,7 @@ class Assignment:
         return {
             "member": hosts + sum(len(member.hosts) for member in other_pipes),
             "receiver": hosts if by_pipe else len(self.members),
-            "descend": int(self.uplink is not None),
+            "descend": len(self.uplinks),
             "lookup": int(looks_up),
             GROUPS: 1 + len(other_pipes),
         }
@@ -161,13 +161,9 @@ def place(
         role = Role.ASCEND | Role.QUORUM if quorum else NO_ROLE
         return Placement((), (Assignment(rack.switch, members, role, threshold=quorum),), {})
     below, left_out = _rack_assignments(racks, hosts, network, quorum, udp_port, unavailable)
-    assignments = list(below)
-    why_not = _why_not_above(racks, network, quorum, unavailable, left_out)
-    if why_not is None:
-        assignments.append(_upper_assignment(racks, hosts, network, udp_port))
-    else:
-        left_out[network.upper] = why_not
-    return Placement(_places(racks), tuple(assignments), left_out)
+    upper, why_not = _second_level(racks, network, quorum, unavailable, left_out)
+    above = [_upper_assignment(name, racks, hosts, network, udp_port) for name in upper]
+    return Placement(_places(racks), (*below, *above), {**left_out, **why_not})
 
 
 def _places(racks: Sequence[Rack]) -> tuple[tuple[int, int], ...]:
@@ -206,28 +202,52 @@ def _rack_assignments(
         else:
             members = _workers_as_members(rack, hosts, network, udp_port)
             role = Role.ASCEND | Role.QUORUM if quorum else Role.ASCEND
-            uplink = None if quorum else network.uplink(rack.switch)
-            assignments.append(Assignment(rack.switch, members, role, uplink=uplink))
+            uplinks = () if quorum else network.uplinks(rack.switch)
+            assignments.append(Assignment(rack.switch, members, role, uplinks=uplinks))
     return assignments, left_out
 
 
+def _second_level(
+    racks: Sequence[Rack],
+    network: Network,
+    quorum: int,
+    unavailable: Mapping[str, Reason],
+    left_out: Mapping[str, Reason],
+) -> tuple[list[str], dict[str, Reason]]:
+    """Return the switches that sum the racks, and the reasons why others take no part.
+
+    Servers may be behind different spines, each of which sums the packets to its own ones. The switch of the servers
+    takes the place of a spine that cannot; only where neither can, the servers sum the racks.
+    """
+    upper: list[str] = []
+    why_not: dict[str, Reason] = {}
+    for candidates in network.combining([rack.switch for rack in racks]):
+        reasons = {name: _why_not_above(name, racks, network, quorum, unavailable, left_out) for name in candidates}
+        chosen = next((name for name, reason in reasons.items() if reason is None), None)
+        if chosen is None:
+            why_not |= {name: reason for name, reason in reasons.items() if reason is not None}
+        elif chosen not in upper:
+            upper.append(chosen)
+    return upper, {name: reason for name, reason in why_not.items() if name not in upper}
+
+
 def _why_not_above(
+    name: str,
     racks: Sequence[Rack],
     network: Network,
     quorum: int,
     unavailable: Mapping[str, Reason],
     left_out: Mapping[str, Reason],
 ) -> Reason | None:
-    """Return a reason against the second level: a rack that is not summed is no member there."""
-    if network.upper in left_out:
-        return left_out[network.upper]
-    if network.upper in unavailable:
-        return unavailable[network.upper]
+    """Return a reason against the second level at a switch: a rack that is not summed is no member there."""
+    if name in left_out:
+        return left_out[name]
+    if name in unavailable:
+        return unavailable[name]
     if quorum:
         return Reason(Cause.QUORUM, "with a quorum the server decides")
-    if network.beside_upper:
-        beside = network.beside_upper[0]
-        return Reason(Cause.BYPASSED, f"some packets bypass it: the server at {beside} is linked to another switch")
+    if beside := network.beside_upper([rack.switch for rack in racks]):
+        return Reason(Cause.BYPASSED, f"some packets bypass it: the server at {beside[0]} is linked to another switch")
     missing = [rack.switch for rack in racks if rack.switch in left_out]
     if missing:
         text = f"its results would lack the workers at {', '.join(dict.fromkeys(missing))}"
@@ -235,18 +255,20 @@ def _why_not_above(
     return None
 
 
-def _upper_assignment(racks: Sequence[Rack], hosts: Sequence[str], network: Network, udp_port: int) -> Assignment:
-    seen = network.seen[network.upper]
+def _upper_assignment(
+    name: str, racks: Sequence[Rack], hosts: Sequence[str], network: Network, udp_port: int
+) -> Assignment:
+    seen = network.seen[name]
     members = tuple(
         Member(
             number,
             tuple(seen[hosts[worker]] for worker in rack.workers),
             udp_port,
-            aggregate=rack.switch != network.upper,
+            aggregate=rack.switch != name,
         )
         for number, rack in enumerate(racks)
     )
-    return Assignment(network.upper, members, Role.UPPER)
+    return Assignment(name, members, Role.UPPER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,6 +308,7 @@ def _place_in_pipes(
     as_racks = replace(
         network,
         upper=upper,
+        spines=(),
         at={
             **dict.fromkeys(network.server_hosts, upper),
             **{host: pipes.name(pipe_of(seen[host].port)) for host in hosts},

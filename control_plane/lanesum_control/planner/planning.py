@@ -124,12 +124,14 @@ class Plan:
         ranges: slot range by switch and job.
         tables: entry by switch and job, for every controlled switch, in the order of the jobs.
         entries: entries in use and size, by switch and table.
+        network: the network with the paths of the plan; None before the first plan.
     """
 
     placements: Mapping[int, Placement]
     ranges: Mapping[str, Mapping[int, SlotRange]]
     tables: Mapping[str, Mapping[int, SwitchJob]]
     entries: Mapping[str, Mapping[str, tuple[int, int]]] = field(default_factory=dict)
+    network: Network | None = None
 
     def left_out_words(self, job: Job) -> str:
         """Return the switches and operations that are left to the server, for the event of the admission."""
@@ -194,7 +196,8 @@ def plan(
                 for one in placements[job.number].assignments:
                     slots, summed = ranges[one.switch][job.number], ops[job.number][one.switch]
                     tables[one.switch][job.number] = _entry(job, one, slots, summed)
-            return Plan(placements, ranges, tables, {name: part.entries() for name, part in parts.items()})
+            entries = {name: part.entries() for name, part in parts.items()}
+            return Plan(placements, ranges, tables, entries, network)
         for number, switch in without:
             reasons[number][switch] = NO_SLOTS
 
@@ -211,7 +214,7 @@ def _entry(job: Job, assignment: Assignment, slots: SlotRange, ops: tuple[LaneOp
         code_table=job.code_table if any(op.shape.lookup for op in ops) else None,
         role=assignment.role | Role.SHARED if slots.shared else assignment.role,
         threshold=assignment.threshold,
-        uplink=assignment.uplink,
+        uplinks=assignment.uplinks,
         combining_pipe=assignment.combining_pipe,
     )
 

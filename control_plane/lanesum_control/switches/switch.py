@@ -344,10 +344,9 @@ class P4RuntimeSwitch:
         return [self._names.entry(LOOKUP, {"job": job.job}, f"{_INGRESS}.lanes.use_code_table", params)]
 
     def _descents(self, job: SwitchJob) -> list[p4runtime_pb2.TableEntry]:
-        if job.uplink is None:
-            return []
-        match = {"ingress_port": job.uplink, "job": job.job, "tag": job.tag}
-        return [self._names.entry(DESCEND, match, f"{_INGRESS}.descend.hand_down", {"group": job.group})]
+        action, params = f"{_INGRESS}.descend.hand_down", {"group": job.group}
+        matches = [{"ingress_port": uplink, "job": job.job, "tag": job.tag} for uplink in job.uplinks]
+        return [self._names.entry(DESCEND, match, action, params) for match in matches]
 
 
 def _table(entry: p4runtime_pb2.TableEntry) -> p4runtime_pb2.Entity:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lanesum_control.errors import NotPrimaryError, SwitchUnreachableError
@@ -32,7 +32,8 @@ class SwitchHandle:
     """A switch and its state. Not thread-safe: the controller's lock protects every call that does not say otherwise.
 
     Args:
-        hosts: all hosts, as this switch sees them.
+        hosts: all hosts, as this switch sees them, see ``route``.
+        ports: its ports that packets of hosts pass, by any path.
 
     Attributes:
         down: reason why the switch is not used; None if it is.
@@ -41,12 +42,14 @@ class SwitchHandle:
     Raises ConfigurationError if the switch lacks ports of the network.
     """
 
-    def __init__(self, name: str, switch: ManagedSwitch, hosts: Iterable[HostPort], events: EventLog) -> None:
+    def __init__(
+        self, name: str, switch: ManagedSwitch, hosts: Iterable[HostPort], events: EventLog, ports: Collection[int]
+    ) -> None:
         self.name = name
         self.switch = switch
         self._hosts = list(hosts)
         self._events = events
-        switch.check_ports({host.port for host in self._hosts})
+        switch.check_ports(ports)
         if any(host.is_cpu for host in self._hosts) and not switch.capabilities.redirects:
             events.add(name, _NO_REDIRECTION)
         self._held: dict[int, SwitchJob] = {}
@@ -57,6 +60,16 @@ class SwitchHandle:
     def changes(self, desired: Mapping[int, SwitchJob]) -> Changes:
         """Return the writes that lead to ``desired``."""
         return Changes(self._held, desired)
+
+    def route(self, hosts: Iterable[HostPort]) -> None:
+        """Change the paths to hosts, if the switch is there; else ``settle`` does. Jobs on changed paths have left."""
+        before, self._hosts = self._hosts, list(hosts)
+        if before == self._hosts or self.down is not None:
+            return
+        try:
+            self.switch.reconcile(self._hosts, list(self._held.values()))
+        except ControlError as error:
+            self.lost(error)
 
     def write(self, change: Callable[[ControlledSwitch, dict[int, SwitchJob]], None]) -> None:
         """Write one phase of ``Changes``, if the switch is there. After a refusal its state is read again."""

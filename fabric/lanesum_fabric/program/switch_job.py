@@ -122,7 +122,7 @@ class SwitchJob:
         group: multicast group, from 1.
         code_table: 16 bytes, for operations with lookup only.
         threshold: contributions that complete an entry; 0 means all members.
-        uplink: port of answers from above; None without a switch above.
+        uplinks: ports of answers from above; empty without a switch above.
         lease: ticks of 1,024 µs after which an unfinished entry of another job may be reused; SHARED only.
         combining_pipe: pipe of a chip that sums the members; those that are racks are the workers of its other pipes,
             see ``pipe_sums``. None where the members of a job arrive in one pipe, or as racks from other switches.
@@ -138,7 +138,7 @@ class SwitchJob:
     code_table: bytes | None = None
     role: Role = NO_ROLE
     threshold: int = 0
-    uplink: int | None = None
+    uplinks: tuple[int, ...] = ()
     lease: int = DEFAULT_LEASE_TICKS
     combining_pipe: int | None = None
 

@@ -22,6 +22,7 @@ _NO_NOTES: Mapping[str, str] = {}
 # Sizes in pixels: a box of a host or switch, gaps between boxes, and the length of a link.
 _WIDTH, _HEIGHT, _GAP, _LINK, _MARGIN = 190, 46, 16, 56, 20
 _INDENT = 26  # of hosts of a rack, for their links
+_SPINE_LINK, _PORT_GAP = 3 * _LINK, 24
 _COLORS = {"switch": "#dbe7f6", "worker": "#eef5e9", "server": "#fbeed5", "controller": "#efe6f5"}
 _NETWORK = "hosts without a switch"
 _STYLES = {"switch": "bold cyan", "worker": "green", "server": "yellow", "controller": "magenta"}
@@ -33,14 +34,18 @@ def _below(topology: Topology, switch: str) -> Iterator[_End]:
         yield from ((0, host, None) for host in topology.hosts())
         return
     ends: list[_End] = [(port, host, None) for host, port in topology.ports(switch).items()]
-    if switch == topology.middle:
+    if switch in (topology.spines or (topology.middle,)):
         for one, port, other, other_port in topology.links_between_switches():
-            ends.append((port, other, other_port) if one == switch else (other_port, one, port))
+            if switch in (one, other):
+                ends.append((port, other, other_port) if one == switch else (other_port, one, port))
     yield from sorted(ends, key=lambda end: end[0])
 
 
 def terminal_tree(topology: Topology, notes: Mapping[str, str] = _NO_NOTES) -> Tree:
-    """Return the topology as a tree of lines, from the middle switch; ``notes`` follow the nodes' names."""
+    """Return the topology as a tree of lines, from the middle switch; ``notes`` follow the nodes' names.
+
+    Hosts of a rack with several spines follow the first of them.
+    """
 
     def label(name: str, ports: str) -> Text:
         if name == NO_SWITCH:
@@ -55,10 +60,15 @@ def terminal_tree(topology: Topology, notes: Mapping[str, str] = _NO_NOTES) -> T
         for port, name, own_port in _below(topology, switch):
             ports = "" if port == 0 else f"{port} ── "
             child = branch.add(label(name, ports if own_port is None else f"{ports}{own_port} "))
-            if own_port is not None:
+            if own_port is not None and switch == (topology.spines or (topology.middle,))[0]:
                 add(child, name)
         return branch
 
+    if topology.spines:
+        tree = Tree(Text(f"{topology.name}, {len(topology.spines)} spines"))
+        for spine in topology.spines:
+            add(tree.add(label(spine, "")), spine)
+        return tree
     return add(Tree(label(topology.middle, "")), topology.middle)
 
 
@@ -71,6 +81,8 @@ def svg(topology: Topology, notes: Mapping[str, str] = _NO_NOTES) -> str:
         (above if above_bar else columns).append((port, name, own_port))
     width = max(len(columns), len(above), 1) * (_WIDTH + _INDENT + _GAP) - _GAP
     bar = _MARGIN + (_HEIGHT + _LINK if above else 0)
+    if topology.spines:
+        return _svg_of_spines(topology, width, notes)
     parts = [_box(topology, topology.middle, _MARGIN, bar, width, notes)]
     for index, (port, name, _) in enumerate(above):
         left = _left(index)
@@ -93,15 +105,55 @@ def svg(topology: Topology, notes: Mapping[str, str] = _NO_NOTES) -> str:
         if own_port is None:
             continue
         parts.append(_port(middle + 4, top - 5, own_port))
-        trunk = left + _INDENT / 2
-        for row, (host_port, host, _) in enumerate(_below(topology, name)):
-            at = top + (row + 1) * (_HEIGHT + _GAP) + _GAP
+        hosts, lowest = _hosts_of(topology, name, left, top, notes)
+        parts += hosts
+        bottom = max(bottom, lowest)
+    return _picture(topology, parts, width, bottom)
+
+
+def _svg_of_spines(topology: Topology, width: float, notes: Mapping[str, str]) -> str:
+    """Return a picture with the spines above the racks, and a line for each link between them."""
+    racks = [name for name in topology.switches() if name not in topology.spines]
+    width = max(width, len(racks) * (_WIDTH + _INDENT + _GAP) - _GAP)
+    column = {name: number for names in (topology.spines, racks) for number, name in enumerate(names)}
+    top = _MARGIN + _HEIGHT + _SPINE_LINK
+    parts: list[str] = []
+    bottom: float = top + _HEIGHT
+    for spine in topology.spines:
+        for number, (port, rack, own_port) in enumerate(_below(topology, spine)):
+            upper = _left(column[spine]) + _PORT_GAP * (number + 1)
+            lower = _left(column[rack]) + _PORT_GAP * (column[spine] + 1)
             parts += [
-                _line([(trunk, top + _HEIGHT), (trunk, at + _HEIGHT / 2), (left + _INDENT + 12, at + _HEIGHT / 2)]),
-                _port(trunk + 4, at + _HEIGHT / 2 - 4, host_port),
-                _box(topology, host, left + _INDENT + 12, at, _WIDTH - 12, notes),
+                _line([(upper, _MARGIN + _HEIGHT), (lower, top)]),
+                _port(upper + 4, _MARGIN + _HEIGHT + 14, port),
+                _port(lower + 4, top - 5, own_port or 0),
             ]
-            bottom = max(bottom, at + _HEIGHT)
+        parts.append(_box(topology, spine, _left(column[spine]), _MARGIN, _WIDTH, notes))
+    for rack in racks:
+        hosts, lowest = _hosts_of(topology, rack, _left(column[rack]), top, notes)
+        parts += [_box(topology, rack, _left(column[rack]), top, _WIDTH, notes), *hosts]
+        bottom = max(bottom, lowest)
+    return _picture(topology, parts, width, bottom)
+
+
+def _hosts_of(
+    topology: Topology, rack: str, left: float, top: float, notes: Mapping[str, str]
+) -> tuple[list[str], float]:
+    """Return the hosts below a rack's switch at ``left`` and ``top``, and their lower end."""
+    parts: list[str] = []
+    trunk, bottom = left + _INDENT / 2, top + _HEIGHT
+    for row, (host_port, host, _) in enumerate(_below(topology, rack)):
+        at = top + (row + 1) * (_HEIGHT + _GAP) + _GAP
+        parts += [
+            _line([(trunk, top + _HEIGHT), (trunk, at + _HEIGHT / 2), (left + _INDENT + 12, at + _HEIGHT / 2)]),
+            _port(trunk + 4, at + _HEIGHT / 2 - 4, host_port),
+            _box(topology, host, left + _INDENT + 12, at, _WIDTH - 12, notes),
+        ]
+        bottom = at + _HEIGHT
+    return parts, bottom
+
+
+def _picture(topology: Topology, parts: list[str], width: float, bottom: float) -> str:
     size = f'width="{width + 2 * _MARGIN:g}" height="{bottom + _MARGIN:g}"'
     view = f'viewBox="0 0 {width + 2 * _MARGIN:g} {bottom + _MARGIN:g}"'
     return "\n".join(

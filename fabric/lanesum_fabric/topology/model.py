@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Model of a topology, and its checks.
 
-One switch, or one switch with racks around it: two levels, and one path between any two nodes. Or hosts without a
-switch, which reach each other over a network that lanesum does not control.
+One switch, or racks around one switch or around several spines: two levels, and one path at a time between any two
+nodes. Or hosts without a switch, which reach each other over a network that lanesum does not control.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pydantic import Field, StringConstraints, field_validator, model_validator
 from lanesum.protocol.spec import UDP_PORT
 from lanesum.transport.ticket import MAX_SERVERS
 from lanesum_fabric.program.switch_job import SWITCH_MAC, HostPort
+from lanesum_fabric.topology.spines import NO_RANKS, Spines, find_problem
 from lanesum_fabric.yaml_model import FileModel, wrong
 
 _SWITCH_MAC = SWITCH_MAC.hex(":")
@@ -37,6 +38,7 @@ _TRUNKS_SECOND_OCTET = 255  # on loopback, the ends of links between switches ha
 _THIS_NETWORK = ipaddress.IPv4Network("0.0.0.0/8")
 _BEHIND_SWITCH = 1  # added to the server's port where a switch listens at the server's own address
 SERVER = "server"
+_MAX_HOPS = 3  # links between two switches
 NO_SWITCH = ""  # in place of the name of a switch, in a topology without one
 
 
@@ -143,10 +145,7 @@ class Topology(FileModel):
     @model_validator(mode="after")
     def _consistent(self) -> Topology:
         counts = collections.Counter[str](node.kind for node in self.nodes.values())
-        managers = counts["controller"] - sum(node.is_cpu for node in self.nodes.values())
-        if managers > 1 or not counts["controller"]:
-            raise wrong(f"one controller is needed, not {managers}", "nodes")
-        for kind in ("worker", *(() if self.servers else ("server",))):
+        for kind in ("controller", "worker", *(() if self.servers else ("server",))):
             if not counts[kind]:
                 raise wrong(f"at least one {kind} is needed", "nodes")
         self._check_servers()
@@ -206,22 +205,34 @@ class Topology(FileModel):
                 raise wrong("not linked to a switch", "nodes", name)
 
     def _check_levels(self) -> None:
-        """Check that the switches form a tree, with one of them adjacent to all others."""
+        """Check that the switches form a tree with one of them adjacent to all others, or racks around spines."""
         if not self.switches():
             return
         group = {name: {name} for name in self.switches()}
+        joined: set[frozenset[str]] = set()
         for index, link in enumerate(self.links):
             (one, port), (other, other_port) = link.parts()
             if port is None or other_port is None:
                 continue
-            if group[one] is group[other]:
-                raise wrong(f"there is another path between {one} and {other} already", "links", index)
+            if one == other or frozenset((one, other)) in joined:
+                raise wrong(
+                    f"there is another path between {one} and {other} already: no program aggregates links",
+                    "links",
+                    index,
+                )
+            joined.add(frozenset((one, other)))
             group[one] |= group[other]
             for name in group[other]:
                 group[name] = group[one]
         for name in self.switches():
             if group[name] is not group[self.switch]:
                 raise wrong(f"no path to {self.switch}, where the server is", "nodes", name)
+        if len(self.links_between_switches()) >= len(self.switches()):
+            if not self.spines:
+                raise wrong("switches have several paths, but no spines: every switch has a host", "links")
+            if problem := find_problem(self._spines(), self.links_between_switches()):
+                raise wrong(problem, "links")
+            return
         middle = self.middle
         near = {
             end for one, _, other, _ in self.links_between_switches() if middle in (one, other) for end in (one, other)
@@ -229,6 +240,25 @@ class Topology(FileModel):
         for name in self.switches():
             if name != middle and name not in near:
                 raise wrong(f"a third level: {name} is not linked to {middle} itself", "nodes", name)
+
+    @property
+    def spines(self) -> tuple[str, ...]:
+        """Switches between the racks, where there is more than one path: all switches without hosts; empty in a tree.
+
+        The operating system of a switch is no host here.
+        """
+        if len(self.links_between_switches()) < max(1, len(self.switches())):
+            return ()
+        with_hosts = {at for host, (at, _) in self._cables().items() if not self.nodes[host].is_cpu}
+        return tuple(name for name in self.switches() if name not in with_hosts)
+
+    def _spines(self) -> Spines:
+        ports: dict[str, dict[str, int]] = {name: {} for name in self.switches()}
+        for one, port, other, other_port in self.links_between_switches():
+            ports[one][other], ports[other][one] = port, other_port
+        served = dict.fromkeys(self.switch_of(host) for host in self.server_hosts())
+        racks = tuple(name for name in self.switches() if name not in self.spines)
+        return Spines(self.spines, racks, tuple(served), ports)
 
     def to_yaml(self) -> str:
         """Return the topology as a file for ``load``."""
@@ -349,17 +379,35 @@ class Topology(FileModel):
         ip, port = self.server_address(host, loopback=loopback)
         return ip, port + (_BEHIND_SWITCH if loopback else 0)
 
-    def host_ports(self, switch: str | None = None, *, loopback: bool) -> dict[str, HostPort]:
-        """Return every host as ``switch`` (default: the server's) sees it: at its port, or behind another switch."""
+    def host_ports(
+        self, switch: str | None = None, *, loopback: bool, ranks: Mapping[str, int] = NO_RANKS
+    ) -> dict[str, HostPort]:
+        """Return every host as ``switch`` (default: the server's) sees it: at its port, or behind another switch.
+
+        ``ranks``: of spines, see ``Spines.between``. A spine does not see hosts of racks without a link to it.
+        """
         here = self.switch if switch is None else switch
-        cables, towards = self._cables(), self._towards(here)
+        cables = self._cables()
+        towards = self._spines().towards(here, ranks) if self.spines else self._towards(here)
         seen = {}
         for name in self.hosts():
             at, port = cables[name]
             ip = self._ip(name, loopback=loopback)
-            mac = bytes.fromhex(self.nodes[name].mac_text.replace(":", "")) if at == here else SWITCH_MAC
-            seen[name] = HostPort(port if at == here else towards[at], ip, mac, attached=at == here)
+            if at == here:
+                seen[name] = HostPort(port, ip, bytes.fromhex(self.nodes[name].mac_text.replace(":", "")))
+            elif at in towards:
+                seen[name] = HostPort(towards[at], ip, SWITCH_MAC, attached=False)
         return seen
+
+    def hops_to_server(self, switch: str) -> int:
+        """Return the number of links from a switch to the one of the first server."""
+        distance, links = {self.switch: 0}, self.links_between_switches()
+        for _ in range(_MAX_HOPS):
+            for one, _, other, _ in links:
+                for at, following in ((one, other), (other, one)):
+                    if at in distance:
+                        distance.setdefault(following, distance[at] + 1)
+        return distance[switch]
 
     def _towards(self, here: str) -> dict[str, int]:
         """Return the port of ``here`` on the path to every other switch."""

@@ -35,10 +35,9 @@ class SwitchLink:
 
 def switch_links(topology: Topology) -> list[SwitchLink]:
     """Return the links between switches, in file order."""
-    server = topology.server_hosts()[0]
     links = []
     for one, port, other, other_port in topology.links_between_switches():
-        if topology.host_ports(one, loopback=False)[server].port == port:
+        if topology.hops_to_server(one) > topology.hops_to_server(other):
             links.append(SwitchLink(one, port, other, other_port))
         else:
             links.append(SwitchLink(other, other_port, one, port))

@@ -15,6 +15,7 @@ from lanesum_control.controller.monitor import Monitor
 from lanesum_control.errors import SwitchUnreachableError
 from lanesum_control.jobs.left_out import Cause, Reason
 from lanesum_control.servers import controlled_server
+from lanesum_fabric.program.switch_job import NO_ROLE
 from tests.control_plane.control_fakes import FakeSwitch, Site, request, what
 from tests.waiting import wait_until
 
@@ -125,7 +126,7 @@ def test_sums_are_back_only_at_summing_switch() -> None:
 
     def moved(summing: list[str], **left_out: str) -> list[str]:
         placement = SimpleNamespace(
-            assignments=[SimpleNamespace(switch=one) for one in summing],
+            assignments=[SimpleNamespace(switch=one, role=NO_ROLE) for one in summing],
             left_out={at: Reason(Cause.FULL, why) for at, why in left_out.items()},
         )
         plan: Any = SimpleNamespace(placements={1: placement})

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from lanesum_control.planner.placement import Placement, place
 from lanesum_fabric.program.switch_job import NO_ROLE, HostPort, Role
 from lanesum_fabric.topology import TopologyBuilder, load
 from lanesum_fabric.topology.model import NO_SWITCH
+from lanesum_fabric.topology.spines import LOST
 from lanesum_switch.frames import ipv4_int
 
 STAR = Network.of(load("star4"), loopback=False)
@@ -47,7 +49,7 @@ def big(switches: dict[str, int], upper: str = "s0") -> Network:
 def test_one_switch_makes_the_results() -> None:
     placement = placed(ALL_WORKERS, STAR)
     (one,) = placement.assignments
-    assert (one.switch, one.role, one.threshold, one.uplink) == ("s1", NO_ROLE, 0, None)
+    assert (one.switch, one.role, one.threshold, one.uplinks) == ("s1", NO_ROLE, 0, ())
     assert [(member.worker, member.host.port, member.aggregate) for member in one.members] == [
         (0, 1, False), (1, 2, False), (2, 3, False), (3, 4, False),
     ]  # fmt: skip
@@ -65,7 +67,7 @@ def test_two_racks_and_the_switch_above() -> None:
     assert roles(placement) == {"s1": Role.ASCEND, "s2": Role.ASCEND, "s0": Role.UPPER}
     assert placement.places == ((0, 0), (1, 0), (0, 1), (1, 1))
     s1, s2, s0 = placement.assignments
-    assert (s1.uplink, s2.uplink, s0.uplink) == (5, 5, None)
+    assert (s1.uplinks, s2.uplinks, s0.uplinks) == ((5,), (5,), ())
     assert [(member.worker, member.host.port) for member in s2.members] == [(0, 1), (1, 2)]
     assert [(m.worker, m.aggregate, [host.port for host in m.hosts]) for m in s0.members] == [
         (0, True, [1, 1]), (1, True, [2, 2]),
@@ -91,10 +93,10 @@ def test_worker_at_upper_switch_is_own_rack() -> None:
 
 def test_with_a_quorum_the_server_decides() -> None:
     (one,) = placed(ALL_WORKERS, STAR, quorum=3).assignments
-    assert (one.role, one.threshold, one.uplink) == (Role.ASCEND | Role.QUORUM, 3, None)
+    assert (one.role, one.threshold, one.uplinks) == (Role.ASCEND | Role.QUORUM, 3, ())
     placement = placed(ALL_WORKERS, quorum=3)
     assert roles(placement) == {"s1": Role.ASCEND | Role.QUORUM, "s2": Role.ASCEND | Role.QUORUM}
-    assert [(one.threshold, one.uplink) for one in placement.assignments] == [(0, None), (0, None)]
+    assert [(one.threshold, one.uplinks) for one in placement.assignments] == [(0, ()), (0, ())]
     assert placement.left_out == {"s0": "with a quorum the server decides"}
 
 
@@ -158,7 +160,7 @@ def in_pipes(*ports: int, quorum: int = 0, number: int = 0, network: Network = C
 def test_pipes_of_chip_are_racks_and_largest_combines() -> None:
     placement = in_pipes(0, 128, 129, 256)
     (one,) = placement.assignments
-    assert (one.switch, one.role, one.combining_pipe, one.uplink) == ("s1", Role.UPPER, 1, None)
+    assert (one.switch, one.role, one.combining_pipe, one.uplinks) == ("s1", Role.UPPER, 1, ())
     assert [(m.worker, m.aggregate, [host.port for host in m.hosts]) for m in one.members] == [
         (0, True, [0]), (1, False, [128]), (2, False, [129]), (3, True, [256]),
     ]  # fmt: skip
@@ -218,7 +220,7 @@ def test_servers_in_racks_leave_the_racks_to_themselves() -> None:
     """Packets of a rack to a server in another rack pass the upper switch, packets to its own server do not."""
     placement = placed(("w1", "w3"), with_servers(TREE, "server", "w4"))
     assert roles(placement) == {"s1": Role.ASCEND, "s2": Role.ASCEND}
-    assert [one.uplink for one in placement.assignments] == [None, None]
+    assert [one.uplinks for one in placement.assignments] == [(), ()]
     assert placement.left_out == {"s0": "some packets bypass it: the server at w4 is linked to another switch"}
 
 
@@ -264,3 +266,73 @@ def test_workers_without_switch_are_summed_by_server() -> None:
     assert (few.places, many.places[-1]) == ((), (1, 0))
     assert few.assignments == many.assignments == ()
     assert few.left_out == many.left_out == {}, "there is no switch to leave out"
+
+
+SPINES = Network.of(load("tree2x2x2"), loopback=False)
+
+
+def spread(ranks: dict[str, int] | None = None, hosts: tuple[str, ...] = ALL_WORKERS, **more: Any) -> Placement:
+    return placed(hosts, SPINES.avoiding(ranks or {}), **more)
+
+
+def test_spines_sum_for_servers_behind_them() -> None:
+    placement = spread()
+    assert roles(placement) == {
+        "s1": Role.ASCEND, "s2": Role.ASCEND, "spine1": Role.UPPER, "spine2": Role.UPPER,
+    }  # fmt: skip
+    assert placement.left_out == {}
+    s1, _, spine1, spine2 = placement.assignments
+    assert (s1.uplinks, s1.needs(looks_up=False)["descend"]) == ((5, 6), 2)
+    assert [[host.port for host in member.hosts] for member in spine1.members] == [[1, 1], [2, 2]]
+    assert spine1.members == spine2.members
+
+
+def test_spine_that_is_left_sums_for_all_servers() -> None:
+    placement = spread({"spine1": LOST}, unavailable={"spine1": "it burns"})
+    assert roles(placement) == {"s1": Role.ASCEND, "s2": Role.ASCEND, "spine2": Role.UPPER}
+    assert (placement.left_out, placement.assignments[0].uplinks) == ({}, (6,))
+    assert placement.places == spread().places, "tickets stay"
+
+
+def test_switch_of_a_server_replaces_a_full_spine() -> None:
+    """The spine forwards, for example because its slots are used up."""
+    placement = spread(unavailable={"spine1": "full"})
+    assert roles(placement).keys() == {"s1", "s2", "s3", "spine2"}
+    assert placement.left_out == {}
+    placement = spread(unavailable={"spine1": "full", "s3": "full too"})
+    assert roles(placement).keys() == {"s1", "s2", "spine2"}
+    assert placement.left_out == {"spine1": "full", "s3": "full too"}
+
+
+def test_spines_do_not_sum_incomplete_racks_or_quorums() -> None:
+    assert roles(spread(unavailable={"s1": "it burns"})).keys() == {"s2"}
+    assert roles(spread(quorum=3)) == dict.fromkeys(("s1", "s2"), Role.ASCEND | Role.QUORUM)
+    assert spread(quorum=3).left_out["spine2"] == "with a quorum the server decides"
+
+
+def test_one_rack_needs_no_spine() -> None:
+    assert roles(spread(hosts=("w1", "w2"))) == {"s1": NO_ROLE}
+
+
+def test_workers_beside_a_server_need_no_spine() -> None:
+    """Packets of these workers pass no spine."""
+    build = TopologyBuilder("beside")
+    for spine in ("a", "b"):
+        build.switch(spine)
+    for rack in ("r1", "r2"):
+        build.switch(rack)
+        build.worker(f"w{rack}", at=rack)
+        for spine in ("a", "b"):
+            build.link(rack, spine)
+    build.server("server", at="r2")
+    build.controller("ctl", at="r1")
+    placement = placed(("wr1", "wr2"), Network.of(build.topology(), loopback=False))
+    assert roles(placement) == {"r1": Role.ASCEND, "r2": Role.UPPER}
+
+
+def test_all_spines_are_on_a_jobs_path() -> None:
+    """Packets keep their size and their tickets when they take another path."""
+    assert SPINES.on_path(["w1"]) == {"s1", "s3", "s4", "spine1", "spine2"}
+    assert SPINES.avoiding({"spine1": LOST}).on_path(["w1"]) == SPINES.on_path(["w1"])
+    assert SPINES.ports("spine1") == {1, 2, 3, 4}
+    assert SPINES.ports("s1") == {1, 2, 5, 6}

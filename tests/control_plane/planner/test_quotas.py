@@ -325,4 +325,4 @@ def test_needs_with_pipes_are_the_entries_written() -> None:
 
 
 def _assignment(job: SwitchJob) -> Assignment:
-    return Assignment("s", job.members, uplink=job.uplink, combining_pipe=job.combining_pipe)
+    return Assignment("s", job.members, uplinks=job.uplinks, combining_pipe=job.combining_pipe)

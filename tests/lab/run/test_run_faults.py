@@ -142,3 +142,17 @@ def test_plan_for_other_network_is_refused_with_line(tmp_path: Path) -> None:
     result = start(tmp_path, "--topology", "loopback", "--faults", str(plan))
     assert result.returncode == 2
     assert f"{plan}:2: rules.0: there is no link 's1-s0'" in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize("runner", ["loopback", pytest.param("mininet", marks=needs_mininet)])
+def test_spine_dies_and_the_other_sums(runner: str, tmp_path: Path, undisturbed: Report) -> None:
+    plan = tmp_path / "plan.yaml"
+    plan.write_text("processes: [{kind: kill, process: spine1, step: 3}]\n")
+    options = ("--topology", "tree2x2x2", "--runner", runner, "--switch", "embedded", "--faults", str(plan))
+    report = train(tmp_path, *options)
+    detail = report["detail"]
+    assert [(one["process"], one["what"]) for one in detail["faults"]["processes"]] == [("spine1", "killed")]
+    assert any(event["what"] == "sums of spine1 moved to spine2" for event in detail["events"])
+    completed = detail["completed"]
+    assert completed["spine2"] > completed["spine1"] > 0
+    assert (report["sums_wrong"], weights(report)) == (0, weights(undisturbed))
