@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import wait
 from dataclasses import replace
+from typing import Any
 
 from lanesum.errors import ConfigurationError
 from lanesum.rpc.caller import UNAUTHENTICATED, Caller, CallerRole
@@ -24,7 +25,7 @@ from lanesum_control.controller.queries import Queries
 from lanesum_control.controller.reconciler import Reconciler
 from lanesum_control.controller.startup import start
 from lanesum_control.controller.workers import Workers
-from lanesum_control.errors import AdmissionError, StoreError, UnknownJobError, UnknownSwitchError
+from lanesum_control.errors import AdmissionError, StoreError, UnknownSwitchError
 from lanesum_control.jobs.joining import Verdict, worker_number
 from lanesum_control.jobs.left_out import Drain
 from lanesum_control.jobs.names import check_name
