@@ -27,8 +27,14 @@ from lanesum._internal.closing import Serving
 from lanesum.errors import LanesumError
 from lanesum.rpc import controller as rpc
 from lanesum.rpc.json_grpc import NoAnswerError, ReplyStream
-from lanesum.transport.errors import AggregationTimeoutError, MismatchError, SessionClosedError, WorkerGoneError
-from lanesum.transport.stats import TransportStats
+from lanesum.transport.errors import (
+    AggregationTimeoutError,
+    CertificationError,
+    MismatchError,
+    SessionClosedError,
+    WorkerGoneError,
+)
+from lanesum.transport.stats import FailedChunk, TransportStats
 from lanesum.transport.ticket import JobTicket
 
 DEFAULT_KEEP_ALIVE_S = 5.0  # far below a usual lease
@@ -51,6 +57,8 @@ class Listener(Protocol):
 
     @property
     def stats(self) -> TransportStats: ...
+    @property
+    def failed_chunks(self) -> list[FailedChunk]: ...
 
     def interrupt(self, error: LanesumError | None, patience_s: float) -> None:
         """Take the error that ends a job, and how long a wait for packets may still take without progress.
@@ -132,6 +140,7 @@ class KeepAlive(Serving):
         self._lock = threading.Lock()
         self._listener: Callable[[], Listener | None] = lambda: None  # a weak reference
         self._phases: Any = None  # ``Phases`` of the session
+        self._reporting = threading.Lock()  # held by the thread that reports failed chunks
         self._ending: tuple[LanesumError, float] | None = None
         self._reported = False
         self._stream: ReplyStream | None = None
@@ -183,6 +192,8 @@ class KeepAlive(Serving):
 
     def report_failure(self, error: BaseException) -> None:
         """Tell the other workers that this one has failed, once, if it is the cause."""
+        if isinstance(error, CertificationError):
+            self._report_counts(self._stream)
         if not isinstance(error, _NOT_REPORTED):
             self._report(rpc.FAILED, f"{type(error).__name__}: {error}")
 
@@ -196,12 +207,25 @@ class KeepAlive(Serving):
             more = {"claimant": claimant(), "kind": kind, "cause": rpc.one_line(cause)}
             call(self._controller, rpc.REPORT, self._ticket, _REPORT_TIMEOUT_S, **more)
 
-    def _report_counts(self, stream: ReplyStream) -> None:
-        """Send the counts of the session, for ``lanesum top`` and metrics of the controller."""
+    def report_failed_chunks(self) -> None:
+        """Send the counts of the session with its failed chunks, in the background."""
+        if self._reporting.acquire(blocking=False):
+            threading.Thread(target=self._report_in_background, daemon=True).start()
+
+    def _report_in_background(self) -> None:
+        with contextlib.ExitStack() as at_end:
+            at_end.callback(self._reporting.release)
+            known = 0
+            while (listener := self._listener()) and (number := listener.failed_chunks[-1].number) != known:
+                known = number
+                self._report_counts(self._stream)
+
+    def _report_counts(self, stream: ReplyStream | None) -> None:
+        """Send the counts of the session, for ``lanesum top`` and metrics of the controller, and its failed chunks."""
         listener = self._listener()
-        if listener is not None:
+        if listener is not None and stream is not None:
             with contextlib.suppress(LanesumError, ValueError):
-                self._tell(stream, counts=listener.stats.report())
+                self._tell(stream, counts=listener.stats.report(), failed_chunks=listener.failed_chunks)
 
     def _tell(self, stream: ReplyStream, **more: Any) -> dict[str, Any]:
         """Send more about this worker; return the state of the job. Errors as of ``ReplyStream.call``."""

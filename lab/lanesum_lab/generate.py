@@ -132,7 +132,7 @@ def p4_lane_ops() -> str:
     return "\n".join(lines)
 
 
-_CPP_SHAPE = ("uplink_words_per_group", "accumulator_words_per_group", "shift", "mask")
+_CPP_SHAPE = ("uplink_words_per_group", "accumulator_words_per_group", "max_exact_contributions", "shift", "mask")
 
 
 def cpp_spec() -> str:

@@ -12,9 +12,11 @@ TRANSPORT = (
     *bugs(
         "transport",
         f"{_HOST}/transport/certification.py",
-        ("factors may be even", "_random_bits(factors, word) >> 32 | 1", "_random_bits(factors, word) >> 32 & ~1"),
+        ("factors may be even", "[bits | 1 for bits in drawn]", "[bits & ~1 for bits in drawn]"),
         ("all words have one factor", "_random_bits(factors, word)", "_random_bits(factors, 0)"),
-        ("no worker has a secret", "secret = self._secrets[ticket.worker]", "secret = 0"),
+        ("no worker has a secret", "secret, modulus = self._secrets[ticket.worker],", "secret, modulus = 0,"),
+        ("high bits of words may cancel", "if workers > op.shape.max_exact_contributions:", "if True:"),
+        ("sums of check words wrap", "bits = (workers - 1).bit_length()", "bits = 0"),
         ("the check of a chunk ignores the epoch", "epoch << 32 | chunk", "chunk"),
         ("the check of a chunk ignores the chunk", "epoch << 32 | chunk", "epoch << 32"),
         ("the check ignores the contributors", "for worker in workers) * (bits", "for worker in range(0)) * (bits"),

@@ -74,6 +74,12 @@ class LaneShape:
         return self.code_bits != self.lane_bits
 
     @property
+    def max_exact_contributions(self) -> int:
+        """Number of contributions up to which no lane overflows, whatever their codes are."""
+        code_bits = self.lane_bits if self.lookup else self.code_bits
+        return ((1 << self.lane_bits) - 1) // ((1 << code_bits) - 1)
+
+    @property
     def shift(self) -> int:
         """Bits that an uplink word is shifted to the right from one accumulator word of its group to the next."""
         return 1 if self.planes else self.code_bits

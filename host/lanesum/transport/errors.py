@@ -68,7 +68,15 @@ class ResultGoneError(TransportError):
 
 
 class CertificationError(TransportError):
-    """The results of a chunk fail their check, also past the switches. No worker of the job uses a wrong sum."""
+    """The results of a chunk fail their check, also past the switches. No worker of the job uses a wrong sum.
+
+    Attributes:
+        epoch, chunk, slot: the chunk.
+    """
+
+    def __init__(self, what: str, next_step: str, header: Header) -> None:
+        super().__init__(what, next_step)
+        self.epoch, self.chunk, self.slot = header.epoch, header.chunk, header.slot
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +138,7 @@ def certification_error(ticket: JobTicket, header: Header) -> CertificationError
         f"{server} fail their check at worker {ticket.worker}.",
         "Check the memory and the network card of this host and of the server's host. Tickets of all workers must be "
         "of one admission.",
+        header,
     )
 
 

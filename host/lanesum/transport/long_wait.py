@@ -28,6 +28,9 @@ class Peers(Protocol):
     def report_failure(self, error: BaseException) -> None:
         """Tell the others of an exception that ends this worker's part."""
 
+    def report_failed_chunks(self) -> None:
+        """Report chunks whose results failed their check, in the background."""
+
 
 def run_on(engine: Engine, rounds: Sequence[AnyRoundState], deadline_s: float) -> bool:
     """Log that a wait has taken ``LOG_WAIT_S`` without progress, and wait on; see ``PythonWorkerLoop.run``.

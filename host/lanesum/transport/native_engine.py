@@ -88,7 +88,7 @@ class NativeRoundState:
         return self.core.refused_results
 
     @property
-    def failed_results(self) -> dict[int, int]:
+    def failed_results(self) -> dict[int, tuple[int, int]]:
         """See ``RoundState``."""
         return self.core.failed_results
 

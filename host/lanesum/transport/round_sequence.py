@@ -268,7 +268,10 @@ class RoundSequence:
     def _take_failed_result(self, round_: RoundState, header: Header) -> None:
         """Take a result that failed its check, and request another one from the server."""
         self.stats.failed_results += 1
-        if header.flags & _BYPASS and round_.failed_results[header.chunk] >= MAX_FAILED_RESULTS:
+        of_switches, of_server = round_.failed_results.get(header.chunk, (0, 0))
+        from_server = bool(header.flags & _BYPASS)
+        round_.failed_results[header.chunk] = of_switches + (not from_server), of_server + from_server
+        if from_server and of_switches + of_server + 1 >= MAX_FAILED_RESULTS:
             raise certification_error(self.ticket, header)
         self._recovery.on_result_failed(round_.begin + header.chunk)
 

@@ -35,7 +35,7 @@ class RoundState:
         opening: as given.
         batch: the packets.
         refused_results: results of the round with unexpected contributors or of another length.
-        failed_results: results of the round that failed their check, by chunk.
+        failed_results: results of the round that failed their check, of switches and of the server, by chunk.
         retired: the caller has the result of the round.
     """
 
@@ -54,7 +54,7 @@ class RoundState:
         self.size = RoundSize(op, words.size, self.certified)
         self.opening = opening
         self.refused_results = 0
-        self.failed_results: dict[int, int] = {}
+        self.failed_results: dict[int, tuple[int, int]] = {}
         self.retired = False
         padded = np.zeros((self.chunks, packet_words), np.uint32)
         padded.reshape(-1)[: words.size] = words
@@ -113,14 +113,11 @@ class RoundState:
         return self._done_prefix
 
     def is_right(self, chunk: int, datagram: bytes | memoryview, bitmaps: Bitmaps) -> bool:
-        """Return True if a result passes the check of a certified job; count it otherwise."""
+        """Return True if a result passes the check of a certified job."""
         if self._certification is None:
             return True
         words = np.frombuffer(datagram, ">u4", self._link.ticket.accumulator_words, HEADER_BYTES).astype(np.uint32)
-        if self._certification.is_right(LaneOp(self.size.op), self.epoch, chunk, words, bitmaps):
-            return True
-        self.failed_results[chunk] = self.failed_results.get(chunk, 0) + 1
-        return False
+        return self._certification.is_right(LaneOp(self.size.op), self.epoch, chunk, words, bitmaps)
 
     def store_result(self, chunk: int, datagram: bytes | memoryview, bitmaps: Bitmaps) -> None:
         """Store the result of a chunk that had none, and its contributors."""

@@ -5,8 +5,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
+from typing import NamedTuple
 
 from lanesum.transport.latency import LatencyHistogram
+
+#: Records of failed chunks that a worker keeps for its reports.
+MAX_FAILED_CHUNKS = 64
+
+
+class FailedChunk(NamedTuple):
+    """A chunk of a certified job whose results failed their check at a worker.
+
+    Attributes:
+        number: running number of the record at the worker, from 1.
+        epoch: epoch of the round.
+        chunk: number of the packet in the round.
+        slot: slot of the chunk in the job.
+        of_switches: failed results that a switch completed.
+        of_server: failed results that a server completed.
+    """
+
+    number: int
+    epoch: int
+    chunk: int
+    slot: int
+    of_switches: int
+    of_server: int
 
 
 @dataclass(slots=True)

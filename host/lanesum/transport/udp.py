@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import collections
 import logging
 import os
 import threading
@@ -18,7 +19,7 @@ from lanesum._internal.udp_socket import is_shared_with_switch
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.transport import long_wait
-from lanesum.transport.constants import LEAVE_DEADLINE_S
+from lanesum.transport.constants import LEAVE_DEADLINE_S, MAX_FAILED_RESULTS
 from lanesum.transport.engine import CompletedRound, make_engine
 from lanesum.transport.errors import (
     AggregationTimeoutError,
@@ -36,7 +37,7 @@ from lanesum.transport.options import SessionOptions
 from lanesum.transport.path_check import check_path
 from lanesum.transport.service_thread import ServiceThread
 from lanesum.transport.sockets import ServerSockets
-from lanesum.transport.stats import TransportStats
+from lanesum.transport.stats import MAX_FAILED_CHUNKS, FailedChunk, TransportStats
 from lanesum.transport.ticket import JobTicket
 
 logger = logging.getLogger(__name__)
@@ -74,6 +75,7 @@ class _Exclusive:
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if kind is not None:
             self._transport._usable = False
+            self._transport._note_certification_error(error)
         self._transport._lock.release()
 
 
@@ -123,6 +125,7 @@ class UdpTransport:
         self._failure: LanesumError | None = None  # raised between calls, for the next one
         self._interruption: LanesumError | None = None  # raised instead of a timeout
         self._peers: long_wait.Peers | None = None
+        self._failed_chunks: collections.deque[FailedChunk] = collections.deque(maxlen=MAX_FAILED_CHUNKS)
         self._opening = Opening(ticket)
         # The opening until it is complete.
         self._opening_round: AnyRoundState | None = self._engine.start(OPENING_OP, self._opening.words, opening=True)
@@ -149,6 +152,11 @@ class UdpTransport:
         stats = self._engine.rounds.stats.copy()
         stats.wait_us = round(self._waited_s * 1e6)
         return stats
+
+    @property
+    def failed_chunks(self) -> list[FailedChunk]:
+        """The last chunks whose results failed their check; of finished rounds, and of a CertificationError."""
+        return list(self._failed_chunks)
 
     @property
     def supports_withheld(self) -> bool:
@@ -360,16 +368,31 @@ class UdpTransport:
             return round_.result(), round_.contributors()
 
     def _log_failed_results(self, round_: CompletedRound) -> None:
-        """Name the slots whose results failed the check of a certified round."""
-        if round_.failed_results:
-            ticket = self.ticket
-            slots = sorted({(round_.begin + chunk) % ticket.slots for chunk in round_.failed_results})
-            logger.warning(
-                "Job %d, epoch %d: %d results of slots %s failed their check at worker %d and were not used. Check the "
-                "memory of the switches and hosts on the path to %s.",
-                ticket.job, round_.epoch, sum(round_.failed_results.values()), slots, ticket.worker,
-                ticket.server_names,
-            )  # fmt: skip
+        """Name the slots whose results failed the check of a certified round, also to the controller."""
+        if not round_.failed_results:
+            return
+        ticket, slots, total = self.ticket, set(), 0
+        for chunk, (of_switches, of_server) in sorted(round_.failed_results.items()):
+            slot = (round_.begin + chunk) % ticket.slots
+            slots.add(slot)
+            total += of_switches + of_server
+            self._note_failed_chunk(round_.epoch, chunk, slot, of_switches, of_server)
+        logger.warning(
+            "Job %d, epoch %d: %d results of slots %s failed their check at worker %d and were not used. Check the "
+            "memory of the switches and hosts on the path to %s.",
+            ticket.job, round_.epoch, total, sorted(slots), ticket.worker, ticket.server_names,
+        )  # fmt: skip
+        if self._peers is not None:
+            self._peers.report_failed_chunks()
+
+    def _note_failed_chunk(self, epoch: int, chunk: int, slot: int, of_switches: int, of_server: int) -> None:
+        number = self._failed_chunks[-1].number + 1 if self._failed_chunks else 1
+        self._failed_chunks.append(FailedChunk(number, epoch, chunk, slot, of_switches, of_server))
+
+    def _note_certification_error(self, error: object) -> None:
+        """Keep the chunk of a CertificationError, which ends the session, for the report of the failure."""
+        if isinstance(error, CertificationError):
+            self._note_failed_chunk(error.epoch, error.chunk, error.slot, 0, MAX_FAILED_RESULTS)
 
     def _finish(self, round_: AnyRoundState) -> None:
         self._log_failed_results(round_)
@@ -427,6 +450,7 @@ class UdpTransport:
         except LanesumError as error:
             self._failure = error
             self._usable = False
+            self._note_certification_error(error)
         except OSError:
             return  # another thread closes the transport
 

@@ -19,6 +19,7 @@ from lanesum.aggregation.combine import combine, expand
 from lanesum.protocol.lanes import Combine, LaneOp, certified_data_words
 from lanesum.protocol.packet import Header, Packet
 from lanesum.protocol.spec import HEADER, HEADER_BYTES, UDP_PORT, Flag, Kind
+from lanesum.transport.certification import check_modulus
 from lanesum.transport.constants import INITIAL_PTO_S, MAX_PTO_S, MAX_ROUNDS_IN_FLIGHT, MIN_PTO_S
 from lanesum.transport.errors import MismatchError, TransportError
 from lanesum.transport.native_engine import NativeRoundSequence, NativeRoundState
@@ -195,8 +196,10 @@ class BothSequences:
         certification._ticket = ticket
         if op.shape.combine is not Combine.ADD:
             return words[:size] * 2 + checks[size:].tolist()
-        checks[:1] += certification._products(np.array(words[:size], np.uint32))
-        return words[:size] + checks.tolist()
+        modulus = check_modulus(op, ticket.workers)
+        total = sum(int(word) << op.shape.shift * index for index, word in enumerate(checks)) % (1 << 32)
+        right = (total + int(certification._products(np.array(words[:size], np.uint32), modulus))) % modulus
+        return [*words[:size], (int(checks[0]) + right - total) % (1 << 32), *checks[1:].tolist()]
 
     def _damaged(self, datagram: bytes) -> bytes:
         rng = self._rng

@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import itertools
 import random
 import socket
 from typing import Any
@@ -16,10 +18,11 @@ from hypothesis import strategies as st
 
 from lanesum.errors import ConfigurationError
 from lanesum.protocol import Flag, Header, Kind, LaneOp
-from lanesum.protocol.lanes import carried_by
+from lanesum.protocol.lanes import Combine, carried_by
 from lanesum.protocol.spec import CERTIFIED, HEADER_BYTES
 from lanesum.server import AggregationServer, Aggregator, ServerJob
 from lanesum.transport import JobTicket, UdpTransport
+from lanesum.transport.certification import check_modulus
 from lanesum.transport.constants import MAX_FAILED_RESULTS, MIN_PTO_S
 from lanesum.transport.errors import CertificationError, MismatchError, TransportError, timeout_error
 from lanesum.transport.native_engine import make_round_sequence
@@ -42,7 +45,7 @@ def plans(seed: int, workers: int, op: LaneOp, packets: int = 6) -> list[list[tu
 
 
 def certified_job(job_plans: Any, **options: Any) -> VirtualJob:
-    return VirtualJob(job_plans, accumulator_words=WORDS, certified=True, **{"seed": SEED, **options})
+    return VirtualJob(job_plans, certified=True, **{"seed": SEED, "accumulator_words": WORDS, **options})
 
 
 def flipped(datagram: bytes, bit: int) -> bytes:
@@ -232,6 +235,8 @@ def test_session_logs_slots_of_failed_results(caplog: pytest.LogCaptureFixture, 
         words = np.arange(7, dtype=np.uint32)
         np.testing.assert_array_equal(transport.exchange(LaneOp.ADD32, words).result(), words)
         transport.close()
+        (failed,) = transport.failed_chunks
+        assert (failed.number, failed.slot, failed.of_switches, failed.of_server) == (1, slot, 0, 1)
     assert f"1 results of slots [{slot}] failed their check at worker 0" in caplog.text
 
 
@@ -282,6 +287,79 @@ def test_result_with_exchanged_words_fails(op: LaneOp, first: int, second: int) 
     words[first] = words[second]
     assert not rounds.receive(results[0][:HEADER_BYTES] + words.tobytes(), 0.0)
     assert rounds.receive(results[0], 0.0)
+
+
+def as_of_switch(result: bytes) -> bytes:
+    """Return the result as of a switch: the worker asks for another one as often as it fails."""
+    header = Header.unpack(result)
+    return dataclasses.replace(header, flags=header.flags & ~Flag.BYPASS).pack() + result[HEADER_BYTES:]
+
+
+EXACT = tuple(op for op in CERTIFIABLE if op.shape.combine is Combine.ADD and op.shape.max_exact_contributions > 1)
+
+
+@pytest.mark.parametrize("op", EXACT, ids=lambda op: op.name)
+def test_wrong_high_bits_of_two_words_fail(op: LaneOp) -> None:
+    """Modulo 2^32 the products of two wrong bits 31 cancel always, and of two bits 30 half of the time."""
+    rounds, results = two_rounds(op, np.arange(5 * op.shape.uplink_words_per_group, dtype=np.uint32))
+    size = ticket(accumulator_words=WORDS, certified=True).data_words(op)
+    result = as_of_switch(results[0])
+    for bit in (31, 30, 23, 15, 7):
+        for first, second in itertools.combinations(range(size), 2):
+            words = np.frombuffer(result[HEADER_BYTES:], ">u4").copy()
+            words[[first, second]] ^= np.uint32(1 << bit)
+            assert not rounds.receive(result[:HEADER_BYTES] + words.tobytes(), 0.0)
+    assert rounds.stats.failed_results == 5 * size * (size - 1) // 2
+    assert rounds.receive(result, 0.0)
+
+
+@pytest.mark.parametrize("op", [LaneOp.ADD32, LaneOp.EXPAND8], ids=lambda op: op.name)
+def test_check_words_of_result_add_up(op: LaneOp) -> None:
+    """A wrong check word fails, by any bit that a receiver uses: here of the word without a shift."""
+    rounds, results = two_rounds(op, np.arange(7, dtype=np.uint32))
+    size, result = ticket(accumulator_words=WORDS, certified=True).data_words(op), as_of_switch(results[0])
+    for bit in range(32):
+        words = np.frombuffer(result[HEADER_BYTES:], ">u4").copy()
+        words[size] ^= np.uint32(1 << bit)
+        assert not rounds.receive(result[:HEADER_BYTES] + words.tobytes(), 0.0)
+    assert rounds.receive(result, 0.0)
+
+
+def test_modulus_is_largest_prime_whose_sum_fits() -> None:
+    sympy = pytest.importorskip("sympy")
+    for workers in (1, 2, 3, 4, 5, 17, 36, 257, 1024):
+        prime = check_modulus(LaneOp.EXPAND16, workers)
+        assert prime == sympy.prevprime((1 << 32 >> (workers - 1).bit_length()) + 1)
+        assert workers * prime <= 1 << 32 < 4 * workers * prime
+
+
+@pytest.mark.parametrize(
+    ("op", "max_workers"),
+    [
+        (LaneOp.ADD32, 1),
+        (LaneOp.ADD8X4, 1),
+        (LaneOp.EXPAND8, 17),
+        (LaneOp.EXPAND5TO8, 8),
+        (LaneOp.EXPAND3TO8, 36),
+        (LaneOp.EXPAND8TO16, 257),
+        (LaneOp.EXPAND16, 1024),
+    ],
+    ids=lambda one: getattr(one, "name", str(one)),
+)
+def test_modulus_is_prime_while_no_lane_overflows(op: LaneOp, max_workers: int) -> None:
+    assert check_modulus(op, max_workers) != 1 << 32
+    assert max_workers == 1024 or check_modulus(op, max_workers + 1) == 1 << 32
+
+
+@pytest.mark.parametrize("workers", [8, 9, 17, 18])
+def test_many_workers_with_largest_codes_pass(workers: int) -> None:
+    """Lanes are full with 17 workers for EXPAND8 and 8 for EXPAND5TO8, and check words are modulo 2^32 above."""
+    for op in (LaneOp.EXPAND8, LaneOp.EXPAND5TO8):
+        words = np.full(8 * op.shape.uplink_words_per_group, 0xFFFFFFFF, np.uint32)
+        job = certified_job([[(op, words)]] * workers, accumulator_words=2 * WORDS)
+        job.run()
+        check_sums(job)
+        assert all(worker.stats.failed_results == 0 for worker in job.workers)
 
 
 @pytest.mark.parametrize("odd", [0, 1])

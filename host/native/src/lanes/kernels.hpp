@@ -30,6 +30,10 @@ struct Kernels {
     /// Return the sum of words times factors, modulo 2^32.
     std::uint32_t (*sum_products)(const std::uint32_t *words, const std::uint32_t *factors, std::size_t count);
 
+    /// Add words times factors: the lower and the upper halves of the products, each of 32 bits, apart.
+    void (*sum_long_products)(const std::uint32_t *words, const std::uint32_t *factors, std::size_t count,
+                              std::uint64_t *low, std::uint64_t *high);
+
     /// Swap the byte order of ``count`` words; the ranges do not overlap, or are the same in ``swap_bytes_in_place``.
     void (*swap_bytes)(std::byte *to, const std::byte *from, std::size_t count);
     void (*swap_bytes_in_place)(std::byte *words, std::size_t count);

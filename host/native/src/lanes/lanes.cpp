@@ -54,6 +54,12 @@ std::uint32_t sum_products(std::span<const std::uint32_t> words, const std::uint
     return level().kernels->sum_products(words.data(), factors, words.size());
 }
 
+LongSum sum_long_products(std::span<const std::uint32_t> words, const std::uint32_t *factors) {
+    LongSum sum;
+    level().kernels->sum_long_products(words.data(), factors, words.size(), &sum.low, &sum.high);
+    return sum;
+}
+
 void store_words(std::byte *wire, std::span<const std::uint32_t> words) {
     const Kernels &run = *level().kernels;
     if (wire == bytes(words)) {

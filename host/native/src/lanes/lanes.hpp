@@ -45,6 +45,15 @@ void merge(LaneOp op, std::span<std::uint32_t> accumulator, std::span<const std:
 /// Return the sum of words times factors, of equal number, modulo 2^32.
 std::uint32_t sum_products(std::span<const std::uint32_t> words, const std::uint32_t *factors);
 
+/// Sums of the lower and of the upper halves of products, each of 32 bits.
+struct LongSum {
+    std::uint64_t low = 0;
+    std::uint64_t high = 0;
+};
+
+/// Return the sum of words times factors, of equal number.
+LongSum sum_long_products(std::span<const std::uint32_t> words, const std::uint32_t *factors);
+
 /// Convert words to network byte order and back; the bytes need no alignment.
 void store_words(std::byte *wire, std::span<const std::uint32_t> words);
 void load_words(std::span<std::uint32_t> words, const std::byte *wire);

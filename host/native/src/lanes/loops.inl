@@ -71,6 +71,18 @@ inline std::uint32_t sum_products(const std::uint32_t *words, const std::uint32_
     return sum;
 }
 
+inline void sum_long_products(const std::uint32_t *words, const std::uint32_t *factors, std::size_t count,
+                              std::uint64_t *low, std::uint64_t *high) {
+    std::uint64_t lows = 0, highs = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::uint64_t product = std::uint64_t{words[i]} * factors[i];
+        lows += static_cast<std::uint32_t>(product);
+        highs += product >> 32;
+    }
+    *low = lows;
+    *high = highs;
+}
+
 inline void swap_bytes(std::byte *__restrict to, const std::byte *__restrict from, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
         std::uint32_t word;
@@ -104,6 +116,7 @@ constexpr Kernels kernels_of(std::integer_sequence<std::uint32_t, OPS...>) {
         .widen = {widen_kernel<Put, Widen, static_cast<LaneOp>(OPS)>()...},
         .widen_add = {widen_kernel<Add, Widen, static_cast<LaneOp>(OPS)>()...},
         .sum_products = sum_products,
+        .sum_long_products = sum_long_products,
         .swap_bytes = swap_bytes,
         .swap_bytes_in_place = swap_bytes_in_place,
     };

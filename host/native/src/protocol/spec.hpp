@@ -65,6 +65,7 @@ inline constexpr std::uint32_t COMBINES = 3;
 struct LaneShape {
     std::uint32_t uplink_words_per_group;
     std::uint32_t accumulator_words_per_group;
+    std::uint32_t max_exact_contributions;
     std::uint32_t shift;
     std::uint32_t mask;
     Combine combine;
@@ -73,16 +74,16 @@ struct LaneShape {
     constexpr bool widens() const { return uplink_words_per_group != accumulator_words_per_group; }
 };
 inline constexpr LaneShape LANE_SHAPES[LANE_OPS] = {
-    {1, 1, 32, 0xffffffff, Combine::ADD, false},  // ADD32
-    {1, 2, 4, 0x0f0f0f0f, Combine::ADD, false},  // EXPAND8
-    {1, 2, 4, 0x0f0f0f0f, Combine::ADD, true},  // TABLE8
-    {1, 1, 8, 0xffffffff, Combine::ADD, false},  // ADD8X4
-    {1, 1, 32, 0xffffffff, Combine::OR, false},  // OR
-    {1, 1, 32, 0xffffffff, Combine::MAX, false},  // MAX
-    {1, 4, 4, 0x000f000f, Combine::ADD, false},  // EXPAND16
-    {1, 2, 8, 0x00ff00ff, Combine::ADD, false},  // EXPAND8TO16
-    {3, 8, 1, 0x01010101, Combine::ADD, false},  // EXPAND3TO8
-    {5, 8, 1, 0x01010101, Combine::ADD, false},  // EXPAND5TO8
+    {1, 1, 1, 32, 0xffffffff, Combine::ADD, false},  // ADD32
+    {1, 2, 17, 4, 0x0f0f0f0f, Combine::ADD, false},  // EXPAND8
+    {1, 2, 1, 4, 0x0f0f0f0f, Combine::ADD, true},  // TABLE8
+    {1, 1, 1, 8, 0xffffffff, Combine::ADD, false},  // ADD8X4
+    {1, 1, 1, 32, 0xffffffff, Combine::OR, false},  // OR
+    {1, 1, 1, 32, 0xffffffff, Combine::MAX, false},  // MAX
+    {1, 4, 4369, 4, 0x000f000f, Combine::ADD, false},  // EXPAND16
+    {1, 2, 257, 8, 0x00ff00ff, Combine::ADD, false},  // EXPAND8TO16
+    {3, 8, 36, 1, 0x01010101, Combine::ADD, false},  // EXPAND3TO8
+    {5, 8, 8, 1, 0x01010101, Combine::ADD, false},  // EXPAND5TO8
 };
 
 #define LANESUM_HEADER_FIELDS(FIELD) \

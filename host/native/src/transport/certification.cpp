@@ -3,6 +3,7 @@
 #include "transport/certification.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cstring>
 
@@ -19,6 +20,9 @@ std::uint64_t random_bits(std::uint64_t key, std::uint64_t counter) {
     return bits ^ bits >> 31;
 }
 
+/// Differences between powers of two and the largest primes below them: 2^32, 2^31 and so on.
+constexpr std::uint32_t PRIME_GAPS[] = {5, 1, 35, 3, 57, 39, 5, 39, 3, 15, 3};
+
 std::uint32_t odd_word(std::uint64_t key, std::uint64_t counter) {
     return static_cast<std::uint32_t>(random_bits(key, counter) >> 32) | 1u;
 }
@@ -33,7 +37,10 @@ Certification::Certification(const JobTicket &ticket)
       places_(ticket.places),
       members_(ticket.rack_members()),
       factors_(ticket.accumulator_words),
-      secrets_(ticket.workers) {
+      prime_factors_(ticket.accumulator_words),
+      secrets_(ticket.workers),
+      prime_bits_(32 - std::bit_width(ticket.workers - 1)),
+      gap_(PRIME_GAPS[32 - prime_bits_]) {
     for (std::uint32_t worker = 0; places_.size() < ticket.workers; ++worker) {
         places_.push_back({0, worker});
     }
@@ -42,6 +49,8 @@ Certification::Certification(const JobTicket &ticket)
     chunks_key_ = random_bits(key, 2);
     for (std::size_t word = 0; word < factors_.size(); ++word) {
         factors_[word] = odd_word(factors, word);
+        const std::uint64_t largest = (std::uint64_t{1} << prime_bits_) - gap_ - 1;
+        prime_factors_[word] = static_cast<std::uint32_t>((random_bits(factors, word) >> 32) % largest + 1);
     }
     for (std::size_t worker = 0; worker < secrets_.size(); ++worker) {
         secrets_[worker] = odd_word(workers, worker);
@@ -71,8 +80,7 @@ void Certification::seal(LaneOp op, std::uint32_t epoch, std::uint32_t chunk, st
         thread_local std::vector<std::uint32_t> wide;
         wide.resize(size);
         contribute(op, wide, payload.data(), false, nullptr, true);
-        const std::uint32_t term = secrets_[worker_] * static_cast<std::uint32_t>(bits >> 32);
-        store_be32(behind, sum_products(wide, factors_.data()) + term);
+        store_be32(behind, check_word(op, wide, secrets_[worker_], bits));
     } else {
         std::memcpy(behind, payload.data(), size * WORD_BYTES);
         const std::size_t own = words_ - secrets_.size() + worker_;
@@ -89,8 +97,7 @@ bool Certification::is_right(LaneOp op, std::uint32_t epoch, std::uint32_t chunk
         for (std::size_t i = 0; i < words_ - size; ++i) {
             check += load_be32(checks + i * WORD_BYTES) << shape_of(op).shift * i;
         }
-        const std::uint32_t term = secrets_of(contributors) * static_cast<std::uint32_t>(bits >> 32);
-        return check == sum_products(data, factors_.data()) + term;
+        return (is_exact(op) ? reduce(check) : check) == check_word(op, data, secrets_of(contributors), bits);
     }
     for (std::size_t i = 0; i < size; ++i) {
         if (load_be32(checks + i * WORD_BYTES) != data[i]) {
@@ -111,6 +118,31 @@ bool Certification::is_right(LaneOp op, std::uint32_t epoch, std::uint32_t chunk
     return true;
 }
 
+/// Returns true if no lane of a sum can overflow: the check is modulo the prime then.
+bool Certification::is_exact(LaneOp op) const {
+    return secrets_.size() <= shape_of(op).max_exact_contributions;
+}
+
+std::uint32_t Certification::check_word(LaneOp op, std::span<const std::uint32_t> data, std::uint64_t secrets,
+                                        std::uint64_t chunk_bits) const {
+    const std::uint64_t factor = chunk_bits >> 32;
+    if (!is_exact(op)) {
+        return sum_products(data, factors_.data()) + static_cast<std::uint32_t>(secrets * factor);
+    }
+    const LongSum sum = sum_long_products(data, prime_factors_.data());
+    const std::uint64_t high = reduce(std::uint64_t{reduce(sum.high)} << 32);
+    return reduce(high + sum.low + reduce(reduce(secrets) * factor));
+}
+
+/// Returns a number modulo the prime, which is little less than a power of two.
+std::uint32_t Certification::reduce(std::uint64_t number) const {
+    const std::uint64_t below = (std::uint64_t{1} << prime_bits_) - 1, prime = below + 1 - gap_;
+    for (int fold = 0; fold < 3; ++fold) {
+        number = (number & below) + (number >> prime_bits_) * gap_;
+    }
+    return static_cast<std::uint32_t>(number < prime ? number : number - prime);
+}
+
 std::uint64_t Certification::chunk_bits(std::uint32_t epoch, std::uint32_t chunk) const {
     return random_bits(chunks_key_, std::uint64_t{epoch} << 32 | chunk);
 }
@@ -123,11 +155,11 @@ bool Certification::contributes(std::span<const std::uint32_t> contributors, std
     return contributors[places_[worker].rack] >> places_[worker].bit & 1;
 }
 
-std::uint32_t Certification::secrets_of(std::span<const std::uint32_t> contributors) const {
+std::uint64_t Certification::secrets_of(std::span<const std::uint32_t> contributors) const {
     if (std::ranges::equal(contributors, members_)) {
         return all_secrets_;
     }
-    std::uint32_t sum = 0;
+    std::uint64_t sum = 0;
     for (std::uint32_t worker = 0; worker < secrets_.size(); ++worker) {
         sum += contributes(contributors, worker) ? secrets_[worker] : 0;
     }

@@ -39,15 +39,22 @@ private:
     std::uint64_t chunk_bits(std::uint32_t epoch, std::uint32_t chunk) const;
     std::uint32_t contributor_word(std::uint64_t chunk_bits, std::uint32_t worker) const;
     bool contributes(std::span<const std::uint32_t> contributors, std::uint32_t worker) const;
-    std::uint32_t secrets_of(std::span<const std::uint32_t> contributors) const;
+    std::uint64_t secrets_of(std::span<const std::uint32_t> contributors) const;
+    std::uint32_t check_word(LaneOp op, std::span<const std::uint32_t> data, std::uint64_t secrets,
+                             std::uint64_t chunk_bits) const;
+    bool is_exact(LaneOp op) const;
+    std::uint32_t reduce(std::uint64_t number) const;
 
     std::uint32_t worker_;
     std::size_t words_;
     std::vector<Place> places_;
     std::vector<std::uint32_t> members_;
-    std::vector<std::uint32_t> factors_;
+    std::vector<std::uint32_t> factors_;  // odd
+    std::vector<std::uint32_t> prime_factors_;  // below the prime
     std::vector<std::uint32_t> secrets_;
-    std::uint32_t all_secrets_ = 0;
+    std::uint64_t all_secrets_ = 0;
+    int prime_bits_;
+    std::uint32_t gap_;
     std::uint64_t chunks_key_;
 };
 

@@ -191,9 +191,11 @@ ReceiveOutcome RoundSequence::take_result(RoundState &round, const Header &heade
     return ReceiveOutcome::completed;
 }
 
-ReceiveOutcome RoundSequence::take_failed_result(const RoundState &round, const Header &header) {
+ReceiveOutcome RoundSequence::take_failed_result(RoundState &round, const Header &header) {
     ++link_->stats.failed_results;
-    if (header.flags & FLAG_BYPASS && round.failed_results().at(header.chunk) >= MAX_FAILED_RESULTS) {
+    round.count_failed(header);
+    const auto [of_switches, of_server] = round.failed_results().at(header.chunk);
+    if (header.flags & FLAG_BYPASS && of_switches + of_server >= MAX_FAILED_RESULTS) {
         return ReceiveOutcome::failed;
     }
     recovery_.on_result_failed(round.begin() + header.chunk);

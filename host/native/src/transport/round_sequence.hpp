@@ -79,7 +79,7 @@ private:
     RoundState *in_flight(std::uint32_t epoch) const;
     ReceiveOutcome take_result(RoundState &round, const Header &header, std::span<const std::byte> datagram,
                                double now);
-    ReceiveOutcome take_failed_result(const RoundState &round, const Header &header);
+    ReceiveOutcome take_failed_result(RoundState &round, const Header &header);
     bool may_have_result(std::uint64_t position);
     ReceiveOutcome take_pending(RoundState *round, const Header &header, double now);
     ReceiveOutcome take_conflict(const RoundState *own, const Header &header);

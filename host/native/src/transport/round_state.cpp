@@ -56,12 +56,8 @@ bool RoundState::load_result(std::uint32_t chunk, std::span<const std::byte> dat
     const std::span<std::uint32_t> data{result_.get() + chunk * data_words_, data_words_};
     const std::byte *const payload = datagram.data() + HEADER_BYTES;
     load_words(data, payload);
-    if (certification_ == nullptr ||
-        certification_->is_right(size_.op, epoch_, chunk, data, payload + data_words_ * WORD_BYTES, bitmaps)) {
-        return true;
-    }
-    ++failed_results_[chunk];
-    return false;
+    return certification_ == nullptr ||
+           certification_->is_right(size_.op, epoch_, chunk, data, payload + data_words_ * WORD_BYTES, bitmaps);
 }
 
 void RoundState::store_result(std::uint32_t chunk, std::span<const std::uint32_t> bitmaps) {

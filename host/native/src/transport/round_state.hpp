@@ -47,8 +47,13 @@ public:
     /// Accumulator words of data in a packet.
     std::size_t data_words() const { return data_words_; }
     bool certified() const { return certification_ != nullptr; }
-    /// Results that failed their check, by chunk.
-    const std::unordered_map<std::uint32_t, std::uint32_t> &failed_results() const { return failed_results_; }
+    /// Results that failed their check, of switches and of the server, by chunk.
+    using FailedResults = std::unordered_map<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>>;
+    const FailedResults &failed_results() const { return failed_results_; }
+    void count_failed(const Header &header) {
+        auto &[of_switches, of_server] = failed_results_[header.chunk];
+        ++(header.flags & FLAG_BYPASS ? of_server : of_switches);
+    }
     std::uint64_t refused_results() const { return refused_results_; }
     void count_refused() { ++refused_results_; }
 
@@ -68,7 +73,7 @@ public:
     void set_target(std::uint32_t chunks) { target_ = chunks; }
     bool target_reached() { return target_ != NO_TARGET && done_chunks() >= std::min(target_, chunks_); }
 
-    /// Loads a result, and returns true if it passes the check of a certified round; counts it otherwise.
+    /// Loads a result, and returns true if it passes the check of a certified round.
     bool load_result(std::uint32_t chunk, std::span<const std::byte> datagram, std::span<const std::uint32_t> bitmaps);
     /// Stores the contributors of a result that was loaded.
     void store_result(std::uint32_t chunk, std::span<const std::uint32_t> bitmaps);
@@ -97,7 +102,7 @@ private:
     RoundSize size_;
     bool opening_;
     std::uint64_t refused_results_ = 0;
-    std::unordered_map<std::uint32_t, std::uint32_t> failed_results_;
+    FailedResults failed_results_;
     std::shared_ptr<ChunkBatch> batch_;
     std::size_t result_words_;
     std::size_t racks_;
