@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from lanesum import codecs
+from lanesum.joining import join
 from lanesum.server import AggregationServer
 from lanesum.session import Session
 from lanesum.transport.constants import DEFAULT_DEADLINE_S
@@ -44,10 +45,12 @@ class Site:
         codec: codecs.Codec | Callable[[], codecs.Codec] | str,
         rounds: int = 2,
         deadline_s: float = DEFAULT_DEADLINE_S,
+        address: str = "",
     ) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Return the means of consecutive vectors, equal at every worker, and those of the codec alone.
 
-        A codec with state is given by its constructor.
+        A codec with state is given by its constructor. With the ``address`` of the controller's service workers keep
+        the job alive.
         """
         results: dict[int, list[np.ndarray]] = {}
         completed = threading.Barrier(len(HOSTS))
@@ -62,7 +65,12 @@ class Site:
                 on_error.pop_all()
 
         def reduce_all(worker: int) -> None:
-            ticket = self.controller.join(job.request.name, worker)
+            name = job.request.name
+            ticket = (
+                join(controller=address, job=name, worker=worker, take_over=True)
+                if address
+                else self.controller.join(name, worker)
+            )
             with Session(ticket, codec=own(), deadline_s=deadline_s) as session:
                 results[worker] = [
                     session.all_reduce(vector(worker, number), average=True, name="t") for number in range(rounds)
@@ -86,7 +94,7 @@ class Site:
             simulate.simulate(
                 team,
                 [vector(worker, number) for worker in range(len(HOSTS))],
-                seed=job.tickets[0].seed,
+                seed=self.controller.job(job.request.name).tickets[0].seed,
                 round=number,
                 tensor="t",
                 complete=True,

@@ -112,7 +112,15 @@ class Controller(Queries):
             lambda job, why, is_altered=False: self._restart(job, job.request, why, is_altered=is_altered),
         )
         grace_s = _TAKE_OVER_GRACE_S if store.term else 0.0
-        self.workers = Workers(self.reconciler.lock, lambda: self.reconciler.jobs, store, self.events, clock, grace_s)
+        self.workers = Workers(
+            self.reconciler.lock,
+            lambda: self.reconciler.jobs,
+            store,
+            self.events,
+            clock,
+            self.reconciler.makers,
+            grace_s,
+        )
         self._requests = Requests(sizes, lambda: self.reconciler.jobs, lambda: self.reconciler.capabilities)
         start(self.reconciler, network, store, sizes, self._restart, connect_timeout_s, start_s)
 
@@ -365,8 +373,12 @@ class Controller(Queries):
     def expire(self) -> float | None:
         """Report the workers that are lost, renew the leases of those that live, and remove jobs without any.
 
+        Switches whose results failed their check again and again are drained for the job.
+
         Returns the seconds until the next lease ends; None if there is no lease.
         """
+        for number, switch, why in self.workers.failing_devices.take_due():
+            self._leave_out(number, switch, why)
         for job in self.workers.expired():
             with self.reconciler.changing.held_for(job.owner):
                 if self.workers.is_expired(job):
@@ -374,6 +386,14 @@ class Controller(Queries):
                     why = f"removed: no sign of life for {lease_s:g} s, its lease (lanesum job admit --lease)"
                     self.remove(job.request.name, why)
         return self.workers.seconds_left()
+
+    def _leave_out(self, number: int, switch: str, why: str) -> None:
+        """Drain a switch for one job until an operator returns it, unless the job is gone."""
+        with self.reconciler.changing.held_for(switch):
+            name = next((name for name, job in self.reconciler.jobs.items() if job.number == number), None)
+            is_drained = any((switch, one) in self.reconciler.drains for one in (None, number))
+            if name is not None and switch in self.reconciler.switches and not is_drained:
+                self.drain(switch, why, name=name)
 
     def watch_leases(self, changed: Callable[[], None]) -> None:
         """Call ``changed``, from any thread, when ``expire`` has to run sooner than it returned."""

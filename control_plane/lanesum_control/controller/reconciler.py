@@ -460,6 +460,20 @@ class Reconciler:
                 moved=self._moved.get(job.number, {}),
             )
 
+    def makers(self, job: Job, slot: int, *, by_server: bool) -> tuple[str, ...]:
+        """Return the devices that made a result of a job: one, or those of which each may have made a part.
+
+        The last assignment is the switch that completes the job's sums. The switches of racks send partial sums, which
+        the server adds unless an upper switch does.
+        """
+        assignments = self.plan.placements[job.number].assignments
+        ascending = tuple(one.switch for one in assignments if Role.ASCEND in one.role)
+        if by_server:
+            ip, port = job.incarnation.servers[slot % len(job.incarnation.servers)]
+            return (f"server {ip}:{port}", *ascending)
+        completing = [one.switch for one in assignments[-1:] if Role.ASCEND not in one.role]
+        return (*completing, *ascending)
+
     def tickets(self, job: Job, plan: Plan | None = None) -> tuple[JobTicket, ...]:
         """Return the tickets of the workers of a job; by default for the present plan."""
         places = (self.plan if plan is None else plan).placements[job.number].places

@@ -26,6 +26,8 @@ def controller_samples(controller: Controller | None) -> Samples:
         samples.add("lanesum_job_left_out_switches", len(job.moved), name)
         for switch, held in job.switch_jobs.items():
             samples.add("lanesum_job_slots", held.slot_count, name, switch)
+        for device, failed in controller.workers.failed_results(job).items():
+            samples.add("lanesum_job_device_failed_results_total", failed, name, device)
         for one in figures:
             if one.report is not None and one.age_s is not None:
                 samples.add("lanesum_job_worker_report_age_seconds", one.age_s, name, one.host)

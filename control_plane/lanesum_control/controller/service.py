@@ -33,7 +33,7 @@ from lanesum_control.controller.messages import (
 from lanesum_control.errors import AdmissionError, NotLeaderError, StoreError
 from lanesum_control.jobs.liveness import Gone
 from lanesum_control.jobs.records import AdmittedJob, Job, JobRequest, Taken
-from lanesum_control.jobs.worker_reports import read_counts
+from lanesum_control.jobs.worker_reports import read_counts, read_failed_chunks
 from lanesum_control.observe.opentelemetry import CallSpans
 from lanesum_control.observe.traces import read_trace
 from lanesum_control.security.access import Access, sees
@@ -191,8 +191,8 @@ class ControllerService(Serving):
     def _state(self, message: dict[str, Any], _caller: Caller) -> dict[str, Any]:
         """Return the state of ``worker`` with a ticket of ``job`` and ``tag``.
 
-        Optional: ``claimant``, ``description``, ``about``, ``counts``, ``trace``. With ``clock`` the answer has the
-        time, with which a worker compares its clock.
+        Optional: ``claimant``, ``description``, ``about``, ``counts``, ``trace``, ``failed_chunks``. With ``clock`` the
+        answer has the time, with which a worker compares its clock.
         """
         about = message.get("about") or []
         if not isinstance(about, list) or len(about) > _MAX_ABOUT or not all(type(one) is int for one in about):
@@ -200,7 +200,10 @@ class ControllerService(Serving):
         claimant, description = text_of(message, "claimant"), text_of(message, "description", _MAX_DESCRIPTION)
         counts = None if message.get("counts") is None else read_counts(message["counts"])
         trace = None if message.get("trace") is None else read_trace(message["trace"])
-        state = self._controller.workers.state(*ticket_of(message), claimant, description, about, counts, trace)
+        failed_chunks = read_failed_chunks(message.get("failed_chunks") or [])
+        state = self._controller.workers.state(
+            *ticket_of(message), claimant, description, about, counts, trace, failed_chunks
+        )
         return {**state, "time_s": time.time()} if message.get("clock") is True else state
 
     def _watch(self, message: dict[str, Any], _caller: Caller, wake: Callable[[], None]) -> Messages:
@@ -253,12 +256,12 @@ class ControllerService(Serving):
 
     def _drain(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """Drain ``switch`` for the reason ``why``; with ``job`` for this job alone."""
-        switch, why = str(message.get("switch")), _text(message, "why") or ""
-        return {"moved": self._controller.drain(switch, why, caller, name=_text(message, "job"))}
+        switch, why = str(message.get("switch")), text_of(message, "why") or ""
+        return {"moved": self._controller.drain(switch, why, caller, name=text_of(message, "job"))}
 
     def _undrain(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """Return the drained ``switch`` to all jobs; with ``job`` to this job alone."""
-        return {"jobs": self._controller.undrain(str(message.get("switch")), caller, name=_text(message, "job"))}
+        return {"jobs": self._controller.undrain(str(message.get("switch")), caller, name=text_of(message, "job"))}
 
     def _jobs(self, message: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """List the first jobs after number ``after``; ``more`` is the number of jobs that follow.

@@ -12,7 +12,9 @@ from typing import Any
 
 from lanesum.rpc import controller as rpc
 from lanesum.rpc.caller import UNAUTHENTICATED, Caller
+from lanesum.transport.stats import FailedChunk
 from lanesum_control.errors import AdmissionError
+from lanesum_control.jobs.failing_devices import FailingDevices, Makers
 from lanesum_control.jobs.joining import MAX_NAMED, Verdict, WorkerClaim, judge, readiness, worker_number
 from lanesum_control.jobs.liveness import Gone, Liveness, Watch
 from lanesum_control.jobs.records import AdmittedJob, Job, Taken
@@ -35,10 +37,12 @@ class Workers:
         store: keeps the taken tickets.
         events: log of tickets taken and workers gone.
         clock: monotonic seconds.
+        makers: returns the devices of a result, see ``failing_devices``.
         grace_s: time from now in which no lease ends.
 
     Attributes:
-        leases_changed: called when the next deadline is sooner than ``seconds_left`` returned.
+        leases_changed: called when the next deadline is sooner than ``seconds_left`` returned, or a device fails.
+        failing_devices: devices whose results failed their check.
     """
 
     def __init__(
@@ -48,6 +52,7 @@ class Workers:
         store: Store,
         events: EventLog,
         clock: Callable[[], float],
+        makers: Makers,
         grace_s: float = 0.0,
     ) -> None:
         self._lock = lock
@@ -55,6 +60,7 @@ class Workers:
         self._store = store
         self._events = events
         self._clock = clock
+        self._makers = makers
         self._liveness = Liveness(clock)
         self._grace_s = grace_s
         self._is_suspended = False
@@ -63,6 +69,7 @@ class Workers:
         self._reports: dict[tuple[int, int], dict[int, WorkerReport]] = {}  # by job and tag, and worker
         self._traces = Traces(clock)
         self._asked: dict[int, float] = {}  # time of the last question, by job
+        self.failing_devices = FailingDevices(clock)
         self._ended: dict[tuple[int, int], dict[str, Any]] = {}  # end of an incarnation, by job and tag
         self.leases_changed: Callable[[], None] = lambda: None
 
@@ -116,15 +123,17 @@ class Workers:
         about: Sequence[int] = (),
         counts: Mapping[str, int] | None = None,
         trace: WorkerTrace | None = None,
+        failed_chunks: Sequence[FailedChunk] = (),
     ) -> dict[str, Any]:
         """Return the state of an incarnation for one of its workers; see ``joining.readiness``. The call renews the
         lease.
 
         ``description``: description of the worker's codec, by the claimant; it may follow the join, once the ticket is
         there.
-        ``counts``: of ``worker_reports.read_counts``; ``trace``: of ``traces.read_trace``. Those of a void ticket are
-        ignored. The answer also has ``gone`` with the workers that have failed, died or left, ``why`` an incarnation
-        has ended, ``altered`` if sums of it may be wrong, and ``alive`` if all workers of ``about`` have streams.
+        ``counts``, ``failed_chunks``: of ``worker_reports``; ``trace``: of ``traces.read_trace``. They are ignored with
+        a void ticket, and failed chunks of another process, too. The answer also has ``gone`` with the workers that
+        have failed, died or left, ``why`` an incarnation has ended, ``altered`` if sums of it may be wrong, and
+        ``alive`` if all workers of ``about`` have streams.
         """
         with self._lock:
             job = self._numbered(number)
@@ -134,13 +143,14 @@ class Workers:
                 return {**answer, **self._ended.get((number, tag), {})}
             self._sign_of_life(job, worker)
             if counts is not None:
-                self._note_failed_results(job, worker, counts)
                 self._reports.setdefault((number, tag), {})[worker] = WorkerReport(self._clock(), counts)
             if trace is not None:
                 self._traces.add((number, tag), worker, trace)
             taken = job.incarnation.taken.get(worker)
             # Only the process that has the ticket describes its codec: another one would end the job by a mismatch.
             is_own = taken is not None and taken.claimant == claimant
+            if is_own and failed_chunks:
+                self._note_failed_chunks(job, worker, failed_chunks)
             if description is not None and taken is not None and is_own and taken.description != description:
                 taken = replace(taken, description=description)
                 self._store.take(number, worker, taken)
@@ -163,14 +173,14 @@ class Workers:
                 answer["alive"] = all(self._liveness.is_alive(number, tag, one) for one in about)
             return answer
 
-    def _note_failed_results(self, job: Job, worker: int, counts: Mapping[str, int]) -> None:
-        """Record an event if results failed their check since the worker's last report."""
-        before = self._reports.get((job.number, job.incarnation.tag), {}).get(worker)
-        new = counts["failed_results"] - (before.counts["failed_results"] if before is not None else 0)
-        if new > 0:
+    def _note_failed_chunks(self, job: Job, worker: int, chunks: Sequence[FailedChunk]) -> None:
+        """Record events about results that failed their check since the worker's last report, and count them."""
+        for devices, slots in self.failing_devices.add(job, worker, chunks, self._makers).items():
             host = job.request.workers[worker]
-            what = f"{new} results failed their check at worker {worker} ({host}), and were not used: see its log"
-            self._events.add(job.request.name, what)
+            what = f"results of slots {sorted(slots)} of {' or '.join(devices)} failed their check at worker {worker}"
+            self._events.add(job.request.name, f"{what} ({host}), and were not used")
+        if self.failing_devices.is_due:
+            self.leases_changed()
 
     def watch(
         self, number: int, tag: int, worker: int, claimant: str, wake: Callable[[], None] = lambda: None
@@ -252,6 +262,12 @@ class Workers:
             alive, now = self._liveness.alive(), self._clock()
             return {job.number: self._figures_of(job, alive, now) for job in jobs}
 
+    def failed_results(self, job: AdmittedJob) -> dict[str, int]:
+        """Return the results that failed their check, by device that took part in them."""
+        with self._lock:
+            totals = self.failing_devices.totals
+            return {device: failed for (number, device), failed in totals.items() if number == job.number}
+
     def _figures_of(self, job: AdmittedJob, alive: Container[tuple[int, int, int]], now: float) -> list[WorkerFigures]:
         key = job.number, job.tickets[0].tag
         reports, gone = self._reports.get(key, {}), self._liveness.gone(*key)
@@ -294,6 +310,8 @@ class Workers:
         with self._lock:
             if self._is_suspended:
                 return None
+            if self.failing_devices.is_due:
+                return 0.0
             jobs = self._jobs().values()
             ends = [*self._liveness.deadlines(), *map(self._lease_end, jobs)]
             ends += [self._silence_end(job) for job in jobs if self._is_unreached(job) and job.number not in self._kept]
@@ -346,6 +364,7 @@ class Workers:
         """Forget a removed job. The caller holds the lock."""
         self._job_seen.pop(job.number, None)
         self._asked.pop(job.number, None)
+        self.failing_devices.forget(job.number)
         self._not_called.discard(job.number)
         self.begin_again(job)
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from lanesum.transport.stats import MAX_FAILED_CHUNKS, FailedChunk
 from lanesum_control.errors import AdmissionError
 from lanesum_fabric.metrics.families import WORKER_COUNTS
 
@@ -28,6 +29,18 @@ def read_counts(message: object) -> dict[str, int]:
         if type(value) is not int or not 0 <= value < _MAX_COUNT:
             raise AdmissionError(f"counts: {name} = {str(value)[:40]!r} is no number from 0 to 2^63 - 1.")
     return {name: message.get(name, 0) for name in COUNTS}
+
+
+def read_failed_chunks(message: object) -> list[FailedChunk]:
+    """Return the failed chunks of a report. Raises AdmissionError."""
+    if not isinstance(message, list) or len(message) > MAX_FAILED_CHUNKS:
+        raise AdmissionError(f"failed_chunks are no list of at most {MAX_FAILED_CHUNKS} records.")
+    size = len(FailedChunk._fields)
+    for one in message:
+        is_record = isinstance(one, list) and len(one) == size
+        if not is_record or not all(type(value) is int and 0 <= value < _MAX_COUNT for value in one):
+            raise AdmissionError(f"failed_chunks: {str(one)[:80]!r} are no {size} numbers from 0 to 2^63 - 1.")
+    return [FailedChunk(*one) for one in message]
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,7 @@ CONTROLLER = (
     Family("lanesum_job_left_out_switches", ("job",), "Switches on the job's paths whose sums a server computes."),
     Family("lanesum_job_worker_report_age_seconds", _JOB_WORKER, "Time since the worker's last report."),
     *(Family(f"lanesum_job_worker_{suffix}", _JOB_WORKER, text) for suffix, _, _, text in WORKER_COUNTS),
+    Family("lanesum_job_device_failed_results_total", ("job", "device"), "Failed results of the device."),
     Family("lanesum_switch_up", ("switch",), "1 if the controller controls the switch, else 0."),
     Family("lanesum_switch_drained", ("switch",), "1 if an operator drained the switch of all jobs, else 0."),
     Family("lanesum_switch_slots", ("switch",), "Slots of the switch."),

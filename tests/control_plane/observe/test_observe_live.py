@@ -22,18 +22,19 @@ from lanesum.keep_alive import KeepAlive
 from lanesum.rpc import controller as rpc
 from lanesum.rpc.caller import Caller, CallerRole
 from lanesum.transport.latency import LatencyHistogram
-from lanesum.transport.stats import TransportStats
+from lanesum.transport.stats import FailedChunk, TransportStats
 from lanesum.transport.ticket import JobTicket
 from lanesum_control.cli import top
 from lanesum_control.cli.top import snapshot
 from lanesum_control.controller.controller import Controller
 from lanesum_control.controller.examination import _covered
 from lanesum_control.controller.service import ControllerService
-from lanesum_control.jobs.worker_reports import COUNTS, read_counts
+from lanesum_control.errors import AdmissionError
+from lanesum_control.jobs.worker_reports import COUNTS, read_counts, read_failed_chunks
 from lanesum_control.observe.live_view import Poll, view
 from lanesum_control.planner.allocation import SlotRange
 from tests.command_line import invoke
-from tests.control_plane.control_fakes import Site, request, what
+from tests.control_plane.control_fakes import Site, request
 
 ZERO = dict.fromkeys(COUNTS, 0)
 NOTHING_LISTENS = "127.0.0.1:1"
@@ -45,6 +46,7 @@ class Transport:
     def __init__(self) -> None:
         latency = LatencyHistogram()
         latency.record(0.25)
+        self.failed_chunks: list[FailedChunk] = []
         self.stats = TransportStats(packets_sent=7, packets_received=5, retransmissions=2, latency=latency)
 
     def interrupt(self, error: LanesumError, patience_s: float) -> None:
@@ -115,16 +117,23 @@ def test_counts_that_are_wrong_are_refused(address: str, controller: Controller,
     assert reported(controller) == [None]
 
 
-def test_results_that_fail_their_check_are_events(controller: Controller) -> None:
-    """Each event has the new ones of a report; an earlier build reports none."""
-    controller.admit(request("a", certified=True))
-    held = ticket(controller, 1)
-    for failed in (0, 2, 2, 5):
-        state(controller, held, {**ZERO, "failed_results": failed})
-    told = [one for one in what(controller, "a") if "failed their check" in one]
-    assert [one.split()[0] for one in told] == ["2", "3"]
-    assert "at worker 1 (w2), and were not used" in told[0]
+def test_counts_of_earlier_build_lack_failed_results() -> None:
     assert read_counts({name: 0 for name in COUNTS if name != "failed_results"}) == ZERO
+
+
+@pytest.mark.parametrize(
+    ("chunks", "message"),
+    [
+        ({}, "no list of at most 64 records"),
+        ([[0] * 6] * 65, "no list of at most 64 records"),
+        ([[0] * 5], "are no 6 numbers from 0"),
+        ([[1, 2, 3, 4, 5, -1]], "are no 6 numbers from 0"),
+        ([7], "'7' are no 6 numbers"),
+    ],
+)
+def test_failed_chunks_that_are_wrong_are_refused(chunks: object, message: str) -> None:
+    with pytest.raises(AdmissionError, match=message):
+        read_failed_chunks(chunks)
 
 
 def test_counts_of_a_void_ticket_are_ignored(controller: Controller) -> None:
