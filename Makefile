@@ -24,10 +24,11 @@ RUN_OPTIONS = $(if $(TOPOLOGY),--topology $(TOPOLOGY)) $(if $(SWITCH),--switch $
 	$(if $(CODEC),--codec $(CODEC)) $(if $(EPOCHS),--epochs $(EPOCHS)) \
 	$(if $(QUORUM),--quorum $(QUORUM)) $(if $(FAULTS),--faults $(FAULTS)) $(if $(SEED),--seed $(SEED)) $(if $(RATE),--rate $(RATE)) $(if $(OUT),--out $(OUT))
 
-# Schedules of `make soak`; SOAK_SECONDS, if set, ends the run earlier.
+# Schedules of `make soak`; SOAK_SECONDS, if set, ends the run earlier. SOAK_OPTIONS=--certified flips bits.
 SOAK_SCHEDULES ?= 1000000
 SOAK_SECONDS ?=
 SOAK_SEED ?= 0
+SOAK_OPTIONS ?=
 
 # Pipes of the chip for which `make tofino` packs binaries: 2 or 4.
 PIPES ?= 4
@@ -114,9 +115,9 @@ docs: $(READY_TO_TEST) ## build the documentation site into out/site; a dead lin
 	[ -x $(BIN)/mkdocs ] || $(BIN)/pip install --quiet -c constraints.txt -e "lab[docs]"
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
-soak: $(READY_TO_TEST) ## run random schedules in the simulator (SOAK_SCHEDULES= SOAK_SECONDS= SOAK_SEED=)
+soak: $(READY_TO_TEST) ## run random schedules in the simulator (SOAK_SCHEDULES= SOAK_SECONDS= SOAK_SEED= SOAK_OPTIONS=)
 	$(BIN)/python -m tests.simulator --schedules $(SOAK_SCHEDULES) --seed $(SOAK_SEED) \
-		$(if $(SOAK_SECONDS),--seconds $(SOAK_SECONDS)) --save out/failing-schedule.json
+		$(if $(SOAK_SECONDS),--seconds $(SOAK_SECONDS)) $(SOAK_OPTIONS) --save out/failing-schedule.json
 
 bench: $(READY_TO_RUN) ## measure the embedded switch, and BMv2 if it is on PATH
 	$(BIN)/lanesum bench switch

@@ -49,6 +49,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--save", type=Path, help="write the minimal failing schedule there")
     parser.add_argument("--replay", type=Path, help="run the one schedule in this file, and show its last steps")
+    parser.add_argument(
+        "--certified", action="store_true", help="certified rounds, in which bits of packets and sums flip"
+    )
     parser.add_argument("--native", action="store_true", help="use native workers")
     parser.add_argument("--native-server", action="store_true", help="use the native server")
     parser.add_argument(
@@ -87,6 +90,7 @@ def _soak(options: argparse.Namespace, parts: Parts) -> int:
         processes=options.processes,
         progress=progress,
         parts=parts,
+        certified=options.certified,
     )
     report: dict[str, Any] = {
         "schedules": done.schedules,
@@ -110,7 +114,7 @@ def _soak(options: argparse.Namespace, parts: Parts) -> int:
 
 def _failure(seed: int, options: argparse.Namespace, parts: Parts) -> dict[str, Any]:
     """Shrink, print and save the schedule of a failing seed."""
-    shrinker = Shrinker(Schedule.draw(seed), parts=parts)
+    shrinker = Shrinker(Schedule.draw(seed, certified=options.certified), parts=parts)
     minimal = shrinker.shrink()
     violation = run(minimal, parts=parts).violation
     if options.save is not None:
@@ -119,6 +123,7 @@ def _failure(seed: int, options: argparse.Namespace, parts: Parts) -> dict[str, 
     if not options.json:
         print(f"Seed {seed} violates an invariant: {violation}")
         chosen = f" --switch {parts.switch.name}" + " --native" * parts.native_workers
+        chosen += " --certified" * options.certified
         chosen += " --native-server" * parts.native_server
         print(f"As it was drawn: python -m tests.simulator{chosen} --schedules 1 --seed {seed}")
         print(f"Made smaller in {shrinker.runs} runs; for --replay:")

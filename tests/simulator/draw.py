@@ -7,7 +7,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, replace
 
-from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.lanes import LaneOp, certified_data_words
 from tests.simulator.layout import MAX_WORKERS
 from tests.simulator.scenario import (
     AT_UPPER,
@@ -20,6 +20,7 @@ from tests.simulator.scenario import (
     JobPlan,
     Kill,
     Line,
+    MemoryFlip,
     Mismatch,
     Rates,
     Resize,
@@ -65,9 +66,11 @@ _SHAPES = (*[_PLAIN] * 15, *[_TURNING] * 3, *[_BEHIND] * 2, *[_CROWDED] * 3, _WI
 _EPOCHS = (0, 0, (1 << 32) - 1, (1 << 32) - 2, (1 << 31) - 1, (1 << 31) - 2)
 
 
-def draw_scenario(seed: int) -> Scenario:
-    """Return the scenario of a seed."""
-    return _Drawing(random.Random(seed)).scenario()
+def draw_scenario(seed: int, *, certified: bool = False) -> Scenario:
+    """Return the scenario of a seed; ``certified``: with check words and flipped bits."""
+    drawing = _Drawing(random.Random(seed))
+    scenario = drawing.scenario()
+    return drawing.with_check_words(scenario) if certified else scenario
 
 
 class _Drawing:
@@ -107,6 +110,43 @@ class _Drawing:
         scenario = self._with_servers(scenario) if rng.random() < 0.3 else scenario
         scenario = self._with_later_operations(scenario) if rng.random() < 0.3 else scenario
         return self._with_rounds_in_flight(scenario) if rng.random() < 0.5 else scenario
+
+    def with_check_words(self, scenario: Scenario) -> Scenario:
+        """Certify all rounds, and let bits flip. The packets are as many, with more words."""
+        rng = self._rng
+        workers = max(len(job.workers) for line in scenario.lines for job in line.jobs)
+        # OR and MAX carry all words twice, and one word of each worker.
+        words = next(size for size in (8, 16, 24) if size >= workers + 2)
+        lines = tuple(
+            replace(line, jobs=tuple(self._certified(job, scenario.accumulator_words, words) for job in line.jobs))
+            for line in scenario.lines
+        )
+        nodes = (*self._switches, *SERVERS[: scenario.servers])
+        flips = tuple(
+            MemoryFlip(round(10 ** rng.uniform(-4, -1), 6), rng.choice(nodes), rng.getrandbits(32))
+            for _ in range(rng.choice((0, 1, 2, 4, 8)))
+        )
+        rates = replace(scenario.rates, flip=rng.choice((0.0, 0.02, 0.05, 0.1)))
+        return replace(scenario, lines=lines, accumulator_words=words, flips=flips, rates=rates)
+
+    def _certified(self, job: JobPlan, before: int, words: int) -> JobPlan:
+        """Return the job with check words, and operations that have them."""
+        ops = [op for op in LaneOp if not op.shape.lookup and op.shape.fills(words)]
+        ops = [op for op in ops if certified_data_words(op, words, len(job.workers))]
+        rounds = []
+        for one in job.rounds:
+            op = one.op if one.op in ops and self._rng.random() < 0.5 else self._rng.choice(ops)
+            chunks = -(-one.words // one.op.shape.uplink_words(before))
+            size = op.shape.uplink_words(certified_data_words(op, words, len(job.workers)))
+            fewer = op.shape.uplink_words_per_group * self._rng.choice((0, 0, 1))
+            rounds.append(RoundPlan(op, max(chunks and 1, chunks * size - fewer)))
+        mismatch = job.mismatch
+        if mismatch is not None:
+            one = rounds[mismatch.number]
+            op = self._rng.choice(ops)
+            # One more group of words, which may need one more packet.
+            mismatch = replace(mismatch, op=op, words=one.words + op.shape.uplink_words_per_group)
+        return replace(job, rounds=tuple(rounds), mismatch=mismatch, certified=True)
 
     def _with_later_operations(self, scenario: Scenario) -> Scenario:
         """Use later operations: as many packets with more words. Drawn late, as the servers are."""

@@ -37,6 +37,7 @@ class JobRun:
         sent: set of workers that have sent a position, by position.
         decided: positions in the order of the server's decisions, by server; quorum only.
         is_shared: other jobs may use its slots on switches.
+        flipped: positions with a flipped bit, whose words may be wrong on the network.
     """
 
     def __init__(
@@ -47,7 +48,8 @@ class JobRun:
         self.plan = plan
         self.placement = placement
         self.admitted_s = now
-        self.truth = JobTruth(plan, key, code_table(line), words)
+        tickets = [placement.ticket(worker) for worker in range(len(plan.workers))] if plan.certified else []
+        self.truth = JobTruth(plan, key, code_table(line), words, tickets)
         self.running = len(plan.workers)
         self.admitted = True
         self.stopped = False
@@ -58,6 +60,7 @@ class JobRun:
         self.mismatched = False  # a worker has noticed
         self.lost = 0  # workers that were killed, or whose result was evicted
         self.is_shared = any(job.role & Role.SHARED for job in placement.switches.values())
+        self.flipped: set[int] = set()
         self._results: dict[int, tuple[int, bytes]] = {}  # position -> contributors and words
 
     def __str__(self) -> str:
@@ -149,7 +152,7 @@ class JobRun:
             raise Violation(Invariant.ANSWERS, f"{node} sends {seen}, which names impossible contributors")
         if workers != self.truth.all_workers and (node != SERVER or workers.bit_count() < (self.plan.quorum or 99)):
             raise Violation(Invariant.EXACTNESS, f"{node} sends a result over workers {workers:#x} only: {seen}")
-        if self.words_of(datagram) != self.truth.combined(position, workers):
+        if position not in self.flipped and self.words_of(datagram) != self.truth.combined(position, workers):
             raise Violation(Invariant.EXACTNESS, f"{node} sends {seen}, which is not the combination over {workers:#x}")
         if node == SERVER:
             decided = self.decided[self._server_of(position)]
@@ -193,11 +196,11 @@ class JobRun:
         members = self.placement.members_at(node)
         bitmap = seen.workers
         workers = _union(members, bitmap)
-        if not workers or seen.racks != self.plan.rounds[self.truth.round_of[position]].words:
+        if not workers or seen.racks != self.truth.wire_size(self.truth.round_of[position]):
             raise Violation(Invariant.ANSWERS, f"{node} sends {seen}, which names impossible contributors")
         if bool(seen.flags & PARTIAL) != (bitmap.bit_count() < len(members)):
             raise Violation(Invariant.ANSWERS, f"{node} sends {seen}: flag PARTIAL is wrong")
-        if datagram[HEADER_BYTES:] != self.truth.combined(position, workers):
+        if position not in self.flipped and datagram[HEADER_BYTES:] != self.truth.combined(position, workers):
             raise Violation(Invariant.EXACTNESS, f"{node} sends {seen}, which is not the combination over {workers:#x}")
 
     def named(self, datagram: bytes, seen: Seen) -> int | None:

@@ -106,6 +106,17 @@ def damage(frame: bytes, value: int) -> bytes:
     return frame if damaged[PREFIX_BYTES - 2 : PREFIX_BYTES] == b"\0\0" else damaged
 
 
+def flip(frame: bytes, bit: int) -> bytes:
+    """Change a bit of the payload, as a memory behind the checksum would; the checksum fits the changed bytes."""
+    at = PREFIX_BYTES + bit // 8
+    flipped = frame[: PREFIX_BYTES - 2] + b"\0\0" + frame[PREFIX_BYTES:at]
+    flipped += bytes([frame[at] ^ 1 << bit % 8]) + frame[at + 1 :]
+    begin = _ETHERNET.size + _IPV4.size
+    pseudo = frame[begin - 8 : begin] + struct.pack(">HH", _UDP_PROTOCOL, len(frame) - begin)
+    checksum = 0xFFFF - ((_sum(pseudo) + _sum(flipped[begin:])) % 0xFFFF or 0xFFFF)
+    return flipped[: PREFIX_BYTES - 2] + struct.pack(">H", checksum or 0xFFFF) + flipped[PREFIX_BYTES:]
+
+
 def mark(frame: bytes) -> bytes:
     """Return the frame with IPv4 ECN 3, the mark of congestion."""
     begin = _ETHERNET.size

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from tests.simulator.scenario import Rates
-from tests.simulator.wire import Seen
+from tests.simulator.wire import CONTRIBUTION, RESULT, Seen
 
-LOSE, DUPLICATE, DELAY, CORRUPT, MARK = "lose", "duplicate", "delay", "corrupt", "mark"
+LOSE, DUPLICATE, DELAY, CORRUPT, MARK, FLIP = "lose", "duplicate", "delay", "corrupt", "mark", "flip"
 # Maximum number of losses of a packet: without a limit the length of a run would have no bound.
 MAX_LOSSES = 6
 _SHORTEST_DELAY_S = 5e-5
@@ -32,7 +32,8 @@ class SimulatedPacket(NamedTuple):
 class Fault(NamedTuple):
     """Fault of one packet on one link.
 
-    ``delay_s``: delay of the packet or of its second copy. ``value``: index and change of a damaged byte.
+    ``delay_s``: delay of the packet or of its second copy. ``value``: index and change of a damaged byte, or the choice
+    of a flipped bit.
     """
 
     packet: SimulatedPacket
@@ -45,6 +46,7 @@ class Fate(NamedTuple):
     delays_s: tuple[float, ...]  # one for each copy that arrives
     damage: int | None = None
     is_marked: bool = False
+    flip: int | None = None  # choice of the flipped bit
 
     @property
     def unhurt(self) -> bool:
@@ -57,6 +59,8 @@ class Fate(NamedTuple):
             return "it is damaged"
         if self.is_marked:
             return "it is marked"
+        if self.flip is not None:
+            return "a bit of it flips"
         return "it arrives " + ", ".join(f"{delay_s:g}" for delay_s in self.delays_s) + " s late"
 
 
@@ -70,10 +74,15 @@ class SimulatedNetwork:
         rates: rates of the faults; ignored if ``faults`` are given.
         seed: seed of the random number generator.
         faults: replay exactly these.
+
+    Attributes:
+        flipped: (job, tag, epoch, chunk) of the chunks with a flipped bit. Each has at most one, because the errors of
+            several words may cancel (docs/certified-sums.md).
     """
 
     def __init__(self, rates: Rates, seed: int, faults: Iterable[Fault] | None = None) -> None:
         self.used: list[Fault] = []
+        self.flipped: set[tuple[int, int, int, int]] = set()
         self._given = None if faults is None else {fault.packet: fault for fault in faults}
         self._random = random.Random(seed)
         self._lose = rates.lose
@@ -81,6 +90,7 @@ class SimulatedNetwork:
         self._duplicate = self._corrupt + rates.duplicate
         self._delay = self._duplicate + rates.delay
         self._mark = self._delay + rates.mark
+        self._flip = self._mark + rates.flip
         self._longest = rates.longest_delay_s
         self._sendings: dict[tuple[str, int, int, int, int, int], list[int]] = {}
 
@@ -102,12 +112,19 @@ class SimulatedNetwork:
             return Fate((0.0,), fault.value)
         if fault.kind == DUPLICATE:
             return Fate((0.0, fault.delay_s))
+        if fault.kind == FLIP:
+            self.flipped.add(packet[2:6])
+            return Fate((0.0,), flip=fault.value)
         return Fate((fault.delay_s,), None, fault.kind == MARK)
 
     def _draw(self, packet: SimulatedPacket, losses: int) -> Fault | None:
         rng = self._random.random()
-        if rng >= self._mark:
+        if rng >= self._flip:
             return None
+        if rng >= self._mark:
+            if packet.kind not in (CONTRIBUTION, RESULT) or packet[2:6] in self.flipped:
+                return None
+            return Fault(packet, FLIP, 0.0, self._random.getrandbits(32))
         if rng >= self._delay:
             return Fault(packet, MARK)
         if rng < self._corrupt:

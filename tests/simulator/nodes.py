@@ -9,6 +9,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
+from lanesum.aggregation.combine import Words
+from lanesum.aggregation.slots import Owner
+from lanesum.protocol.spec import HEADER_BYTES
 from lanesum_fabric.program.switch_job import SwitchJob
 from tests.reference.switch import ReferenceSwitch
 from tests.simulator.layout import Address, Layout
@@ -91,6 +96,13 @@ class SwitchNode:
         for job in self.jobs.values():
             self._switch.admit(job)
 
+    def flip(self, value: int, may_flip: Callable[[Owner], bool]) -> None:
+        """Flip a bit of a sum, if there is one of a chunk that may have a flipped bit."""
+        entries = [one for one in self._switch._slots._entries.values() if one.words.size and one.owner]
+        entry = entries[value % len(entries)] if entries else None
+        if self.alive and entry is not None and entry.owner is not None and may_flip(entry.owner):
+            entry.words = _flipped(entry.words, value)
+
     # Operations of a controller.
 
     def admit(self, job: SwitchJob) -> None:
@@ -155,6 +167,24 @@ class ServerNode:
         self.boots += 1
         self._aggregator = self._parts.aggregator(self._folder)
 
+    def flip(self, value: int, may_flip: Callable[[Owner], bool]) -> None:
+        """Flip a bit of a partial sum or of a kept result; the memory of a native server is out of reach."""
+        if self._parts.native_server or not self.alive:
+            return
+        served = [self._aggregator._served[key[0]] for key in self.placements if self.knows_jobs]
+        entries = [entry for job in served for entry in job._slots._entries.values()]
+        entry = entries[value % len(entries)] if entries else None
+        if entry is None or not may_flip(entry.owner):
+            return
+        if entry.result is not None:
+            at = HEADER_BYTES + value % (len(entry.result) - HEADER_BYTES)
+            changed = bytes([entry.result[at] ^ 1 << (value >> 20) % 8])
+            entry.result = entry.result[:at] + changed + entry.result[at + 1 :]
+            return
+        sums = entry.partial_sums._sums
+        for workers, words in list(sums.items())[:1]:
+            sums[workers] = _flipped(words, value)
+
     def boot(self) -> None:
         """Accept packets again, without any job."""
         self.alive = True
@@ -180,3 +210,10 @@ class ServerNode:
     def close(self) -> None:
         """Close files."""
         self._aggregator.close()
+
+
+def _flipped(words: Words, value: int) -> Words:
+    """Return words with another bit."""
+    changed = words.copy()
+    changed[value % words.size] ^= np.uint32(1 << (value >> 20) % 32)
+    return changed

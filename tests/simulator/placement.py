@@ -165,4 +165,5 @@ class SimulatedPlacement:
             epoch=plan.first_epoch,
             quorum=plan.quorum,
             places=self.places,
+            certified=plan.certified,
         )

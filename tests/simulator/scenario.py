@@ -72,6 +72,7 @@ class JobPlan:
         mismatch: workers that disagree about a round.
         abort_s: time from admission to a forced removal.
         linger_s: time from the last result to the removal.
+        certified: packets have check words.
     """
 
     job: int
@@ -90,6 +91,7 @@ class JobPlan:
     mismatch: Mismatch | None = None
     abort_s: float | None = None
     linger_s: float = 0.0
+    certified: bool = False
 
     @property
     def switch_slots(self) -> int:
@@ -151,8 +153,20 @@ class Stray:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryFlip:
+    """A bit flips in a stored sum of a switch or a server; ``value`` selects sum and bit."""
+
+    at_s: float
+    node: str
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
 class Rates:
-    """Rates of the faults on each link, if no list of faults is given."""
+    """Rates of the faults on each link, if no list of faults is given.
+
+    ``flip``: a bit of the packet changes behind its checksum.
+    """
 
     lose: float = 0.0
     duplicate: float = 0.0
@@ -160,6 +174,7 @@ class Rates:
     corrupt: float = 0.0
     mark: float = 0.0  # as from a full queue
     longest_delay_s: float = 0.01
+    flip: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +194,7 @@ class Scenario:
     strays: tuple[Stray, ...] = ()
     rates: Rates = field(default_factory=Rates)
     servers: int = 1
+    flips: tuple[MemoryFlip, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
@@ -199,6 +215,7 @@ class Scenario:
             "resizes": tuple(Resize(**resize) for resize in data["resizes"]),
             "strays": tuple(Stray(**stray) for stray in data["strays"]),
             "rates": Rates(**data["rates"]),
+            "flips": tuple(MemoryFlip(**flip) for flip in data.get("flips", ())),
         }
         return cls(**{**data, **made})
 

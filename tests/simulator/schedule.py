@@ -27,8 +27,9 @@ class Schedule:
     faults: tuple[Fault, ...] | None = None
 
     @classmethod
-    def draw(cls, seed: int) -> Schedule:
-        return cls(draw_scenario(seed), seed)
+    def draw(cls, seed: int, *, certified: bool = False) -> Schedule:
+        """Return the schedule of a seed; ``certified``: with check words and flipped bits."""
+        return cls(draw_scenario(seed, certified=certified), seed)
 
     def to_json(self, *, indent: int | None = None) -> str:
         faults = None if self.faults is None else [[*fault.packet, *fault[1:]] for fault in self.faults]

@@ -94,7 +94,7 @@ class Shrinker:
 
 def smaller(scenario: Scenario, faults: Faults) -> Iterator[tuple[Scenario, Faults]]:
     """Yield every scenario that is one step simpler, the largest steps first."""
-    for name in ("strays", "kills", "resizes"):
+    for name in ("strays", "kills", "resizes", "flips"):
         if getattr(scenario, name):
             none: dict[str, Any] = {name: ()}
             yield replace(scenario, **none), faults
@@ -114,7 +114,7 @@ def smaller(scenario: Scenario, faults: Faults) -> Iterator[tuple[Scenario, Faul
             yield _with_line(scenario, index, replace(line, start_s=0.0)), faults
         if line.lease is not None:
             yield _with_line(scenario, index, replace(line, lease=None)), faults
-    for name in ("strays", "kills", "resizes"):
+    for name in ("strays", "kills", "resizes", "flips"):
         items = getattr(scenario, name)
         for index in range(len(items)):
             fewer: dict[str, Any] = {name: _without(items, index)}
@@ -127,8 +127,9 @@ def smaller(scenario: Scenario, faults: Faults) -> Iterator[tuple[Scenario, Faul
         left = SERVERS[: scenario.servers - 1]
         kills = tuple(kill for kill in scenario.kills if kill.node not in SERVERS or kill.node in left)
         yield replace(scenario, servers=len(left), kills=kills), faults
+    certified = any(job.certified for line in scenario.lines for job in line.jobs)
     for words in range(2, scenario.accumulator_words):
-        if _operations(scenario) <= set(carried_by(words)):
+        if not certified and _operations(scenario) <= set(carried_by(words)):
             yield replace(scenario, accumulator_words=words), faults
             break
     rates = Rates(longest_delay_s=scenario.rates.longest_delay_s)

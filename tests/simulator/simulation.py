@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from lanesum.aggregation.slots import Owner
 from tests.simulator import kernel
 from tests.simulator.bounds import AFTERLIFE_S, bounds
 from tests.simulator.intruder import Intruder
@@ -29,14 +30,16 @@ from tests.simulator.network import Fate, SimulatedNetwork
 from tests.simulator.nodes import Key, ServerNode, SwitchNode
 from tests.simulator.parts import PYTHON, Parts
 from tests.simulator.placement import Bases, SimulatedPlacement
-from tests.simulator.scenario import SERVER, SERVER_ALONE, SERVERS, Kill, Resize, Scenario, Stray
+from tests.simulator.scenario import SERVER, SERVER_ALONE, SERVERS, Kill, MemoryFlip, Resize, Scenario, Stray
 from tests.simulator.server_ghost import ServerGhost
 from tests.simulator.violation import Invariant, Violation
 from tests.simulator.watched_switch import WatchedSwitch
-from tests.simulator.wire import HEADER_BYTES, Seen, read
+from tests.simulator.wire import HEADER_BYTES, RESULT, Seen, read
 from tests.simulator.worker import SimulatedWorker
 
 Trace = Callable[[str], None]
+# The lowest bits of epoch, chunk, slot, workers and racks in a header.
+_NUMBERS = tuple(8 * (end - 1) + bit for end in (12, 16, 18, 24, 28) for bit in range(2))
 _FRAME_BYTES = kernel.PREFIX_BYTES + HEADER_BYTES
 # Time in which all workers learn of a mismatch; a worker whose packet was lost waits for its deadline.
 _MISMATCH_S = 3.0
@@ -137,6 +140,9 @@ class ProtocolSimulation:
         for resize in scenario.resizes:
             if resize.node in self._switches:
                 self._at(resize.at_s, self._resize, resize)
+        for flip in scenario.flips:
+            if flip.node in self._servers or flip.node in self._switches:
+                self._at(flip.at_s, self._flip_memory, flip)
         max_s, max_events = bounds(scenario)
         while queue:
             self.now, _, action, arguments = heapq.heappop(queue)
@@ -220,6 +226,34 @@ class ProtocolSimulation:
 
     # Kills.
 
+    def _flip_memory(self, flip: MemoryFlip) -> None:
+        """Flip a bit of a sum that a node stores."""
+
+        def may_flip(owner: Owner) -> bool:
+            chunk = owner.job, owner.tag, owner.epoch, owner.chunk
+            if chunk in self._network.flipped:
+                return False
+            self._network.flipped.add(chunk)
+            self._say("a bit flips in {}: epoch {}, chunk {}", flip.node, owner.epoch, owner.chunk)
+            self._note_flip(owner.job, owner.tag, owner.epoch, owner.chunk)
+            return True
+
+        self._node(flip.node).flip(flip.value, may_flip)
+
+    def _note_flip(self, job: int, tag: int, epoch: int, chunk: int) -> None:
+        run = self._admitted.get((job, tag))
+        position = None if run is None else run.truth.position(epoch, chunk)
+        if run is not None and position is not None:
+            run.flipped.add(position)
+
+    def _flipped_bit(self, seen: Seen, value: int, *, to_worker: bool) -> int:
+        """Return the bit of a datagram that flips: of its words, or of the header of a result for a worker."""
+        self._note_flip(seen.job, seen.tag, seen.epoch, seen.chunk)
+        if to_worker and seen.kind == RESULT and value >> 31:
+            # Half of them in bits that make the numbers of another chunk, round, slot or worker in use.
+            return _NUMBERS[value % len(_NUMBERS)] if value >> 30 & 1 else value % (8 * HEADER_BYTES)
+        return 8 * HEADER_BYTES + value % (32 * seen.words)
+
     def _node(self, name: str) -> SwitchNode | ServerNode:
         return self._servers[name] if name in self._servers else self._switches[name]
 
@@ -279,6 +313,8 @@ class ProtocolSimulation:
             self._say("{} sends {}", worker, seen, fate=fate)
             if fate.damage is not None:
                 return  # the server's kernel drops it
+            if fate.flip is not None:
+                datagram = _flipped(datagram, self._flipped_bit(seen, fate.flip, to_worker=False))
             for delay_s in fate.delays_s:
                 arrives_s = self.now + worker.plan.latency_s + delay_s
                 self._at(arrives_s, self._serve, server, worker.address, datagram, False)
@@ -305,6 +341,8 @@ class ProtocolSimulation:
             frame = kernel.damage(frame, fate.damage)
         if fate.is_marked:
             frame = kernel.mark(frame)
+        if fate.flip is not None:
+            frame = kernel.flip(frame, self._flipped_bit(seen, fate.flip, to_worker=other[0].startswith("host")))
         for delay_s in fate.delays_s:
             self._at(self.now + latency_s + delay_s, self._arrive, other, frame, is_damaged)
 
@@ -414,8 +452,16 @@ class ProtocolSimulation:
         self._say("{} sends {} to {}", server, seen, worker, fate=fate)
         if fate.damage is not None:
             return  # the worker's kernel drops it
+        if fate.flip is not None:
+            datagram = _flipped(datagram, self._flipped_bit(seen, fate.flip, to_worker=True))
         for delay_s in fate.delays_s:
             self._at(self.now + worker.plan.latency_s + delay_s, self._receive, receiver, datagram)
+
+
+def _flipped(datagram: bytes, bit: int) -> bytes:
+    """Return a datagram with another bit."""
+    at = bit // 8
+    return datagram[:at] + bytes([datagram[at] ^ 1 << bit % 8]) + datagram[at + 1 :]
 
 
 def _memory() -> str | None:

@@ -31,11 +31,11 @@ class Soak:
         return self.schedules / self.wall_s if self.wall_s else 0.0
 
 
-def run_seeds(seeds: range, parts: Parts = PYTHON) -> Soak:
+def run_seeds(seeds: range, parts: Parts = PYTHON, *, certified: bool = False) -> Soak:
     """Run the schedules of these seeds up to the first failure."""
     done = Soak()
     for seed in seeds:
-        outcome = run(Schedule.draw(seed), parts=parts)
+        outcome = run(Schedule.draw(seed, certified=certified), parts=parts)
         done.schedules += 1
         done.contributions += outcome.contributions
         done.events += outcome.events
@@ -53,6 +53,7 @@ def soak(
     processes: int = 1,
     progress: Callable[[Soak], None] | None = None,
     parts: Parts = PYTHON,
+    certified: bool = False,
 ) -> Soak:
     """Run schedules with consecutive seeds from ``seed`` on.
 
@@ -63,10 +64,11 @@ def soak(
         processes: number of processes.
         progress: called after every batch.
         parts: implementations.
+        certified: with check words and flipped bits.
     """
     total, began = Soak(), time.monotonic()
     batches = [range(first, min(first + _BATCH, seed + schedules)) for first in range(seed, seed + schedules, _BATCH)]
-    for batch in _results(batches, processes, parts):
+    for batch in _results(batches, processes, functools.partial(run_seeds, parts=parts, certified=certified)):
         total.schedules += batch.schedules
         total.contributions += batch.contributions
         total.events += batch.events
@@ -79,11 +81,11 @@ def soak(
     return total
 
 
-def _results(batches: list[range], processes: int, parts: Parts) -> Iterator[Soak]:
+def _results(batches: list[range], processes: int, run_batch: Callable[[range], Soak]) -> Iterator[Soak]:
     if processes == 1 or len(batches) == 1:
-        yield from map(functools.partial(run_seeds, parts=parts), batches)
+        yield from map(run_batch, batches)
         return
     # Not forked: the caller may have threads, whose locks would never be released.
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
         # In order, so that the reported seed is the smallest one.
-        yield from pool.imap(functools.partial(run_seeds, parts=parts), batches)
+        yield from pool.imap(run_batch, batches)

@@ -138,10 +138,10 @@ def _contribution(stray: Stray, run: JobRun) -> Seen:
         op=plan.rounds[number].op,
         spare=0,
         workers=1 << stray.worker,
-        racks=plan.rounds[number].words,
+        racks=truth.wire_size(number),
         fan_in_workers=stray.worker,
         fan_in_racks=0,
-        words=truth.packet_words[number],
+        words=truth.wire_words(number),
     )
 
 

@@ -6,9 +6,14 @@ from __future__ import annotations
 
 import operator
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+
+import numpy as np
 
 from lanesum.protocol.lanes import Combine, LaneOp
+from lanesum.protocol.spec import CERTIFIED
+from lanesum.transport.certification import Certification
+from lanesum.transport.ticket import JobTicket
 from tests.simulator.scenario import JobPlan
 from tests.simulator.wire import EPOCHS
 
@@ -68,9 +73,17 @@ class JobTruth:
         key: determines the words, with the job's number and tag.
         code_table: for operations with lookup.
         accumulator_words: words of one packet.
+        tickets: of all workers, if packets have check words.
     """
 
-    def __init__(self, plan: JobPlan, key: int, code_table: bytes, accumulator_words: int) -> None:
+    def __init__(
+        self,
+        plan: JobPlan,
+        key: int,
+        code_table: bytes,
+        accumulator_words: int,
+        tickets: Sequence[JobTicket] = (),
+    ) -> None:
         self.plan = plan
         self.workers = len(plan.workers)
         self.all_workers = (1 << self.workers) - 1
@@ -78,13 +91,17 @@ class JobTruth:
         self._key = (key, plan.job, plan.tag)
         self._code_table = code_table
         self.starts: list[int] = []
-        self.packet_words: list[int] = []  # uplink words of a packet, by round
+        self._certifications = [Certification(ticket) for ticket in tickets]
+        self.data_words: list[int] = []  # accumulator words of data in a packet, by round
+        self.packet_words: list[int] = []  # uplink words of data in a packet, by round
         self.round_of: list[int] = []  # by position
         for number, one in enumerate(plan.rounds):
             self.starts.append(len(self.round_of))
-            self.packet_words.append(one.op.shape.uplink_words(accumulator_words))
+            self.data_words.append(tickets[0].data_words(one.op) if tickets else accumulator_words)
+            self.packet_words.append(one.op.shape.uplink_words(self.data_words[-1]))
             self.round_of += [number] * self.chunks(number)
         self._uplink: dict[tuple[int, int], list[int]] = {}
+        self._checked: dict[tuple[int, int], list[list[int]]] = {}  # packets by worker and round
         self._combined: dict[tuple[int, int], bytes] = {}
 
     def epoch(self, number: int) -> int:
@@ -93,6 +110,14 @@ class JobTruth:
     def chunks(self, number: int) -> int:
         """Return the number of packets of a round; an empty round has one."""
         return max(1, -(-self.plan.rounds[number].words // self.packet_words[number]))
+
+    def wire_words(self, number: int) -> int:
+        """Return the uplink words of a packet of a round, with check words."""
+        return self.plan.rounds[number].op.shape.uplink_words(self.accumulator_words)
+
+    def wire_size(self, number: int) -> int:
+        """Return the size of a round as contributions have it."""
+        return self.plan.rounds[number].words | CERTIFIED * bool(self._certifications)
 
     def position(self, epoch: int, chunk: int) -> int | None:
         """Return the position of a chunk; None if the job has no such chunk."""
@@ -110,12 +135,30 @@ class JobTruth:
         return words
 
     def packet(self, worker: int, position: int) -> list[int]:
-        """Return the uplink words of one packet, with padding."""
+        """Return the uplink words of one packet, with padding and check words."""
         number = self.round_of[position]
+        if self._certifications:
+            return self._checked_packets(worker, number)[position - self.starts[number]]
         size = self.packet_words[number]
         begin = (position - self.starts[number]) * size
         words = self.uplink(worker, number)[begin : begin + size]
         return words + [0] * (size - len(words))
+
+    def _checked_packets(self, worker: int, number: int) -> list[list[int]]:
+        packets = self._checked.get((worker, number))
+        if packets is None:
+            words = np.zeros((self.chunks(number), self.packet_words[number]), np.uint32)
+            uplink = self.uplink(worker, number)
+            words.reshape(-1)[: len(uplink)] = uplink
+            certification = self._certifications[worker]
+            op = self.plan.rounds[number].op
+            packets = certification.uplink_packets(op, words, self.epoch(number)).tolist()
+            self._checked[worker, number] = packets
+        return packets
+
+    def data(self, position: int, words: bytes) -> bytes:
+        """Return the words of a result without its check words."""
+        return words[: 4 * self.data_words[self.round_of[position]]]
 
     def combined(self, position: int, workers: int) -> bytes:
         """Return the payload of a result over exactly the workers of a bitmap."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from lanesum.transport.errors import MismatchError, ResultGoneError
+from lanesum.transport.errors import CertificationError, MismatchError, ResultGoneError
 from lanesum.transport.native_engine import AnyRoundState
 from tests.simulator.job import JobRun
 from tests.simulator.parts import Parts
@@ -210,7 +210,8 @@ class SimulatedWorker:
             self._low += 1
         if plan.quorum and self._low <= position - plan.slots:
             raise Violation(Invariant.SENDING, f"{self} sends {seen}, and does not have position {self._low}")
-        if seen.flags & BYPASS and not run.is_shared:
+        # A flag COLLISION that flipped is one of congestion to a worker.
+        if seen.flags & BYPASS and not run.is_shared and not run.flipped:
             raise Violation(Invariant.SENDING, f"{self} avoids slots of its own: {seen}")
         self._check_words(position, body, seen)
         self._packets[position] = body
@@ -239,10 +240,10 @@ class SimulatedWorker:
             op=plan.rounds[number].op,
             spare=0,
             workers=1 << self.ticket.place[1],
-            racks=plan.rounds[number].words,
+            racks=truth.wire_size(number),
             fan_in_workers=self.worker,
             fan_in_racks=0,
-            words=truth.packet_words[number],
+            words=truth.wire_words(number),
         )
         if body[:HEADER_BYTES] != header.pack():
             raise Violation(Invariant.SENDING, f"{self} sends {seen}, not {header}")
@@ -268,16 +269,47 @@ class SimulatedWorker:
                 raise Violation(Invariant.BOUNDED, f"{self} gives up, although it was told: {read(datagram)}") from None
             self.run.check_gone(position, str(self))
             return False
+        except CertificationError as error:
+            if position not in self.run.flipped or meaning not in ("failed", "other check word"):
+                raise Violation(Invariant.BOUNDED, f"{self} gives up without a wrong sum: {error}") from None
+            return False
+        meaning, workers = self._judge(datagram, meaning, position, workers, accepted)
         if meaning == "gone":
             raise Violation(Invariant.BOUNDED, f"{self} goes on, although it was told: {read(datagram)}")
         if accepted != (meaning == "result"):
             if not accepted:
                 raise Violation(Invariant.BOUNDED, f"{self} ignores a result that it waits for: {read(datagram)}")
             invariant = Invariant.ONCE if position in self._accepted else Invariant.ALIASING
+            if meaning == "failed":
+                invariant = Invariant.EXACTNESS
             raise Violation(invariant, f"{self} takes for a result what is {meaning}: {datagram.hex()}")
         if accepted:
             self._accept(datagram, position, workers)
         return True
+
+    def _judge(self, datagram: bytes, meaning: str, position: int, workers: int, accepted: bool) -> tuple[str, int]:
+        """Return the kind of a datagram whose kind depends on the worker, and its contributors.
+
+        A flipped bit of a field that the worker does not read, or of a check word that depends on no word, may stay
+        without effect.
+        """
+        run = self.run
+        failed = self._rounds.stats.failed_results - self.counted["failed_results"]
+        self.counted["failed_results"] += failed
+        if failed and not run.flipped:
+            raise Violation(Invariant.COUNTERS, f"{self} counts a failed result: {read(datagram)}")
+        if meaning == "failed" and not accepted and not failed:
+            raise Violation(Invariant.COUNTERS, f"{self} does not count a failed result: {read(datagram)}")
+        if meaning == "other check word":
+            return ("result" if accepted else "failed"), workers
+        if meaning == "result" and not accepted and position in run.flipped:
+            return "foreign", workers  # impossible contributors
+        if meaning == "foreign" and accepted and position in run.flipped:
+            named = read(datagram).workers & run.truth.all_workers if run.plan.quorum else run.truth.all_workers
+            exact = run.truth.combined(position, named)
+            if run.truth.data(position, run.words_of(datagram)) == run.truth.data(position, exact):
+                return "result", named
+        return meaning, workers
 
     def _is_asked(self, datagram: bytes) -> bool:
         """Return True if a pending answer lacks this worker's contribution."""
@@ -328,12 +360,21 @@ class SimulatedWorker:
             before = position - plan.slots
             if workers >> self.worker & 1 or not (before < 0 or before in self._accepted):
                 return "foreign", position, 0
-        return "result", position, workers
+        return self._check_meaning(position, workers, run.words_of(datagram)), position, workers
+
+    def _check_meaning(self, position: int, workers: int, words: bytes) -> str:
+        """Return the kind of a result that the worker waits for, by its words."""
+        truth = self.run.truth
+        exact = truth.combined(position, workers)
+        if not self.run.plan.certified or words == exact:
+            return "result"
+        # Some bits of a check word depend on no word.
+        return "other check word" if truth.data(position, words) == truth.data(position, exact) else "failed"
 
     def _accept(self, datagram: bytes, position: int, workers: int) -> None:
         run = self.run
-        words = run.words_of(datagram)
-        if words != run.truth.combined(position, workers):
+        words = run.truth.data(position, run.words_of(datagram))
+        if words != run.truth.data(position, run.truth.combined(position, workers)):
             detail = f"{self} takes a result that is not the combination over workers {workers:#x}: {read(datagram)}"
             raise Violation(Invariant.EXACTNESS, detail)
         odd = run.plan.mismatch
@@ -381,7 +422,7 @@ class SimulatedWorker:
             if getattr(stats, name) != counted[name]:
                 raise Violation(Invariant.COUNTERS, f"{self} counts {getattr(stats, name)} {name}, not {counted[name]}")
         # A request for one chunk may concern all chunks in flight.
-        if stats.answered_pendings > counted["asked"] * self._max_in_flight:
+        if stats.answered_pendings > counted["asked"] * self._max_in_flight + counted["failed_results"]:
             asked = f"and was asked for {counted['asked']}"
             raise Violation(Invariant.SENDING, f"{self} sends {stats.answered_pendings} packets on request, {asked}")
         if stats.rounds != self._finished:

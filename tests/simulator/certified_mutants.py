@@ -1,0 +1,54 @@
+# SPDX-FileCopyrightText: 2026 the lanesum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Bugs to plant in certified rounds: in the check words, in their comparison, and in what follows a failed result."""
+
+from __future__ import annotations
+
+from lanesum.transport.certification import Certification
+from lanesum.transport.recovery import LossDetector
+from lanesum.transport.round_sequence import RoundSequence
+from lanesum.transport.round_state import RoundState
+from tests.simulator.mutants import Mutant
+
+# fmt: off
+CERTIFIED_MUTANTS = (
+    Mutant("the check is not made", RoundState, "is_right", "if self._certification is None:", "if True:"),
+    Mutant("the first chunk of a round alone is checked", RoundState, "is_right",
+           "if self._certification is None:", "if self._certification is None or chunk:"),
+    Mutant("a chunk that failed once passes", RoundState, "is_right",
+           "if self._certification.is_right(", "if chunk in self.failed_results or self._certification.is_right("),
+    Mutant("a failed result is used", RoundSequence, "_take_result",
+           "self._take_failed_result(round_, header)\n        return False",
+           "self._take_failed_result(round_, header)"),
+    Mutant("a failed result passes for the end of its chunk", RoundSequence, "_take_failed_result",
+           "self._recovery.on_result_failed(", "self._scheduler.on_result("),
+    Mutant("a failed result is not counted", RoundSequence, "_take_failed_result",
+           "self.stats.failed_results += 1", "pass"),
+    Mutant("a wrong server is asked without end", RoundSequence, "_take_failed_result",
+           ">= MAX_FAILED_RESULTS", ">= 1 << 40"),
+    Mutant("a wrong result is taken again from the same device", LossDetector, "on_result_failed",
+           "sent.bypass = True\n        self._requests[position] = True",
+           "sent.bypass = False\n        self._requests[position] = False"),
+    Mutant("a wrong result of the server ends the worker at once", RoundSequence, "_take_failed_result",
+           "header.flags & _BYPASS and round_.failed_results[header.chunk] >= MAX_FAILED_RESULTS", "True"),
+    Mutant("the check word says nothing about the words", Certification, "_products",
+           "(words * self._factors[: words.shape[-1]])", "(words * 0)"),
+    Mutant("the last word is not part of the check word", Certification, "_products",
+           "(words * self._factors[: words.shape[-1]])",
+           "(words[..., :-1] * self._factors[: words.shape[-1] - 1])"),
+    Mutant("factors are even", Certification, "__init__",
+           ">> 32 | 1 for word in words", ">> 32 & ~1 for word in words"),
+    Mutant("the chunk is missing in the secret", Certification, "_chunk_bits", "epoch << 32 | chunk", "epoch << 32"),
+    Mutant("the round is missing in the secret", Certification, "_chunk_bits", "epoch << 32 | chunk", "chunk"),
+    Mutant("the secret names all workers", Certification, "is_right",
+           "self._secrets[worker] for worker in workers", "self._secrets[worker] for worker in range(ticket.workers)"),
+    Mutant("every worker has the secret of the first", Certification, "uplink_packets",
+           "secret = self._secrets[ticket.worker]", "secret = self._secrets[0]"),
+    Mutant("copies of OR and MAX are not compared", Certification, "is_right",
+           "np.array_equal(words[size : 2 * size], words[:size]) and ", ""),
+    Mutant("contributors of OR and MAX are not checked", Certification, "is_right",
+           " and np.array_equal(words[2 * size :], rest)", ""),
+    Mutant("the first code of a check word alone is read", Certification, "is_right",
+           "enumerate(words[size:])", "enumerate(words[size : size + 1])"),
+)
+# fmt: on
