@@ -25,6 +25,7 @@ from tests.simulator.wire import (
     UPPER,
     VERSION,
     Seen,
+    read,
     shadow_slot,
 )
 
@@ -224,6 +225,22 @@ class JobRun:
                 return None
             workers |= found
         return workers or None
+
+    def possible_contributors(self, datagram: bytes) -> list[int]:
+        """Return the sets of workers that a result with a flipped bit in its header may be over."""
+        truth, racks = self.truth, self.placement.racks
+        if not self.plan.quorum:
+            return [truth.all_workers]
+        if not self.placement.places:
+            return [read(datagram).workers & truth.all_workers, truth.all_workers]
+        at = HEADER_BYTES + 4 * truth.accumulator_words
+        if len(datagram) != at + 4 * len(racks):
+            return [truth.all_workers]
+        bitmaps = struct.unpack_from(f">{len(racks)}I", datagram, at)
+        members = [
+            one for rack, bits in zip(racks, bitmaps, strict=True) for bit, one in enumerate(rack) if bits >> bit & 1
+        ]
+        return [sum(1 << one for one in members), truth.all_workers]
 
     def workers_in(self, rack: int, seen: Seen) -> int:
         """Return the set of workers that an aggregate names; an upper switch names racks."""

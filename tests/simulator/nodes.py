@@ -8,6 +8,7 @@ import collections
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -171,7 +172,8 @@ class ServerNode:
         """Flip a bit of a partial sum or of a kept result; the memory of a native server is out of reach."""
         if self._parts.native_server or not self.alive:
             return
-        served = [self._aggregator._served[key[0]] for key in self.placements if self.knows_jobs]
+        aggregator: Any = self._aggregator
+        served = [aggregator._served[key[0]] for key in self.placements if self.knows_jobs]
         entries = [entry for job in served for entry in job._slots._entries.values()]
         entry = entries[value % len(entries)] if entries else None
         if entry is None or not may_flip(entry.owner):

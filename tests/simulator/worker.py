@@ -305,10 +305,10 @@ class SimulatedWorker:
         if meaning == "result" and not accepted and position in run.flipped:
             return "foreign", workers  # impossible contributors
         if meaning == "foreign" and accepted and position in run.flipped:
-            named = read(datagram).workers & run.truth.all_workers if run.plan.quorum else run.truth.all_workers
-            exact = run.truth.combined(position, named)
-            if run.truth.data(position, run.words_of(datagram)) == run.truth.data(position, exact):
-                return "result", named
+            words = run.truth.data(position, run.words_of(datagram))
+            for named in run.possible_contributors(datagram):
+                if words == run.truth.data(position, run.truth.combined(position, named)):
+                    return "result", named
         return meaning, workers
 
     def _is_asked(self, datagram: bytes) -> bool:
