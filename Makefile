@@ -16,19 +16,23 @@ WORKERS ?=
 CODEC ?=
 EPOCHS ?=
 QUORUM ?=
+CERTIFIED ?=
 FAULTS ?=
 SEED ?=
 RATE ?=
 OUT ?=
 RUN_OPTIONS = $(if $(TOPOLOGY),--topology $(TOPOLOGY)) $(if $(SWITCH),--switch $(SWITCH)) $(if $(WORKERS),--workers $(WORKERS)) \
 	$(if $(CODEC),--codec $(CODEC)) $(if $(EPOCHS),--epochs $(EPOCHS)) \
-	$(if $(QUORUM),--quorum $(QUORUM)) $(if $(FAULTS),--faults $(FAULTS)) $(if $(SEED),--seed $(SEED)) $(if $(RATE),--rate $(RATE)) $(if $(OUT),--out $(OUT))
+	$(if $(QUORUM),--quorum $(QUORUM)) $(if $(CERTIFIED),--certified) $(if $(FAULTS),--faults $(FAULTS)) $(if $(SEED),--seed $(SEED)) $(if $(RATE),--rate $(RATE)) $(if $(OUT),--out $(OUT))
 
 # Schedules of `make soak`; SOAK_SECONDS, if set, ends the run earlier. SOAK_OPTIONS=--certified flips bits.
 SOAK_SCHEDULES ?= 1000000
 SOAK_SECONDS ?=
 SOAK_SEED ?= 0
 SOAK_OPTIONS ?=
+
+# Flips of `make flips`, at all places and targets together.
+FLIPS ?= 100000
 
 # Pipes of the chip for which `make tofino` packs binaries: 2 or 4.
 PIPES ?= 4
@@ -63,13 +67,13 @@ FLOOD_SECONDS ?= 60
 # Folder of p4c's samples for `make p4c-samples`: testdata/p4_16_samples.
 P4C_SAMPLES ?=
 
-.PHONY: help run test test-all test-rest lint format setup docs p4 tofino tofino-try tofino-model generate soak bench native-sanitize audit \
+.PHONY: help run test test-all test-rest lint format setup docs p4 tofino tofino-try tofino-model generate soak flips bench native-sanitize audit \
 	install-service fuzz hold p4c-samples fuzz-programs fuzz-files fuzz-grpc fuzz-udp model clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 17
 
-run: $(READY_TO_RUN) ## train 4 workers through the P4 program (TOPOLOGY= SWITCH= WORKERS= CODEC= EPOCHS= QUORUM= FAULTS= SEED= RATE= OUT=)
+run: $(READY_TO_RUN) ## train 4 workers through the P4 program (TOPOLOGY= SWITCH= WORKERS= CODEC= EPOCHS= QUORUM= CERTIFIED= FAULTS= SEED= RATE= OUT=)
 	@$(BIN)/lanesum run $(RUN_OPTIONS)
 
 test: $(READY_TO_TEST) lint ## run lint, types and the tests that guard the product (TEST_PROCESSES=)
@@ -118,6 +122,9 @@ docs: $(READY_TO_TEST) ## build the documentation site into out/site; a dead lin
 soak: $(READY_TO_TEST) ## run random schedules in the simulator (SOAK_SCHEDULES= SOAK_SECONDS= SOAK_SEED= SOAK_OPTIONS=)
 	$(BIN)/python -m tests.simulator --schedules $(SOAK_SCHEDULES) --seed $(SOAK_SEED) \
 		$(if $(SOAK_SECONDS),--seconds $(SOAK_SECONDS)) $(SOAK_OPTIONS) --save out/failing-schedule.json
+
+flips: $(READY_TO_TEST) ## flip single bits of registers, packets and server memory in certified rounds (FLIPS= SEED=)
+	$(BIN)/python -m tests.flips --flips $(FLIPS) $(if $(SEED),--seed $(SEED)) --out out/flips.json
 
 bench: $(READY_TO_RUN) ## measure the embedded switch, and BMv2 if it is on PATH
 	$(BIN)/lanesum bench switch

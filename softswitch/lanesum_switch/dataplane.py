@@ -321,6 +321,11 @@ class EmbeddedSwitch:
             else:
                 self.clone_sessions[session_id] = session
 
+    def registers(self) -> dict[str, tuple[int, int]]:
+        """Return the cells of each register array and the bits of a cell, by name."""
+        with self._lock:
+            return {name: (bank.size, bank.bits) for name, bank in self._runtime.registers.items()}
+
     def read_register(self, name: str, index: int) -> int:
         """Return a register's cell. Raises NotFoundError for an unknown register or index."""
         with self._lock:

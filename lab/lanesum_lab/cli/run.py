@@ -39,8 +39,11 @@ def run(
         typer.Option("--servers-on-workers", help="Run the servers on workers' hosts; switches do not sum then."),
     ] = False,
     quorum: Annotated[int, typer.Option(help="Contributions that complete a result; 0: one of each worker.")] = 0,
+    certified: Annotated[
+        bool, typer.Option("--certified", help="Send check words; a sum that fails its check is taken again.")
+    ] = False,
     faults: Annotated[
-        str | None, typer.Option(help="Fault plan: shipped one (everything-dies, lossy) or YAML file.")
+        str | None, typer.Option(help="Fault plan: shipped one (everything-dies, flips, lossy) or YAML file.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of weights, data order and random bits.")] = 1,
     rate: Annotated[
@@ -71,6 +74,7 @@ def run(
         quorum=quorum,
         seed=seed,
         deadline_s=deadline,
+        certified=certified,
         faults=faults,
         servers=servers,
         on_workers=on_workers,
@@ -78,7 +82,10 @@ def run(
     )
     screen = console()
     screen.print(f"[bold]Target[/]    {plan.target} ({escape(plan.why)})")
-    screen.print(f"[bold]Topology[/]  {plan.topology.name}, workers {', '.join(plan.workers)}; codec {plan.codec}")
+    screen.print(
+        f"[bold]Topology[/]  {plan.topology.name}, workers {', '.join(plan.workers)}; codec {plan.codec}"
+        + ", certified" * plan.certified
+    )
     links = "not limited" if plan.link_mbit is None else f"{plan.link_mbit:g} Mbit/s in each direction"
     screen.print(f"[bold]Links[/]     {links} ({escape(plan.link_why)})")
     if len(plan.servers) > 1 or on_workers:

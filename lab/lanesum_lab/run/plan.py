@@ -48,6 +48,7 @@ class RunPlan:
         quorum: contributions that complete a result; 0 means those of all workers.
         seed: seed of weights, order of the data and random bits of the codec; equal seeds give equal weights.
         deadline_s: longest time without progress before the workers give up.
+        certified: packets have check words.
         link_mbit: rate of all links in each direction, in both trainings; None does not limit them.
         link_why: reason for this rate, or for no limit, one sentence.
     """
@@ -65,6 +66,7 @@ class RunPlan:
     quorum: int = 0
     seed: int = 1
     deadline_s: float = DEFAULT_DEADLINE_S
+    certified: bool = False
     faults: FaultPlan | None = None
     faults_source: str = ""  # name or file, for the processes that read it again
     link_mbit: float | None = None
@@ -135,6 +137,7 @@ def make_plan(
     quorum: int = 0,
     seed: int = 1,
     deadline_s: float = DEFAULT_DEADLINE_S,
+    certified: bool = False,
     faults: str | None = None,
     servers: int | None = None,
     on_workers: bool = False,
@@ -153,6 +156,7 @@ def make_plan(
         quorum: contributions that complete a result; 0 means those of all workers.
         seed: seed of all random values.
         deadline_s: seconds without progress before the workers give up.
+        certified: packets have check words.
         faults: a shipped fault plan's name or a YAML file.
         servers: number of aggregation servers; None for those of the topology.
         on_workers: run the servers on the first workers' hosts instead of hosts of their own.
@@ -205,6 +209,7 @@ def make_plan(
         quorum=quorum,
         seed=seed,
         deadline_s=deadline_s,
+        certified=certified,
         faults=planned,
         faults_source=faults or "",
         link_mbit=link_mbit,
@@ -230,7 +235,8 @@ def _fault_names(network: Topology, switch: SwitchTarget | None, workers: Sequen
     """Return the names that a fault plan may use: all links, and the processes of participating workers."""
     names = names_in(network, switches=switch is not None)
     idle = set(network.names("worker")) - set(workers)
-    return Names(names.links, names.processes - idle)
+    has_registers = switch is not None and switch.injects_faults
+    return Names(names.links, names.processes - idle, names.switches if has_registers else frozenset())
 
 
 def _link_rate(

@@ -53,7 +53,13 @@ class Stage:
         """
         plan = self.plan
         self.site.admit(
-            commands.JOB, plan.workers, slots=plan.slots, codec=plan.codec, quorum=plan.quorum, seed=plan.seed
+            commands.JOB,
+            plan.workers,
+            slots=plan.slots,
+            codec=plan.codec,
+            quorum=plan.quorum,
+            seed=plan.seed,
+            **({"certified": True} if plan.certified else {}),
         )
         workers = start_workers(self)
         servers = {
@@ -77,16 +83,17 @@ class Stage:
     def _train_with_faults(self, plan: FaultPlan, workers: list[Child], totals: CounterTotals) -> dict[str, Any]:
         """Train while the plan's faults are carried out; return them for the report."""
         links = LinkFaults(plan, self.scratch.fault_counts)
+        places = [*self.plan.links, *self.plan.switches]
         processes = ProcessFaults(
             plan,
             self.supervisor,
             step=lambda: StepFile.read(self.scratch.steps),
-            seen=lambda: links.totals(self.plan.links)[1],
+            seen=lambda: links.totals(places)[1],
             before_kill=totals.before_kill,
         )
         self.supervisor.wait(workers, meanwhile=processes.tick)
         processes.finish()
-        rules, _ = links.totals(self.plan.links)
+        rules, _ = links.totals(places)
         return {
             "plan": self.plan.faults_source,
             "seed": plan.seed,

@@ -27,7 +27,8 @@ def check(
 
     names = None if topology is None else names_in(load(topology))
     plan = FaultPlan.load(name_or_path, names)
-    typer.echo(f"valid: {len(plan.rules)} rules for packets, {len(plan.processes)} faults of processes")
+    memory = f"{len(plan.memory)} for memory, " if plan.memory else ""
+    typer.echo(f"valid: {len(plan.rules)} rules for packets, {memory}{len(plan.processes)} faults of processes")
 
 
 @app.command()

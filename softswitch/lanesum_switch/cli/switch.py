@@ -118,7 +118,8 @@ def switch(
         logs.set_up(log_format)
     raise_file_limit()
     with contextlib.ExitStack() as stack:
-        runner = stack.enter_context(PortRunner(device, ports))
+        faulty = None if injected is None else injected.memory(device, here)
+        runner = stack.enter_context(PortRunner(device if faulty is None else faulty, ports))
         if metrics is not None:
             samples = functools.partial(switch_samples, device)
             stack.enter_context(MetricsEndpoint(samples, metrics, tls, insecure=insecure))

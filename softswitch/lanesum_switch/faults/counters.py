@@ -35,7 +35,7 @@ class RuleCounts:
 
 
 class FaultCounters:
-    """Counters of one link.
+    """Counters of one link, or of the memory of one switch.
 
     Args:
         plan: the plan whose rules and triggers are counted.
@@ -45,8 +45,8 @@ class FaultCounters:
 
     def __init__(self, plan: FaultPlan, path: Path | None = None) -> None:
         self._plan = plan
-        size = max(1, _PER_RULE * len(plan.rules) + len(plan.triggers)) * _WORD_BYTES
-        self._triggers = _PER_RULE * len(plan.rules)
+        self._triggers = _PER_RULE * len(plan.labels)
+        size = max(1, self._triggers + len(plan.triggers)) * _WORD_BYTES
         self._mapped: mmap.mmap | None = None
         if path is None:
             self._words = memoryview(bytearray(size)).cast("Q")

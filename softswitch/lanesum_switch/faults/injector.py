@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -12,7 +11,8 @@ from lanesum.protocol.packet import HEADER_DTYPE
 from lanesum.protocol.spec import ETHERNET_BYTES, HEADER_BYTES, IPV4_BYTES, OPENING, UDP_BYTES, UDP_PORT, VERSION, Kind
 from lanesum_switch.faults.counters import FaultCounters
 from lanesum_switch.faults.plan import DOWN, UP, Direction, FaultPlan, FaultRule, PacketMatch
-from lanesum_switch.frames import ETHERTYPE_IPV4, PROTOCOL_UDP
+from lanesum_switch.faults.random_numbers import RandomNumbers, random_key
+from lanesum_switch.frames import ETHERTYPE_IPV4, PROTOCOL_UDP, udp_checksum
 
 Layer = Literal["frame", "datagram"]
 
@@ -21,9 +21,9 @@ _KINDS = {VERSION << 4 | kind: kind.name.lower() for kind in Kind}
 _UDP_AT = ETHERNET_BYTES + IPV4_BYTES
 _LANESUM_AT = _UDP_AT + UDP_BYTES
 _PLAIN_IPV4 = ETHERTYPE_IPV4.to_bytes(2, "big") + b"\x45"
+_CHECKSUM, _NO_CHECKSUM = slice(_UDP_AT + 6, _UDP_AT + 8), b"\x00\x00"
 _PORT = UDP_PORT.to_bytes(2, "big")
 _PROTOCOL_TCP, _PROTOCOL_ICMP = 6, 1
-_NUMBER_BYTES = 8
 
 
 def _field(name: str) -> slice:
@@ -90,7 +90,7 @@ class FaultInjector:
         for direction in (UP, DOWN):
             for index, rule in enumerate(plan.rules):
                 if rule.covers(link, direction):
-                    key = hashlib.blake2b(f"{seed}/{link}/{direction}/{index}".encode(), digest_size=32).digest()
+                    key = random_key(seed, link, direction, index)
                     self._rules[direction].append(_ActiveRule(index, rule, rule.exact, key))
             for index, trigger in enumerate(plan.triggers):
                 if trigger.covers(link, direction):
@@ -133,7 +133,7 @@ class FaultInjector:
         number = self.counters.count_match(active.index, direction)
         if active.exact is not None and number not in active.exact:
             return transit
-        rng = _RandomNumbers(active.key, number)
+        rng = RandomNumbers(active.key, number)
         if rule.probability is not None and rng.uniform() >= rule.probability:
             return transit
         if rule.kind == "corrupt":
@@ -146,6 +146,9 @@ class FaultInjector:
         self.counters.count_hit(active.index)
         if rule.kind == "drop":
             return None
+        if rule.kind == "flip":
+            transit.data = self._flip(transit.data, rule.part == "header", rng)
+            return transit
         later = ((rule.delay_ms or 0.0) + rule.jitter_ms * rng.uniform()) / 1000
         if rule.kind == "delay":
             transit.in_order_delay += later
@@ -180,7 +183,26 @@ class FaultInjector:
         first = self._first_epoch.setdefault(packet[_INCARNATION], epoch)
         return (epoch - first) & 0xFFFFFFFF == match.epoch
 
-    def _corrupt(self, data: bytes, rng: _RandomNumbers) -> bytes | None:
+    def _flip(self, data: bytes, header: bool, rng: RandomNumbers) -> bytes:
+        """Return ``data`` with another bit of its lanesum packet, and a checksum that fits.
+
+        A packet without words has a header alone.
+        """
+        start = _LANESUM_AT if self._layer == "frame" else 0
+        words, end = start + HEADER_BYTES, len(data)
+        if self._layer == "frame":
+            end = min(end, ETHERNET_BYTES + int.from_bytes(data[16:18], "big"))
+        first, last = (start, words) if header or words >= end else (words, end)
+        bit = rng.below(8 * (last - first))
+        changed = bytearray(data)
+        changed[first + bit // 8] ^= 1 << bit % 8
+        if self._layer == "frame" and changed[_CHECKSUM] != _NO_CHECKSUM:
+            changed[_CHECKSUM] = _NO_CHECKSUM
+            source, destination = (int.from_bytes(changed[at : at + 4], "big") for at in (_UDP_AT - 8, _UDP_AT - 4))
+            changed[_CHECKSUM] = udp_checksum(source, destination, bytes(changed[_UDP_AT:end])).to_bytes(2, "big")
+        return bytes(changed)
+
+    def _corrupt(self, data: bytes, rng: RandomNumbers) -> bytes | None:
         """Return ``data`` with wrong bits that a checksum covers, or None if no checksum covers any bit."""
         if self._layer == "datagram" or not _protected(data):
             return None
@@ -197,23 +219,5 @@ def _protected(frame: bytes) -> bool:
     if len(frame) < _LANESUM_AT or frame[12:15] != _PLAIN_IPV4:
         return False
     if frame[23] == PROTOCOL_UDP:
-        return frame[_UDP_AT + 6 : _UDP_AT + 8] != b"\x00\x00"
+        return frame[_CHECKSUM] != _NO_CHECKSUM
     return frame[23] in (_PROTOCOL_TCP, _PROTOCOL_ICMP)
-
-
-class _RandomNumbers:
-    """Random numbers of one packet at one rule."""
-
-    def __init__(self, key: bytes, number: int) -> None:
-        digest = hashlib.blake2b(number.to_bytes(_NUMBER_BYTES, "big"), key=key, digest_size=4 * _NUMBER_BYTES).digest()
-        self._unused = [
-            int.from_bytes(digest[at : at + _NUMBER_BYTES], "big") for at in range(0, len(digest), _NUMBER_BYTES)
-        ]
-
-    def uniform(self) -> float:
-        """Return a uniform float from 0 (included) to 1 (excluded)."""
-        return (self._unused.pop() >> 11) / (1 << 53)
-
-    def below(self, limit: int) -> int:
-        """Return an int from 0 to ``limit - 1``."""
-        return self._unused.pop() % limit

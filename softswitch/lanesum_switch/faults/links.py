@@ -10,6 +10,7 @@ from pathlib import Path
 
 from lanesum_switch.faults.counters import FaultCounters, RuleCounts
 from lanesum_switch.faults.injector import FaultInjector
+from lanesum_switch.faults.memory import DeviceWithRegisters, FaultyMemory
 from lanesum_switch.faults.plan import FaultPlan
 
 
@@ -29,20 +30,29 @@ class LinkFaults:
         """Return the injector of a link, or None if the plan has no faults for it. Call it once per link."""
         if not self.plan.touches(link):
             return None
+        return FaultInjector(self.plan, link, counters=self._counters(link))
+
+    def _counters(self, name: str) -> FaultCounters:
         path = None
         if self.counts is not None:
             self.counts.mkdir(parents=True, exist_ok=True)
-            path = self._path(link)
-        return FaultInjector(self.plan, link, counters=FaultCounters(self.plan, path))
+            path = self._path(name)
+        return FaultCounters(self.plan, path)
 
-    def totals(self, links: Iterable[str]) -> tuple[dict[str, RuleCounts], list[int]]:
-        """Return the counts by rule, and the packets that matched each trigger, over all ``links`` with counters."""
+    def memory(self, device: DeviceWithRegisters, switch: str) -> FaultyMemory | None:
+        """Return the switch with the plan's faults of its memory, or None if it has none. Call it once per switch."""
+        if all(fault.switch != switch for fault in self.plan.memory):
+            return None
+        return FaultyMemory(device, self.plan, switch, self._counters(switch))
+
+    def totals(self, places: Iterable[str]) -> tuple[dict[str, RuleCounts], list[int]]:
+        """Return the counts by rule, and the packets that matched each trigger, at links and switches."""
         rules = {label: RuleCounts() for label in self.plan.labels}
         seen = [0] * len(self.plan.triggers)
-        for link in links:
-            if self.counts is None or not self._path(link).exists():
+        for place in places:
+            if self.counts is None or not self._path(place).exists():
                 continue
-            counters = FaultCounters(self.plan, self._path(link))
+            counters = FaultCounters(self.plan, self._path(place))
             for label, counts in counters.counts.items():
                 rules[label] += counts
             for trigger in range(len(seen)):
@@ -50,6 +60,6 @@ class LinkFaults:
             counters.close()
         return rules, seen
 
-    def _path(self, link: str) -> Path:
+    def _path(self, place: str) -> Path:
         assert self.counts is not None
-        return self.counts / f"{link}.counts"
+        return self.counts / f"{place}.counts"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Fault plans: rules for the packets of links, faults of processes, and the YAML file with both."""
+"""Fault plans: rules for packets of links and registers of switches, faults of processes, and their YAML file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DOWN: Literal["down"] = "down"
 
 Direction: TypeAlias = Literal["up", "down"]
 PacketKind: TypeAlias = Literal["contribution", "result", "pending", "conflict", "any", "other"]
-RuleKind: TypeAlias = Literal["drop", "duplicate", "reorder", "delay", "corrupt"]
+RuleKind: TypeAlias = Literal["drop", "duplicate", "reorder", "delay", "corrupt", "flip"]
 
 _Link = Annotated[str, StringConstraints(pattern=r"^(\*|[a-z](-?[a-z0-9]){0,30})$", max_length=31)]
 _Process = Annotated[str, StringConstraints(pattern=r"^[a-z](-?[a-z0-9]){0,14}$", max_length=15)]
@@ -35,10 +35,11 @@ class FaultPlanError(ConfigurationError):
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The links and processes of a run, which its plan may name."""
+    """The links and processes of a run, which its plan may name; ``switches`` are processes, too."""
 
     links: frozenset[str]
     processes: frozenset[str]
+    switches: frozenset[str] = frozenset()
 
 
 def same_link(one: str, other: str) -> bool:
@@ -86,10 +87,9 @@ class PacketMatch(yaml_model.FileModel):
         return (self.where == EVERYWHERE or same_link(self.where, link)) and self.direction in (direction, "both")
 
 
-class FaultRule(PacketMatch):
-    """A fault of packets. All rules apply to a packet, in the order of the file."""
+class _Choice(yaml_model.FileModel):
+    """Name of a rule, and the packets that it is applied to."""
 
-    kind: RuleKind
     name: str | None = Field(default=None, description="name in reports; number and kind by default")
     probability: Annotated[float, Field(ge=0, le=1)] | None = Field(
         default=None,
@@ -97,6 +97,28 @@ class FaultRule(PacketMatch):
     )
     nth: _Count | list[_Count] | None = Field(
         default=None, description="instead of a probability: numbers of the matching packets, from 1"
+    )
+
+    @model_validator(mode="after")
+    def _one_choice(self) -> _Choice:
+        if self.nth is not None and self.probability is not None:
+            raise ValueError("give a probability or nth, not both")
+        return self
+
+    @property
+    def exact(self) -> frozenset[int] | None:
+        """The numbers of the packets that the rule applies to; None where a probability decides."""
+        if self.nth is None:
+            return None
+        return frozenset([self.nth] if isinstance(self.nth, int) else self.nth)
+
+
+class FaultRule(PacketMatch, _Choice):
+    """A fault of packets. All rules apply to a packet, in the order of the file."""
+
+    kind: RuleKind
+    part: Literal["words", "header"] | None = Field(
+        default=None, description="flip: one bit of the packet's words (default) or of its header"
     )
     delay_ms: _Milliseconds | None = Field(
         default=None,
@@ -109,22 +131,34 @@ class FaultRule(PacketMatch):
 
     @model_validator(mode="after")
     def _amounts_fit(self) -> FaultRule:
-        if self.nth is not None and self.probability is not None:
-            raise ValueError("give a probability or nth, not both")
         if self.kind in ("delay", "reorder") and not (self.delay_ms or self.jitter_ms):
             raise ValueError(f"{self.kind} needs delay_ms")
-        if self.kind in ("drop", "corrupt") and (self.delay_ms is not None or self.jitter_ms):
+        if self.kind in ("drop", "corrupt", "flip") and (self.delay_ms is not None or self.jitter_ms):
             raise ValueError(f"delay_ms has no meaning for {self.kind}")
         if self.kind != "duplicate" and self.copies is not None:
             raise ValueError(f"copies has no meaning for {self.kind}")
+        if self.part is not None and self.kind != "flip":
+            raise ValueError(f"part has no meaning for {self.kind}")
+        if self.kind == "flip" and self.packet == "other":
+            raise ValueError("flip changes lanesum packets only")
         return self
 
-    @property
-    def exact(self) -> frozenset[int] | None:
-        """The numbers of the packets that the rule applies to; None where a probability decides."""
-        if self.nth is None:
-            return None
-        return frozenset([self.nth] if isinstance(self.nth, int) else self.nth)
+
+class MemoryFault(_Choice):
+    """One bit of a used register of the embedded switch flips, beside packets that the switch processes."""
+
+    switch: _Process = Field(description="name of the switch")
+    of: Literal["sums", "slots"] = Field(
+        default="sums", description="sums: accumulator words; slots: owner, contributors and state of a slot"
+    )
+
+    @model_validator(mode="after")
+    def _switch_exists(self, info: ValidationInfo) -> MemoryFault:
+        names: Names | None = (info.context or {}).get("names")
+        if names is not None and self.switch not in names.switches:
+            known = ", ".join(sorted(names.switches)) or "a run with embedded switches"
+            raise ValueError(f"there is no embedded switch {self.switch!r}; use {known}")
+        return self
 
 
 class PacketTrigger(PacketMatch):
@@ -171,6 +205,7 @@ class FaultPlan(yaml_model.FileModel):
 
     seed: Annotated[int, Field(ge=0, lt=1 << 64)] = 0
     rules: list[FaultRule] = []
+    memory: list[MemoryFault] = []
     processes: list[ProcessFault] = []
 
     @model_validator(mode="after")
@@ -178,7 +213,9 @@ class FaultPlan(yaml_model.FileModel):
         seen: dict[str, int] = {}
         for index, label in enumerate(self.labels):
             if seen.setdefault(label, index) != index:
-                raise yaml_model.wrong(f"two rules are called {label!r}", "rules", index)
+                memory = index - len(self.rules)
+                where = ("rules", index) if memory < 0 else ("memory", memory)
+                raise yaml_model.wrong(f"two rules are called {label!r}", *where)
         return self
 
     @classmethod
@@ -196,8 +233,9 @@ class FaultPlan(yaml_model.FileModel):
 
     @property
     def labels(self) -> list[str]:
-        """The name of every rule in reports."""
-        return [rule.name or f"{index + 1} {rule.kind}" for index, rule in enumerate(self.rules)]
+        """The name of every rule for packets in reports, then of every rule for memory."""
+        rules = [rule.name or f"{index + 1} {rule.kind}" for index, rule in enumerate(self.rules)]
+        return rules + [one.name or f"{index + 1} {one.of} of {one.switch}" for index, one in enumerate(self.memory)]
 
     @property
     def triggers(self) -> list[PacketTrigger]:

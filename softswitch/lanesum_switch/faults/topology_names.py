@@ -63,4 +63,4 @@ def names_in(topology: Topology, *, switches: bool = True) -> Names:
                 "Give one of the nodes another name.",
             )
         seen.add(canonical_link(link))
-    return Names(frozenset(links), frozenset([*processes, *topology.switches()]))
+    return Names(frozenset(links), frozenset([*processes, *topology.switches()]), frozenset(topology.switches()))

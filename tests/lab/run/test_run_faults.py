@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,27 @@ def test_one_of_three_servers_dies(tmp_path: Path, undisturbed: Report) -> None:
     assert any(event["whom"] == "server2" and "restarted" in event["what"] for event in detail["events"])
     assert all(detail["completed"][server] > 0 for server in ("server", "server2", "server3"))
     assert weights(report) == weights(undisturbed)
+
+
+def test_certified_training_with_flips_has_same_weights(tmp_path: Path) -> None:
+    """The codec's codes depend on the words of a packet, so the training without faults is certified, too."""
+    undisturbed = train(tmp_path / "undisturbed", "--topology", "loopback", "--certified")
+    report = train(tmp_path, "--topology", "loopback", "--faults", "flips", "--certified")
+    assert all(counts["hit"] > 0 for counts in report["detail"]["faults"]["rules"].values())
+    assert report["detail"]["completed"]["server"] > 0, "failed sums are taken again past the switch"
+    assert weights(report) == weights(undisturbed)
+
+
+def test_training_with_flips_reports_its_wrong_sums(tmp_path: Path) -> None:
+    result = start(tmp_path, "--topology", "loopback", "--faults", "flips")
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert result.returncode == 1 and report["sums_wrong"] > 0
+
+
+def test_flips_without_embedded_switch_are_refused(tmp_path: Path) -> None:
+    result = start(tmp_path, "--switch", "none", "--faults", "flips")
+    assert result.returncode == 2
+    assert "there is no embedded switch 's1'" in " ".join(result.stderr.split())
 
 
 @needs_mininet

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from lanesum.protocol.packet import Header
 from lanesum.protocol.spec import OPENING, Kind
 from lanesum_switch.faults import FaultCounters, FaultInjector, FaultPlan
 from lanesum_switch.faults.counters import RuleCounts
@@ -200,6 +201,42 @@ def test_corruption_with_wrong_ipv4_length_changes_a_byte() -> None:
     short[16:18] = b"\x00\x00"
     ((_, bad),) = injector("{kind: corrupt}").apply("up", bytes(short), 0.0)
     assert bad != short
+
+
+def changed_bits(before: bytes, after: bytes) -> list[int]:
+    """Return the positions of the bits that differ."""
+    return [
+        8 * at + bit
+        for at, (a, b) in enumerate(zip(before, after, strict=True))
+        for bit in range(8)
+        if (a ^ b) >> bit & 1
+    ]
+
+
+@pytest.mark.parametrize(("part", "start", "end"), [("words", 42 + 32, 42 + 48), ("header", 42, 42 + 32)])
+def test_flipped_packet_passes_its_checksum(part: str, start: int, end: int) -> None:
+    one = injector(f"{{kind: flip, part: {part}}}")
+    good, places = frame(), set()
+    for n in range(2000):
+        ((due, bad),) = one.apply("up", good, float(n))
+        assert due == n and checksums_hold(bad)
+        (bit,) = [bit for bit in changed_bits(good, bad) if not 8 * 40 <= bit < 8 * 42]
+        places.add(bit)
+    assert places == set(range(8 * start, 8 * end))
+    assert one.counters.counts == {"1 flip": RuleCounts(2000, 2000, 0)}
+
+
+def test_flip_without_checksum_changes_one_bit() -> None:
+    for layer, packet in (("frame", frame(checksum=False)), ("datagram", datagram())):
+        one = FaultInjector(plan("{kind: flip}"), "w1", layer=layer)  # type: ignore[arg-type]
+        ((_, bad),) = one.apply("up", packet, 0.0)
+        assert len(changed_bits(packet, bad)) == 1
+
+
+def test_flip_of_packet_without_words_is_in_header() -> None:
+    pending = Header(kind=Kind.PENDING, job=1, tag=7).pack()
+    ((_, bad),) = FaultInjector(plan("{kind: flip}"), "w1", layer="datagram").apply("down", pending, 0.0)
+    assert len(changed_bits(pending, bad)) == 1
 
 
 def test_counters_continue_in_the_next_process(tmp_path: Path) -> None:

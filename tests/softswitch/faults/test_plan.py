@@ -16,7 +16,7 @@ from lanesum_fabric import resources
 from lanesum_fabric.yaml_model import schema_text
 from lanesum_switch.faults.plan import FaultPlan, FaultPlanError, Names, available, same_link
 
-NAMES = Names(frozenset({"w1", "server", "s1-s0"}), frozenset({"s1", "w1", "server", "controller"}))
+NAMES = Names(frozenset({"w1", "server", "s1-s0"}), frozenset({"s1", "w1", "server", "controller"}), frozenset({"s1"}))
 
 
 @pytest.mark.parametrize("name", sorted(available()))
@@ -39,6 +39,10 @@ rules:
   - {kind: drop, where: w1, direction: up, packet: contribution, probability: 0.25}
   - {name: twice, kind: duplicate, nth: [1, 4], copies: 3}
   - {kind: delay, where: s0-s1, delay_ms: 2.5, jitter_ms: 1}
+  - {kind: flip, part: header, packet: result, nth: 2}
+memory:
+  - {switch: s1, probability: 0.5}
+  - {name: owners, switch: s1, of: slots, nth: [3, 4]}
 processes:
   - {kind: kill, process: s1, after: {where: w1, packet: result, nth: 10}, restart_after_s: 2}
   - {kind: pause, process: server, at_s: 1, for_s: 0.5}
@@ -46,8 +50,9 @@ processes:
         "plan.yaml",
         NAMES,
     )
-    assert (plan.seed, plan.labels) == (9, ["1 drop", "twice", "3 delay"])
+    assert (plan.seed, plan.labels) == (9, ["1 drop", "twice", "3 delay", "4 flip", "1 sums of s1", "owners"])
     assert plan.rules[1].exact == {1, 4}
+    assert plan.memory[1].exact == {3, 4}
     assert [trigger.nth for trigger in plan.triggers] == [10]
     assert plan.rules[0].covers("w1", "up")
     assert not plan.rules[0].covers("w1", "down")
@@ -69,6 +74,16 @@ processes:
         ("rules:\n  - {kind: delay}", "p:2: rules.0: delay needs delay_ms"),
         ("rules:\n  - {kind: drop, delay_ms: 1}", "delay_ms has no meaning for drop"),
         ("rules:\n  - {kind: reorder, delay_ms: 1, copies: 2}", "copies has no meaning for reorder"),
+        ("rules:\n  - {kind: drop, part: words}", "part has no meaning for drop"),
+        ("rules:\n  - {kind: flip, delay_ms: 1}", "delay_ms has no meaning for flip"),
+        ("rules:\n  - {kind: flip, packet: other}", "p:2: rules.0: flip changes lanesum packets only"),
+        ("memory:\n  - {switch: s1, nth: 1, probability: 0.5}", "a probability or nth, not both"),
+        ("memory:\n  - {switch: s9}", "p:2: memory.0: there is no embedded switch 's9'; use s1"),
+        ("memory:\n  - {switch: s1, of: heaps}", "p:2: memory.0.of: Input should be 'sums' or 'slots'"),
+        (
+            "rules:\n  - {name: a, kind: drop}\nmemory:\n  - {name: a, switch: s1}",
+            "p:4: memory.0: two rules are called",
+        ),
         ("rules:\n  - {kind: drop, packet: other, epoch: 1}", "epoch and chunk have no meaning for packet: other"),
         ("rules:\n  - {kind: drop, where: S1}", "p:2: rules.0.where:"),
         ("rules:\n  - {kind: drop, where: w9}", "p:2: rules.0: there is no link 'w9'; use one of s1-s0, server, w1"),
@@ -95,7 +110,7 @@ def test_invalid_plan_is_refused_with_its_line(text: str, error: str) -> None:
 
 
 def test_unknown_plan_error_names_shipped_plans(tmp_path: Path) -> None:
-    with pytest.raises(FaultPlanError, match="everything-dies, lossy"):
+    with pytest.raises(FaultPlanError, match="everything-dies, flips, lossy"):
         FaultPlan.load(tmp_path / "none.yaml")
 
 
