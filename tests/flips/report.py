@@ -21,7 +21,7 @@ _HEAD = (
     "place",
     "flips",
     "without effect",
-    "sent again",
+    "retransmitted",
     "taken again",
     "error",
     "wrong",
