@@ -35,9 +35,10 @@ from lanesum.codecs.base import (
     as_stateful,
 )
 from lanesum.codecs.checks import checked_vector, checked_words
+from lanesum.codecs.error_feedback import checked_memory
 from lanesum.codecs.fixed import FixedPoint
 from lanesum.codecs.kernels.packing import pack_mask, unpack_mask
-from lanesum.codecs.parameter_state import ParameterCounts, ParameterVectors, parts_of
+from lanesum.codecs.parameter_state import ParameterCounts, ParameterVectors, memories_of, parts_of
 from lanesum.codecs.policy_rules import DEFAULT_RULES, Rule
 from lanesum.codecs.registry import for_job, register
 from lanesum.codecs.traits import CodecTraits
@@ -125,6 +126,8 @@ class Policy:
             max_nmse=max(codec.traits.max_nmse for codec in self._codecs.values()),
         )
         self._memory, self._counts = ParameterVectors(), ParameterCounts()
+        #: Memories of this worker, also of the codecs of rules; see :func:`lanesum.codecs.parameter_state.memories_of`.
+        self.memories = (self._memory, *itertools.chain.from_iterable(map(memories_of, self._codecs.values())))
         # Of each parameter: the density of the union of all workers' last gradients, and the codec that summed them.
         self._density: dict[str, float] = {}
         self._used: dict[str, int] = {}
@@ -319,8 +322,8 @@ class Policy:
         if state.get("codec") != self.name:
             raise CodecError("This is not the state of a policy.", "Load a state_dict of codec 'policy'.")
         stateful = {str(number): codec for number, codec in self._stateful().items()}
-        memory, counts = ParameterVectors(), ParameterCounts()
-        memory.load_state_dict(state.get("memory"))
+        counts = ParameterCounts()
+        checked_memory(state.get("memory"))
         counts.load_state_dict(state.get("counts"))
         try:
             density = {str(key): float(one) for key, one in state["densities"].items()}
@@ -332,7 +335,8 @@ class Policy:
             raise CodecError("This state is of a policy with other rules.", "Build the policy with the same rules.")
         for number, codec in stateful.items():
             codec.load_state_dict(inner[number])
-        self._memory, self._counts, self._density, self._used = memory, counts, density, used
+        self._memory.load_state_dict(state.get("memory"))
+        self._counts, self._density, self._used = counts, density, used
 
     def _stateful(self) -> dict[int, StatefulCodec]:
         found = {number: as_stateful(codec) for number, codec in self._codecs.items()}

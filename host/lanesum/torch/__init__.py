@@ -14,10 +14,10 @@ backend ``lanesum`` of ``torch.distributed``.
 from lanesum.torch import process_group
 from lanesum.torch.checkpoint import ForeignResidualsError
 from lanesum.torch.collectives import all_reduce
-from lanesum.torch.ddp_hook import attach
+from lanesum.torch.ddp_hook import attach, hook
 from lanesum.torch.error_feedback import ErrorFeedbackState
 from lanesum.torch.parameters import ForeignCheckpointError
-from lanesum.torch.state import State, hook
+from lanesum.torch.state import State
 from lanesum.torch.stats import HookStats
 
 __all__ = [

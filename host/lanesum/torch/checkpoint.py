@@ -129,3 +129,19 @@ def _with_tensors(state: Any) -> Any:
     if isinstance(state, dict):
         return {key: _with_tensors(one) for key, one in state.items()}
     return torch.from_numpy(state) if isinstance(state, np.ndarray) else state
+
+
+class CopiedState:
+    """Copy of a ``State`` by ``copy.deepcopy``, ``pickle`` or ``torch.save``, which copy the hook of a model with it.
+
+    A membership in a job cannot be copied. DistributedDataParallel does not register the hook in a copy, so the process
+    group averages its gradients. Any other use raises ConfigurationError.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # optional methods that copy and pickle look for
+            raise AttributeError(name)
+        raise ConfigurationError(
+            f"State.{name} is not available: this State was copied or loaded, and is no member of a job.",
+            "Call attach for the copy of the model; save state_dict() of a State instead of the State.",
+        )

@@ -11,7 +11,6 @@ A residual counts once an optimizer has taken the step of its gradient. Without 
 
 from __future__ import annotations
 
-import gc
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ import torch
 from lanesum.codecs.base import Codec, Part
 from lanesum.errors import ConfigurationError
 from lanesum.gpu.staging import needs_staging, to_device_of, to_host
+from lanesum.torch.loss_scale import LossScale
 from lanesum.torch.step_tracker import StepTracker
 
 
@@ -46,19 +46,18 @@ class ErrorFeedbackState:
     For tensors of a device, the calling thread's current stream must be that of ``lanesum.gpu.staging``.
 
     Args:
-        scaler: multiplies the loss, and so the residuals. None: the ``GradScaler`` that makes the first step, if one
-            does.
+        scaler: see :class:`LossScale`; it multiplies the residuals, too.
         codec: leaves the residuals. A warning tells of an optimizer that does not suit it.
 
     Attributes:
+        scale: factor of the loss.
         steps: tracks the parameters whose residuals count once a step has taken the gradient. Residuals of other
             parameters count at once.
     """
 
     def __init__(self, scaler: torch.amp.GradScaler | None = None, codec: Codec | None = None) -> None:
         self._codec = codec
-        self._told, self._loaded = scaler is not None, False
-        self._scaler = scaler
+        self.scale = LossScale(scaler)
         self._residuals: dict[str, _Residual] = {}
         # Of gradients whose fate is open; None where nothing is left.
         self._pending: dict[str, _Residual | None] = {}
@@ -66,24 +65,12 @@ class ErrorFeedbackState:
 
     def _meet(self, optimizer: torch.optim.Optimizer) -> None:
         """Prepare for the first step of ``optimizer``."""
-        self._find_scaler(optimizer)
+        if self.scale.meet(optimizer):
+            scale = self.scale.value()
+            for key, residual in self._pending.items():
+                self._pending[key] = None if residual is None else replace(residual, scale=scale)
         if self._codec is not None:
             _warn_of(optimizer, self._codec)
-
-    def _find_scaler(self, optimizer: torch.optim.Optimizer) -> None:
-        """Find the scaler that makes the step of ``optimizer``, as those of Lightning and Accelerate."""
-        found = next((one for one in _scalers() if id(optimizer) in one._per_optimizer_states), None)
-        if self._told or found is self._scaler:
-            return
-        if found is not None and self._scaler is not None and not self._loaded:
-            warnings.warn(
-                "Several gradient scalers make steps of one model, so error feedback follows the scale of the last "
-                "one. Use one scaler for the model, or error_feedback=False.",
-                stacklevel=2,
-            )
-        self._scaler, scale = found, 1.0 if found is None else float(found.get_scale())
-        for key, residual in self._pending.items():
-            self._pending[key] = None if residual is None else replace(residual, scale=scale)
 
     def _commit(self, key: str) -> None:
         residual = self._pending.pop(key, None)
@@ -98,12 +85,6 @@ class ErrorFeedbackState:
     def _current(self, key: str) -> _Residual | None:
         """Return the residual to add to the parameter's next gradient."""
         return self._pending[key] if key in self._pending else self._residuals.get(key)
-
-    def scale(self) -> float:
-        """Return the factor of the loss."""
-        if self._loaded:  # it must be known before the first step
-            self._loaded, self._scaler = False, self._scaler or _only_scaler()
-        return 1.0 if self._scaler is None else float(self._scaler.get_scale())
 
     def check_sizes(self, parts: Sequence[Part]) -> None:
         """Raise ConfigurationError if a parameter differs in size from its residual.
@@ -187,7 +168,7 @@ class ErrorFeedbackState:
 
     def flush_to(self, bucket: torch.Tensor, parts: Sequence[Part]) -> None:
         """Add the residuals of its ``parts`` to a ``bucket`` that is summed without a codec, which leaves none."""
-        scale = self.scale()
+        scale = self.scale.value()
         for part in parts:
             residual = self._get(bucket, part, scale)
             if residual is not None:
@@ -220,7 +201,7 @@ class ErrorFeedbackState:
                 )
             loaded[str(key)] = _Residual(vector, 0, vector.numel())
         self._residuals = loaded
-        self._loaded = bool(loaded)
+        self.scale.loaded = bool(loaded)
         self._pending.clear()
         self.steps.clear()
 
@@ -248,24 +229,3 @@ def _warn_of(optimizer: torch.optim.Optimizer, codec: Codec) -> None:
         "exactly, by the warm_up of a policy.",
         stacklevel=2,
     )
-
-
-def _only_scaler() -> torch.amp.GradScaler | None:
-    """Return the one ``GradScaler`` of this process that scales a loss; None if there is none, or more."""
-    gc.collect()  # those of earlier trainings
-    found = _scalers()
-    if len(found) > 1:
-        warnings.warn(
-            f"This process has {len(found)} gradient scalers, so the scale of the loaded error feedback is not known. "
-            "Pass attach(..., scaler=) the scaler of the model.",
-            stacklevel=2,
-        )
-    return found[0] if len(found) == 1 else None
-
-
-def _scalers() -> list[torch.amp.GradScaler]:
-    """Return the gradient scalers of this process that scale a loss."""
-    kinds = {torch.amp.GradScaler}
-    for _ in range(4):  # subclasses, such as that of torch.cuda.amp
-        kinds |= {one for kind in kinds for one in kind.__subclasses__()}
-    return [one for one in gc.get_objects() if type(one) in kinds and one.is_enabled() and one._scale is not None]

@@ -65,10 +65,10 @@ def attach_fsdp(model: torch.nn.Module, replicas: DeviceMesh | None, **options: 
 
 def _hook(state: State, group: Any, name: str, names: dict[torch.Tensor, str]) -> Any:
     keys = [(one, names[one.sharded_param]) for one in group.fsdp_params]
-    feedback = state.error_feedback
-    if feedback is not None:
+    steps = state.steps
+    if steps is not None:
         for one, key in keys:
-            feedback.steps.watch(one.sharded_param, key, in_backward=False)
+            steps.watch(one.sharded_param, key, in_backward=False)
     parts: list[Part] = []
     held: dict[str, torch.Tensor] = {}  # sums of steps without an all-reduce, by parameter
     post_backward = group.post_backward
@@ -100,8 +100,8 @@ def _hook(state: State, group: Any, name: str, names: dict[torch.Tensor, str]) -
         for part in parts:
             if part.key in held:
                 flat[part.start : part.stop] += held.pop(part.key)
-            if feedback is not None:  # FSDP accumulates the mean in the gradients after this
-                feedback.steps.find_dropped(part.key)
+            if steps is not None:  # FSDP accumulates the mean in the gradients after this
+                steps.find_dropped(part.key)
         mean = state.all_reduce(flat, average=average, name=name, parts=tuple(parts)).wait()
         if mean is not flat:
             flat.copy_(mean)

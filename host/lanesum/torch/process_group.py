@@ -23,8 +23,9 @@ from lanesum import codecs, environment
 from lanesum.codecs.base import Codec
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.joining import NotReadyError
+from lanesum.torch.autograd import raise_after_backward
 from lanesum.torch.collectives import EXACT, job_of
-from lanesum.torch.state import State, raise_after_backward
+from lanesum.torch.state import State
 from lanesum.torch.tensor_all_reduce import write
 
 BACKEND = "lanesum"

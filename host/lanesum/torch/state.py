@@ -1,15 +1,11 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""DDP communication hook, and its state between buckets: session, codec, error feedback, and one thread.
+"""State of the DDP communication hook between buckets: session, codec, error feedback, and one thread."""
 
-This module has no ``from __future__ import annotations``. ``register_comm_hook`` compares the annotation *objects* of
-the hook with ``dist.GradBucket`` and ``torch.futures.Future[torch.Tensor]``, and refuses strings (PyTorch 2.13,
-``DistributedDataParallel._check_comm_hook``). The same check demands the name ``bucket`` for the second parameter.
-"""
+from __future__ import annotations
 
 import atexit
 import concurrent.futures
-import contextlib
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +13,6 @@ from typing import Any, cast
 
 import torch
 import torch.distributed as dist
-from torch.autograd import profiler
 
 from lanesum._internal.closing import Closing
 from lanesum.codecs.base import Codec, Part
@@ -26,6 +21,8 @@ from lanesum.errors import ConfigurationError
 from lanesum.launch.run_folder import RunFolder
 from lanesum.session import Session
 from lanesum.torch import checkpoint
+from lanesum.torch.autograd import open_range, raise_after_backward
+from lanesum.torch.codec_memory import CodecMemory
 from lanesum.torch.communication_thread import CommunicationThread
 from lanesum.torch.error_feedback import ErrorFeedbackState
 from lanesum.torch.hierarchy import HostGroup
@@ -33,13 +30,14 @@ from lanesum.torch.membership import join_job
 from lanesum.torch.parameters import NUMBERED, parameter_names
 from lanesum.torch.path_choice import PathChoice
 from lanesum.torch.stats import HookStats, warn_unused
+from lanesum.torch.step_tracker import StepTracker
 from lanesum.torch.tensor_all_reduce import TensorAllReduce, TensorCommunication, check_tensor, closed_error, refusal
 
 _WRITE_S = 1.0
 
 
 # Of each process group. Another join of this process would begin a new incarnation of the job.
-_joined: weakref.WeakKeyDictionary[dist.ProcessGroup, "State"] = weakref.WeakKeyDictionary()
+_joined: weakref.WeakKeyDictionary[dist.ProcessGroup, State] = weakref.WeakKeyDictionary()
 
 
 class State(Closing):
@@ -97,10 +95,11 @@ class State(Closing):
         biased = not (own or traits.nearly_exact or unbiased)
         enabled = biased if error_feedback is None else error_feedback
         self.error_feedback = ErrorFeedbackState(scaler, self.codec) if enabled else None
+        self._memory = CodecMemory(scaler, self.codec) if own else None
         # Tensors hash by identity: a parameter is the same key after DDP has rebuilt its buckets.
         self._names: dict[torch.Tensor, str] = {} if model is None else parameter_names(model)
         self._parts([one for one in self._names if one.requires_grad])
-        session.phases.open_range = _open_range
+        session.phases.open_range = open_range
         self._communication = TensorCommunication(session, host)
         name = f"lanesum-job-{session.ticket.job}-worker-{session.ticket.worker}"
         self._thread = CommunicationThread(name, session.close, session.wake, self._communication.in_flight)
@@ -122,7 +121,7 @@ class State(Closing):
         scaler: torch.amp.GradScaler | None = None,
         model: torch.nn.Module | None = None,
         **arguments: Any,
-    ) -> "State":
+    ) -> State:
         """Join a job, wait for its other workers, and return a state for it.
 
         ``error_feedback``, ``scaler`` and ``model`` are those of the constructor, ``arguments`` those of
@@ -166,14 +165,20 @@ class State(Closing):
         return state
 
     @staticmethod
-    def joined(group: dist.ProcessGroup) -> "State | None":
+    def joined(group: dist.ProcessGroup) -> State | None:
         """Return the open state that ``join`` has made for ``group``, if there is one."""
         state = _joined.get(group)
         return None if state is None or state.closed else state
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return a stand-in for copies and files of a model; see :class:`CopiedState`."""
-        return CopiedState, ()
+        """Return a stand-in for copies and files of a model; see :class:`lanesum.torch.checkpoint.CopiedState`."""
+        return checkpoint.CopiedState, ()
+
+    @property
+    def steps(self) -> StepTracker | None:
+        """The fates of the gradients; None where no error feedback depends on them."""
+        feedback = self.error_feedback or self._memory
+        return None if feedback is None else feedback.steps
 
     @property
     def error(self) -> Exception | None:
@@ -248,12 +253,23 @@ class State(Closing):
             future.set_result(tensor)
             return future
         self._warn_unused.detach()
-        feedback = self.error_feedback if parts and codec is None and not tensor.is_sparse else None
+        remembers = bool(parts) and codec is None and not tensor.is_sparse
+        feedback, memory = (self.error_feedback, self._memory) if remembers else (None, None)
         if feedback is not None:
             feedback.check_sizes(parts)
         chosen = self.codec if codec is None else self.session.resolve_codec(codec)
         one = TensorAllReduce(
-            self._communication, tensor, future, chosen, average, name, parts, feedback, self._num_calls, stands_for
+            self._communication,
+            tensor,
+            future,
+            chosen,
+            average,
+            name,
+            parts,
+            feedback,
+            memory,
+            self._num_calls,
+            stands_for,
         )
         # This thread must not wait for a device that still computes the gradient.
         self._thread.submit(one.begin, after=one.wait_for_gradient if one.staged else None)
@@ -273,8 +289,8 @@ class State(Closing):
         parts, start = [], 0
         for parameter in parameters:
             key = self._names.setdefault(parameter, f"{NUMBERED}{len(self._names)}")
-            if self.error_feedback is not None:
-                self.error_feedback.steps.watch(parameter, key)
+            if self.steps is not None:
+                self.steps.watch(parameter, key)
             parts.append(Part(key, start, start + parameter.numel()))
             start += parameter.numel()
         return parts
@@ -290,6 +306,8 @@ class State(Closing):
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state for a checkpoint; see :func:`lanesum.torch.checkpoint.state_dict`. Call it between steps."""
+        if self._memory is not None:
+            self._memory.steps.find_taken()
         return checkpoint.state_dict(self.codec, self.error_feedback, self._sizes(), self._worker())
 
     def _worker(self) -> tuple[int, int]:
@@ -316,6 +334,8 @@ class State(Closing):
         The state is unchanged then.
         """
         checkpoint.load_state_dict(self.codec, self.error_feedback, self._sizes(), self._worker(), state)
+        if self._memory is not None:
+            self._memory.clear()
 
     def leave(self) -> bool:
         """End the job together with all other workers, after the same bucket; return True if all of them have left.
@@ -373,57 +393,3 @@ class State(Closing):
         if error is not None:
             self.session.report_failure(error)
         self.close()
-
-
-def hook(state: State, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
-    """Average one bucket over the workers of ``state``'s job.
-
-    Args:
-        state: the same object for every bucket and step of one model.
-        bucket: dense, of any floating-point type, on the CPU or on a CUDA device.
-
-    Returns:
-        A future of the mean, at once. The codec works in float32; the mean has the data type of the bucket and is
-        written to its buffer. For a float32 bucket on a GPU it may be another tensor, as DDP allows. The mean is
-        bit-identical on all workers.
-
-    Raises:
-        ConfigurationError: the gradients are sparse or complex, or a loaded state belongs to another model.
-        LanesumError: the error of an earlier bucket. A failure after the hook has returned is raised by ``backward()``
-            with its own type.
-    """
-    return state.submit(bucket)
-
-
-class CopiedState:
-    """Copy of a ``State`` by ``copy.deepcopy``, ``pickle`` or ``torch.save``, which copy the hook of a model with it.
-
-    A membership in a job cannot be copied. DistributedDataParallel does not register the hook in a copy, so the process
-    group averages its gradients. Any other use raises ConfigurationError.
-    """
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # optional methods that copy and pickle look for
-            raise AttributeError(name)
-        raise ConfigurationError(
-            f"State.{name} is not available: this State was copied or loaded, and is no member of a job.",
-            "Call attach for the copy of the model; save state_dict() of a State instead of the State.",
-        )
-
-
-def _open_range(name: str) -> contextlib.AbstractContextManager[object] | None:
-    """Return a range for the trace of the running PyTorch profiler, or None if none runs."""
-    # The flag that PyTorch keeps for such checks: a record_function without a profiler takes microseconds.
-    return profiler.record_function(name) if profiler._is_profiler_enabled else None
-
-
-def raise_after_backward(check: Callable[[], None]) -> None:
-    """Let ``backward()`` raise the exception of ``check`` itself; outside a backward pass do nothing.
-
-    DDP takes the exception of a future for its result, so users would see RuntimeError("Unable to cast ... to Tensor").
-    Callbacks run at the end of backward in the order of their registration. So this one runs before the one with which
-    DDP waits for its futures.
-    """
-    # Outside a backward pass there is no end to wait for. Then the future alone has the exception.
-    with contextlib.suppress(RuntimeError):
-        torch.autograd.Variable._execution_engine.queue_callback(check)

@@ -23,6 +23,7 @@ from lanesum.codecs.tensors import adds_error_feedback
 from lanesum.errors import ConfigurationError, LanesumError
 from lanesum.gpu.staging import Staging, needs_staging, staging_for
 from lanesum.session import AllReduce, Session
+from lanesum.torch.codec_memory import CodecMemory
 from lanesum.torch.error_feedback import ErrorFeedbackState
 from lanesum.torch.hierarchy import HostGroup
 from lanesum.transport.errors import SessionClosedError
@@ -130,8 +131,8 @@ class TensorAllReduce:
     """All-reduce of a tensor: begun in the communication thread, then completed in any case.
 
     Work on a device is launched in the stream of ``lanesum.gpu.staging``. Fields are arguments of
-    :meth:`lanesum.torch.State.all_reduce`, the ``feedback`` to add, and the ``number`` of the call. One that
-    ``stands_for`` a tensor which another backend sums compares its description alone, and is not counted.
+    :meth:`lanesum.torch.State.all_reduce`, the ``feedback`` to add, the ``memory`` of the codec, and the ``number`` of
+    the call. One that ``stands_for`` a tensor which another backend sums compares its description, and is not counted.
 
     Attributes:
         done: set once the future is complete.
@@ -146,6 +147,7 @@ class TensorAllReduce:
     name: str
     parts: Sequence[Part]
     feedback: ErrorFeedbackState | None
+    memory: CodecMemory | None
     number: int
     stands_for: str = ""
 
@@ -200,11 +202,13 @@ class TensorAllReduce:
         elif self.communication.host is not None:
             vector = self.communication.host.reduce(vector, self.average)
         if feedback is not None:
-            self._scale = feedback.scale()
+            self._scale = feedback.scale.value()
             if adds_error_feedback(codec, vector):
                 added = feedback.gather(vector, self.parts, self._scale)
             else:
                 vector = feedback.add_to(vector, self.parts, self._scale)
+        if self.memory is not None:
+            self.memory.begin(self.parts)
         self._all_reduce = self.communication.session.all_reduce_async(
             vector,
             codec=codec,

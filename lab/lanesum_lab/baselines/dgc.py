@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanesum.codecs.base import CodecContext, CodecError, Result, RoundShape, Steps, Vector
+from lanesum.codecs.error_feedback import checked_memory
 from lanesum.codecs.parameter_state import ParameterCounts, ParameterVectors, parts_of
 from lanesum.codecs.registry import register
 from lanesum.codecs.sparse.topk import TopK
@@ -82,6 +83,8 @@ class DGC:
         ]
         self.codec = self._levels[-1].codec
         self._velocity, self._unsent, self._counts = ParameterVectors(), ParameterVectors(), ParameterCounts()
+        #: Memories of this worker; see :func:`lanesum.codecs.parameter_state.memories_of`.
+        self.memories = (self._velocity, self._unsent)
 
     def describe(self) -> str:
         """See :meth:`lanesum.codecs.base.Codec.describe`. The selection does not change the meaning of words."""
@@ -146,12 +149,14 @@ class DGC:
         """Replace the state by a ``state_dict``. Raises CodecError, changing nothing, if it is invalid."""
         if state.get("codec") != self.name or not isinstance(state.get("inner"), Mapping):
             raise CodecError("This is not the state of codec 'dgc'.", "Load a state_dict of codec 'dgc'.")
-        velocity, unsent, counts = ParameterVectors(), ParameterVectors(), ParameterCounts()
-        velocity.load_state_dict(state.get("velocity"))
-        unsent.load_state_dict(state.get("unsent"))
+        counts = ParameterCounts()
+        for name in ("velocity", "unsent"):
+            checked_memory(state.get(name))
         counts.load_state_dict(state.get("counts"))
         self.codec.load_state_dict(state["inner"])
-        self._velocity, self._unsent, self._counts = velocity, unsent, counts
+        self._velocity.load_state_dict(state.get("velocity"))
+        self._unsent.load_state_dict(state.get("unsent"))
+        self._counts = counts
 
 
 register("dgc", DGC)

@@ -277,7 +277,7 @@ def refused_models(variables: dict[str, str]) -> list[str]:
 def test_attach_refuses_models_that_it_cannot_average(ranks: Ranks, site: Site) -> None:
     for said in ranks.run(refused_models, [{**RUN, "LANESUM_CONTROLLER": site.address}] * 2):
         hooked, frozen, bare, sharded, mixed, overlapped, late, mean = said
-        assert "does not accept the hook of lanesum: it has lanesum.torch.state.hook. Attach once, before" in hooked
+        assert "does not accept the hook of lanesum: it has lanesum.torch.ddp_hook.hook. Attach once, before" in hooked
         assert "No parameter of the model requires a gradient" in frozen
         assert "takes a DistributedDataParallel, not Linear. Wrap the model" in bare
         assert "attach does not support FullyShardedDataParallel (FSDP1)" in sharded

@@ -223,7 +223,7 @@ def scaler_of(scale: float) -> torch.amp.GradScaler:
 def scaled_step(scaler: torch.amp.GradScaler, feedback: ErrorFeedbackState, *shown: nn.Parameter) -> None:
     for number, one in enumerate(shown):
         one.grad = torch.ones_like(one)
-        feedback.store(torch.full_like(one, 8.0).detach(), [Part(str(number), 0, one.numel())], feedback.scale())
+        feedback.store(torch.full_like(one, 8.0).detach(), [Part(str(number), 0, one.numel())], feedback.scale.value())
     scaler.step(torch.optim.SGD(shown))
     scaler.update()
 
@@ -233,16 +233,16 @@ def test_feedback_finds_scaler_of_its_steps() -> None:
     (own,), feedback = parameters(3), ErrorFeedbackState()
     feedback.steps.watch(own, "0")
     other, used = scaler_of(2.0), scaler_of(4.0)
-    assert feedback.scale() == 1
+    assert feedback.scale.value() == 1
     scaled_step(used, feedback, own)
-    assert feedback.scale() == 4
+    assert feedback.scale.value() == 4
     assert feedback.state_dict()["0"].tolist() == [2.0] * 3
     with pytest.warns(UserWarning, match="Several gradient scalers make steps of one model"):
         scaled_step(other, feedback, own)
     told = ErrorFeedbackState(used)
     told.steps.watch(own, "0")
     scaled_step(other, told, own)
-    assert told.scale() == 4
+    assert told.scale.value() == 4
 
 
 def test_loaded_feedback_is_scaled_before_first_step() -> None:
@@ -254,7 +254,7 @@ def test_loaded_feedback_is_scaled_before_first_step() -> None:
         feedback.load_state_dict({"0": torch.ones(3)})
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            total = feedback.add_to(torch.zeros(3), [Part("0", 0, 3)], feedback.scale())
+            total = feedback.add_to(torch.zeros(3), [Part("0", 0, 3)], feedback.scale.value())
         assert total.tolist() == [expected] * 3
         told = [str(one.message) for one in caught]
         assert len(told) == len(scalers) - 1

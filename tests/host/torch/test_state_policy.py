@@ -103,7 +103,8 @@ def test_policy_keeps_error_feedback_itself(session: Session) -> None:
 
 def test_state_adds_no_feedback_around_error_feedback_codec(session: Session) -> None:
     """Two memories of one error would send it twice."""
-    state = lanesum.torch.State(session, codec=ErrorFeedback(THC(workers=1, lookup=False)))
+    with pytest.warns(UserWarning, match="counts at once, also for gradients that no step takes"):
+        state = lanesum.torch.State(session, codec=ErrorFeedback(THC(workers=1, lookup=False)))
     assert state.error_feedback is None
     with pytest.raises(ConfigurationError, match=r"Codec thc.* keeps error feedback itself"):
         lanesum.torch.State(session, codec=ErrorFeedback(THC(workers=1, lookup=False)), error_feedback=True)
