@@ -150,8 +150,12 @@ TORCH = (
     *bugs(
         "torch",
         f"{_HOST}/torch/path_choice.py",
-        ("the slower path is chosen", "by_group <= by_lanesum", "by_group >= by_lanesum"),
-        ("times of an earlier period count again", "self._times = {False: [], True: []}", "pass"),
+        ("the slower path is chosen", "if by_group <= by_lanesum", "if by_group >= by_lanesum"),
+        (
+            "times of an earlier period count again",
+            "self._pairs, self._lead = False, [], 0",
+            "self._pairs = False, []",
+        ),
     ),
     *bugs(
         "torch",

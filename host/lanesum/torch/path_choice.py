@@ -23,9 +23,14 @@ logger = logging.getLogger(__name__)
 
 #: Steps before a measurement, by lanesum: DDP arranges its buckets anew, and sparse codecs learn what they send.
 WARM_UP_STEPS = 3
-#: Steps that each of both ways takes in a measurement, in turns.
-MEASURED_STEPS = 3
-#: Steps from one measurement to the next.
+#: Pairs of steps that the way of the choice wins more than the other one, at the end of a measurement.
+LEAD_PAIRS = 4
+#: The same for another choice than the last one: noise alone must not alternate the ways.
+CHANGE_LEAD_PAIRS = 6
+#: Pairs of a measurement, at most; an odd number. Then most pairs make the first choice, and a later one stays.
+MAX_PAIRS = 21
+#: Steps from the first measurement to the second one, and from each later one to the next.
+FIRST_PERIOD_STEPS = 100
 PERIOD_STEPS = 1000
 
 
@@ -57,7 +62,9 @@ class PathChoice:
     """Decides for every step which of two ways averages its buckets: lanesum or ``group``.
 
     The time of a step runs from its first bucket to the first one of the next step. So it contains what the way costs
-    the rest of the training. The ranks add up their medians, and all make the same choice. On a tie that is the group.
+    the rest of the training. A measurement compares pairs of consecutive steps, one by each way, so that load of the
+    hosts changes both times. The ranks add up the times of a pair, and all make the same choice. A tie counts for the
+    group.
 
     Args:
         group: process group of the workers of the job, of a backend other than lanesum.
@@ -71,9 +78,12 @@ class PathChoice:
         self.group_steps = 0
         self._group = group
         self._clock = clock
-        self._step = -WARM_UP_STEPS - 1  # within the period; measurements begin at 0
-        self._started: float | None = None
-        self._times: dict[bool, list[float]] = {False: [], True: []}
+        self._started = 0.0
+        self._left = WARM_UP_STEPS  # steps before the next measurement
+        self._measures = False
+        self._pair: list[float] = []  # times of this rank, first that of lanesum
+        self._pairs: list[list[float]] = []  # means over the ranks
+        self._lead = 0  # pairs that the group has won minus pairs that lanesum has
         self._by_group = False
         self._chosen: bool | None = None
 
@@ -95,33 +105,43 @@ class PathChoice:
         return allreduce_hook(self._group, bucket)
 
     def _begin_step(self, device: torch.device) -> None:
-        now, before = self._clock(), self._started
-        self._started = now
-        if 0 <= self._step < 2 * MEASURED_STEPS and before is not None:
-            self._times[self._by_group].append(now - before)
-        self._step += 1
-        if self._step == 2 * MEASURED_STEPS:
-            self._choose(device)
-        if self._step == PERIOD_STEPS:
-            self._step = 0
-        measures = 0 <= self._step < 2 * MEASURED_STEPS
-        self._by_group = self._step % 2 == 1 if measures else self._chosen is True
+        if self._measures:
+            self._pair.append(self._clock() - self._started)
+            if len(self._pair) == 2:
+                self._compare(device)
+        if not self._measures:
+            self._measures = self._left == 0
+            self._left -= 1
+        self._by_group = len(self._pair) == 1 if self._measures else self._chosen is True
         self.group_steps += self._by_group
+        # The comparison is part of no step.
+        self._started = self._clock()
 
-    def _choose(self, device: torch.device) -> None:
-        own = [statistics.median(self._times[by_group]) for by_group in (False, True)]
-        total = torch.tensor(own, dtype=torch.float64, device=device)
+    def _compare(self, device: torch.device) -> None:
+        """Add a pair of steps to the measurement, and choose if that decides it."""
+        total = torch.tensor(self._pair, dtype=torch.float64, device=device)
         dist.all_reduce(total, group=self._group)
         by_lanesum, by_group = (total / dist.get_world_size(self._group)).tolist()
-        before, self._chosen = self._chosen, by_group <= by_lanesum
-        self._times = {False: [], True: []}
-        stepped_aside = self._chosen and dist.get_rank(self._group) == 0
+        self._pair = []
+        self._pairs.append([by_lanesum, by_group])
+        self._lead += 1 if by_group <= by_lanesum else -1
+        needed = LEAD_PAIRS if self._chosen in (None, self._lead > 0) else CHANGE_LEAD_PAIRS
+        if abs(self._lead) >= needed:
+            self._choose(self._lead > 0)
+        elif len(self._pairs) == MAX_PAIRS:
+            self._choose(self._lead > 0 if self._chosen is None else self._chosen)
+
+    def _choose(self, by_group: bool) -> None:
+        before, self._chosen = self._chosen, by_group
+        times = [1000 * statistics.median(way) for way in zip(*self._pairs, strict=True)]
+        self._measures, self._pairs, self._lead = False, [], 0
+        self._left = FIRST_PERIOD_STEPS if before is None else PERIOD_STEPS
+        stepped_aside = by_group and dist.get_rank(self._group) == 0
         logger.log(
-            logging.DEBUG if before is self._chosen else logging.WARNING if stepped_aside else logging.INFO,
+            logging.DEBUG if before is by_group else logging.WARNING if stepped_aside else logging.INFO,
             "%s: a step takes %.1f ms by lanesum, %.1f ms by %s. %s=off keeps to lanesum.",
             self.summary,
-            1000 * by_lanesum,
-            1000 * by_group,
+            *times,
             dist.get_backend(self._group),
             environment.STEP_ASIDE,
         )
