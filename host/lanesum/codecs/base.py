@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, cast, run
 import numpy as np
 from numpy.typing import NDArray
 
+from lanesum._internal import arrays
 from lanesum.aggregation.combine import Words as Words
 from lanesum.codecs.traits import CodecTraits
 from lanesum.errors import ConfigurationError, LanesumError
@@ -80,6 +81,8 @@ class CodecContext:
         complete: every sum is over all workers, because the job has no quorum.
         in_pieces: as ``complete``; and the driver encodes and decodes rounds in parts where they have
             :attr:`Round.pieces`.
+        in_place: the codec may write the values to the vector, each coordinate once it is encoded. Not where it keeps a
+            residual, which is computed from the vector.
         not_finite: this worker's vector has values that are not finite; zeros take their place. A codec whose first
             group of rounds has no MAX round and no packed values has to tell the others, and all of them raise
             :class:`UnencodableError`.
@@ -97,6 +100,7 @@ class CodecContext:
     keep_residual: bool = False
     complete: bool = False
     in_pieces: bool = False
+    in_place: bool = False
     not_finite: bool = False
     parts: tuple[Part, ...] = ()
     error_feedback: Any = None
@@ -113,6 +117,11 @@ class CodecContext:
     def divisor(self) -> int:
         """Divisor of a sum over all workers: their number for a mean, else 1."""
         return self.workers if self.average else 1
+
+    def array_of_values(self, vector: Vector) -> Vector:
+        """Return an array for the values of ``vector``: ``vector`` itself where it may be overwritten."""
+        in_place = self.in_place and not self.keep_residual
+        return vector if in_place else arrays.empty(vector.size, np.float32)
 
 
 def never() -> bool:

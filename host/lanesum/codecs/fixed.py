@@ -142,7 +142,7 @@ class FixedPoint:
             maxima = _next_power_of_two(maxima)
 
         integers = arrays.empty(vector.size, np.int32)
-        values = arrays.empty(vector.size, np.float32)
+        values = context.array_of_values(vector)
         units = BlockUnits(maxima, self.peak, self.block)
         parts = [(of, units.part(blocks.start, blocks.stop)) for of, blocks in self._parts(vector.size)]
 

@@ -278,6 +278,7 @@ class Policy:
             context,
             tensor=f"{context.tensor}/{number}",
             keep_residual=self._remembers(number) or context.keep_residual,
+            in_place=False,
             parts=_side_by_side(members),
         )
         vectors = [vector for _, vector in members]

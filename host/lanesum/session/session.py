@@ -188,6 +188,7 @@ class Session(Closing):
         error_feedback: torch.Tensor | None = None,
         description: str = "",
         elementwise: bool = False,
+        in_place: bool = False,
     ) -> AllReduce[V]:
         """Begin an all-reduce, and return it before it is done.
 
@@ -210,10 +211,14 @@ class Session(Closing):
                 lengths. Workers without one sum with the others.
             elementwise: leave NaN and infinities to the elements that have them, if the codec is ``fixed`` and the job
                 has no quorum; not with ``non_finite="raise"``. All workers must agree.
+            in_place: the values may be written to ``array``, also if the all-reduce fails. A result on the host then
+                shares its memory where the codec does so, and ``array`` is a contiguous one of float32.
         """
         if elementwise:
             codec = self._elementwise(self.codec if codec is None else self.resolve_codec(codec))
-        all_reduce = self._make_all_reduce(array, codec, average, name, keep_residual, parts, error_feedback)
+        all_reduce = self._make_all_reduce(
+            array, codec, average, name, keep_residual, parts, error_feedback, in_place=in_place
+        )
         all_reduce.description = description
         self._scheduler.submit(all_reduce)
         return all_reduce
@@ -234,6 +239,8 @@ class Session(Closing):
         keep_residual: bool = False,
         parts: Sequence[Part] = (),
         error_feedback: torch.Tensor | None = None,
+        *,
+        in_place: bool = False,
     ) -> AllReduce[Any]:
         """Return the next all-reduce of this session."""
         chosen = self.codec if codec is None else self.resolve_codec(codec)
@@ -248,6 +255,7 @@ class Session(Closing):
             parts=tuple(parts),
             complete=not self.ticket.quorum,
             in_pieces=self._transport.supports_withheld,
+            in_place=in_place,
             error_feedback=error_feedback,
         )
         names = (name, *[part.key for part in parts])

@@ -219,6 +219,7 @@ class TensorAllReduce:
             error_feedback=added,
             description=f"{what} in call {self.number}",
             elementwise=not self.parts and self._rows is None,
+            in_place=not self.staged,
         )
 
     def wait(self) -> bool:
@@ -269,9 +270,13 @@ class TensorAllReduce:
         values = cast(torch.Tensor, result.values)
         if self._rows is not None:
             return self._rows.tensor(values, not_finite=result.not_finite).to(self.tensor.dtype)
-        values = values.view(self.tensor.shape)
+        tensor, values = self.tensor, values.view(self.tensor.shape)
+        if (values.data_ptr(), values.dtype, values.stride()) == (tensor.data_ptr(), tensor.dtype, tensor.stride()):
+            if not tensor.is_inference():
+                torch.autograd.graph.increment_version(tensor)  # the codec has written them
+            return tensor
         # DDP accepts another tensor than the buffer, which saves a copy on a device.
-        return values if self.staged and values.dtype == self.tensor.dtype else write(values, self.tensor)
+        return values if self.staged and values.dtype == tensor.dtype else write(values, tensor)
 
     def _fail(self, error: Exception) -> None:
         # The first failure is the cause. Later ones, and those after close(), follow from it.

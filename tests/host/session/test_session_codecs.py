@@ -193,3 +193,60 @@ def test_all_reduce_beyond_float32_is_not_finite() -> None:
         server.aggregator.admit(ServerJob.from_tickets([ticket]))
         with Session(ticket, codec="fixed") as session, np.errstate(over="ignore"):
             assert np.isnan(session.all_reduce(np.array([1, 1e39]))).all()
+
+
+@pytest.mark.parametrize("codec", ["thc", "fixed", "policy", "thc error=0.01"])
+def test_result_in_place_has_bits_of_other_workers(codec: str) -> None:
+    """One worker of three lets the codec overwrite its vectors, two of which are in flight at a time."""
+
+    def work(session: Session) -> list[tuple[bytes, bool]]:
+        worker, found = session.ticket.worker, []
+        for size in SIZES[:2]:
+            vectors = [gradient(worker, size) for _ in range(2)]
+            pending = [session.all_reduce_async(one, average=True, in_place=worker == 0) for one in vectors]
+            results = [one.result() for one in pending]
+            found += [
+                (one.tobytes(), np.shares_memory(one, vector)) for one, vector in zip(results, vectors, strict=True)
+            ]
+        return found
+
+    with AggregationServer((LOCALHOST, 0)) as server:
+        results = run_workers(job(server, codecs.get(codec, workers=WORKERS)), work, codec=codec)
+    assert [[bits for bits, _ in one] for one in results] == [[bits for bits, _ in results[0]]] * WORKERS
+    shared = [[shares for _, shares in one] for one in results]
+    # Codec fixed gathers a vector of one value, and thc has one width for these ones.
+    assert shared[0] == [codec != "policy"] * 2 + [codec.startswith("thc")] * 2
+    assert not any(shared[1] + shared[2])
+
+
+@pytest.mark.parametrize("codec", ["thc", "fixed"])
+def test_residual_in_place_is_of_the_vector(codec: str) -> None:
+    def work(session: Session) -> tuple[np.ndarray, np.ndarray]:
+        vector = gradient(session.ticket.worker, SIZES[0])
+        result = session.all_reduce_async(vector, keep_residual=True, in_place=True).codec_result()
+        assert result.residual is not None
+        np.testing.assert_array_equal(vector, gradient(session.ticket.worker, SIZES[0]))
+        return result.values, vector - result.residual
+
+    with AggregationServer((LOCALHOST, 0)) as server:
+        results = run_workers(job(server, codecs.get(codec, workers=WORKERS)), work, codec=codec)
+    decoded = np.sum([own for _, own in results], axis=0)
+    for values, _ in results:
+        np.testing.assert_allclose(values, decoded, rtol=0, atol=1e-4)
+
+
+def test_vector_with_nan_in_place_gives_nan() -> None:
+    def work(session: Session) -> list[np.ndarray]:
+        vector = gradient(session.ticket.worker, 5000)
+        vector[7] = np.nan if session.ticket.worker == 1 else 1
+        everywhere = session.all_reduce_async(vector.copy(), in_place=True).result()
+        return [everywhere, session.all_reduce_async(vector, in_place=True, elementwise=True).result()]
+
+    codec = codecs.get("fixed", workers=WORKERS)
+    with AggregationServer((LOCALHOST, 0)) as server:
+        results = run_workers(job(server, codec), work, codec=codec)
+    expected = np.sum([gradient(worker, 5000) for worker in range(WORKERS)], axis=0)
+    expected[7] = np.nan
+    for everywhere, elementwise in results:
+        assert np.isnan(everywhere).all()
+        np.testing.assert_allclose(elementwise, expected, rtol=1e-5, atol=1e-5)

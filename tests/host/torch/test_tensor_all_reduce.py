@@ -15,6 +15,7 @@ from lanesum.codecs import ErrorFeedback, NotFiniteError, get, tensors
 from lanesum.errors import ConfigurationError
 from lanesum.gpu import staging
 from lanesum.session import Session
+from lanesum.torch import State, tensor_all_reduce
 from lanesum_lab.codec_simulation import simulate
 from tests.host.torch.device_codecs import AddsErrorFeedback, OnDevice, run
 from tests.host.torch.fake_device import LOST, FakeDevice
@@ -77,6 +78,27 @@ def test_tensors_of_other_floats_return_float32(dtype: torch.dtype) -> None:
 def test_flat_float32_tensor_is_not_copied() -> None:
     one = torch.zeros(4, 5)
     assert tensors.flat(one).data_ptr() == one.data_ptr()
+
+
+@pytest.mark.parametrize(("dtype", "copies"), [(torch.float32, 0), (torch.float64, 1)])
+def test_result_is_decoded_into_the_tensor(dtype: torch.dtype, copies: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Autograd still finds that the tensor was changed."""
+    copied = []
+
+    def write(values: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:
+        copied.append(tensor)
+        return original(values, tensor)
+
+    original = tensor_all_reduce.write
+    monkeypatch.setattr(tensor_all_reduce, "write", write)
+    with served_job(1, "thc") as (ticket,), State(Session(ticket, codec="thc")) as state:
+        tensor = vector(0, 5000).to(dtype)
+        before = tensor.clone()
+        assert state.all_reduce(tensor).wait() is tensor
+        assert len(copied) == copies
+        assert tensor._version == 1
+        torch.testing.assert_close(tensor, before, rtol=0, atol=1)
+        assert not torch.equal(tensor, before)
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ class HostBackend:
         self._pieces = cut(self.size, coder.block, _PIECE * threads(), places)
         is_whole = availability().core is not None and not (context.in_pieces or coder.per_word)
         self.runs = cut(self.size, coder.block, self.size, places) if is_whole else self._pieces
-        self.values = arrays.empty(vector.size, np.float32) if values is None else values
+        self.values = context.array_of_values(vector) if values is None else values
         self._residual = residual
         self._coder = coder
         self._vector = vector
