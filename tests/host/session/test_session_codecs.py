@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from lanesum import codecs
-from lanesum.codecs import THC, NotFiniteError
+from lanesum.codecs import THC, NotFiniteError, fixed
+from lanesum.codecs.thc import backend
 from lanesum.errors import ConfigurationError
 from lanesum.server import AggregationServer, ServerJob
 from lanesum.session import Session
@@ -196,8 +197,10 @@ def test_all_reduce_beyond_float32_is_not_finite() -> None:
 
 
 @pytest.mark.parametrize("codec", ["thc", "fixed", "policy", "thc error=0.01"])
-def test_result_in_place_has_bits_of_other_workers(codec: str) -> None:
-    """One worker of three lets the codec overwrite its vectors, two of which are in flight at a time."""
+def test_result_in_place_has_bits_of_other_workers(codec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One worker of three lets the codec overwrite its vectors, of several pieces; two are in flight at a time."""
+    monkeypatch.setattr(backend, "_PIECE", 1 << 14)
+    monkeypatch.setattr(fixed, "_PIECE", 1 << 14)
 
     def work(session: Session) -> list[tuple[bytes, bool]]:
         worker, found = session.ticket.worker, []

@@ -21,8 +21,11 @@ from lanesum.codecs.norms import norms_of
 from lanesum.codecs.thc.blocks import BlockCoder, Run, cut
 from lanesum.codecs.thc.dither import dither_sum
 
-# Coordinates of a part of a round, per thread: its fixed cost is small, and parts still overlap with the network.
+# Coordinates of a part of a round, per thread. Parts overlap with the network, but each has a fixed cost in Python:
+# parts of an eighth of the vector are long enough, up to the maximum.
 _PIECE = 1 << 18
+_MAX_PIECE = 1 << 20
+_MAX_OVERLAP = 8
 
 
 class Backend(Protocol):
@@ -77,8 +80,10 @@ class HostBackend:
         # One native call is faster than several, but the bytes of digits are to stay in the cache. Other arithmetic has
         # temporary arrays of the length of a run.
         self._pieces = cut(self.size, coder.block, _PIECE * threads(), places)
-        is_whole = availability().core is not None and not (context.in_pieces or coder.per_word)
-        self.runs = cut(self.size, coder.block, self.size, places) if is_whole else self._pieces
+        self.runs = self._pieces
+        if availability().core is not None and not coder.per_word:
+            piece = min(max(self.size // _MAX_OVERLAP, _PIECE), _MAX_PIECE) * threads()
+            self.runs = cut(self.size, coder.block, piece if context.in_pieces else self.size, places)
         self.values = context.array_of_values(vector) if values is None else values
         self._residual = residual
         self._coder = coder

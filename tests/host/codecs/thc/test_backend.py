@@ -51,3 +51,18 @@ def test_temporary_memory_is_that_of_a_piece(choice: str, monkeypatch: pytest.Mo
     assert peak_bytes(lambda: place.decode_members(lanes, missing)) < 128 * PIECE
     included = np.arange(lanes.size) % 2 == 0
     assert peak_bytes(lambda: place.residual(included)) < 128 * PIECE
+
+
+@pytest.mark.parametrize(
+    ("size", "pieces"),
+    [(1 << 17, 1), (1 << 21, 8), ((1 << 21) - 4096, 8), (1 << 22, 8), (1 << 24, 16)],
+)
+def test_pieces_are_an_eighth_within_bounds(size: int, pieces: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("lanesum_native")
+    monkeypatch.setenv(VARIABLE, "required")
+    monkeypatch.setenv(environment.THREADS, "1")
+    context = CodecContext(worker=0, workers=1, in_pieces=True)
+    place = backend.HostBackend(THC(workers=1).coder, np.broadcast_to(np.float32(0), size), context)
+    assert len(place.runs) == pieces
+    longest = max(run.values.stop - run.values.start for run in place.runs)
+    assert longest == min(max(size // 8 // 4096 * 4096, 1 << 18), 1 << 20, size)
