@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random bits and Hadamard transform of one block in one Triton program.
 
-The bits are those of :mod:`lanesum.codecs.kernels.philox`: Triton has the same generator, Philox4x32-10. The additions
+The bits are those of :mod:`lanesum.codecs.kernels.philox`: Triton has the same generator. The additions
 of the transform have the order of :mod:`lanesum.codecs.kernels.hadamard`.
 
 The coordinates of a block are four tensors, ``x00`` to ``x11``, of 16 columns each. Coordinate ``64 g + 32 p + 16 h +
@@ -20,8 +20,9 @@ import triton
 import triton.language as tl
 from triton.language.random import philox_impl
 
-from lanesum.codecs.kernels.philox import RandomStream
+from lanesum.codecs.kernels.philox import ROUNDS, RandomStream
 
+_ROUNDS = tl.constexpr(ROUNDS)
 _DITHER_STREAM = tl.constexpr(RandomStream.DITHER << 24)
 
 
@@ -32,7 +33,9 @@ def words4(offset, chunk, round, tag, key0, key1):
     c0 = offset.to(tl.uint32, bitcast=True)
     c1 = zero + chunk.to(tl.uint32, bitcast=True)
     c2 = zero + round.to(tl.uint32, bitcast=True)
-    return philox_impl(c0, c1, c2, zero + tag, key0.to(tl.uint32, bitcast=True), key1.to(tl.uint32, bitcast=True))
+    k0 = key0.to(tl.uint32, bitcast=True)
+    k1 = key1.to(tl.uint32, bitcast=True)
+    return philox_impl(c0, c1, c2, zero + tag, k0, k1, _ROUNDS)
 
 
 @triton.jit

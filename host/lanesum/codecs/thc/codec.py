@@ -30,6 +30,7 @@ from lanesum.codecs.base import (
     round_in_pieces,
 )
 from lanesum.codecs.checks import checked_vector, checked_words, uniform_contributors
+from lanesum.codecs.kernels.philox import ROUNDS
 from lanesum.codecs.norms import checked_peaks
 from lanesum.codecs.thc.backend import Backend, HostBackend
 from lanesum.codecs.thc.blocks import BlockCoder, Run
@@ -109,7 +110,7 @@ class THC:
         levels = f"0..{self.grid.granularity}" if self.grid.uniform else ",".join(map(str, self.grid.levels))
         return (
             f"{self.name} workers={self.workers} op={self.op.name} levels={levels} "
-            f"limit={self.grid.limit!r} block={self.block} bits={self.bits}"
+            f"limit={self.grid.limit!r} block={self.block} bits={self.bits} philox={ROUNDS}"
         )
 
     def shapes(self, size: int) -> tuple[RoundShape, ...]:

@@ -19,9 +19,9 @@ constexpr std::size_t RADIX = 8;
 template <std::size_t SPAN, std::size_t... I>
 LANESUM_INLINE Floats across(Floats x, std::index_sequence<I...>) {
     // a + b if the partner is above, a - b = a + (-b) if it is below.
-    constexpr Words negative = {(I & SPAN ? 0x80000000u : 0u)...};
+    constexpr Floats side = {(I & SPAN ? -1.0F : 1.0F)...};
     const Floats partner = __builtin_shufflevector(x, x, (I ^ SPAN)...);
-    return partner + (Floats)((Words)x ^ negative);
+    return signed_sum(partner, x, side);
 }
 
 /// Transforms all spans below ``block`` inside a vector.

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 the lanesum authors
 // SPDX-License-Identifier: Apache-2.0
-// Philox4x32-10, as in lanesum/codecs/kernels/philox.py. Each block has 64-bit elements, so the product of a round is
+// Philox4x32-7, as in lanesum/codecs/kernels/philox.py. Each block has 64-bit elements, so the product of a round is
 // in place. Unused upper halves contain arbitrary bits.
 
-constexpr std::size_t PHILOX_ROUNDS = 10;
+constexpr std::size_t PHILOX_ROUNDS = 7;
 constexpr std::size_t BLOCKS = LANES / 2;
 /// Words that Philox::words computes at once.
 constexpr std::size_t RANDOM_STEP = 2 * LANES;
@@ -69,7 +69,7 @@ private:
         Longs c1 = chunk_;
         Longs c2 = round_;
         Longs c3 = stream_;
-#pragma GCC unroll 10
+#pragma GCC unroll 7
         for (std::size_t i = 0; i < PHILOX_ROUNDS; ++i) {
             const Longs product0 = low_product(c0, multipliers[0]);
             const Longs product1 = low_product(c2, multipliers[1]);

@@ -51,4 +51,15 @@ LANESUM_INLINE Floats greater(Floats a, Floats b) {
 #endif
 }
 
+/// Returns a + x * side, where ``side`` is 1 or -1 in each element: the product is exact, so fusing changes no bit.
+LANESUM_INLINE Floats signed_sum(Floats a, Floats x, Floats side) {
+#if LANESUM_VECTOR_BYTES == 64
+    return _mm512_fmadd_ps(x, side, a);
+#elif LANESUM_VECTOR_BYTES == 32
+    return _mm256_fmadd_ps(x, side, a);
+#else
+    return a + x * side;
+#endif
+}
+
 LANESUM_INLINE Floats limited(Floats x, float limit) { return greater(lesser(x, Floats{} + limit), Floats{} - limit); }

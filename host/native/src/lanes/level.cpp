@@ -13,7 +13,7 @@ std::vector<Level> found() {
 #if defined(__x86_64__)
     // This also asks the operating system, which has to save the wide registers.
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx2")) {
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         levels.push_back({"avx2", &AVX2_KERNELS});
     }
     // All processors with AVX-512 except the first ones have all of these.
