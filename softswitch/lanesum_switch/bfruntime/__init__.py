@@ -15,6 +15,6 @@ Intended differences:
 - Counters are read only with ``from_hw``.
 """
 
-from lanesum_switch.bfruntime.server import BfRuntimeServer
+from lanesum_switch.bfruntime.service import BfRuntimeServer
 
 __all__ = ["BfRuntimeServer"]

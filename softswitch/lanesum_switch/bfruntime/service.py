@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the lanesum authors
 # SPDX-License-Identifier: Apache-2.0
-"""The five RPCs of the ``bfrt_proto.BfRuntime`` service."""
+"""The five RPCs of the ``bfrt_proto.BfRuntime`` service, and their gRPC server."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from typing import Any
 
 from lanesum.rpc.caller import Caller
 from lanesum.rpc.calls import Call
-from lanesum.rpc.grpc_server import CallHandler
+from lanesum.rpc.grpc_server import Authenticate, CallHandler
+from lanesum.rpc.limits import Limits
 from lanesum_fabric.bfruntime import messages
 from lanesum_switch.bfruntime.agent import Agent
 from lanesum_switch.bfruntime.clients import Clients
 from lanesum_switch.bfruntime.ports import port_key
 from lanesum_switch.p4runtime.arbitration import Connection
 from lanesum_switch.p4runtime.calls import MessageStream, parsed, refused, run_slowly, serve_stream, unary
+from lanesum_switch.p4runtime.server import LIMITS, SwitchServer
 from lanesum_switch.p4runtime.status import (
     FAILED_PRECONDITION,
     NOT_FOUND,
@@ -24,6 +26,7 @@ from lanesum_switch.p4runtime.status import (
     invalid,
     pack_write_errors,
 )
+from lanesum_switch.tna.switch import TofinoSwitch
 
 _Set = messages.SetForwardingPipelineConfigRequest
 _Phase = messages.SetForwardingPipelineConfigResponse
@@ -188,3 +191,45 @@ class _Stream(MessageStream):
         if self._client_id is not None:
             self._clients.leave(self._client_id)
             self._client_id = None
+
+
+DEFAULT_ADDRESS = "127.0.0.1:50052"
+
+
+class BfRuntimeServer(SwitchServer):
+    """Serves one switch over BF Runtime.
+
+    Args:
+        address: ``host:port`` (port 0 selects a free one) or ``unix:/path``.
+        spare: returns another switch of the same kind, for a warm restart in two steps; without it that is
+            UNIMPLEMENTED.
+        credentials, authenticate, limits: see ``GrpcServer``.
+
+    Raises:
+        ConfigurationError: at ``start``, if the server cannot listen at the address.
+    """
+
+    def __init__(
+        self,
+        switch: TofinoSwitch,
+        address: str = DEFAULT_ADDRESS,
+        device_id: int = 0,
+        *,
+        spare: Callable[[], TofinoSwitch] | None = None,
+        credentials: Any = None,
+        authenticate: Authenticate | None = None,
+        limits: Limits = LIMITS,
+    ) -> None:
+        self._service = BfRuntimeService(Agent(switch, spare), device_id)
+        super().__init__(
+            address,
+            self._service.handlers,
+            owner="BF Runtime server",
+            limits=limits,
+            credentials=credentials,
+            authenticate=authenticate,
+        )
+
+    def set_link(self, port: int, is_up: bool) -> None:
+        """Notify clients that the link of a port went up or down. From any thread."""
+        self._service.set_link(port, is_up=is_up)

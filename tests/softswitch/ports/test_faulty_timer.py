@@ -7,7 +7,7 @@ from __future__ import annotations
 import select
 import time
 
-from lanesum_switch.ports.deadline_timer import DeadlineTimer
+from lanesum_switch.ports.faulty import DeadlineTimer
 
 
 def test_timer_polls_readable_after_its_deadline() -> None:
