@@ -216,9 +216,8 @@ class Session(Closing):
         """
         if elementwise:
             codec = self._elementwise(self.codec if codec is None else self.resolve_codec(codec))
-        all_reduce = self._make_all_reduce(
-            array, codec, average, name, keep_residual, parts, error_feedback, in_place=in_place
-        )
+        kept = {"keep_residual": keep_residual, "error_feedback": error_feedback, "in_place": in_place}
+        all_reduce = self._make_all_reduce(array, codec, average, name, parts, **kept)
         all_reduce.description = description
         self._scheduler.submit(all_reduce)
         return all_reduce
@@ -236,13 +235,10 @@ class Session(Closing):
         codec: CodecSpec | Codec | None,
         average: bool,
         name: str,
-        keep_residual: bool = False,
         parts: Sequence[Part] = (),
-        error_feedback: torch.Tensor | None = None,
-        *,
-        in_place: bool = False,
+        **fields: Any,
     ) -> AllReduce[Any]:
-        """Return the next all-reduce of this session."""
+        """Return the next all-reduce of this session; ``fields``: others of its CodecContext."""
         chosen = self.codec if codec is None else self.resolve_codec(codec)
         context = CodecContext(
             workers=self.ticket.workers,
@@ -251,19 +247,17 @@ class Session(Closing):
             round=self._num_all_reduces,
             tensor=name,
             average=average,
-            keep_residual=keep_residual,
             parts=tuple(parts),
             complete=not self.ticket.quorum,
             in_pieces=self._transport.supports_withheld,
-            in_place=in_place,
-            error_feedback=error_feedback,
+            **fields,
         )
         names = (name, *[part.key for part in parts])
         if type(array) is not np.ndarray and is_tensor(array):
             from lanesum.codecs import tensors  # PyTorch is imported already
 
             tensor = tensors.flat(array)
-            if error_feedback is not None and not tensors.adds_error_feedback(chosen, tensor):
+            if context.error_feedback is not None and not tensors.adds_error_feedback(chosen, tensor):
                 raise _refuse_error_feedback(chosen)
             self._num_all_reduces += 1
             steps, ready, staging = tensors.make_steps(chosen, tensor, context)
@@ -271,7 +265,7 @@ class Session(Closing):
                 self._scheduler, array.shape, chosen, tensor, context, steps, tensor.numel(), names, ready, staging
             )
         vector = _flat(np.asarray(array))
-        if error_feedback is not None:
+        if context.error_feedback is not None:
             raise _refuse_error_feedback(chosen)
         self._num_all_reduces += 1
         steps = chosen.all_reduce(vector, context)
