@@ -15,19 +15,16 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import wait
 from dataclasses import replace
-from typing import Any
 
 from lanesum.errors import ConfigurationError
 from lanesum.rpc.caller import UNAUTHENTICATED, Caller, CallerRole
-from lanesum.rpc.controller import one_line
 from lanesum.transport.ticket import JobTicket
-from lanesum_control.controller.queries import Queries
+from lanesum_control.controller.draining import Draining
 from lanesum_control.controller.reconciler import Reconciler
 from lanesum_control.controller.startup import start
 from lanesum_control.controller.workers import Workers
-from lanesum_control.errors import AdmissionError, StoreError, UnknownSwitchError
+from lanesum_control.errors import AdmissionError, StoreError
 from lanesum_control.jobs.joining import Verdict, worker_number
-from lanesum_control.jobs.left_out import Drain
 from lanesum_control.jobs.names import check_name
 from lanesum_control.jobs.records import AdmittedJob, Job, JobRequest, Taken, checksum
 from lanesum_control.planner.network import Network
@@ -36,7 +33,7 @@ from lanesum_control.planner.quotas import DEFAULT_QUOTA, TenantQuota, TenantRat
 from lanesum_control.planner.requests import PacketSizes, Requests
 from lanesum_control.servers.controlled_server import ControlledServer
 from lanesum_control.side_by_side import begin
-from lanesum_control.state.events import CONTROLLER, EventLog, date
+from lanesum_control.state.events import CONTROLLER, EventLog
 from lanesum_control.state.store import Store, members_of
 from lanesum_control.switches.managed import ManagedSwitch
 
@@ -46,10 +43,9 @@ _THIS_PROCESS = Taken("", "this process")
 # A worker with a stream to a controller that is frozen notices it after up to 20 s, and then finds the one that leads.
 _TAKE_OVER_GRACE_S = 30.0
 _CLOSE_S = 2.0  # in which changes may complete
-_MAX_REASON = 200  # characters of the reason of a drain
 
 
-class Controller(Queries):
+class Controller(Draining):
     """Controller of switches and servers. Thread-safe.
 
     Args:
@@ -305,71 +301,6 @@ class Controller(Queries):
             again = self._restart(job, request, f"{host} joined", caller, strict=True)
             return self.reconciler.admitted(again)
 
-    def drain(
-        self, switch: str, why: str, caller: Caller = UNAUTHENTICATED, *, name: str | None = None
-    ) -> dict[str, list[str]]:
-        """Let a switch sum for no job, or not for the job ``name``, until ``undrain``. Running sessions continue.
-
-        The state keeps the decision with its reason ``why``; a second one replaces the reason. The switch still routes.
-
-        Returns the switches that sum now, for each job that the switch had a part in; none where the server does.
-        Raises UnknownSwitchError, UnknownJobError, AdmissionError without a reason.
-        """
-        reconciler = self.reconciler
-        if not why.strip() or len(why) > _MAX_REASON:
-            raise AdmissionError(f"A drain needs a reason of 1 to {_MAX_REASON} characters.")
-        with reconciler.changing.held_for(switch):
-            self._check_switch(switch)
-            number = None if name is None else self._job(name).number
-            jobs = [job for job in reconciler.jobs.values() if job.number in reconciler.plan.tables[switch]]
-            reconciler.drain(Drain(switch, number, one_line(why), self.events.now()), caller)
-            return {
-                job.request.name: [one.switch for one in reconciler.plan.placements[job.number].assignments]
-                for job in jobs
-                if number in (None, job.number)
-            }
-
-    def undrain(self, switch: str, caller: Caller = UNAUTHENTICATED, *, name: str | None = None) -> list[str]:
-        """Give a drained switch parts in jobs again. Returns the jobs that it sums for.
-
-        Raises UnknownSwitchError, UnknownJobError; AdmissionError if it is not drained.
-        """
-        reconciler = self.reconciler
-        with reconciler.changing.held_for(switch):
-            self._check_switch(switch)
-            number = None if name is None else self._job(name).number
-            drain = reconciler.drains.get((switch, number))
-            if drain is None:
-                others = [one for one in reconciler.drains.values() if one.switch == switch]
-                raise AdmissionError(
-                    f"Switch {switch} is not drained{' for all jobs' if name is None else f' for job {name!r}'}.",
-                    "Name the job that it is drained for, or none: lanesum controller switches lists the drains."
-                    if others
-                    else "",
-                )
-            reconciler.undrain(drain, caller)
-            tables = reconciler.plan.tables[switch]
-            return [job.request.name for job in reconciler.jobs.values() if job.number in tables]
-
-    def _check_switch(self, switch: str) -> None:
-        if switch not in self.reconciler.switches:
-            known = ", ".join(self.reconciler.switches) or "none"
-            raise UnknownSwitchError(f"No switch {switch!r} is controlled; there is {known}.")
-
-    def drains(self) -> list[dict[str, Any]]:
-        """Return the drains as JSON fields, oldest first."""
-        with self.reconciler.lock:
-            names = {job.number: name for name, job in self.reconciler.jobs.items()}
-            return [
-                {
-                    "switch": one.switch,
-                    "job": None if one.job is None else names[one.job],
-                    "why": one.why,
-                    "since": date(one.since),
-                }
-                for one in self.reconciler.drains.values()
-            ]
-
     def expire(self) -> float | None:
         """Report the workers that are lost, renew the leases of those that live, and remove jobs without any.
 
@@ -378,7 +309,7 @@ class Controller(Queries):
         Returns the seconds until the next lease ends; None if there is no lease.
         """
         for number, switch, why in self.workers.failing_devices.take_due():
-            self._leave_out(number, switch, why)
+            self.leave_out(number, switch, why)
         for job in self.workers.expired():
             with self.reconciler.changing.held_for(job.owner):
                 if self.workers.is_expired(job):
@@ -386,14 +317,6 @@ class Controller(Queries):
                     why = f"removed: no sign of life for {lease_s:g} s, its lease (lanesum job admit --lease)"
                     self.remove(job.request.name, why)
         return self.workers.seconds_left()
-
-    def _leave_out(self, number: int, switch: str, why: str) -> None:
-        """Drain a switch for one job until an operator returns it, unless the job is gone."""
-        with self.reconciler.changing.held_for(switch):
-            name = next((name for name, job in self.reconciler.jobs.items() if job.number == number), None)
-            is_drained = any((switch, one) in self.reconciler.drains for one in (None, number))
-            if name is not None and switch in self.reconciler.switches and not is_drained:
-                self.drain(switch, why, name=name)
 
     def watch_leases(self, changed: Callable[[], None]) -> None:
         """Call ``changed``, from any thread, when ``expire`` has to run sooner than it returned."""
@@ -412,12 +335,6 @@ class Controller(Queries):
     def _close(self) -> None:
         with self.reconciler.changing.held_for():
             self.reconciler.close()
-
-    def _owner(self, name: str) -> str:
-        """Return the owner of a job; changes of an unknown one fail later."""
-        with self.reconciler.lock:
-            job = self.reconciler.jobs.get(name)
-        return "" if job is None else job.owner
 
     def _make_room(self, job: Job, take_over: bool, caller: Caller) -> None:
         """Remove a job whose name another one takes. Raises AdmissionError if it is in use."""

@@ -12,7 +12,7 @@ from lanesum_control.controller.workers import Workers
 from lanesum_control.errors import UnknownJobError
 from lanesum_control.jobs.records import AdmittedJob, Job
 from lanesum_control.jobs.worker_reports import WorkerFigures
-from lanesum_control.state.events import EventLog
+from lanesum_control.state.events import EventLog, date
 from lanesum_control.state.store import Store
 
 
@@ -34,6 +34,20 @@ class Queries:
     def has_standbys(self) -> bool:
         """True if another controller can take over."""
         return self._store.term > 0
+
+    def drains(self) -> list[dict[str, Any]]:
+        """Return the drains as JSON fields, oldest first."""
+        with self.reconciler.lock:
+            names = {job.number: name for name, job in self.reconciler.jobs.items()}
+            return [
+                {
+                    "switch": one.switch,
+                    "job": None if one.job is None else names[one.job],
+                    "why": one.why,
+                    "since": date(one.since),
+                }
+                for one in self.reconciler.drains.values()
+            ]
 
     def job(self, name: str) -> AdmittedJob:
         """Return an admitted job. Raises UnknownJobError."""
@@ -75,3 +89,9 @@ class Queries:
                 "Admit it first (lanesum job admit).",
             )
         return self.reconciler.jobs[name]
+
+    def _owner(self, name: str) -> str:
+        """Return the owner of a job; changes of an unknown one fail later."""
+        with self.reconciler.lock:
+            job = self.reconciler.jobs.get(name)
+        return "" if job is None else job.owner

@@ -16,13 +16,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from typing import Any, Protocol
 
-from lanesum.rpc.caller import Caller
 from lanesum.server import ServerJob
 from lanesum.transport.ticket import JobTicket
 from lanesum_control.controller.examination import examine, packet_counters
 from lanesum_control.controller.fair_lock import FairLock
 from lanesum_control.errors import NotPrimaryError, QuotaError
-from lanesum_control.jobs.left_out import Cause, Drain, Reason
+from lanesum_control.jobs.left_out import Cause, Reason
 from lanesum_control.jobs.records import AdmittedJob, Job, Moved
 from lanesum_control.planner.allocation import Ranges
 from lanesum_control.planner.network import Network
@@ -204,36 +203,6 @@ class Reconciler:
                 if drain is not None:
                     reasons[number, switch] = drain.reason
         return reasons
-
-    def drain(self, drain: Drain, caller: Caller) -> None:
-        """Move the jobs of a switch, or one of them, to other switches or to the servers, while they run."""
-        self._change_drains({**self.drains, (drain.switch, drain.job): drain}, f"drained: {drain.why}", drain, caller)
-
-    def undrain(self, drain: Drain, caller: Caller) -> None:
-        """Give a drained switch parts in jobs again."""
-        left = {key: one for key, one in self.drains.items() if one != drain}
-        self._change_drains(left, "returned to its jobs", drain, caller)
-
-    def _change_drains(
-        self, drains: dict[tuple[str, int | None], Drain], what: str, changed: Drain, caller: Caller
-    ) -> None:
-        """Store ``drains``, of which ``changed`` is new or gone, and plan again; ``what`` is the event."""
-        before, self.drains = self.drains, drains
-        try:
-            planned = self.planned(self.jobs)
-            names = [name for name, job in self.jobs.items() if job.number == changed.job]
-            with self.lock:
-                with self._store.transaction():
-                    self._store.undrain(changed.switch, changed.job)
-                    if changed in drains.values():
-                        self._store.drain(changed)
-                    self._store.save_ranges(planned.ranges)
-                    self._events.add(changed.switch, f"{what}{''.join(f' (job {name})' for name in names)}", caller)
-                self.publish(self.jobs, planned)
-        except BaseException:
-            self.drains = before
-            raise
-        self.carry_out()
 
     def forget_drains(self, job: Job) -> None:
         """Forget the drains of a removed job."""
