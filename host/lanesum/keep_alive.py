@@ -179,6 +179,14 @@ class KeepAlive(Serving):
             return False
         return answer.get("alive") is True
 
+    def address_of(self, worker: int) -> str:
+        """Return the host and the source address of a worker, as the controller has them; empty without an answer."""
+        try:
+            answer = call(self._controller, rpc.KEEPALIVE, self._ticket, _REPORT_TIMEOUT_S, about=[worker])
+        except LanesumError:
+            return ""
+        return rpc.one_line(answer.get("addresses", {}).get(str(worker), ""))
+
     def listen(self, listener: Listener, phases: Any = None) -> None:
         """Interrupt ``listener`` once the job cannot go on, at once if known; report counts and ``phases`` when asked.
 

@@ -21,6 +21,7 @@ from lanesum.codecs.base import Codec
 from lanesum.codecs.thc.codec import THC
 from lanesum.errors import ConfigurationError
 from lanesum.joining import DescriptionMismatchError
+from lanesum.protocol import LaneOp
 from lanesum.rpc import controller as rpc
 from lanesum.server import AggregationServer
 from lanesum.session import Session
@@ -183,3 +184,17 @@ def test_ranks_names_and_quotas_are_refused_with_numbers(site: Site) -> None:
         site.admit(slots=40_000)
     with pytest.raises(rpc.ControllerError, match="No job 'unassigned' is admitted"):
         rpc.call(site.address, rpc.REMOVE, {"job": "unassigned"})
+
+
+def test_forged_contribution_names_source_address_to_all(site: Site) -> None:
+    """A member lies about the size of the round: all errors name its host and address, as the controller has them."""
+    job = site.admit()
+
+    def work(session: Session) -> None:
+        session._transport.exchange(LaneOp.ADD32, np.zeros(7 + (session.ticket.worker == 1), np.uint32))
+
+    for outcome in site.run(job, [None] * WORKERS, work, codec="fixed"):
+        assert isinstance(outcome, MismatchError) and outcome.worker is not None
+        number = outcome.worker + 1  # of a worker that disagreed with those before it
+        assert outcome.sender == f"w{number} (127.19.0.{number}:{UDP_PORT + site.jobs})"
+        assert str(outcome).endswith(f" Worker {outcome.worker} is {outcome.sender}.")

@@ -58,6 +58,16 @@ class Queries:
         """Return the admitted jobs; without a lock, so that it never waits."""
         return list(self.reconciler.jobs.values())
 
+    def addresses(self, number: int, workers: Sequence[int]) -> dict[str, str]:
+        """Return host and source address of workers of a job by number; none of unknown ones. Without a lock."""
+        for job in self.present():
+            if job.number == number:
+                hosts = dict(enumerate(job.request.workers))
+                known = {worker: hosts[worker] for worker in workers if worker in hosts}
+                port = job.request.port
+                return {str(one): f"{host} ({self.network.address(host)}:{port})" for one, host in known.items()}
+        return {}
+
     def jobs(self) -> list[AdmittedJob]:
         with self.reconciler.lock:
             return [self.reconciler.admitted(job) for job in self.reconciler.jobs.values()]

@@ -31,6 +31,7 @@ from lanesum_control.controller.messages import (
     worker_of,
 )
 from lanesum_control.errors import AdmissionError, NotLeaderError, StoreError
+from lanesum_control.jobs.joining import MAX_NAMED
 from lanesum_control.jobs.liveness import Gone
 from lanesum_control.jobs.records import AdmittedJob, Job, JobRequest, Taken
 from lanesum_control.jobs.worker_reports import read_counts, read_failed_chunks
@@ -192,7 +193,8 @@ class ControllerService(Serving):
         """Return the state of ``worker`` with a ticket of ``job`` and ``tag``.
 
         Optional: ``claimant``, ``description``, ``about``, ``counts``, ``trace``, ``failed_chunks``. With ``clock`` the
-        answer has the time, with which a worker compares its clock.
+        answer has the time, with which a worker compares its clock, and with ``about`` the ``addresses`` of the first
+        of these workers.
         """
         about = message.get("about") or []
         if not isinstance(about, list) or len(about) > _MAX_ABOUT or not all(type(one) is int for one in about):
@@ -204,6 +206,8 @@ class ControllerService(Serving):
         state = self._controller.workers.state(
             *ticket_of(message), claimant, description, about, counts, trace, failed_chunks
         )
+        if about and state["state"] not in rpc.OVER:
+            state["addresses"] = self._controller.addresses(_ticket(message)[0], about[:MAX_NAMED])
         return {**state, "time_s": time.time()} if message.get("clock") is True else state
 
     def _watch(self, message: dict[str, Any], _caller: Caller, wake: Callable[[], None]) -> Messages:

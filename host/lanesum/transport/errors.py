@@ -104,6 +104,7 @@ class MismatchError(TransportError):
     Attributes:
         worker: number of the worker that disagreed with those before it; None if only its rack is known.
         brought: its operation and words.
+        sender: its host and source address, as the controller has them; empty if that is not known.
         expected: those of the workers before it. Vectors of different lengths may be padded to the same words: then the
             two are the largest and the smallest number of values.
     """
@@ -113,6 +114,14 @@ class MismatchError(TransportError):
         self.worker = worker
         self.brought = brought
         self.expected = expected
+        self.sender = ""
+
+    def name_sender(self, sender: str) -> None:
+        """Add the host and the source address of the worker that disagreed to the message, once."""
+        if sender and not self.sender:
+            self.sender = sender
+            self.next_step += f" Worker {self.worker} is {sender}."
+            self.args = (f"{self.what} {self.next_step}",)
 
 
 def round_number(ticket: JobTicket, epoch: int) -> int:

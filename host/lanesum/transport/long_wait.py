@@ -28,6 +28,9 @@ class Peers(Protocol):
     def report_failure(self, error: BaseException) -> None:
         """Tell the others of an exception that ends this worker's part."""
 
+    def address_of(self, worker: int) -> str:
+        """Return the host and the source address of a worker; empty if they are not known."""
+
     def report_failed_chunks(self) -> None:
         """Report chunks whose results failed their check, in the background."""
 

@@ -75,7 +75,7 @@ class _Exclusive:
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if kind is not None:
             self._transport._usable = False
-            self._transport._note_certification_error(error)
+            self._transport._note_error(error)
         self._transport._lock.release()
 
 
@@ -389,8 +389,10 @@ class UdpTransport:
         number = self._failed_chunks[-1].number + 1 if self._failed_chunks else 1
         self._failed_chunks.append(FailedChunk(number, epoch, chunk, slot, of_switches, of_server))
 
-    def _note_certification_error(self, error: object) -> None:
-        """Keep the chunk of a CertificationError, which ends the session, for the report of the failure."""
+    def _note_error(self, error: object) -> None:
+        """Keep the chunk of a CertificationError for the report of the failure; let a MismatchError name an address."""
+        if isinstance(error, MismatchError) and error.worker is not None and self._peers is not None:
+            error.name_sender(self._peers.address_of(error.worker))
         if isinstance(error, CertificationError):
             self._note_failed_chunk(error.epoch, error.chunk, error.slot, 0, MAX_FAILED_RESULTS)
 
@@ -450,7 +452,7 @@ class UdpTransport:
         except LanesumError as error:
             self._failure = error
             self._usable = False
-            self._note_certification_error(error)
+            self._note_error(error)
         except OSError:
             return  # another thread closes the transport
 
