@@ -12,6 +12,16 @@ local HEADER_BYTES = 32
 local WORD_BYTES = 4
 local CONTRIBUTION = 1
 local UPPER = 0x20
+local CERTIFIED = 0x80000000
+local CHECK_WORDS = {
+    [0] = { codes = 1, sums = 1 },
+    [1] = { codes = 1, sums = 2 },
+    [3] = { codes = 1, sums = 1 },
+    [6] = { codes = 1, sums = 4 },
+    [7] = { codes = 1, sums = 2 },
+    [8] = { codes = 3, sums = 8 },
+    [9] = { codes = 5, sums = 8 },
+}
 local KIND = {
     [1] = "CONTRIBUTION",
     [2] = "RESULT",
@@ -46,6 +56,7 @@ local FLAGS = {
     { name = "GONE", field = "flag_gone", bit = 0x80 },
 }
 local FLAGS_AT = 1
+local RACKS_AT = 24
 local HEADER = {
     { name = "version", first = 0, bytes = 1 },
     { name = "kind", first = 0, bytes = 1 },
@@ -90,6 +101,8 @@ local fields = {
     flag_bypass = ProtoField.bool("lanesum.flags.bypass", "BYPASS", 8, nil, 0x40),
     flag_gone = ProtoField.bool("lanesum.flags.gone", "GONE", 8, nil, 0x80),
     word = ProtoField.uint32("lanesum.word", "word", base.HEX),
+    check_word = ProtoField.uint32("lanesum.check_word", "check word", base.HEX),
+    certified = ProtoField.bool("lanesum.certified", "certified round", 32, nil, CERTIFIED),
 }
 lanesum.fields = fields
 
@@ -194,9 +207,13 @@ function lanesum.dissector(buffer, pinfo, tree)
         items.racks:append_text(" (" .. members(value.racks) .. ")")
     end
     items.workers:append_text(" (" .. members(value.workers) .. ")")
+    -- Only contributions say whether their round has check words.
+    local is_certified = is_contribution and bit.band(value.racks, CERTIFIED) ~= 0
+    if is_contribution then items.racks:add(fields.certified, buffer(RACKS_AT, 4)) end
     local info = string.format("%s job %d epoch %d chunk %d slot %d/%d %s workers %s [%s] %d words",
         KIND[value.kind] or "kind " .. value.kind, value.job, value.epoch, value.chunk, value.slot, value.shadow,
         OP[value.op] or "op " .. value.op, members(value.workers), flag_names(value.flags), value.words)
+    if is_certified then info = info .. ", certified" end
     pinfo.cols.info = info
     item:append_text(", " .. info)
     if length ~= HEADER_BYTES + WORD_BYTES * value.words then
@@ -209,8 +226,12 @@ function lanesum.dissector(buffer, pinfo, tree)
         local sums = not is_contribution or bit.band(value.flags, UPPER) ~= 0
         local payload = item:add(lanesum, buffer(HEADER_BYTES, WORD_BYTES * words),
             words .. (sums and " accumulator words" or " uplink words"))
+        local group = is_certified and CHECK_WORDS[value.op]
+        local first_check = group and value.words - (sums and group.sums or group.codes) or value.words
         for number = 0, words - 1 do
-            payload:add(fields.word, buffer(HEADER_BYTES + WORD_BYTES * number, WORD_BYTES))
+            local word = buffer(HEADER_BYTES + WORD_BYTES * number, WORD_BYTES)
+            local shown = payload:add(fields.word, word)
+            if number >= first_check then shown:add(fields.check_word, word) end
         end
     end
     return captured

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from enum import IntEnum
 
 from lanesum.protocol import spec
-from lanesum.protocol.lanes import LaneOp
+from lanesum.protocol.lanes import Combine, LaneOp
 
 _NAMES: dict[str, type[IntEnum]] = {"kind": spec.Kind, "op": LaneOp}
 _IN_HEX = ("tag",)
@@ -98,9 +98,13 @@ function lanesum.dissector(buffer, pinfo, tree)
         items.racks:append_text(" (" .. members(value.racks) .. ")")
     end
     items.workers:append_text(" (" .. members(value.workers) .. ")")
+    -- Only contributions say whether their round has check words.
+    local is_certified = is_contribution and bit.band(value.racks, CERTIFIED) ~= 0
+    if is_contribution then items.racks:add(fields.certified, buffer(RACKS_AT, 4)) end
     local info = string.format("%s job %d epoch %d chunk %d slot %d/%d %s workers %s [%s] %d words",
         KIND[value.kind] or "kind " .. value.kind, value.job, value.epoch, value.chunk, value.slot, value.shadow,
         OP[value.op] or "op " .. value.op, members(value.workers), flag_names(value.flags), value.words)
+    if is_certified then info = info .. ", certified" end
     pinfo.cols.info = info
     item:append_text(", " .. info)
     if length ~= HEADER_BYTES + WORD_BYTES * value.words then
@@ -113,8 +117,12 @@ function lanesum.dissector(buffer, pinfo, tree)
         local sums = not is_contribution or bit.band(value.flags, UPPER) ~= 0
         local payload = item:add(lanesum, buffer(HEADER_BYTES, WORD_BYTES * words),
             words .. (sums and " accumulator words" or " uplink words"))
+        local group = is_certified and CHECK_WORDS[value.op]
+        local first_check = group and value.words - (sums and group.sums or group.codes) or value.words
         for number = 0, words - 1 do
-            payload:add(fields.word, buffer(HEADER_BYTES + WORD_BYTES * number, WORD_BYTES))
+            local word = buffer(HEADER_BYTES + WORD_BYTES * number, WORD_BYTES)
+            local shown = payload:add(fields.word, word)
+            if number >= first_check then shown:add(fields.check_word, word) end
         end
     end
     return captured
@@ -139,6 +147,10 @@ def wireshark_lua() -> str:
         lines.append(f"local {name} = {getattr(spec, name)}")
     lines.append(f"local CONTRIBUTION = {spec.Kind.CONTRIBUTION:d}")
     lines.append(f"local UPPER = {spec.Flag.UPPER:#04x}")
+    lines.append(f"local CERTIFIED = {spec.CERTIFIED:#x}")
+    sums = [op for op in LaneOp if op.shape.combine is Combine.ADD and not op.shape.lookup]
+    groups = ((op, op.shape.uplink_words_per_group, op.shape.accumulator_words_per_group) for op in sums)
+    lines.append(_table("CHECK_WORDS", (f"[{op:d}] = {{ codes = {own}, sums = {wide} }}" for op, own, wide in groups)))
     for name, kinds in _NAMES.items():
         lines.append(_table(name.upper(), (f"[{one.value}] = {_quoted(one.name)}" for one in kinds)))
     answers = (f"[{spec.VERSION << 4 | kind:#04x}] = true" for kind in spec.Kind if kind != spec.Kind.CONTRIBUTION)
@@ -166,13 +178,17 @@ def wireshark_lua() -> str:
         fields.append(f"{field.name} = ProtoField.uint{bits}({about})")
         values.append(f"{field.name} = {_value(first, bits, shift, field.bits)}")
         offset += field.bits
-    flags_at = sum(field.bits for field in spec.HEADER[: [f.name for f in spec.HEADER].index("flags")]) // 8
-    lines.append(f"local FLAGS_AT = {flags_at}")
+    names_of_fields = [field.name for field in spec.HEADER]
+    for name in ("flags", "racks"):
+        before = spec.HEADER[: names_of_fields.index(name)]
+        lines.append(f"local {name.upper()}_AT = {sum(field.bits for field in before) // 8}")
     for flag in spec.Flag:
         name = str(flag.name).lower()
         about = f'"lanesum.flags.{name}", "{flag.name}", 8, nil, {flag.value:#04x}'
         fields.append(f"flag_{name} = ProtoField.bool({about})")
     fields.append('word = ProtoField.uint32("lanesum.word", "word", base.HEX)')
+    fields.append('check_word = ProtoField.uint32("lanesum.check_word", "check word", base.HEX)')
+    fields.append('certified = ProtoField.bool("lanesum.certified", "certified round", 32, nil, CERTIFIED)')
     lines += [_table("HEADER", header), _table("fields", fields), "lanesum.fields = fields", ""]
     lines += ["-- Return the values of the header's fields.", "local function values(buffer)"]
     lines += ["    return {", *(f"        {value}," for value in values), "    }", "end"]

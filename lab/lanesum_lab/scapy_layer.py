@@ -18,8 +18,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from lanesum.errors import MissingToolError
-from lanesum.protocol.lanes import LaneOp
-from lanesum.protocol.spec import HEADER, HEADER_BYTES, UDP_PORT, VERSION, Flag, HeaderField, Kind
+from lanesum.protocol.lanes import Combine, LaneOp
+from lanesum.protocol.spec import CERTIFIED, HEADER, HEADER_BYTES, UDP_PORT, VERSION, Flag, HeaderField, Kind
 
 try:
     from scapy.config import conf
@@ -72,14 +72,31 @@ class LanesumPacket(Packet):  # type: ignore[misc]  # scapy has no types
             return conf.raw_layer
         return cls
 
+    @property
+    def certified(self) -> bool:
+        """True for a contribution to a certified round. Answers do not say whether their round is one."""
+        return bool(self.kind == Kind.CONTRIBUTION and self.racks & CERTIFIED)
+
+    @property
+    def check_words(self) -> list[int]:
+        """Check words of a contribution to a certified sum: the last group of words.
+
+        The list is empty for OR and MAX, whose check words depend on the number of workers.
+        """
+        if not self.certified or self.op not in set(LaneOp):
+            return []
+        shape = LaneOp(self.op).shape
+        is_aggregate = self.flags & Flag.UPPER
+        count = shape.accumulator_words_per_group if is_aggregate else shape.uplink_words_per_group
+        return list(self.payload_words[-count:]) if shape.combine is Combine.ADD and not shape.lookup else []
+
     def mysummary(self) -> str:
         """Return one line that identifies the chunk."""
-        return str(
-            self.sprintf(
-                "lanesum %kind% job %job% epoch %epoch% chunk %chunk% slot %slot%/%shadow% %op% "
-                "workers %workers% [%flags%] %words% words"
-            )
+        text = self.sprintf(
+            "lanesum %kind% job %job% epoch %epoch% chunk %chunk% slot %slot%/%shadow% %op% "
+            "workers %workers% [%flags%] %words% words"
         )
+        return f"{text}, certified" if self.certified else str(text)
 
 
 bind_layers(UDP, LanesumPacket, dport=UDP_PORT)

@@ -18,10 +18,13 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
 from lanesum.protocol import Flag, Header, Kind, LaneOp, Packet
+from lanesum.protocol.lanes import Combine
 from lanesum.protocol.spec import HEADER, UDP_PORT
+from lanesum.transport.round_sequence import RoundSequence
 from lanesum_fabric.resources import checkout_root
 from lanesum_lab.scapy_layer import LanesumPacket
 from lanesum_switch.frames import UdpFrame, ipv4_int
+from tests.host.transport.virtual_job import ticket
 
 headers = st.builds(
     Header,
@@ -87,6 +90,25 @@ def test_layer_builds_a_packet_by_hand() -> None:
     assert (packet[UDP].dport, packet[UDP].len) == (UDP_PORT, 48)
     assert packet[LanesumPacket].words == 2
     assert "CONTRIBUTION job 3 epoch 0 chunk 4 slot 0/0 MAX" in packet[LanesumPacket].mysummary()
+
+
+@pytest.mark.parametrize("op", [op for op in LaneOp if not op.shape.lookup], ids=lambda op: op.name)
+def test_check_words_of_certified_round_are_shown(op: LaneOp) -> None:
+    """The packets of a worker end with check words, and those of a switch with sums of them."""
+    own = ticket(accumulator_words=16, certified=True)
+    rounds = RoundSequence(own)
+    rounds.start(op, np.arange(1, 1 + op.shape.uplink_words_per_group, dtype=np.uint32))
+    (datagram,) = rounds.due(0.0)
+    packet = LanesumPacket(bytes(datagram))
+    size = op.shape.uplink_words(own.data_words(op))
+    is_sum = op.shape.combine is Combine.ADD
+    assert packet.certified and packet.mysummary().endswith(", certified")
+    assert packet.check_words == (packet.payload_words[size:] if is_sum else [])
+    assert packet.check_words == [] or packet.check_words[0] != 0
+    packet.flags, packet.payload_words = int(Flag.UPPER), list(range(16))
+    assert len(packet.check_words) == op.shape.accumulator_words_per_group * is_sum
+    packet.kind = Kind.RESULT
+    assert not packet.certified and packet.check_words == []
 
 
 def test_only_the_layer_imports_scapy() -> None:
