@@ -193,7 +193,7 @@ def list_jobs(controller: Controller = DEFAULT_CONTROLLER, as_json: Json = False
             job["owner"] or "-",
             job["admitted"] or "-",
             ", ".join(first_names(job["workers"])),
-            str(job["words"]),
+            f"{job['words']}{', certified' if job['certified'] else ''}",
         )
         for number, row in enumerate(rows or [("", "", "")]):
             cells = (*([""] * len(first) if number else first), *row)

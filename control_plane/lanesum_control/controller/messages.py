@@ -40,6 +40,7 @@ def job_message(admitted: AdmittedJob) -> dict[str, Any]:
         "priority": request.priority,
         "quorum": request.quorum,
         "lease_s": request.lease_s,
+        "certified": request.certified,
         "servers": [f"{ip}:{port}" for ip, port in first.servers],
         "ops": [op.name for op in first.ops],
         "placement": {

@@ -12,6 +12,7 @@ from lanesum_control.controller.workers import Workers
 from lanesum_control.errors import UnknownJobError
 from lanesum_control.jobs.records import AdmittedJob, Job
 from lanesum_control.jobs.worker_reports import WorkerFigures
+from lanesum_control.planner.network import Network
 from lanesum_control.state.events import EventLog, date
 from lanesum_control.state.store import Store
 
@@ -23,11 +24,13 @@ class Queries:
         reconciler: the admitted jobs at switches and servers: checks and repairs of these parts.
         workers: the workers of all jobs: their states, reports and streams.
         events: log of all events of switches, servers and jobs.
+        network: racks, switches and addresses of hosts.
     """
 
     reconciler: Reconciler
     workers: Workers
     events: EventLog
+    network: Network
     _store: Store
 
     @property

@@ -75,6 +75,7 @@ def packets(job: Mapping[str, Any]) -> str:
     return (
         f"Results have {job['words']:,} words: {IPV4_BYTES + UDP_BYTES + payload:,} bytes of IPv4. At most "
         f"{job['slots']:,} packets of a worker are in flight."
+        f"{' The last words are check words: sums are certified.' if job['certified'] else ''}"
     )
 
 

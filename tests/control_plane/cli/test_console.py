@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import io
+import json
 import re
 
 import pytest
@@ -38,6 +39,18 @@ def test_job_list_without_a_terminal_is_complete() -> None:
     assert ", ".join(f"w{number}" for number in range(1, 17)) in line
     (reason,) = controller.job(name).left_out.values()
     assert f"Z: {reason}" in output and "…" not in output
+
+
+def test_job_list_marks_certified_jobs() -> None:
+    controller = Site().start()
+    controller.admit(request("checked", certified=True))
+    controller.admit(request("plain"))
+    with ControllerService(controller, "127.0.0.1:0") as service:
+        output = invoke(["job", "list", "--controller", service.address]).output
+        listed = invoke(["job", "list", "--json", "--controller", service.address]).output
+    (line,) = (line for line in output.splitlines() if "64, certified" in line)
+    assert "checked" in line and "plain" not in line
+    assert [job["certified"] for job in json.loads(listed)] == [True, False]
 
 
 def test_output_of_all_commands_is_complete_when_piped() -> None:

@@ -239,7 +239,7 @@ def test_hops_failed_echo_requests_have_next_step(number: int, step: str, monkey
 
 
 JOB = {
-    "name": "train", "workers": ["w1", "w2"], "joined": ["w1", "w2"], "slots": 64, "words": 128, "moved": {},
+    "name": "train", "workers": ["w1", "w2"], "joined": ["w1", "w2"], "slots": 64, "words": 128, "moved": {}, "certified": False,
     "placement": {"s1": {"slots": 64, "shared": False}},
 }  # fmt: skip
 WORKER = {
@@ -272,6 +272,12 @@ def test_job_reasons_are_named(change: dict[str, Any], status: Severity, says: s
     assert (finding.name, finding.status) == ("job train", status)
     assert size.what == "Results have 128 words: 572 bytes of IPv4. At most 64 packets of a worker are in flight."
     assert says in finding.what and step in finding.next_step
+
+
+def test_packets_of_certified_job_have_check_words() -> None:
+    assert job_reasons.packets({**JOB, "certified": True}).endswith(
+        "The last words are check words: sums are certified."
+    )
 
 
 @pytest.mark.parametrize(

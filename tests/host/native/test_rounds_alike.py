@@ -257,6 +257,7 @@ class BothSequences:
             python.refused_results,
             python.missing_workers(),
         )
+        assert native.failed_results == python.failed_results
         chunks = range(python.chunks + 2)
         assert [native.is_done(chunk) for chunk in chunks] == [python.is_done(chunk) for chunk in chunks]
         np.testing.assert_array_equal(native.contributors(), python.contributors())

@@ -71,9 +71,9 @@ def stack() -> Iterator[contextlib.ExitStack]:
         yield opened
 
 
-@pytest.mark.parametrize(("servers", "share"), [(2, 0.0), (3, 0.1)])
+@pytest.mark.parametrize(("servers", "share", "certified"), [(2, 0.0, False), (3, 0.1, False), (3, 0.1, True)], ids=str)
 def test_sums_over_servers_are_exact_with_disjoint_slots(
-    stack: contextlib.ExitStack, servers: int, share: float
+    stack: contextlib.ExitStack, servers: int, share: float, certified: bool
 ) -> None:
     site = Site(servers, stack, share)
 
@@ -84,7 +84,7 @@ def test_sums_over_servers_are_exact_with_disjoint_slots(
         assert session.leave(deadline_s=200.0)
         return [one.tobytes() for one in sums]
 
-    results = run_workers(site.tickets(3), work, codec="fixed")
+    results = run_workers(site.tickets(3, certified=certified), work, codec="fixed")
     assert results[0] == results[1] == results[2]
     generators = [np.random.default_rng(worker) for worker in range(3)]
     for index, n in enumerate((1, 1000, 64 * 40, 3)):
