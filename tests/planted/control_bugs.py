@@ -441,6 +441,14 @@ ADMISSION = (
     ),
     *bugs(
         "admission",
+        f"{_CONTROL}/jobs/failing_devices.py",
+        ("each worker counts a failed chunk", "max(0, count - before)", "count"),
+        ("failures of any time leave a switch out", " if time_s > now - WINDOW_S", ""),
+        ("a report is counted again", "self._numbers[key] = one.number", "pass"),
+        ("partial sums of racks are never wrong", "for device in devices:", "for device in devices[:1]:"),
+    ),
+    *bugs(
+        "admission",
         f"{_CONTROL}/jobs/liveness.py",
         ("a worker has one stream too few", "streams[:-STREAMS_PER_WORKER]", "streams[: 1 - STREAMS_PER_WORKER]"),
         (
@@ -463,6 +471,7 @@ ADMISSION = (
     *bugs(
         "admission",
         f"{_CONTROL}/controller/workers.py",
+        ("any process reports failed chunks", "if is_own and failed_chunks:", "if failed_chunks:"),
         (
             "a stream of an earlier incarnation keeps a job",
             "is not None and job.incarnation.tag == watch.key[1]:",

@@ -239,7 +239,8 @@ def test_hops_failed_echo_requests_have_next_step(number: int, step: str, monkey
 
 
 JOB = {
-    "name": "train", "workers": ["w1", "w2"], "joined": ["w1", "w2"], "slots": 64, "words": 128, "moved": {}, "certified": False,
+    "name": "train", "workers": ["w1", "w2"], "joined": ["w1", "w2"], "slots": 64, "words": 128, "moved": {},
+    "certified": False,
     "placement": {"s1": {"slots": 64, "shared": False}},
 }  # fmt: skip
 WORKER = {
