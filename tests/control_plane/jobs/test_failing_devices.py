@@ -77,6 +77,8 @@ def test_failures_of_other_processes_count_not(controller: Controller) -> None:
     controller.admit(request("a", certified=True))
     held = ticket(controller)
     report(controller, held, *map(by_switch, range(1, 9)), claimant="another process")
+    failed = [FailedChunk(*by_switch(1))]
+    controller.workers.state(held.job, held.tag, held.worker, failed_chunks=failed)
     assert told(controller) == [] and totals(controller) == {}
 
 

@@ -124,7 +124,7 @@ def test_counts_of_earlier_build_lack_failed_results() -> None:
 @pytest.mark.parametrize(
     ("chunks", "message"),
     [
-        ({}, "no list of at most 64 records"),
+        ({}, "failed_chunks are no list of at most 64"),
         ([[0] * 6] * 65, "no list of at most 64 records"),
         ([[0] * 5], "are no 6 numbers from 0"),
         ([[1, 2, 3, 4, 5, -1]], "are no 6 numbers from 0"),
