@@ -119,9 +119,7 @@ bool Certification::is_right(LaneOp op, std::uint32_t epoch, std::uint32_t chunk
 }
 
 /// Returns true if no lane of a sum can overflow: the check is modulo the prime then.
-bool Certification::is_exact(LaneOp op) const {
-    return secrets_.size() <= shape_of(op).max_exact_contributions;
-}
+bool Certification::is_exact(LaneOp op) const { return secrets_.size() <= shape_of(op).max_exact_contributions; }
 
 std::uint32_t Certification::check_word(LaneOp op, std::span<const std::uint32_t> data, std::uint64_t secrets,
                                         std::uint64_t chunk_bits) const {
