@@ -207,7 +207,7 @@ class ControllerService(Serving):
             *ticket_of(message), claimant, description, about, counts, trace, failed_chunks
         )
         if about and state["state"] not in rpc.OVER:
-            state["addresses"] = self._controller.addresses(_ticket(message)[0], about[:MAX_NAMED])
+            state["addresses"] = self._controller.addresses(ticket_of(message)[0], about[:MAX_NAMED])
         return {**state, "time_s": time.time()} if message.get("clock") is True else state
 
     def _watch(self, message: dict[str, Any], _caller: Caller, wake: Callable[[], None]) -> Messages:
