@@ -96,6 +96,7 @@ def _server(servers: ServerLinks, name: str) -> dict[str, Any]:
         return {"lost": error.what}
     seconds = time.perf_counter() - begin
     counts = {"jobs": len(status.jobs), "refused": status.refused, "broken": status.broken}
+    counts |= {"received": status.received, "steered_by": status.steered_by}
     return {"lost": None, "call_s": seconds, **counts}
 
 

@@ -91,6 +91,9 @@ def about_server(name: str, server: Mapping[str, Any]) -> Iterator[Finding]:
         )
     else:
         yield ok(name, what)
+    if server["steered_by"] == "sender":
+        what = "The kernel refuses to steer packets to its threads by slot, so they may have unequal work."
+        yield note(name, what, "Let the server use SO_ATTACH_REUSEPORT_CBPF (seccomp profile of its container).")
     for reason, count in server["refused"].items():
         if count:
             meaning, step = _REFUSED.get(reason, (f"refused as {reason}", "docs/jobs.md explains the counters."))

@@ -103,6 +103,8 @@ def _status(message: dict[str, Any]) -> ServerStatus:
             message["decisions"],
             message["refused"],
             message["broken"],
+            message.get("received", []),  # earlier builds do not report the rest
+            message.get("steered_by", "none"),
         )
     except (KeyError, TypeError, LanesumError) as error:
         raise ValueError(f"not the status of a server: {error!r}") from error

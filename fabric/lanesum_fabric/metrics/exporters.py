@@ -26,6 +26,8 @@ def server_samples(server: AggregationServer) -> Samples:
     samples, status = Samples(SERVER), server.status()
     samples.add("lanesum_server_jobs", len(status.jobs))
     samples.add("lanesum_server_failed_packets_total", status.broken)
+    for thread, count in enumerate(status.received):
+        samples.add("lanesum_server_received_packets_total", count, thread)
     for decision, count in status.decisions.items():
         samples.add("lanesum_server_decisions_total", count, decision)
     for reason, count in status.refused.items():

@@ -76,6 +76,7 @@ CONTROLLER = (
 )
 SERVER = (
     Family("lanesum_server_jobs", (), "Jobs of the aggregation server."),
+    Family("lanesum_server_received_packets_total", ("thread",), "Packets that arrived at a thread of the server."),
     Family("lanesum_server_decisions_total", ("decision",), "Contributions at the server, by decision."),
     Family("lanesum_server_refused_packets_total", ("reason",), "Packets that changed nothing, by reason."),
     Family("lanesum_server_failed_packets_total", (), "Packets that were not handled because of a bug."),

@@ -26,6 +26,7 @@ _CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
     software.lanes,
     software.codec_threads,
     system.sockets,
+    system.steering,
     system.offload,
     gpus.gpus,
     software.packages,

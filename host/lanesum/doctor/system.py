@@ -9,7 +9,10 @@ from collections.abc import Iterator
 
 from lanesum._internal.udp_socket import BUFFER_BYTES, open_udp_socket
 from lanesum.doctor.finding import Finding, note, ok, problem
+from lanesum.errors import LanesumError
 from lanesum.protocol.spec import MAX_WORKERS
+from lanesum.server.loops import open_server_sockets
+from lanesum.server.steering import default_threads, steer
 from lanesum.transport.constants import DEFAULT_WINDOW
 from lanesum.transport.path_check import buffer_bytes
 from lanesum.transport.ticket import JobTicket
@@ -22,6 +25,23 @@ _BUFFERS = (
     ("receive buffer", socket.SO_RCVBUF, "net.core.rmem_max"),
     ("send buffer", socket.SO_SNDBUF, "net.core.wmem_max"),
 )
+
+
+def steering() -> Iterator[Finding]:
+    """Report the default number of threads of a server, and if the kernel steers packets to them by slot."""
+    threads = default_threads()
+    try:
+        opened = open_server_sockets(_LOOPBACK, 2)
+    except LanesumError:
+        return  # see sockets
+    refused = steer(opened)
+    for sock in opened:
+        sock.close()
+    if refused is None:
+        yield ok("server threads", f"{threads} by default; the kernel steers packets to them by slot.")
+        return
+    what = f"{threads} by default; the kernel refuses to steer packets to them by slot: {refused.strerror}."
+    yield note("server threads", what, "Allow SO_ATTACH_REUSEPORT_CBPF (Linux 4.5, seccomp profile of the container).")
 
 
 def sockets() -> Iterator[Finding]:

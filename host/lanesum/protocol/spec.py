@@ -19,6 +19,13 @@ MAX_RACKS = 32  # width of the rack bitmap
 MAX_SLOTS = 1 << 15  # the header's slot field has 15 bits
 CODE_TABLE_ENTRIES = 16  # a code has 4 bits
 
+# Neighbouring slots of each server of a job form a run, runs form shares, and a thread of the server has whole shares:
+# run ``r`` is of share ``(r + r // SLOT_SKEW) % SLOT_SHARES``. 24 is a multiple of most numbers of threads. The skew is
+# for messages of 64 joined packets, each of which would begin at a run of the same thread.
+SLOT_RUN = 16
+SLOT_SKEW = 4
+SLOT_SHARES = 24
+
 # Value of ``spare`` in contributions to the opening of a session. Switches ignore the field.
 OPENING = 1
 NONCE_WORDS = 2  # words of each worker's random number in the opening

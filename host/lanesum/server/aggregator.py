@@ -114,7 +114,7 @@ class Aggregator:
 
 def check_same_job(served: ServerJob, job: ServerJob) -> None:
     """Raise ConfigurationError if ``job`` differs from ``served`` in more than may change under one tag."""
-    same = {name: getattr(served, name) for name in ("on_switches", "kept_results", "joined_packets")}
+    same = {name: getattr(served, name) for name in ("on_switches", "kept_results", "joined_packets", "servers")}
     if dataclasses.replace(job, **same) != served:
         raise ConfigurationError(
             f"The server has job {job.job} under its tag already, and it is not the same job.",

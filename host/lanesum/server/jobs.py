@@ -14,10 +14,11 @@ from lanesum._internal.udp_socket import Address
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.lanes import LaneOp
 from lanesum.protocol.spec import DEFAULT_ACCUMULATOR_WORDS, MAX_RACKS, MAX_SLOTS, MAX_WORDS, MAX_WORKERS, VERSION
-from lanesum.transport.ticket import JobTicket, check_fields, name_racks
+from lanesum.transport.ticket import MAX_SERVERS, JobTicket, check_fields, name_racks
 
 DEFAULT_KEPT_RESULTS = 4096
 MAX_KEPT_RESULTS = 1 << 20
+_LATER_FIELDS = {"joined_packets": False, "servers": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ class ServerJob:
         on_switches: accept aggregates of switches.
         kept_results: results kept for late workers, with a quorum; see ``result_capacity``.
         joined_packets: as in the workers' tickets.
+        servers: number of servers of the job, of which this one has every ``servers``-th slot.
 
     Raises:
         ConfigurationError: a value is out of range, or values contradict each other.
@@ -61,6 +63,7 @@ class ServerJob:
     on_switches: bool = False
     kept_results: int = DEFAULT_KEPT_RESULTS
     joined_packets: bool = False
+    servers: int = 1
 
     def __post_init__(self) -> None:
         limits = {
@@ -70,6 +73,7 @@ class ServerJob:
             "accumulator_words": (2, MAX_WORDS - MAX_RACKS),  # a partial result carries a bitmap for each rack
             "quorum": (0, len(self.members)),
             "kept_results": (1, MAX_KEPT_RESULTS),
+            "servers": (1, MAX_SERVERS),
         }
         check_fields("Job at the server", self, limits)
         self._check_members()
@@ -132,6 +136,7 @@ class ServerJob:
             first.quorum,
             on_switches,
             joined_packets=first.joined_packets,
+            servers=len(first.servers),
         )
 
     def to_json(self) -> str:
@@ -139,8 +144,9 @@ class ServerJob:
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         fields["members"] = [[*address, index.worker, index.rack, index.bit] for address, index in self.members.items()]
         fields["code_table"] = None if self.code_table is None else self.code_table.hex()
-        if not self.joined_packets:  # earlier builds refuse the field
-            del fields["joined_packets"]
+        for name, default in _LATER_FIELDS.items():  # earlier builds refuse them
+            if fields[name] == default:
+                del fields[name]
         return json.dumps(fields)
 
     @classmethod
@@ -155,9 +161,10 @@ class ServerJob:
             fields["ops"] = tuple(LaneOp(op) for op in fields["ops"])
             table = fields["code_table"]
             fields["code_table"] = None if table is None else bytes.fromhex(table)
-            for name in ("job", "tag", "slots", "accumulator_words", "quorum", "kept_results"):
+            fields = {**_LATER_FIELDS, **fields}
+            for name in ("job", "tag", "slots", "accumulator_words", "quorum", "kept_results", "servers"):
                 _integer(fields[name])
-            if not isinstance(fields["on_switches"], bool) or not isinstance(fields.get("joined_packets", False), bool):
+            if not isinstance(fields["on_switches"], bool) or not isinstance(fields["joined_packets"], bool):
                 raise TypeError("on_switches or joined_packets is neither true nor false")
             return cls(**fields)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -183,6 +190,8 @@ class ServerStatus:
         decisions: contributions of members since the server's start, by decision.
         refused: datagrams that changed nothing, by reason.
         broken: datagrams that could not be handled because of a bug.
+        received: datagrams that each thread has received.
+        steered_by: ``"slot"``, ``"sender"`` or ``"none"``, see ``Steering``.
     """
 
     instance: str
@@ -192,6 +201,8 @@ class ServerStatus:
     decisions: dict[str, int]
     refused: dict[str, int]
     broken: int
+    received: list[int] = dataclasses.field(default_factory=list)
+    steered_by: str = "none"
 
     def to_message(self) -> dict[str, Any]:
         """Return the status as a JSON object."""

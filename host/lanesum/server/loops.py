@@ -30,7 +30,7 @@ Loss = Callable[[bool, Address, bytes], bool]
 
 
 def open_server_sockets(address: Address, number: int) -> list[socket.socket]:
-    """Return non-blocking sockets at one address that report ECN marks; the kernel distributes senders over them.
+    """Return non-blocking sockets at one address that report ECN marks; see ``Steering``.
 
     Raises:
         ConfigurationError: the port is taken, also by the sockets of another server.
@@ -68,12 +68,14 @@ class PythonServerLoop:
 
     Attributes:
         broken: datagrams that could not be handled because of a bug; the log has the traceback.
+        received: datagrams received, as a list with one number for each thread.
     """
 
     def __init__(
         self, sock: socket.socket, aggregator: Aggregator, lock: threading.Lock, loss: Loss | None = None
     ) -> None:
         self.broken = 0
+        self.received = [0]
         self._socket = sock
         self._aggregator = aggregator
         self._lock = lock
@@ -101,6 +103,7 @@ class PythonServerLoop:
                 datagram, ancillary, _, sender = self._socket.recvmsg(MAX_DATAGRAM_BYTES, _ANCILLARY_BYTES)
             except (BlockingIOError, ConnectionRefusedError):
                 continue  # a worker whose socket is closed refused a result
+            self.received[0] += 1
             if self._loss is not None and self._loss(True, sender, datagram):
                 continue
             try:
@@ -159,6 +162,12 @@ class NativeServerLoop:
     def broken(self) -> int:
         """See ``PythonServerLoop``."""
         return self._broken + int(self._core.broken())
+
+    @property
+    def received(self) -> list[int]:
+        """See ``PythonServerLoop``."""
+        received: list[int] = self._core.received()
+        return received
 
     def start(self) -> None:
         """Start the threads."""

@@ -82,6 +82,7 @@ class NativeAggregator:
             tag=job.tag,
             members=[(*address, index.worker, index.rack, index.bit) for address, index in members],
             slots=job.slots,
+            servers=job.servers,
             ops=list(job.ops),
             code_table=job.code_table,
             accumulator_words=job.accumulator_words,

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import threading
 from pathlib import Path
@@ -16,10 +15,9 @@ from lanesum.errors import ConfigurationError
 from lanesum.server.jobs import ServerJob, ServerStatus
 from lanesum.server.loops import Loss, NativeServerLoop, PythonServerLoop, open_server_sockets
 from lanesum.server.native_aggregator import AnyAggregator, NativeAggregator, make_aggregator
+from lanesum.server.steering import Steering, default_threads
 
 __all__ = ["AggregationServer", "Loss", "Offload"]
-
-_MAX_DEFAULT_THREADS = 4
 
 
 class AggregationServer(Serving):
@@ -33,6 +31,7 @@ class AggregationServer(Serving):
         loss: for tests; selects the Python implementation.
         threads: threads of the native server. The default is one for every two processors available to this process,
             because the kernel's work for a datagram takes about as long, and at most four. Python always uses one.
+            The slot of a packet selects its thread, see ``Steering``.
         offload: use of UDP GSO and GRO by the native server, see ``use_gso``.
 
     Attributes:
@@ -55,7 +54,7 @@ class AggregationServer(Serving):
         offload: Offload = "auto",
     ) -> None:
         if threads is None:
-            threads = max(1, min(_MAX_DEFAULT_THREADS, len(os.sched_getaffinity(0)) // 2))
+            threads = default_threads()
         if threads < 1:
             raise ConfigurationError(f"threads = {threads}: the aggregation server needs at least one.")
         check_offload(offload)
@@ -64,6 +63,7 @@ class AggregationServer(Serving):
         self.aggregator: AnyAggregator = make_aggregator(journal_folder, python=loss is not None)
         aggregator = self.aggregator
         self._sockets = open_server_sockets(address, threads if isinstance(aggregator, NativeAggregator) else 1)
+        self._steering = Steering(self._sockets)
         self.address: Address = self._sockets[0].getsockname()
         self._loop: PythonServerLoop | NativeServerLoop
         try:
@@ -84,6 +84,7 @@ class AggregationServer(Serving):
         """See ``Aggregator.admit``; thread-safe."""
         with self.lock:
             self.aggregator.admit(job)
+            self._steering.set_servers(max(job.servers for job in self.aggregator.jobs.values()))
 
     def remove(self, job: int) -> None:
         """See ``Aggregator.remove``; thread-safe."""
@@ -102,6 +103,8 @@ class AggregationServer(Serving):
                 {decision.value: number for decision, number in aggregator.decisions.items()},
                 dict(aggregator.refused),
                 self.broken,
+                self._loop.received,
+                self._steering.by,
             )
 
     def start(self) -> None:

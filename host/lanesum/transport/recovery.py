@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from lanesum.protocol.packet import Header
-from lanesum.protocol.spec import Flag
+from lanesum.protocol.spec import SLOT_RUN, SLOT_SHARES, SLOT_SKEW, Flag
 from lanesum.transport.constants import (
     BYPASS_AFTER_LOSSES,
     BYPASS_AFTER_PROBES,
@@ -54,6 +54,7 @@ class SentChunk:
         first_sent_at, sent_at: times of the first and the last transmission.
         first_sequence, sequence: their numbers on the path.
         first_on_link: number of the first transmission over all paths.
+        share: share of the chunk's slot, see ``SLOT_SHARES``.
         bypass: the slot's turn bypasses the switches.
         bypassed: the last transmission did.
         tries: retransmissions without a request.
@@ -71,6 +72,7 @@ class SentChunk:
     sequence: int
     bypass: bool
     bypassed: bool
+    share: int
     retransmissions: int = 0
     tries: int = 0
     probe: bool = False
@@ -90,6 +92,9 @@ class _PathRecovery:
     Attributes:
         in_flight: chunks by position, in the order of their first transmissions.
         largest_acked: number of the latest first transmission that has its result.
+        acked_of_share: the same of each share of the slots.
+        in_order: False once a chunk was reordered without having been lost. Threads of the server reorder results: each
+            serves whole shares. Only results of a chunk's own share make it suspicious from then on.
         probe_sequence: number of the last probe of a timer: packets sent before may be lost as well.
         probe_credit: of them, chunks to be probed at once.
     """
@@ -97,17 +102,24 @@ class _PathRecovery:
     path: ServerPath
     in_flight: dict[int, SentChunk] = field(default_factory=dict)
     largest_acked: int = -1
+    acked_of_share: list[int] = field(default_factory=lambda: [-1] * SLOT_SHARES)
+    in_order: bool = True
     pto_backoff: int = 1
     last_ack_at: float = float("-inf")
     probe_sequence: int = 0
     probe_credit: int = 0
+
+    def acked_after(self, sent: SentChunk) -> int:
+        """Return ``largest_acked`` of the packets whose results arrive in order with that of a chunk."""
+        return self.largest_acked if self.in_order else self.acked_of_share[sent.share]
 
     def reordered(self, threshold: int) -> Iterator[tuple[int, SentChunk]]:
         """Iterate over chunks with a result more than ``threshold`` packets later; they are in order of sending."""
         for position, sent in self.in_flight.items():
             if sent.first_sequence + threshold >= self.largest_acked:
                 return
-            yield position, sent
+            if sent.first_sequence + threshold < self.acked_after(sent):
+                yield position, sent
 
     def loss_time_left(self, sent: SentChunk, since: float, now: float) -> float:
         """Return the seconds until a reordered chunk is lost."""
@@ -167,8 +179,10 @@ class LossDetector:
         recovery, link = self._path(position), self._link
         sequence = recovery.path.sequence
         chunk = position - round_.begin
+        run = position % self._slots // (SLOT_RUN * len(self._paths))
+        share = (run + run // SLOT_SKEW) % SLOT_SHARES
         recovery.in_flight[position] = SentChunk(
-            round_, chunk, now, sequence, link.sequence, now, sequence, bypass, bypass
+            round_, chunk, now, sequence, link.sequence, now, sequence, bypass, bypass, share
         )
         recovery.path.sequence += 1
         link.sequence += 1
@@ -206,7 +220,10 @@ class LossDetector:
         # retransmitted chunk (Karn's rule).
         once = sent.sequence == sent.first_sequence
         link.stats.reordered_results += once and sent.first_sequence < recovery.largest_acked
+        if not once and not retransmitted and sent.first_sequence + REORDERING_THRESHOLD < recovery.largest_acked:
+            recovery.in_order = False  # no retransmission is in the result: the first transmission was not lost
         recovery.largest_acked = max(recovery.largest_acked, sent.first_sequence)
+        recovery.acked_of_share[sent.share] = max(recovery.acked_of_share[sent.share], sent.first_sequence)
         self._largest_acked_on_link = max(self._largest_acked_on_link, sent.first_on_link)
         link.stats.latency.record(now - sent.first_sent_at)
         if once:
@@ -267,7 +284,7 @@ class LossDetector:
         for recovery, position, sent, left_s in self._reordered(now, more_to_send):
             if position in lost:
                 continue
-            if sent.sequence + REORDERING_THRESHOLD < recovery.largest_acked or left_s <= 0:
+            if sent.sequence + REORDERING_THRESHOLD < recovery.acked_after(sent) or left_s <= 0:
                 if recovery.path.rtt.queued:
                     link.congestion.on_packet_lost(sent.first_on_link, link.sequence)
                 sent.probe = False
@@ -319,7 +336,8 @@ class LossDetector:
     def _reordered(self, now: float, more_to_send: bool) -> Iterator[tuple[_PathRecovery, int, SentChunk, float]]:
         """Iterate over chunks that a later result makes suspicious, with the seconds left to them.
 
-        They are the reordered ones of each path, or else the first one of the path if it was reordered on the link.
+        They are the reordered ones of each path, or else the first one of the path if it was reordered on the link,
+        or, without ``in_order``, on the path.
         Such a one waits for no late worker either, but may need as much as a round trip, or more while its path's
         results arrive one by one. Without it, a loss among the last packets of each path would wait for the probe
         timeout.

@@ -112,7 +112,7 @@ def test_machine_reports_interfaces_that_are_up(tmp_path: Path) -> None:
 SWITCH = {
     "address": "s:1", "program": "p.json", "lost": None, "tables_agree": True, "slots": 100, "used": 40,
 }  # fmt: skip
-SERVER = {"lost": None, "call_s": 0.001, "jobs": 2, "refused": {"wrong tag": 0}, "broken": 0}
+SERVER = {"lost": None, "call_s": 0.001, "jobs": 2, "refused": {"wrong tag": 0}, "broken": 0, "steered_by": "slot"}
 
 
 @pytest.mark.parametrize(
@@ -137,6 +137,7 @@ def test_site_switch_is_reported(change: dict[str, Any], status: Severity, says:
         ({"lost": "No answer."}, Severity.PROBLEM, "No job can be admitted."),
         ({"broken": 3}, Severity.PROBLEM, "3 datagrams met an error"),
         ({"call_s": 0.5}, Severity.NOTE, "in 500.0 ms"),
+        ({"steered_by": "sender"}, Severity.NOTE, "refuses to steer packets to its threads by slot"),
         (
             {"refused": {"other packet size": 7}},
             Severity.NOTE,

@@ -56,6 +56,16 @@ def test_examine_finds_no_problem_here() -> None:
     assert all(finding.what.endswith((".", ")")) for finding in findings)
 
 
+def test_refused_steering_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    (finding,) = system.steering()
+    assert (finding.name, finding.status) == ("server threads", Severity.OK)
+    monkeypatch.setattr(system, "steer", lambda _sockets: OSError(errno.EPERM, os.strerror(errno.EPERM)))
+    (finding,) = system.steering()
+    assert finding.status is Severity.NOTE and "by slot: Operation not permitted." in finding.what
+    monkeypatch.setattr(system, "_LOOPBACK", ("192.0.2.1", 0))
+    assert list(system.steering()) == []  # ``sockets`` reports it
+
+
 def test_command_prints_every_check_and_the_verdict() -> None:
     result = doctor(LANESUM_NATIVE="off", COLUMNS="200")
     assert result.returncode == 0, result.stderr

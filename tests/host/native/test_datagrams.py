@@ -127,6 +127,17 @@ def test_super_packet_is_one_message_of_batch(native: Any, pair: tuple[socket.so
     assert not receiver.full
 
 
+def test_super_packets_hold_one_run_each(native: Any, pair: tuple[socket.socket, socket.socket]) -> None:
+    left, right = pair
+    sender = native.DatagramSender(left.fileno(), True)
+    right.setsockopt(socket.IPPROTO_UDP, UDP_GRO, 1)
+    for run, packets in enumerate((5, 3, 4)):
+        for _ in range(packets):
+            sender.add(bytes(100), run=run)
+    assert sender.flush() == 0
+    assert [len(right.recv(65536)) for _ in range(3)] == [500, 300, 400]
+
+
 @pytest.mark.parametrize("gso", [False, True])
 def test_datagrams_reach_their_receivers(native: Any, gso: bool) -> None:
     sockets = [open_udp_socket((HOST, 0)) for _ in range(3)]

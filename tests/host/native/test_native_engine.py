@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import math
 import os
@@ -22,12 +23,14 @@ import pytest
 from lanesum._internal.udp_socket import open_udp_socket
 from lanesum.protocol import LaneOp
 from lanesum.protocol.packet import Packet
-from lanesum.protocol.spec import Kind
+from lanesum.protocol.spec import HEADER_BYTES, SLOT_RUN, WORD_BYTES, Kind
 from lanesum.transport import JobTicket
 from lanesum.transport.native_engine import NativeRoundSequence
+from tests.host.transport.virtual_job import answer
 
 HOST = "127.0.0.1"
 WORDS = np.arange(100, dtype=np.uint32)
+UDP_GRO = 104  # linux/udp.h
 
 
 @pytest.fixture
@@ -141,6 +144,7 @@ _THREADS_AT_EXIT = """
 import threading, time
 from lanesum.transport import JobTicket
 from lanesum.transport.native_engine import NativeRoundSequence
+from tests.host.transport.virtual_job import answer
 from lanesum._internal.udp_socket import open_udp_socket
 from lanesum_native import _core
 ticket = JobTicket(job=1, tag=2, worker=0, workers=2, slots=4)
@@ -186,3 +190,33 @@ def test_wake_ends_run_once(native: Any, rounds: NativeRoundSequence, silent: so
     assert [loop.run(0.01), loop.run(0.01)] == [native.LoopExit.WOKEN, native.LoopExit.SLICE]
     loop.close()
     loop.wake()
+
+
+def test_messages_keep_runs_apart_after_reordered_results(native: Any) -> None:
+    to = JobTicket(job=1, tag=2, worker=0, workers=1, slots=4 * SLOT_RUN)
+    rounds = NativeRoundSequence(to)
+    words = np.zeros(to.slots * to.accumulator_words, np.uint32)
+    with open_udp_socket((HOST, 0)) as server, open_udp_socket((HOST, 0), peer=server.getsockname()) as sock:
+        server.setsockopt(socket.IPPROTO_UDP, UDP_GRO, 1)
+        loop = native.WorkerLoop(rounds.core, [sock.fileno()], True, True)
+
+        def message_packets() -> list[int]:
+            """Send what is due; return the number of packets in each message."""
+            assert loop.send() == native.LoopExit.SLICE
+            sizes = []
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    sizes.append(len(server.recv(65536)) // (HEADER_BYTES + WORD_BYTES * to.accumulator_words))
+            return sizes
+
+        round_ = rounds.start(LaneOp.ADD32, words)
+        assert message_packets() == [4 * SLOT_RUN]
+        for chunk in range(SLOT_RUN, 4 * SLOT_RUN):
+            rounds.receive(answer(to, workers=1, chunk=chunk), time.monotonic())
+        assert message_packets() == [SLOT_RUN]  # retransmitted
+        for chunk in range(SLOT_RUN):
+            rounds.receive(answer(to, workers=1, chunk=chunk), time.monotonic())
+        rounds.finish(round_)
+        rounds.start(LaneOp.ADD32, words)
+        assert message_packets() == [SLOT_RUN] * 4
+        loop.close()

@@ -37,11 +37,15 @@ def running(tmp_path: Path) -> Iterator[Running]:
 
 def test_remote_server_admits_lists_and_removes_jobs(running: Running) -> None:
     server, remote = running
-    jobs = {7: served(racks(2, 1), quorum=2, on_switches=True), 8: served(flat(2), job=8, joined_packets=True)}
+    joined = served(flat(2), job=8, joined_packets=True, servers=3)
+    jobs = {7: served(racks(2, 1), quorum=2, on_switches=True), 8: joined}
     for job in jobs.values():
         remote.admit(job)
         remote.admit(job)
-    assert remote.status() == ServerStatus(server.instance, server.address, True, jobs, {}, {}, 0)
+    threads = server.status()
+    assert remote.status() == ServerStatus(
+        server.instance, server.address, True, jobs, {}, {}, 0, [0] * len(threads.received), threads.steered_by
+    )
     remote.remove(7)
     remote.remove(7)
     assert remote.status().jobs == {8: jobs[8]} == server.aggregator.jobs

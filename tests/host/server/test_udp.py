@@ -25,8 +25,8 @@ from lanesum._internal.native import DEFAULT_SPIN_US, max_spin_s
 from lanesum._internal.udp_socket import MAX_DATAGRAM_BYTES, Address
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.packet import Packet
-from lanesum.protocol.spec import Flag, Kind
-from lanesum.server import AggregationServer, MemberIndex, ServerJob, loops
+from lanesum.protocol.spec import SLOT_RUN, Flag, Kind
+from lanesum.server import AggregationServer, MemberIndex, ServerJob, loops, steering
 from lanesum.server.loops import NativeServerLoop, Offload
 from lanesum.server.service import serve
 from lanesum_control.servers.remote_server import RemoteServer
@@ -224,17 +224,23 @@ def test_unreferenced_native_server_stops(implementation: str) -> None:
 
 @pytest.mark.parametrize("offload", ["auto", "on", "off"])
 @pytest.mark.parametrize("quorum", [0, 4])
-def test_threads_share_entries_and_stay_exact(offload: Offload, quorum: int) -> None:
-    """The kernel distributes the senders of a job over the threads."""
-    with AggregationServer((LOCALHOST, 0), threads=3, offload=offload) as server:
-        with sockets(8, slots=CHUNKS, quorum=quorum) as job:
+@pytest.mark.parametrize(("threads", "is_steered"), [(1, True), (2, True), (3, True), (3, False)])
+def test_threads_share_entries_and_stay_exact(
+    offload: Offload, quorum: int, threads: int, is_steered: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Steered by slot, each thread has entries of its own; by sender, two threads have packets of one entry."""
+    if not is_steered:
+        monkeypatch.setattr(steering, "steer", lambda *_: PermissionError(1, "refused"))
+    chunks = 3 * SLOT_RUN
+    with AggregationServer((LOCALHOST, 0), threads=threads, offload=offload) as server:
+        with sockets(8, slots=chunks, quorum=quorum) as job:
             server.admit(job.job)
-            for chunk in range(CHUNKS):
+            for chunk in range(chunks):
                 for worker in range(8):
                     job.send(server.address, worker, chunk)
             for worker in range(8):
                 seen = {}
-                while len(seen) < CHUNKS:
+                while len(seen) < chunks:
                     result = Packet.unpack(job.receive(worker))
                     seen[result.header.chunk] = job.workers.check(result).bit_count()
                 assert set(seen.values()) == {quorum or 8}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from lanesum.protocol import Flag, Kind, LaneOp
-from lanesum.protocol.spec import UDP_PORT
+from lanesum.protocol.spec import SLOT_RUN, UDP_PORT
 from lanesum.transport import JobTicket
 from lanesum.transport.constants import INITIAL_PTO_S, MAX_PTO_S, MIN_PTO_S
 from lanesum.transport.native_engine import AnyRoundSequence, make_round_sequence
@@ -167,6 +167,40 @@ def test_reordered_chunk_retransmits_at_once_then_by_time() -> None:
     assert chunks_due(rounds, 9.1e-3 + 15e-3) == []
     assert chunks_due(rounds, 9.1e-3 + 17e-3) == [0]
     assert rounds.stats.bypasses == 0
+
+
+def test_other_shares_prove_no_loss_after_reordering() -> None:
+    """Two threads of the server answer in any order, and each in order."""
+    to = ticket(slots=4 * SLOT_RUN)
+    rounds = begin(to, 4 * SLOT_RUN)
+    first, second, third, fourth = (list(range(run * SLOT_RUN, (run + 1) * SLOT_RUN)) for run in range(4))
+    assert chunks_due(rounds, 0.0) == first + second + third + fourth
+    now = NEAR_S
+    for chunk in second:
+        rounds.receive(answer(to, workers=3, chunk=chunk), now)
+    assert chunks_due(rounds, now) == first  # nothing tells yet that threads reorder results
+    for chunk in first:
+        rounds.receive(answer(to, workers=3, chunk=chunk), now)
+    for chunk in fourth:
+        rounds.receive(answer(to, workers=3, chunk=chunk), now)
+    assert chunks_due(rounds, now) == []
+    rounds.receive(answer(to, workers=3, chunk=third[-1]), now)
+    assert chunks_due(rounds, now) == third[:7]  # more than 8 packets before a result of their share
+    # The rest is suspicious only until its time threshold.
+    assert chunks_due(rounds, 10 * NEAR_S) == third[:-1]
+
+
+def test_repaired_loss_keeps_results_in_order() -> None:
+    to = ticket(slots=4 * SLOT_RUN)
+    rounds = begin(to, 4 * SLOT_RUN)
+    rounds.due(0.0)
+    for chunk in range(SLOT_RUN, 2 * SLOT_RUN):
+        rounds.receive(answer(to, workers=3, chunk=chunk), NEAR_S)
+    assert chunks_due(rounds, NEAR_S) == list(range(SLOT_RUN))
+    for chunk in range(SLOT_RUN):
+        rounds.receive(answer(to, workers=3, chunk=chunk, flags=Flag.RETRANSMISSION), NEAR_S)
+    rounds.receive(answer(to, workers=3, chunk=4 * SLOT_RUN - 1), NEAR_S)
+    assert chunks_due(rounds, NEAR_S) == list(range(2 * SLOT_RUN, 4 * SLOT_RUN - 9))
 
 
 def test_every_second_probe_bypasses_switches_from_third_try() -> None:

@@ -65,10 +65,10 @@ struct KeepingSender {
 
     KeepingSender(int fd, bool gso) : sender(fd, gso) {}
 
-    void add(nb::bytes datagram, const std::optional<Address> &to, bool joined) {
+    void add(nb::bytes datagram, const std::optional<Address> &to, bool joined, std::uint32_t run) {
         const sockaddr_in receiver = to ? to_sockaddr(*to) : sockaddr_in{};
         const std::span bytes(static_cast<const std::byte *>(datagram.data()), datagram.size());
-        sender.add(to ? &receiver : nullptr, bytes, joined);
+        sender.add(to ? &receiver : nullptr, bytes, joined, run);
         queue.push_back(std::move(datagram));
     }
 
@@ -95,7 +95,8 @@ void define_io(nb::module_ &module) {
         .def_prop_ro("full", &io::Receiver::full);
     nb::class_<KeepingSender>(module, "DatagramSender")
         .def(nb::init<int, bool>(), nb::arg("fd"), nb::arg("gso"))
-        .def("add", &KeepingSender::add, nb::arg("datagram"), nb::arg("to") = nb::none(), nb::arg("joined") = true)
+        .def("add", &KeepingSender::add, nb::arg("datagram"), nb::arg("to") = nb::none(), nb::arg("joined") = true,
+             nb::arg("run") = 0)
         .def("flush", &KeepingSender::flush)
         .def_prop_ro("gso", [](const KeepingSender &one) { return one.sender.gso(); });
     module.def(

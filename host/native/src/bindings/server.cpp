@@ -61,15 +61,17 @@ void require(bool holds, const char *what) {
 
 /// Check the values that index memory here; ServerJob in Python has checked all others.
 void admit(BoundAggregator &self, std::uint32_t job, std::uint32_t tag, const std::vector<BoundMember> &members,
-           std::uint32_t slots, const std::vector<std::uint32_t> &ops, const std::optional<nb::bytes> &code_table,
+           std::uint32_t slots, std::uint32_t servers, const std::vector<std::uint32_t> &ops, const std::optional<nb::bytes> &code_table,
            std::size_t accumulator_words, bool two_levels, bool on_switches, bool joined_packets) {
     require(!members.empty() && members.size() <= WorkerSet::MAX_SIZE, "too few or too many members");
     require(slots >= 1 && slots <= MAX_SLOTS, "too few or too many slots");
+    require(servers >= 1 && servers <= MAX_SLOTS, "too few or too many servers");
     require(accumulator_words >= 1 && accumulator_words <= MAX_WORDS, "too few or too many words");
     ServerJob admitted;
     admitted.job = job;
     admitted.tag = tag;
     admitted.slots = slots;
+    admitted.servers = servers;
     admitted.accumulator_words = accumulator_words;
     admitted.two_levels = two_levels;
     admitted.on_switches = on_switches;
@@ -140,7 +142,7 @@ std::optional<std::tuple<std::uint32_t, std::uint32_t>> owner(const BoundAggrega
     }
     ServerSlotTable &slots = found->second->slots();
     require(slot < slots.slots() && shadow < 2, "no such entry");
-    const std::lock_guard guard(slots.stripe(slot).lock);
+    const std::lock_guard guard(slots.run(slot).lock);
     const ServerEntry *entry = slots.find(slot, shadow);
     if (entry == nullptr) {
         return std::nullopt;
@@ -168,6 +170,7 @@ public:
     }
 
     std::uint64_t broken() const { return server_.broken(); }
+    std::vector<std::uint64_t> received() const { return server_.received(); }
 
 private:
     void call_delegate(const sockaddr_in &sender, std::span<const std::byte> datagram, bool congested,
@@ -190,8 +193,8 @@ private:
 void define_server(nb::module_ &module) {
     nb::class_<BoundAggregator>(module, "Aggregator", "Server state of all jobs without a quorum.")
         .def(nb::init<>())
-        .def("admit", &admit, nb::arg("job"), nb::arg("tag"), nb::arg("members"), nb::arg("slots"), nb::arg("ops"),
-             nb::arg("code_table").none(), nb::arg("accumulator_words"), nb::arg("two_levels"), nb::arg("on_switches"),
+        .def("admit", &admit, nb::arg("job"), nb::arg("tag"), nb::arg("members"), nb::arg("slots"), nb::arg("servers"),
+             nb::arg("ops"), nb::arg("code_table").none(), nb::arg("accumulator_words"), nb::arg("two_levels"), nb::arg("on_switches"),
              nb::arg("joined_packets"))
         .def(
             "delegate", [](BoundAggregator &self, std::uint32_t job) { self.aggregator.delegate(job); }, nb::arg("job"))
@@ -211,7 +214,8 @@ void define_server(nb::module_ &module) {
              nb::arg("spin_s"), nb::arg("delegate"), nb::keep_alive<1, 2>())
         .def("start", &BoundUdpServer::start)
         .def("stop", &BoundUdpServer::stop)
-        .def("broken", &BoundUdpServer::broken);
+        .def("broken", &BoundUdpServer::broken)
+        .def("received", &BoundUdpServer::received);
 }
 
 }  // namespace lanesum::bindings

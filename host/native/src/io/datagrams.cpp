@@ -110,13 +110,13 @@ void Receiver::split(const mmsghdr &message, const std::byte *buffer) {
 
 Sender::Sender(int fd, bool gso) : fd_(fd), gso_(gso) {}
 
-void Sender::add(const sockaddr_in *to, std::span<const std::byte> bytes, bool joined) {
+void Sender::add(const sockaddr_in *to, std::span<const std::byte> bytes, bool joined, std::uint32_t run) {
     // No address family means the socket's own peer.
-    queue_.push_back({to == nullptr ? sockaddr_in{} : *to, bytes, joined});
+    queue_.push_back({to == nullptr ? sockaddr_in{} : *to, bytes, joined, run});
 }
 
-/// Returns the number of datagrams from ``first`` on that fit into one message: of equal size and receiver; the last
-/// one may be shorter.
+/// Returns the number of datagrams from ``first`` on that fit into one message: of equal size, receiver and run; the
+/// last one may be shorter.
 std::size_t Sender::run_length(std::size_t first) const {
     const Datagram &head = queue_[first];
     const std::size_t size = head.bytes.size();
@@ -127,7 +127,7 @@ std::size_t Sender::run_length(std::size_t first) const {
     std::size_t count = 1;
     while (count < limit) {
         const Datagram &next = queue_[first + count];
-        if (!next.joined || next.bytes.empty() || next.bytes.size() > size || !same(next.to, head.to)) {
+        if (!next.joined || next.run != head.run || next.bytes.empty() || next.bytes.size() > size || !same(next.to, head.to)) {
             break;
         }
         ++count;

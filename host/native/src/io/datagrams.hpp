@@ -71,8 +71,8 @@ public:
     ///
     /// @param to receiver; null on a connected socket. Copied.
     /// @param bytes not copied: they have to exist until ``flush``.
-    /// @param joined it may be joined with others.
-    void add(const sockaddr_in *to, std::span<const std::byte> bytes, bool joined = true);
+    /// @param joined it may be joined with others of the same ``run``.
+    void add(const sockaddr_in *to, std::span<const std::byte> bytes, bool joined = true, std::uint32_t run = 0);
 
     /// Sends all queued datagrams, in order, and never blocks. A datagram for which the kernel has no buffer, or that an
     /// ICMP message's error keeps from leaving, is lost without a report. Any other error loses one too, or all left if
@@ -91,6 +91,7 @@ private:
         sockaddr_in to;
         std::span<const std::byte> bytes;
         bool joined;
+        std::uint32_t run;
     };
     struct alignas(cmsghdr) Control {
         std::byte bytes[CMSG_SPACE(sizeof(std::uint16_t))];

@@ -32,6 +32,7 @@ struct ServerJob {
     std::uint32_t tag = 0;
     std::vector<Member> members;  ///< sorted by worker number
     std::uint32_t slots = 0;
+    std::uint32_t servers = 1;  ///< of the job: this one has every ``servers``-th slot
     std::uint32_t ops = 0;  ///< bit set by operation code
     std::optional<std::array<std::uint8_t, CODE_TABLE_ENTRIES>> code_table;
     std::size_t accumulator_words = 0;

@@ -28,7 +28,7 @@ ServedJob::ServedJob(const ServerJob &job)
     : job_(job),
       members_(job_),
       headers_(job_, members_),
-      slots_(job.slots, members_.size(), job.accumulator_words),
+      slots_(job.slots, job.servers, members_.size(), job.accumulator_words),
       on_switches_(job.on_switches) {}
 
 // INV-5: a packet that fails one of these checks changes no entry.
@@ -83,7 +83,7 @@ Outcome ServedJob::contribute(const sockaddr_in &sender, const Header &header, c
     }
     const std::uint32_t flags = (header.flags & KEPT_FLAGS) | (congested ? FLAG_ECN : 0u);
     const Payload words{payload, (header.flags & FLAG_UPPER) != 0, job_.codes()};
-    const std::lock_guard guard(slots_.stripe_of(header).lock);
+    const std::lock_guard guard(slots_.run_of(header).lock);
     if (const std::uint32_t *worker = std::get_if<std::uint32_t>(&checked)) {
         return answer(header, index, *worker, words, flags, on_switches, answers);
     }
@@ -98,7 +98,7 @@ ServerDecision ServedJob::answer(const Header &header, const MemberIndex &sender
     switch (decision) {
         case ServerDecision::CLAIM_AND_COMPLETE:
         case ServerDecision::CONTRIBUTE_AND_COMPLETE:
-            entry.partial_sums.merge_all(slots_.stripe_of(header).pool);
+            entry.partial_sums.merge_all(slots_.run_of(header).pool);
             entry.result = headers_.result(header, entry.owner, entry.flags);
             answer_all(packed(*entry.result, entry.partial_sums.total(), answers), answers);
             break;

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/slot_table.hpp"
 
+#include <algorithm>
+
 namespace lanesum::server {
 
 // INV-3: epochs are compared as serial numbers (RFC 1982), so an older packet never claims an entry.
@@ -19,20 +21,27 @@ ChunkOrder order_of(const Header &header, const Owner &owner) {
     return header.op == owner.op && header.racks == owner.round_words ? ChunkOrder::SAME : ChunkOrder::CONFLICT;
 }
 
-ServerSlotTable::ServerSlotTable(std::uint32_t slots, std::uint32_t workers, std::size_t accumulator_words)
+ServerSlotTable::ServerSlotTable(std::uint32_t slots, std::uint32_t servers, std::uint32_t workers,
+                                 std::size_t accumulator_words)
     : slots_(slots),
+      run_slots_(SLOT_RUN * servers),
       workers_(workers),
       accumulator_words_(accumulator_words),
-      entries_(std::size_t{slots} * 2 + (NONCE_WORDS * workers + accumulator_words - 1) / accumulator_words) {}
+      runs_((slots + run_slots_ - 1) / run_slots_ + 1) {
+    for (std::uint32_t begin = 0; begin < slots; begin += run_slots_) {
+        run(begin).entries.resize(std::size_t{std::min(run_slots_, slots - begin)} * 2);
+    }
+    runs_.back().entries.resize((NONCE_WORDS * workers + accumulator_words - 1) / accumulator_words);
+}
 
 template <typename Workers>
 std::pair<ServerDecision, ServerEntry *> ServerSlotTable::contribute(const Header &header, const Workers &workers,
                                                                      const Payload &payload, std::uint32_t flags,
                                                                      bool single_workers) {
-    const bool opening = header.spare == OPENING;
+    Run &run = run_of(header);
     std::unique_ptr<ServerEntry> &found =
-        entries_[opening ? slots_ * 2 + header.chunk : header.slot * 2 + header.shadow];
-    PartialSumPool &pool = stripe_of(header).pool;
+        run.entries[header.spare == OPENING ? header.chunk : index(header.slot, header.shadow)];
+    PartialSumPool &pool = run.pool;
     const ChunkOrder order = found == nullptr ? ChunkOrder::NEWER : order_of(header, found->owner);
     if (order == ChunkOrder::NEWER) {
         if (found == nullptr) {

@@ -57,19 +57,25 @@ struct ServerEntry {
 
 /// Entries of one job, created on first use: at most two for each slot, and one for each chunk of the opening.
 ///
-/// A stripe is a lock for every STRIPES-th slot with the free partial sums of its entries; chunks of the opening count
-/// as slots. Callers lock the stripe of a packet before they use its entry, and keep it locked until they are done.
+/// Callers lock the run of a packet before they use its entry, and keep it locked until they are done.
 class ServerSlotTable {
 public:
-    ServerSlotTable(std::uint32_t slots, std::uint32_t workers, std::size_t accumulator_words);
+    /// Entries of a run of slots, or all of the opening, with their lock and free partial sums. Where packets are
+    /// steered by slot, one thread has all packets of a run (lanesum/server/steering.py).
+    struct alignas(64) Run {  // a cache line of its own: no false sharing between threads
+        std::mutex lock;
+        PartialSumPool pool;
+        std::vector<std::unique_ptr<ServerEntry>> entries;  // by slot, then shadow set; of the opening by chunk
+    };
 
-    struct Stripe;
+    /// @param servers servers of the job; a run has SLOT_RUN slots of each.
+    ServerSlotTable(std::uint32_t slots, std::uint32_t servers, std::uint32_t workers, std::size_t accumulator_words);
 
-    Stripe &stripe(std::uint32_t slot) { return stripes_[slot % STRIPES]; }
-    Stripe &stripe_of(const Header &header) { return stripe(header.spare == OPENING ? header.chunk : header.slot); }
+    Run &run(std::uint32_t slot) { return runs_[slot / run_slots_]; }
+    Run &run_of(const Header &header) { return header.spare == OPENING ? runs_.back() : run(header.slot); }
 
     /// Return the number of chunks of the opening.
-    std::uint32_t opening_chunks() const { return static_cast<std::uint32_t>(entries_.size()) - 2 * slots_; }
+    std::uint32_t opening_chunks() const { return static_cast<std::uint32_t>(runs_.back().entries.size()); }
 
     /// Count one contribution. ``workers`` is a worker's number or a set.
     /// Throws std::bad_alloc; the contribution is lost then, as if the network had dropped it.
@@ -79,25 +85,20 @@ public:
                                                         bool single_workers);
 
     /// Return the entry; null if it was never used.
-    const ServerEntry *find(std::uint32_t slot, std::uint32_t shadow) const {
-        return entries_[slot * 2 + shadow].get();
+    const ServerEntry *find(std::uint32_t slot, std::uint32_t shadow) {
+        return run(slot).entries[index(slot, shadow)].get();
     }
 
     std::uint32_t slots() const { return slots_; }
 
-    struct alignas(64) Stripe {  // a cache line of its own: no false sharing between threads
-        std::mutex lock;
-        PartialSumPool pool;
-    };
-
 private:
-    static constexpr std::uint32_t STRIPES = 64;  // several times the number of threads: waiting is rare
+    std::size_t index(std::uint32_t slot, std::uint32_t shadow) const { return slot % run_slots_ * 2 + shadow; }
 
     std::uint32_t slots_;
+    std::uint32_t run_slots_;
     std::uint32_t workers_;
     std::size_t accumulator_words_;
-    std::vector<std::unique_ptr<ServerEntry>> entries_;  // by slot, then shadow set; then those of the opening by chunk
-    std::array<Stripe, STRIPES> stripes_;
+    std::vector<Run> runs_;  // the last one is the opening's
 };
 
 }  // namespace lanesum::server

@@ -93,6 +93,14 @@ std::uint64_t UdpServer::broken() const {
     return broken;
 }
 
+std::vector<std::uint64_t> UdpServer::received() const {
+    std::vector<std::uint64_t> received;
+    for (const std::unique_ptr<ServerThread> &one : threads_) {
+        received.push_back(one->received.load(std::memory_order_relaxed));
+    }
+    return received;
+}
+
 void UdpServer::serve(ServerThread &self) {
     pollfd waiting[] = {{stop_fd_, POLLIN, 0}, {self.fd, POLLIN, 0}};
     for (;;) {
@@ -118,6 +126,7 @@ void UdpServer::handle_batch(ServerThread &self) {
     if (batch.empty()) {
         return;
     }
+    self.received.fetch_add(batch.size(), std::memory_order_relaxed);
     const std::shared_ptr<const Jobs> jobs = aggregator_.jobs();
     for (const io::Received &received : batch) {
         try {

@@ -50,6 +50,9 @@ public:
     /// Return the number of datagrams that could not be handled: no memory, or a socket failed.
     std::uint64_t broken() const;
 
+    /// Return the number of datagrams that each thread has received, in the order of the sockets.
+    std::vector<std::uint64_t> received() const;
+
 private:
     struct ServerThread {
         ServerThread(int fd, Aggregator &aggregator, bool gso, bool gro, double spin_s);
@@ -62,6 +65,7 @@ private:
         Counters &counters;
         std::vector<std::uint64_t> order;  // receiver and index of each answer, sorted for sending
         std::atomic<std::uint64_t> broken = 0;
+        std::atomic<std::uint64_t> received = 0;
         std::thread thread;
     };
 

@@ -89,9 +89,13 @@ void LossDetector::on_ack_received(std::uint64_t position, double now, bool mark
         --num_requests_;
     }
     remove(*sent);
+    std::int64_t &acked_of_share = recovery.acked_of_share[share(position)];
+    acked_of_share = std::max(acked_of_share, sent->first_sequence);
     // The result does not tell which transmission it acknowledges: Karn's rule, see recovery.py.
     const bool once = sent->sequence == sent->first_sequence;
     link.stats.reordered_results += once && sent->first_sequence < recovery.largest_acked;
+    // See recovery.py.
+    recovery.in_order &= once || retransmitted || sent->first_sequence + REORDERING_THRESHOLD >= recovery.largest_acked;
     recovery.largest_acked = std::max(recovery.largest_acked, sent->first_sequence);
     largest_acked_on_link_ = std::max(largest_acked_on_link_, sent->first_on_link);
     link.stats.latency.record(now - sent->first_sent_at);
@@ -165,7 +169,8 @@ std::span<const Retransmission> LossDetector::detect_loss(double now, std::uint6
     requests_.clear();
     num_requests_ = 0;
     each_reordered(now, more_to_send, [&](const PathRecovery &recovery, SentChunk &sent, double left_s) {
-        if (!sent.lost && (sent.sequence + REORDERING_THRESHOLD < recovery.largest_acked || left_s <= 0)) {
+        const std::int64_t acked = recovery.acked_after(share(sent.position));
+        if (!sent.lost && (sent.sequence + REORDERING_THRESHOLD < acked || left_s <= 0)) {
             if (recovery.path->rtt.queued()) {
                 link_->congestion->on_packet_lost(sent.first_on_link, link_->sequence);
             }
@@ -219,16 +224,20 @@ template <typename Visit>
 void LossDetector::each_reordered(double now, bool more_to_send, Visit visit) {
     const std::int64_t threshold = more_to_send ? REORDERING_THRESHOLD : 0;
     for (const PathRecovery &recovery : paths_) {
-        std::uint32_t index = recovery.first;
-        for (; index != NONE && chunks_[index].first_sequence + threshold < recovery.largest_acked;
+        bool reordered = false;
+        for (std::uint32_t index = recovery.first;
+             index != NONE && chunks_[index].first_sequence + threshold < recovery.largest_acked;
              index = chunks_[index].next) {
             SentChunk &sent = chunks_[index];
-            visit(recovery, sent, recovery.loss_time_left(sent, sent.sent_at, now));
+            if (sent.first_sequence + threshold < recovery.acked_after(share(sent.position))) {
+                reordered = true;
+                visit(recovery, sent, recovery.loss_time_left(sent, sent.sent_at, now));
+            }
         }
         // Reordered on the link only: see recovery.py.
-        if (index != NONE && index == recovery.first &&
-            chunks_[index].first_on_link + threshold < largest_acked_on_link_) {
-            SentChunk &sent = chunks_[index];
+        if (recovery.first != NONE && !reordered &&
+            chunks_[recovery.first].first_on_link + threshold < largest_acked_on_link_) {
+            SentChunk &sent = chunks_[recovery.first];
             visit(recovery, sent, recovery.loss_time_left(sent, std::max(sent.sent_at, recovery.last_ack_at), now));
         }
     }

@@ -3,6 +3,7 @@
 // Loss detection for the chunks in flight, as in lanesum/transport/recovery.py.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -73,6 +74,10 @@ public:
     /// Valid until the next call.
     std::span<const Retransmission> detect_loss(double now, std::uint64_t probe_position, bool more_to_send);
     bool has_requests() const;
+    /// No thread of a server was found to reorder results.
+    bool results_in_order() const {
+        return std::ranges::all_of(paths_, [](const PathRecovery &recovery) { return recovery.in_order; });
+    }
     /// @param probe_position nothing if it may not be sent yet.
     double time_left(double now, std::optional<std::uint64_t> probe_position, bool more_to_send);
 
@@ -83,16 +88,25 @@ private:
         ServerPath *path;
         std::uint32_t first = NONE, last = NONE;  // chunks in flight, in the order of first transmissions
         std::int64_t largest_acked = -1;
+        std::vector<std::int64_t> acked_of_share = std::vector<std::int64_t>(SLOT_SHARES, -1);
+        bool in_order = true;
         std::uint32_t pto_backoff = 1;
         double last_ack_at = -std::numeric_limits<double>::infinity();
         std::int64_t probe_sequence = 0;
         std::uint32_t probe_credit = 0;
 
+        std::int64_t acked_after(std::uint32_t share) const {
+            return in_order ? largest_acked : acked_of_share[share];
+        }
         double loss_time_left(const SentChunk &sent, double since, double now) const;
         double probe_time_left(const SentChunk &sent, double now) const;
     };
 
     std::uint32_t slot(std::uint64_t position) const { return static_cast<std::uint32_t>(position % slots_); }
+    std::uint32_t share(std::uint64_t position) const {
+        const std::uint32_t run = slot(position) / (SLOT_RUN * static_cast<std::uint32_t>(paths_.size()));
+        return (run + run / SLOT_SKEW) % SLOT_SHARES;
+    }
     PathRecovery &path(std::uint64_t position) {
         return paths_.size() == 1 ? paths_.front() : paths_[slot(position) % paths_.size()];
     }

@@ -50,6 +50,9 @@ public:
     /// Returns the datagrams to send at ``now``, in or between rounds; valid until the next call of ``due``.
     std::span<const Datagram> due(double now);
 
+    /// See ``LossDetector``.
+    bool results_in_order() const { return recovery_.results_in_order(); }
+
     /// Returns the seconds until ``due`` may have something to send; nothing if only a datagram can change that.
     std::optional<double> next_timeout(double now);
 

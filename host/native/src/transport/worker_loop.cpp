@@ -217,9 +217,12 @@ LoopExit WorkerLoop::receive(double now, bool &progress) {
 LoopExit WorkerLoop::send_due() { return send_all(rounds_.due(monotonic())); }
 
 LoopExit WorkerLoop::send_all(std::span<const Datagram> datagrams) {
-    const std::size_t servers = senders_.size();
+    const auto servers = static_cast<std::uint32_t>(senders_.size());
+    // A server steers joined datagrams by the first one. Where it has several threads, each message is for one of them.
+    const bool joins_runs = rounds_.results_in_order();
     for (const Datagram &datagram : datagrams) {
-        senders_[servers == 1 ? 0 : Header::unpack(datagram.data()).slot % servers].add(nullptr, datagram);
+        const std::uint32_t slot = servers == 1 && joins_runs ? 0 : Header::unpack(datagram.data()).slot;
+        senders_[slot % servers].add(nullptr, datagram, true, joins_runs ? 0 : slot / (SLOT_RUN * servers));
     }
     LoopExit reason = LoopExit::slice;
     for (std::size_t i = 0; i < servers; ++i) {
