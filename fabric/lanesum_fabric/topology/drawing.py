@@ -92,7 +92,7 @@ def svg(topology: Topology, notes: Mapping[str, str] = _NO_NOTES) -> str:
             _box(topology, name, left, _MARGIN, _WIDTH, notes),
         ]
     top = bar + _HEIGHT + _LINK
-    bottom = bar + _HEIGHT
+    bottom: float = bar + _HEIGHT
     for index, (port, name, own_port) in enumerate(columns):
         left = _left(index)
         middle = left + _WIDTH / 2
