@@ -31,15 +31,19 @@ from typing import Any
 from lanesum import environment
 from lanesum.cli.signals import READY, raise_file_limit
 from lanesum.keep_alive import KeepAlive, claimant
-from lanesum.launch.supervisor import Supervisor
+from lanesum.launch.supervisor import Child, Supervisor
 from lanesum.protocol.spec import VERSION
 from lanesum.rpc import controller as rpc
 from lanesum.transport.ticket import JobTicket
+from lanesum_lab.run.commands import rank_environment
+from lanesum_lab.train.progress import ENV_STEP_FILE, StepFile
 from tests.attack.held import _rss_mib, _spread
 from tests.free_ports import free_ports
 from tests.raw_http2 import CONTINUATION, HEADERS, PREFACE, RST_STREAM, frame, headers
+from tests.waiting import wait_until
 
 LEASE_S = 5.0
+FRONT = Path(__file__).parents[2] / "deploy" / "haproxy" / "haproxy.cfg"
 SOURCES = ("127.0.0.8", "127.0.0.9")
 _PATH = f"/{rpc.SERVICE}/{rpc.KEEPALIVE}".encode()
 _CANCEL = struct.pack(">I", 8)
@@ -116,6 +120,8 @@ FLOODS = {
     "many headers": Flood(many_headers, 8, tls=True, paced=False),
     "slow scrapes": Flood(slow_scrapes, 32, tls=True, paced=True),
 }
+# The floods of a controller's own address; metrics have no front.
+PROXIED = tuple(name for name in FLOODS if name != "slow scrapes")
 
 
 class _Peer:
@@ -168,12 +174,20 @@ def attack(name: str, address: str) -> None:
 class Site:
     """A controller with TLS and tokens, a server, and a job of two workers that live.
 
+    Args:
+        folder: for files.
+        stack: ends the processes.
+        proxied: callers reach the controller through the front of ``deploy/haproxy``.
+        training: four workers train a second job.
+
     Attributes:
-        address, metrics: addresses of the controller and of its metrics.
-        process: id of the controller's process.
+        address, metrics: addresses of the controller, or of its front, and of its metrics.
+        processes: ids of the controller's process, and of its front.
     """
 
-    def __init__(self, folder: Path, stack: contextlib.ExitStack) -> None:
+    def __init__(
+        self, folder: Path, stack: contextlib.ExitStack, *, proxied: bool = False, training: bool = False
+    ) -> None:
         command = [sys.executable, "-m", "lanesum.cli"]
         subprocess.run([*command, "certs", "init", folder / "certs"], check=True, stdout=subprocess.DEVNULL)
         tokens, own = folder / "tokens", folder / "token"
@@ -182,16 +196,19 @@ class Site:
         stack.enter_context(unittest.mock.patch.dict(os.environ, {environment.TOKEN_FILE: str(own)}))
         control = f"unix:{folder}/server.sock"
         supervisor = stack.enter_context(Supervisor(folder / "logs"))
-        server = supervisor.start("server", [*command, "server", "--listen", "127.0.0.1:0", "--control", control])
+        server = supervisor.start("server", [*command, "server", "--loopback", "--control", control])
         supervisor.wait_ready(server)
         self.metrics = f"127.0.0.1:{free_ports(1, socket.SOCK_STREAM)[0]}"
         listen = [*command, "controller", "--server", control, "--listen", "127.0.0.1:0", "--metrics", self.metrics]
+        listen += ["--loopback"]
         listen += ["--tls", str(folder / "certs" / "controller"), "--no-client-certs", "--tokens", str(tokens)]
         child = supervisor.start("controller", listen)
         supervisor.wait_ready(child)
         assert child.log is not None
         line = next(one for one in child.log.read_text().splitlines() if one.startswith(READY))
-        self.address, self.process = line.split()[-1], child.process.pid
+        self.address, self.processes = line.split()[-1], [child.process.pid]
+        if proxied:
+            self.address = self._front(folder, stack)
         stack.enter_context(unittest.mock.patch.dict(os.environ, {environment.TLS: str(folder / "certs" / "operator")}))
         self._context = ssl.create_default_context(cafile=folder / "certs" / "operator" / "ca.crt")
         self._context.load_cert_chain(
@@ -203,6 +220,60 @@ class Site:
             about = {"job": "job", "worker": worker, "protocol": VERSION, "claimant": claimant()}
             ticket = JobTicket.from_json(rpc.call(self.address, rpc.JOIN, about)["ticket"])
             self.lives.append(stack.enter_context(KeepAlive(ticket, self.address)))
+
+        self.steps = folder / "steps"
+        self.ranks = self._train(folder, supervisor) if training else []
+
+    def _train(self, folder: Path, supervisor: Supervisor) -> list[Child]:
+        """Start a training of four workers; return its processes once it has taken a step."""
+        workers = [f"w{number}" for number in range(1, 5)]
+        request = {"name": "training", "workers": workers, "lease_s": 60.0, "slots": 64, "codec": "thc"}
+        rpc.call(self.address, rpc.ADMIT, request)
+        command = [sys.executable, "-m", "lanesum_lab.train.rank", "digits", "--steps", "1000000", "--out", str(folder)]
+        store = ("127.0.0.1", free_ports(1, socket.SOCK_STREAM)[0])
+        ranks = []
+        for rank, worker in enumerate(workers):
+            variables = rank_environment(rank, len(workers), store) | {
+                environment.CONTROLLER: self.address,
+                environment.JOB: "training",
+                "GLOO_SOCKET_IFNAME": "lo",
+                "OMP_NUM_THREADS": "1",
+                ENV_STEP_FILE: str(self.steps),
+            }
+            ranks.append(supervisor.start(worker, command, environment=variables))
+        wait_until(lambda: StepFile.read(self.steps) or any(one.process.poll() is not None for one in ranks))
+        return ranks
+
+    def trained(self) -> int:
+        """Return the completed steps of the training. Raises AssertionError if a worker has ended."""
+        for one in self.ranks:
+            assert one.process.poll() is None, one.log and one.log.read_text()
+        return StepFile.read(self.steps) or 0
+
+    def _front(self, folder: Path, stack: contextlib.ExitStack) -> str:
+        """Start HAProxy in front of the controller; return its address."""
+        own = folder / "certs" / "controller"
+        pem = folder / "front.pem"
+        pem.write_text((own / "tls.crt").read_text() + (own / "tls.key").read_text())
+        address = f"127.0.0.1:{free_ports(1, socket.SOCK_STREAM)[0]}"
+        variables = {
+            "LANESUM_FRONT": address,
+            "LANESUM_CONTROLLER": self.address,
+            "LANESUM_CERTIFICATE": str(pem),
+            "LANESUM_CA": str(own / "ca.crt"),
+            "LANESUM_NAME": "localhost",
+        }
+        front = subprocess.Popen(["haproxy", "-db", "-f", str(FRONT)], env={**os.environ, **variables})
+        stack.callback(front.wait)
+        stack.callback(front.terminate)
+        self.processes.append(front.pid)
+        host, _, port = address.rpartition(":")
+        wait_until(lambda: _answers(host, int(port)))
+        return address
+
+    def memory_mib(self) -> float:
+        """Return the resident memory of the controller and its front."""
+        return sum(_rss_mib(process) for process in self.processes)
 
     def call(self) -> None:
         """Ask for the state of the job by a new connection."""
@@ -228,12 +299,25 @@ class Site:
         return found, failed
 
 
-def measure(name: str, seconds: float) -> dict[str, Any]:
-    """Run a flood, and return figures of the calls beside it."""
+def _answers(host: str, port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection((host, port), 1.0):
+        return True
+    return False
+
+
+def measure(name: str, seconds: float, *, proxied: bool = False, training: bool = False) -> dict[str, Any]:
+    """Run a flood, and return figures of the calls beside it. ``proxied``, ``training``: see ``Site``."""
     with contextlib.ExitStack() as stack:
-        site = Site(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lanesum-"))), stack)
-        before, _ = site.times(site.call, 2.0)
-        memory = _rss_mib(site.process)
+        site = Site(
+            Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lanesum-"))),
+            stack,
+            proxied=proxied,
+            training=training,
+        )
+        steps = [site.trained()]
+        before, _ = site.times(site.call, seconds / 6)
+        steps.append(site.trained())
+        memory = site.memory_mib()
         target = site.metrics if name == "slow scrapes" else site.address
         command = [
             "nice",
@@ -259,7 +343,8 @@ def measure(name: str, seconds: float) -> dict[str, Any]:
             end = time.monotonic() + seconds
             while time.monotonic() < end:
                 more, lost = site.times(site.call, 0.5)
-                during, failed, peak = during + more, failed + lost, max(peak, _rss_mib(site.process))
+                during, failed, peak = during + more, failed + lost, max(peak, site.memory_mib())
+            steps.append(site.trained())
             scraper.join()
             attacker.stdin.close()
             attacker.kill()
@@ -277,6 +362,10 @@ def measure(name: str, seconds: float) -> dict[str, Any]:
             "scrape during, ms": _spread(scraped),
             "failed scrapes": unscraped,
             "memory, MiB": round(peak - memory, 1),
+            "steps a second": [
+                round(6 * (steps[1] - steps[0]) / seconds, 1),
+                round((steps[2] - steps[1]) / seconds, 1),
+            ],
             "first call after, ms": round(1000 * (time.monotonic() - begin), 1),
             "events of loss": [one for one in events if ("lost" in one and "worker" in one) or "lease" in one],
         }
@@ -287,13 +376,17 @@ def main() -> None:
     parser.add_argument("--attack", help="only run this flood")
     parser.add_argument("--address", help="with --attack: address of the service")
     parser.add_argument("--floods", nargs="*", default=list(FLOODS))
+    parser.add_argument("--proxied", action="store_true", help="through the front of deploy/haproxy")
+    parser.add_argument("--training", action="store_true", help="beside a training of four workers")
     parser.add_argument("--seconds", type=float, default=60.0)
     options = parser.parse_args()
     if options.attack:
         attack(options.attack, options.address)
         return
-    for name in options.floods:
-        print(json.dumps(measure(name, options.seconds)), flush=True)
+    for name in [one for one in options.floods if not options.proxied or one in PROXIED]:
+        print(
+            json.dumps(measure(name, options.seconds, proxied=options.proxied, training=options.training)), flush=True
+        )
 
 
 if __name__ == "__main__":

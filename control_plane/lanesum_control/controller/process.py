@@ -13,7 +13,7 @@ from collections.abc import Callable
 import typer
 
 from lanesum import logs
-from lanesum.cli.signals import READY, raise_file_limit, serve_until_signal
+from lanesum.cli.signals import READY, limit_heaps, raise_file_limit, serve_until_signal
 from lanesum.errors import ConfigurationError
 from lanesum.protocol.spec import BUILT_ACCUMULATOR_WORDS
 from lanesum.rpc.grpc_server import cannot_listen
@@ -56,6 +56,7 @@ def run(options: ControllerOptions) -> None:
     place = None if options.state is None else state_at(options.state, insecure=options.insecure)
     if options.log_format is not None:
         logs.set_up(options.log_format)
+    limit_heaps()
     raise_file_limit()
     if not isinstance(place, PostgresqlUrl):
         _check_free(options.listen)

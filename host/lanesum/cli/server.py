@@ -16,7 +16,7 @@ from lanesum._internal.exporters import exporter
 from lanesum._internal.offload import Offload
 from lanesum._internal.udp_socket import Address
 from lanesum.cli.app import ArgumentParser
-from lanesum.cli.signals import raise_file_limit, serve_until_signal
+from lanesum.cli.signals import limit_heaps, raise_file_limit, serve_until_signal
 from lanesum.errors import ConfigurationError, MissingToolError
 from lanesum.protocol.spec import UDP_PORT
 from lanesum.rpc import tls
@@ -66,6 +66,7 @@ def main(argv: Sequence[str]) -> int:
     credentials = tls.credentials_for("control service", options.control, options.tls, insecure=options.insecure)
     if options.log_format is not None:
         logs.set_up(options.log_format)
+    limit_heaps()
     raise_file_limit()
     more = {"threads": options.threads, "offload": options.offload, "credentials": credentials}
     with contextlib.ExitStack() as stack:

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from lanesum import logs
-from lanesum.cli.signals import raise_file_limit, serve_until_signal
+from lanesum.cli.signals import limit_heaps, raise_file_limit, serve_until_signal
 from lanesum.errors import ConfigurationError
 from lanesum_fabric.cli.options import Insecure, LogFormat, Loopback, Metrics, Tls, Topology
 from lanesum_fabric.cli.typer_main import typer_main
@@ -116,6 +116,7 @@ def switch(
         ports[number] = CapturedPort(ports[number], PcapWriter(Path(file)))
     if log_format is not None:
         logs.set_up(log_format)
+    limit_heaps()
     raise_file_limit()
     with contextlib.ExitStack() as stack:
         faulty = None if injected is None else injected.memory(device, here)

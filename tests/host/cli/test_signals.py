@@ -5,8 +5,10 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import io
 import os
+import subprocess
 import sys
 
 import pytest
@@ -40,3 +42,37 @@ def test_service_names_itself_on_standard_output(capsys: pytest.CaptureFixture[s
     with pytest.raises(Stopped):
         serve_until_signal("a test", stop)
     assert capsys.readouterr().out == f"{READY} a test\n"
+
+
+ALLOCATE = """
+import ctypes, sys, threading
+from lanesum.cli.signals import limit_heaps
+if sys.argv[1:]:
+    limit_heaps()
+libc = ctypes.CDLL(None)
+libc.fopen.restype = libc.malloc.restype = ctypes.c_void_p
+together = threading.Barrier(9)
+
+def allocate():
+    libc.malloc(1000)
+    together.wait()
+    together.wait()
+
+for _ in range(8):
+    threading.Thread(target=allocate).start()
+together.wait()
+out = ctypes.c_void_p(libc.fopen(b"/dev/stdout", b"w"))
+libc.malloc_info(0, out)
+libc.fclose(out)
+together.wait()
+"""
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_info"), reason="the C library is not glibc")
+def test_limited_heaps_serve_all_threads() -> None:
+    counts = []
+    for arguments in ((), ("limited",)):
+        command = [sys.executable, "-c", ALLOCATE, *arguments]
+        counts.append(subprocess.run(command, capture_output=True, text=True, check=True).stdout.count("<heap"))
+    before, limited = counts
+    assert before > limited == 2
