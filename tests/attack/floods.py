@@ -268,7 +268,8 @@ class Site:
         stack.callback(front.terminate)
         self.processes.append(front.pid)
         host, _, port = address.rpartition(":")
-        wait_until(lambda: _answers(host, int(port)))
+        wait_until(lambda: front.poll() is not None or _answers(host, int(port)))
+        assert front.poll() is None, f"haproxy refused {FRONT}"
         return address
 
     def memory_mib(self) -> float:
